@@ -1,0 +1,12 @@
+# Removes what `cmake --install` wrote, by its manifest. Directories stay: others may use them.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "nothing to uninstall: ${MANIFEST} does not exist")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file IN LISTS files)
+  set(file "$ENV{DESTDIR}${file}")
+  if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+    message(STATUS "Removing: ${file}")
+    file(REMOVE "${file}")
+  endif()
+endforeach()
