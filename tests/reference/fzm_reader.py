@@ -1,0 +1,1049 @@
+#!/usr/bin/env python3
+"""A second reading of the fzgm containers, written from the format pages alone.
+
+It shares no code with the library, so an encoder and a decoder of the library
+cannot agree on the same mistake unnoticed.  Python 3.9+, standard library only.
+
+    fzm_reader.py decode IN OUT   restore the array in IN and write it to OUT
+    fzm_reader.py info IN         describe IN as JSON on stdout
+    fzm_reader.py golden DIR      decode every case of DIR/golden.json, compare
+
+Two containers are read: FZM 3.x files and compact frames ('FZC1').  Both are a
+small graph of stages plus the byte strings (segments) that no stage consumed.
+Decoding walks the stages backwards: each stage turns its output ports into its
+input again.
+
+Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, Quantizer (uniform
+modes), Stored.  Anything that is not exactly as described is a FormatError.
+
+The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
+command line.
+"""
+
+import array
+import hashlib
+import itertools
+import json
+import math
+import os
+import struct
+import sys
+import zlib
+
+
+class FormatError(Exception):
+    """The input is damaged, truncated, contradictory or not supported."""
+
+
+def require(condition, message):
+    if not condition:
+        raise FormatError(message)
+
+
+# --- byte helpers ------------------------------------------------------------
+
+DTYPES = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+          "float32", "float64"]
+DTYPE_BYTES = [1, 2, 4, 8, 1, 2, 4, 8, 4, 8]
+U8, U16, U32, U64, I8, I16, I32, I64, F32, F64 = range(10)
+
+# Signed type -> unsigned type of the same width.
+SIGNED_TO_UNSIGNED = {I8: U8, I16: U16, I32: U32, I64: U64}
+
+# What arithmetic yields for "not a number", as a GPU does it for f32 (the choice
+# for f64 is ours); NaNs that are only moved keep their own bits.
+ARITHMETIC_NAN = {F32: 0x7FFFFFFF, F64: 0x7FF8000000000000}
+
+
+class Cursor:
+    """Little-endian reads from the front of a byte string, every one checked."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def take(self, count, what):
+        require(count <= len(self.data) - self.at, f"truncated in {what}")
+        piece = self.data[self.at:self.at + count]
+        self.at += count
+        return piece
+
+    def unsigned(self, width, what):
+        return int.from_bytes(self.take(width, what), "little")
+
+    def varint(self, what):
+        """LEB128, at most 64 bits, in as few bytes as possible."""
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.unsigned(1, what)
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                require(byte or not shift, f"{what}: varint is not minimal")
+                require(value < 1 << 64, f"{what}: varint exceeds 64 bits")
+                return value
+        raise FormatError(f"{what}: varint exceeds 64 bits")
+
+
+def to_words(data, width, what):
+    """Bytes -> array of unsigned little-endian words."""
+    require(len(data) % width == 0, f"{what}: {len(data)} bytes is no multiple of {width}")
+    words = array.array({1: "B", 2: "H", 4: "I", 8: "Q"}[width])
+    assert words.itemsize == width
+    words.frombytes(data)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words
+
+
+def from_words(words, width):
+    """Unsigned words (any iterable) -> little-endian bytes."""
+    out = array.array({1: "B", 2: "H", 4: "I", 8: "Q"}[width], words)
+    if sys.byteorder == "big":
+        out.byteswap()
+    return out.tobytes()
+
+
+def float_words(values, dtype):
+    """Doubles -> words holding their bits, each rounded once to the float type.
+
+    array('f') converts by a plain C cast: nearest even, overflow to infinity.
+    """
+    floats = array.array("f" if dtype == F32 else "d", values)
+    words = array.array("I" if dtype == F32 else "Q", floats.tobytes())
+    for i, value in enumerate(floats):
+        if value != value:
+            words[i] = ARITHMETIC_NAN[dtype]
+    return words
+
+
+def round_f32(value):
+    return array.array("f", [value])[0]
+
+
+def unzigzag(u):
+    """0, 1, 2, 3, 4 -> 0, -1, 1, -2, 2."""
+    return (u >> 1) ^ -(u & 1)
+
+
+# Every byte as its eight bits, least significant first.
+BITS_OF_BYTE = [tuple(byte >> i & 1 for i in range(8)) for byte in range(256)]
+
+
+def bits_of(data):
+    return list(itertools.chain.from_iterable(map(BITS_OF_BYTE.__getitem__, data)))
+
+
+# --- stages ------------------------------------------------------------------
+#
+# A stage is made from its configuration bytes.  `generation.ports` is how many
+# output ports the file records for it, None when the container does not say;
+# `generation.modern` is true where only the 2026-08 forms may occur.
+# It has `ports` (names of its outputs) and `decode(outputs, limits) -> input`.
+
+
+class Generation:
+    def __init__(self, ports=None, modern=False):
+        self.ports = ports
+        self.modern = modern
+
+
+class Limits:
+    """What the container promises about sizes, to judge stage fields against."""
+
+    def __init__(self, padded_bytes, original_bytes):
+        self.padded_bytes = padded_bytes
+        self.original_bytes = original_bytes
+        # No edge of a sane pipeline is far larger than the array itself.
+        self.max_bytes = 8 * padded_bytes + (64 << 20)
+
+
+class OnePort:
+    """Shared by the stages whose only output is called "output"."""
+
+    ports = ["output"]
+
+    def decode(self, outputs, limits):
+        return self.decode_bytes(outputs[0], limits)
+
+
+class Stored(OnePort):
+    """The bytes themselves."""
+
+    name = "Stored"
+
+    def __init__(self, config, generation):
+        require(not config, "Stored: configuration is not empty")
+
+    def decode_bytes(self, data, limits):
+        return bytes(data)
+
+
+class Difference(OnePort):
+    """Each element minus its predecessor, restarting at every chunk.
+
+    Integer differences wrap.  Signed ones may be folded to unsigned in the same
+    step, by negabinary or (later files) by zigzag.
+    """
+
+    name = "Difference"
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in (6, 7) or size < 6 and not generation.modern,
+                f"Difference: configuration of {size} bytes")
+        self.dtype = config[0] if size >= 1 else F32
+        coded = config[1] if size >= 2 else self.dtype
+        chunk_bytes = struct.unpack_from("<I", config, 2)[0] if size >= 6 else 0
+        fusion = config[6] if size >= 7 else 0
+        require(self.dtype < len(DTYPES), f"Difference: unknown type {self.dtype}")
+        require(fusion in (0, 1), f"Difference: unknown fusion {fusion}")
+        self.width = DTYPE_BYTES[self.dtype]
+        self.chunk = chunk_bytes // self.width  # elements; 0 means one chunk
+        if coded == self.dtype:
+            require(fusion == 0, "Difference: fusion without a change of type")
+            self.fold = None
+        else:
+            require(SIGNED_TO_UNSIGNED.get(self.dtype) == coded,
+                    f"Difference: type pair {self.dtype},{coded} does not exist")
+            self.fold = "zigzag" if fusion else "negabinary"
+
+    def decode_bytes(self, data, limits):
+        words = to_words(data, self.width, "Difference")
+        chunk = self.chunk or max(len(words), 1)
+        parts = [words[i:i + chunk] for i in range(0, len(words), chunk)]
+        if self.dtype in (F32, F64):
+            return b"".join(self.float_sums(part) for part in parts)
+        mask = (1 << 8 * self.width) - 1
+        if self.fold == "zigzag":
+            parts = [map(unzigzag, part) for part in parts]
+        elif self.fold == "negabinary":
+            alternating = mask // 3 * 2  # 0xAA...
+            parts = [[(u ^ alternating) - alternating for u in part] for part in parts]
+        sums = itertools.chain.from_iterable(map(itertools.accumulate, parts))
+        return from_words([s & mask for s in sums], self.width)
+
+    def float_sums(self, words):
+        """Left to right in the element type; the first element is only moved."""
+        letter = "f" if self.dtype == F32 else "d"
+        values = array.array(letter, words.tobytes())
+        if self.dtype == F32:
+            sums = itertools.accumulate(values, lambda a, b: round_f32(a + b))
+        else:
+            sums = itertools.accumulate(values)
+        out = float_words(sums, self.dtype)
+        out[0] = words[0]
+        return from_words(out, self.width)
+
+
+class Folded(OnePort):
+    """Zigzag and Negabinary: signed elements as unsigned ones, one by one."""
+
+    lengths = ()
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in self.lengths or size < 2 and not generation.modern,
+                f"{self.name}: configuration of {size} bytes")
+        plain, coded = config[:2] if size >= 2 else (I32, U32)
+        require(SIGNED_TO_UNSIGNED.get(plain) == coded,
+                f"{self.name}: type pair {plain},{coded} does not exist")
+        require(size < 3 or config[2] < 2, f"{self.name}: third byte is not 0 or 1")
+        self.width = DTYPE_BYTES[plain]
+
+    def decode_bytes(self, data, limits):
+        mask = (1 << 8 * self.width) - 1
+        words = to_words(data, self.width, self.name)
+        return from_words([self.unfold(u, mask) & mask for u in words], self.width)
+
+
+class Zigzag(Folded):
+    name = "Zigzag"
+    lengths = (2, 3)  # the third byte only concerns type checks
+
+    @staticmethod
+    def unfold(u, mask):
+        return unzigzag(u)
+
+
+class Negabinary(Folded):
+    name = "Negabinary"
+    lengths = (2,)
+
+    @staticmethod
+    def unfold(u, mask):
+        alternating = mask // 3 * 2  # 0xAA...
+        return (u ^ alternating) - alternating
+
+
+class Bitshuffle(OnePort):
+    """Blocks stored as bit planes, the most significant plane first.
+
+    A plane is a bitmap over the elements.  For 1- and 2-byte elements bit i of
+    it is element i, counted from the least significant bit of the first byte.
+    For wider ones every plane word (u32, u64 for 8-byte elements) counts from
+    its most significant bit; with the bytes of each word turned round that is
+    a bitmap read from the top bit of the first byte.
+    A last partial block is not transformed.
+    """
+
+    name = "Bitshuffle"
+
+    # A bitmap byte as eight bytes 0 or 1, in the two bit orders.
+    LOW_FIRST = [bytes(BITS_OF_BYTE[byte]) for byte in range(256)]
+    HIGH_FIRST = [bytes(reversed(BITS_OF_BYTE[byte])) for byte in range(256)]
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size == 5 or size == 4 and not generation.modern,
+                f"Bitshuffle: configuration of {size} bytes")
+        self.block = struct.unpack_from("<I", config)[0]
+        self.width = config[4] if size == 5 else 4
+        require(self.width in (1, 2, 4, 8), f"Bitshuffle: element width {self.width}")
+        require(self.block and self.block % (1024 * self.width) == 0,
+                f"Bitshuffle: block of {self.block} bytes for width {self.width}")
+
+    def decode_bytes(self, data, limits):
+        whole = len(data) - len(data) % self.block
+        blocks = [self.decode_block(data[at:at + self.block])
+                  for at in range(0, whole, self.block)]
+        return b"".join(blocks) + bytes(data[whole:])
+
+    def decode_block(self, block):
+        plane_bytes = len(block) // (8 * self.width)
+        out = bytearray(len(block))
+        # Byte k of every element collects bits 8k..8k+7, which are eight planes.
+        # The planes are spread to one byte per element and added as one integer.
+        for k in range(self.width):
+            lanes = 0
+            for bit in range(8):
+                plane = 8 * self.width - 1 - (8 * k + bit)
+                piece = block[plane * plane_bytes:(plane + 1) * plane_bytes]
+                lanes |= int.from_bytes(self.spread(piece), "little") << bit
+            out[k::self.width] = lanes.to_bytes(8 * plane_bytes, "little")
+        return bytes(out)
+
+    def spread(self, plane):
+        if self.width <= 2:
+            return b"".join(map(self.LOW_FIRST.__getitem__, plane))
+        words = to_words(plane, self.width, "Bitshuffle")
+        words.byteswap()
+        turned = from_words(words, self.width)
+        return b"".join(map(self.HIGH_FIRST.__getitem__, turned))
+
+
+class ChunkError(Exception):
+    """A coded RZE chunk does not fit the layout it was tried with."""
+
+
+class RZE(OnePort):
+    """Chunks whose zero words are dropped, with a compressed bitmap of the rest.
+
+    Stream: u32 bytes, u32 chunks, a u32 size per chunk (top bit: stored as it
+    is), the payloads, zeros up to a multiple of four.
+    Payload: kept words, then per bitmap level the bytes that differ from their
+    left neighbour, then the last level whole, the bytes behind the last whole
+    word, and u16 chunk length.  Level j+1 says which bytes of level j are there.
+    """
+
+    name = "RZE"
+    CHUNKS = (4096, 8192, 16384)
+    # Geometries whose last level is lost in the reference's own files.
+    UNREADABLE = ((4096, 2), (4096, 4), (8192, 4))
+
+    def __init__(self, config, generation):
+        require(len(config) == 9, f"RZE: configuration of {len(config)} bytes")
+        self.chunk, self.code, self.bytes = struct.unpack("<IBI", config)
+        require(self.chunk in self.CHUNKS, f"RZE: chunk of {self.chunk} bytes")
+        require(self.code in (1, 2, 4, 8), f"RZE: word size or level count {self.code}")
+        # The May-2026 writer put "4 levels" where later ones put the word size.
+        self.ambiguous = not generation.modern and (self.chunk, self.code) == (16384, 4)
+
+    def decode_bytes(self, data, limits):
+        require(self.bytes <= limits.max_bytes, f"RZE: {self.bytes} bytes is too much")
+        if not data or not self.bytes:
+            require(not data and not self.bytes, "RZE: empty on one side only")
+            return b""
+        chunks = self.split(data)
+        layout = self.choose_layout(chunks) if self.ambiguous else self.words_layout
+        out = []
+        for i, (stored, payload, length) in enumerate(chunks):
+            try:
+                out.append(bytes(payload) if stored else layout(payload, length))
+            except ChunkError as error:
+                raise FormatError(f"RZE: chunk {i} {error}") from None
+        return b"".join(out)
+
+    def split(self, data):
+        """The stream as a list of (stored, payload, length of the chunk)."""
+        cursor = Cursor(data)
+        total = cursor.unsigned(4, "RZE header")
+        count = cursor.unsigned(4, "RZE header")
+        require(total == self.bytes, "RZE: stream and configuration disagree on the length")
+        require(count == -(-total // self.chunk), f"RZE: {count} chunks for {total} bytes")
+        sizes = to_words(cursor.take(4 * count, "RZE size table"), 4, "RZE size table")
+        chunks = []
+        for i, size in enumerate(sizes):
+            length = min(self.chunk, total - i * self.chunk)
+            stored, size = size >> 31, size & 0x7FFFFFFF
+            if stored:
+                require(size == length, f"RZE: stored chunk {i} of {size} bytes, not {length}")
+            else:
+                require(2 <= size <= self.chunk, f"RZE: chunk {i} of {size} bytes")
+            chunks.append((stored, cursor.take(size, f"RZE chunk {i}"), length))
+        rest = data[cursor.at:]
+        require(len(rest) == -cursor.at % 4, f"RZE: {len(rest)} bytes behind the last chunk")
+        require(not any(rest), "RZE: padding is not zero")
+        return chunks
+
+    def choose_layout(self, chunks):
+        """Let the first chunk that can tell decide; the old layout is tried first.
+
+        Bare tags and stored chunks are alike in both, but for a bare tag of a
+        length that is no multiple of four: only the old layout has that.
+        """
+        for i, (stored, payload, length) in enumerate(chunks):
+            if stored or len(payload) == 2:
+                continue
+            for layout in (self.levels_layout, self.words_layout):
+                try:
+                    layout(payload, length)
+                    return layout
+                except ChunkError:
+                    pass
+            raise FormatError(f"RZE: chunk {i} fits neither layout")
+        return self.levels_layout
+
+    def words_layout(self, payload, length):
+        """Any word size; bitmaps always as large as for a full chunk."""
+        if len(payload) >= length:
+            raise ChunkError("is not smaller than its contents")
+        levels = [self.chunk // (8 * self.code)]
+        while levels[-1] >= 8:
+            levels.append(levels[-1] // 8)
+        if (self.chunk, self.code) in self.UNREADABLE:
+            levels = None
+        return self.decode_chunk(payload, length, self.code, levels)
+
+    def levels_layout(self, payload, length):
+        """May 2026: bytes, bitmaps shrunk to the chunk, four bytes on top."""
+        levels = [-(-length // 8)]
+        levels.append(-(-levels[0] // 8))
+        levels.append(-(-levels[1] // 8))
+        levels.append(4)
+        return self.decode_chunk(payload, length, 1, levels)
+
+    @staticmethod
+    def decode_chunk(payload, length, width, levels):
+        body = bytes(payload)
+
+        def cut_end(count):
+            nonlocal body
+            if count > len(body):
+                raise ChunkError("ends too early")
+            piece = body[len(body) - count:]
+            body = body[:len(body) - count]
+            return piece
+
+        if int.from_bytes(cut_end(2), "little") != length % 65536:
+            raise ChunkError("has a wrong length tag")
+        count, tail = divmod(length, width)
+        tail = cut_end(tail)
+        if not body:
+            return bytes(count * width) + tail
+        if levels is None:
+            raise ChunkError("was written with a geometry that cannot be read back")
+        bitmap = cut_end(levels[-1])
+        for size in reversed(levels[:-1]):
+            present = bits_of(bitmap)
+            if any(present[size:]):
+                raise ChunkError("has bits beyond the end of a bitmap")
+            fresh = iter(cut_end(sum(present)))
+            below = bytearray(size)
+            last = 0
+            for i in range(size):
+                if present[i]:
+                    last = next(fresh)
+                below[i] = last
+            bitmap = bytes(below)
+        kept = bits_of(bitmap)
+        if any(kept[count:]):
+            raise ChunkError("has bits beyond the end of the chunk")
+        if sum(kept) * width != len(body):
+            raise ChunkError("has a wrong number of kept words")
+        words = iter(to_words(body, width, "RZE"))
+        restored = [next(words) if bit else 0 for bit in kept[:count]]
+        return from_words(restored, width) + tail
+
+
+class Quantizer:
+    """Floats as integer multiples of a step; what does not fit is kept exactly.
+
+    Exact values travel in two more ports (value, index), or in-place: there a
+    word whose upper bits reach the radius is the float itself.
+    """
+
+    name = "Quantizer"
+    LENGTHS = (28, 36, 48, 56, 72)
+    MODES = {0: "ABS", 1: "REL", 2: "NOA"}
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in self.LENGTHS and not (generation.modern and size < 36),
+                f"Quantizer: configuration of {size} bytes")
+        bound32 = struct.unpack_from("<f", config, 0)[0]
+        self.radius, self.count, self.outliers = struct.unpack_from("<III", config, 12)
+        self.dtype, self.code_dtype, self.mode, self.zigzag = config[24:28]
+        tail = (bytes(config) + bytes(72 - size))[32:]  # absent bytes count as zero
+        self.in_place, linear, dither, linear_f64 = tail[:4]
+
+        require(self.mode in self.MODES, f"Quantizer: mode {self.mode} is not supported")
+        require(self.mode != 1, "Quantizer: mode REL is not supported")
+        require(self.zigzag < 2 and self.in_place < 2, "Quantizer: switch is not 0 or 1")
+        require(not linear and not linear_f64, "Quantizer: linear mode is not supported")
+        require(not dither, "Quantizer: dither is not supported")
+        require(self.dtype in (F32, F64), f"Quantizer: value type {self.dtype}")
+        same_width = {F32: U32, F64: U64}[self.dtype]
+        if self.in_place:
+            require(self.code_dtype == same_width,
+                    "Quantizer: in-place codes have another width than the values")
+            require(self.zigzag, "Quantizer: in-place codes without zigzag")
+            self.ports = ["codes"]
+        else:
+            require(self.code_dtype in (U16, U32), f"Quantizer: code type {self.code_dtype}")
+            self.ports = ["codes", "outlier_vals", "outlier_idxs"]
+            if generation.ports == 4:
+                self.ports = self.ports + ["outlier_count"]
+
+        bound64 = struct.unpack_from("<d", tail, 56 - 32)[0]
+        self.bound = bound64 if bound64 != 0 else bound32
+        if self.dtype == F32:
+            self.bound = round_f32(self.bound)
+        require(self.bound >= 0, "Quantizer: bound is negative or not a number")
+        self.width = DTYPE_BYTES[self.dtype]
+        self.code_width = DTYPE_BYTES[self.code_dtype]
+
+    def decode(self, outputs, limits):
+        codes = to_words(outputs[0], self.code_width, "Quantizer codes")
+        # Some writers count the padding, others only the array itself.
+        counts = {len(codes)}
+        if limits.original_bytes is not None:
+            counts.add(limits.original_bytes // self.width)
+        require(self.count in counts and self.count <= len(codes),
+                f"Quantizer: {len(codes)} codes, header says {self.count}")
+        require(not any(codes[self.count:]), "Quantizer: codes of the padding are not zero")
+        if self.in_place:
+            is_raw = [code >> 1 >= self.radius for code in codes]
+            words = self.multiply([0 if raw else unzigzag(code)
+                                   for code, raw in zip(codes, is_raw)])
+            for i in itertools.compress(range(len(codes)), is_raw):
+                words[i] = codes[i]
+        else:
+            words = self.multiply(self.signed(codes))
+            for index, value in self.read_outliers(outputs):
+                words[index] = value
+        return from_words(words, self.width)
+
+    def signed(self, codes):
+        if self.zigzag:
+            return [unzigzag(code) for code in codes]
+        half = 1 << (8 * self.code_width - 1)
+        return [(code ^ half) - half for code in codes]
+
+    def multiply(self, steps):
+        """Integers times the step 2*bound, every operation in the value type.
+
+        A product of two f32 is exact in double, so rounding it once is right.
+        """
+        if self.dtype == F64:
+            step = 2.0 * self.bound
+            return float_words([float(q) * step for q in steps], F64)
+        step = round_f32(2.0 * self.bound)
+        return float_words([q * step for q in array.array("f", steps)], F32)
+
+    def read_outliers(self, outputs):
+        values = to_words(outputs[1], self.width, "Quantizer outlier_vals")
+        indices = to_words(outputs[2], 4, "Quantizer outlier_idxs")
+        count = self.outliers
+        if len(outputs) == 4:
+            require(len(outputs[3]) == 4, "Quantizer: outlier_count is not 4 bytes")
+            count = min(count, int.from_bytes(outputs[3], "little"))
+        # A port may be longer (it is capacity-sized when a stage read it).
+        require(count <= min(len(values), len(indices)),
+                f"Quantizer: {count} outliers, but {len(values)} values and {len(indices)} indices")
+        indices = indices[:count]
+        require(all(index < self.count for index in indices), "Quantizer: outlier index out of range")
+        require(len(set(indices)) == count, "Quantizer: outlier index twice")
+        return zip(indices, values)
+
+
+STAGES = {2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
+          18: RZE, 0x8001: Stored}
+
+# Only for messages and `info`; these are not decoded here.
+OTHER_STAGES = {1: "LorenzoQuant", 3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
+                7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo", 19: "ADM", 20: "ANS",
+                22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
+                26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}
+
+
+def stage_name(stage_id):
+    if stage_id in STAGES:
+        return STAGES[stage_id].name
+    return OTHER_STAGES.get(stage_id, f"stage {stage_id}")
+
+
+# --- the graph ---------------------------------------------------------------
+
+
+class Node:
+    """One stage of a container; edges are named by any hashable key."""
+
+    def __init__(self, stage_id, config, inputs, outputs, generation):
+        self.id = stage_id
+        self.name = stage_name(stage_id)
+        self.config = config
+        self.inputs = inputs
+        self.outputs = outputs
+        self.generation = generation
+
+    def build(self):
+        require(self.id in STAGES, f"{self.name} is not supported")
+        stage = STAGES[self.id](self.config, self.generation)
+        require(len(self.inputs) == 1, f"{self.name}: {len(self.inputs)} inputs instead of 1")
+        require(len(self.outputs) == len(stage.ports),
+                f"{self.name}: {len(self.outputs)} outputs instead of {len(stage.ports)}")
+        return stage
+
+
+class Segment:
+    def __init__(self, edge, stage, port, name, offset, data):
+        self.edge = edge
+        self.stage = stage  # index of the producer
+        self.port = port
+        self.name = name
+        self.offset = offset  # from the start of the payload
+        self.data = data
+
+
+class Container:
+    def __init__(self, form, version, nodes, segments, result, padded_bytes):
+        self.form = form
+        self.version = version
+        self.nodes = nodes
+        self.segments = segments
+        self.result = result  # index of the stage whose input is the array
+        self.padded_bytes = padded_bytes
+        self.original_bytes = None
+        self.dtype = None
+        self.dims = None
+        self.strict = None
+        self.extension = None
+        self.checksums = {}
+
+
+def restore(container):
+    """Run the graph backwards; gives the array with its padding."""
+    limits = Limits(container.padded_bytes, container.original_bytes)
+    stages = [node.build() for node in container.nodes]
+    last_consumer = {edge: i for i, node in enumerate(container.nodes) for edge in node.inputs}
+    for segment in container.segments:
+        name = stages[segment.stage].ports[segment.port]
+        require(segment.name == name, f"port {segment.name!r} should be called {name!r}")
+    known = {segment.edge: segment.data for segment in container.segments}
+    array_bytes = None
+    for i in reversed(range(len(stages))):
+        node = container.nodes[i]
+        value = stages[i].decode([known[edge] for edge in node.outputs], limits)
+        # Several consumers saw the same data; the last of them gives it back.
+        if last_consumer[node.inputs[0]] == i:
+            known[node.inputs[0]] = value
+        if i == container.result:
+            array_bytes = value
+    require(len(array_bytes) == container.padded_bytes,
+            f"decoded {len(array_bytes)} bytes, the header says {container.padded_bytes}")
+    return array_bytes
+
+
+def decode(data):
+    """The array in a container: original length if known, else padded."""
+    container = parse(data)
+    whole = restore(container)
+    if container.original_bytes is None:
+        return whole
+    return whole[:container.original_bytes]
+
+
+def parse(data):
+    data = bytes(data)
+    if data[:4] == FZM_MAGIC:
+        return parse_fzm(data)
+    if data[:4] == COMPACT_MAGIC:
+        return parse_compact(data)
+    raise FormatError("neither an FZM file nor a compact frame")
+
+
+# --- FZM 3.x -----------------------------------------------------------------
+#
+# core header (80 bytes, 72 in version 3.0), stage records and buffer records of
+# 256 bytes each, then the segments without gaps.
+
+FZM_MAGIC = b"2ZMF"
+RECORD = 256
+UNUSED = 0xFFFF
+EXTENSION_AT = 172
+
+
+def parse_fzm(data):
+    require(len(data) >= 72, "FZM: truncated in the core header")
+    version, num_buffers = struct.unpack_from("<HH", data, 4)
+    major, minor = (version, 0) if version <= 0xFF else divmod(version, 256)
+    require(major == 3, f"FZM: version {major}.{minor} is not supported")
+    core_bytes = 72 if minor == 0 else 80
+    require(len(data) >= core_bytes, "FZM: truncated in the core header")
+    padded, payload_bytes, header_bytes = struct.unpack_from("<QQQ", data, 8)
+    num_stages, num_sources, flags = struct.unpack_from("<IHH", data, 32)
+    source_sizes = struct.unpack_from("<4Q", data, 40)
+
+    require(1 <= num_stages <= 32, f"FZM: {num_stages} stages")
+    require(1 <= num_buffers <= 32, f"FZM: {num_buffers} buffers")
+    require(num_sources <= 4, f"FZM: {num_sources} sources")
+    require(not any(source_sizes[num_sources:]), "FZM: size of a source that does not exist")
+    require(flags & ~3 == 0, f"FZM: unknown flags {flags:#x}")
+    require(minor > 0 or flags == 0, "FZM: version 3.0 has no checksums")
+    require(header_bytes == core_bytes + RECORD * (num_stages + num_buffers),
+            f"FZM: header of {header_bytes} bytes does not match its counts")
+    require(len(data) >= header_bytes, "FZM: truncated in the records")
+    require(len(data) == header_bytes + payload_bytes,
+            f"FZM: {len(data)} bytes, the header says {header_bytes + payload_bytes}")
+    payload = data[header_bytes:]
+
+    checksums = {"header": "absent", "data": "absent"}
+    if flags & 1:
+        require(zlib.crc32(payload) == struct.unpack_from("<I", data, 72)[0],
+                "FZM: checksum of the data does not match")
+        checksums["data"] = "verified"
+    if flags & 2 and minor == 1:  # another minor may sum other bytes
+        header = data[:76] + bytes(4) + data[80:header_bytes]
+        require(zlib.crc32(header) == struct.unpack_from("<I", data, 76)[0],
+                "FZM: checksum of the header does not match")
+        checksums["header"] = "verified"
+    elif flags & 2:
+        checksums["header"] = "not checked"
+
+    records = [data[at:at + RECORD] for at in range(core_bytes, header_bytes, RECORD)]
+    stage_records, buffer_records = records[:num_stages], records[num_stages:]
+    nodes = [parse_stage_record(record, i) for i, record in enumerate(stage_records)]
+
+    producer = {}  # edge -> (stage, port)
+    for i, node in enumerate(nodes):
+        for port, edge in enumerate(node.outputs):
+            require(edge not in producer, f"FZM: buffer id {edge} is produced twice")
+            producer[edge] = (i, port)
+    consumed = set()
+    sources = []
+    for i, node in enumerate(nodes):
+        require(node.inputs, f"FZM: stage {i} has no input")
+        for edge in node.inputs:
+            require(edge not in producer or producer[edge][0] < i,
+                    f"FZM: stage {i} stands before its producer")
+            consumed.add(edge)
+        if all(edge not in producer for edge in node.inputs):
+            sources.append(i)
+    require(num_sources in (0, min(len(sources), 4)),
+            f"FZM: {num_sources} sources in the header, {len(sources)} in the graph")
+
+    segments = parse_buffer_records(buffer_records, nodes, producer, consumed, payload)
+    result = choose_result(nodes, sources, stage_records)
+    k = sources.index(result)
+    size = source_sizes[k] if k < num_sources and source_sizes[k] else padded
+
+    container = Container("fzm", f"{major}.{minor}", nodes, segments, result, size)
+    container.checksums = checksums
+    read_extension(container, stage_records)
+    return container
+
+
+def read_ids(record, at, count, what):
+    ids = struct.unpack_from("<8H", record, at)
+    require(count <= 8, f"FZM: {what}: {count} ids")
+    require(UNUSED not in ids[:count], f"FZM: {what}: id missing")
+    require(all(i == UNUSED for i in ids[count:]), f"FZM: {what}: more ids than counted")
+    require(len(set(ids[:count])) == count, f"FZM: {what}: id twice")
+    return list(ids[:count])
+
+
+def read_config(record, at, what):
+    size = struct.unpack_from("<I", record, at + 128)[0]
+    require(size <= 128, f"FZM: {what}: configuration of {size} bytes")
+    return record[at:at + size]
+
+
+def parse_stage_record(record, i):
+    stage_id, _version, num_inputs, num_outputs, flags = struct.unpack_from("<HHBBH", record, 0)
+    what = f"stage {i}"
+    require(flags & ~1 == 0, f"FZM: {what}: unknown flags {flags:#x}")
+    return Node(stage_id, read_config(record, 40, what),
+                read_ids(record, 8, num_inputs, what + " inputs"),
+                read_ids(record, 24, num_outputs, what + " outputs"),
+                Generation(ports=num_outputs))
+
+
+def parse_buffer_records(records, nodes, producer, consumed, payload):
+    segments = []
+    for i, record in enumerate(records):
+        what = f"buffer {i}"
+        stage_id, _version, dtype, port, edge = struct.unpack_from("<HHBBH", record, 0)
+        size, _allocated, _size_again, offset = struct.unpack_from("<4Q", record, 72)
+        name, _, rest = record[8:72].partition(b"\0")
+        require(edge in producer, f"FZM: {what}: nobody produces id {edge}")
+        require(edge not in consumed, f"FZM: {what}: id {edge} is consumed by a stage")
+        stage, true_port = producer[edge]
+        require(stage_id == nodes[stage].id and port == true_port,
+                f"FZM: {what}: does not name the producer of id {edge}")
+        require(read_config(record, 104, what) == nodes[stage].config,
+                f"FZM: {what}: configuration differs from that of its stage")
+        require(dtype < len(DTYPES) or dtype == 255, f"FZM: {what}: unknown type {dtype}")
+        require(name.isascii() and len(name) < 64 and not any(rest), f"FZM: {what}: bad port name")
+        require(offset + size <= len(payload), f"FZM: {what}: outside of the data")
+        segments.append(Segment(edge, stage, port, name.decode(), offset,
+                                payload[offset:offset + size]))
+    at = 0
+    for segment in sorted(segments, key=lambda s: (s.offset, len(s.data))):
+        require(segment.offset == at, "FZM: segments overlap or leave a gap")
+        at += len(segment.data)
+    require(at == len(payload), "FZM: bytes behind the last segment")
+    edges = [segment.edge for segment in segments]
+    require(len(set(edges)) == len(edges), "FZM: id has two segments")
+    for edge in producer:
+        require(edge in consumed or edge in edges, f"FZM: id {edge} has no segment")
+    return segments
+
+
+def choose_result(nodes, sources, records):
+    """The stage whose input is the array: the marked one, or the only candidate."""
+    marked = [i for i in sources if struct.unpack_from("<H", records[i], 6)[0] & 1]
+    require(len(marked) <= 1, "FZM: two stages are marked as primary source")
+    if marked:
+        return marked[0]
+    external = {edge for i in sources for edge in nodes[i].inputs}
+    require(len(external) == 1, "FZM: several sources and none is marked")
+    return sources[-1]
+
+
+def read_extension(container, records):
+    """Bytes 172..255 of the stage records: zero, or our own block."""
+    for i, record in enumerate(records):
+        block = record[EXTENSION_AT:]
+        what = f"FZM: extension of stage {i}"
+        if not any(block):
+            continue
+        magic, version, flags, original, dtype, ndim, zero = struct.unpack_from("<4sHHQBBH", block)
+        x, y, z, bound, threshold, pairs = struct.unpack_from("<QQQddQ", block, 20)
+        require(magic == b"FZX1", f"{what}: unknown contents")
+        require(version == 1, f"{what}: version {version} is not supported")
+        require(not any(block[68:]), f"{what}: reserved bytes are not zero")
+        require(pairs == 0, f"{what}: {stage_name(container.nodes[i].id)} has no exact pairs")
+        if i != container.result:
+            require(not any(block[6:60]), f"{what}: fields that belong to the source")
+            continue
+        require(flags & ~1 == 0, f"{what}: unknown flags {flags:#x}")
+        require(dtype < len(DTYPES), f"{what}: unknown type {dtype}")
+        require(1 <= ndim <= 3 and zero == 0, f"{what}: bad number of dimensions")
+        dims = [x, y, z]
+        require(all(d in (0, 1) for d in dims[ndim:]), f"{what}: surplus dimension")
+        dims = dims[:ndim]
+        require(math.prod(dims) * DTYPE_BYTES[dtype] == original,
+                f"{what}: dimensions and length disagree")
+        require(original <= container.padded_bytes, f"{what}: longer than the padded array")
+        require(0 <= bound < math.inf, f"{what}: bad bound")
+        require(threshold >= 0, f"{what}: bad outlier threshold")
+        container.original_bytes = original
+        container.dtype = dtype
+        container.dims = dims
+        container.strict = bool(flags & 1)
+        container.extension = {"version": version, "flags": flags, "original_bytes": original,
+                               "dtype": DTYPES[dtype], "dims": dims,
+                               "requested_bound": json_number(bound),
+                               "outlier_threshold": json_number(threshold), "exact_pairs": pairs}
+
+
+# --- compact frame -----------------------------------------------------------
+#
+# 'FZC1', version, flags, dtype, ndim, dims, bytes of the array, the stages with
+# their configurations and edges, segment lengths, checksum, segments.
+
+COMPACT_MAGIC = b"FZC1"
+
+
+def parse_compact(data):
+    cursor = Cursor(data)
+    cursor.take(4, "the magic")
+    version = cursor.unsigned(1, "the version")
+    require(version == 1, f"compact frame: version {version} is not supported")
+    flags = cursor.unsigned(1, "the flags")
+    require(flags & ~3 == 0, f"compact frame: unknown flags {flags:#x}")
+    dtype = cursor.unsigned(1, "the type")
+    require(dtype < len(DTYPES), f"compact frame: unknown type {dtype}")
+    ndim = cursor.unsigned(1, "the number of dimensions")
+    require(1 <= ndim <= 3, f"compact frame: {ndim} dimensions")
+    dims = [cursor.varint("a dimension") for _ in range(ndim)]
+    original = cursor.varint("the length of the array")
+    require(original == math.prod(dims) * DTYPE_BYTES[dtype],
+            "compact frame: dimensions and length disagree")
+
+    nodes = []
+    num_stages = cursor.unsigned(1, "the number of stages")
+    require(num_stages, "compact frame: no stages")
+    for k in range(1, num_stages + 1):
+        what = f"stage {k}"
+        stage_id = cursor.unsigned(2, what)
+        require(stage_id in STAGES, f"compact frame: {stage_name(stage_id)} is not supported")
+        config = cursor.take(cursor.unsigned(1, what), what)
+        producer, port = cursor.take(2, what)
+        require(producer < k, f"compact frame: {what} stands before its producer")
+        ports = 1 if producer == 0 else len(nodes[producer - 1].outputs)
+        require(port < ports, f"compact frame: {what} reads a port that does not exist")
+        generation = Generation(modern=True)
+        outputs = STAGES[stage_id](config, generation).ports
+        nodes.append(Node(stage_id, config, [(producer, port)],
+                          [(k, p) for p in range(len(outputs))], generation))
+
+    # Every output that no stage reads is a segment: last stage first.
+    consumed = {edge for node in nodes for edge in node.inputs}
+    order = [edge for node in reversed(nodes) for edge in node.outputs if edge not in consumed]
+    sizes = [cursor.varint("a segment length") for _ in order]
+    head_bytes = cursor.at
+    checksum = cursor.unsigned(4, "the checksum") if flags & 1 else None
+    payload = data[cursor.at:]
+    require(sum(sizes) == len(payload),
+            f"compact frame: {len(payload)} bytes of segments, the head says {sum(sizes)}")
+    if checksum is not None:
+        require(zlib.crc32(payload, zlib.crc32(data[:head_bytes])) == checksum,
+                "compact frame: checksum does not match")
+
+    segments = []
+    offset = 0
+    for (k, port), size in zip(order, sizes):
+        name = nodes[k - 1].build().ports[port]
+        segments.append(Segment((k, port), k - 1, port, name, offset,
+                                payload[offset:offset + size]))
+        offset += size
+    readers_of_array = [i for i, node in enumerate(nodes) if node.inputs == [(0, 0)]]
+    container = Container("compact", str(version), nodes, segments, readers_of_array[-1], original)
+    container.original_bytes = original
+    container.dtype = dtype
+    container.dims = dims
+    container.strict = bool(flags & 2)
+    container.checksums = {"frame": "absent" if checksum is None else "verified"}
+    return container
+
+
+# --- command line ------------------------------------------------------------
+
+
+def json_number(value):
+    return value if math.isfinite(value) else repr(value)
+
+
+def describe(container):
+    return {
+        "format": container.form,
+        "version": container.version,
+        "dtype": None if container.dtype is None else DTYPES[container.dtype],
+        "dims": container.dims,
+        "strict": container.strict,
+        "original_bytes": container.original_bytes,
+        "padded_bytes": container.padded_bytes,
+        "checksums": container.checksums,
+        "stages": [{"id": node.id, "name": node.name, "config": node.config.hex(),
+                    "inputs": node.inputs, "outputs": node.outputs} for node in container.nodes],
+        "segments": [{"edge": s.edge, "stage": container.nodes[s.stage].name, "port": s.port,
+                      "name": s.name, "offset": s.offset, "bytes": len(s.data)}
+                     for s in container.segments],
+        "extension": container.extension,
+    }
+
+
+def same_but_for_arithmetic_nan(a, b):
+    """f32 arrays; which NaN an operation yields is a matter of the processor."""
+    def settle(data):
+        return [0x7FFFFFFF if word == 0xFFC00000 else word for word in to_words(data, 4, "NaN")]
+    return settle(a) == settle(b)
+
+
+def check_golden_case(folder, case):
+    """None when the case decodes as recorded, else what is wrong."""
+    def read(name):
+        with open(os.path.join(folder, name), "rb") as file:
+            return file.read()
+
+    data = read(case["id"] + ".fzm")
+    if hashlib.sha256(data).hexdigest() != case["fzm_sha256"]:
+        return "the file itself is not the recorded one"
+    try:
+        container = parse(data)
+        whole = restore(container)
+    except FormatError as error:
+        return f"not readable: {error}"
+    seen = [(s.edge, s.name, container.nodes[s.stage].name, len(s.data),
+             hashlib.sha256(s.data).hexdigest()) for s in container.segments]
+    listed = [(s["id"], s["name"], s["stage"], s["bytes"], s["sha256"]) for s in case["segments"]]
+    if seen != listed:
+        return "segments differ from the recorded ones"
+    if len(whole) != case["padded_len"]:
+        return f"decodes to {len(whole)} bytes, not {case['padded_len']}"
+    wanted = read(case["dec_file"])
+    if len(wanted) != case["dec_len"] or hashlib.sha256(wanted).hexdigest() != case["dec_sha256"]:
+        return "the expected decode is not the recorded one"
+    if "nan" in case["expected"]:
+        if same_but_for_arithmetic_nan(whole, wanted):
+            return None
+    if whole[:len(wanted)] != wanted:
+        at = next(i for i, pair in enumerate(zip(whole, wanted)) if pair[0] != pair[1])
+        return f"differs from {case['dec_file']} at byte {at}"
+    if hashlib.sha256(whole).hexdigest() != case["full_decode_sha256"]:
+        return "differs in the padding"
+    return None
+
+
+def run_golden(folder):
+    with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
+        cases = json.load(file)["cases"]
+    failed = 0
+    for case in cases:
+        problem = check_golden_case(folder, case)
+        if problem:
+            failed += 1
+            print(f"{case['id']} ({' > '.join(case['stages'])}): {problem}")
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def main(arguments):
+    command, operands = (arguments[0], arguments[1:]) if arguments else ("", [])
+    try:
+        if command == "decode" and len(operands) == 2:
+            with open(operands[0], "rb") as file:
+                restored = decode(file.read())
+            with open(operands[1], "wb") as file:
+                file.write(restored)
+            return 0
+        if command == "info" and len(operands) == 1:
+            with open(operands[0], "rb") as file:
+                container = parse(file.read())
+            print(json.dumps(describe(container), indent=2, allow_nan=False))
+            return 0
+        if command == "golden" and len(operands) == 1:
+            return run_golden(operands[0])
+    except (FormatError, OSError) as error:
+        print(f"fzm_reader: {error}", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("fzm_reader: not enough memory", file=sys.stderr)
+        return 1
+    print("usage: fzm_reader.py decode IN OUT | info IN | golden DIR", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
