@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Sets up what is missing and runs the tests.
+#
+#   scripts/test.sh                    the parts rust, c, golden and python
+#   scripts/test.sh <part>…            rust | c | golden | python | long | fuzz
+. "$(dirname "$0")/lib.sh"
+parts=(rust c golden python)
+all_parts=("${parts[@]}" long fuzz)
+mkdir -p build
+
+# Format, lints, tests, documentation. The tests run optimised with debug assertions: [profile.test] in Cargo.toml.
+part_rust() {
+  need_c
+  need_rust
+  rust_tool fmt rustfmt && cargo fmt --all -- --check
+  rust_tool clippy clippy && cargo clippy --quiet --locked --all-targets -- -D warnings
+  cargo test --quiet --locked --workspace
+  RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps --workspace
+}
+
+# rust_tool <subcommand> <component>: is it there, or can rustup bring it? A compiler from a distribution may lack it.
+rust_tool() {
+  cargo "$1" --version >/dev/null 2>&1 && return 0
+  has rustup && rustup component add "$2" >/dev/null 2>&1 && return 0
+  printf 'SKIPPED: cargo %s (this Rust has no %s)\n' "$1" "$2"
+  return 1
+}
+
+# The library as C and C++ programs see it: installed, found, linked, abused, under sanitizers and valgrind.
+part_c() {
+  need_c
+  need_rust
+  need valgrind valgrind pkg-config pkg-config readelf binutils
+  local prefix=$PWD/build/install
+  install_fzgm "$prefix"
+  bash tests/c/package.sh "$prefix"
+
+  local kind
+  for kind in plain sanitize; do
+    say "C and C++ programs, $kind"
+    cmake -S tests/c -B "build/c-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DSANITIZE=$([ $kind = sanitize ] && echo ON || echo OFF) \
+      >"build/c-$kind.log" || { cat "build/c-$kind.log" >&2; return 1; }
+    cmake --build "build/c-$kind" -j "$(nproc)" >>"build/c-$kind.log" || { tail -n 40 "build/c-$kind.log" >&2; return 1; }
+    ctest --test-dir "build/c-$kind" --output-on-failure -j "$(nproc)"
+  done
+  say "the same programs under valgrind"
+  local program
+  while read -r program; do
+    printf '%s: ' "$(basename "$program")"
+    valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all "$program"
+  done < <(find build/c-plain -maxdepth 1 -type f -perm -u+x -name '*_shared' | sort)
+}
+
+# Containers written by the reference implementation, restored and written again byte for byte.
+part_golden() {
+  need_c
+  need_rust
+  cargo test --quiet --locked --test golden
+}
+
+# The independent decoder in Python, against the same containers.
+part_python() {
+  need python3 python3
+  python3 -m unittest discover -s tests/reference -t tests/reference
+}
+
+# Tests that take too long for every change.
+part_long() {
+  need_c
+  need_rust
+  cargo test --quiet --locked --workspace -- --ignored
+}
+
+# Damaged containers from a random source for FUZZ_SECONDS.
+part_fuzz() {
+  need_c
+  need_rust
+  FUZZ_SECONDS=${FUZZ_SECONDS:-300} cargo test --quiet --locked --test corrupt -- --ignored fuzz
+}
+
+[ $# -gt 0 ] && parts=("$@")
+for part in "${parts[@]}"; do
+  [[ " ${all_parts[*]} " == *" $part "* ]] || { printf 'unknown part %s; parts: %s\n' "$part" "${all_parts[*]}" >&2; exit 2; }
+done
+passed=()
+for part in "${parts[@]}"; do
+  say "part $part"
+  started=$SECONDS
+  "part_$part"
+  passed+=("$part ($((SECONDS - started)) s)")
+done
+say "passed: ${passed[*]}"

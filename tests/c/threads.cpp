@@ -1,0 +1,69 @@
+// Eight threads share one plan; each has its workspace, its error text, and the same bytes as all others.
+#include "check.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct Free {
+  void operator()(fz_pipeline *p) const { fz_pipeline_free(p); }
+  void operator()(fz_plan *p) const { fz_plan_free(p); }
+  void operator()(fz_workspace *p) const { fz_workspace_free(p); }
+};
+template <class T> using Owned = std::unique_ptr<T, Free>;
+
+Owned<fz_workspace> workspace_of(const fz_plan *plan) {
+  fz_workspace *made = nullptr;
+  OK(fz_workspace_new(plan, &made));
+  return Owned<fz_workspace>(made);
+}
+
+std::vector<unsigned char> compress(const fz_plan *plan, fz_workspace *workspace, const std::vector<float> &x) {
+  std::uint64_t capacity = 0, bytes = 0;
+  OK(fz_max_compressed_bytes(plan, &capacity));
+  std::vector<unsigned char> out(capacity);
+  OK(fz_compress(plan, workspace, x.data(), x.size() * sizeof(float), out.data(), out.size(), &bytes));
+  out.resize(bytes);
+  return out;
+}
+
+} // namespace
+
+int main() {
+  std::vector<float> x(120001);
+  fill(x.data(), x.size());
+  const std::uint64_t dims[] = {x.size()};
+  const Owned<fz_pipeline> pipeline(pfpl_noa(1e-4));
+  const Owned<fz_plan> encoder(plan_of(pipeline.get(), dims, 1, nullptr));
+  fz_plan *made = nullptr;
+  OK(fz_plan_decoder(encoder.get(), &made));
+  const Owned<fz_plan> decoder(made);
+  const std::vector<unsigned char> expected = compress(encoder.get(), nullptr, x);
+  const double bound = 1e-4 * range_of(x.data(), x.size());
+
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 8; k++) {
+    threads.emplace_back([&, k] {
+      const auto in = workspace_of(encoder.get()), out = workspace_of(decoder.get());
+      CHECK(std::string(fz_last_error()).empty()); // the failures of other threads are theirs
+      const std::string name = "preset " + std::to_string(k);
+      for (int turn = 0; turn < 4; turn++) {
+        fz_pipeline *none = nullptr;
+        GIVES(FZ_UNKNOWN_NAME, fz_pipeline_from_preset(name.c_str(), FZ_F32, &none));
+        CHECK(std::string(fz_last_error()).find(name) != std::string::npos);
+        const auto container = compress(encoder.get(), in.get(), x);
+        CHECK(container == expected);
+        std::vector<float> y(x.size());
+        std::uint64_t restored = 0;
+        OK(fz_decompress(decoder.get(), out.get(), container.data(), container.size(), y.data(), y.size() * sizeof(float), &restored));
+        CHECK(restored == y.size() * sizeof(float) && worst_error(x.data(), y.data(), x.size()) <= bound);
+      }
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  std::puts("eight threads on one plan: the same bytes");
+  return 0;
+}
