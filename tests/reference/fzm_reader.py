@@ -995,9 +995,8 @@ def check_golden_case(folder, case):
     wanted = read(case["dec_file"])
     if len(wanted) != case["dec_len"] or hashlib.sha256(wanted).hexdigest() != case["dec_sha256"]:
         return "the expected decode is not the recorded one"
-    if "nan" in case["expected"]:
-        if same_but_for_arithmetic_nan(whole, wanted):
-            return None
+    if "nan" in case["expected"] and same_but_for_arithmetic_nan(whole, wanted):
+        return None
     if whole[:len(wanted)] != wanted:
         at = next(i for i, pair in enumerate(zip(whole, wanted)) if pair[0] != pair[1])
         return f"differs from {case['dec_file']} at byte {at}"
@@ -1007,11 +1006,17 @@ def check_golden_case(folder, case):
 
 
 def run_golden(folder):
-    with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
-        cases = json.load(file)["cases"]
+    try:
+        with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
+            cases = json.load(file)["cases"]
+    except (ValueError, KeyError, TypeError):
+        raise FormatError("golden.json does not list any cases") from None
     failed = 0
     for case in cases:
-        problem = check_golden_case(folder, case)
+        try:
+            problem = check_golden_case(folder, case)
+        except OSError as error:
+            problem = str(error)
         if problem:
             failed += 1
             print(f"{case['id']} ({' > '.join(case['stages'])}): {problem}")
