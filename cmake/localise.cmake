@@ -16,24 +16,23 @@ if(NOT LOCALISE)
   return()
 endif()
 
-# The names to keep: every function that the header declares.
-file(READ ${HEADER} text)
-string(REGEX MATCHALL "[^a-z0-9_]fz_[a-z0-9_]+\\(" calls "${text}")
-string(REGEX REPLACE "[^a-z0-9_;]" "" names "${calls}")
+# The names to keep: every function that the header declares. Declarations start a line, comments never start with a letter.
+file(STRINGS ${HEADER} names REGEX "^[A-Za-z][^(]*fz_[a-z0-9_]+\\(")
+list(TRANSFORM names REPLACE "^[^(]*(fz_[a-z0-9_]+)\\(.*" "\\1")
 list(REMOVE_DUPLICATES names)
 list(SORT names)
 get_filename_component(dir ${OUT} DIRECTORY)
 string(REPLACE ";" "\n" lines "${names}")
 file(WRITE ${dir}/exports.txt "${lines}\n")
 
-# Only the members that the exported functions need are taken. Group sections are resolved here, as their signatures turn
-# local; a linker without that option gets a second try without it.
+# Only what the exported functions need is taken. Group sections are resolved here, as their signatures turn local; a linker
+# that does not know these options gets a second try without them.
 set(undefined "")
 foreach(name IN LISTS names)
   list(APPEND undefined -Wl,-u,${name})
 endforeach()
-foreach(groups -Wl,--force-group-allocation "")
-  execute_process(COMMAND ${CC} -r -nostdlib ${groups} ${undefined} ${IN} -o ${dir}/all.o
+foreach(tidy -Wl,--gc-sections,--force-group-allocation "")
+  execute_process(COMMAND ${CC} -r -nostdlib ${tidy} ${undefined} ${IN} -o ${dir}/all.o
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE why)
   if(NOT failed)
     break()
@@ -45,7 +44,11 @@ if(failed)
 endif()
 
 # rustc's own objcopy knows rustc's bitcode; it may need the LLVM library that lies beside rustc.
-execute_process(COMMAND rustc --print sysroot OUTPUT_VARIABLE sysroot OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+set(rustc $ENV{RUSTC})
+if(NOT rustc)
+  set(rustc rustc)
+endif()
+execute_process(COMMAND ${rustc} --print sysroot OUTPUT_VARIABLE sysroot OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 file(GLOB tools ${sysroot}/lib/rustlib/*/bin/rust-objcopy)
 find_program(LLVM_OBJCOPY NAMES llvm-objcopy rust-objcopy)
 find_program(OBJCOPY NAMES objcopy)

@@ -67,7 +67,7 @@ ok "find_package from a moved prefix"
 minor=$(echo "$version" | cut -d . -f 2)
 asks() {
   mkdir -p "$work/asks"
-  printf 'cmake_minimum_required(VERSION 3.18)\nproject(asks NONE)\nfind_package(fzgm %s REQUIRED COMPONENTS %s)\n' "$1" "$2" >"$work/asks/CMakeLists.txt"
+  printf 'cmake_minimum_required(VERSION 3.18)\nproject(asks LANGUAGES C)\nfind_package(fzgm %s REQUIRED COMPONENTS %s)\n' "$1" "$2" >"$work/asks/CMakeLists.txt"
   rm -rf "$work/asks/b"
   cmake -S "$work/asks" -B "$work/asks/b" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null 2>&1
 }

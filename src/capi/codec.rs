@@ -1,0 +1,88 @@
+//! The two calls that everything else is for.
+
+use std::ffi::c_void;
+
+use super::handle::{Bytes, bytes, optional, optional_mut, out, shared};
+use super::plan::fz_plan;
+use super::wall::{Refusal, wall};
+use super::workspace::fz_workspace;
+
+/// Compresses an array.
+///
+/// `plan`                from fz_pipeline_finalize().
+/// `workspace`           made for this plan; NULL: one is made for this call.
+/// `src`, `src_bytes`    the array, of the type and shape of the plan, at any address.
+/// `dst`                 receives the container; must not overlap with `src`.
+/// `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
+/// `compressed_bytes`    becomes the length of the container; untouched on failure.
+///
+/// The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time.
+///
+/// Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
+/// decoder; FZ_DST_TOO_SMALL; FZ_OUTLIER_CAPACITY; FZ_OUT_OF_MEMORY. The contents of `dst` are then undefined.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_compress(
+    plan: *const fz_plan,
+    workspace: *mut fz_workspace,
+    src: *const c_void,
+    src_bytes: u64,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    compressed_bytes: *mut u64,
+) -> i32 {
+    let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (plan, workspace) = unsafe { (shared(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        // SAFETY: the caller's promise.
+        let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(compressed_bytes, "compressed_bytes")?) };
+        length.put(plan.0.compress(workspace.map(|w| &mut w.0), src, dst)?);
+        Ok(())
+    })
+}
+
+/// Restores an array.
+///
+/// `plan`                from fz_plan_decoder() or fz_plan_open(); NULL: one is made from the container for this call, with
+///                       default options, and `workspace` must be NULL too.
+/// `workspace`           made for this plan; NULL: one is made for this call.
+/// `container`           what fz_compress() wrote, or an FZM file; `container_bytes` is its whole length.
+/// `dst`                 receives the array, at any address; must not overlap with `container`.
+/// `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
+/// `restored_bytes`      becomes the length of the array; untouched on failure.
+///
+/// The container may come from anywhere: whatever its bytes are, the call ends with a status.
+///
+/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
+/// not belong together; FZ_INVALID_ARGUMENT for an encoder; FZ_DST_TOO_SMALL; FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY. The
+/// contents of `dst` are then undefined.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress(
+    plan: *const fz_plan,
+    workspace: *mut fz_workspace,
+    container: *const c_void,
+    container_bytes: u64,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    let (src, dst) =
+        (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (plan, workspace) = unsafe { (optional(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        // SAFETY: the caller's promise.
+        let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(restored_bytes, "restored_bytes")?) };
+        let workspace = workspace.map(|w| &mut w.0);
+        length.put(match plan {
+            Some(plan) => plan.0.decompress(workspace, src, dst)?,
+            None if workspace.is_some() => {
+                return Err(Refusal::mismatch("a workspace was given without its plan"));
+            }
+            None => crate::codec::decompress(src, dst)?,
+        });
+        Ok(())
+    })
+}

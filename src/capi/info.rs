@@ -1,0 +1,64 @@
+//! What a container says about itself.
+
+use std::ffi::c_void;
+
+use super::handle::{input, out};
+use super::wall::{Refusal, wall};
+
+/// What fz_container_info() finds.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_info {
+    /// sizeof(fz_info), set by the caller before the call; any other value is refused.
+    pub struct_bytes: u32,
+    /// Form of the container, an fz_container.
+    pub container: i32,
+    /// Type of the array, an fz_dtype.
+    pub dtype: i32,
+    /// Dimensions, 1 to 3.
+    pub ndim: u32,
+    /// Their lengths in elements, x first; 1 where there is no such dimension.
+    pub dims: [u64; 3],
+    /// Length of the array in bytes.
+    pub original_bytes: u64,
+    /// Length of the container in bytes.
+    pub container_bytes: u64,
+    /// Number of stages.
+    pub stages: u32,
+    /// 1 when every value was made to keep the bound.
+    pub strict: i32,
+    /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything.
+    pub mode: i32,
+    /// The bound as it was asked for; 0 when lossless.
+    pub bound: f64,
+    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold.
+    pub outlier_threshold: f64,
+}
+
+/// Reads the head of a container. Set info->struct_bytes to sizeof(fz_info) before the call.
+///
+/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is
+/// then untouched.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_container_info(
+    container: *const c_void,
+    container_bytes: u64,
+    info: *mut fz_info,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (container, place) =
+            unsafe { (input(container, container_bytes, "container")?, out(info, "info")?) };
+        // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is set by the caller.
+        let struct_bytes = unsafe { (&raw const (*info).struct_bytes).read() };
+        if struct_bytes as usize != size_of::<fz_info>() {
+            let want = size_of::<fz_info>();
+            return Err(Refusal::argument(format!(
+                "info->struct_bytes is {struct_bytes}; expected {want}, sizeof(fz_info)"
+            )));
+        }
+        place.put(fz_info::from(crate::codec::info(container)?));
+        Ok(())
+    })
+}

@@ -1,0 +1,99 @@
+//! Options of a plan, as C passes them and as the core takes them.
+
+use super::handle::{optional, out};
+use super::status::{fz_container, fz_generation};
+use super::wall::{Answer, Refusal, wall};
+use crate::codec::{Container, Options};
+use crate::stage::Generation;
+
+/// Choices for a plan. Fill it with fz_options_init() and change what is to be different.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_options {
+    /// sizeof(fz_options), set by fz_options_init(); any other value is refused.
+    pub struct_bytes: u32,
+    /// 1 (default): the error bound holds for every value, and what cannot meet it is stored exactly. 0: the arithmetic of
+    /// the reference implementation with its losses, for byte-equal files; the bound may be exceeded.
+    pub strict: i32,
+    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
+    pub generation: i32,
+    /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
+    pub container: i32,
+    /// 1 (default): checksums are written, and those that a container has are verified. 0: neither.
+    pub checksum: i32,
+    /// Threads that a call may use. 1 (default): the calling thread alone. 0: as many as the machine has cores. The number
+    /// never changes the bytes.
+    pub threads: u32,
+    /// The most working memory that a plan may ask for, in bytes; more is FZ_MEMORY_LIMIT. It guards against containers made
+    /// to exhaust memory. 0 (default): 64 MiB and 8 times the array.
+    pub max_memory_bytes: u64,
+}
+
+/// Fills `*options` with the defaults, struct_bytes included.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let options = unsafe { out(options, "options") }?;
+        options.put(fz_options {
+            struct_bytes: size_of::<fz_options>() as u32,
+            strict: 1,
+            generation: fz_generation::FZ_GENERATION_2026_08 as i32,
+            container: fz_container::FZ_CONTAINER_FZM as i32,
+            checksum: 1,
+            threads: 1,
+            max_memory_bytes: 0,
+        });
+        Ok(())
+    })
+}
+
+impl fz_options {
+    fn checked(&self) -> Answer<Options> {
+        if self.struct_bytes as usize != size_of::<fz_options>() {
+            let (got, want) = (self.struct_bytes, size_of::<fz_options>());
+            return Err(Refusal::argument(format!(
+                "options.struct_bytes is {got}; expected {want}, see fz_options_init"
+            )));
+        }
+        const G2026_08: i32 = fz_generation::FZ_GENERATION_2026_08 as i32;
+        const G2026_05: i32 = fz_generation::FZ_GENERATION_2026_05 as i32;
+        const FZM: i32 = fz_container::FZ_CONTAINER_FZM as i32;
+        const COMPACT: i32 = fz_container::FZ_CONTAINER_COMPACT as i32;
+        let one_of =
+            |name: &str, got: i32| Refusal::argument(format!("options.{name} is {got}; expected 0 or 1"));
+        Ok(Options {
+            strict: flag(self.strict).ok_or_else(|| one_of("strict", self.strict))?,
+            generation: match self.generation {
+                G2026_08 => Generation::G2026_08,
+                G2026_05 => Generation::G2026_05,
+                other => return Err(one_of("generation", other)),
+            },
+            container: match self.container {
+                FZM => Container::Fzm,
+                COMPACT => Container::Compact,
+                other => return Err(one_of("container", other)),
+            },
+            checksum: flag(self.checksum).ok_or_else(|| one_of("checksum", self.checksum))?,
+            threads: self.threads as usize,
+            max_memory_bytes: self.max_memory_bytes,
+        })
+    }
+}
+
+const fn flag(number: i32) -> Option<bool> {
+    match number {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+/// The options that C passed, or the defaults for null.
+///
+/// # Safety
+/// As for [`shared`].
+pub(super) unsafe fn chosen(options: *const fz_options) -> Answer<Options> {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { optional(options, "options") }?.map_or(Ok(Options::default()), fz_options::checked)
+}

@@ -1,0 +1,161 @@
+//! Pipelines: what is to be done, as plain data.
+
+use std::ffi::c_char;
+
+use super::handle::{exclusive, out, release, text};
+use super::status::FZ_EVERY_STAGE;
+use super::wall::{quiet_wall, wall};
+use crate::dtype::DType;
+use crate::pipeline::Pipeline;
+
+/// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
+/// fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.
+pub struct fz_pipeline(pub(super) Pipeline);
+
+/// Makes a pipeline without stages.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let pipeline = unsafe { out(pipeline, "pipeline") }?;
+        pipeline.give(fz_pipeline(Pipeline::new()));
+        Ok(())
+    })
+}
+
+/// Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
+/// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
+///
+/// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_TYPE_MISMATCH when the preset is not for that type.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_from_preset(
+    name: *const c_char,
+    dtype: i32,
+    pipeline: *mut *mut fz_pipeline,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (name, pipeline) = unsafe { (text(name, "name")?, out(pipeline, "pipeline")?) };
+        pipeline.give(fz_pipeline(Pipeline::preset(name, DType::from_number(dtype.into())?)?));
+        Ok(())
+    })
+}
+
+/// Frees a pipeline; NULL is allowed. Plans made from it live on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
+    // SAFETY: the caller's promise.
+    quiet_wall(|| unsafe { release(pipeline) });
+}
+
+/// Adds a stage with default parameters. `*stage` becomes its index, 0 for the first; `stage` may be NULL.
+///
+/// A stage reads the array to be compressed until it is connected. What no stage reads goes into the container.
+///
+/// Errors: FZ_UNKNOWN_NAME, with the list of stages.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_add_stage(
+    pipeline: *mut fz_pipeline,
+    stage_name: *const c_char,
+    stage: *mut u32,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(stage_name, "stage_name")?) };
+        let stage = match stage.is_null() {
+            true => None,
+            // SAFETY: the caller's promise.
+            false => Some(unsafe { out(stage, "stage") }?),
+        };
+        let index = pipeline.0.add(name)?;
+        if let Some(stage) = stage {
+            stage.put(index);
+        }
+        Ok(())
+    })
+}
+
+/// Connects the output `port` of stage `producer` to stage `consumer`. A stage with several inputs takes them in the order
+/// of the calls. Stages are connected in the order in which they were added: `producer` < `consumer`.
+///
+/// Errors: FZ_UNKNOWN_NAME, with the ports of the producer, which may depend on its parameters; FZ_INVALID_ARGUMENT for an
+/// index that is no stage; FZ_INVALID_PIPELINE for an input too many.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_connect(
+    pipeline: *mut fz_pipeline,
+    producer: u32,
+    port: *const c_char,
+    consumer: u32,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, port) = unsafe { (exclusive(pipeline, "pipeline")?, text(port, "port")?) };
+        Ok(pipeline.0.connect(producer, port, consumer)?)
+    })
+}
+
+/// Sets a parameter that is a real number, such as "error_bound".
+///
+/// `stage` is an index from fz_pipeline_add_stage(), or FZ_EVERY_STAGE for each stage that has the parameter.
+///
+/// Errors: FZ_UNKNOWN_NAME, with the parameters of the stage, or when no stage has it; FZ_INVALID_ARGUMENT for an index that
+/// is no stage and for a value outside of the range, NaN included. On failure no stage is changed.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_set_double(
+    pipeline: *mut fz_pipeline,
+    stage: u32,
+    parameter: *const c_char,
+    value: f64,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
+        Ok(pipeline.0.set_real(which(stage), name, value)?)
+    })
+}
+
+/// Sets a parameter that is a whole number, such as "word_size", or a flag (0 or 1). Real parameters take it too.
+/// Otherwise as fz_pipeline_set_double().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_set_int(
+    pipeline: *mut fz_pipeline,
+    stage: u32,
+    parameter: *const c_char,
+    value: i64,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
+        Ok(pipeline.0.set_int(which(stage), name, value)?)
+    })
+}
+
+/// Sets any parameter from text: a word ("noa" for "mode"), "true" or "false", or a number as C writes it.
+/// Otherwise as fz_pipeline_set_double().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_set_string(
+    pipeline: *mut fz_pipeline,
+    stage: u32,
+    parameter: *const c_char,
+    value: *const c_char,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, name, value) = unsafe {
+            (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?, text(value, "value")?)
+        };
+        Ok(pipeline.0.set_text(which(stage), name, value)?)
+    })
+}
+
+/// One stage, or each that has the parameter.
+fn which(stage: u32) -> Option<u32> {
+    (stage != FZ_EVERY_STAGE).then_some(stage)
+}
