@@ -13,7 +13,7 @@ say "building fzgm ($(rustc --version))"
 install_fzgm "$prefix"
 
 say "compiling examples/quickstart.c with find_package(fzgm)"
-cmake -S examples -B build/examples -DCMAKE_PREFIX_PATH="$prefix" >build/examples.log || { cat build/examples.log >&2; exit 1; }
+cmake -S examples -B build/examples -DCMAKE_PREFIX_PATH="$prefix" >build/examples.log 2>&1 || { cat build/examples.log >&2; exit 1; }
 cmake --build build/examples
 
 say "EGM96 geoid, 1440 x 721 floats, each within 1e-3 of the value range"

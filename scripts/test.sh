@@ -39,8 +39,8 @@ part_c() {
   for kind in plain sanitize; do
     say "C and C++ programs, $kind"
     cmake -S tests/c -B "build/c-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DSANITIZE=$([ $kind = sanitize ] && echo ON || echo OFF) \
-      >"build/c-$kind.log" || { cat "build/c-$kind.log" >&2; return 1; }
-    cmake --build "build/c-$kind" -j "$(nproc)" >>"build/c-$kind.log" || { tail -n 40 "build/c-$kind.log" >&2; return 1; }
+      >"build/c-$kind.log" 2>&1 || { cat "build/c-$kind.log" >&2; return 1; }
+    cmake --build "build/c-$kind" -j "$(nproc)" >>"build/c-$kind.log" 2>&1 || { tail -n 40 "build/c-$kind.log" >&2; return 1; }
     ctest --test-dir "build/c-$kind" --output-on-failure -j "$(nproc)"
   done
   say "the same programs under valgrind"
