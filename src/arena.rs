@@ -1,0 +1,91 @@
+//! The one block of memory of a workspace, and disjoint views into it.
+
+use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+
+/// Alignment of the block and of every value in it.
+pub(crate) const ALIGN: u64 = 256;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(256))]
+struct Line([u8; 256]);
+
+/// An aligned block.
+pub(crate) struct Arena {
+    lines: Vec<Line>,
+}
+
+impl Arena {
+    /// Zeroed by the system, so pages that a call never touches cost nothing.
+    pub(crate) fn new(bytes: u64) -> Result<Self> {
+        let lines = usize::try_from(bytes.div_ceil(ALIGN)).map_err(|_| Error::OutOfMemory(bytes))?;
+        let lines = bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| Error::OutOfMemory(bytes))?;
+        Ok(Arena { lines })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.lines)
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.lines)
+    }
+}
+
+/// A byte range of the block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Range {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Splits `block` into the given ranges, in the order given; `None` if two of them overlap or one lies
+/// outside. Empty ranges overlap nothing.
+pub(crate) fn carve<'a, const N: usize>(
+    mut block: &'a mut [u8],
+    ranges: &[Range],
+) -> Option<[&'a mut [u8]; N]> {
+    let mut out: [&mut [u8]; N] = std::array::from_fn(|_| Default::default());
+    let mut order: [usize; N] = std::array::from_fn(|i| i);
+    let order = order.get_mut(..ranges.len())?;
+    order.sort_unstable_by_key(|&i| ranges[i]);
+    let mut base = 0u64;
+    for &i in order.iter() {
+        let Range { offset, bytes } = ranges[i];
+        if bytes == 0 {
+            continue;
+        }
+        let skip = usize::try_from(offset.checked_sub(base)?).ok()?;
+        let (_, rest) = std::mem::take(&mut block).split_at_mut_checked(skip)?;
+        let (mine, rest) = rest.split_at_mut_checked(usize::try_from(bytes).ok()?)?;
+        out[i] = mine;
+        block = rest;
+        base = offset + bytes;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carve_refuses_overlap_and_leaves_the_rest() {
+        let r = |offset, bytes| Range { offset, bytes };
+        let mut block = [0u8; 64];
+        assert!(carve::<3>(&mut block, &[r(0, 8), r(4, 8)]).is_none());
+        assert!(carve::<3>(&mut block, &[r(60, 8)]).is_none());
+        assert!(carve::<1>(&mut block, &[r(0, 1), r(1, 1)]).is_none());
+        let [a, b, c] = carve::<3>(&mut block, &[r(32, 8), r(0, 32), r(32, 0)]).expect("disjoint");
+        (a[0], b[31]) = (1, 2);
+        assert!(c.is_empty());
+        assert_eq!((block[32], block[31]), (1, 2));
+    }
+
+    #[test]
+    fn the_block_is_aligned_and_zeroed() {
+        let arena = Arena::new(1000).expect("memory");
+        assert_eq!(arena.bytes().as_ptr() as u64 % ALIGN, 0);
+        assert!(arena.bytes().len() >= 1000 && arena.bytes().iter().all(|&b| b == 0));
+    }
+}

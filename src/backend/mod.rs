@@ -1,0 +1,3 @@
+//! What runs plans.
+
+pub(crate) mod cpu;

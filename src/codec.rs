@@ -1,0 +1,408 @@
+//! Compress and decompress: plans, workspaces and containers put together.
+
+use crate::array::Array;
+use crate::backend::cpu::{self, ArrayBinding};
+use crate::error::{Error, Result};
+use crate::format::{self, Head, Report, Template};
+use crate::launch::{Place, Val};
+use crate::pipeline::Pipeline;
+use crate::plan::Plan;
+use crate::stage::{Generation, Rules};
+use crate::workspace::Workspace;
+
+/// The form of the compressed bytes. Both describe themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// An FZM 3.1 file: about 2 KiB of header.
+    Fzm,
+    /// A compact frame: about 100 bytes.
+    Compact,
+}
+
+/// What concerns a plan as a whole.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Keep the bound for every value (default). Off writes the reference's bytes, with their losses.
+    pub strict: bool,
+    /// The form of FZM files to write.
+    pub generation: Generation,
+    /// The container to write.
+    pub container: Container,
+    /// Store an array that the pipeline makes longer as it is (default), so that no container is longer than
+    /// the array and a head. Never done in the exact form of the reference: strict off, generation 2026-05.
+    pub store_incompressible: bool,
+    /// Write checksums, and compare those of a container that is read.
+    pub checksum: bool,
+    /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
+    pub threads: u32,
+    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB.
+    pub max_memory_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            strict: true,
+            generation: Generation::G2026_08,
+            container: Container::Fzm,
+            store_incompressible: true,
+            checksum: true,
+            threads: 1,
+            max_memory_bytes: 0,
+        }
+    }
+}
+
+/// Compresses arrays of one type and shape. Immutable; any number of threads may share it, each with a
+/// workspace of its own.
+pub struct Encoder {
+    plan: Plan,
+    template: Template,
+    /// What is written when the pipeline does not make the array smaller.
+    stored: Option<(Plan, Template)>,
+    options: Options,
+}
+
+impl Encoder {
+    /// Plans a pipeline for an array.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the pipeline, its parameters or its fit to the array is said here.
+    pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
+        let rules = Rules { strict: options.strict, generation: options.generation };
+        let make = |pipeline: &Pipeline| -> Result<(Plan, Template)> {
+            let padded = padded(pipeline, array, options)?;
+            let plan = Plan::encode(pipeline, *array, padded, rules)?;
+            let template = format::template(plan.blueprint(), options.container, options.checksum)?;
+            Ok((plan, template))
+        };
+        let (plan, template) = make(pipeline)?;
+        // A file in the exact form of the reference is never replaced by a stage that only we read.
+        let literal = !options.strict && options.generation == Generation::G2026_05;
+        let stored =
+            if literal || !options.store_incompressible { None } else { Some(make(&stored_pipeline()?)?) };
+        Ok(Encoder { plan, template, stored, options: options.clone() })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// No container of this encoder is longer: what does not compress is stored as it is.
+    pub fn max_compressed_bytes(&self) -> u64 {
+        let bound = |plan: &Plan, template: &Template| {
+            let sinks: u64 = plan.graph.sinks.iter().map(|s| plan.value(s.value).flow.max_bytes()).sum();
+            // Count ports of four bytes: at most one per stage.
+            template.head_bound() + sinks + 4 * plan.pipeline.nodes.len() as u64
+        };
+        let own = bound(&self.plan, &self.template);
+        self.stored.as_ref().map_or(own, |(plan, template)| own.min(bound(plan, template)))
+    }
+
+    /// Bytes of a workspace.
+    pub fn workspace_bytes(&self) -> u64 {
+        self.plan.workspace_bytes() + self.template.head_bound()
+    }
+
+    /// Memory for one call in flight.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn workspace(&self) -> Result<Workspace> {
+        Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
+    }
+
+    /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
+    /// too short, the call plans anew with longer ones, in memory of its own.
+    ///
+    /// # Errors
+    /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
+    /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
+    pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let want = self.plan.array().bytes();
+        if src.len() as u64 != want {
+            let what = format!("the plan is for an array of {want} bytes, {} were given", src.len());
+            return Err(Error::PlanMismatch(what));
+        }
+        ws.serves(&self.plan)?;
+        cpu::prime(&self.plan, ws);
+        match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
+            Ok(()) => self.seal(ws, src, dst),
+            Err(Error::OutlierCapacity { needed, .. }) => {
+                let larger = self.with_outliers(needed)?;
+                larger.compress(&mut larger.workspace()?, src, dst)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The same encoder with room for so many outliers.
+    fn with_outliers(&self, needed: u64) -> Result<Encoder> {
+        let elements =
+            self.plan.value(self.plan.graph.source).flow.max_bytes() / self.plan.array().dtype().bytes();
+        // A little more, because the room is reckoned in f32.
+        let capacity = (needed as f64 / elements.max(1) as f64 * 1.001 + 1e-6).min(1.0);
+        let mut pipeline = self.plan.pipeline.clone();
+        pipeline.set_everywhere("outlier_capacity", |args| {
+            let now = args.real("outlier_capacity")?;
+            args.set_real("outlier_capacity", now.max(capacity))
+        })?;
+        Encoder::new(&pipeline, self.plan.array(), &self.options)
+    }
+
+    fn seal(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let Workspace { arena, words, head, .. } = ws;
+        let run = Run { plan: &self.plan, words, arena: arena.bytes(), array: src };
+        let own = run.head(&self.template, head)?;
+        match &self.stored {
+            Some((plan, template)) if own > template.head_bound() + src.len() as u64 => {
+                let words: Vec<u64> = plan.graph.values.iter().map(|v| v.flow.max_bytes()).collect();
+                let run = Run { plan, words: &words, arena: &[], array: src };
+                let bytes = run.head(template, head)?;
+                run.seal(template, head, bytes, dst)
+            }
+            _ => run.seal(&self.template, head, own, dst),
+        }
+    }
+
+    /// The decoder of what this encoder writes, planned without any container.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the wire form of a stage cannot be read back.
+    pub fn decoder(&self) -> Result<Decoder> {
+        let plan = &self.plan;
+        let pipeline = format::as_read(plan.blueprint())?;
+        let padded = plan.value(plan.graph.source).flow.max_bytes();
+        let rules = Rules { generation: Generation::G2026_08, ..plan.rules };
+        let plan = Plan::decode(&pipeline, *plan.array(), padded, rules, None)?;
+        Ok(Decoder { plan, padded, options: self.options.clone() })
+    }
+}
+
+/// What a run of an encoder's plan left behind.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    plan: &'a Plan,
+    words: &'a [u64],
+    arena: &'a [u8],
+    array: &'a [u8],
+}
+
+impl<'a> Run<'a> {
+    fn bytes(&self, v: Val) -> Option<&'a [u8]> {
+        let bytes = cpu::length(self.plan, self.words, v);
+        match self.plan.place(v) {
+            Place::Array => self.array.get(..bytes as usize),
+            Place::Arena { offset } => self.arena.get(offset as usize..(offset + bytes) as usize),
+            Place::Dead => Some(&[]),
+        }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&Report<'_>) -> R) -> R {
+        let length = |v: Val| cpu::length(self.plan, self.words, v);
+        let bytes = |v: Val| self.bytes(v);
+        f(&Report { length: &length, bytes: &bytes })
+    }
+
+    /// Fills the head in; returns the length of the container.
+    fn head(&self, template: &Template, head: &mut Vec<u8>) -> Result<u64> {
+        self.with(|report| {
+            template.head(report, head)?;
+            Ok(head.len() as u64 + template.payload_bytes(report))
+        })
+    }
+
+    fn seal(&self, template: &Template, head: &[u8], bytes: u64, dst: &mut [u8]) -> Result<usize> {
+        let have = dst.len() as u64;
+        let dst = usize::try_from(bytes).ok().and_then(|n| dst.get_mut(..n));
+        let dst = dst.ok_or(Error::DstTooSmall { need: bytes, have })?;
+        self.with(|report| template.seal(head, report, dst))?;
+        Ok(dst.len())
+    }
+}
+
+/// Decompresses containers of one array and pipeline. Immutable, as an [`Encoder`] is.
+pub struct Decoder {
+    plan: Plan,
+    padded: u64,
+    options: Options,
+}
+
+impl Decoder {
+    /// Plans the decompression of a container, with memory for just this one.
+    ///
+    /// # Errors
+    /// What is wrong with the container, as far as its head shows it; [`Error::MemoryLimit`].
+    pub fn open(container: &[u8], options: &Options) -> Result<Decoder> {
+        Decoder::of_head(&format::read(container)?, options)
+    }
+
+    fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
+        let known = (&head.lengths[..], &head.segment_bytes()[..]);
+        let plan = Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known))?;
+        let limit = match options.max_memory_bytes {
+            0 => head.array.bytes().saturating_mul(8).saturating_add(64 << 20),
+            limit => limit,
+        };
+        let need = plan.workspace_bytes();
+        if need > limit {
+            return Err(Error::MemoryLimit { need, limit });
+        }
+        Ok(Decoder { plan, padded: head.padded, options: options.clone() })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The array that comes out.
+    pub fn array(&self) -> &Array {
+        self.plan.array()
+    }
+
+    /// Bytes of a workspace.
+    pub fn workspace_bytes(&self) -> u64 {
+        self.plan.workspace_bytes()
+    }
+
+    /// Memory for one call in flight.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn workspace(&self) -> Result<Workspace> {
+        Workspace::new(&self.plan, 0, self.options.threads)
+    }
+
+    /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
+    /// stored by every encoder, so a stored container of the same array is taken as well.
+    ///
+    /// # Errors
+    /// [`Error::DstTooSmall`], [`Error::PlanMismatch`] for a container of another pipeline or array,
+    /// [`Error::Checksum`], [`Error::Corrupt`]. After an error that only decoding finds, the contents of
+    /// `dst` are unspecified.
+    pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let head = format::read(container)?;
+        if head.array != *self.array() {
+            let (is, be) = (&head.array, self.array());
+            return Err(Error::PlanMismatch(format!(
+                "the container holds {}x{:?}, the plan is for {}x{:?}",
+                is.dtype(),
+                is.dims(),
+                be.dtype(),
+                be.dims()
+            )));
+        }
+        if head.pipeline == self.plan.pipeline && head.padded == self.padded {
+            return self.run(&head, ws, container, dst);
+        }
+        if head.pipeline == format::as_read_stored()? {
+            let stored = Decoder::of_head(&head, &self.options)?;
+            return stored.run(&head, &mut stored.workspace()?, container, dst);
+        }
+        Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
+    }
+
+    fn run(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let need = self.array().bytes();
+        let have = dst.len() as u64;
+        let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
+        let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
+        ws.serves(&self.plan)?;
+        if self.options.checksum {
+            head.verify(container)?;
+        }
+        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes())?;
+        ws.words[..lengths.len()].copy_from_slice(&lengths);
+        self.load(head, ws, container, dst)?;
+        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
+        Ok(dst.len())
+    }
+
+    /// Puts segments and facts where the plan wants them.
+    fn load(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<()> {
+        let g = &self.plan.graph;
+        let segments = g.sinks.iter().zip(&head.segments).map(|(s, r)| (s.value, container.get(r.clone())));
+        let facts = g.nodes.iter().zip(&head.facts).map(|(n, f)| (n.facts, Some(&f[..])));
+        for (v, bytes) in segments.chain(facts) {
+            let bytes = bytes.ok_or(Error::Internal("a segment lies outside of its container"))?;
+            let block = match self.plan.place(v) {
+                Place::Array => &mut *dst,
+                Place::Arena { offset } => &mut ws.arena.bytes_mut()[offset as usize..],
+                Place::Dead => continue,
+            };
+            let room =
+                block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;
+            room.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The length of the array once it is padded; only FZM files pad.
+fn padded(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<u64> {
+    let bytes = array.bytes();
+    if options.container == Container::Compact {
+        return Ok(bytes);
+    }
+    let mut unit = 1u64;
+    for node in pipeline.nodes() {
+        let a = node.stage.alignment(node.args())?.max(1);
+        let common = gcd(unit, a);
+        unit = (unit / common).checked_mul(a).filter(|&u| u <= MAX_PADDING).ok_or_else(|| {
+            Error::InvalidPipeline(format!(
+                "its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes"
+            ))
+        })?;
+    }
+    bytes.checked_next_multiple_of(unit).ok_or(Error::Internal("an array length overflows"))
+}
+
+/// A pipeline pads by less than this.
+const MAX_PADDING: u64 = 1 << 32;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn stored_pipeline() -> Result<Pipeline> {
+    let mut p = Pipeline::new();
+    p.add("stored")?;
+    Ok(p)
+}
+
+/// Compresses in one call.
+///
+/// # Errors
+/// As [`Encoder::new`] and [`Encoder::compress`].
+pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8]) -> Result<Vec<u8>> {
+    let encoder = Encoder::new(pipeline, array, options)?;
+    let mut dst = buffer(encoder.max_compressed_bytes())?;
+    let bytes = encoder.compress(&mut encoder.workspace()?, src, &mut dst)?;
+    dst.truncate(bytes);
+    Ok(dst)
+}
+
+/// Decompresses in one call: the array and its bytes.
+///
+/// # Errors
+/// As [`Decoder::open`] and [`Decoder::decompress`].
+pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>)> {
+    let head = format::read(container)?;
+    let decoder = Decoder::of_head(&head, options)?;
+    let mut dst = buffer(head.array.bytes())?;
+    decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
+    Ok((head.array, dst))
+}
+
+/// Zeroed memory, or an error where the system has none.
+fn buffer(bytes: u64) -> Result<Vec<u8>> {
+    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
+    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::OutOfMemory(bytes))
+}

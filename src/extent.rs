@@ -1,0 +1,58 @@
+//! How long a value is, before and while data exists.
+
+use crate::dtype::DType;
+
+/// The length of a value in bytes. `max` is a theorem, never a hint: memory is laid out from it, and the
+/// true length is a word that a kernel publishes.
+///
+/// Bytes, not elements: a stage that takes plain bytes can then stand on any edge without a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Known when the plan is made.
+    Static(u64),
+    /// Known when the producer has run.
+    Dynamic {
+        /// Proven upper bound.
+        max: u64,
+    },
+}
+
+impl Extent {
+    /// The largest length.
+    pub const fn max(self) -> u64 {
+        match self {
+            Extent::Static(n) | Extent::Dynamic { max: n } => n,
+        }
+    }
+
+    /// True when only the run knows the length.
+    pub const fn is_dynamic(self) -> bool {
+        matches!(self, Extent::Dynamic { .. })
+    }
+}
+
+/// What flows along an edge: the type of the elements and how many bytes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Length in bytes.
+    pub extent: Extent,
+}
+
+impl Flow {
+    /// A value of known length.
+    pub const fn fixed(dtype: DType, bytes: u64) -> Self {
+        Flow { dtype, extent: Extent::Static(bytes) }
+    }
+
+    /// A value of at most `max` bytes.
+    pub const fn upto(dtype: DType, max: u64) -> Self {
+        Flow { dtype, extent: Extent::Dynamic { max } }
+    }
+
+    /// The largest length in bytes.
+    pub const fn max_bytes(self) -> u64 {
+        self.extent.max()
+    }
+}

@@ -1,0 +1,278 @@
+//! Files of every generation, trusting none of them.
+
+use super::{
+    CONFIG, CORE, CORE_3_0, DATA_CRC, EXTENSION_MAGIC, EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, NO_ID,
+    PORTS, RECORD,
+};
+use crate::array::Array;
+use crate::codec::Container;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::format::head::{Checksum, Head, Origin, Stages, reading};
+use crate::format::{crc32, tier};
+use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
+use crate::plan::Graph;
+use crate::stages;
+use crate::wire::Reader;
+use std::ops::Range;
+
+const PLACE: &str = "core header";
+
+/// The fields of the core header that matter.
+struct Core {
+    minor: u8,
+    stages: usize,
+    buffers: usize,
+    padded: u64,
+    head: usize,
+    payload: usize,
+    flags: u16,
+    checksums: [u32; 2],
+}
+
+pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
+    let core = read_core(container)?;
+    let records = container.get(core.head - RECORD * (core.stages + core.buffers)..core.head);
+    let records = records.ok_or_else(|| Error::corrupt(PLACE, "the records end too early"))?;
+    let (stage_records, buffer_records) = records.split_at(RECORD * core.stages);
+    if container.len() - core.head != core.payload {
+        let what =
+            format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.head);
+        return Err(Error::corrupt(PLACE, what));
+    }
+    let mut ids: Vec<(u16, Id)> = vec![];
+    let (stages, extension) = read_stages(stage_records, &mut ids)?;
+    let (array, origin) = match extension {
+        Some(e) => (e.array, e.origin),
+        None => plain_array(&stages, core.padded)?,
+    };
+    if array.bytes() > core.padded {
+        let what = format!("{} original bytes are more than the {} padded ones", array.bytes(), core.padded);
+        return Err(Error::corrupt("extension block", what));
+    }
+    let rules = reading(origin.strict.unwrap_or(false));
+    let graph = stages.graph(array, core.padded, rules)?;
+    let segments = read_buffers(buffer_records, &ids, &graph, &core)?;
+    let lengths = stages.lengths();
+    let (pipeline, facts) = stages.facts();
+    Ok(Head {
+        container: Container::Fzm,
+        pipeline,
+        array,
+        padded: core.padded,
+        rules,
+        origin,
+        lengths,
+        facts,
+        segments,
+        checksums: checksums(&core),
+    })
+}
+
+fn read_core(container: &[u8]) -> Result<Core> {
+    let mut r = Reader::new(PLACE, container);
+    r.u32()?;
+    let version = r.u16()?;
+    let (major, minor) =
+        if version <= 0xff { (version as u8, 0) } else { ((version >> 8) as u8, version as u8) };
+    if major != 3 {
+        return Err(Error::NotAContainer(format!(
+            "its FZM version is {major}.{minor}; this version reads 3.x"
+        )));
+    }
+    let buffers = usize::from(r.u16()?);
+    let (padded, payload, head) = (r.u64()?, r.u64()?, r.u64()?);
+    let stages = r.u32()? as usize;
+    let sources = r.u16()?;
+    // Version 3.0 has a reserved zero for flags and no checksums.
+    let flags = r.u16()?;
+    r.bytes(32)?;
+    let checksums = if minor == 0 { [0; 2] } else { [r.u32()?, r.u32()?] };
+    let refuse = |what: String| Err(Error::corrupt(PLACE, what));
+    if stages == 0 || stages > MAX_STAGES || buffers > MAX_STAGES {
+        return refuse(format!("{stages} stages and {buffers} buffers; 1 to 32 and 0 to 32 are possible"));
+    }
+    if sources > 1 {
+        let what = format!("files of {sources} arrays are not read by this version");
+        return Err(Error::Unsupported { stage: "fzm", what });
+    }
+    let core = if minor == 0 { CORE_3_0 } else { CORE };
+    if head != (core + RECORD * (stages + buffers)) as u64 || (container.len() as u64) < head {
+        return refuse(format!(
+            "{head} header bytes do not fit {stages} stages, {buffers} buffers and {} bytes",
+            container.len()
+        ));
+    }
+    let payload =
+        usize::try_from(payload).map_err(|_| Error::corrupt(PLACE, "its payload length is absurd"))?;
+    Ok(Core { minor, stages, buffers, padded, head: head as usize, payload, flags, checksums })
+}
+
+fn checksums(core: &Core) -> Vec<Checksum> {
+    let head = core.head;
+    let mut all = vec![];
+    // A later minor version may cover its header in another way; 3.0 has none.
+    if core.minor == 1 && core.flags & HEAD_CRC != 0 {
+        let computed = Box::new(move |c: &[u8]| crc32(&[&c[..CORE - 4], &[0; 4], &c[CORE..head]]));
+        all.push(Checksum { what: "header", stored: core.checksums[1], computed });
+    }
+    if core.minor != 0 && core.flags & DATA_CRC != 0 {
+        let computed = Box::new(move |c: &[u8]| crc32(&[&c[head..]]));
+        all.push(Checksum { what: "data", stored: core.checksums[0], computed });
+    }
+    all
+}
+
+/// What a buffer id stands for.
+#[derive(Clone, Copy)]
+enum Id {
+    Port(usize, usize),
+    /// A port that only the generation has; its content is in the header too.
+    Extra,
+}
+
+struct Extension {
+    array: Array,
+    origin: Origin,
+}
+
+fn read_stages(records: &[u8], ids: &mut Vec<(u16, Id)>) -> Result<(Stages, Option<Extension>)> {
+    let (mut nodes, mut parsed, mut extension) = (vec![], vec![], None);
+    for (i, record) in records.chunks_exact(RECORD).enumerate() {
+        let mut r = Reader::new("stage record", record);
+        let id = r.u16()?;
+        let stage = stages::by_id(id).ok_or_else(|| Error::Unsupported {
+            stage: "fzm",
+            what: format!("stage {id} of the file is not in this version"),
+        })?;
+        r.u16()?;
+        let (inputs, outputs) = (usize::from(r.u8()?), usize::from(r.u8()?));
+        r.u16()?;
+        let (input_ids, output_ids) = (read_ids(&mut r)?, read_ids(&mut r)?);
+        let config = r.bytes(CONFIG)?;
+        let config_len = r.u32()? as usize;
+        let config = config
+            .get(..config_len)
+            .ok_or_else(|| Error::corrupt("stage record", "its config is longer than its room"))?;
+        let node = stage.parse(&tier::widen(id, config)?)?;
+        let ports = tier::known_ports(id, outputs, stage.outputs(&node.args)?.len())?;
+        if inputs != stage.spec().inputs.len() {
+            return Err(Error::corrupt("stage record", format!("{} has {inputs} inputs", stage.spec().name)));
+        }
+        let sources = input_ids[..inputs].iter().map(|&id| source(ids, id)).collect::<Result<Vec<_>>>()?;
+        let reads_array = sources.contains(&Source::Array);
+        for (port, &id) in output_ids[..outputs].iter().enumerate() {
+            if id == NO_ID || ids.iter().any(|(known, _)| *known == id) {
+                return Err(Error::corrupt("stage record", format!("buffer id {id} is no id or used twice")));
+            }
+            ids.push((id, if port < ports { Id::Port(i, port) } else { Id::Extra }));
+        }
+        if let Some(e) = read_extension(r.rest())? {
+            if reads_array {
+                extension = Some(e);
+            }
+        }
+        nodes.push(Node { stage, args: node.args.clone(), inputs: sources });
+        parsed.push(node);
+    }
+    Ok((Stages { pipeline: Pipeline { nodes }, parsed }, extension))
+}
+
+fn read_ids(r: &mut Reader<'_>) -> Result<[u16; PORTS]> {
+    let mut ids = [0; PORTS];
+    for id in &mut ids {
+        *id = r.u16()?;
+    }
+    Ok(ids)
+}
+
+/// An id that no earlier stage produces is the array.
+fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
+    match ids.iter().find(|(known, _)| *known == id) {
+        Some((_, Id::Port(node, port))) => Ok(Source::Port { node: *node, port: *port }),
+        Some((_, Id::Extra)) => Err(Error::corrupt("stage record", "a count port feeds a stage")),
+        None => Ok(Source::Array),
+    }
+}
+
+fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
+    let place = "extension block";
+    let refuse = |what: &str| Err(Error::corrupt(place, what));
+    if bytes.iter().all(|&b| b == 0) {
+        return Ok(None);
+    }
+    let mut r = Reader::new(place, bytes);
+    if r.array()? != EXTENSION_MAGIC || r.u16()? != EXTENSION_VERSION {
+        return refuse("the reserved bytes hold something unknown");
+    }
+    let flags = r.u16()?;
+    let original = r.u64()?;
+    let [dtype, ndim, zero_a, zero_b] = r.array()?;
+    let dims = [r.u64()?, r.u64()?, r.u64()?];
+    let (bound, threshold, exact_pairs) = (r.f64()?, r.f64()?, r.u64()?);
+    if flags & !EXTENSION_STRICT != 0 || zero_a | zero_b != 0 || r.rest().iter().any(|&b| b != 0) {
+        return refuse("a reserved field is not zero");
+    }
+    if exact_pairs != 0 {
+        return refuse("exact pairs are stated for a stage that has none");
+    }
+    let dtype = DType::from_number(dtype.into()).map_err(|e| Error::corrupt(place, e.to_string()))?;
+    let dims =
+        dims.get(..usize::from(ndim)).ok_or_else(|| Error::corrupt(place, "more than three dimensions"))?;
+    let array = Array::new(dtype, dims).map_err(|e| Error::corrupt(place, e.to_string()))?;
+    if array.bytes() != original {
+        return refuse("its dimensions do not make its original length");
+    }
+    let origin = Origin { strict: Some(flags & EXTENSION_STRICT != 0), bound, threshold };
+    Ok(Some(Extension { array, origin }))
+}
+
+/// Without an extension block: one dimension, padded length, the type that the first stage works on.
+fn plain_array(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
+    let reads_array = |n: &Node| n.inputs.contains(&Source::Array);
+    let head = stages.pipeline.nodes.iter().position(reads_array);
+    let dtype = head.and_then(|i| stages.parsed[i].input).unwrap_or(DType::U8);
+    if padded % dtype.bytes() != 0 {
+        return Err(Error::corrupt(PLACE, format!("{padded} bytes are no whole number of {dtype}")));
+    }
+    let array =
+        Array::new(dtype, &[padded / dtype.bytes()]).map_err(|e| Error::corrupt(PLACE, e.to_string()))?;
+    let (bound, threshold) = crate::format::info::requested(&stages.pipeline);
+    Ok((array, Origin { strict: None, bound, threshold }))
+}
+
+/// Every sink exactly once, each inside of the payload.
+fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -> Result<Vec<Range<usize>>> {
+    let refuse = |what: String| Err(Error::corrupt("buffer record", what));
+    let mut segments: Vec<Option<Range<usize>>> = vec![None; graph.sinks.len()];
+    for record in records.chunks_exact(RECORD) {
+        let mut r = Reader::new("buffer record", record);
+        r.bytes(6)?;
+        let id = r.u16()?;
+        r.bytes(64)?;
+        let bytes = r.u64()?;
+        r.bytes(16)?;
+        let offset = r.u64()?;
+        let range = offset.checked_add(bytes).filter(|&end| end <= core.payload as u64);
+        let Some(end) = range else {
+            return refuse(format!(
+                "{bytes} bytes at {offset} are outside of the payload of {}",
+                core.payload
+            ));
+        };
+        let (node, port) = match ids.iter().find(|(known, _)| *known == id) {
+            Some((_, Id::Port(node, port))) => (*node, *port),
+            Some((_, Id::Extra)) => continue,
+            None => return refuse(format!("no stage has buffer id {id}")),
+        };
+        let Some(k) = graph.sinks.iter().position(|s| (s.node, s.port) == (node, port)) else {
+            return refuse(format!("buffer id {id} feeds another stage and is stored too"));
+        };
+        let range = core.head + offset as usize..core.head + end as usize;
+        if segments[k].replace(range).is_some() {
+            return refuse(format!("buffer id {id} is stored twice"));
+        }
+    }
+    let missing = || Error::corrupt("buffer record", "a segment is missing");
+    segments.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)
+}

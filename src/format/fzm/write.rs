@@ -1,0 +1,214 @@
+//! The template of a file.
+
+use super::{
+    CONFIG, CORE, DATA_CRC, EXTENSION, EXTENSION_MAGIC, EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, MAGIC,
+    NO_ID, PORTS, RECORD, VERSION,
+};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::format::template::{Crc, Field, Segment, Template};
+use crate::format::tier;
+use crate::launch::Val;
+use crate::pipeline::{Node, Source};
+use crate::plan::Blueprint;
+use crate::stage::{Config, Fact, Generation};
+use crate::wire::Writer;
+
+/// A buffer record to be.
+struct Buffer {
+    node: usize,
+    port: usize,
+    name: &'static str,
+    dtype: DType,
+    /// Recorded as allocated; `None`: as many as the segment has.
+    room: Option<u64>,
+}
+
+pub(in crate::format) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> {
+    let (buffers, segments) = segments(plan)?;
+    let configs = configs(plan)?;
+    let mut t = Template::new(segments);
+    core(&mut t, plan, buffers.len(), checksum);
+    let ids = Ids::new(plan)?;
+    for &i in &plan.graph.order {
+        stage_record(&mut t, plan, i, &ids, &configs[i]);
+    }
+    for (k, b) in buffers.iter().enumerate() {
+        buffer_record(&mut t, plan, k, b, &ids, &configs[b.node]);
+    }
+    Ok(t)
+}
+
+/// Segments in the order of the container, with the ports that only the generation has.
+fn segments(plan: Blueprint<'_>) -> Result<(Vec<Buffer>, Vec<Segment>)> {
+    let (mut buffers, mut segments) = (vec![], vec![]);
+    for &node in plan.graph.order.iter().rev() {
+        let stage = plan.pipeline.nodes[node].stage;
+        let names = stage.outputs(&plan.pipeline.nodes[node].args)?;
+        for sink in plan.graph.sinks.iter().filter(|s| s.node == node) {
+            let flow = plan.graph.flow(sink.value);
+            let room = tier::records_room(stage.spec().id).then(|| flow.max_bytes());
+            buffers.push(Buffer { node, port: sink.port, name: names[sink.port], dtype: flow.dtype, room });
+            segments.push(Segment::Value(sink.value));
+        }
+        if let Some((name, fact)) = extra_port(plan, node) {
+            buffers.push(Buffer { node, port: names.len(), name, dtype: DType::U32, room: Some(4) });
+            segments.push(Segment::Count(fact));
+        }
+    }
+    if buffers.len() > crate::pipeline::MAX_STAGES {
+        return Err(Error::InvalidPipeline(format!(
+            "it stores {} segments; a file can list 32",
+            buffers.len()
+        )));
+    }
+    Ok((buffers, segments))
+}
+
+fn extra_port(plan: Blueprint<'_>, node: usize) -> Option<(&'static str, Fact)> {
+    let values = &plan.graph.nodes[node];
+    let width = values.inputs.first().map_or(1, |&v| plan.graph.flow(v).dtype.bytes());
+    tier::extra_port(plan.pipeline.nodes[node].stage.spec().id, plan.rules.generation, values.ports(), width)
+}
+
+fn configs(plan: Blueprint<'_>) -> Result<Vec<Config>> {
+    let flow = |v: Val| plan.graph.flow(v);
+    let config = |(node, values): (&Node, &crate::plan::NodeValues)| {
+        let config = node.stage.config(&node.args, values.ports(), plan.rules, &flow)?;
+        tier::shorten(node.stage.spec().id, plan.rules.generation, config)
+    };
+    plan.pipeline.nodes.iter().zip(&plan.graph.nodes).map(config).collect()
+}
+
+/// Buffer ids: one per output port in the order in which stages were added, the array behind them all.
+struct Ids {
+    first: Vec<u16>,
+    array: u16,
+}
+
+impl Ids {
+    fn new(plan: Blueprint<'_>) -> Result<Ids> {
+        let (mut first, mut next) = (vec![], 0);
+        for node in &plan.pipeline.nodes {
+            first.push(next);
+            let ports = node.stage.outputs(&node.args)?.len();
+            next += tier::reserved_ids(node.stage.spec().id, plan.rules.generation, ports) as u16;
+        }
+        Ok(Ids { first, array: next })
+    }
+
+    fn source(&self, source: Source) -> u16 {
+        match source {
+            Source::Array => self.array,
+            Source::Port { node, port } => self.first[node] + port as u16,
+        }
+    }
+}
+
+fn core(t: &mut Template, plan: Blueprint<'_>, buffers: usize, checksum: bool) {
+    let stages = plan.graph.order.len();
+    let padded = plan.graph.flow(plan.graph.source).max_bytes();
+    t.bytes(|w| {
+        w.bytes(&MAGIC);
+        w.u16(VERSION);
+        w.u16(buffers as u16);
+        w.u64(padded);
+    });
+    t.fixed(Field::PayloadBytes, 8);
+    t.bytes(|w| {
+        w.u64((CORE + RECORD * (stages + buffers)) as u64);
+        w.u32(stages as u32);
+        w.u16(1);
+        w.u16(if checksum { DATA_CRC | HEAD_CRC } else { 0 });
+        w.u64(padded);
+        w.bytes(&[0; 24]);
+    });
+    // The data checksum comes first: the header's covers it.
+    for crc in [Crc::Data, Crc::Head] {
+        if checksum { t.crc(crc) } else { t.bytes(|w| w.u32(0)) }
+    }
+}
+
+fn config(t: &mut Template, config: &Config) {
+    t.config(config);
+    t.bytes(|w| {
+        w.bytes(&vec![0; CONFIG - config.bytes.len()]);
+        w.u32(config.bytes.len() as u32);
+    });
+}
+
+fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stage_config: &Config) {
+    let node = &plan.pipeline.nodes[i];
+    let outputs = plan.graph.nodes[i].outputs.len() + usize::from(extra_port(plan, i).is_some());
+    let reads_array = node.inputs.is_empty() || node.inputs.contains(&Source::Array);
+    let inputs = if node.inputs.is_empty() { vec![Source::Array] } else { node.inputs.clone() };
+    t.bytes(|w| {
+        w.u16(node.stage.spec().id);
+        w.u16(1);
+        w.bytes(&[inputs.len() as u8, outputs as u8, 0, 0]);
+        for k in 0..PORTS {
+            w.u16(inputs.get(k).map_or(NO_ID, |&s| ids.source(s)));
+        }
+        for k in 0..PORTS {
+            w.u16(if k < outputs { ids.first[i] + k as u16 } else { NO_ID });
+        }
+    });
+    config(t, stage_config);
+    t.bytes(|w| {
+        if reads_array && has_extension(plan) {
+            extension(w, plan);
+        }
+        w.pad_to(RECORD - EXTENSION);
+    });
+}
+
+/// Files in the exact form of the reference carry no extension.
+fn has_extension(plan: Blueprint<'_>) -> bool {
+    plan.rules.strict || plan.rules.generation == Generation::G2026_08
+}
+
+fn extension(w: &mut Writer, plan: Blueprint<'_>) {
+    let (bound, threshold) = crate::format::info::requested(&plan.pipeline);
+    w.bytes(&EXTENSION_MAGIC);
+    w.u16(EXTENSION_VERSION);
+    w.u16(if plan.rules.strict { EXTENSION_STRICT } else { 0 });
+    w.u64(plan.array.bytes());
+    w.bytes(&[plan.array.dtype() as u8, plan.array.dims().len() as u8, 0, 0]);
+    for k in 0..3 {
+        w.u64(plan.array.dims().get(k).copied().unwrap_or(1));
+    }
+    w.f64(bound);
+    w.f64(threshold);
+    // Exact pairs: no stage of today has them.
+    w.u64(0);
+}
+
+fn buffer_record(
+    t: &mut Template,
+    plan: Blueprint<'_>,
+    k: usize,
+    b: &Buffer,
+    ids: &Ids,
+    stage_config: &Config,
+) {
+    let id = plan.pipeline.nodes[b.node].stage.spec().id;
+    t.bytes(|w| {
+        w.u16(id);
+        w.u16(1);
+        w.bytes(&[b.dtype as u8, b.port as u8]);
+        w.u16(ids.first[b.node] + b.port as u16);
+        let mut name = Writer::default();
+        name.bytes(b.name.as_bytes());
+        name.pad_to(64);
+        w.bytes(&name.0);
+    });
+    t.fixed(Field::SegmentBytes(k), 8);
+    match b.room {
+        Some(room) => t.bytes(|w| w.u64(room)),
+        None => t.fixed(Field::SegmentBytes(k), 8),
+    }
+    t.fixed(Field::SegmentBytes(k), 8);
+    t.fixed(Field::SegmentOffset(k), 8);
+    config(t, stage_config);
+    t.bytes(|w| w.pad_to(RECORD - 236));
+}

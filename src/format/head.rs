@@ -1,0 +1,106 @@
+//! What both containers come down to when they are read.
+
+use super::{compact, fzm};
+use crate::array::Array;
+use crate::codec::Container;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+use crate::plan::Graph;
+use crate::stage::{Generation, Length, Parsed, Rules};
+use std::ops::Range;
+
+/// What a container says of where it comes from, besides what is needed to read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Origin {
+    /// Whether the bound was kept for every value; `None`: the container does not say.
+    pub(crate) strict: Option<bool>,
+    /// The bound that the user asked for; 0: none, or not said.
+    pub(crate) bound: f64,
+    /// Values from here on are exact.
+    pub(crate) threshold: f64,
+}
+
+/// A container, parsed and checked.
+pub(crate) struct Head {
+    pub(crate) container: Container,
+    /// Stages in the order of the container.
+    pub(crate) pipeline: Pipeline,
+    pub(crate) array: Array,
+    /// Bytes of the padded array.
+    pub(crate) padded: u64,
+    pub(crate) rules: Rules,
+    pub(crate) origin: Origin,
+    /// Per stage, what it says of the length of its input.
+    pub(crate) lengths: Vec<Length>,
+    /// Per stage, its facts.
+    pub(crate) facts: Vec<Vec<u8>>,
+    /// Where the segments lie in the container, in the order of [`Graph::sinks`].
+    pub(crate) segments: Vec<Range<usize>>,
+    /// Checksums as stored, with what they cover.
+    pub(crate) checksums: Vec<Checksum>,
+}
+
+/// A checksum of a container, not yet compared.
+pub(crate) struct Checksum {
+    pub(crate) what: &'static str,
+    pub(crate) stored: u32,
+    pub(crate) computed: Box<dyn Fn(&[u8]) -> u32>,
+}
+
+impl Head {
+    /// Lengths of the segments.
+    pub(crate) fn segment_bytes(&self) -> Vec<u64> {
+        self.segments.iter().map(|r| r.len() as u64).collect()
+    }
+
+    /// Compares every checksum that the container has.
+    pub(crate) fn verify(&self, container: &[u8]) -> Result<()> {
+        for Checksum { what, stored, computed } in &self.checksums {
+            let computed = computed(container);
+            if computed != *stored {
+                return Err(Error::Checksum { what, stored: *stored, computed });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the head of either container. Checksums are not compared yet.
+pub(crate) fn read(container: &[u8]) -> Result<Head> {
+    match container.first_chunk::<4>() {
+        Some(magic) if *magic == fzm::MAGIC => fzm::read(container),
+        Some(magic) if *magic == compact::MAGIC => compact::read(container),
+        Some(magic) => Err(Error::NotAContainer(format!("it starts with the bytes {magic:02x?}"))),
+        None => Err(Error::NotAContainer(format!("{} bytes are too few", container.len()))),
+    }
+}
+
+/// The stages of a container as they were parsed.
+pub(super) struct Stages {
+    pub(super) pipeline: Pipeline,
+    pub(super) parsed: Vec<Parsed>,
+}
+
+impl Stages {
+    /// The graph that these stages make of the array. What would be the caller's mistake elsewhere is damage
+    /// here.
+    pub(super) fn graph(&self, array: Array, padded: u64, rules: Rules) -> Result<Graph> {
+        Graph::new(&self.pipeline, array, padded, rules).map_err(|e| match e {
+            Error::Unsupported { .. } | Error::Corrupt { .. } | Error::Internal(_) => e,
+            other => Error::corrupt("stage records", other.to_string()),
+        })
+    }
+
+    pub(super) fn lengths(&self) -> Vec<Length> {
+        self.parsed.iter().map(|p| p.length).collect()
+    }
+
+    pub(super) fn facts(self) -> (Pipeline, Vec<Vec<u8>>) {
+        (self.pipeline, self.parsed.into_iter().map(|p| p.facts).collect())
+    }
+}
+
+/// Rules under which a container is read; they have no influence on decoding.
+pub(super) fn reading(strict: bool) -> Rules {
+    Rules { strict, generation: Generation::G2026_08 }
+}

@@ -1,0 +1,108 @@
+//! What a container says of itself, for people and programs.
+
+use super::head::{Head, read};
+use crate::array::Array;
+use crate::codec::Container;
+use crate::error::Result;
+use crate::pipeline::{Pipeline, Source};
+
+/// A container, described.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// Which kind of container.
+    pub container: Container,
+    /// Type and shape of the array.
+    pub array: Array,
+    /// Bytes of the container.
+    pub container_bytes: u64,
+    /// Whether the bound was kept for every value; `None`: the container does not say.
+    pub strict: Option<bool>,
+    /// `abs`, `noa` or `lossless`.
+    pub mode: &'static str,
+    /// The bound that was asked for, in the sense of the mode; 0 for lossless.
+    pub bound: f64,
+    /// Values of this magnitude and above are exact.
+    pub outlier_threshold: f64,
+    /// The stages, producers first.
+    pub stages: Vec<StageInfo>,
+    /// What the container stores.
+    pub segments: Vec<SegmentInfo>,
+}
+
+/// A stage of a container.
+#[derive(Clone, Debug)]
+pub struct StageInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Parameters with their values.
+    pub params: Vec<(&'static str, String)>,
+    /// Per input port: the index of the producing stage and the name of its port; `None`: the array.
+    pub inputs: Vec<Option<(usize, &'static str)>>,
+}
+
+/// A segment of a container.
+#[derive(Clone, Debug)]
+pub struct SegmentInfo {
+    /// Index of the stage.
+    pub stage: usize,
+    /// Name of its output port.
+    pub port: &'static str,
+    /// Length.
+    pub bytes: u64,
+}
+
+/// Describes a container without decoding it. Checksums are not compared.
+///
+/// # Errors
+/// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
+pub fn info(container: &[u8]) -> Result<Info> {
+    let head = read(container)?;
+    let Head { pipeline, array, origin, segments, .. } = &head;
+    let ports = |node: usize| -> Result<&'static [&'static str]> {
+        let node = &pipeline.nodes[node];
+        node.stage.outputs(&node.args)
+    };
+    let mut stages = vec![];
+    for node in &pipeline.nodes {
+        let params = node.args.iter().map(|(p, v)| (p.name, v.to_string())).collect();
+        let mut inputs = vec![];
+        for source in &node.inputs {
+            inputs.push(match source {
+                Source::Array => None,
+                Source::Port { node, port } => Some((*node, ports(*node)?[*port])),
+            });
+        }
+        stages.push(StageInfo { name: node.stage(), params, inputs });
+    }
+    let graph = crate::plan::Graph::new(pipeline, *array, head.padded, head.rules)?;
+    let mut described = vec![];
+    for (sink, range) in graph.sinks.iter().zip(segments) {
+        described.push(SegmentInfo {
+            stage: sink.node,
+            port: ports(sink.node)?[sink.port],
+            bytes: range.len() as u64,
+        });
+    }
+    Ok(Info {
+        container: head.container,
+        array: *array,
+        container_bytes: container.len() as u64,
+        strict: origin.strict,
+        mode: mode(pipeline),
+        bound: origin.bound,
+        outlier_threshold: origin.threshold,
+        stages,
+        segments: described,
+    })
+}
+
+/// The mode of the first stage that has one.
+fn mode(pipeline: &Pipeline) -> &'static str {
+    pipeline.nodes.iter().find_map(|n| n.args.choice("mode").ok()).unwrap_or("lossless")
+}
+
+/// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.
+pub(super) fn requested(pipeline: &Pipeline) -> (f64, f64) {
+    let first = |name: &str| pipeline.nodes.iter().find_map(|n| n.args.real(name).ok());
+    (first("error_bound").unwrap_or(0.0), first("outlier_threshold").unwrap_or(f64::INFINITY))
+}

@@ -1,0 +1,136 @@
+//! Generations of FZM files: the only place that knows them.
+//!
+//! | what | 2026-05 | 2026-08 (and June) | how it is told |
+//! |---|---|---|---|
+//! | Quantizer ports | codes, vals, idxs, count; or codes | without count | number of outputs |
+//! | Quantizer config | 28 or 36 bytes | 36, 48, 56 or 72 | length |
+//! | Difference config | 0, 1, 2 to 5 or 6 bytes | 6, or 7 with a fusion mode | length |
+//! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
+//! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
+//! | RZE byte 4 | levels, always 4 | word size 1, 2, 4, 8 | 4 is ambiguous: the first coded chunk tells |
+//!
+//! Stages see one form only, the widest. Writing takes the shortest form of the generation that can express
+//! the stage, so that readers of that time understand it.
+
+use crate::error::{Error, Result};
+use crate::stage::{Config, Fact, Generation, Ports};
+
+const DIFFERENCE: u16 = 2;
+const QUANTIZER: u16 = 14;
+const ZIGZAG: u16 = 15;
+const NEGABINARY: u16 = 16;
+const BITSHUFFLE: u16 = 17;
+const RZE: u16 = 18;
+
+const F32: u8 = 8;
+const I32_U32: [u8; 2] = [6, 2];
+
+/// The name of the fourth Quantizer port of 2026-05, which the header repeats.
+pub(super) const COUNT_PORT: &str = "outlier_count";
+
+/// A config as it stands in a container, in the widest form.
+pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
+    let mut c = config.to_vec();
+    match (id, c.len()) {
+        (QUANTIZER, 28 | 36 | 48 | 56 | 72) => {
+            if c.len() == 28 {
+                c.extend(f32::INFINITY.to_le_bytes());
+            }
+            c.resize(c.len().max(48), 0);
+            if c.len() == 48 {
+                c.extend(1f32.to_le_bytes());
+            }
+            c.resize(72, 0);
+        }
+        (DIFFERENCE, 0) => c.extend([F32, F32, 0, 0, 0, 0, 0]),
+        (DIFFERENCE, 1) => c.extend([c[0], 0, 0, 0, 0, 0]),
+        (DIFFERENCE, 2..=5) => {
+            c.truncate(2);
+            c.resize(7, 0);
+        }
+        (DIFFERENCE, 6) => c.push(0),
+        (ZIGZAG, 0 | 1) => c = vec![I32_U32[0], I32_U32[1], 0],
+        (ZIGZAG, 2) => c.push(0),
+        (NEGABINARY, 0 | 1) => c = I32_U32.to_vec(),
+        (BITSHUFFLE, 4) => c.push(4),
+        (RZE, 9) => c.push(if c[4] == 4 { 2 } else { 1 }),
+        (DIFFERENCE, 7) | (ZIGZAG, 3) | (NEGABINARY, 2) | (BITSHUFFLE, 5) => {}
+        (DIFFERENCE | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
+            return Err(Error::corrupt("stage record", format!("stage {id} has no config of {n} bytes")));
+        }
+        _ => {}
+    }
+    Ok(c)
+}
+
+/// A compact frame is always of 2026-08: nothing in it is ambiguous.
+pub(super) fn settle(id: u16, config: &mut [u8]) {
+    if let (RZE, Some(layout)) = (id, config.get_mut(9)) {
+        *layout = 1;
+    }
+}
+
+/// The widest form as `generation` writes it.
+pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Result<Config> {
+    let old = generation == Generation::G2026_05;
+    let c = &mut config.bytes;
+    match id {
+        QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
+        DIFFERENCE if c[6] == 0 => c.truncate(6),
+        DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
+            let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
+            let what = "this code does not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage, what });
+        }
+        ZIGZAG if c[2] == 0 => c.truncate(2),
+        RZE => {
+            if c.pop() == Some(0) {
+                c[4] = 4;
+            }
+        }
+        _ => {}
+    }
+    Ok(config)
+}
+
+/// The config as a reader of the generation sees it, fields of the run being zero.
+pub(super) fn reread(id: u16, generation: Generation, config: Config) -> Result<Vec<u8>> {
+    widen(id, &shorten(id, generation, config)?.bytes)
+}
+
+/// A port that the generation has and the stage has not: its name and content.
+pub(super) fn extra_port(
+    id: u16,
+    generation: Generation,
+    io: Ports<'_>,
+    value_bytes: u64,
+) -> Option<(&'static str, Fact)> {
+    match (id, generation, io.outputs) {
+        (QUANTIZER, Generation::G2026_05, [_, values, _]) => {
+            Some((COUNT_PORT, Fact::Count { of: *values, unit: value_bytes }))
+        }
+        _ => None,
+    }
+}
+
+/// Buffer ids that a stage reserves when it is added, before its parameters can take ports away.
+pub(super) fn reserved_ids(id: u16, generation: Generation, ports: usize) -> usize {
+    if id == QUANTIZER && generation == Generation::G2026_05 { 4 } else { ports }
+}
+
+/// Of `found` recorded output ports, how many belong to the stage, which has `ports`; the rest are extras.
+pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> {
+    match (id, found) {
+        (QUANTIZER, 4) if ports == 3 => Ok(3),
+        _ if found == ports => Ok(ports),
+        _ => Err(Error::corrupt(
+            "stage record",
+            format!("stage {id} has {found} output ports where it should have {ports}"),
+        )),
+    }
+}
+
+/// `allocated_size` of a buffer record is the room of the lists, not their length, for these stages.
+pub(super) fn records_room(id: u16) -> bool {
+    id == QUANTIZER
+}

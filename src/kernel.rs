@@ -1,0 +1,117 @@
+//! The kernel: the one unit that exists once per backend, under one name and with one argument block.
+//! The Rust function here is the executable specification.
+
+use crate::error::Fault;
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+/// Operands of one launch, inputs and outputs together.
+pub(crate) const MAX_OPERANDS: usize = 8;
+/// Bytes of the parameter block of a launch.
+pub(crate) const PARAM_BYTES: usize = 64;
+
+/// A kernel of the CPU backend.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Name on every backend and in plan listings.
+    pub name: &'static str,
+    /// The safe Rust body.
+    pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
+}
+
+/// One launch as the CPU sees it: inputs at their exact length, outputs at their full capacity.
+///
+/// The caller's array may be shorter than the plan's padded length and may be misaligned; kernels that
+/// touch it directly cope with both.
+pub struct HostCall<'a> {
+    pub(crate) params: &'a [u8; PARAM_BYTES],
+    pub(crate) ins: &'a [&'a [u8]],
+    pub(crate) outs: &'a mut [&'a mut [u8]],
+    pub(crate) words: &'a mut [u64],
+    pub(crate) threads: Threads<'a>,
+}
+
+impl<'a> HostCall<'a> {
+    /// Input operand `i`.
+    pub(crate) fn input(&self, i: usize) -> Result<&'a [u8], Fault> {
+        self.ins.get(i).copied().ok_or(Fault::BadLaunch)
+    }
+
+    /// Output operand `i`; each can be taken once.
+    pub(crate) fn output(&mut self, i: usize) -> Result<&'a mut [u8], Fault> {
+        self.outs.get_mut(i).map(std::mem::take).ok_or(Fault::BadLaunch)
+    }
+
+    /// The parameter block as the type that the stage wrote.
+    pub(crate) fn params<P: Pod>(&self) -> Result<P, Fault> {
+        let bytes = self.params.get(..size_of::<P>()).ok_or(Fault::BadLaunch)?;
+        Ok(bytemuck::pod_read_unaligned(bytes))
+    }
+
+    /// Bytes produced in output `i`; without a call, all of it.
+    pub(crate) fn publish(&mut self, i: usize, bytes: u64) -> Result<(), Fault> {
+        *self.words.get_mut(i).ok_or(Fault::BadLaunch)? = bytes;
+        Ok(())
+    }
+}
+
+/// Tiles that one task takes: large enough that scheduling costs nothing, small enough to balance.
+const TILES_PER_TASK: usize = 16;
+
+/// The threads of one call. Tiles are fixed by the wire form, so their number never shows in the bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Threads<'a>(pub(crate) Option<&'a rayon::ThreadPool>);
+
+impl Threads<'_> {
+    /// Calls `f(index, tile)` for each tile of `tile` bytes of `dst`; the last may be short.
+    pub(crate) fn tiles<F>(self, dst: &mut [u8], tile: usize, f: F) -> Result<(), Fault>
+    where
+        F: Fn(usize, &mut [u8]) -> Result<(), Fault> + Sync,
+    {
+        let run = |first: usize, part: &mut [u8]| {
+            part.chunks_mut(tile).enumerate().try_for_each(|(k, t)| f(first + k, t))
+        };
+        match self.0 {
+            None => run(0, dst),
+            Some(pool) => pool.install(|| {
+                dst.par_chunks_mut(tile * TILES_PER_TASK)
+                    .enumerate()
+                    .try_for_each(|(k, part)| run(k * TILES_PER_TASK, part))
+            }),
+        }
+    }
+
+    /// Calls `f(first_index, a_part, b_part)` for matching parts of `a` and `b`: `a_tile` bytes of the one
+    /// belong to `b_tile` bytes of the other, many tiles to a part.
+    pub(crate) fn parts<F>(self, a: (&mut [u8], usize), b: (&mut [u8], usize), f: F) -> Result<(), Fault>
+    where
+        F: Fn(usize, &mut [u8], &mut [u8]) -> Result<(), Fault> + Sync,
+    {
+        match self.0 {
+            None => f(0, a.0, b.0),
+            Some(pool) => pool.install(|| {
+                a.0.par_chunks_mut(a.1 * TILES_PER_TASK)
+                    .zip(b.0.par_chunks_mut(b.1 * TILES_PER_TASK))
+                    .enumerate()
+                    .try_for_each(|(k, (a, b))| f(k * TILES_PER_TASK, a, b))
+            }),
+        }
+    }
+
+    /// The results of `f(i)` for `i < n`, in order.
+    pub(crate) fn map<T, F>(self, n: usize, f: F) -> Vec<T>
+    where
+        T: Send,
+        F: Fn(usize) -> T + Sync + Send,
+    {
+        match self.0 {
+            None => (0..n).map(f).collect(),
+            Some(pool) => pool.install(|| (0..n).into_par_iter().map(f).collect()),
+        }
+    }
+
+    /// Tiles to a part of [`Threads::parts`]; all of them with one thread.
+    pub(crate) fn tiles_per_part(self) -> usize {
+        if self.0.is_some() { TILES_PER_TASK } else { usize::MAX }
+    }
+}

@@ -1,0 +1,56 @@
+//! Error-bounded compression of arrays by pipelines of stages.
+//!
+//! ```text
+//!  C calls | command line         container bytes
+//!      │ build                         │ parse, validated          format
+//!      ▼                               ▼
+//!   Pipeline ── types, lengths ──▶ Graph                            pipeline, plan::graph
+//!      │ lower: stages emit launches                                stage, stages, launch
+//!      ▼
+//!   steps ── layout by liveness ── verify ─▶ Plan                   plan
+//!                                             │
+//!                       Workspace ──▶ run (CPU) ──▶ container       workspace, backend, format
+//! ```
+//! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
+//! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
+//! only what stands before them in this list: error, dtype, extent, array, wire, param, arena, tile, kernel,
+//! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
+//!
+//! Start at [`Encoder`] and [`Decoder`].
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("fzgm needs a little-endian machine");
+
+mod arena;
+mod array;
+mod backend;
+#[cfg(feature = "capi")]
+pub mod capi;
+mod codec;
+mod dtype;
+mod error;
+mod extent;
+mod format;
+mod kernel;
+mod launch;
+mod param;
+mod pipeline;
+mod plan;
+mod presets;
+mod stage;
+pub mod stages;
+mod tile;
+mod wire;
+mod workspace;
+
+pub use array::Array;
+pub use codec::{Container, Decoder, Encoder, Options, compress, decompress};
+pub use dtype::DType;
+pub use error::{Error, Result, Status};
+pub use format::{Info, SegmentInfo, StageInfo, info};
+pub use param::{Args, Kind, Param, Setting};
+pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
+pub use plan::{Direction, Plan};
+pub use presets::{PRESETS, Preset, preset};
+pub use stage::{Generation, Spec, Stage};
+pub use workspace::Workspace;

@@ -1,0 +1,157 @@
+//! What the user asks for: a graph of stages as plain data. No types bound, no memory, no backend.
+
+use crate::error::{Error, Result};
+use crate::param::Args;
+use crate::stage::Stage;
+use crate::stages;
+
+/// Where an input port of a stage takes its data from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The caller's array.
+    Array,
+    /// An output port of another stage.
+    Port {
+        /// Index of that stage.
+        node: usize,
+        /// Index of the port.
+        port: usize,
+    },
+}
+
+/// A stage with its parameters and connections.
+#[derive(Clone)]
+pub struct Node {
+    pub(crate) stage: &'static dyn Stage,
+    pub(crate) args: Args,
+    pub(crate) inputs: Vec<Source>,
+}
+
+impl Node {
+    /// Name of the stage.
+    pub fn stage(&self) -> &'static str {
+        self.stage.spec().name
+    }
+
+    /// The parameters.
+    pub fn args(&self) -> &Args {
+        &self.args
+    }
+
+    /// One source per connected input port; none: the stage reads the array.
+    pub fn inputs(&self) -> &[Source] {
+        &self.inputs
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?} <- {:?}", self.stage(), self.args, self.inputs)
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.stage.spec().id == other.stage.spec().id
+            && self.args == other.args
+            && self.inputs == other.inputs
+    }
+}
+
+/// A directed graph of stages. Ports that nobody consumes are what a container stores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pipeline {
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// Stages that a container can list.
+pub const MAX_STAGES: usize = 32;
+
+impl Pipeline {
+    /// Without stages.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The stages, in the order in which they were added.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Adds a stage by name, with default parameters, reading the array until it is connected. Returns its
+    /// index.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`], or [`Error::InvalidPipeline`] beyond 32 stages.
+    pub fn add(&mut self, stage: &str) -> Result<usize> {
+        if self.nodes.len() == MAX_STAGES {
+            return Err(Error::InvalidPipeline(format!("it has more than {MAX_STAGES} stages")));
+        }
+        let stage = stages::by_name(stage)?;
+        let args = Args::new(stage.spec().name, stage.spec().params);
+        self.nodes.push(Node { stage, args, inputs: vec![] });
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// The parameters of a stage, to set them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an index that no stage has.
+    pub fn args_mut(&mut self, node: usize) -> Result<&mut Args> {
+        let count = self.nodes.len();
+        self.nodes.get_mut(node).map(|n| &mut n.args).ok_or_else(|| no_stage(node, count))
+    }
+
+    /// Calls `set` for every stage that has the parameter.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when none has it, and what `set` returns.
+    pub fn set_everywhere(&mut self, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Result<()> {
+        let mut found = false;
+        for node in self.nodes.iter_mut().filter(|n| n.args.has(name)) {
+            set(&mut node.args)?;
+            found = true;
+        }
+        if found {
+            return Ok(());
+        }
+        let mut known: Vec<&str> =
+            self.nodes.iter().flat_map(|n| n.args.iter().map(|(p, _)| p.name)).collect();
+        known.sort_unstable();
+        known.dedup();
+        let place = " in any stage of the pipeline".into();
+        Err(Error::UnknownName { kind: "parameter", name: name.into(), place, known: known.join(", ") })
+    }
+
+    /// Feeds the next input port of `consumer` from a port of `producer`. A port may feed several stages.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an index that no stage has or a stage that has all its inputs,
+    /// [`Error::UnknownName`] for a port that `producer` does not have under its present parameters.
+    pub fn connect(&mut self, producer: usize, port: &str, consumer: usize) -> Result<()> {
+        let count = self.nodes.len();
+        let from = self.nodes.get(producer).ok_or_else(|| no_stage(producer, count))?;
+        let ports = from.stage.outputs(&from.args)?;
+        let port = ports.iter().position(|p| *p == port).ok_or_else(|| Error::UnknownName {
+            kind: "port",
+            name: port.into(),
+            place: format!(" of {}", from.stage()),
+            known: ports.join(", "),
+        })?;
+        let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
+        if to.inputs.len() == to.stage.spec().inputs.len() {
+            let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
+            return Err(Error::InvalidPipeline(what));
+        }
+        to.inputs.push(Source::Port { node: producer, port });
+        Ok(())
+    }
+}
+
+fn no_stage(index: usize, count: usize) -> Error {
+    Error::argument(
+        "stage index",
+        index,
+        format!("one of the {count} stages of the pipeline, counted from 0"),
+    )
+}

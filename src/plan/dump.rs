@@ -1,0 +1,53 @@
+//! A plan as text: one line per launch, for `fzgm info --plan` and for reviews of the planner.
+
+use super::Plan;
+use crate::extent::Extent;
+use crate::launch::{Place, Val};
+use std::fmt::{Display, Formatter, Result};
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let Plan { direction, array, rules, arena_bytes, .. } = self;
+        writeln!(
+            f,
+            "plan {direction:?} array={}x{:?} strict={} generation={} arena={arena_bytes}B steps={}",
+            array.dtype(),
+            array.dims(),
+            rules.strict,
+            rules.generation.name(),
+            self.steps.len()
+        )?;
+        for step in &self.steps {
+            write!(f, "  {:20}", step.kernel.name)?;
+            self.operands(f, &step.ins)?;
+            write!(f, " ->")?;
+            self.operands(f, &step.outs)?;
+            writeln!(f)?;
+        }
+        for sink in &self.graph.sinks {
+            write!(f, "  segment {}.{}", self.pipeline.nodes[sink.node].stage(), sink.port)?;
+            self.operands(f, &[sink.value])?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn operands(&self, f: &mut Formatter<'_>, values: &[Val]) -> Result {
+        for &v in values {
+            let flow = self.value(v).flow;
+            let (sign, bytes) = match flow.extent {
+                Extent::Static(n) => ("", n),
+                Extent::Dynamic { max } => ("<=", max),
+            };
+            write!(f, " %{}:{}:{sign}{bytes}B", v.index(), flow.dtype)?;
+            match self.place(v) {
+                Place::Array => write!(f, "@array")?,
+                Place::Arena { offset } => write!(f, "@{offset:#x}")?,
+                Place::Dead => write!(f, "@nowhere")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! The pipeline with types and lengths on its edges.
+
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::{Extent, Flow};
+use crate::launch::{Place, Val, Value};
+use crate::pipeline::{MAX_STAGES, Pipeline, Source};
+use crate::stage::{Length, Ports, Rules};
+
+/// Ports of one kind that a record of the container can list.
+const MAX_PORTS: usize = 8;
+
+/// The values of one stage.
+#[derive(Default)]
+pub(crate) struct NodeValues {
+    pub(crate) inputs: Vec<Val>,
+    pub(crate) outputs: Vec<Val>,
+    pub(crate) facts: Val,
+}
+
+impl NodeValues {
+    pub(crate) fn ports(&self) -> Ports<'_> {
+        Ports { inputs: &self.inputs, outputs: &self.outputs, facts: self.facts }
+    }
+}
+
+/// An output port that nobody consumes: a segment of the container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sink {
+    pub(crate) node: usize,
+    pub(crate) port: usize,
+    pub(crate) value: Val,
+}
+
+/// Values on edges, in the shape that both directions share.
+pub(crate) struct Graph {
+    /// Value 0 is the caller's array.
+    pub(crate) values: Vec<Value>,
+    /// By index in the pipeline.
+    pub(crate) nodes: Vec<NodeValues>,
+    /// Indices in the order of the container: by distance from the array, then as added.
+    pub(crate) order: Vec<usize>,
+    /// In the order of the container: last stage first, ports ascending.
+    pub(crate) sinks: Vec<Sink>,
+    /// The padded array; the array itself where nothing is padded.
+    pub(crate) source: Val,
+    pub(crate) array_bytes: u64,
+}
+
+impl Graph {
+    pub(crate) fn new(pipeline: &Pipeline, array: Array, padded: u64, rules: Rules) -> Result<Graph> {
+        let order = order(pipeline)?;
+        let mut g = Graph {
+            values: vec![],
+            nodes: vec![],
+            order,
+            sinks: vec![],
+            source: Val::ARRAY,
+            array_bytes: array.bytes(),
+        };
+        g.push(Flow::fixed(array.dtype(), array.bytes()));
+        if padded > array.bytes() {
+            g.source = g.push(Flow::fixed(array.dtype(), padded));
+        }
+        let mut nodes: Vec<Option<NodeValues>> = pipeline.nodes.iter().map(|_| None).collect();
+        for &i in &g.order.clone() {
+            nodes[i] = Some(g.node(pipeline, i, &nodes, rules)?);
+        }
+        g.nodes = nodes.into_iter().flatten().collect();
+        g.sinks = g.find_sinks();
+        Ok(g)
+    }
+
+    fn push(&mut self, flow: Flow) -> Val {
+        self.values.push(Value { flow, place: Place::Dead, alias: None });
+        Val(self.values.len() as u32 - 1)
+    }
+
+    pub(crate) fn flow(&self, v: Val) -> Flow {
+        self.values[v.index()].flow
+    }
+
+    /// The value that owns the storage of `v`.
+    pub(crate) fn root(&self, mut v: Val) -> Val {
+        while let Some(of) = self.values[v.index()].alias {
+            v = of;
+        }
+        v
+    }
+
+    fn node(
+        &mut self,
+        pipeline: &Pipeline,
+        i: usize,
+        done: &[Option<NodeValues>],
+        rules: Rules,
+    ) -> Result<NodeValues> {
+        let node = &pipeline.nodes[i];
+        let spec = node.stage.spec();
+        let mut inputs = vec![];
+        for source in sources(pipeline, i) {
+            inputs.push(match source {
+                Source::Array => self.source,
+                Source::Port { node: from, port } => {
+                    let from = done.get(from).and_then(Option::as_ref);
+                    from.and_then(|n| n.outputs.get(port).copied()).ok_or_else(|| {
+                        Error::InvalidPipeline(format!(
+                            "{} reads a port that its producer does not have under its parameters",
+                            spec.name
+                        ))
+                    })?
+                }
+            });
+        }
+        let flows: Vec<Flow> = inputs.iter().map(|&v| self.flow(v)).collect();
+        let flows = node.stage.infer(&node.args, &flows, rules)?;
+        if flows.len() != node.stage.outputs(&node.args)?.len()
+            || flows.len() > MAX_PORTS
+            || inputs.len() > MAX_PORTS
+        {
+            return Err(Error::Internal("a stage infers another number of ports than it has"));
+        }
+        let outputs = flows.into_iter().map(|f| self.push(f)).collect();
+        let facts = self.push(Flow::fixed(DType::U8, node.stage.fact_bytes()));
+        Ok(NodeValues { inputs, outputs, facts })
+    }
+
+    /// Stages that read `v`, in the order of the container.
+    pub(crate) fn consumers(&self, v: Val) -> impl Iterator<Item = usize> + '_ {
+        self.order.iter().copied().filter(move |&i| self.nodes[i].inputs.contains(&v))
+    }
+
+    fn find_sinks(&self) -> Vec<Sink> {
+        let mut sinks = vec![];
+        for &node in self.order.iter().rev() {
+            for (port, &value) in self.nodes[node].outputs.iter().enumerate() {
+                if self.consumers(value).next().is_none() {
+                    sinks.push(Sink { node, port, value });
+                }
+            }
+        }
+        sinks
+    }
+
+    /// The length of every value, from what a container says of the inputs of its stages (by index) and of
+    /// its segments (in the order of [`Graph::sinks`]). Each is checked against what the pipeline allows.
+    pub(crate) fn lengths(&self, inputs: &[Length], segments: &[u64]) -> Result<Vec<u64>> {
+        let mut lengths: Vec<u64> = self.values.iter().map(|v| v.flow.max_bytes()).collect();
+        let mut state = |v: Val, bytes: u64| {
+            let what = |but: String| {
+                Error::corrupt("lengths", format!("a value of {bytes} bytes is stated where {but}"))
+            };
+            match self.flow(v).extent {
+                Extent::Static(n) if n != bytes => Err(what(format!("it must have {n}"))),
+                Extent::Dynamic { max } if bytes > max => Err(what(format!("it has at most {max}"))),
+                _ => Ok(bytes),
+            }
+            .map(|bytes| lengths[v.index()] = bytes)
+            .map(|()| bytes)
+        };
+        let mut known = vec![None; self.values.len()];
+        for (sink, &bytes) in self.sinks.iter().zip(segments) {
+            known[sink.value.index()] = Some(state(sink.value, bytes)?);
+        }
+        for &i in self.order.iter().rev() {
+            let node = &self.nodes[i];
+            let (Some(&input), Some(&output)) = (node.inputs.first(), node.outputs.first()) else { continue };
+            let bytes = match inputs.get(i) {
+                Some(Length::Bytes(bytes)) => Some(*bytes),
+                Some(Length::OfOutput) => known[output.index()],
+                None => None,
+            };
+            let bytes =
+                bytes.ok_or_else(|| Error::corrupt("lengths", "the length of an edge is not stated"))?;
+            known[input.index()] = Some(state(input, bytes)?);
+        }
+        Ok(lengths)
+    }
+}
+
+/// What the input ports of a stage read: a stage without connections reads the array.
+fn sources(pipeline: &Pipeline, i: usize) -> Vec<Source> {
+    let node = &pipeline.nodes[i];
+    if node.inputs.is_empty() { vec![Source::Array] } else { node.inputs.clone() }
+}
+
+/// Checks the shape of the graph and puts producers before consumers.
+fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
+    let invalid = |what: String| Err(Error::InvalidPipeline(what));
+    let nodes = &pipeline.nodes;
+    if nodes.is_empty() {
+        return invalid("it has no stage".into());
+    }
+    if nodes.len() > MAX_STAGES {
+        return invalid(format!("it has more than {MAX_STAGES} stages"));
+    }
+    let mut level = vec![None; nodes.len()];
+    for (i, node) in nodes.iter().enumerate() {
+        let sources = sources(pipeline, i);
+        if sources.len() != node.stage.spec().inputs.len() {
+            return invalid(format!(
+                "{} (stage {i}) has {} of its {} inputs",
+                node.stage(),
+                sources.len(),
+                node.stage.spec().inputs.len()
+            ));
+        }
+        if sources.contains(&Source::Array) {
+            level[i] = Some(0);
+        }
+    }
+    let heads: Vec<String> = (0..nodes.len())
+        .filter(|&i| level[i].is_some())
+        .map(|i| format!("{} (stage {i})", nodes[i].stage()))
+        .collect();
+    if heads.len() != 1 {
+        return invalid(match heads.len() {
+            0 => "no stage reads the array".into(),
+            _ => format!(
+                "{} all read the array; connect all but one of them to another stage",
+                heads.join(", ")
+            ),
+        });
+    }
+    // A stage is one step further from the array than its furthest producer; in a cycle nobody is ever placed.
+    for _ in 0..nodes.len() {
+        for (i, node) in nodes.iter().enumerate() {
+            let producers = node.inputs.iter().map(|s| match s {
+                Source::Array => Some(0),
+                Source::Port { node, .. } => level.get(*node).copied().flatten().map(|l| l + 1),
+            });
+            if let (None, Some(l)) =
+                (level[i], producers.collect::<Option<Vec<usize>>>().and_then(|l| l.into_iter().max()))
+            {
+                level[i] = Some(l);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    if let Some(i) = level.iter().position(Option::is_none) {
+        return invalid(format!("{} (stage {i}) is part of a cycle", nodes[i].stage()));
+    }
+    order.sort_by_key(|&i| level[i]);
+    Ok(order)
+}

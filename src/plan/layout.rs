@@ -1,0 +1,64 @@
+//! Places by liveness: the largest value first, each in the lowest gap that no value alive at the same time
+//! occupies.
+
+use super::{Direction, Graph};
+use crate::arena::ALIGN;
+use crate::launch::{Place, Step, Val};
+use std::cmp::Reverse;
+
+/// First and last step that touch a value's storage; `None`: no step does.
+pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<Option<(usize, usize)>> {
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; g.values.len()];
+    for (t, step) in steps.iter().enumerate() {
+        for &v in step.ins.iter().chain(&step.outs) {
+            lives[g.root(v).index()].get_or_insert((t, t)).1 = t;
+        }
+    }
+    // Segments and facts cross the border of the plan: out after the last step, in before the first.
+    for v in border(g) {
+        let root = g.root(v).index();
+        match direction {
+            Direction::Encode => lives[root].get_or_insert((0, 0)).1 = steps.len(),
+            Direction::Decode => {
+                if let Some(life) = &mut lives[root] {
+                    life.0 = 0;
+                }
+            }
+        }
+    }
+    lives
+}
+
+fn border(g: &Graph) -> impl Iterator<Item = Val> + '_ {
+    let facts = g.nodes.iter().map(|n| n.facts).filter(|&f| g.flow(f).max_bytes() > 0);
+    g.sinks.iter().map(|s| s.value).chain(facts)
+}
+
+/// Gives every value its place; returns the bytes of the arena.
+pub(super) fn assign(g: &mut Graph, steps: &[Step], direction: Direction) -> u64 {
+    let lives = lifetimes(g, steps, direction);
+    g.values[Val::ARRAY.index()].place = Place::Array;
+    let size = |g: &Graph, i: usize| g.values[i].flow.max_bytes().next_multiple_of(ALIGN);
+    let mut order: Vec<usize> = (1..g.values.len()).filter(|&i| g.values[i].alias.is_none()).collect();
+    order.sort_by_key(|&i| (Reverse(size(g, i)), i));
+    let mut placed: Vec<(usize, usize, u64, u64)> = vec![];
+    let mut total = 0;
+    for i in order {
+        let Some((first, last)) = lives[i] else { continue };
+        let need = size(g, i);
+        let mut busy: Vec<(u64, u64)> =
+            placed.iter().filter(|(f, l, ..)| first <= *l && *f <= last).map(|&(.., o, e)| (o, e)).collect();
+        busy.sort_unstable();
+        let mut offset = 0;
+        for (start, end) in busy {
+            if offset + need <= start {
+                break;
+            }
+            offset = offset.max(end);
+        }
+        g.values[i].place = Place::Arena { offset };
+        placed.push((first, last, offset, offset + need));
+        total = total.max(offset + need);
+    }
+    total
+}

@@ -1,0 +1,252 @@
+//! Difference: each element minus its predecessor.
+#![doc = include_str!("difference.md")]
+
+use super::words::{IN, INPUT_TYPE, OUT, Word, copy_tail, element, only, same_width};
+use super::zigzag::pair;
+use crate::dtype::{DType, by_width};
+use crate::error::{Error, Fault, Result};
+use crate::extent::Flow;
+use crate::kernel::{HostCall, Kernel};
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Length, Parsed, Ports, Rules, Spec, Stage};
+use crate::tile::{Buffer, TILE, at, load, store};
+use bytemuck::{Pod, Zeroable};
+
+/// See the module.
+pub struct Difference;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 2,
+    name: "difference",
+    about: "replaces each element by its difference to the one before",
+    inputs: IN,
+    params: &[
+        INPUT_TYPE,
+        Param {
+            name: "code",
+            kind: Kind::Choice(&["plain", "negabinary", "zigzag"]),
+            default: Setting::Choice("plain"),
+            unit: "",
+            doc: "How differences are written; negabinary and zigzag take any element by its bits and are lossless for floats too.",
+        },
+        Param {
+            name: "chunk_size",
+            kind: Kind::Int { low: 0, high: u32::MAX as i64 },
+            default: Setting::Int(0),
+            unit: "bytes",
+            doc: "Start anew every so many bytes, a power of two of elements; 0: one run over the whole array.",
+        },
+    ],
+};
+
+static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode };
+static DECODE: Kernel = Kernel { name: "difference_decode", host: decode };
+
+const PLAIN: u32 = 0;
+const NEGABINARY: u32 = 1;
+const ZIGZAG: u32 = 2;
+
+/// Argument block of both kernels.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Launch {
+    /// Elements of a chunk; 0: no chunks.
+    chunk: u64,
+    /// Bytes of an element.
+    width: u32,
+    /// 1: the elements are floats and differ as floats.
+    float: u32,
+    /// PLAIN, NEGABINARY or ZIGZAG.
+    code: u32,
+    pad: u32,
+}
+
+/// The element type: signed where the code needs a sign.
+fn typed(args: &Args, flow: Flow) -> Result<(DType, u32)> {
+    let element = element(args, flow)?;
+    same_width(SPEC.name, element, flow)?;
+    if element.is_float() != flow.dtype.is_float() && element.is_float() {
+        let accepts = "floats, when its input_type is a float";
+        return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: flow.dtype, accepts });
+    }
+    match args.choice("code")? {
+        "plain" => Ok((element, PLAIN)),
+        "negabinary" => Ok((element.signed(), NEGABINARY)),
+        _ => Ok((element.signed(), ZIGZAG)),
+    }
+}
+
+fn launch(args: &Args, flow: Flow) -> Result<Launch> {
+    let (dtype, code) = typed(args, flow)?;
+    let chunk = args.int("chunk_size")? as u64 / dtype.bytes();
+    Ok(Launch { chunk, width: dtype.bytes() as u32, float: dtype.is_float().into(), code, pad: 0 })
+}
+
+impl Stage for Difference {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(OUT)
+    }
+
+    fn alignment(&self, args: &Args) -> Result<u64> {
+        Ok((args.int("chunk_size")? as u64).max(1))
+    }
+
+    fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        let flow = only(inputs)?;
+        let (dtype, code) = typed(args, flow)?;
+        let dtype = if code == PLAIN { dtype } else { dtype.unsigned() };
+        Ok(vec![Flow { dtype, ..flow }])
+    }
+
+    fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
+        let launch = launch(args, em.flow(io.inputs[0]))?;
+        if launch.chunk > 0 && !launch.chunk.is_power_of_two() {
+            let got = format!("{} ({} elements)", args.int("chunk_size")?, launch.chunk);
+            return Err(Error::argument("difference.chunk_size", got, "a power of two of elements, or 0"));
+        }
+        em.launch(&ENCODE, &launch, io.inputs, io.outputs)
+    }
+
+    fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        let launch = launch(args, em.flow(io.inputs[0]))?;
+        em.launch(&DECODE, &launch, io.outputs, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, _: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let (dtype, code) = typed(args, flow(io.inputs[0]))?;
+        let out = if code == PLAIN { dtype } else { dtype.unsigned() };
+        let chunk = (args.int("chunk_size")? as u32).to_le_bytes();
+        let mut bytes = vec![dtype as u8, out as u8];
+        bytes.extend(chunk);
+        bytes.push(u8::from(code == ZIGZAG));
+        Ok(Config { bytes, patches: vec![] })
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        let &[input, output, c0, c1, c2, c3, mode] = config else {
+            return Err(Error::corrupt(SPEC.name, "its config has another length"));
+        };
+        let mut args = Args::new(SPEC.name, SPEC.params);
+        let dtype = if input == output {
+            DType::from_number(input.into())
+                .map_err(|_| Error::corrupt(SPEC.name, format!("there is no element type {input}")))?
+        } else {
+            args.set_text("code", if mode == 0 { "negabinary" } else { "zigzag" })?;
+            pair(SPEC.name, input, output)?
+        };
+        if mode > 1 || (mode == 1 && input == output) {
+            return Err(Error::corrupt(SPEC.name, format!("fusion mode {mode} does not fit its types")));
+        }
+        args.set_text("input_type", dtype.name())?;
+        args.set_int("chunk_size", u32::from_le_bytes([c0, c1, c2, c3]).into())?;
+        Ok(Parsed { args, input: Some(dtype), length: Length::OfOutput, facts: vec![] })
+    }
+}
+
+fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>()?;
+    let chunk = p.chunk as usize;
+    match (p.width, p.float, p.code) {
+        (4, 1, _) => differences::<f32>(call, chunk, |x, before| x - before),
+        (8, 1, _) => differences::<f64>(call, chunk, |x, before| x - before),
+        (w, _, NEGABINARY) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).negabinary()), else Err(Fault::BadLaunch)),
+        (w, _, ZIGZAG) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).zigzag()), else Err(Fault::BadLaunch)),
+        (w, ..) => by_width!(w, T => differences::<T>(call, chunk, Word::sub), else Err(Fault::BadLaunch)),
+    }
+}
+
+fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>()?;
+    let chunk = p.chunk as usize;
+    match (p.width, p.float, p.code) {
+        // -0.0 is the neutral element of float addition: the first value of a chunk keeps its sign.
+        (4, 1, _) => sums::<f32>(call, chunk, -0.0, |sum, d| sum + d),
+        (8, 1, _) => sums::<f64>(call, chunk, -0.0, |sum, d| sum + d),
+        (w, _, NEGABINARY) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unnegabinary())), else Err(Fault::BadLaunch)),
+        (w, _, ZIGZAG) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unzigzag())), else Err(Fault::BadLaunch)),
+        (w, ..) => by_width!(w, T => sums::<T>(call, chunk, 0, Word::add), else Err(Fault::BadLaunch)),
+    }
+}
+
+/// Splits `n` elements that start at element `first` of the array where a chunk starts: calls
+/// `f(range, starts_a_chunk)`.
+fn runs(first: usize, n: usize, chunk: usize, mut f: impl FnMut(std::ops::Range<usize>, bool)) {
+    let mut i = 0;
+    while i < n {
+        let (into, end) = match chunk {
+            0 => (first + i, n),
+            _ => ((first + i) % chunk, n.min(i + chunk - (first + i) % chunk)),
+        };
+        f(i..end, into == 0);
+        i = end;
+    }
+}
+
+/// The encoder: element-wise over tiles, each of which sees the element before it.
+fn differences<T: Pod + Send + Sync>(
+    call: &mut HostCall<'_>,
+    chunk: usize,
+    code: impl Fn(T, T) -> T + Sync,
+) -> Result<(), Fault> {
+    let (src, dst) = (call.input(0)?, call.output(0)?);
+    call.threads.tiles(dst, TILE, |k, out| {
+        let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
+        let first = k * TILE / size_of::<T>();
+        let mut buffer = Buffer::ZERO;
+        let x = load::<T>(bytes, &mut buffer);
+        let before = first.checked_sub(1).and_then(|i| at::<T>(src, i)).unwrap_or(T::zeroed());
+        store::<T>(out, |out| {
+            runs(first, x.len(), chunk, |r, fresh| {
+                let left = if fresh { T::zeroed() } else { r.start.checked_sub(1).map_or(before, |i| x[i]) };
+                out[r.start] = code(x[r.start], left);
+                let (x, out) = (&x[r.clone()], &mut out[r]);
+                for (o, w) in out[1..].iter_mut().zip(x.windows(2)) {
+                    *o = code(w[1], w[0]);
+                }
+            });
+        });
+        copy_tail(bytes, out, size_of::<T>());
+        Ok(())
+    })
+}
+
+/// The decoder: a running sum, which only a chunk start interrupts.
+fn sums<T: Pod + Send + Sync>(
+    call: &mut HostCall<'_>,
+    chunk: usize,
+    zero: T,
+    add: impl Fn(T, T) -> T + Sync,
+) -> Result<(), Fault> {
+    let (src, dst) = (call.input(0)?, call.output(0)?);
+    let width = size_of::<T>();
+    // Whole chunks are independent; without chunks there is one task. Small chunks share a task.
+    let task = match chunk {
+        0 => dst.len().next_multiple_of(TILE).max(TILE),
+        c => c * width * (TILE / (c * width)).max(1),
+    };
+    call.threads.tiles(dst, task, |k, out| {
+        let mut sum = zero;
+        for (j, out) in out.chunks_mut(TILE).enumerate() {
+            let from = k * task + j * TILE;
+            let bytes = src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?;
+            let mut buffer = Buffer::ZERO;
+            let d = load::<T>(bytes, &mut buffer);
+            store::<T>(out, |out| {
+                runs(from / width, d.len(), chunk, |r, fresh| {
+                    sum = if fresh { zero } else { sum };
+                    for (o, &d) in out[r.clone()].iter_mut().zip(&d[r]) {
+                        sum = add(sum, d);
+                        *o = sum;
+                    }
+                });
+            });
+            copy_tail(bytes, out, width);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,60 @@
+//! The registry: every stage, once. Lookups, listings, contract tests and fuzz targets derive from it.
+//!
+//! Ids are those of the FZM format, gaps included; stages of our own start at 0x8000. An id, once written to
+//! a file, is never given to another stage.
+
+use crate::error::{Error, Result};
+use crate::stage::Stage;
+
+macro_rules! stages {
+    ($($module:ident :: $stage:ident),* $(,)?) => {
+        $(pub mod $module;)*
+        /// Every stage, in the order of the listing.
+        pub static STAGES: &[&dyn Stage] = &[$(&$module::$stage),*];
+        const _: () = assert_unique(&[$($module::SPEC.id),*]);
+    };
+}
+
+/// Two stages that share an id do not compile.
+const fn assert_unique(ids: &[u16]) {
+    let mut i = 0;
+    while i < ids.len() {
+        let mut j = 0;
+        while j < i {
+            assert!(ids[i] != ids[j], "two stages share a wire id");
+            j += 1;
+        }
+        i += 1;
+    }
+}
+
+stages! {
+    quantizer::Quantizer,
+    difference::Difference,
+    zigzag::Zigzag,
+    negabinary::Negabinary,
+    bitshuffle::Bitshuffle,
+    rze::Rze,
+    stored::Stored,
+}
+
+mod words;
+
+/// The stage with this wire id.
+pub fn by_id(id: u16) -> Option<&'static dyn Stage> {
+    STAGES.iter().copied().find(|s| s.spec().id == id)
+}
+
+/// The stage with this name, in any case and with or without underscores.
+///
+/// # Errors
+/// [`Error::UnknownName`].
+pub fn by_name(name: &str) -> Result<&'static dyn Stage> {
+    let plain = |s: &str| s.replace('_', "").to_ascii_lowercase();
+    STAGES.iter().copied().find(|s| plain(s.spec().name) == plain(name)).ok_or_else(|| Error::UnknownName {
+        kind: "stage",
+        name: name.into(),
+        place: String::new(),
+        known: STAGES.iter().map(|s| s.spec().name).collect::<Vec<_>>().join(", "),
+    })
+}

@@ -1,0 +1,300 @@
+//! Quantizer: uniform bins of values, and the rest exactly.
+#![doc = include_str!("quantizer.md")]
+
+mod bound;
+mod bins;
+mod config;
+mod real;
+
+use super::words::{IN, only};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::kernel::Kernel;
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Parsed, Ports, Rules, Spec, Stage};
+use bytemuck::{Pod, Zeroable};
+
+/// See the module.
+pub struct Quantizer;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 14,
+    name: "quantizer",
+    about: "rounds floats to bins of twice the error bound and keeps exactly what does not fit",
+    inputs: IN,
+    params: &[
+        Param {
+            name: "error_bound",
+            kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
+            default: Setting::Real(1e-3),
+            unit: "data units (abs) or fraction of the value range (noa)",
+            doc: "Largest error of a carried value.",
+        },
+        Param {
+            name: "mode",
+            kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
+            default: Setting::Choice("abs"),
+            unit: "",
+            doc: "abs: the bound itself; noa: times (max - min) of the carried values.",
+        },
+        Param {
+            name: "code_type",
+            kind: Kind::Choice(&["u16", "u32", "u64"]),
+            default: Setting::Choice("u32"),
+            unit: "",
+            doc: "Type of the codes; u64 for f64 with in-place outliers only.",
+        },
+        Param {
+            name: "quant_radius",
+            kind: Kind::Int { low: 1, high: 1 << 31 },
+            default: Setting::Int(32768),
+            unit: "bins",
+            doc: "Bins on each side of zero; at most half of the range of the codes, 2^22 for f32 in place.",
+        },
+        Param {
+            name: "zigzag_codes",
+            kind: Kind::Flag,
+            default: Setting::Flag(true),
+            unit: "",
+            doc: "Codes alternate in sign, so that small bins of both signs have small codes.",
+        },
+        Param {
+            name: "inplace_outliers",
+            kind: Kind::Flag,
+            default: Setting::Flag(false),
+            unit: "",
+            doc: "Outliers stand as raw bits among the codes; needs zigzag codes as wide as the values.",
+        },
+        Param {
+            name: "outlier_capacity",
+            kind: Kind::Real { low: 0.0, open: false, high: 1.0 },
+            default: Setting::Real(0.05),
+            unit: "fraction of the elements",
+            doc: "Room of the outlier lists; blocking calls enlarge it when it does not suffice.",
+        },
+        Param {
+            name: "outlier_threshold",
+            kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
+            default: Setting::Real(f64::INFINITY),
+            unit: "data units",
+            doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+        },
+        Param {
+            name: "value_base",
+            kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
+            default: Setting::Real(0.0),
+            unit: "data units",
+            doc: "noa: the value range, when the caller knows it; 0: measured.",
+        },
+    ],
+};
+
+static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve };
+static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode };
+static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode };
+
+/// What only the run knows, as kernels leave it and as the config carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+struct Facts {
+    /// The resolved absolute bound, exactly as the decoder uses it.
+    bound: f64,
+    /// The same for the field of the header.
+    bound_f32: f32,
+    /// The value range, 0 when nothing was measured.
+    base: f32,
+    /// Bins on each side of zero; 0: everything is exact.
+    radius: u32,
+    /// Entries of the outlier lists; only read when decoding.
+    outliers: u32,
+}
+
+const FACT_BYTES: u64 = size_of::<Facts>() as u64;
+
+const ABS: u32 = 0;
+const NOA: u32 = 2;
+
+/// Switches of [`Launch`].
+const ZIGZAG: u32 = 1;
+const IN_PLACE: u32 = 2;
+const STRICT: u32 = 4;
+/// The array is followed by padding zeros that belong to the value range (not strict only).
+const PADDED: u32 = 8;
+
+/// Argument block of the three kernels.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Launch {
+    error_bound: f64,
+    threshold: f64,
+    value_base: f64,
+    mode: u32,
+    radius: u32,
+    switches: u32,
+    /// Bytes of a value and of a code.
+    value: u32,
+    code: u32,
+    pad: u32,
+}
+
+/// The parameters, checked against the type of the values.
+struct Params {
+    value: DType,
+    code: DType,
+    in_place: bool,
+    zigzag: bool,
+    noa: bool,
+    error_bound: f64,
+    radius: u32,
+    capacity: f64,
+    threshold: f64,
+    value_base: f64,
+}
+
+fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
+    Error::argument(format!("quantizer.{name}"), got, expected)
+}
+
+impl Params {
+    fn new(args: &Args, flow: Flow) -> Result<Params> {
+        let value = flow.dtype;
+        if !value.is_float() {
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts: "f32 and f64" });
+        }
+        let mode = args.choice("mode")?;
+        if mode == "rel" || mode == "prel" {
+            let what = format!("mode {mode} is not in this version; use abs or noa");
+            return Err(Error::Unsupported { stage: SPEC.name, what });
+        }
+        let p = Params {
+            value,
+            code: DType::from_name(args.choice("code_type")?)?,
+            in_place: args.flag("inplace_outliers")?,
+            zigzag: args.flag("zigzag_codes")?,
+            noa: mode == "noa",
+            error_bound: args.real("error_bound")?,
+            radius: u32::try_from(args.int("quant_radius")?).unwrap_or(u32::MAX),
+            capacity: args.real("outlier_capacity")?,
+            threshold: args.real("outlier_threshold")?,
+            value_base: args.real("value_base")?,
+        };
+        p.check()?;
+        Ok(p)
+    }
+
+    fn check(&self) -> Result<()> {
+        let bits = 8 * self.code.bytes();
+        if self.in_place && (!self.zigzag || self.code.bytes() != self.value.bytes()) {
+            let got = format!("true with {} codes{}", self.code, if self.zigzag { "" } else { " without zigzag" });
+            return Err(refuse("inplace_outliers", got, format!("zigzag_codes and codes as wide as {}", self.value)));
+        }
+        if !self.in_place && self.code == DType::U64 {
+            return Err(refuse("code_type", "u64", "u16 or u32, or u64 for f64 with inplace_outliers"));
+        }
+        let most: u64 = if self.in_place && self.value == DType::F32 { 1 << 22 } else { 1 << (bits - 1).min(31) };
+        if u64::from(self.radius) > most {
+            return Err(refuse("quant_radius", self.radius, format!("at most {most} for {} codes", self.code)));
+        }
+        // In place, the raw bits of a value below this would read as a code.
+        let least = if self.value == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+        if self.in_place && self.threshold < least {
+            return Err(refuse("outlier_threshold", self.threshold, format!("at least {least:?} with inplace_outliers")));
+        }
+        Ok(())
+    }
+
+    fn ports(&self) -> &'static [&'static str] {
+        if self.in_place { &PORTS[..1] } else { PORTS }
+    }
+
+    fn launch(&self, rules: Rules, padded: bool) -> Launch {
+        let switch = |on: bool, bit: u32| if on { bit } else { 0 };
+        Launch {
+            error_bound: self.error_bound,
+            threshold: self.threshold,
+            value_base: self.value_base,
+            mode: if self.noa { NOA } else { ABS },
+            radius: self.radius,
+            switches: switch(self.zigzag, ZIGZAG)
+                | switch(self.in_place, IN_PLACE)
+                | switch(rules.strict, STRICT)
+                | switch(!rules.strict && padded, PADDED),
+            value: self.value.bytes() as u32,
+            code: self.code.bytes() as u32,
+            pad: 0,
+        }
+    }
+
+    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
+    fn outliers(&self, n: u64) -> u64 {
+        ((n as f32 * self.capacity as f32).ceil() as u64).min(n)
+    }
+}
+
+const PORTS: &[&str] = &["codes", "outlier_vals", "outlier_idxs"];
+
+impl Stage for Quantizer {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, args: &Args) -> Result<&'static [&'static str]> {
+        Ok(if args.flag("inplace_outliers")? { &PORTS[..1] } else { PORTS })
+    }
+
+    fn takes_short_array(&self) -> bool {
+        true
+    }
+
+    fn fact_bytes(&self) -> u64 {
+        FACT_BYTES
+    }
+
+    fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        let flow = only(inputs)?;
+        let p = Params::new(args, flow)?;
+        let n = flow.max_bytes() / p.value.bytes();
+        if flow.max_bytes() % p.value.bytes() != 0 || flow.extent.is_dynamic() {
+            let accepts = "whole floats of a length that is known beforehand";
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: flow.dtype, accepts });
+        }
+        if n > u64::from(u32::MAX) {
+            let limit = u64::from(u32::MAX) * p.value.bytes();
+            return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
+        }
+        let mut flows = vec![Flow::fixed(p.code, n * p.code.bytes())];
+        if !p.in_place {
+            let k = p.outliers(n);
+            flows.push(Flow::upto(p.value, k * p.value.bytes()));
+            flows.push(Flow::upto(DType::U32, k * 4));
+        }
+        debug_assert_eq!(flows.len(), p.ports().len());
+        Ok(flows)
+    }
+
+    fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()> {
+        let flow = em.flow(io.inputs[0]);
+        let launch = Params::new(args, flow)?.launch(rules, flow.max_bytes() > em.array_bytes);
+        em.launch(&BOUND, &launch, io.inputs, &[io.facts])?;
+        em.launch(&ENCODE, &launch, &[io.inputs[0], io.facts], io.outputs)
+    }
+
+    fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        let rules = Rules { strict: false, generation: crate::stage::Generation::G2026_08 };
+        let launch = Params::new(args, em.flow(io.inputs[0]))?.launch(rules, false);
+        let mut ins = io.outputs.to_vec();
+        ins.push(io.facts);
+        em.launch(&DECODE, &launch, &ins, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, rules: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let input = flow(io.inputs[0]);
+        config::write(&Params::new(args, input)?, input, io, rules)
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        config::read(config)
+    }
+}

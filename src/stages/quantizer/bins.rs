@@ -1,0 +1,217 @@
+//! Values to bins and back.
+
+use super::real::{Code, Real};
+use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG};
+use crate::error::Fault;
+use crate::kernel::HostCall;
+use crate::tile::{Buffer, TILE, at, load, store};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
+const ELEMENTS: usize = TILE / 8;
+
+/// The arithmetic of one call.
+#[derive(Clone, Copy)]
+struct Bins<T> {
+    /// 1 / (2 bound): values are multiplied, never divided.
+    inverse: T,
+    step: T,
+    bound: T,
+    radius: T,
+    threshold: T,
+    zigzag: bool,
+    strict: bool,
+    /// The reference narrows f64 products to f32.
+    narrow: bool,
+}
+
+impl<T: Real> Bins<T> {
+    fn new(p: &Launch, facts: &Facts) -> Bins<T> {
+        let bound = T::from_f64(facts.bound);
+        let strict = p.switches & STRICT != 0;
+        let two = T::from_f64(2.0);
+        Bins {
+            inverse: T::from_f64(1.0).div(two.mul(bound)),
+            step: two.mul(bound),
+            bound,
+            radius: T::from_f64(facts.radius.into()),
+            threshold: T::from_f64(p.threshold),
+            zigzag: p.switches & ZIGZAG != 0,
+            strict,
+            narrow: !strict && size_of::<T>() == 8,
+        }
+    }
+
+    /// The bin of `x`, and whether it may stand for `x`. The check is the decoder's own expression; the
+    /// module's text proves that its rounding cannot hide a violation.
+    #[inline(always)]
+    fn bin<const FAST: bool>(&self, x: T) -> (i64, bool) {
+        let scaled = if self.narrow {
+            T::from_f64(f64::from(x.to_f64() as f32 * self.inverse.to_f64() as f32))
+        } else {
+            x.mul(self.inverse)
+        };
+        let (k, bin) = if FAST { scaled.bin_fast() } else { scaled.bin() };
+        let inside = if FAST { scaled.abs() < T::FAST } else { true };
+        let near = !self.strict || x.sub(k.mul(self.step)).abs() <= self.bound;
+        (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near)
+    }
+
+    fn fast(&self) -> bool {
+        self.radius <= T::FAST
+    }
+}
+
+/// Kernel `quantizer_encode`.
+pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>()?;
+    let facts: Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    match (p.value, p.code, p.switches & IN_PLACE != 0) {
+        (4, 4, true) => in_place::<f32, u32>(call, &Bins::new(&p, &facts)),
+        (8, 8, true) => in_place::<f64, u64>(call, &Bins::new(&p, &facts)),
+        (4, 2, false) => listed::<f32, u16>(call, &Bins::new(&p, &facts)),
+        (4, 4, false) => listed::<f32, u32>(call, &Bins::new(&p, &facts)),
+        (8, 2, false) => listed::<f64, u16>(call, &Bins::new(&p, &facts)),
+        (8, 4, false) => listed::<f64, u32>(call, &Bins::new(&p, &facts)),
+        _ => Err(Fault::BadLaunch),
+    }
+}
+
+/// The bytes of tile `k` of an array that may be shorter than the plan says.
+fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
+    let w = ELEMENTS * size_of::<T>();
+    src.get(k * w..).map_or(&[], |rest| &rest[..rest.len().min(w)])
+}
+
+/// Outliers among the codes, as their own bits.
+fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
+    let (src, codes) = (call.input(0)?, call.output(0)?);
+    call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
+        let mut buffer = Buffer::ZERO;
+        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
+        store::<C>(out, |out| {
+            let (out, padding) = out.split_at_mut(x.len().min(out.len()));
+            padding.fill(C::ZERO);
+            if b.fast() {
+                for (o, &x) in out.iter_mut().zip(x) {
+                    let (bin, ok) = b.bin::<true>(x);
+                    *o = if ok { C::from_bin(bin, true) } else { x.to_bits() };
+                }
+            } else {
+                for (o, &x) in out.iter_mut().zip(x) {
+                    let (bin, ok) = b.bin::<false>(x);
+                    *o = if ok { C::from_bin(bin, true) } else { x.to_bits() };
+                }
+            }
+        });
+        Ok(())
+    })
+}
+
+/// Outliers in two lists, ascending by index.
+fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
+    let (src, codes) = (call.input(0)?, call.output(0)?);
+    let any = AtomicBool::new(false);
+    call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
+        let mut buffer = Buffer::ZERO;
+        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
+        let mut all = true;
+        store::<C>(out, |out| {
+            let (out, padding) = out.split_at_mut(x.len().min(out.len()));
+            padding.fill(C::ZERO);
+            for (o, &x) in out.iter_mut().zip(x) {
+                let (bin, ok) = if b.fast() { b.bin::<true>(x) } else { b.bin::<false>(x) };
+                *o = if ok { C::from_bin(bin, b.zigzag) } else { C::ZERO };
+                all &= ok;
+            }
+        });
+        if !all {
+            any.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    })?;
+    let tiles = if any.into_inner() { src.len().div_ceil(ELEMENTS * size_of::<T>()) } else { 0 };
+    let found = call.threads.map(tiles, |k| {
+        let mut buffer = Buffer::ZERO;
+        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
+        let is_out = |x: T| !(if b.fast() { b.bin::<true>(x) } else { b.bin::<false>(x) }).1;
+        let first = (k * ELEMENTS) as u32;
+        x.iter().enumerate().filter(|(_, x)| is_out(**x)).map(|(i, &x)| (first + i as u32, x)).collect::<Vec<_>>()
+    });
+    let (values, indices) = (call.output(1)?, call.output(2)?);
+    let count = found.iter().map(Vec::len).sum::<usize>();
+    if count > indices.len() / 4 {
+        return Err(Fault::OutlierCapacity(count as u64));
+    }
+    let w = size_of::<T>();
+    for (j, (i, x)) in found.into_iter().flatten().enumerate() {
+        values[j * w..(j + 1) * w].copy_from_slice(bytemuck::bytes_of(&x));
+        indices[j * 4..(j + 1) * 4].copy_from_slice(&i.to_le_bytes());
+    }
+    call.publish(1, (count * w) as u64)?;
+    call.publish(2, (count * 4) as u64)
+}
+
+/// Kernel `quantizer_decode`.
+pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>()?;
+    let facts: Facts = at(call.input(if p.switches & IN_PLACE != 0 { 1 } else { 3 })?, 0).ok_or(Fault::BadLaunch)?;
+    match (p.value, p.code, p.switches & IN_PLACE != 0) {
+        (4, 4, true) => restore_in_place::<f32, u32>(call, &facts),
+        (8, 8, true) => restore_in_place::<f64, u64>(call, &facts),
+        (4, 2, false) => restore_listed::<f32, u16>(call, &p, &facts),
+        (4, 4, false) => restore_listed::<f32, u32>(call, &p, &facts),
+        (8, 2, false) => restore_listed::<f64, u16>(call, &p, &facts),
+        (8, 4, false) => restore_listed::<f64, u32>(call, &p, &facts),
+        _ => Err(Fault::BadLaunch),
+    }
+}
+
+fn step<T: Real>(facts: &Facts) -> T {
+    T::from_f64(2.0).mul(T::from_f64(facts.bound))
+}
+
+/// Fills `out` from the codes of the same elements.
+fn restore<T: Real, C: Code>(
+    call: &HostCall<'_>,
+    codes: &[u8],
+    out: &mut [u8],
+    value: impl Fn(C) -> T + Sync,
+) -> Result<(), Fault> {
+    call.threads.tiles(out, ELEMENTS * size_of::<T>(), |k, out| {
+        let mut buffer = Buffer::ZERO;
+        let codes = load::<C>(tile_of::<C>(codes, k), &mut buffer);
+        store::<T>(out, |out| out.iter_mut().zip(codes).for_each(|(o, &c)| *o = value(c)));
+        Ok(())
+    })
+}
+
+fn restore_in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, facts: &Facts) -> Result<(), Fault> {
+    let (codes, out) = (call.input(0)?, call.output(0)?);
+    let (step, radius) = (step::<T>(facts), u64::from(facts.radius));
+    restore::<T, C>(call, codes, out, |c| {
+        if c.half() >= radius { T::from_bits(c) } else { T::from_bin(c.to_bin(true)).mul(step) }
+    })
+}
+
+fn restore_listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: &Launch, facts: &Facts) -> Result<(), Fault> {
+    let (codes, out) = (call.input(0)?, call.output(0)?);
+    let (step, zigzag) = (step::<T>(facts), p.switches & ZIGZAG != 0);
+    restore::<T, C>(call, codes, &mut *out, |c| T::from_bin(c.to_bin(zigzag)).mul(step))?;
+    // Lists that fed another stage are as long as their capacity; the header's count tells how much is meant.
+    let (values, indices) = (call.input(1)?, call.input(2)?);
+    let w = size_of::<T>();
+    let count = (facts.outliers as usize).min(values.len() / w).min(indices.len() / 4);
+    let elements = codes.len() / size_of::<C>();
+    for (value, index) in values.chunks_exact(w).zip(indices.chunks_exact(4)).take(count) {
+        let i = at::<u32>(index, 0).ok_or(Fault::Corrupt)? as usize;
+        if i >= elements {
+            return Err(Fault::Corrupt);
+        }
+        // An index in the padding has no place in the caller's array.
+        if let Some(slot) = out.get_mut(i * w..(i + 1) * w) {
+            slot.copy_from_slice(value);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! The config of the stage in a header, in its widest form of 72 bytes.
+
+use super::{Facts, Params, SPEC};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::param::Args;
+use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules};
+use crate::wire::{Reader, Writer};
+use std::mem::offset_of;
+
+/// Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
+fn finite_f32(x: f64) -> f32 {
+    (x as f32).clamp(f32::from_bits(1), f32::MAX)
+}
+
+/// True for an absolute bound on f64 data that the f32 field of the short config cannot hold.
+pub(super) fn needs_f64(p: &Params) -> bool {
+    p.value == DType::F64 && !p.noa && p.error_bound < f64::from(f32::MIN_POSITIVE)
+}
+
+pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Result<Config> {
+    if needs_f64(p) && rules.generation == Generation::G2026_05 {
+        let what = format!("a bound of {:?} does not fit the files of 2026-05; use generation 2026-08", p.error_bound);
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    let mut w = Writer::default();
+    w.f32(0.0);
+    w.f32(finite_f32(p.error_bound));
+    w.f32(0.0);
+    w.u32(0);
+    w.u32((input.max_bytes() / p.value.bytes()) as u32);
+    w.u32(0);
+    w.bytes(&[p.value as u8, p.code as u8, if p.noa { 2 } else { 0 }, p.zigzag.into()]);
+    w.f32(p.threshold as f32);
+    w.u8(p.in_place.into());
+    w.pad_to(48);
+    w.f32(1.0);
+    w.pad_to(72);
+    let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
+    let mut patches = vec![
+        Patch { at: 0, width: 4, fact: fact(offset_of!(Facts, bound_f32)) },
+        Patch { at: 8, width: 4, fact: fact(offset_of!(Facts, base)) },
+        Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) },
+    ];
+    if let Some(&values) = io.outputs.get(1) {
+        let unit = p.value.bytes();
+        patches.push(Patch { at: 20, width: 4, fact: Fact::Count { of: values, unit } });
+    }
+    if needs_f64(p) {
+        patches.push(Patch { at: 56, width: 8, fact: fact(offset_of!(Facts, bound)) });
+    }
+    Ok(Config { bytes: w.0, patches })
+}
+
+pub(super) fn read(config: &[u8]) -> Result<Parsed> {
+    let mut r = Reader::new(SPEC.name, config);
+    let (bound_f32, user, base) = (r.f32()?, r.f32()?, r.f32()?);
+    let (radius, n, outliers) = (r.u32()?, r.u32()?, r.u32()?);
+    let [value, code, mode, zigzag] = r.array()?;
+    let threshold = r.f32()?;
+    let [in_place, linear, dither, precise, power, ..] = r.array::<8>()?;
+    r.bytes(16)?;
+    let (bound_f64, _base_f64) = (r.f64()?, r.f64()?);
+    if !r.rest().is_empty() {
+        return Err(Error::corrupt(SPEC.name, "its config has another length"));
+    }
+    if linear | dither | precise | power != 0 {
+        let what = "linear, dithered, high-precision and power-of-two codes are not read by this version".into();
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
+    let (Ok(value), Ok(code)) = (DType::from_number(value.into()), DType::from_number(code.into())) else {
+        return refuse(format!("there are no element types {value} and {code}"));
+    };
+    let mut args = Args::new(SPEC.name, SPEC.params);
+    match mode {
+        0 => args.set_text("mode", "abs")?,
+        1 => args.set_text("mode", "rel")?,
+        2 => args.set_text("mode", "noa")?,
+        3 => args.set_text("mode", "prel")?,
+        other => return refuse(format!("there is no mode {other}")),
+    }
+    if zigzag > 1 || in_place > 1 {
+        return refuse("a flag is neither 0 nor 1".into());
+    }
+    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    let user = if mode == 0 && bound_f64 != 0.0 { bound_f64 } else { f64::from(user) };
+    put("bound", args.set_real("error_bound", user))?;
+    put("threshold", args.set_real("outlier_threshold", threshold.into()))?;
+    put("code type", args.set_text("code_type", code.name()))?;
+    args.set_int("zigzag_codes", zigzag.into())?;
+    args.set_int("inplace_outliers", in_place.into())?;
+    args.set_real("outlier_capacity", 1.0)?;
+    let facts = Facts {
+        bound: if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() },
+        bound_f32,
+        base,
+        radius,
+        outliers,
+    };
+    let length = Length::Bytes(u64::from(n) * value.bytes());
+    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+}

@@ -1,0 +1,181 @@
+//! RZE: repeated zero elimination, chunk by chunk.
+#![doc = include_str!("rze.md")]
+
+mod chunk;
+mod stream;
+
+use super::words::{IN, OUT, only};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::kernel::Kernel;
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
+use crate::wire::{Reader, Writer};
+use bytemuck::{Pod, Zeroable};
+pub use chunk::{CHUNK_MAX, Geometry, decode_chunk, encode_chunk};
+
+/// See the module.
+pub struct Rze;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 18,
+    name: "rze",
+    about: "drops zero words and keeps a compressed bitmap of where they were",
+    inputs: IN,
+    params: &[
+        Param {
+            name: "chunk_size",
+            kind: Kind::IntOf(&[4096, 8192, 16384]),
+            default: Setting::Int(16384),
+            unit: "bytes",
+            doc: "Bytes coded on their own.",
+        },
+        Param {
+            name: "word_size",
+            kind: Kind::IntOf(&[1, 2, 4, 8]),
+            default: Setting::Int(1),
+            unit: "bytes",
+            doc: "Bytes of the words that are dropped when zero.",
+        },
+        Param {
+            name: "layout",
+            kind: Kind::Choice(&["auto", "2026-05", "2026-08"]),
+            default: Setting::Choice("auto"),
+            unit: "",
+            doc: "Form of short and nearly full chunks; auto: that of the plan's generation, or what a file shows.",
+        },
+    ],
+};
+
+static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode };
+static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode };
+
+/// Which of the two layouts a chunk has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Layout {
+    /// May 2026, `levels` = 4: short chunks have shrunk bitmaps.
+    G2026_05 = 0,
+    /// August 2026, with a word size.
+    G2026_08 = 1,
+    /// Decoding only: byte 4 of the config is 4, which may mean either; the first coded chunk tells.
+    Ambiguous = 2,
+}
+
+/// Argument block of both kernels.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Launch {
+    chunk: u32,
+    word: u32,
+    layout: u32,
+    pad: u32,
+}
+
+/// Bytes that the stream can be longer than its input, beyond its table: the pad to a multiple of four and,
+/// in the layout of May 2026, the bitmaps of a short chunk that grows.
+const SLACK: u64 = 4 + 2060;
+
+fn stream_bound(input: u64, chunk: u64) -> Option<u64> {
+    if input == 0 {
+        return Some(0);
+    }
+    let table = input.div_ceil(chunk).checked_mul(4)?.checked_add(8)?;
+    input.checked_add(table)?.checked_add(SLACK)
+}
+
+fn launch(args: &Args, layout: Layout) -> Result<Launch> {
+    let (chunk, word) = (args.int("chunk_size")? as u32, args.int("word_size")? as u32);
+    Ok(Launch { chunk, word, layout: layout as u32, pad: 0 })
+}
+
+/// The layout to write: refuses what the generation cannot express.
+fn layout_to_write(args: &Args, rules: Rules) -> Result<Layout> {
+    let (chunk, word) = (args.int("chunk_size")?, args.int("word_size")?);
+    let old = match args.choice("layout")? {
+        "auto" => rules.generation == Generation::G2026_05,
+        "2026-05" => true,
+        _ => false,
+    };
+    if old && (chunk, word) != (16384, 1) {
+        let what = format!("chunk_size {chunk} with word_size {word} does not exist in files of 2026-05; use 16384 and 1, or generation 2026-08");
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    if Geometry::new(chunk as usize, word as usize).is_none() {
+        let what = format!("chunk_size {chunk} with word_size {word} has no last bitmap level; use chunk_size 16384");
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    Ok(if old { Layout::G2026_05 } else { Layout::G2026_08 })
+}
+
+impl Stage for Rze {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(OUT)
+    }
+
+    fn alignment(&self, args: &Args) -> Result<u64> {
+        Ok(args.int("chunk_size")? as u64)
+    }
+
+    fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        let flow = only(inputs)?;
+        let bound = stream_bound(flow.max_bytes(), args.int("chunk_size")? as u64);
+        let limit = u64::from(u32::MAX);
+        match bound {
+            Some(bound) if bound <= limit => Ok(vec![Flow::upto(DType::U8, bound)]),
+            _ => Err(Error::TooLarge { stage: SPEC.name, needed: bound.unwrap_or(u64::MAX), limit }),
+        }
+    }
+
+    fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()> {
+        em.launch(&ENCODE, &launch(args, layout_to_write(args, rules)?)?, io.inputs, io.outputs)
+    }
+
+    fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        let layout = match args.choice("layout")? {
+            "auto" => Layout::Ambiguous,
+            "2026-05" => Layout::G2026_05,
+            _ => Layout::G2026_08,
+        };
+        em.launch(&DECODE, &launch(args, layout)?, io.outputs, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, rules: Rules, _: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let layout = layout_to_write(args, rules)?;
+        let mut w = Writer::default();
+        w.u32(args.int("chunk_size")? as u32);
+        w.u8(args.int("word_size")? as u8);
+        w.u32(0);
+        w.u8(layout as u8);
+        let fact = Fact::Count { of: io.inputs[0], unit: 1 };
+        Ok(Config { bytes: w.0, patches: vec![Patch { at: 5, width: 4, fact }] })
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        let mut r = Reader::new(SPEC.name, config);
+        let (chunk, word, original, layout) = (r.u32()?, r.u8()?, r.u32()?, r.u8()?);
+        let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
+        if ![4096, 8192, 16384].contains(&chunk) || ![1, 2, 4, 8].contains(&word) || !r.rest().is_empty() {
+            return refuse(format!("chunk size {chunk} and word size {word} are not of this stage"));
+        }
+        let layout = match layout {
+            0 => "2026-05",
+            1 => "2026-08",
+            _ => "auto",
+        };
+        let mut args = Args::new(SPEC.name, SPEC.params);
+        args.set_int("chunk_size", chunk.into())?;
+        args.set_int("word_size", word.into())?;
+        args.set_text("layout", layout)?;
+        Ok(Parsed { args, input: None, length: Length::Bytes(original.into()), facts: vec![] })
+    }
+}
+
+/// The bound as a theorem: no stream is longer than `infer` says.
+const _: () = assert!(SLACK >= 4 + 2048 + 12, "a short chunk of the old layout grows by its bitmaps");

@@ -1,0 +1,346 @@
+//! One chunk: kept words, then bitmaps of bitmaps.
+
+use crate::error::Fault;
+
+/// The largest chunk.
+pub const CHUNK_MAX: usize = 16384;
+/// Bytes of the largest bitmap.
+const BITMAP_MAX: usize = CHUNK_MAX / 8;
+/// Bytes of the length tag that ends a payload.
+const TAG: usize = 2;
+
+/// Bitmap sizes of a chunk: level 0 has a bit per word, each further level a bit per byte of the one before,
+/// and the last one is stored as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    word: usize,
+    /// Bytes that a payload must stay below, less the ragged end of the chunk.
+    limit: usize,
+    levels: usize,
+    bytes: [usize; 5],
+    /// The layout of May 2026.
+    old: bool,
+}
+
+impl Geometry {
+    /// The layout of August 2026; `None` for the three pairs that end without a last level.
+    pub fn new(chunk: usize, word: usize) -> Option<Geometry> {
+        if matches!((chunk, word), (4096, 2) | (4096, 4) | (8192, 4)) {
+            return None;
+        }
+        let mut g = Geometry { word, limit: chunk - TAG, levels: 1, bytes: [0; 5], old: false };
+        g.bytes[0] = chunk / (8 * word);
+        while g.bytes[g.levels - 1] >= 8 {
+            g.bytes[g.levels] = g.bytes[g.levels - 1] / 8;
+            g.levels += 1;
+        }
+        Some(g)
+    }
+
+    /// The layout of May 2026 for a chunk of `len` bytes: words of one byte, bitmaps that shrink with the
+    /// chunk, and a last level of always four bytes.
+    pub fn old(len: usize) -> Geometry {
+        let mut bytes = [len.div_ceil(8), 0, 0, 4, 0];
+        bytes[1] = bytes[0].div_ceil(8);
+        bytes[2] = bytes[1].div_ceil(8);
+        Geometry { word: 1, limit: CHUNK_MAX - TAG, levels: 4, bytes, old: true }
+    }
+
+    /// True when a payload of these parts is stored raw instead.
+    fn raw(&self, len: usize, kept: usize, repeats: &[usize]) -> bool {
+        let tail = len % self.word;
+        let limit = self.limit - tail;
+        if self.old {
+            return self.raw_old(limit, kept, repeats);
+        }
+        let sum = kept + repeats.iter().sum::<usize>();
+        let last = self.bytes[self.levels - 1];
+        sum + last >= limit || sum + last + tail + TAG >= len
+    }
+
+    /// The conservative rule of May 2026, level by level; the length of the chunk plays no part.
+    fn raw_old(&self, limit: usize, kept: usize, repeats: &[usize]) -> bool {
+        let [b1, b2, b3, ..] = self.bytes;
+        let r0 = kept + repeats[0];
+        let r1 = r0 + repeats[1];
+        let r2 = r1 + repeats[2];
+        kept >= limit
+            || kept > limit - b1
+            || r0 >= limit
+            || r0 > limit - b2
+            || r1 >= limit - 4
+            || r1 > limit - 4 - b3
+            || r2 >= limit - 4
+    }
+}
+
+/// Working memory of one chunk, reused from chunk to chunk.
+pub struct Scratch {
+    /// The payload, with room for eight bytes written beyond its end.
+    payload: [u8; CHUNK_MAX + BITMAP_MAX + 512],
+    /// Level j from `AT[j]` on, each with zeros up to a multiple of eight.
+    maps: [u8; AT[4] + 8],
+}
+
+/// Where the levels start in [`Scratch::maps`].
+const AT: [usize; 5] =
+    [0, BITMAP_MAX, BITMAP_MAX * 9 / 8, BITMAP_MAX * 73 / 64, BITMAP_MAX * 73 / 64 + 8];
+
+impl Scratch {
+    /// Zeroed.
+    pub const fn new() -> Scratch {
+        Scratch { payload: [0; CHUNK_MAX + BITMAP_MAX + 512], maps: [0; AT[4] + 8] }
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch::new()
+    }
+}
+
+/// Bit i of the result: byte i of `x` is not zero.
+#[inline(always)]
+fn nonzero_bytes(x: u64) -> u8 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let high = ((x & LOW) + LOW) | x;
+    (((high & !LOW) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+/// The eight bytes of group `i`, zeros beyond the end.
+#[inline(always)]
+fn eight(bytes: &[u8], i: usize) -> [u8; 8] {
+    let mut out = [0; 8];
+    match bytes.get(8 * i..8 * i + 8) {
+        Some(b) => out.copy_from_slice(b),
+        None => {
+            let rest = &bytes[8 * i..];
+            out[..rest.len()].copy_from_slice(rest);
+        }
+    }
+    out
+}
+
+/// Puts the bytes of `word` whose bit of `mask` is set to the front of `out` and says how many they are.
+/// Writes eight bytes.
+#[inline(always)]
+fn compact(out: &mut [u8], word: [u8; 8], mask: u8) -> usize {
+    let Some(window) = out.first_chunk_mut::<8>() else { return 0 };
+    if mask == 0xff {
+        *window = word;
+        return 8;
+    }
+    let mut n = 0;
+    for (j, b) in word.into_iter().enumerate() {
+        window[n & 7] = b;
+        n += usize::from(mask >> j & 1);
+    }
+    n
+}
+
+/// The opposite: spreads the front of `src` over the set bits of `mask`, zeros elsewhere.
+#[inline(always)]
+fn spread(src: &[u8; 8], mask: u8) -> [u8; 8] {
+    let mut n = 0;
+    std::array::from_fn(|j| {
+        let bit = mask >> j & 1;
+        let b = src[n & 7] & 0u8.wrapping_sub(bit);
+        n += usize::from(bit);
+        b
+    })
+}
+
+fn ones(bitmap: &[u8]) -> usize {
+    (0..bitmap.len().div_ceil(8)).map(|i| u64::from_le_bytes(eight(bitmap, i)).count_ones() as usize).sum()
+}
+
+/// Level 0: a bit per word of `W` bytes that is not zero.
+fn mark<const W: usize>(words: &[u8], map: &mut [u8]) {
+    for (m, group) in map.iter_mut().zip(words.chunks(8 * W)) {
+        *m = match W {
+            1 => nonzero_bytes(u64::from_le_bytes(eight(group, 0))),
+            _ => group
+                .chunks_exact(W)
+                .enumerate()
+                .map(|(j, w)| u8::from(w.iter().any(|&b| b != 0)) << j)
+                .fold(0, |a, b| a | b),
+        };
+    }
+}
+
+/// Moves the marked words of `W` bytes to the front of `out`.
+fn keep<const W: usize>(words: &[u8], map: &[u8], out: &mut [u8]) {
+    let mut n = 0;
+    for (i, (&m, group)) in map.iter().zip(words.chunks(8 * W)).enumerate() {
+        if m == 0 {
+            continue;
+        }
+        if W == 1 {
+            n += compact(&mut out[n..], eight(words, i), m);
+            continue;
+        }
+        for (j, w) in group.chunks_exact(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
+            debug_assert!(j < 8);
+            out[n..n + W].copy_from_slice(w);
+            n += W;
+        }
+    }
+}
+
+/// Puts the kept words back between zeros; `kept` has eight bytes of slack.
+fn restore<const W: usize>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
+    let mut n = 0;
+    for (&m, group) in map.iter().zip(out.chunks_mut(8 * W)) {
+        if m == 0 {
+            group.fill(0);
+        } else if W == 1 {
+            let src = kept[n..].first_chunk::<8>().ok_or(Fault::Corrupt)?;
+            let word = if m == 0xff { *src } else { spread(src, m) };
+            let len = group.len();
+            group.copy_from_slice(&word[..len]);
+            n += m.count_ones() as usize;
+        } else {
+            group.fill(0);
+            for (_, w) in group.chunks_exact_mut(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
+                w.copy_from_slice(kept.get(n..n + W).ok_or(Fault::Corrupt)?);
+                n += W;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Drops from `map` each byte that equals the one before: the rest goes to `out`, a bit per byte to `next`.
+fn repeat_out(map: &[u8], next: &mut [u8], out: &mut [u8]) -> usize {
+    let (mut n, mut before) = (0, 0u8);
+    next.fill(0);
+    for (i, mark) in next.iter_mut().take(map.len().div_ceil(8)).enumerate() {
+        let word = eight(map, i);
+        let x = u64::from_le_bytes(word);
+        let valid = 0xffu8 >> (8 - (map.len() - 8 * i).min(8));
+        *mark = nonzero_bytes(x ^ (x << 8 | u64::from(before))) & valid;
+        before = word[7];
+        if *mark != 0 {
+            n += compact(&mut out[n..], word, *mark);
+        }
+    }
+    n
+}
+
+/// Undoes [`repeat_out`]: `marks` has a bit per byte of `map`.
+fn repeat_in(repeats: &[u8], marks: &[u8], map: &mut [u8]) {
+    let (mut n, mut before) = (0, 0u8);
+    for (&mark, group) in marks.iter().zip(map.chunks_mut(8)) {
+        if mark == 0 {
+            group.fill(before);
+            continue;
+        }
+        for (j, b) in group.iter_mut().enumerate() {
+            if mark >> j & 1 == 1 {
+                before = repeats.get(n).copied().unwrap_or(0);
+                n += 1;
+            }
+            *b = before;
+        }
+    }
+}
+
+/// The payload of a chunk; `None`: the chunk is stored raw.
+pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+    let Scratch { payload, maps } = scratch;
+    let (words, tail) = chunk.split_at(chunk.len() - chunk.len() % g.word);
+    let map = &mut maps[..g.bytes[0]];
+    map.fill(0);
+    match g.word {
+        1 => mark::<1>(words, map),
+        2 => mark::<2>(words, map),
+        4 => mark::<4>(words, map),
+        _ => mark::<8>(words, map),
+    }
+    let kept = ones(map) * g.word;
+    let mut n = kept;
+    if kept >= g.limit - tail.len() {
+        return None;
+    }
+    if kept > 0 {
+        match g.word {
+            1 => keep::<1>(words, map, payload),
+            2 => keep::<2>(words, map, payload),
+            4 => keep::<4>(words, map, payload),
+            _ => keep::<8>(words, map, payload),
+        }
+        let mut repeats = [0; 4];
+        let last = g.levels - 1;
+        for j in 0..last {
+            let (this, next) = maps.split_at_mut(AT[j + 1]);
+            let next = &mut next[..g.bytes[j + 1]];
+            repeats[j] = repeat_out(&this[AT[j]..AT[j] + g.bytes[j]], next, &mut payload[n..]);
+            n += repeats[j];
+        }
+        if g.raw(chunk.len(), kept, &repeats) {
+            return None;
+        }
+        payload[n..n + g.bytes[last]].copy_from_slice(&maps[AT[last]..AT[last] + g.bytes[last]]);
+        n += g.bytes[last];
+    } else if !g.old && tail.len() + TAG >= chunk.len() {
+        return None;
+    }
+    payload[n..n + tail.len()].copy_from_slice(tail);
+    n += tail.len();
+    payload[n..n + TAG].copy_from_slice(&(chunk.len() as u16).to_le_bytes());
+    Some(&payload[..n + TAG])
+}
+
+/// Writes the chunk of `payload` to `out`, whose length is that of the chunk. Every byte of the payload must
+/// be accounted for, else it is corrupt.
+///
+/// # Errors
+/// [`Fault::Corrupt`].
+pub fn decode_chunk(payload: &[u8], g: Option<&Geometry>, word: usize, out: &mut [u8], scratch: &mut Scratch) -> Result<(), Fault> {
+    let (rest, tag) = payload.split_last_chunk::<TAG>().ok_or(Fault::Corrupt)?;
+    if u16::from_le_bytes(*tag) != out.len() as u16 {
+        return Err(Fault::Corrupt);
+    }
+    let whole = out.len() - out.len() % word;
+    let (out, out_tail) = out.split_at_mut(whole);
+    let (rest, tail) =
+        rest.split_at_checked(rest.len().wrapping_sub(out_tail.len())).ok_or(Fault::Corrupt)?;
+    out_tail.copy_from_slice(tail);
+    if rest.is_empty() {
+        out.fill(0);
+        return Ok(());
+    }
+    // The three geometries without a last level have no other payload than that of zeros.
+    let g = g.ok_or(Fault::Corrupt)?;
+    let Scratch { payload: kept, maps } = scratch;
+    let last = g.levels - 1;
+    let mut cursor = rest.len().checked_sub(g.bytes[last]).ok_or(Fault::Corrupt)?;
+    maps[AT[last]..AT[last] + g.bytes[last]].copy_from_slice(&rest[cursor..]);
+    for j in (0..last).rev() {
+        let (this, next) = maps.split_at_mut(AT[j + 1]);
+        let marks = &next[..g.bytes[j + 1]];
+        bits_below(marks, g.bytes[j])?;
+        let from = cursor.checked_sub(ones(marks)).ok_or(Fault::Corrupt)?;
+        repeat_in(&rest[from..cursor], marks, &mut this[AT[j]..AT[j] + g.bytes[j]]);
+        cursor = from;
+    }
+    let map = &maps[..g.bytes[0]];
+    bits_below(map, whole / word)?;
+    if ones(map) * word != cursor {
+        return Err(Fault::Corrupt);
+    }
+    kept[..cursor].copy_from_slice(&rest[..cursor]);
+    match word {
+        1 => restore::<1>(kept, map, out),
+        2 => restore::<2>(kept, map, out),
+        4 => restore::<4>(kept, map, out),
+        _ => restore::<8>(kept, map, out),
+    }
+}
+
+/// Corrupt when a bit from `n` on is set.
+fn bits_below(map: &[u8], n: usize) -> Result<(), Fault> {
+    let partial = map.get(n / 8).is_some_and(|b| u32::from(*b) >> (n % 8) != 0);
+    let beyond = map.get(n / 8 + 1..).is_some_and(|rest| rest.iter().any(|&b| b != 0));
+    if partial || beyond { Err(Fault::Corrupt) } else { Ok(()) }
+}

@@ -1,0 +1,187 @@
+//! The stream around the chunks: length, table of sizes, payloads back to back.
+
+use super::{CHUNK_MAX, Geometry, Launch, Layout, decode_chunk, encode_chunk};
+use super::chunk::Scratch;
+use crate::error::Fault;
+use crate::kernel::HostCall;
+
+/// Bit 31 of a table entry: the chunk is stored verbatim.
+const RAW: u32 = 1 << 31;
+/// Bytes before the table.
+const HEAD: usize = 8;
+
+/// The argument block, checked.
+struct Form {
+    chunk: usize,
+    word: usize,
+    layout: Layout,
+}
+
+impl Form {
+    fn new(call: &HostCall<'_>) -> Result<Form, Fault> {
+        let p = call.params::<Launch>()?;
+        let layout = match p.layout {
+            0 => Layout::G2026_05,
+            1 => Layout::G2026_08,
+            2 => Layout::Ambiguous,
+            _ => return Err(Fault::BadLaunch),
+        };
+        Ok(Form { chunk: p.chunk as usize, word: p.word as usize, layout })
+    }
+
+    fn geometry(&self, len: usize) -> Option<Geometry> {
+        match self.layout {
+            Layout::G2026_05 => Some(Geometry::old(len)),
+            _ => Geometry::new(self.chunk, self.word),
+        }
+    }
+}
+
+fn entry(table: &[u8], i: usize) -> Result<u32, Fault> {
+    let bytes = table.get(4 * i..4 * i + 4).and_then(|b| b.first_chunk::<4>()).ok_or(Fault::Corrupt)?;
+    Ok(u32::from_le_bytes(*bytes))
+}
+
+pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let form = Form::new(call)?;
+    let (src, out) = (call.input(0)?, call.output(0)?);
+    if src.is_empty() {
+        return call.publish(0, 0);
+    }
+    let n = src.len().div_ceil(form.chunk);
+    let (head, rest) = out.split_at_mut_checked(HEAD).ok_or(Fault::BadLaunch)?;
+    let (table, payloads) = rest.split_at_mut_checked(4 * n).ok_or(Fault::BadLaunch)?;
+    head[..4].copy_from_slice(&(src.len() as u32).to_le_bytes());
+    head[4..].copy_from_slice(&(n as u32).to_le_bytes());
+    // Each part of the chunks writes at the front of the room that its input takes up; the room of the last
+    // one has the slack by which a short chunk can outgrow its input.
+    let threads = call.threads;
+    threads.parts((&mut *table, 4), (&mut *payloads, form.chunk), |first, table, payloads| {
+        encode_part(&form, src, first, table, payloads)
+    })?;
+    let end = close_gaps(table, payloads, form.chunk, threads.tiles_per_part())?;
+    let pad = end.next_multiple_of(4) - end;
+    payloads.get_mut(end..end + pad).ok_or(Fault::BadLaunch)?.fill(0);
+    call.publish(0, (HEAD + 4 * n + end + pad) as u64)
+}
+
+/// Codes the chunks of one part back to back.
+fn encode_part(form: &Form, src: &[u8], first: usize, table: &mut [u8], payloads: &mut [u8]) -> Result<(), Fault> {
+    let mut scratch = Scratch::new();
+    let mut at = 0;
+    let src = src.get(first * form.chunk..).ok_or(Fault::BadLaunch)?;
+    for (chunk, entry) in src.chunks(form.chunk).zip(table.chunks_exact_mut(4)) {
+        let geometry = form.geometry(chunk.len()).ok_or(Fault::BadLaunch)?;
+        let (payload, flag) = match encode_chunk(chunk, &geometry, &mut scratch) {
+            Some(payload) => (payload, 0),
+            None => (chunk, RAW),
+        };
+        payloads.get_mut(at..at + payload.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(payload);
+        entry.copy_from_slice(&(payload.len() as u32 | flag).to_le_bytes());
+        at += payload.len();
+    }
+    Ok(())
+}
+
+/// Moves the parts together; says where the payloads end.
+fn close_gaps(table: &[u8], payloads: &mut [u8], chunk: usize, per_part: usize) -> Result<usize, Fault> {
+    let mut end = 0;
+    for (k, entries) in table.chunks(per_part.saturating_mul(4)).enumerate() {
+        let bytes: usize = (0..entries.len() / 4)
+            .map(|i| entry(entries, i).map(|e| (e & !RAW) as usize))
+            .sum::<Result<usize, Fault>>()?;
+        let from = if k == 0 { 0 } else { k * per_part * chunk };
+        payloads.copy_within(from..from + bytes, end);
+        end += bytes;
+    }
+    Ok(end)
+}
+
+pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let mut form = Form::new(call)?;
+    let (src, out) = (call.input(0)?, call.output(0)?);
+    if out.is_empty() && src.is_empty() {
+        return Ok(());
+    }
+    let n = out.len().div_ceil(form.chunk);
+    let (head, rest) = src.split_at_checked(HEAD).ok_or(Fault::Corrupt)?;
+    if entry(head, 0)? as usize != out.len() || entry(head, 1)? as usize != n || out.is_empty() {
+        return Err(Fault::Corrupt);
+    }
+    let (table, payloads) = rest.split_at_checked(4 * n).ok_or(Fault::Corrupt)?;
+    let starts = starts(table, n, payloads)?;
+    if form.layout == Layout::Ambiguous {
+        form.layout = tell_layout(&form, table, &starts, payloads, out.len())?;
+    }
+    let form = &form;
+    // Scratch is large: one per task, not per chunk.
+    let task = form.chunk * 16;
+    call.threads.tiles(out, task, |k, out| {
+        let mut scratch = Scratch::new();
+        for (j, chunk) in out.chunks_mut(form.chunk).enumerate() {
+            let i = k * 16 + j;
+            let e = entry(table, i)?;
+            let payload = payloads.get(starts[i] as usize..starts[i + 1] as usize).ok_or(Fault::Corrupt)?;
+            if e & RAW != 0 {
+                if payload.len() != chunk.len() {
+                    return Err(Fault::Corrupt);
+                }
+                chunk.copy_from_slice(payload);
+                continue;
+            }
+            decode_coded(form, payload, chunk, &mut scratch)?;
+        }
+        Ok(())
+    })
+}
+
+/// Where each payload starts, and where the last one ends; zeros up to a multiple of four must follow.
+fn starts(table: &[u8], n: usize, payloads: &[u8]) -> Result<Vec<u64>, Fault> {
+    let mut starts = Vec::with_capacity(n + 1);
+    let mut at = 0u64;
+    starts.push(0);
+    for i in 0..n {
+        at += u64::from(entry(table, i)? & !RAW);
+        starts.push(at);
+    }
+    let padding = payloads.get(at as usize..).ok_or(Fault::Corrupt)?;
+    let ends = at.next_multiple_of(4) == payloads.len() as u64 && padding.iter().all(|&b| b == 0);
+    if ends { Ok(starts) } else { Err(Fault::Corrupt) }
+}
+
+fn decode_coded(form: &Form, payload: &[u8], chunk: &mut [u8], scratch: &mut Scratch) -> Result<(), Fault> {
+    let old = form.layout == Layout::G2026_05;
+    if payload.len() > CHUNK_MAX || (!old && payload.len() >= chunk.len()) {
+        return Err(Fault::Corrupt);
+    }
+    let geometry = form.geometry(chunk.len());
+    decode_chunk(payload, geometry.as_ref(), if old { 1 } else { form.word }, chunk, scratch)
+}
+
+/// Byte 4 of the config was 4: `levels` or `word_size`. The first chunk that is neither raw nor all zeros
+/// fits one of the two layouts exactly; where there is none, both read the same.
+fn tell_layout(form: &Form, table: &[u8], starts: &[u64], payloads: &[u8], len: usize) -> Result<Layout, Fault> {
+    let mut scratch = Scratch::new();
+    let mut probe = vec![0; form.chunk];
+    for (i, w) in starts.windows(2).enumerate() {
+        let payload = payloads.get(w[0] as usize..w[1] as usize).ok_or(Fault::Corrupt)?;
+        let chunk = form.chunk.min(len - i * form.chunk);
+        if entry(table, i)? & RAW != 0 {
+            continue;
+        }
+        // A chunk of zeros: its ragged end is among the words of one layout, behind those of the other.
+        match (payload.len(), chunk % form.word) {
+            (2, 0) => continue,
+            (2, _) => return Ok(Layout::G2026_05),
+            (n, tail) if n == 2 + tail => return Ok(Layout::G2026_08),
+            _ => {}
+        }
+        let probe = &mut probe[..chunk];
+        let old = Form { layout: Layout::G2026_05, ..*form };
+        if form.chunk == CHUNK_MAX && decode_coded(&old, payload, probe, &mut scratch).is_ok() {
+            return Ok(Layout::G2026_05);
+        }
+        return Ok(Layout::G2026_08);
+    }
+    Ok(Layout::G2026_08)
+}

@@ -1,0 +1,113 @@
+//! What the integer stages share: element types as parameters, and word-wise kernels.
+
+use crate::dtype::DType;
+use crate::error::{Error, Fault, Result};
+use crate::extent::Flow;
+use crate::kernel::HostCall;
+use crate::param::{Args, Kind, Param, Setting};
+use crate::tile::{Buffer, TILE, load, store};
+use bytemuck::Pod;
+
+/// The only input, and the only output, of stages that have one of each.
+pub(super) const IN: &[&str] = &["input"];
+pub(super) const OUT: &[&str] = &["output"];
+
+/// `input_type`: the element type that the stage works on.
+pub(super) const INPUT_TYPE: Param = Param {
+    name: "input_type",
+    kind: Kind::Choice(&["auto", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64"]),
+    default: Setting::Choice("auto"),
+    unit: "",
+    doc: "Element type that the stage works on; auto: the type on the edge. It must have the same width.",
+};
+
+/// The element type that a stage works on: that of the parameter, else that on the edge.
+pub(super) fn element(args: &Args, flow: Flow) -> Result<DType> {
+    match args.choice("input_type")? {
+        "auto" => Ok(flow.dtype),
+        name => DType::from_name(name),
+    }
+}
+
+/// Refuses a type of another width than that on the edge.
+pub(super) fn same_width(stage: &'static str, element: DType, flow: Flow) -> Result<()> {
+    if element.bytes() == flow.dtype.bytes() {
+        return Ok(());
+    }
+    Err(Error::TypeMismatch {
+        stage,
+        port: IN[0],
+        got: flow.dtype,
+        accepts: "elements of the width of its input_type",
+    })
+}
+
+/// The single flow into a stage of one input.
+pub(super) fn only(inputs: &[Flow]) -> Result<Flow> {
+    match inputs {
+        [flow] => Ok(*flow),
+        _ => Err(Error::Internal("a stage of one input got another number")),
+    }
+}
+
+/// Runs `f` over all words of input 0 into output 0. Bytes after the last whole word are copied.
+pub(super) fn map<T: Pod + Send + Sync>(
+    call: &mut HostCall<'_>,
+    f: impl Fn(T) -> T + Sync,
+) -> Result<(), Fault> {
+    let (src, dst) = (call.input(0)?, call.output(0)?);
+    call.threads.tiles(dst, TILE, |k, out| {
+        let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
+        let mut buffer = Buffer::ZERO;
+        let words = load::<T>(bytes, &mut buffer);
+        store::<T>(out, |out| out.iter_mut().zip(words).for_each(|(o, &w)| *o = f(w)));
+        copy_tail(bytes, out, size_of::<T>());
+        Ok(())
+    })
+}
+
+/// Copies what follows the last whole word of `width` bytes.
+pub(super) fn copy_tail(src: &[u8], dst: &mut [u8], width: usize) {
+    let at = src.len() - src.len() % width;
+    dst[at..].copy_from_slice(&src[at..]);
+}
+
+/// Unsigned words of two's complement, with the codes that turn small magnitudes into small numbers.
+pub(super) trait Word: Pod + Send + Sync {
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    /// 0, -1, 1, -2, … → 0, 1, 2, 3, …
+    fn zigzag(self) -> Self;
+    fn unzigzag(self) -> Self;
+    /// Digits of base -2.
+    fn negabinary(self) -> Self;
+    fn unnegabinary(self) -> Self;
+}
+
+macro_rules! word {
+    ($($U:ty, $I:ty);*) => {$(
+        impl Word for $U {
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            fn sub(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            fn zigzag(self) -> Self {
+                (self << 1) ^ ((self as $I) >> (<$U>::BITS - 1)) as $U
+            }
+            fn unzigzag(self) -> Self {
+                (self >> 1) ^ (0 as $U).wrapping_sub(self & 1)
+            }
+            fn negabinary(self) -> Self {
+                const MASK: $U = <$U>::MAX / 3 * 2;
+                self.wrapping_add(MASK) ^ MASK
+            }
+            fn unnegabinary(self) -> Self {
+                const MASK: $U = <$U>::MAX / 3 * 2;
+                (self ^ MASK).wrapping_sub(MASK)
+            }
+        }
+    )*};
+}
+word!(u8, i8; u16, i16; u32, i32; u64, i64);

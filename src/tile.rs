@@ -1,0 +1,49 @@
+//! Typed views of byte ranges that may be misaligned, as the caller's own array may be.
+
+use bytemuck::Pod;
+
+/// Bytes of a tile: the unit of work of every tiled kernel, on every backend.
+pub(crate) const TILE: usize = 16384;
+
+/// An aligned buffer of one tile.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Buffer(pub(crate) [u8; TILE]);
+
+impl Buffer {
+    pub(crate) const ZERO: Buffer = Buffer([0; TILE]);
+}
+
+/// `bytes` as whole elements (a ragged end is dropped): in place where aligned, else through `buffer`.
+/// At most one tile.
+pub(crate) fn load<'a, T: Pod>(bytes: &'a [u8], buffer: &'a mut Buffer) -> &'a [T] {
+    let bytes = &bytes[..bytes.len() - bytes.len() % size_of::<T>()];
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(view) => view,
+        Err(_) => {
+            let copy = &mut buffer.0[..bytes.len()];
+            copy.copy_from_slice(bytes);
+            bytemuck::cast_slice(copy)
+        }
+    }
+}
+
+/// Lets `f` fill `bytes` as whole elements: in place where aligned, else through a buffer. At most one
+/// tile; `f` writes every element.
+pub(crate) fn store<T: Pod>(bytes: &mut [u8], f: impl FnOnce(&mut [T])) {
+    let whole = bytes.len() - bytes.len() % size_of::<T>();
+    let bytes = &mut bytes[..whole];
+    if let Ok(view) = bytemuck::try_cast_slice_mut(bytes) {
+        return f(view);
+    }
+    let mut buffer = Buffer::ZERO;
+    let copy = &mut buffer.0[..whole];
+    f(bytemuck::cast_slice_mut(copy));
+    bytes.copy_from_slice(copy);
+}
+
+/// Element `i` of `bytes`, wherever it lies.
+pub(crate) fn at<T: Pod>(bytes: &[u8], i: usize) -> Option<T> {
+    let w = size_of::<T>();
+    bytes.get(i.checked_mul(w)?..(i + 1).checked_mul(w)?).map(bytemuck::pod_read_unaligned)
+}
