@@ -1,0 +1,161 @@
+//! Files of the reference: each decodes to the byte and is written again to the byte.
+
+use fzgm::{Array, DType, Generation, Options, Pipeline, compress, decompress};
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(dir().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn text<'a>(v: &'a Value, key: &str) -> &'a str {
+    v[key].as_str().unwrap_or_else(|| panic!("{key} is missing in {v}"))
+}
+
+/// The cases, each with the type and the bytes of its input.
+fn cases() -> Vec<(Value, DType, Vec<u8>)> {
+    let golden: Value = serde_json::from_slice(&read("golden.json")).unwrap();
+    let cases = golden["cases"].as_array().unwrap().iter().map(|case| {
+        let input = &golden["inputs"][text(case, "input")];
+        (case.clone(), DType::from_name(text(input, "dtype")).unwrap(), read(text(input, "file")))
+    });
+    cases.collect()
+}
+
+/// The reference's pipeline file as a pipeline of ours.
+fn pipeline(toml: &str) -> Pipeline {
+    let doc: toml::Table = toml.parse().unwrap();
+    let mut p = Pipeline::new();
+    let stages = doc["stage"].as_array().unwrap();
+    let mut names = vec![];
+    for stage in stages {
+        let stage = stage.as_table().unwrap();
+        let kind = stage["type"].as_str().unwrap().to_lowercase();
+        let i = p.add(&kind).unwrap();
+        names.push(stage["name"].as_str().unwrap());
+        let args = p.args_mut(i).unwrap();
+        let output = stage.get("output_type").and_then(toml::Value::as_str);
+        for (key, value) in stage {
+            match key.as_str() {
+                "name" | "type" | "inputs" | "output_type" => {}
+                "input_type" | "data_type" if kind == "quantizer" => {}
+                "input_type" => {
+                    args.set_text(key, DType::from_name(value.as_str().unwrap()).unwrap().name()).unwrap();
+                    if kind == "difference" && output.is_some_and(|o| o != value.as_str().unwrap()) {
+                        args.set_text("code", "negabinary").unwrap();
+                    }
+                }
+                "error_bound_mode" => args.set_text("mode", value.as_str().unwrap()).unwrap(),
+                "code_type" => {
+                    args.set_text(key, DType::from_name(value.as_str().unwrap()).unwrap().name()).unwrap()
+                }
+                "levels" => assert_eq!(value.as_integer(), Some(4)),
+                _ => match value {
+                    toml::Value::Integer(v) => args.set_int(key, *v).unwrap(),
+                    toml::Value::Float(v) => args.set_real(key, *v).unwrap(),
+                    toml::Value::Boolean(v) => args.set_int(key, i64::from(*v)).unwrap(),
+                    other => panic!("{key} = {other}"),
+                },
+            }
+        }
+    }
+    for (i, stage) in stages.iter().enumerate() {
+        for input in stage.get("inputs").and_then(toml::Value::as_array).into_iter().flatten() {
+            let from = names.iter().position(|n| Some(*n) == input["from"].as_str()).unwrap();
+            let port = input.get("port").and_then(toml::Value::as_str).unwrap_or("output");
+            p.connect(from, port, i).unwrap();
+        }
+    }
+    p
+}
+
+fn literal() -> Options {
+    Options { strict: false, generation: Generation::G2026_05, ..Options::default() }
+}
+
+/// The (value, index) pairs of a one-stage Quantizer file in ascending order of index, checksums recomputed.
+fn sort_outliers(file: &mut [u8], case: &Value) {
+    let segments = case["segments"].as_array().unwrap();
+    let bytes = |name: &str| {
+        let mut at =
+            file.len() - segments.iter().map(|s| s["bytes"].as_u64().unwrap() as usize).sum::<usize>();
+        for s in segments {
+            let n = s["bytes"].as_u64().unwrap() as usize;
+            if text(s, "name") == name {
+                return at..at + n;
+            }
+            at += n;
+        }
+        panic!("no segment {name}")
+    };
+    let (values, indices) = (bytes("outlier_vals"), bytes("outlier_idxs"));
+    let mut pairs: Vec<(u32, [u8; 4])> = file[indices.clone()]
+        .chunks(4)
+        .zip(file[values.clone()].chunks(4))
+        .map(|(i, v)| (u32::from_le_bytes(i.try_into().unwrap()), v.try_into().unwrap()))
+        .collect();
+    pairs.sort_unstable();
+    for (k, (i, v)) in pairs.into_iter().enumerate() {
+        file[indices.start + 4 * k..][..4].copy_from_slice(&i.to_le_bytes());
+        file[values.start + 4 * k..][..4].copy_from_slice(&v);
+    }
+    let head = u64::from_le_bytes(file[24..32].try_into().unwrap()) as usize;
+    let data = crc32fast::hash(&file[head..]).to_le_bytes();
+    file[72..76].copy_from_slice(&data);
+    file[76..80].fill(0);
+    let header = crc32fast::hash(&file[..head]).to_le_bytes();
+    file[76..80].copy_from_slice(&header);
+}
+
+#[test]
+fn every_file_of_the_reference_decodes_to_the_byte() {
+    let cases = cases();
+    assert!(cases.len() >= 41, "{} cases", cases.len());
+    for (case, dtype, _) in cases {
+        let (id, file, want) =
+            (text(&case, "id"), format!("{}.fzm", text(&case, "id")), read(text(&case, "dec_file")));
+        for threads in [1, 3] {
+            let options = Options { threads, ..Options::default() };
+            let (array, got) = decompress(&read(&file), &options).unwrap_or_else(|e| panic!("{id}: {e}"));
+            assert_eq!(got.len() as u64, case["padded_len"].as_u64().unwrap(), "{id}");
+            assert_eq!(array.bytes(), got.len() as u64);
+            if case["expected"]["nan"].is_null() {
+                assert!(got[..want.len()] == want[..], "{id} differs");
+            } else {
+                assert_eq!(dtype, DType::F32, "{id}");
+                let words = |b: &[u8]| {
+                    b.chunks(4).map(|w| f32::from_le_bytes(w.try_into().unwrap())).collect::<Vec<_>>()
+                };
+                for (g, w) in words(&got[..want.len()]).into_iter().zip(words(&want)) {
+                    assert!(g.to_bits() == w.to_bits() || (g.is_nan() && w.is_nan()), "{id}: {g} for {w}");
+                }
+            }
+            assert!(got[want.len()..].iter().all(|&b| b == 0), "{id}: the padding decodes to zeros");
+        }
+    }
+}
+
+#[test]
+fn every_file_of_the_reference_is_written_again_to_the_byte() {
+    for (case, dtype, input) in cases() {
+        let id = text(&case, "id");
+        let pipeline = pipeline(&String::from_utf8(read(&format!("{id}.toml"))).unwrap());
+        let array = Array::new(dtype, &[input.len() as u64 / dtype.bytes()]).unwrap();
+        let mut want = read(&format!("{id}.fzm"));
+        if text(&case["expected"], "encode") == "outlier-order" {
+            sort_outliers(&mut want, &case);
+        }
+        for threads in [1, 3] {
+            let options = Options { threads, ..literal() };
+            let got = compress(&pipeline, &array, &options, &input).unwrap_or_else(|e| panic!("{id}: {e}"));
+            if got != want {
+                let at = got.iter().zip(&want).position(|(a, b)| a != b);
+                panic!("{id}: {} bytes for {}, first difference at {at:?}", got.len(), want.len());
+            }
+        }
+    }
+}
