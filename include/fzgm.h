@@ -218,7 +218,7 @@ typedef struct {
   uint64_t container_bytes;
   /** Number of stages. */
   uint32_t stages;
-  /** 1 when every value was made to keep the bound. */
+  /** 1: the bound was kept for every value. 0: it may be exceeded. -1: the container does not say. */
   int32_t strict;
   /** What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything. */
   int32_t mode;
@@ -261,7 +261,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
- * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_TYPE_MISMATCH when the preset is not for that type.
+ * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze. "bits": lossless, for any type.
+ *
+ * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_from_preset(const char *name,
@@ -276,7 +278,7 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  *
  * A stage reads the array to be compressed until it is connected. What no stage reads goes into the container.
  *
- * Errors: FZ_UNKNOWN_NAME, with the list of stages.
+ * Errors: FZ_UNKNOWN_NAME, with the list of stages; FZ_INVALID_PIPELINE for the 33rd stage.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_add_stage(fz_pipeline *pipeline,
@@ -285,7 +287,7 @@ int32_t fz_pipeline_add_stage(fz_pipeline *pipeline,
 
 /**
  * Connects the output `port` of stage `producer` to stage `consumer`. A stage with several inputs takes them in the order
- * of the calls. Stages are connected in the order in which they were added: `producer` < `consumer`.
+ * of the calls; an output may feed several stages. That there is no circle is checked by fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the ports of the producer, which may depend on its parameters; FZ_INVALID_ARGUMENT for an
  * index that is no stage; FZ_INVALID_PIPELINE for an input too many.
@@ -363,7 +365,8 @@ int32_t fz_plan_decoder(const fz_plan *encoder,
                         fz_plan **decoder);
 
 /**
- * Makes the plan that restores a container, from its head. It serves all containers of the same pipeline, type and shape.
+ * Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
+ * and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
  *
  * `container_bytes`  length of the whole container.
  * `options`          NULL for the defaults. Of the others, checksum, threads and max_memory_bytes matter.
@@ -412,10 +415,12 @@ void fz_workspace_free(fz_workspace *workspace);
  * `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
  * `compressed_bytes`    becomes the length of the container; untouched on failure.
  *
- * The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time.
+ * The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time. An array that the
+ * pipeline does not make smaller is stored as it is. An array with more outliers than the pipeline has room for is planned
+ * anew with more room, in memory of the call's own.
  *
  * Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
- * decoder; FZ_DST_TOO_SMALL; FZ_OUTLIER_CAPACITY; FZ_OUT_OF_MEMORY. The contents of `dst` are then undefined.
+ * decoder; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY. `dst` is then untouched.
  */
 FZ_NODISCARD
 int32_t fz_compress(const fz_plan *plan,
@@ -453,10 +458,10 @@ int32_t fz_decompress(const fz_plan *plan,
                       uint64_t *restored_bytes);
 
 /**
- * Reads the head of a container. Set info->struct_bytes to sizeof(fz_info) before the call.
+ * Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
  *
- * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is
- * then untouched.
+ * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
+ * untouched.
  */
 FZ_NODISCARD
 int32_t fz_container_info(const void *container,

@@ -4,8 +4,11 @@ use std::ffi::c_void;
 
 use super::handle::{Bytes, bytes, optional, optional_mut, out, shared};
 use super::plan::fz_plan;
-use super::wall::{Refusal, wall};
+use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
+use crate::codec::{Decoder, Options};
+use crate::error::Error;
+use crate::workspace::Workspace;
 
 /// Compresses an array.
 ///
@@ -16,10 +19,12 @@ use super::workspace::fz_workspace;
 /// `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
 /// `compressed_bytes`    becomes the length of the container; untouched on failure.
 ///
-/// The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time.
+/// The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time. An array that the
+/// pipeline does not make smaller is stored as it is. An array with more outliers than the pipeline has room for is planned
+/// anew with more room, in memory of the call's own.
 ///
 /// Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
-/// decoder; FZ_DST_TOO_SMALL; FZ_OUTLIER_CAPACITY; FZ_OUT_OF_MEMORY. The contents of `dst` are then undefined.
+/// decoder; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY. `dst` is then untouched.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress(
@@ -37,7 +42,8 @@ pub unsafe extern "C" fn fz_compress(
         let (plan, workspace) = unsafe { (shared(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(compressed_bytes, "compressed_bytes")?) };
-        length.put(plan.0.compress(workspace.map(|w| &mut w.0), src, dst)?);
+        let encoder = plan.encoder()?;
+        length.put(with(plan, workspace, |ws| Ok(encoder.compress(ws, src, dst)?))?);
         Ok(())
     })
 }
@@ -75,14 +81,40 @@ pub unsafe extern "C" fn fz_decompress(
         let (plan, workspace) = unsafe { (optional(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(restored_bytes, "restored_bytes")?) };
-        let workspace = workspace.map(|w| &mut w.0);
         length.put(match plan {
-            Some(plan) => plan.0.decompress(workspace, src, dst)?,
-            None if workspace.is_some() => {
-                return Err(Refusal::mismatch("a workspace was given without its plan"));
+            Some(plan) => {
+                let decoder = plan.decoder()?;
+                with(plan, workspace, |ws| Ok(decoder.decompress(ws, src, dst)?))?
             }
-            None => crate::codec::decompress(src, dst)?,
+            None if workspace.is_some() => {
+                return Err(Refusal::mismatch("a workspace was given without the plan that it was made for"));
+            }
+            None => alone(src, dst)? as u64,
         });
         Ok(())
     })
+}
+
+/// Restores a container of which nothing is known before.
+fn alone(container: &[u8], dst: &mut [u8]) -> Answer<usize> {
+    let decoder = Decoder::open(container, &Options::default())?;
+    let (need, have) = (decoder.array().bytes(), dst.len() as u64);
+    // Before memory is asked for: the length is a number from a container that may come from anywhere.
+    if need > have {
+        return Err(Error::DstTooSmall { need, have }.into());
+    }
+    Ok(decoder.decompress(&mut decoder.workspace()?, container, dst)?)
+}
+
+/// Runs a call in the caller's workspace, or in one of its own.
+fn with(
+    plan: &fz_plan,
+    workspace: Option<&mut fz_workspace>,
+    call: impl FnOnce(&mut Workspace) -> Answer<usize>,
+) -> Answer<u64> {
+    let written = match workspace {
+        Some(workspace) => call(workspace.serve(plan)?)?,
+        None => call(&mut fz_workspace::new(plan)?.inner)?,
+    };
+    Ok(written as u64)
 }

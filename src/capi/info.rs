@@ -3,7 +3,10 @@
 use std::ffi::c_void;
 
 use super::handle::{input, out};
+use super::status::{fz_container, fz_mode};
 use super::wall::{Refusal, wall};
+use crate::codec::Container;
+use crate::format::Info;
 
 /// What fz_container_info() finds.
 #[repr(C)]
@@ -25,7 +28,7 @@ pub struct fz_info {
     pub container_bytes: u64,
     /// Number of stages.
     pub stages: u32,
-    /// 1 when every value was made to keep the bound.
+    /// 1: the bound was kept for every value. 0: it may be exceeded. -1: the container does not say.
     pub strict: i32,
     /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything.
     pub mode: i32,
@@ -35,10 +38,10 @@ pub struct fz_info {
     pub outlier_threshold: f64,
 }
 
-/// Reads the head of a container. Set info->struct_bytes to sizeof(fz_info) before the call.
+/// Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is
-/// then untouched.
+/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
+/// untouched.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_container_info(
@@ -58,7 +61,38 @@ pub unsafe extern "C" fn fz_container_info(
                 "info->struct_bytes is {struct_bytes}; expected {want}, sizeof(fz_info)"
             )));
         }
-        place.put(fz_info::from(crate::codec::info(container)?));
+        place.put(fz_info::from(&crate::format::info(container)?));
         Ok(())
     })
+}
+
+impl From<&Info> for fz_info {
+    fn from(info: &Info) -> Self {
+        let mut dims = [1; 3];
+        let shape = info.array.dims();
+        dims[..shape.len()].copy_from_slice(shape);
+        fz_info {
+            struct_bytes: size_of::<fz_info>() as u32,
+            container: match info.container {
+                Container::Fzm => fz_container::FZ_CONTAINER_FZM,
+                Container::Compact => fz_container::FZ_CONTAINER_COMPACT,
+            } as i32,
+            dtype: info.array.dtype() as i32,
+            ndim: shape.len() as u32,
+            dims,
+            original_bytes: info.array.bytes(),
+            container_bytes: info.container_bytes,
+            stages: info.stages.len() as u32,
+            strict: info.strict.map_or(-1, i32::from),
+            mode: match info.mode {
+                "abs" => fz_mode::FZ_MODE_ABS,
+                "rel" => fz_mode::FZ_MODE_REL,
+                "noa" => fz_mode::FZ_MODE_NOA,
+                "prel" => fz_mode::FZ_MODE_PREL,
+                _ => fz_mode::FZ_MODE_LOSSLESS,
+            } as i32,
+            bound: info.bound,
+            outlier_threshold: info.outlier_threshold,
+        }
+    }
 }

@@ -75,8 +75,9 @@ impl fz_options {
                 other => return Err(one_of("container", other)),
             },
             checksum: flag(self.checksum).ok_or_else(|| one_of("checksum", self.checksum))?,
-            threads: self.threads as usize,
+            threads: self.threads,
             max_memory_bytes: self.max_memory_bytes,
+            ..Options::default()
         })
     }
 }

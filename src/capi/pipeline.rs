@@ -4,9 +4,12 @@ use std::ffi::c_char;
 
 use super::handle::{exclusive, out, release, text};
 use super::status::FZ_EVERY_STAGE;
-use super::wall::{quiet_wall, wall};
+use super::wall::{Answer, quiet_wall, wall};
 use crate::dtype::DType;
+use crate::error::Result;
+use crate::param::Args;
 use crate::pipeline::Pipeline;
+use crate::presets::preset;
 
 /// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
 /// fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.
@@ -27,7 +30,9 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
 /// Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
 /// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_TYPE_MISMATCH when the preset is not for that type.
+/// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze. "bits": lossless, for any type.
+///
+/// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_preset(
@@ -38,7 +43,7 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
     wall(|| {
         // SAFETY: the caller's promise.
         let (name, pipeline) = unsafe { (text(name, "name")?, out(pipeline, "pipeline")?) };
-        pipeline.give(fz_pipeline(Pipeline::preset(name, DType::from_number(dtype.into())?)?));
+        pipeline.give(fz_pipeline(preset(name, DType::from_number(dtype.into())?)?));
         Ok(())
     })
 }
@@ -54,7 +59,7 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
 ///
 /// A stage reads the array to be compressed until it is connected. What no stage reads goes into the container.
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the list of stages.
+/// Errors: FZ_UNKNOWN_NAME, with the list of stages; FZ_INVALID_PIPELINE for the 33rd stage.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_add_stage(
@@ -72,14 +77,14 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
         };
         let index = pipeline.0.add(name)?;
         if let Some(stage) = stage {
-            stage.put(index);
+            stage.put(index as u32);
         }
         Ok(())
     })
 }
 
 /// Connects the output `port` of stage `producer` to stage `consumer`. A stage with several inputs takes them in the order
-/// of the calls. Stages are connected in the order in which they were added: `producer` < `consumer`.
+/// of the calls; an output may feed several stages. That there is no circle is checked by fz_pipeline_finalize().
 ///
 /// Errors: FZ_UNKNOWN_NAME, with the ports of the producer, which may depend on its parameters; FZ_INVALID_ARGUMENT for an
 /// index that is no stage; FZ_INVALID_PIPELINE for an input too many.
@@ -94,7 +99,7 @@ pub unsafe extern "C" fn fz_pipeline_connect(
     wall(|| {
         // SAFETY: the caller's promise.
         let (pipeline, port) = unsafe { (exclusive(pipeline, "pipeline")?, text(port, "port")?) };
-        Ok(pipeline.0.connect(producer, port, consumer)?)
+        Ok(pipeline.0.connect(producer as usize, port, consumer as usize)?)
     })
 }
 
@@ -115,7 +120,7 @@ pub unsafe extern "C" fn fz_pipeline_set_double(
     wall(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
-        Ok(pipeline.0.set_real(which(stage), name, value)?)
+        set(&mut pipeline.0, stage, name, |args| args.set_real(name, value))
     })
 }
 
@@ -132,7 +137,7 @@ pub unsafe extern "C" fn fz_pipeline_set_int(
     wall(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
-        Ok(pipeline.0.set_int(which(stage), name, value)?)
+        set(&mut pipeline.0, stage, name, |args| args.set_int(name, value))
     })
 }
 
@@ -151,11 +156,17 @@ pub unsafe extern "C" fn fz_pipeline_set_string(
         let (pipeline, name, value) = unsafe {
             (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?, text(value, "value")?)
         };
-        Ok(pipeline.0.set_text(which(stage), name, value)?)
+        set(&mut pipeline.0, stage, name, |args| args.set_text(name, value))
     })
 }
 
-/// One stage, or each that has the parameter.
-fn which(stage: u32) -> Option<u32> {
-    (stage != FZ_EVERY_STAGE).then_some(stage)
+/// Sets a parameter of one stage, or of each that has it: of all of these or, when one refuses the value, of none.
+fn set(pipeline: &mut Pipeline, stage: u32, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Answer<()> {
+    if stage != FZ_EVERY_STAGE {
+        return Ok(set(pipeline.args_mut(stage as usize)?)?);
+    }
+    let mut changed = pipeline.clone();
+    changed.set_everywhere(name, set)?;
+    *pipeline = changed;
+    Ok(())
 }

@@ -1,18 +1,54 @@
 //! Plans: how it is done for one type and shape.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use super::handle::{elements, input, out, release, shared};
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, Refusal, quiet_wall, wall};
-use crate::codec::Plan;
+use crate::array::Array;
+use crate::codec::{Decoder, Encoder};
 use crate::dtype::DType;
 
 /// A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
 /// plan at the same time. Made by fz_pipeline_finalize(), fz_plan_decoder() or fz_plan_open(), given back with
 /// fz_plan_free() when no call uses it any more.
-pub struct fz_plan(pub(super) Plan);
+pub struct fz_plan {
+    pub(super) task: Task,
+    /// What tells this plan from all others.
+    pub(super) identity: Arc<()>,
+}
+
+/// The two kinds of plans that C sees as one.
+pub(super) enum Task {
+    Compress(Encoder),
+    Restore(Decoder),
+}
+
+impl fz_plan {
+    fn new(task: Task) -> Self {
+        fz_plan { task, identity: Arc::new(()) }
+    }
+
+    pub(super) fn encoder(&self) -> Answer<&Encoder> {
+        match &self.task {
+            Task::Compress(encoder) => Ok(encoder),
+            Task::Restore(_) => {
+                Err(Refusal::argument("the plan is a decoder; expected one of fz_pipeline_finalize"))
+            }
+        }
+    }
+
+    pub(super) fn decoder(&self) -> Answer<&Decoder> {
+        match &self.task {
+            Task::Restore(decoder) => Ok(decoder),
+            Task::Compress(_) => {
+                Err(Refusal::argument("the plan is an encoder; expected one of fz_plan_decoder or _open"))
+            }
+        }
+    }
+}
 
 /// Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
 ///
@@ -38,8 +74,8 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
         let (pipeline, plan) = unsafe { (shared(pipeline, "pipeline")?, out(plan, "plan")?) };
         // SAFETY: the caller's promise.
         let (dims, options) = unsafe { (shape(dims, ndim)?, chosen(options)?) };
-        let dtype = DType::from_number(dtype.into())?;
-        plan.give(fz_plan(Plan::encoder(&pipeline.0, dtype, dims, options)?));
+        let array = Array::new(DType::from_number(dtype.into())?, dims)?;
+        plan.give(fz_plan::new(Task::Compress(Encoder::new(&pipeline.0, &array, &options)?)));
         Ok(())
     })
 }
@@ -54,12 +90,13 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     wall(|| {
         // SAFETY: the caller's promise.
         let (encoder, decoder) = unsafe { (shared(encoder, "encoder")?, out(decoder, "decoder")?) };
-        decoder.give(fz_plan(encoder.0.decoder()?));
+        decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)));
         Ok(())
     })
 }
 
-/// Makes the plan that restores a container, from its head. It serves all containers of the same pipeline, type and shape.
+/// Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
+/// and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
 ///
 /// `container_bytes`  length of the whole container.
 /// `options`          NULL for the defaults. Of the others, checksum, threads and max_memory_bytes matter.
@@ -78,7 +115,7 @@ pub unsafe extern "C" fn fz_plan_open(
         let (container, options, decoder) = unsafe {
             (input(container, container_bytes, "container")?, chosen(options)?, out(decoder, "decoder")?)
         };
-        decoder.give(fz_plan(Plan::open(container, options)?));
+        decoder.give(fz_plan::new(Task::Restore(Decoder::open(container, &options)?)));
         Ok(())
     })
 }
@@ -100,7 +137,7 @@ pub unsafe extern "C" fn fz_max_compressed_bytes(plan: *const fz_plan, bytes: *m
     wall(|| {
         // SAFETY: the caller's promise.
         let (plan, bytes) = unsafe { (shared(plan, "plan")?, out(bytes, "bytes")?) };
-        bytes.put(plan.0.max_compressed_bytes()?);
+        bytes.put(plan.encoder()?.max_compressed_bytes());
         Ok(())
     })
 }

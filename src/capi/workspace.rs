@@ -1,13 +1,42 @@
 //! Workspaces: the memory to do it in.
 
+use std::process;
+use std::sync::Arc;
+
 use super::handle::{out, release, shared};
-use super::plan::fz_plan;
-use super::wall::{quiet_wall, wall};
-use crate::codec::Workspace;
+use super::plan::{Task, fz_plan};
+use super::wall::{Answer, Refusal, quiet_wall, wall};
+use crate::workspace::Workspace;
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates nothing. One call at a time; it may
 /// be used again and again. Made by fz_workspace_new(), given back with fz_workspace_free().
-pub struct fz_workspace(pub(super) Workspace);
+pub struct fz_workspace {
+    pub(super) inner: Workspace,
+    plan: Arc<()>,
+    process: u32,
+}
+
+impl fz_workspace {
+    pub(super) fn new(plan: &fz_plan) -> Answer<Self> {
+        let inner = match &plan.task {
+            Task::Compress(encoder) => encoder.workspace()?,
+            Task::Restore(decoder) => decoder.workspace()?,
+        };
+        Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id() })
+    }
+
+    /// The memory for a call with `plan`.
+    pub(super) fn serve(&mut self, plan: &fz_plan) -> Answer<&mut Workspace> {
+        if !Arc::ptr_eq(&self.plan, &plan.identity) {
+            return Err(Refusal::mismatch("the workspace was made for another plan"));
+        }
+        // A child of fork() inherits memory but no threads: those of the parent's workspace would never answer.
+        if self.process != process::id() {
+            *self = fz_workspace::new(plan)?;
+        }
+        Ok(&mut self.inner)
+    }
+}
 
 /// The memory that a workspace for this plan takes, in bytes.
 #[must_use]
@@ -16,7 +45,10 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
     wall(|| {
         // SAFETY: the caller's promise.
         let (plan, bytes) = unsafe { (shared(plan, "plan")?, out(bytes, "bytes")?) };
-        bytes.put(plan.0.workspace_bytes());
+        bytes.put(match &plan.task {
+            Task::Compress(encoder) => encoder.workspace_bytes(),
+            Task::Restore(decoder) => decoder.workspace_bytes(),
+        });
         Ok(())
     })
 }
@@ -30,7 +62,7 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
     wall(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (shared(plan, "plan")?, out(workspace, "workspace")?) };
-        workspace.give(fz_workspace(plan.0.workspace()?));
+        workspace.give(fz_workspace::new(plan)?);
         Ok(())
     })
 }

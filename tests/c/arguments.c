@@ -36,6 +36,7 @@ static void pipelines(void) {
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_from_preset("\xff\xfe", FZ_F32, &p)); /* not UTF-8 */
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_from_preset("pfpl", 10, &p));
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_from_preset("pfpl", -1, &p));
+  GIVES(FZ_UNSUPPORTED, fz_pipeline_from_preset("pfpl", FZ_I8, &p));
   CHECK(p == NULL);
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_new((fz_pipeline **)(void *)misaligned));
 
@@ -53,7 +54,7 @@ static void pipelines(void) {
   GIVES(FZ_NULL_POINTER, fz_pipeline_set_string(p, stage, "mode", NULL));
   GIVES(FZ_UNKNOWN_NAME, fz_pipeline_set_double(p, stage, "no such parameter", 1.0));
   GIVES(FZ_UNKNOWN_NAME, fz_pipeline_set_int(p, FZ_EVERY_STAGE, "no such parameter", 1));
-  GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_set_int(p, 5, "radius", 1)); /* no such stage */
+  GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_set_int(p, 5, "quant_radius", 1)); /* no such stage */
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_set_double(p, stage, "error_bound", -1.0));
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_set_double(p, stage, "error_bound", (double)NAN));
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_set_double(p, stage, "error_bound", (double)HUGE_VALF));

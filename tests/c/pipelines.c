@@ -13,7 +13,7 @@ static void same_bytes(const fz_plan *a, const fz_plan *b, const float *x) {
   guarded_free(of_b);
 }
 
-/* pfpl by hand: the quantiser's codes, differences of neighbours, bit planes, zeros taken out. */
+/* pfpl by hand: codes of the quantiser, differences of neighbours, bit planes, zeros taken out. */
 static fz_pipeline *by_hand(void) {
   fz_pipeline *p = NULL;
   uint32_t quantizer = 0, difference = 0, bitshuffle = 0, rze = 0;
@@ -25,6 +25,12 @@ static fz_pipeline *by_hand(void) {
   OK(fz_pipeline_connect(p, quantizer, "codes", difference));
   OK(fz_pipeline_connect(p, difference, "output", bitshuffle));
   OK(fz_pipeline_connect(p, bitshuffle, "output", rze));
+  OK(fz_pipeline_set_string(p, quantizer, "code_type", "u32"));
+  OK(fz_pipeline_set_int(p, quantizer, "quant_radius", 1 << 22));
+  OK(fz_pipeline_set_int(p, quantizer, "inplace_outliers", 1));
+  OK(fz_pipeline_set_string(p, difference, "code", "negabinary"));
+  OK(fz_pipeline_set_int(p, difference, "chunk_size", 16384));
+  OK(fz_pipeline_set_int(p, bitshuffle, "element_width", 4));
   OK(fz_pipeline_set_string(p, quantizer, "mode", "noa"));
   OK(fz_pipeline_set_double(p, quantizer, "error_bound", 1e-3));
   return p;
