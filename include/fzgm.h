@@ -189,8 +189,8 @@ typedef struct {
   /** 1 (default): checksums are written, and those that a container has are verified. 0: neither. */
   int32_t checksum;
   /**
-   * Threads that a call may use. 1 (default): the calling thread alone. 0: as many as the machine has cores. The number
-   * never changes the bytes.
+   * Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
+   * The number never changes the bytes.
    */
   uint32_t threads;
   /**
@@ -338,7 +338,7 @@ int32_t fz_options_init(fz_options *options);
 /**
  * Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
  *
- * `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array a[nz][ny][nx] is {nx, ny, nz}.
+ * `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array `a[nz][ny][nx]` is {nx, ny, nz}.
  * `ndim`     1 to 3.
  * `options`  NULL for the defaults.
  *

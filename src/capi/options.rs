@@ -21,8 +21,8 @@ pub struct fz_options {
     pub container: i32,
     /// 1 (default): checksums are written, and those that a container has are verified. 0: neither.
     pub checksum: i32,
-    /// Threads that a call may use. 1 (default): the calling thread alone. 0: as many as the machine has cores. The number
-    /// never changes the bytes.
+    /// Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
+    /// The number never changes the bytes.
     pub threads: u32,
     /// The most working memory that a plan may ask for, in bytes; more is FZ_MEMORY_LIMIT. It guards against containers made
     /// to exhaust memory. 0 (default): 64 MiB and 8 times the array.
@@ -75,7 +75,12 @@ impl fz_options {
                 other => return Err(one_of("container", other)),
             },
             checksum: flag(self.checksum).ok_or_else(|| one_of("checksum", self.checksum))?,
-            threads: self.threads,
+            threads: match self.threads {
+                threads @ 0..=1024 => threads,
+                other => {
+                    return Err(Refusal::argument(format!("options.threads is {other}; expected 0 to 1024")));
+                }
+            },
             max_memory_bytes: self.max_memory_bytes,
             ..Options::default()
         })

@@ -20,7 +20,8 @@ pub struct fz_plan {
     pub(super) identity: Arc<()>,
 }
 
-/// The two kinds of plans that C sees as one.
+/// The two kinds of plans that C sees as one. They live in the box that C holds and are never moved.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Task {
     Compress(Encoder),
     Restore(Decoder),
@@ -52,7 +53,7 @@ impl fz_plan {
 
 /// Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
 ///
-/// `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array a[nz][ny][nx] is {nx, ny, nz}.
+/// `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array `a[nz][ny][nx]` is {nx, ny, nz}.
 /// `ndim`     1 to 3.
 /// `options`  NULL for the defaults.
 ///

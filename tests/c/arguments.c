@@ -98,6 +98,9 @@ static void pipelines(void) {
   options.checksum = -1;
   GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan));
   OK(fz_options_init(&options));
+  options.threads = UINT32_MAX;
+  GIVES(FZ_INVALID_ARGUMENT, fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan));
+  OK(fz_options_init(&options));
   options.max_memory_bytes = 1;
   CHECK(fz_pipeline_finalize(p, FZ_F32, dims, 1, &options, &plan) != FZ_OK || plan != NULL);
   fz_plan_free(plan);
