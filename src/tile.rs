@@ -14,14 +14,14 @@ impl Buffer {
     pub(crate) const ZERO: Buffer = Buffer([0; TILE]);
 }
 
-/// `bytes` as whole elements (a ragged end is dropped): in place where aligned, else through `buffer`.
-/// At most one tile.
-pub(crate) fn load<'a, T: Pod>(bytes: &'a [u8], buffer: &'a mut Buffer) -> &'a [T] {
+/// `bytes` as whole elements (a ragged end is dropped): in place where aligned, else through `buffer`, which
+/// is made only then. At most one tile.
+pub(crate) fn load<'a, T: Pod>(bytes: &'a [u8], buffer: &'a mut Option<Buffer>) -> &'a [T] {
     let bytes = &bytes[..bytes.len() - bytes.len() % size_of::<T>()];
     match bytemuck::try_cast_slice(bytes) {
         Ok(view) => view,
         Err(_) => {
-            let copy = &mut buffer.0[..bytes.len()];
+            let copy = &mut buffer.insert(Buffer::ZERO).0[..bytes.len()];
             copy.copy_from_slice(bytes);
             bytemuck::cast_slice(copy)
         }

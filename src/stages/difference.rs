@@ -10,7 +10,7 @@ use crate::kernel::{HostCall, Kernel};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Length, Parsed, Ports, Rules, Spec, Stage};
-use crate::tile::{Buffer, TILE, at, load, store};
+use crate::tile::{TILE, at, load, store};
 use bytemuck::{Pod, Zeroable};
 
 /// See the module.
@@ -197,7 +197,7 @@ fn differences<T: Pod + Send + Sync>(
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
         let first = k * TILE / size_of::<T>();
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let x = load::<T>(bytes, &mut buffer);
         let before = first.checked_sub(1).and_then(|i| at::<T>(src, i)).unwrap_or(T::zeroed());
         store::<T>(out, |out| {
@@ -234,7 +234,7 @@ fn sums<T: Pod + Send + Sync>(
         for (j, out) in out.chunks_mut(TILE).enumerate() {
             let from = k * task + j * TILE;
             let bytes = src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?;
-            let mut buffer = Buffer::ZERO;
+            let mut buffer = None;
             let d = load::<T>(bytes, &mut buffer);
             store::<T>(out, |out| {
                 runs(from / width, d.len(), chunk, |r, fresh| {

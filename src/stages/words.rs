@@ -5,7 +5,7 @@ use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::HostCall;
 use crate::param::{Args, Kind, Param, Setting};
-use crate::tile::{Buffer, TILE, load, store};
+use crate::tile::{TILE, load, store};
 use bytemuck::Pod;
 
 /// The only input, and the only output, of stages that have one of each.
@@ -58,7 +58,7 @@ pub(super) fn map<T: Pod + Send + Sync>(
     let (src, dst) = (call.input(0)?, call.output(0)?);
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let words = load::<T>(bytes, &mut buffer);
         store::<T>(out, |out| out.iter_mut().zip(words).for_each(|(o, &w)| *o = f(w)));
         copy_tail(bytes, out, size_of::<T>());

@@ -15,7 +15,7 @@ fn transpose32(a: &mut [u32; 32]) {
 
 /// Exchanges the off-diagonal quarters of every 2J x 2J block.
 #[inline(always)]
-fn step32<const J: usize>(a: &mut [u32; 32], mask: u32) {
+fn step32<const J: usize>(a: &mut [u32], mask: u32) {
     for pair in a.chunks_exact_mut(2 * J) {
         let (top, bottom) = pair.split_at_mut(J);
         for (t, b) in top.iter_mut().zip(bottom) {
@@ -127,26 +127,100 @@ pub(super) fn unshuffle2(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Width 4: the 32 x 32 transpose as it is.
+/// Width 4. Small codes have zero high planes, and a transpose whose upper 24 or 16 columns are zero needs a
+/// quarter or half of the work: each group of 32 elements takes the shortest way that holds it.
 pub(super) fn shuffle4(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 32;
+    dst.fill(0);
+    let mut put = |g: usize, first: usize, rows: &[u32]| {
+        for (p, w) in rows.iter().enumerate() {
+            dst[(first + p) * plane + 4 * g..][..4].copy_from_slice(&w.to_le_bytes());
+        }
+    };
     for (g, group) in src.chunks_exact(128).enumerate() {
         let mut a: [u32; 32] = std::array::from_fn(|i| u32::from_le_bytes(word(group, i)));
-        transpose32(&mut a);
-        for (p, w) in a.iter().enumerate() {
-            dst[p * plane + 4 * g..][..4].copy_from_slice(&w.to_le_bytes());
+        match a.iter().fold(0, |all, w| all | w) {
+            0 => {}
+            all if all < 1 << 8 => put(g, 24, &pack8(&a)),
+            all if all < 1 << 16 => put(g, 16, &pack16(&a)),
+            _ => {
+                transpose32(&mut a);
+                put(g, 0, &a);
+            }
         }
     }
 }
 
-/// Undoes [`shuffle4`].
+/// The last 8 rows of the transpose of a matrix of which only the low 8 columns are not zero.
+#[inline(always)]
+fn pack8(a: &[u32; 32]) -> [u32; 8] {
+    let mut b = std::array::from_fn(|i| a[i] << 24 | a[i + 8] << 16 | a[i + 16] << 8 | a[i + 24]);
+    step32::<4>(&mut b, 0x0f0f_0f0f);
+    step32::<2>(&mut b, 0x3333_3333);
+    step32::<1>(&mut b, 0x5555_5555);
+    b
+}
+
+/// The last 16 rows of the transpose of a matrix of which only the low 16 columns are not zero.
+#[inline(always)]
+fn pack16(a: &[u32; 32]) -> [u32; 16] {
+    let mut b = std::array::from_fn(|i| a[i] << 16 | a[i + 16]);
+    step32::<8>(&mut b, 0x00ff_00ff);
+    step32::<4>(&mut b, 0x0f0f_0f0f);
+    step32::<2>(&mut b, 0x3333_3333);
+    step32::<1>(&mut b, 0x5555_5555);
+    b
+}
+
+/// Undoes [`pack8`]: the steps are their own inverses.
+#[inline(always)]
+fn unpack8(mut b: [u32; 8]) -> [u32; 32] {
+    step32::<1>(&mut b, 0x5555_5555);
+    step32::<2>(&mut b, 0x3333_3333);
+    step32::<4>(&mut b, 0x0f0f_0f0f);
+    std::array::from_fn(|i| b[i % 8] >> (24 - i / 8 * 8) & 0xff)
+}
+
+/// Undoes [`pack16`].
+#[inline(always)]
+fn unpack16(mut b: [u32; 16]) -> [u32; 32] {
+    step32::<1>(&mut b, 0x5555_5555);
+    step32::<2>(&mut b, 0x3333_3333);
+    step32::<4>(&mut b, 0x0f0f_0f0f);
+    step32::<8>(&mut b, 0x00ff_00ff);
+    std::array::from_fn(|i| b[i % 16] >> (16 - i / 16 * 16) & 0xffff)
+}
+
+/// Groups whose planes are looked at together, to find out which are zero.
+const ABREAST: usize = 32;
+
+/// Undoes [`shuffle4`], by the same three ways.
 pub(super) fn unshuffle4(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 32;
-    for (g, group) in dst.chunks_exact_mut(128).enumerate() {
-        let mut a: [u32; 32] = std::array::from_fn(|p| u32::from_le_bytes(word(&src[p * plane..], g)));
-        transpose32(&mut a);
-        for (w, out) in a.iter().zip(group.chunks_exact_mut(4)) {
-            out.copy_from_slice(&w.to_le_bytes());
+    for (k, groups) in dst.chunks_mut(128 * ABREAST).enumerate() {
+        let n = groups.len() / 128;
+        let row = |p: usize| &src[p * plane + 4 * ABREAST * k..][..4 * n];
+        // Per group: the union of its words in planes 0 to 15, and in planes 16 to 23.
+        let mut high = [[0u32; ABREAST]; 2];
+        for p in 0..24 {
+            for (h, w) in high[p / 16].iter_mut().zip(row(p).chunks_exact(4)) {
+                *h |= u32::from_le_bytes([w[0], w[1], w[2], w[3]]);
+            }
+        }
+        for (g, group) in groups.chunks_exact_mut(128).enumerate() {
+            let get = |p: usize| u32::from_le_bytes(word(row(p), g));
+            let a = match (high[0][g], high[1][g]) {
+                (0, 0) => unpack8(std::array::from_fn(|p| get(24 + p))),
+                (0, _) => unpack16(std::array::from_fn(|p| get(16 + p))),
+                _ => {
+                    let mut a = std::array::from_fn(get);
+                    transpose32(&mut a);
+                    a
+                }
+            };
+            for (w, out) in a.iter().zip(group.chunks_exact_mut(4)) {
+                out.copy_from_slice(&w.to_le_bytes());
+            }
         }
     }
 }
@@ -209,12 +283,17 @@ mod tests {
         for (width, shuffle, unshuffle) in widths {
             for blocks in [1, 3, 16] {
                 let mut x = 12345u32;
-                let src: Vec<u8> = (0..1024 * width * blocks)
+                let mut src: Vec<u8> = (0..1024 * width * blocks)
                     .map(|_| {
                         x = x.wrapping_mul(1664525).wrapping_add(1013904223);
                         (x >> 24) as u8
                     })
                     .collect();
+                // Elements of one byte, then of two, then of any size: every way through the transpose.
+                let third = src.len() / 3;
+                for (i, b) in src.iter_mut().enumerate() {
+                    *b = if (i < third && i % width > 0) || (i < 2 * third && i % width > 1) { 0 } else { *b };
+                }
                 let (mut out, mut back) = (vec![0xee; src.len()], vec![0xee; src.len()]);
                 shuffle(&src, &mut out);
                 assert_eq!(out, by_the_book(&src, width), "width {width}, {blocks} x 1024 elements");

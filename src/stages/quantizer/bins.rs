@@ -4,7 +4,7 @@ use super::real::{Code, Real};
 use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG};
 use crate::error::Fault;
 use crate::kernel::HostCall;
-use crate::tile::{Buffer, TILE, at, load, store};
+use crate::tile::{TILE, at, load, store};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
@@ -87,7 +87,7 @@ fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
 fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         store::<C>(out, |out| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
@@ -113,7 +113,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
     let (src, codes) = (call.input(0)?, call.output(0)?);
     let any = AtomicBool::new(false);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let mut all = true;
         store::<C>(out, |out| {
@@ -132,7 +132,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
     })?;
     let tiles = if any.into_inner() { src.len().div_ceil(ELEMENTS * size_of::<T>()) } else { 0 };
     let found = call.threads.map(tiles, |k| {
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let is_out = |x: T| !(if b.fast() { b.bin::<true>(x) } else { b.bin::<false>(x) }).1;
         let first = (k * ELEMENTS) as u32;
@@ -179,7 +179,7 @@ fn restore<T: Real, C: Code>(
     value: impl Fn(C) -> T + Sync,
 ) -> Result<(), Fault> {
     call.threads.tiles(out, ELEMENTS * size_of::<T>(), |k, out| {
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let codes = load::<C>(tile_of::<C>(codes, k), &mut buffer);
         store::<T>(out, |out| out.iter_mut().zip(codes).for_each(|(o, &c)| *o = value(c)));
         Ok(())

@@ -4,7 +4,7 @@ use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
 use super::{ABS, Facts, Launch, PADDED, STRICT};
 use crate::error::Fault;
 use crate::kernel::HostCall;
-use crate::tile::{Buffer, TILE, load};
+use crate::tile::{TILE, load};
 
 /// Kernel `quantizer_bound`: measures the value range where the mode needs it and resolves the bound.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
@@ -45,7 +45,7 @@ fn range<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Range<T>, Fault> {
         high: if b.high > a.high { b.high } else { a.high },
     };
     let parts = call.threads.map(src.len().div_ceil(TILE), |k| {
-        let mut buffer = Buffer::ZERO;
+        let mut buffer = None;
         let bytes = &src[k * TILE..src.len().min((k + 1) * TILE)];
         // Eight lanes, so that the comparisons do not wait for each other.
         let mut lanes = [none; 8];
