@@ -3,6 +3,9 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
+/// No array is longer, so that no sum over the values of a plan overflows.
+const MAX_BYTES: u64 = 1 << 56;
+
 /// Shape and type of an array. Dimension 0 runs fastest, as the last index of a C array does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
@@ -16,7 +19,7 @@ impl Array {
     /// An array of 1 to 3 dimensions; any of them may be 0.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^62 bytes.
+    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^56 bytes.
     pub fn new(dtype: DType, dims: &[u64]) -> Result<Array> {
         if dims.is_empty() || dims.len() > 3 {
             return Err(Error::argument("number of dimensions", dims.len(), "1, 2 or 3"));

@@ -71,7 +71,10 @@ impl Encoder {
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
         let rules = Rules { strict: options.strict, generation: options.generation };
         let make = |pipeline: &Pipeline| -> Result<(Plan, Template)> {
-            let padded = padded(pipeline, array, options)?;
+            let padded = match options.container {
+                Container::Fzm => pipeline.padded(array.bytes())?,
+                Container::Compact => array.bytes(),
+            };
             let plan = Plan::encode(pipeline, *array, padded, rules)?;
             let template = format::template(plan.blueprint(), options.container, options.checksum)?;
             Ok((plan, template))
@@ -343,32 +346,6 @@ impl Decoder {
         }
         Ok(())
     }
-}
-
-/// The length of the array once it is padded; only FZM files pad.
-fn padded(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<u64> {
-    let bytes = array.bytes();
-    if options.container == Container::Compact {
-        return Ok(bytes);
-    }
-    let mut unit = 1u64;
-    for node in pipeline.nodes() {
-        let a = node.stage.alignment(node.args())?.max(1);
-        let common = gcd(unit, a);
-        unit = (unit / common).checked_mul(a).filter(|&u| u <= MAX_PADDING).ok_or_else(|| {
-            Error::InvalidPipeline(format!(
-                "its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes"
-            ))
-        })?;
-    }
-    bytes.checked_next_multiple_of(unit).ok_or(Error::Internal("an array length overflows"))
-}
-
-/// A pipeline pads by less than this.
-const MAX_PADDING: u64 = 1 << 32;
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn stored_pipeline() -> Result<Pipeline> {

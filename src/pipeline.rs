@@ -148,6 +148,30 @@ impl Pipeline {
     }
 }
 
+/// A pipeline pads by less than this many bytes.
+const MAX_PADDING: u64 = 1 << 32;
+
+impl Pipeline {
+    /// Bytes of an array once it is padded for all stages, as FZM files have it: the next common multiple of
+    /// their alignments.
+    pub(crate) fn padded(&self, bytes: u64) -> Result<u64> {
+        let mut unit = 1u64;
+        for node in &self.nodes {
+            let a = node.stage.alignment(&node.args)?.max(1);
+            unit = (unit / gcd(unit, a)).checked_mul(a).filter(|&u| u <= MAX_PADDING).ok_or_else(|| {
+                let what =
+                    format!("its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes");
+                Error::InvalidPipeline(what)
+            })?;
+        }
+        bytes.checked_next_multiple_of(unit).ok_or(Error::Internal("an array length overflows"))
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 fn no_stage(index: usize, count: usize) -> Error {
     Error::argument(
         "stage index",

@@ -46,8 +46,9 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         Some(e) => (e.array, e.origin),
         None => plain_array(&stages, core.padded)?,
     };
-    if array.bytes() > core.padded {
-        let what = format!("{} original bytes are more than the {} padded ones", array.bytes(), core.padded);
+    // Only files with an extension block tell the array from its padding.
+    if array.bytes() != core.padded && stages.pipeline.padded(array.bytes())? != core.padded {
+        let what = format!("{} original bytes do not pad to {}", array.bytes(), core.padded);
         return Err(Error::corrupt("extension block", what));
     }
     let rules = reading(origin.strict.unwrap_or(false));
