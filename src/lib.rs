@@ -33,6 +33,7 @@ mod extent;
 mod format;
 mod kernel;
 mod launch;
+pub mod metrics;
 mod param;
 mod pipeline;
 mod plan;
