@@ -1,0 +1,66 @@
+//! An allocator that counts. A test binary that measures memory makes it the global one.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+pub struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grow(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(live, Relaxed);
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the promises of this call.
+        let p = unsafe { System.alloc(layout) };
+        if !p.is_null() {
+            grow(layout.size());
+        }
+        p
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the promises of this call.
+        let p = unsafe { System.alloc_zeroed(layout) };
+        if !p.is_null() {
+            grow(layout.size());
+        }
+        p
+    }
+
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller keeps the promises of this call.
+        unsafe { System.dealloc(p, layout) }
+    }
+
+    unsafe fn realloc(&self, p: *mut u8, layout: Layout, new: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the promises of this call.
+        let q = unsafe { System.realloc(p, layout, new) };
+        if !q.is_null() {
+            // The old and the new block may live side by side while bytes move.
+            grow(new);
+            LIVE.fetch_sub(layout.size(), Relaxed);
+        }
+        q
+    }
+}
+
+/// Bytes that are allocated now.
+pub fn live() -> usize {
+    LIVE.load(Relaxed)
+}
+
+/// Runs `f`; also says by how many bytes memory grew at most meanwhile, over all threads.
+pub fn peak_of<R>(f: impl FnOnce() -> R) -> (R, usize) {
+    let before = live();
+    PEAK.store(before, Relaxed);
+    let result = f();
+    (result, PEAK.load(Relaxed).saturating_sub(before))
+}

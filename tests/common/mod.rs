@@ -1,0 +1,7 @@
+//! What the integration tests share.
+
+pub mod alloc;
+pub mod oracle;
+pub mod rng;
+pub mod run;
+pub mod samples;

@@ -1,0 +1,208 @@
+//! The judge of the error bound, in exact integer arithmetic. It shares no code with the encoder and no
+//! assumption about floats beyond what their bits mean: every finite float is an integer times a power of two.
+
+use fzgm::DType;
+use num_bigint::BigInt;
+use num_traits::{Signed, Zero};
+
+/// The bound as the user gave it.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// |x - x'| <= eb.
+    Abs(f64),
+    /// |x - x'| <= eb (max - min) of the carried values.
+    Noa(f64),
+    /// |x - x'| <= eb base.
+    NoaOf(f64, f64),
+}
+
+/// What the judge found in an array that keeps its promise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Values that the bound is for.
+    pub carried: usize,
+    /// Largest error over the bound, rounded; 0 where the bound is 0.
+    pub worst: f64,
+}
+
+/// `m` times two to the power of `e`.
+#[derive(Clone, Debug)]
+pub struct Dyadic {
+    m: BigInt,
+    e: i64,
+}
+
+impl Dyadic {
+    /// The value of a finite float, from its bits.
+    pub fn of(x: f64) -> Dyadic {
+        let bits = x.to_bits();
+        let (field, fraction) = ((bits >> 52 & 0x7ff) as i64, bits & ((1 << 52) - 1));
+        assert!(field != 0x7ff, "{x} has no value");
+        let (m, e) = if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) };
+        let m = BigInt::from(m);
+        Dyadic { m: if bits >> 63 == 1 { -m } else { m }, e }
+    }
+
+    /// Both mantissas at the smaller of the two exponents.
+    fn aligned(&self, other: &Dyadic) -> (BigInt, BigInt, i64) {
+        let e = self.e.min(other.e);
+        (&self.m << (self.e - e) as usize, &other.m << (other.e - e) as usize, e)
+    }
+
+    pub fn minus(&self, other: &Dyadic) -> Dyadic {
+        let (a, b, e) = self.aligned(other);
+        Dyadic { m: a - b, e }
+    }
+
+    pub fn times(&self, other: &Dyadic) -> Dyadic {
+        Dyadic { m: &self.m * &other.m, e: self.e + other.e }
+    }
+
+    pub fn magnitude(&self) -> Dyadic {
+        Dyadic { m: self.m.abs(), e: self.e }
+    }
+
+    pub fn at_most(&self, other: &Dyadic) -> bool {
+        let (a, b, _) = self.aligned(other);
+        a <= b
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.m.is_zero()
+    }
+}
+
+/// A float type, seen as f64 values (every f32 is one) and bits.
+trait Float: Copy {
+    fn value(self) -> f64;
+    fn bits(self) -> u64;
+    /// The threshold in the type of the array.
+    fn round(threshold: f64) -> f64;
+}
+
+impl Float for f32 {
+    fn value(self) -> f64 {
+        self.into()
+    }
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+    fn round(threshold: f64) -> f64 {
+        (threshold as f32).into()
+    }
+}
+
+impl Float for f64 {
+    fn value(self) -> f64 {
+        self
+    }
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    fn round(threshold: f64) -> f64 {
+        threshold
+    }
+}
+
+/// Judges `restored` against `original`. The error names the first value that breaks the promise.
+pub fn judge(
+    dtype: DType,
+    original: &[u8],
+    restored: &[u8],
+    bound: Bound,
+    threshold: f64,
+) -> Result<Verdict, String> {
+    if original.len() != restored.len() {
+        return Err(format!("{} bytes came back from {}", restored.len(), original.len()));
+    }
+    match dtype {
+        DType::F32 => {
+            let read = |b: &[u8]| f32::from_le_bytes(b.try_into().unwrap());
+            judge_values(
+                original.chunks_exact(4).map(read),
+                restored.chunks_exact(4).map(read),
+                bound,
+                threshold,
+            )
+        }
+        DType::F64 => {
+            let read = |b: &[u8]| f64::from_le_bytes(b.try_into().unwrap());
+            judge_values(
+                original.chunks_exact(8).map(read),
+                restored.chunks_exact(8).map(read),
+                bound,
+                threshold,
+            )
+        }
+        other => Err(format!("there is no bound for {other}")),
+    }
+}
+
+fn judge_values<T: Float>(
+    original: impl Iterator<Item = T> + Clone,
+    restored: impl Iterator<Item = T>,
+    bound: Bound,
+    threshold: f64,
+) -> Result<Verdict, String> {
+    let limit = T::round(threshold);
+    let carried = |x: f64| x.is_finite() && x.abs() < limit;
+    let exact = allowed(original.clone().map(T::value).filter(|&x| carried(x)), bound);
+    let clear = clearly_below(original.clone().map(T::value).filter(|&x| carried(x)), bound);
+    let mut verdict = Verdict::default();
+    for (i, (a, b)) in original.zip(restored).enumerate() {
+        let (x, y) = (a.value(), b.value());
+        if !carried(x) {
+            if a.bits() != b.bits() {
+                return Err(format!(
+                    "value {i}: {x:?} ({:#x}) came back as {y:?} ({:#x})",
+                    a.bits(),
+                    b.bits()
+                ));
+            }
+            continue;
+        }
+        verdict.carried += 1;
+        let error = (x - y).abs();
+        verdict.worst = verdict.worst.max(if clear > 0.0 { error / clear } else { 0.0 });
+        if error < clear {
+            continue;
+        }
+        let exact_error = || Dyadic::of(x).minus(&Dyadic::of(y)).magnitude();
+        if !y.is_finite() || !exact_error().at_most(&exact) {
+            return Err(format!(
+                "value {i}: {x:?} came back as {y:?}, beyond the bound {bound:?} (about {clear:?})"
+            ));
+        }
+    }
+    Ok(verdict)
+}
+
+/// The bound as a number, exactly.
+fn allowed(carried: impl Iterator<Item = f64>, bound: Bound) -> Dyadic {
+    match bound {
+        Bound::Abs(eb) => Dyadic::of(eb),
+        Bound::NoaOf(eb, base) => Dyadic::of(eb).times(&Dyadic::of(base)),
+        Bound::Noa(eb) => match extremes(carried) {
+            Some((low, high)) => Dyadic::of(eb).times(&Dyadic::of(high).minus(&Dyadic::of(low))),
+            None => Dyadic::of(0.0),
+        },
+    }
+}
+
+fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    carried.fold(None, |e, x| Some(e.map_or((x, x), |(low, high): (f64, f64)| (low.min(x), high.max(x)))))
+}
+
+/// A float below the bound by more than the rounding of the comparison: an error that is smaller needs no big
+/// integers. Two or three operations make the bound and one makes the error, each off by at most 2^-53 of its
+/// result as long as nothing overflows or is subnormal, so a margin of 2^-49 is more than all of them. 0, which
+/// decides nothing, outside of that range.
+fn clearly_below(carried: impl Iterator<Item = f64>, bound: Bound) -> f64 {
+    let about = match bound {
+        Bound::Abs(eb) => eb,
+        Bound::NoaOf(eb, base) => eb * base,
+        Bound::Noa(eb) => extremes(carried).map_or(0.0, |(low, high)| eb * (high - low)),
+    };
+    let margin = 1.0 - 2f64.powi(-49);
+    if about.is_finite() && about > 1e-290 { about * margin } else { 0.0 }
+}
