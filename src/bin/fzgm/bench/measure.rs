@@ -1,0 +1,90 @@
+//! One line of a benchmark.
+
+use crate::failure::Failure;
+use crate::input::memory;
+use crate::report::{ratio, speed};
+use crate::request::Request;
+use fzgm::metrics::{self, Bound, Metrics};
+use fzgm::{Array, Decoder, Encoder, Options};
+use std::hint::black_box;
+use std::time::Instant;
+
+pub(super) struct Row<'a> {
+    pub(super) request: Request<'a>,
+    pub(super) threads: u32,
+    pub(super) ratio: f64,
+    /// GB/s.
+    pub(super) compress: f64,
+    pub(super) decompress: f64,
+    pub(super) metrics: Metrics,
+    /// The bound holds; without one, the bytes are the same.
+    pub(super) kept: bool,
+}
+
+/// Compresses and decompresses. Plans, workspaces and buffers are made and touched beforehand, as a program
+/// that compresses step after step does it.
+pub(super) fn measure<'a>(
+    request: Request<'a>,
+    array: &Array,
+    src: &[u8],
+    threads: u32,
+    runs: u32,
+) -> Result<Row<'a>, Failure> {
+    let asking = |e| Failure::asking(&e);
+    let options = Options { threads, ..Options::default() };
+    let pipeline = request.pipeline(array.dtype())?;
+    let encoder = Encoder::new(&pipeline, array, &options).map_err(asking)?;
+    let mut workspace = encoder.workspace().map_err(asking)?;
+    let mut container = memory(encoder.max_compressed_bytes())?;
+    let mut bytes = 0;
+    let seconds = median(runs, || {
+        bytes = encoder.compress(&mut workspace, black_box(src), &mut container).map_err(asking)?;
+        Ok(())
+    })?;
+    let compress = speed(array.bytes(), seconds);
+    drop(workspace);
+
+    container.truncate(bytes);
+    let decoder = Decoder::open(&container, &options).map_err(asking)?;
+    let mut workspace = decoder.workspace().map_err(asking)?;
+    let mut restored = memory(array.bytes())?;
+    let seconds = median(runs, || {
+        decoder.decompress(&mut workspace, black_box(&container), &mut restored).map_err(asking)?;
+        Ok(())
+    })?;
+    let decompress = speed(array.bytes(), seconds);
+
+    let (mode, eb) = (request.mode.unwrap_or("abs"), request.bound.unwrap_or(0.0));
+    let bound = Bound::from_name(mode, eb).map_err(asking)?;
+    let threshold = request.threshold.unwrap_or(f64::INFINITY);
+    let metrics = metrics::compare(array.dtype(), src, &restored, Some(bound), threshold).map_err(asking)?;
+    // An error of 0 is not yet the same bits: there are two zeros.
+    let kept = metrics.kept() && (request.bound.is_some() || restored == src);
+    let ratio = ratio(array.bytes(), bytes as u64);
+    Ok(Row { request, threads, ratio, compress, decompress, metrics, kept })
+}
+
+/// Speed of copying the array within memory by one thread: what no compressor that reads it once can pass.
+pub(super) fn copy_speed(src: &[u8], runs: u32) -> Result<f64, Failure> {
+    let mut dst = memory(src.len() as u64)?;
+    let seconds = median(runs, || {
+        dst.copy_from_slice(black_box(src));
+        black_box(&mut dst);
+        Ok(())
+    })?;
+    Ok(speed(src.len() as u64, seconds))
+}
+
+/// Median of the seconds of `runs` calls, after one that warms up.
+fn median(runs: u32, mut call: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    call()?;
+    let mut seconds = vec![];
+    for _ in 0..runs {
+        let start = Instant::now();
+        call()?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    let half = seconds.len() / 2;
+    Ok(if seconds.len() % 2 == 1 { seconds[half] } else { (seconds[half - 1] + seconds[half]) / 2.0 })
+}

@@ -1,0 +1,131 @@
+//! `fzgm compare`
+
+use crate::failure::Failure;
+use crate::input;
+use crate::report::{self, bits_per_value, number, optional};
+use fzgm::DType;
+use fzgm::metrics::{Bound, Metrics};
+use serde_json::json;
+use std::path::PathBuf;
+
+pub(crate) const EXACTNESS: &str = "\
+Differences are evaluated exactly, as unevaluated sums of two f64. The bounds noa, rel and prel are products
+in f64, rounded toward zero. Values that are NaN, infinite, or not below --outlier-threshold have to be equal
+bit for bit and take no part in the other figures. Exit code 1: a bound or a bit is not kept.";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The original array, raw
+    #[arg(value_name = "A")]
+    original: PathBuf,
+    /// What came back
+    #[arg(value_name = "B")]
+    restored: PathBuf,
+    /// Element type: f32, f64, i8 to i64, u8 to u64
+    #[arg(long, value_parser = crate::field::dtype)]
+    dtype: DType,
+    /// What --eb is multiplied with: abs (1), noa (max - min), rel (|x|), prel (max |x|)
+    #[arg(long, requires = "eb")]
+    mode: Option<String>,
+    /// The error bound; 0 for lossless
+    #[arg(long, value_name = "BOUND", requires = "mode", allow_negative_numbers = true)]
+    eb: Option<f64>,
+    /// Values of this magnitude and above have to be exact
+    #[arg(long, value_name = "V", default_value_t = f64::INFINITY, allow_negative_numbers = true)]
+    outlier_threshold: f64,
+    /// The container, for ratio and bits per value
+    #[arg(long, value_name = "FILE")]
+    compressed: Option<PathBuf>,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let asking = |e| Failure::asking(&e);
+    let bound = match (&args.mode, args.eb) {
+        (Some(mode), Some(eb)) => Some(Bound::from_name(mode, eb).map_err(asking)?),
+        _ => None,
+    };
+    let (a, b) = (input::read(&args.original)?, input::read(&args.restored)?);
+    if a.len() != b.len() {
+        return Err(Failure::usage(format!(
+            "{} has {} bytes, {} has {}; compare arrays of one type and shape",
+            args.original.display(),
+            a.len(),
+            args.restored.display(),
+            b.len()
+        )));
+    }
+    let container = match &args.compressed {
+        Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
+        None => None,
+    };
+    let m = fzgm::metrics::compare(args.dtype, &a, &b, bound, args.outlier_threshold).map_err(asking)?;
+    report(args, &m, container)?;
+    if m.kept() {
+        return Ok(());
+    }
+    Err(Failure::violation(format!(
+        "{} of {} carried values are beyond the bound, {} of {} exact values differ, {} differences are NaN or infinite",
+        m.violations,
+        m.carried,
+        m.exact_mismatches,
+        m.elements - m.carried,
+        m.non_finite_mismatches
+    )))
+}
+
+fn report(args: &Args, m: &Metrics, container: Option<u64>) -> Result<(), Failure> {
+    let bits = container.map(|bytes| bits_per_value(bytes, m.elements));
+    let ratio = container.map(|bytes| report::ratio(m.elements * args.dtype.bytes(), bytes));
+    if args.json {
+        return report::print_json(&json!({
+            "command": "compare",
+            "dtype": args.dtype.name(),
+            "elements": m.elements,
+            "carried": m.carried,
+            "min": number(m.min),
+            "max": number(m.max),
+            "range": number(m.range),
+            "mode": args.mode,
+            "eb": optional(args.eb),
+            "allowed_error": optional(m.allowed),
+            "max_abs_error": number(m.max_abs_error),
+            "max_rel_error": number(m.max_rel_error),
+            "worst_error_over_bound": optional(m.worst),
+            "violations": m.worst.map(|_| m.violations),
+            "exact_mismatches": m.exact_mismatches,
+            "non_finite_mismatches": m.non_finite_mismatches,
+            "rmse": number(m.rmse),
+            "nrmse": number(m.nrmse),
+            "psnr_db": number(m.psnr),
+            "container_bytes": container,
+            "ratio": optional(ratio),
+            "bits_per_value": optional(bits),
+            "kept": m.kept(),
+        }));
+    }
+    let mut lines = vec![
+        format!("elements              {} of {}, {} carried", m.elements, args.dtype, m.carried),
+        format!("value range           {:?} to {:?}: {:?}", m.min, m.max, m.range),
+        format!("max absolute error    {:?}", m.max_abs_error),
+        format!("max relative error    {:?}", m.max_rel_error),
+    ];
+    if let Some(worst) = m.worst {
+        if let Some(allowed) = m.allowed {
+            lines.push(format!("allowed error         {allowed:?}"));
+        }
+        lines.push(format!("worst error / bound   {worst:?}"));
+        lines.push(format!("bound violations      {}", m.violations));
+    }
+    lines.push(format!("exact values changed  {} of {}", m.exact_mismatches, m.elements - m.carried));
+    lines.push(format!("non-finite mismatches {}", m.non_finite_mismatches));
+    lines.push(format!("PSNR                  {:.2} dB", m.psnr));
+    lines.push(format!("NRMSE                 {:.4e}", m.nrmse));
+    if let (Some(bits), Some(ratio)) = (bits, ratio) {
+        lines.push(format!("ratio                 {}", report::short(ratio)));
+        lines.push(format!("bits per value        {}", report::short(bits)));
+    }
+    report::print(&(lines.join("\n") + "\n"))
+}

@@ -1,0 +1,153 @@
+//! `fzgm compress`
+
+use crate::failure::Failure;
+use crate::field::{Field, shape};
+use crate::report::{self, bits_per_value, number, ratio, short, speed};
+use crate::request::{self, Request, Setting};
+use crate::{input, output};
+use clap::ValueEnum;
+use fzgm::{Array, Container, Encoder, Generation, Options};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Raw little-endian array without a header
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    #[command(flatten)]
+    output: output::Args,
+    #[command(flatten)]
+    field: Field,
+    /// The pipeline, see `fzgm presets`
+    #[arg(long, default_value = "pfpl")]
+    preset: String,
+    /// What the bound is relative to: abs (nothing) or noa (max - min) [default: noa]
+    #[arg(long)]
+    mode: Option<String>,
+    /// The error bound
+    #[arg(long, value_name = "BOUND", allow_negative_numbers = true)]
+    eb: Option<f64>,
+    /// Values of this magnitude and above (fill values) are exact and outside of the value range
+    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    outlier_threshold: Option<f64>,
+    /// noa: the value range, when it is known
+    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    value_base: Option<f64>,
+    /// Sets any parameter of the pipeline, see `fzgm stages`; may be repeated
+    #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
+    settings: Vec<Setting>,
+    /// Threads; 0 for all cores. Never shows in the bytes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: u32,
+    /// Form of FZM files [default: 2026-08]
+    #[arg(long)]
+    generation: Option<Form>,
+    /// The reference's arithmetic with its losses: the bound may be exceeded
+    #[arg(long)]
+    no_strict: bool,
+    /// fzm, or compact for chunks and small messages [default: fzm]
+    #[arg(long)]
+    container: Option<Kind>,
+    /// Write no checksums
+    #[arg(long)]
+    no_checksum: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    #[value(name = "2026-05")]
+    G2026_05,
+    #[value(name = "2026-08")]
+    G2026_08,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Fzm,
+    Compact,
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let mut options = Options { threads: self.threads, ..Options::default() };
+        options.strict = !self.no_strict;
+        options.checksum = !self.no_checksum;
+        options.generation = match self.generation {
+            Some(Form::G2026_05) => Generation::G2026_05,
+            Some(Form::G2026_08) => Generation::G2026_08,
+            None => options.generation,
+        };
+        options.container = match self.container {
+            Some(Kind::Fzm) => Container::Fzm,
+            Some(Kind::Compact) => Container::Compact,
+            None => options.container,
+        };
+        options
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.output.check()?;
+    let request = Request {
+        preset: &args.preset,
+        mode: args.mode.as_deref(),
+        bound: args.eb,
+        threshold: args.outlier_threshold,
+        value_base: args.value_base,
+    };
+    let mut pipeline = request.pipeline(args.field.dtype)?;
+    for setting in &args.settings {
+        setting.apply(&mut pipeline)?;
+    }
+    let src = input::read(&args.input)?;
+    let array = args.field.array(&args.input, src.len() as u64)?;
+
+    let asking = |e| Failure::asking(&e);
+    let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(asking)?;
+    let mut workspace = encoder.workspace().map_err(asking)?;
+    let mut dst = input::memory(encoder.max_compressed_bytes())?;
+    let start = Instant::now();
+    let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(asking)?;
+    let seconds = start.elapsed().as_secs_f64();
+    dst.truncate(bytes);
+    args.output.write(&dst)?;
+    report(args, &array, bytes as u64, seconds)
+}
+
+fn report(args: &Args, array: &Array, bytes: u64, seconds: f64) -> Result<(), Failure> {
+    let ratio = ratio(array.bytes(), bytes);
+    let bits = bits_per_value(bytes, array.elements());
+    let speed = speed(array.bytes(), seconds);
+    if args.json {
+        return report::print_json(&json!({
+            "command": "compress",
+            "input": args.input.to_string_lossy(),
+            "output": args.output.path().to_string_lossy(),
+            "dtype": array.dtype().name(),
+            "dims": array.dims(),
+            "preset": args.preset,
+            "array_bytes": array.bytes(),
+            "container_bytes": bytes,
+            "ratio": number(ratio),
+            "bits_per_value": number(bits),
+            "seconds": number(seconds),
+            "gb_per_s": number(speed),
+        }));
+    }
+    report::print(&format!(
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes, ratio {}, {} bits per value, {} GB/s\n",
+        args.input.display(),
+        shape(array),
+        array.dtype(),
+        array.bytes(),
+        args.output.path().display(),
+        short(ratio),
+        short(bits),
+        short(speed),
+    ))
+}

@@ -1,0 +1,94 @@
+//! `fzgm decompress`
+
+use crate::failure::Failure;
+use crate::field::shape;
+use crate::report::{self, number, ratio, short, speed};
+use crate::{input, output};
+use fzgm::{Decoder, Error, Options};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A container
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    #[command(flatten)]
+    output: output::Args,
+    /// Threads; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: u32,
+    /// The most memory for the array and the work on it; 0: 9 times the array and 64 MiB
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    max_memory: u64,
+    /// Do not compare the checksums of the container
+    #[arg(long)]
+    no_checksum: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.output.check()?;
+    let container = input::read(&args.input)?;
+    let options = Options {
+        threads: args.threads,
+        checksum: !args.no_checksum,
+        max_memory_bytes: args.max_memory,
+        ..Options::default()
+    };
+    let refused = |e: Error| match e {
+        Error::MemoryLimit { need, limit } => too_large(args, need, limit),
+        e => Failure::reading(&args.input, &e),
+    };
+    let decoder = Decoder::open(&container, &options).map_err(refused)?;
+    let need = decoder.array().bytes().saturating_add(decoder.workspace_bytes());
+    if args.max_memory != 0 && need > args.max_memory {
+        return Err(too_large(args, need, args.max_memory));
+    }
+    let mut dst = input::memory(decoder.array().bytes())?;
+    let mut workspace = decoder.workspace().map_err(refused)?;
+    let start = Instant::now();
+    let bytes = decoder.decompress(&mut workspace, &container, &mut dst).map_err(refused)?;
+    let seconds = start.elapsed().as_secs_f64();
+    dst.truncate(bytes);
+    args.output.write(&dst)?;
+    report(args, &decoder, container.len() as u64, seconds)
+}
+
+fn too_large(args: &Args, need: u64, limit: u64) -> Failure {
+    Failure::request(format!(
+        "{}: {need} bytes of memory are needed, the limit is {limit}; raise --max-memory if you trust the file",
+        args.input.display()
+    ))
+}
+
+fn report(args: &Args, decoder: &Decoder, container: u64, seconds: f64) -> Result<(), Failure> {
+    let array = decoder.array();
+    let ratio = ratio(array.bytes(), container);
+    let speed = speed(array.bytes(), seconds);
+    if args.json {
+        return report::print_json(&json!({
+            "command": "decompress",
+            "input": args.input.to_string_lossy(),
+            "output": args.output.path().to_string_lossy(),
+            "dtype": array.dtype().name(),
+            "dims": array.dims(),
+            "array_bytes": array.bytes(),
+            "container_bytes": container,
+            "ratio": number(ratio),
+            "seconds": number(seconds),
+            "gb_per_s": number(speed),
+        }));
+    }
+    report::print(&format!(
+        "{}: {} of {}, {} bytes, {} GB/s\n",
+        args.output.path().display(),
+        shape(array),
+        array.dtype(),
+        array.bytes(),
+        short(speed),
+    ))
+}

@@ -1,0 +1,72 @@
+//! What ends a run early: a message and an exit code.
+
+use fzgm::Error;
+use std::path::Path;
+
+/// A message for people and a code for scripts.
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    pub(crate) message: String,
+}
+
+const VIOLATION: u8 = 1;
+const USAGE: u8 = 2;
+const IO: u8 = 3;
+const CONTAINER: u8 = 4;
+const REQUEST: u8 = 5;
+
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  compare or bench found a violation of the bound, or a value that is not exact and has to be
+  2  usage: arguments that are wrong by themselves or do not fit the file
+  3  a file cannot be read or written
+  4  the container is damaged or unknown
+  5  the request cannot be met, for example for its memory or element type";
+
+impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+
+    pub(crate) fn violation(message: impl Into<String>) -> Failure {
+        Failure::new(VIOLATION, message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(USAGE, message)
+    }
+
+    pub(crate) fn request(message: impl Into<String>) -> Failure {
+        Failure::new(REQUEST, message)
+    }
+
+    pub(crate) fn output(message: impl Into<String>) -> Failure {
+        Failure::new(IO, message)
+    }
+
+    /// The system refused something about a file.
+    pub(crate) fn io(verb: &str, path: &Path, e: &std::io::Error) -> Failure {
+        Failure::new(IO, format!("cannot {verb} {}: {e}", path.display()))
+    }
+
+    /// The library refused a container. What this version does not know it cannot tell from damage.
+    pub(crate) fn reading(path: &Path, e: &Error) -> Failure {
+        match e {
+            Error::NotAContainer(_)
+            | Error::Corrupt { .. }
+            | Error::Checksum { .. }
+            | Error::Unsupported { .. }
+            | Error::PlanMismatch(_) => Failure::new(CONTAINER, format!("{}: {e}", path.display())),
+            _ => Failure::request(format!("{}: {e}", path.display())),
+        }
+    }
+
+    /// The library refused a request. Names and values that nothing accepts are the command line's own.
+    pub(crate) fn asking(e: &Error) -> Failure {
+        match e {
+            Error::InvalidArgument { .. } | Error::UnknownName { .. } => Failure::usage(e.to_string()),
+            _ => Failure::request(e.to_string()),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The array that a raw file holds: its type and shape, which the file itself does not say.
+
+use crate::failure::Failure;
+use fzgm::{Array, DType};
+use std::path::Path;
+
+#[derive(clap::Args)]
+pub(crate) struct Field {
+    /// Element type: f32, f64, i8 to i64, u8 to u64
+    #[arg(long, value_parser = dtype)]
+    pub(crate) dtype: DType,
+    /// One to three dimensions, fastest first, such as 512x512x128; x , * and blanks separate
+    /// [default: one, from the length of the file]
+    #[arg(long, value_parser = dims)]
+    dims: Option<Dims>,
+}
+
+#[derive(Clone)]
+struct Dims(Vec<u64>);
+
+pub(crate) fn dtype(text: &str) -> Result<DType, String> {
+    DType::from_name(text).map_err(|e| e.to_string())
+}
+
+fn dims(text: &str) -> Result<Dims, String> {
+    let number = |word: &str| {
+        word.parse::<u64>().map_err(|_| format!("`{word}` is no dimension; write them as 512x512x128"))
+    };
+    let mut dims = vec![];
+    for part in text.split(['x', 'X', ',', '*']) {
+        let before = dims.len();
+        for word in part.split_whitespace() {
+            dims.push(number(word)?);
+        }
+        if dims.len() == before {
+            return Err("a dimension is missing; write them as 512x512x128".into());
+        }
+    }
+    if dims.len() > 3 {
+        return Err(format!("{} dimensions, at most 3 are possible; join the slowest ones", dims.len()));
+    }
+    Ok(Dims(dims))
+}
+
+impl Field {
+    /// The array of `path`, which has so many bytes.
+    pub(crate) fn array(&self, path: &Path, bytes: u64) -> Result<Array, Failure> {
+        let Field { dtype, dims } = self;
+        let width = dtype.bytes();
+        let Some(Dims(dims)) = dims else {
+            if bytes % width != 0 {
+                return Err(Failure::usage(format!(
+                    "{} has {bytes} bytes, no whole number of {dtype} of {width} bytes; correct --dtype",
+                    path.display()
+                )));
+            }
+            return Array::new(*dtype, &[bytes / width]).map_err(|e| Failure::asking(&e));
+        };
+        let array = Array::new(*dtype, dims).map_err(|e| Failure::asking(&e))?;
+        if array.bytes() != bytes {
+            return Err(Failure::usage(format!(
+                "{} has {bytes} bytes, {} of {dtype} make {}; correct --dims or --dtype",
+                path.display(),
+                shape(&array),
+                array.bytes()
+            )));
+        }
+        Ok(array)
+    }
+}
+
+/// `1440x721`.
+pub(crate) fn shape(array: &Array) -> String {
+    array.dims().iter().map(u64::to_string).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dims;
+
+    #[test]
+    fn separators() {
+        let parsed = |text| dims(text).map(|d| d.0);
+        for text in ["512x16x3", "512,16,3", "512*16*3", "512 16 3", "512 x 16, 3", "512X16 3"] {
+            assert_eq!(parsed(text), Ok(vec![512, 16, 3]), "{text}");
+        }
+        assert_eq!(parsed("0"), Ok(vec![0]));
+        for text in ["", " ", "4x", "x4", "4xx4", "4,,4", "-4", "4.0", "1x2x3x4", "99999999999999999999"] {
+            assert!(parsed(text).is_err(), "{text}");
+        }
+    }
+}

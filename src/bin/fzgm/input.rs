@@ -1,0 +1,16 @@
+//! Files, read whole.
+
+use crate::failure::Failure;
+use fzgm::Error;
+use std::path::Path;
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|e| Failure::io("read", path, &e))
+}
+
+/// Zeroed memory, or a message where the system has none.
+pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, Failure> {
+    let none = || Failure::asking(&Error::OutOfMemory(bytes));
+    let len = usize::try_from(bytes).map_err(|_| none())?;
+    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| none())
+}

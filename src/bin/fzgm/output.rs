@@ -1,0 +1,81 @@
+//! A result file that exists complete or not at all.
+
+use crate::failure::Failure;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The file to write
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    path: PathBuf,
+    /// Replace OUT if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+impl Args {
+    /// Refuses an OUT that will not do, before anything has been computed for it.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let refuse = |what: &str| Err(Failure::output(format!("{} {what}", self.path.display())));
+        match fs::metadata(&self.path) {
+            // Renaming over a device or a pipe would replace it.
+            Ok(found) if !found.is_file() => refuse("is no regular file; name a file to write"),
+            Ok(_) if !self.force => refuse("exists; give --force to replace it"),
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(Failure::io("write", &self.path, &e)),
+        }
+    }
+
+    /// Writes beside OUT, and makes it OUT once it is on the disk.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let failed = |e: std::io::Error| Failure::io("write", &self.path, &e);
+        // Behind a link, the file that it names is replaced and not the link.
+        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let (temporary, mut file) = Temporary::beside(&target).map_err(failed)?;
+        file.write_all(bytes).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        drop(file);
+        // Another program may have made OUT in the meantime.
+        self.check()?;
+        temporary.become_file(&target).map_err(failed)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Removed unless it became a file.
+struct Temporary(Option<PathBuf>);
+
+impl Temporary {
+    fn beside(target: &Path) -> std::io::Result<(Temporary, File)> {
+        let name = target.file_name().ok_or(ErrorKind::InvalidFilename)?;
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.tmp", std::process::id()));
+        let path = target.with_file_name(hidden);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        Ok((Temporary(Some(path)), file))
+    }
+
+    fn become_file(mut self, target: &Path) -> std::io::Result<()> {
+        if let Some(path) = &self.0 {
+            fs::rename(path, target)?;
+            self.0 = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
