@@ -27,10 +27,8 @@ impl Array {
         let bytes = dims
             .iter()
             .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d))
-            .filter(|&n| n <= 1 << 62)
-            .ok_or_else(|| {
-            Error::argument("dims", format!("{dims:?}"), "an array of at most 2^62 bytes")
-        })?;
+            .filter(|&n| n <= MAX_BYTES)
+            .ok_or_else(|| Error::argument("dims", format!("{dims:?}"), "an array of at most 2^56 bytes"))?;
         let mut all = [1; 3];
         all[..dims.len()].copy_from_slice(dims);
         Ok(Array { dtype, dims: all, ndim: dims.len() as u8, bytes })

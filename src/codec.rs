@@ -31,6 +31,8 @@ pub struct Options {
     /// Store an array that the pipeline makes longer as it is (default), so that no container is longer than
     /// the array and a head. Never done in the exact form of the reference: strict off, generation 2026-05.
     pub store_incompressible: bool,
+    /// Run chains of kernels tile by tile (default). Never shows in the bytes; off is for comparison.
+    pub fuse: bool,
     /// Write checksums, and compare those of a container that is read.
     pub checksum: bool,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
@@ -46,6 +48,7 @@ impl Default for Options {
             generation: Generation::G2026_08,
             container: Container::Fzm,
             store_incompressible: true,
+            fuse: true,
             checksum: true,
             threads: 1,
             max_memory_bytes: 0,
@@ -75,7 +78,7 @@ impl Encoder {
                 Container::Fzm => pipeline.padded(array.bytes())?,
                 Container::Compact => array.bytes(),
             };
-            let plan = Plan::encode(pipeline, *array, padded, rules)?;
+            let plan = Plan::encode(pipeline, *array, padded, rules, options.fuse)?;
             let template = format::template(plan.blueprint(), options.container, options.checksum)?;
             Ok((plan, template))
         };
@@ -183,7 +186,7 @@ impl Encoder {
         let pipeline = format::as_read(plan.blueprint())?;
         let padded = plan.value(plan.graph.source).flow.max_bytes();
         let rules = Rules { generation: Generation::G2026_08, ..plan.rules };
-        let plan = Plan::decode(&pipeline, *plan.array(), padded, rules, None)?;
+        let plan = Plan::decode(&pipeline, *plan.array(), padded, rules, None, self.options.fuse)?;
         Ok(Decoder { plan, padded, options: self.options.clone() })
     }
 }
@@ -248,7 +251,8 @@ impl Decoder {
 
     fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
         let known = (&head.lengths[..], &head.segment_bytes()[..]);
-        let plan = Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known))?;
+        let plan =
+            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known), options.fuse)?;
         let limit = match options.max_memory_bytes {
             0 => head.array.bytes().saturating_mul(8).saturating_add(64 << 20),
             limit => limit,

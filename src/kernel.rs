@@ -1,6 +1,7 @@
 //! The kernel: the one unit that exists once per backend, under one name and with one argument block.
 //! The Rust function here is the executable specification.
 
+use crate::chain::{Link, Source, Target};
 use crate::error::Fault;
 use bytemuck::Pod;
 use rayon::prelude::*;
@@ -17,6 +18,36 @@ pub struct Kernel {
     pub name: &'static str,
     /// The safe Rust body.
     pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
+    /// How it may be chained with its neighbours, under these parameters.
+    pub role: fn(&[u8; PARAM_BYTES]) -> Role,
+}
+
+/// What a kernel promises about tiles, so that neighbours can hand them on while they are in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing: it runs on its own.
+    Alone,
+    /// Each tile of output 0 depends on the same tile of input 0, which is as long, and on all of the other
+    /// inputs. The last tile may be short, and the end of the array may be missing.
+    Tile,
+    /// It takes input 0 tile by tile, through [`HostCall::source`].
+    Gather,
+    /// It makes output 0 tile by tile, through [`HostCall::target`].
+    Scatter,
+}
+
+/// The role of kernels that are never chained.
+pub(crate) fn alone(_: &[u8; PARAM_BYTES]) -> Role {
+    Role::Alone
+}
+
+/// A parameter block as the type that the stage wrote; zeros stand for what is missing.
+pub(crate) fn read_params<P: Pod>(block: &[u8; PARAM_BYTES]) -> P {
+    let mut params = P::zeroed();
+    let bytes = bytemuck::bytes_of_mut(&mut params);
+    let n = bytes.len().min(PARAM_BYTES);
+    bytes[..n].copy_from_slice(&block[..n]);
+    params
 }
 
 /// One launch as the CPU sees it: inputs at their exact length, outputs at their full capacity.
@@ -29,9 +60,23 @@ pub struct HostCall<'a> {
     pub(crate) outs: &'a mut [&'a mut [u8]],
     pub(crate) words: &'a mut [u64],
     pub(crate) threads: Threads<'a>,
+    /// Kernels chained before a Gather or behind a Scatter.
+    pub(crate) links: &'a [Link<'a>],
+    /// Bytes of what a Gather takes or a Scatter makes.
+    pub(crate) length: u64,
 }
 
 impl<'a> HostCall<'a> {
+    /// Input 0, through the kernels chained before.
+    pub(crate) fn source(&self) -> Result<Source<'a>, Fault> {
+        Ok(Source { base: self.input(0)?, links: self.links, len: self.length as usize })
+    }
+
+    /// Output 0, through the kernels chained behind.
+    pub(crate) fn target(&mut self) -> Result<Target<'a>, Fault> {
+        Ok(Target { out: self.output(0)?, links: self.links, len: self.length as usize })
+    }
+
     /// Input operand `i`.
     pub(crate) fn input(&self, i: usize) -> Result<&'a [u8], Fault> {
         self.ins.get(i).copied().ok_or(Fault::BadLaunch)
@@ -43,9 +88,8 @@ impl<'a> HostCall<'a> {
     }
 
     /// The parameter block as the type that the stage wrote.
-    pub(crate) fn params<P: Pod>(&self) -> Result<P, Fault> {
-        let bytes = self.params.get(..size_of::<P>()).ok_or(Fault::BadLaunch)?;
-        Ok(bytemuck::pod_read_unaligned(bytes))
+    pub(crate) fn params<P: Pod>(&self) -> P {
+        read_params(self.params)
     }
 
     /// Bytes produced in output `i`; without a call, all of it.
@@ -56,7 +100,7 @@ impl<'a> HostCall<'a> {
 }
 
 /// Tiles that one task takes: large enough that scheduling costs nothing, small enough to balance.
-const TILES_PER_TASK: usize = 16;
+pub(crate) const TILES_PER_TASK: usize = 16;
 
 /// The threads of one call. Tiles are fixed by the wire form, so their number never shows in the bytes.
 #[derive(Clone, Copy)]

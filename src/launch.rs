@@ -55,6 +55,18 @@ pub(crate) struct Step {
     pub ins: Vec<Val>,
     /// Values written.
     pub outs: Vec<Val>,
+    /// Kernels that it runs tile by tile, before itself or behind.
+    pub links: Vec<StepLink>,
+    /// What passes between the links and the kernel; of it only the length is real.
+    pub between: Option<Val>,
+}
+
+/// A kernel chained to a step. Its inputs but the first stand at the end of the step's.
+#[derive(Clone, Debug)]
+pub(crate) struct StepLink {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) params: [u8; PARAM_BYTES],
+    pub(crate) extra: usize,
 }
 
 /// The hand of a stage while a plan is made: it can make temporaries and launch kernels.
@@ -95,6 +107,8 @@ impl Emit<'_> {
             params: block,
             ins: ins.to_vec(),
             outs: outs.to_vec(),
+            links: vec![],
+            between: None,
         });
         Ok(())
     }

@@ -7,13 +7,13 @@
 //!   Pipeline ── types, lengths ──▶ Graph                            pipeline, plan::graph
 //!      │ lower: stages emit launches                                stage, stages, launch
 //!      ▼
-//!   steps ── layout by liveness ── verify ─▶ Plan                   plan
+//!   steps ── fuse ── layout by liveness ── verify ─▶ Plan                   plan
 //!                                             │
 //!                       Workspace ──▶ run (CPU) ──▶ container       workspace, backend, format
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, dtype, extent, array, wire, param, arena, tile, kernel,
+//! only what stands before them in this list: error, dtype, extent, array, wire, param, arena, tile, chain, kernel,
 //! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
 //!
 //! Start at [`Encoder`] and [`Decoder`].
@@ -26,6 +26,7 @@ mod array;
 mod backend;
 #[cfg(feature = "capi")]
 pub mod capi;
+mod chain;
 mod codec;
 mod dtype;
 mod error;

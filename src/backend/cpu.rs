@@ -1,8 +1,9 @@
 //! The CPU backend: one loop over the steps of a plan.
 
 use crate::arena::{Range, carve};
+use crate::chain::Link;
 use crate::error::{Error, Fault, Result};
-use crate::kernel::{HostCall, MAX_OPERANDS, Threads};
+use crate::kernel::{HostCall, MAX_OPERANDS, Role, Threads};
 use crate::launch::{Place, Step, Val};
 use crate::plan::{Direction, Plan};
 use crate::workspace::Workspace;
@@ -80,12 +81,22 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
     for (p, &v) in produced.iter_mut().zip(&step.outs) {
         *p = room(words, v);
     }
+    let mut first_extra = n_in - step.links.iter().map(|l| l.extra).sum::<usize>();
+    let own = first_extra;
+    let mut links = [Link { kernel: step.kernel, params: &step.params, extra: &[] }; MAX_OPERANDS];
+    for (slot, l) in links.iter_mut().zip(&step.links) {
+        let extra = &ins[first_extra..first_extra + l.extra];
+        *slot = Link { kernel: l.kernel, params: &l.params, extra };
+        first_extra += l.extra;
+    }
     let mut call = HostCall {
         params: &step.params,
-        ins: &ins[..n_in],
+        ins: &ins[..own],
         outs: &mut outs[..n_out],
         words: &mut produced[..n_out],
         threads: Threads(threads.as_ref()),
+        links: &links[..step.links.len()],
+        length: chained_length(plan, words, step),
     };
     (step.kernel.host)(&mut call)?;
     for (&v, &bytes) in step.outs.iter().zip(&produced) {
@@ -97,6 +108,16 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
         }
     }
     Ok(())
+}
+
+/// Bytes of what a Gather takes or a Scatter makes.
+fn chained_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
+    let own = match (step.kernel.role)(&step.params) {
+        Role::Gather => step.ins.first(),
+        Role::Scatter => step.outs.first(),
+        Role::Alone | Role::Tile => None,
+    };
+    step.between.as_ref().or(own).map_or(0, |&v| length(plan, words, v))
 }
 
 fn explain(plan: &Plan, step: &Step, fault: Fault) -> Error {

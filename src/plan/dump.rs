@@ -2,6 +2,7 @@
 
 use super::Plan;
 use crate::extent::Extent;
+use crate::kernel::Role;
 use crate::launch::{Place, Val};
 use std::fmt::{Display, Formatter, Result};
 
@@ -18,7 +19,13 @@ impl Display for Plan {
             self.steps.len()
         )?;
         for step in &self.steps {
-            write!(f, "  {:20}", step.kernel.name)?;
+            let chained: Vec<&str> = step.links.iter().map(|l| l.kernel.name).collect();
+            let name = match (step.kernel.role)(&step.params) {
+                _ if chained.is_empty() => step.kernel.name.to_string(),
+                Role::Scatter => format!("{} > {}", step.kernel.name, chained.join(" > ")),
+                _ => format!("{} > {}", chained.join(" > "), step.kernel.name),
+            };
+            write!(f, "  {name:20}")?;
             self.operands(f, &step.ins)?;
             write!(f, " ->")?;
             self.operands(f, &step.outs)?;

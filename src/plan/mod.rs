@@ -2,6 +2,7 @@
 //! threads. All that changes while it runs is a [`crate::Workspace`].
 
 mod dump;
+mod fuse;
 mod graph;
 mod layout;
 mod lower;
@@ -47,9 +48,15 @@ pub struct Plan {
 
 impl Plan {
     /// Plans the encoding of `array`, padded to `padded` bytes.
-    pub(crate) fn encode(pipeline: &Pipeline, array: Array, padded: u64, rules: Rules) -> Result<Plan> {
+    pub(crate) fn encode(
+        pipeline: &Pipeline,
+        array: Array,
+        padded: u64,
+        rules: Rules,
+        fuse: bool,
+    ) -> Result<Plan> {
         let graph = Graph::new(pipeline, array, padded, rules)?;
-        Plan::compile(pipeline, array, rules, graph, Direction::Encode)
+        Plan::compile(pipeline, array, rules, graph, Direction::Encode, fuse)
     }
 
     /// Plans the decoding of what [`Plan::encode`] with the same arguments encodes. With `lengths` the memory
@@ -60,6 +67,7 @@ impl Plan {
         padded: u64,
         rules: Rules,
         known: Option<(&[Length], &[u64])>,
+        fuse: bool,
     ) -> Result<Plan> {
         let mut graph = Graph::new(pipeline, array, padded, rules)?;
         if let Some((inputs, segments)) = known {
@@ -70,7 +78,7 @@ impl Plan {
                 }
             }
         }
-        Plan::compile(pipeline, array, rules, graph, Direction::Decode)
+        Plan::compile(pipeline, array, rules, graph, Direction::Decode, fuse)
     }
 
     fn compile(
@@ -79,8 +87,10 @@ impl Plan {
         rules: Rules,
         mut graph: Graph,
         direction: Direction,
+        fuse: bool,
     ) -> Result<Plan> {
         let steps = lower::lower(pipeline, &mut graph, rules, direction)?;
+        let steps = if fuse { fuse::fuse(&graph, steps) } else { steps };
         let arena_bytes = layout::assign(&mut graph, &steps, direction);
         let plan = Plan { direction, pipeline: pipeline.clone(), array, rules, graph, steps, arena_bytes };
         verify::verify(&plan)?;

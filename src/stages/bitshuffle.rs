@@ -7,10 +7,11 @@ use super::words::{IN, OUT, only};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
-use crate::kernel::{HostCall, Kernel};
+use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Length, Parsed, Ports, Rules, Spec, Stage};
+use crate::tile::TILE;
 use crate::wire::Reader;
 use bytemuck::{Pod, Zeroable};
 
@@ -40,8 +41,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode };
-static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode };
+static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role };
+static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -51,6 +52,12 @@ struct Launch {
     block: u64,
     /// Bytes of an element.
     width: u64,
+}
+
+/// Tiles stand for themselves where they are made of whole blocks.
+fn role(params: &[u8; PARAM_BYTES]) -> Role {
+    let block = read_params::<Launch>(params).block;
+    if block > 0 && TILE as u64 % block == 0 { Role::Tile } else { Role::Alone }
 }
 
 fn launch(args: &Args) -> Result<Launch> {
@@ -116,7 +123,7 @@ fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 fn run(call: &mut HostCall<'_>, by_width: [fn(&[u8], &mut [u8]); 4]) -> Result<(), Fault> {
-    let p = call.params::<Launch>()?;
+    let p = call.params::<Launch>();
     let (block, index) = (p.block as usize, p.width.trailing_zeros() as usize);
     let transform = *by_width.get(index).ok_or(Fault::BadLaunch)?;
     let (src, dst) = (call.input(0)?, call.output(0)?);

@@ -6,7 +6,7 @@ use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
-use crate::kernel::{HostCall, Kernel};
+use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Length, Parsed, Ports, Rules, Spec, Stage};
@@ -40,8 +40,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode };
-static DECODE: Kernel = Kernel { name: "difference_decode", host: decode };
+static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role };
+static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role };
 
 const PLAIN: u32 = 0;
 const NEGABINARY: u32 = 1;
@@ -60,6 +60,13 @@ struct Launch {
     /// PLAIN, NEGABINARY or ZIGZAG.
     code: u32,
     pad: u32,
+}
+
+/// Tiles stand for themselves where each starts a chunk.
+fn role(params: &[u8; PARAM_BYTES]) -> Role {
+    let p = read_params::<Launch>(params);
+    let chunk = p.chunk * u64::from(p.width);
+    if chunk > 0 && TILE as u64 % chunk == 0 { Role::Tile } else { Role::Alone }
 }
 
 /// The element type: signed where the code needs a sign.
@@ -149,7 +156,7 @@ impl Stage for Difference {
 }
 
 fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>()?;
+    let p = call.params::<Launch>();
     let chunk = p.chunk as usize;
     match (p.width, p.float, p.code) {
         (4, 1, _) => differences::<f32>(call, chunk, |x, before| x - before),
@@ -161,7 +168,7 @@ fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>()?;
+    let p = call.params::<Launch>();
     let chunk = p.chunk as usize;
     match (p.width, p.float, p.code) {
         // -0.0 is the neutral element of float addition: the first value of a chunk keeps its sign.

@@ -1,7 +1,7 @@
 //! Negabinary: signed integers as digits of base -2.
 #![doc = include_str!("negabinary.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width};
+use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width, tile};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
@@ -22,8 +22,8 @@ pub(super) const SPEC: Spec = Spec {
     params: &[INPUT_TYPE],
 };
 
-static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode };
-static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode };
+static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode, role: tile };
+static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode, role: tile };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     let element = element(args, flow)?;
@@ -76,9 +76,9 @@ impl Stage for Negabinary {
 }
 
 fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<u64>()?, T => map::<T>(call, T::negabinary), else Err(Fault::BadLaunch))
+    by_width!(call.params::<u64>(), T => map::<T>(call, T::negabinary), else Err(Fault::BadLaunch))
 }
 
 fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<u64>()?, T => map::<T>(call, T::unnegabinary), else Err(Fault::BadLaunch))
+    by_width!(call.params::<u64>(), T => map::<T>(call, T::unnegabinary), else Err(Fault::BadLaunch))
 }

@@ -10,7 +10,7 @@ use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, PARAM_BYTES, Role, alone, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Parsed, Ports, Rules, Spec, Stage};
@@ -91,9 +91,9 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve };
-static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode };
-static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode };
+static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone };
+static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role };
+static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role };
 
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -137,6 +137,11 @@ struct Launch {
     value: u32,
     code: u32,
     pad: u32,
+}
+
+/// In place, every value stands for itself.
+fn role(params: &[u8; PARAM_BYTES]) -> Role {
+    if read_params::<Launch>(params).switches & IN_PLACE != 0 { Role::Tile } else { Role::Alone }
 }
 
 /// The parameters, checked against the type of the values.

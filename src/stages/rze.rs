@@ -8,7 +8,7 @@ use super::words::{IN, OUT, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Role};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
@@ -49,8 +49,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode };
-static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode };
+static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather };
+static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter };
 
 /// Which of the two layouts a chunk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
-use crate::kernel::HostCall;
+use crate::kernel::{HostCall, PARAM_BYTES, Role};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::tile::{TILE, load, store};
 use bytemuck::Pod;
@@ -64,6 +64,11 @@ pub(super) fn map<T: Pod + Send + Sync>(
         copy_tail(bytes, out, size_of::<T>());
         Ok(())
     })
+}
+
+/// The role of word-wise kernels.
+pub(super) fn tile(_: &[u8; PARAM_BYTES]) -> Role {
+    Role::Tile
 }
 
 /// Copies what follows the last whole word of `width` bytes.

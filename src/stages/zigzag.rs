@@ -1,7 +1,7 @@
 //! Zigzag: signed to unsigned, small magnitudes to small codes.
 #![doc = include_str!("zigzag.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width};
+use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width, tile};
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
@@ -30,8 +30,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode };
-static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode };
+static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile };
+static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     let element = element(args, flow)?;
@@ -103,9 +103,9 @@ pub(super) fn pair(stage: &'static str, input: u8, output: u8) -> Result<DType> 
 }
 
 fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<u64>()?, T => map::<T>(call, T::zigzag), else Err(Fault::BadLaunch))
+    by_width!(call.params::<u64>(), T => map::<T>(call, T::zigzag), else Err(Fault::BadLaunch))
 }
 
 fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<u64>()?, T => map::<T>(call, T::unzigzag), else Err(Fault::BadLaunch))
+    by_width!(call.params::<u64>(), T => map::<T>(call, T::unzigzag), else Err(Fault::BadLaunch))
 }

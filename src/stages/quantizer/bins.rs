@@ -64,7 +64,7 @@ impl<T: Real> Bins<T> {
 
 /// Kernel `quantizer_encode`.
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>()?;
+    let p = call.params::<Launch>();
     let facts: Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     match (p.value, p.code, p.switches & IN_PLACE != 0) {
         (4, 4, true) => in_place::<f32, u32>(call, &Bins::new(&p, &facts)),
@@ -154,7 +154,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
 
 /// Kernel `quantizer_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>()?;
+    let p = call.params::<Launch>();
     let facts: Facts = at(call.input(if p.switches & IN_PLACE != 0 { 1 } else { 3 })?, 0).ok_or(Fault::BadLaunch)?;
     match (p.value, p.code, p.switches & IN_PLACE != 0) {
         (4, 4, true) => restore_in_place::<f32, u32>(call, &facts),

@@ -2,8 +2,10 @@
 
 use super::{CHUNK_MAX, Geometry, Launch, Layout, decode_chunk, encode_chunk};
 use super::chunk::Scratch;
+use crate::chain::{Relay, Source};
 use crate::error::Fault;
 use crate::kernel::HostCall;
+use crate::tile::TILE;
 
 /// Bit 31 of a table entry: the chunk is stored verbatim.
 const RAW: u32 = 1 << 31;
@@ -19,7 +21,7 @@ struct Form {
 
 impl Form {
     fn new(call: &HostCall<'_>) -> Result<Form, Fault> {
-        let p = call.params::<Launch>()?;
+        let p = call.params::<Launch>();
         let layout = match p.layout {
             0 => Layout::G2026_05,
             1 => Layout::G2026_08,
@@ -44,8 +46,8 @@ fn entry(table: &[u8], i: usize) -> Result<u32, Fault> {
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let form = Form::new(call)?;
-    let (src, out) = (call.input(0)?, call.output(0)?);
-    if src.is_empty() {
+    let (src, out) = (call.source()?, call.output(0)?);
+    if src.len() == 0 {
         return call.publish(0, 0);
     }
     let n = src.len().div_ceil(form.chunk);
@@ -57,7 +59,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     // one has the slack by which a short chunk can outgrow its input.
     let threads = call.threads;
     threads.parts((&mut *table, 4), (&mut *payloads, form.chunk), |first, table, payloads| {
-        encode_part(&form, src, first, table, payloads)
+        encode_part(&form, &src, first, table, payloads)
     })?;
     let end = close_gaps(table, payloads, form.chunk, threads.tiles_per_part())?;
     let pad = end.next_multiple_of(4) - end;
@@ -66,19 +68,28 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// Codes the chunks of one part back to back.
-fn encode_part(form: &Form, src: &[u8], first: usize, table: &mut [u8], payloads: &mut [u8]) -> Result<(), Fault> {
-    let mut scratch = Scratch::new();
+fn encode_part(
+    form: &Form,
+    src: &Source<'_>,
+    first: usize,
+    table: &mut [u8],
+    payloads: &mut [u8],
+) -> Result<(), Fault> {
+    let (mut scratch, mut relay) = (Scratch::new(), Relay::new());
     let mut at = 0;
-    let src = src.get(first * form.chunk..).ok_or(Fault::BadLaunch)?;
-    for (chunk, entry) in src.chunks(form.chunk).zip(table.chunks_exact_mut(4)) {
-        let geometry = form.geometry(chunk.len()).ok_or(Fault::BadLaunch)?;
-        let (payload, flag) = match encode_chunk(chunk, &geometry, &mut scratch) {
-            Some(payload) => (payload, 0),
-            None => (chunk, RAW),
-        };
-        payloads.get_mut(at..at + payload.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(payload);
-        entry.copy_from_slice(&(payload.len() as u32 | flag).to_le_bytes());
-        at += payload.len();
+    let per_tile = TILE / form.chunk;
+    for (k, entries) in table.chunks_mut(4 * per_tile).enumerate() {
+        let tile = src.tile(first / per_tile + k, &mut relay)?;
+        for (chunk, entry) in tile.chunks(form.chunk).zip(entries.chunks_exact_mut(4)) {
+            let geometry = form.geometry(chunk.len()).ok_or(Fault::BadLaunch)?;
+            let (payload, flag) = match encode_chunk(chunk, &geometry, &mut scratch) {
+                Some(payload) => (payload, 0),
+                None => (chunk, RAW),
+            };
+            payloads.get_mut(at..at + payload.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(payload);
+            entry.copy_from_slice(&(payload.len() as u32 | flag).to_le_bytes());
+            at += payload.len();
+        }
     }
     Ok(())
 }
@@ -99,37 +110,35 @@ fn close_gaps(table: &[u8], payloads: &mut [u8], chunk: usize, per_part: usize) 
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let mut form = Form::new(call)?;
-    let (src, out) = (call.input(0)?, call.output(0)?);
-    if out.is_empty() && src.is_empty() {
+    let (src, out) = (call.input(0)?, call.target()?);
+    let len = out.len();
+    if len == 0 && src.is_empty() {
         return Ok(());
     }
-    let n = out.len().div_ceil(form.chunk);
+    let n = len.div_ceil(form.chunk);
     let (head, rest) = src.split_at_checked(HEAD).ok_or(Fault::Corrupt)?;
-    if entry(head, 0)? as usize != out.len() || entry(head, 1)? as usize != n || out.is_empty() {
+    if entry(head, 0)? as usize != len || entry(head, 1)? as usize != n || len == 0 {
         return Err(Fault::Corrupt);
     }
     let (table, payloads) = rest.split_at_checked(4 * n).ok_or(Fault::Corrupt)?;
     let starts = starts(table, n, payloads)?;
     if form.layout == Layout::Ambiguous {
-        form.layout = tell_layout(&form, table, &starts, payloads, out.len())?;
+        form.layout = tell_layout(&form, table, &starts, payloads, len)?;
     }
     let form = &form;
-    // Scratch is large: one per task, not per chunk.
-    let task = form.chunk * 16;
-    call.threads.tiles(out, task, |k, out| {
-        let mut scratch = Scratch::new();
-        for (j, chunk) in out.chunks_mut(form.chunk).enumerate() {
-            let i = k * 16 + j;
-            let e = entry(table, i)?;
-            let payload = payloads.get(starts[i] as usize..starts[i + 1] as usize).ok_or(Fault::Corrupt)?;
-            if e & RAW != 0 {
-                if payload.len() != chunk.len() {
-                    return Err(Fault::Corrupt);
-                }
+    let per_tile = TILE / form.chunk;
+    out.fill(call.threads, Scratch::new, |scratch, k, tile| {
+        for (j, chunk) in tile.chunks_mut(form.chunk).enumerate() {
+            let i = k * per_tile + j;
+            let (&from, &to) = starts.get(i).zip(starts.get(i + 1)).ok_or(Fault::BadLaunch)?;
+            let payload = payloads.get(from as usize..to as usize).ok_or(Fault::Corrupt)?;
+            if entry(table, i)? & RAW == 0 {
+                decode_coded(form, payload, chunk, scratch)?;
+            } else if payload.len() == chunk.len() {
                 chunk.copy_from_slice(payload);
-                continue;
+            } else {
+                return Err(Fault::Corrupt);
             }
-            decode_coded(form, payload, chunk, &mut scratch)?;
         }
         Ok(())
     })

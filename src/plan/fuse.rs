@@ -1,0 +1,83 @@
+//! Chains: kernels that hand tiles on are run as one step, and what passed between them needs no memory.
+//!
+//! A container is written from the pipeline, never from steps: it does not know what was chained.
+
+use super::Graph;
+use crate::kernel::{MAX_OPERANDS, Role};
+use crate::launch::{Step, StepLink, Val};
+
+pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>) -> Vec<Step> {
+    let mut at = 0;
+    while at < steps.len() {
+        match (steps[at].kernel.role)(&steps[at].params) {
+            Role::Gather => {
+                while at > 0 && gather(g, &mut steps, at) {
+                    at -= 1;
+                }
+            }
+            Role::Scatter => while scatter(g, &mut steps, at) {},
+            Role::Alone | Role::Tile => {}
+        }
+        at += 1;
+    }
+    steps
+}
+
+/// True when the only thing that `first` makes is read by `second` alone, as its first input.
+fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
+    let (Some([between]), Some(read)) =
+        (steps.get(first).map(|s| &s.outs[..]), steps.get(second).and_then(|s| s.ins.first()))
+    else {
+        return false;
+    };
+    let root = g.root(*between);
+    let readers = steps.iter().flat_map(|s| &s.ins).filter(|&&v| g.root(v) == root).count();
+    let stored = g.sinks.iter().any(|s| g.root(s.value) == root);
+    // The length of what passes is read from headers: it has to be known without the value.
+    let fixed = !g.flow(*between).extent.is_dynamic();
+    fixed && root == g.root(*read) && root != Val::ARRAY && readers == 1 && !stored
+}
+
+fn link(step: &Step) -> StepLink {
+    StepLink { kernel: step.kernel, params: step.params, extra: step.ins.len().saturating_sub(1) }
+}
+
+fn is_tile(step: Option<&Step>) -> bool {
+    step.is_some_and(|s| (s.kernel.role)(&s.params) == Role::Tile && s.outs.len() == 1)
+}
+
+fn operands(a: &Step, b: &Step) -> usize {
+    a.ins.len() + a.outs.len() + b.ins.len() + b.outs.len() - 2
+}
+
+/// Takes the step before `at` into `at`, as the first link.
+fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
+    let fits = is_tile(steps.get(at - 1)) && joined(g, steps, at - 1, at);
+    if !fits || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
+        return false;
+    }
+    let before = steps.remove(at - 1);
+    let step = &mut steps[at - 1];
+    step.between.get_or_insert(step.ins[0]);
+    step.ins[0] = before.ins[0];
+    // Extra inputs stand in the order of the links: those of the new first link come before the others'.
+    let own = step.ins.len() - step.links.iter().map(|l| l.extra).sum::<usize>();
+    step.ins.splice(own..own, before.ins[1..].iter().copied());
+    step.links.insert(0, link(&before));
+    true
+}
+
+/// Takes the step behind `at` into `at`, as the last link.
+fn scatter(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
+    let fits = is_tile(steps.get(at + 1)) && joined(g, steps, at, at + 1);
+    if !fits || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
+        return false;
+    }
+    let behind = steps.remove(at + 1);
+    let step = &mut steps[at];
+    step.between.get_or_insert(step.outs[0]);
+    step.outs = behind.outs.clone();
+    step.ins.extend(&behind.ins[1..]);
+    step.links.push(link(&behind));
+    true
+}
