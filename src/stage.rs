@@ -127,9 +127,15 @@ pub trait Stage: Sync {
     fn spec(&self) -> &'static Spec;
 
     /// Names of the output ports under these parameters.
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] when the parameters are not of this stage.
     fn outputs(&self, args: &Args) -> Result<&'static [&'static str]>;
 
     /// The stage asks that the pipeline input be a multiple of so many bytes. Only FZM files pad.
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] when the parameters are not of this stage.
     fn alignment(&self, _args: &Args) -> Result<u64> {
         Ok(1)
     }
@@ -151,12 +157,21 @@ pub trait Stage: Sync {
     fn infer(&self, args: &Args, inputs: &[Flow], rules: Rules) -> Result<Vec<Flow>>;
 
     /// Emits the launches that turn inputs into outputs.
+    ///
+    /// # Errors
+    /// Parameters that can be read but not written.
     fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()>;
 
     /// Emits the launches that turn outputs back into inputs.
+    ///
+    /// # Errors
+    /// As [`Stage::infer`].
     fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()>;
 
     /// The config in its widest form; `format::tier` shortens it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] for what the generation cannot express.
     fn config(&self, args: &Args, io: Ports<'_>, rules: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config>;
 
     /// Reads a config in its widest form.

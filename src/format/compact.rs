@@ -3,7 +3,7 @@
 
 use super::head::{Checksum, Head, Origin, Stages, reading};
 use super::template::{Crc, Field, Report, Segment, Template};
-use super::{crc32, tier};
+use super::tier;
 use crate::array::Array;
 use crate::codec::Container;
 use crate::dtype::DType;
@@ -99,10 +99,9 @@ pub(super) fn read(container: &[u8]) -> Result<Head> {
     let (pipeline, facts) = stages.facts();
     let (bound, threshold) = super::info::requested(&pipeline);
     let origin = Origin { strict: Some(rules.strict), bound, threshold };
-    let checksums = stored.map(|stored| Checksum {
-        what: "frame",
-        stored,
-        computed: Box::new(move |c: &[u8]| crc32(&[&c[..head - 4], &c[head..]])),
+    let checksums = stored.map(|stored| {
+        let (before, after) = (0..head - 4, head..container.len());
+        Checksum { what: "frame", stored, before, after, zeros: false }
     });
     let checksums = checksums.into_iter().collect();
     let padded = array.bytes();

@@ -1,6 +1,6 @@
 //! What both containers come down to when they are read.
 
-use super::{compact, fzm};
+use super::{compact, crc32, fzm};
 use crate::array::Array;
 use crate::codec::Container;
 use crate::error::{Error, Result};
@@ -40,11 +40,23 @@ pub(crate) struct Head {
     pub(crate) checksums: Vec<Checksum>,
 }
 
-/// A checksum of a container, not yet compared.
+/// A checksum of a container, not yet compared: over all but four bytes of it, or of its beginning.
 pub(crate) struct Checksum {
     pub(crate) what: &'static str,
     pub(crate) stored: u32,
-    pub(crate) computed: Box<dyn Fn(&[u8]) -> u32>,
+    /// What is covered before and after the field itself.
+    pub(crate) before: Range<usize>,
+    pub(crate) after: Range<usize>,
+    /// Whether the field counts as four zeros in between.
+    pub(crate) zeros: bool,
+}
+
+impl Checksum {
+    fn computed(&self, container: &[u8]) -> u32 {
+        let part = |r: &Range<usize>| container.get(r.clone()).unwrap_or_default();
+        let zeros: &[u8] = if self.zeros { &[0; 4] } else { &[] };
+        crc32(&[part(&self.before), zeros, part(&self.after)])
+    }
 }
 
 impl Head {
@@ -55,10 +67,10 @@ impl Head {
 
     /// Compares every checksum that the container has.
     pub(crate) fn verify(&self, container: &[u8]) -> Result<()> {
-        for Checksum { what, stored, computed } in &self.checksums {
-            let computed = computed(container);
-            if computed != *stored {
-                return Err(Error::Checksum { what, stored: *stored, computed });
+        for checksum in &self.checksums {
+            let (what, stored, computed) = (checksum.what, checksum.stored, checksum.computed(container));
+            if computed != stored {
+                return Err(Error::Checksum { what, stored, computed });
             }
         }
         Ok(())

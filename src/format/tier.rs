@@ -84,9 +84,8 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
         }
         ZIGZAG if c[2] == 0 => c.truncate(2),
         RZE => {
-            if c.pop() == Some(0) {
-                c[4] = 4;
-            }
+            let layout = c.pop();
+            c[4] = if layout == Some(0) { 4 } else { c[4] };
         }
         _ => {}
     }

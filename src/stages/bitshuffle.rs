@@ -122,7 +122,10 @@ fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     run(call, [transpose::unshuffle1, transpose::unshuffle2, transpose::unshuffle4, transpose::unshuffle8])
 }
 
-fn run(call: &mut HostCall<'_>, by_width: [fn(&[u8], &mut [u8]); 4]) -> Result<(), Fault> {
+/// Transforms one block.
+type Transform = fn(&[u8], &mut [u8]);
+
+fn run(call: &mut HostCall<'_>, by_width: [Transform; 4]) -> Result<(), Fault> {
     let p = call.params::<Launch>();
     let (block, index) = (p.block as usize, p.width.trailing_zeros() as usize);
     let transform = *by_width.get(index).ok_or(Fault::BadLaunch)?;

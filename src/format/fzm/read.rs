@@ -9,7 +9,7 @@ use crate::codec::Container;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::format::head::{Checksum, Head, Origin, Stages, reading};
-use crate::format::{crc32, tier};
+use crate::format::tier;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::Graph;
 use crate::stages;
@@ -66,7 +66,7 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         lengths,
         facts,
         segments,
-        checksums: checksums(&core),
+        checksums: checksums(&core, container.len()),
     })
 }
 
@@ -109,17 +109,17 @@ fn read_core(container: &[u8]) -> Result<Core> {
     Ok(Core { minor, stages, buffers, padded, head: head as usize, payload, flags, checksums })
 }
 
-fn checksums(core: &Core) -> Vec<Checksum> {
-    let head = core.head;
+fn checksums(core: &Core, container: usize) -> Vec<Checksum> {
     let mut all = vec![];
+    let [data, header] = core.checksums;
     // A later minor version may cover its header in another way; 3.0 has none.
     if core.minor == 1 && core.flags & HEAD_CRC != 0 {
-        let computed = Box::new(move |c: &[u8]| crc32(&[&c[..CORE - 4], &[0; 4], &c[CORE..head]]));
-        all.push(Checksum { what: "header", stored: core.checksums[1], computed });
+        let (before, after) = (0..CORE - 4, CORE..core.head);
+        all.push(Checksum { what: "header", stored: header, before, after, zeros: true });
     }
     if core.minor != 0 && core.flags & DATA_CRC != 0 {
-        let computed = Box::new(move |c: &[u8]| crc32(&[&c[head..]]));
-        all.push(Checksum { what: "data", stored: core.checksums[0], computed });
+        let (before, after) = (0..0, core.head..container);
+        all.push(Checksum { what: "data", stored: data, before, after, zeros: false });
     }
     all
 }

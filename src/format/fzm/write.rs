@@ -168,7 +168,7 @@ fn has_extension(plan: Blueprint<'_>) -> bool {
 }
 
 fn extension(w: &mut Writer, plan: Blueprint<'_>) {
-    let (bound, threshold) = crate::format::info::requested(&plan.pipeline);
+    let (bound, threshold) = crate::format::info::requested(plan.pipeline);
     w.bytes(&EXTENSION_MAGIC);
     w.u16(EXTENSION_VERSION);
     w.u16(if plan.rules.strict { EXTENSION_STRICT } else { 0 });
