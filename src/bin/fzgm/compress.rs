@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use crate::field::{Field, shape};
+use crate::input;
+use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
 use crate::request::{self, Request, Setting};
-use crate::{input, output};
 use clap::ValueEnum;
 use fzgm::{Array, Container, Encoder, Generation, Options};
 use serde_json::json;
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
     #[command(flatten)]
-    output: output::Args,
+    output: OutFile,
     #[command(flatten)]
     field: Field,
     /// The pipeline, see `fzgm presets`

@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::field::shape;
+use crate::input;
+use crate::output::OutFile;
 use crate::report::{self, number, ratio, short, speed};
-use crate::{input, output};
 use fzgm::{Decoder, Error, Options};
 use serde_json::json;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ pub(crate) struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
     #[command(flatten)]
-    output: output::Args,
+    output: OutFile,
     /// Threads; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: u32,

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct OutFile {
     /// The file to write
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     path: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-impl Args {
+impl OutFile {
     /// Refuses an OUT that will not do, before anything has been computed for it.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let refuse = |what: &str| Err(Failure::output(format!("{} {what}", self.path.display())));
