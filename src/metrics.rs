@@ -221,7 +221,7 @@ impl Tally {
     /// Counts one element; returns the square of its error in units of the scale.
     fn element<T: Value>(&mut self, x: T, y: T, threshold: f64) -> f64 {
         let same = bytemuck::bytes_of(&x) == bytemuck::bytes_of(&y);
-        if !same && !(x.finite() && y.finite()) {
+        if !same && (!x.finite() || !y.finite()) {
             self.non_finite_mismatches += 1;
         }
         if !x.carried(threshold) {
