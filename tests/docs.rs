@@ -1,0 +1,199 @@
+//! What the documentation says of itself and of the code, checked.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// All files below a directory of the repository with one of the endings.
+fn files(dir: &str, endings: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut open) = (vec![], vec![root().join(dir)]);
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if endings.iter().any(|e| path.to_string_lossy().ends_with(e)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+const HEADINGS: [&str; 10] = [
+    "Purpose",
+    "Ports",
+    "Parameters",
+    "Encoding",
+    "Decoding",
+    "Config bytes",
+    "Bound",
+    "Limits",
+    "Corruption cases",
+    "Example",
+];
+
+#[test]
+fn every_stage_has_its_page() {
+    for stage in fzgm::stages::STAGES {
+        let spec = stage.spec();
+        let path = format!("src/stages/{}.md", spec.name);
+        let page = read(&path);
+        let headings: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("# ")).collect();
+        assert_eq!(headings, HEADINGS, "{path}");
+        let examples = page.matches("```fz\n").count();
+        assert!(examples >= 2, "{path}: {examples} examples");
+        for param in spec.params {
+            assert!(page.contains(&format!("| `{}` |", param.name)), "{path}: no row of {}", param.name);
+        }
+        for port in spec.inputs {
+            assert!(page.contains(&format!("`{port}`")), "{path}: no word of port {port}");
+        }
+        let code = read(format!("src/stages/{}.rs", spec.name));
+        assert!(code.contains(&format!("include_str!(\"{}.md\")", spec.name)), "{path} is not included");
+    }
+}
+
+#[test]
+fn the_table_of_statuses_is_that_of_the_code() {
+    let name = |text: &str| text.chars().filter(|c| *c != '_').collect::<String>().to_lowercase();
+    let page = read("docs/errors.md");
+    let rows: Vec<(i32, String, String)> = page
+        .lines()
+        .filter_map(|l| {
+            let mut cells = l.split('|').map(str::trim).skip(1);
+            let number = cells.next()?.parse().ok()?;
+            let status = cells.next()?.trim_matches('`');
+            Some((number, name(status), cells.next()?.to_string()))
+        })
+        .collect();
+    let want: Vec<(i32, String)> =
+        fzgm::Status::ALL.iter().map(|s| (*s as i32, name(&format!("{s:?}")))).collect();
+    assert_eq!(rows.iter().map(|(n, s, _)| (*n, s.clone())).collect::<Vec<_>>(), want);
+    assert!(rows.iter().all(|(.., meaning)| !meaning.is_empty()));
+}
+
+#[test]
+fn the_readme_names_presets_and_quotes_the_quick_start() {
+    let readme = read("README.md");
+    for preset in fzgm::PRESETS {
+        assert!(readme.contains(&format!("| `{}` |", preset.name)), "no row of preset {}", preset.name);
+    }
+    let block = readme.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
+    let source = read("examples/quickstart.c");
+    let mut rest = source.lines();
+    for line in block.lines().filter(|l| !l.trim().is_empty()) {
+        assert!(rest.any(|l| l == line), "examples/quickstart.c does not go on with `{line}`");
+    }
+}
+
+/// Links of our pages to files of the repository.
+#[test]
+fn links_lead_somewhere() {
+    let mut pages = files("docs", &[".md"]);
+    pages.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));
+    for page in pages {
+        let text = read(&page);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let target = link.split('#').next().unwrap_or_default();
+            if link.contains("://") || target.is_empty() {
+                continue;
+            }
+            let path = page.parent().expect("a folder").join(target);
+            assert!(path.exists(), "{}: {link} leads nowhere", page.display());
+        }
+    }
+}
+
+#[test]
+fn every_dependency_has_its_line() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("toml");
+    let page = read("THIRD_PARTY.md");
+    for table in ["dependencies", "dev-dependencies"] {
+        for name in manifest[table].as_table().expect("a table").keys() {
+            assert!(page.contains(&format!("| {name} |")), "THIRD_PARTY.md has no line for {name}");
+        }
+    }
+}
+
+/// Edges that go back up the list, each for a plain type: errors name an element type, heads say which
+/// container they are, and a kernel is called with the chain of kernels that it is part of.
+const BACKWARDS: [(&str, &str); 3] = [("error", "dtype"), ("format", "codec"), ("chain", "kernel")];
+
+#[test]
+fn modules_use_what_stands_before_them() {
+    let lib = read("src/lib.rs");
+    let prose: Vec<&str> = lib.lines().filter_map(|l| l.strip_prefix("//!")).map(str::trim).collect();
+    let prose = prose.join(" ");
+    let list =
+        prose.split_once("in this list:").and_then(|(_, rest)| rest.split_once('.')).expect("a list").0;
+    let order: Vec<&str> = list.split(',').map(str::trim).collect();
+    let place = |module: &str| order.iter().position(|m| *m == module);
+    for line in lib.lines() {
+        let module = line.strip_prefix("pub mod ").or(line.strip_prefix("mod "));
+        if let Some(module) = module.and_then(|m| m.strip_suffix(';')) {
+            assert!(place(module).is_some(), "{module} is not in the list of src/lib.rs");
+        }
+    }
+    let mut back = BTreeSet::new();
+    for path in files("src", &[".rs"]) {
+        let inside = path.strip_prefix(root().join("src")).expect("a source");
+        let top = inside.iter().next().and_then(|p| p.to_str()).expect("a name");
+        let module = top.trim_end_matches(".rs");
+        if module == "lib" || module == "bin" {
+            continue;
+        }
+        let here = place(module).unwrap_or_else(|| panic!("{module} is not in the list of src/lib.rs"));
+        let text = read(&path);
+        // Tests inside of a module may use everything.
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in text.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            for rest in line.split("crate::").skip(1) {
+                let used: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                // A name that is no module is re-exported at the top; only what stands last may use those.
+                if place(&used).is_some_and(|there| there > here) {
+                    back.insert((module.to_string(), used));
+                }
+            }
+        }
+    }
+    let known = BACKWARDS.map(|(a, b)| (a.to_string(), b.to_string()));
+    let new: Vec<_> = back.iter().filter(|edge| !known.contains(edge)).collect();
+    assert!(new.is_empty(), "modules that use a later one: {new:?}");
+    assert_eq!(back.len(), known.len(), "an edge back is gone; take it from the list: {back:?}");
+}
+
+#[test]
+fn files_are_short() {
+    for path in files("src", &[".rs"]) {
+        let lines = read(&path).lines().count();
+        assert!(lines <= 400, "{} has {lines} lines; 400 are the limit", path.display());
+    }
+}
+
+/// The repository stands alone: no places of one machine in what it says.
+#[test]
+fn no_paths_of_a_machine() {
+    let words: Vec<String> =
+        ["work", "root", "home", "tmp", "Users"].iter().map(|w| format!("/{w}/")).collect();
+    let mut all = files("src", &[".rs", ".md"]);
+    for dir in ["docs", "examples", "include", "cmake", "scripts"] {
+        all.extend(files(dir, &[".md", ".c", ".h", ".txt", ".sh", ".cmake", ".in"]));
+    }
+    all.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));
+    for path in all {
+        let text = read(&path);
+        for word in &words {
+            assert!(!text.contains(word.as_str()), "{} says {word}", path.display());
+        }
+    }
+}
