@@ -150,6 +150,11 @@ pub trait Stage: Sync {
         0
     }
 
+    /// What a container says of the stage, for people: names and values. `facts` as [`Parsed`] has them.
+    fn describe(&self, args: &Args, _facts: &[u8]) -> Vec<(&'static str, String)> {
+        args.iter().map(|(p, v)| (p.name, v.to_string())).collect()
+    }
+
     /// What comes out, one flow per output port.
     ///
     /// # Errors

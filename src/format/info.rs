@@ -34,7 +34,7 @@ pub struct Info {
 pub struct StageInfo {
     /// Its name.
     pub name: &'static str,
-    /// Parameters with their values.
+    /// Parameters with their values, and what the run resolved.
     pub params: Vec<(&'static str, String)>,
     /// Per input port: the index of the producing stage and the name of its port; `None`: the array.
     pub inputs: Vec<Option<(usize, &'static str)>>,
@@ -63,8 +63,8 @@ pub fn info(container: &[u8]) -> Result<Info> {
         node.stage.outputs(&node.args)
     };
     let mut stages = vec![];
-    for node in &pipeline.nodes {
-        let params = node.args.iter().map(|(p, v)| (p.name, v.to_string())).collect();
+    for (node, facts) in pipeline.nodes.iter().zip(&head.facts) {
+        let params = node.stage.describe(&node.args, facts);
         let mut inputs = vec![];
         for source in &node.inputs {
             inputs.push(match source {

@@ -14,6 +14,7 @@ use crate::kernel::{Kernel, PARAM_BYTES, Role, alone, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Parsed, Ports, Rules, Spec, Stage};
+use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
 
 /// See the module.
@@ -255,6 +256,19 @@ impl Stage for Quantizer {
 
     fn fact_bytes(&self) -> u64 {
         FACT_BYTES
+    }
+
+    fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
+        // Of these a container carries what the run made of them, or nothing.
+        let unsaid = ["quant_radius", "outlier_capacity", "value_base"];
+        let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
+        let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
+        if let Some(facts) = at::<Facts>(facts, 0) {
+            all.push(("resolved_bound", format!("{:?}", facts.bound)));
+            all.push(("value_range", format!("{:?}", facts.base)));
+            all.push(("resolved_radius", facts.radius.to_string()));
+        }
+        all
     }
 
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
