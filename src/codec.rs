@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Head, Report, Template};
 use crate::launch::{Place, Val};
 use crate::pipeline::Pipeline;
-use crate::plan::Plan;
+use crate::plan::{Graph, Plan};
 use crate::stage::{Generation, Rules};
 use crate::workspace::Workspace;
 
@@ -63,6 +63,8 @@ pub struct Encoder {
     template: Template,
     /// What is written when the pipeline does not make the array smaller.
     stored: Option<(Plan, Template)>,
+    /// Bytes of all segments at most, the outlier lists as long as a call may make them.
+    payload: u64,
     options: Options,
 }
 
@@ -83,11 +85,12 @@ impl Encoder {
             Ok((plan, template))
         };
         let (plan, template) = make(pipeline)?;
+        let payload = payload_bound(&plan);
         // A file in the exact form of the reference is never replaced by a stage that only we read.
         let literal = !options.strict && options.generation == Generation::G2026_05;
         let stored =
             if literal || !options.store_incompressible { None } else { Some(make(&stored_pipeline()?)?) };
-        Ok(Encoder { plan, template, stored, options: options.clone() })
+        Ok(Encoder { plan, template, stored, payload, options: options.clone() })
     }
 
     /// The plan.
@@ -102,13 +105,11 @@ impl Encoder {
 
     /// No container of this encoder is longer: what does not compress is stored as it is.
     pub fn max_compressed_bytes(&self) -> u64 {
-        let bound = |plan: &Plan, template: &Template| {
-            let sinks: u64 = plan.graph.sinks.iter().map(|s| plan.value(s.value).flow.max_bytes()).sum();
-            // Count ports of four bytes: at most one per stage.
-            template.head_bound() + sinks + 4 * plan.pipeline.nodes.len() as u64
-        };
-        let own = bound(&self.plan, &self.template);
-        self.stored.as_ref().map_or(own, |(plan, template)| own.min(bound(plan, template)))
+        // Count ports of four bytes: at most one per stage.
+        let own = self.template.head_bound() + self.payload + 4 * self.plan.pipeline.nodes.len() as u64;
+        self.stored
+            .as_ref()
+            .map_or(own, |(plan, template)| own.min(template.head_bound() + plan.array().bytes()))
     }
 
     /// Bytes of a workspace.
@@ -183,11 +184,24 @@ impl Encoder {
     /// [`Error::Internal`] if the wire form of a stage cannot be read back.
     pub fn decoder(&self) -> Result<Decoder> {
         let plan = &self.plan;
-        let pipeline = format::as_read(plan.blueprint())?;
+        let pipeline = format::as_read(plan.blueprint(), self.options.container)?;
         let padded = plan.value(plan.graph.source).flow.max_bytes();
         let rules = Rules { generation: Generation::G2026_08, ..plan.rules };
         let plan = Plan::decode(&pipeline, *plan.array(), padded, rules, None, self.options.fuse)?;
         Ok(Decoder { plan, padded, options: self.options.clone() })
+    }
+}
+
+/// The longest payload of a pipeline, with outlier lists that hold every element: a call may enlarge them.
+fn payload_bound(plan: &Plan) -> u64 {
+    let sinks = |g: &Graph| g.sinks.iter().map(|s| g.flow(s.value).max_bytes()).sum();
+    let mut pipeline = plan.pipeline.clone();
+    let full = pipeline.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1.0));
+    let padded = plan.value(plan.graph.source).flow.max_bytes();
+    match full.and_then(|()| Graph::new(&pipeline, plan.array, padded, plan.rules)) {
+        Ok(full) => sinks(&full),
+        // No such parameter, or lists that no stage behind them can take: then they never grow so far.
+        Err(_) => sinks(&plan.graph),
     }
 }
 

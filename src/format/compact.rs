@@ -45,6 +45,7 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
         let id = node.stage.spec().id;
         let config =
             node.stage.config(&node.args, g.nodes[i].ports(), plan.rules, &|v| plan.graph.flow(v))?;
+        tier::refuse_old(id, &config)?;
         let config = tier::shorten(id, Generation::G2026_08, config)?;
         t.bytes(|w| {
             w.u16(id);

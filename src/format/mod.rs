@@ -30,14 +30,18 @@ pub(crate) fn template(plan: Blueprint<'_>, container: Container, checksum: bool
 
 /// The pipeline as a reader of its containers sees it: in their order of stages, with the parameters that
 /// their configs carry.
-pub(crate) fn as_read(plan: Blueprint<'_>) -> Result<Pipeline> {
+pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Pipeline> {
     let mut read = Pipeline::new();
     let flow = |v| plan.graph.flow(v);
     for &i in &plan.graph.order {
         let node = &plan.pipeline.nodes[i];
         let config = node.stage.config(&node.args, plan.graph.nodes[i].ports(), plan.rules, &flow)?;
-        let args =
-            node.stage.parse(&tier::reread(node.stage.spec().id, plan.rules.generation, config)?)?.args;
+        let id = node.stage.spec().id;
+        let mut config = tier::reread(id, plan.rules.generation, config)?;
+        if container == Container::Compact {
+            tier::settle(id, &mut config);
+        }
+        let args = node.stage.parse(&config)?.args;
         let at = |node: usize| plan.graph.order.iter().position(|&o| o == node).unwrap_or(0);
         let inputs = node.inputs.iter().map(|s| match *s {
             Source::Array => Source::Array,

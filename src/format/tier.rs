@@ -63,6 +63,15 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
     Ok(c)
 }
 
+/// Refuses, for a compact frame, what only files of 2026-05 can express.
+pub(super) fn refuse_old(id: u16, config: &Config) -> Result<()> {
+    if id == RZE && config.bytes.get(9) == Some(&0) {
+        let what = "layout 2026-05 does not exist in compact frames; use layout auto or container fzm".into();
+        return Err(Error::Unsupported { stage: "rze", what });
+    }
+    Ok(())
+}
+
 /// A compact frame is always of 2026-08: nothing in it is ambiguous.
 pub(super) fn settle(id: u16, config: &mut [u8]) {
     if let (RZE, Some(layout)) = (id, config.get_mut(9)) {

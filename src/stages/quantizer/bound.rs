@@ -69,6 +69,9 @@ fn least<T: Real>() -> f64 {
     if size_of::<T>() == 4 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE }
 }
 
+/// The largest bound of f32 data: twice of it is finite, and so is one over twice of it.
+const MOST: f32 = f32::from_bits(0x7e00_0000);
+
 /// The bound as promised: no operation rounds it up.
 fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
     let exact = Facts { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0 };
@@ -85,14 +88,15 @@ fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
         Some(Range { high, .. }) if high == T::ZERO => (p.error_bound, 0.0),
         Some(Range { high, .. }) => {
             let half = high.to_f64().abs() / 2.0;
-            (if f64::from(half as f32) == half { half } else { 0.0 }, 0.0)
+            let held = f64::from(half as f32) == half && (size_of::<T>() == 8 || half <= MOST.into());
+            (if held { half } else { 0.0 }, 0.0)
         }
     };
     let base = floor_f32(base);
     let mut bound_f32 = floor_f32(wanted);
     if size_of::<T>() == 4 {
         // The step is twice the bound and must stay finite; a smaller bound keeps a larger one.
-        bound_f32 = bound_f32.min(f32::from_bits(0x7e00_0000));
+        bound_f32 = bound_f32.min(MOST);
     }
     let wide = size_of::<T>() == 8 && p.mode == ABS && wanted < f64::from(f32::MIN_POSITIVE);
     let bound = if wide { wanted } else { bound_f32.into() };

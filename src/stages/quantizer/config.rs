@@ -32,7 +32,8 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     w.u32((input.max_bytes() / p.value.bytes()) as u32);
     w.u32(0);
     w.bytes(&[p.value as u8, p.code as u8, if p.noa { 2 } else { 0 }, p.zigzag.into()]);
-    w.f32(p.threshold as f32);
+    // Never read as "no threshold at all"; the decoder has no use for it.
+    w.f32((p.threshold as f32).max(f32::from_bits(1)));
     w.u8(p.in_place.into());
     w.pad_to(48);
     w.f32(1.0);
@@ -49,6 +50,11 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     }
     if needs_f64(p) {
         patches.push(Patch { at: 56, width: 8, fact: fact(offset_of!(Facts, bound)) });
+        // What the run will put there, so that a plan knows the parameters as a reader of its files does.
+        let bound = if rules.strict { p.error_bound } else { f64::from(p.error_bound as f32) };
+        if !rules.strict || bound >= f64::MIN_POSITIVE {
+            w.0[56..64].copy_from_slice(&bound.to_le_bytes());
+        }
     }
     Ok(Config { bytes: w.0, patches })
 }

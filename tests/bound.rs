@@ -1,0 +1,200 @@
+//! The bound where it is hardest to keep: values that sit on the border of a bin, ranges that overflow,
+//! constants, bounds and thresholds at the ends of what floats hold. The oracle judges.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code, unreachable_pub)]
+mod common;
+
+use common::oracle::{Bound, judge};
+use common::rng::Rng;
+use common::run::{both_containers, every_way, options};
+use common::samples::Sample;
+use fzgm::{Array, DType, Options, Pipeline};
+
+/// A quantizer of its own, with outliers in place or in lists.
+fn quantizer(dtype: DType, mode: &str, eb: f64, threshold: f64, in_place: bool) -> Pipeline {
+    let mut p = Pipeline::new();
+    let q = p.add("quantizer").unwrap();
+    let args = p.args_mut(q).unwrap();
+    args.set_text("mode", mode).unwrap();
+    args.set_real("error_bound", eb).unwrap();
+    args.set_real("outlier_threshold", threshold).unwrap();
+    let f64_in_place = in_place && dtype == DType::F64;
+    args.set_text("code_type", if f64_in_place { "u64" } else { "u32" }).unwrap();
+    args.set_int("inplace_outliers", i64::from(in_place)).unwrap();
+    args.set_int("quant_radius", if in_place && !f64_in_place { 1 << 22 } else { 1 << 31 }).unwrap();
+    p
+}
+
+fn sample(dtype: DType, values: &[f64]) -> Sample {
+    let bytes = match dtype {
+        DType::F32 => values.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect(),
+        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+    };
+    Sample { name: format!("{dtype}"), array: Array::new(dtype, &[values.len() as u64]).unwrap(), bytes }
+}
+
+/// Keeps the bound in both forms and both containers.
+fn keeps(dtype: DType, values: &[f64], mode: &str, eb: f64, threshold: f64) {
+    let sample = sample(dtype, values);
+    let bound = if mode == "abs" { Bound::Abs(eb) } else { Bound::Noa(eb) };
+    for in_place in [true, false] {
+        if in_place && threshold < 1.2e-38 {
+            continue; // refused, by name: parameters.rs
+        }
+        let p = quantizer(dtype, mode, eb, threshold, in_place);
+        for container in both_containers() {
+            let what = || {
+                format!("{dtype} {mode} {eb:?} threshold {threshold:?} in place: {in_place}, {container:?}")
+            };
+            let (_, restored) = every_way(&p, &sample, &options(container, true))
+                .unwrap_or_else(|e| panic!("{}: {e}", what()));
+            judge(dtype, &sample.bytes, &restored, bound, threshold)
+                .unwrap_or_else(|e| panic!("{}: {e}", what()));
+        }
+    }
+}
+
+/// Values a few units in the last place around every border between bins.
+fn borders(dtype: DType, eb: f64, rng: &mut Rng) -> Vec<f64> {
+    let mut values = vec![];
+    for _ in 0..1500 {
+        let k = match rng.below(3) {
+            0 => rng.below(8) as f64,
+            1 => rng.below(5000) as f64,
+            _ => rng.below(1 << 23) as f64,
+        };
+        let border = (2.0 * k + if rng.below(4) == 0 { 0.0 } else { 1.0 }) * eb;
+        let step = rng.below(7) as i64 - 3;
+        let near = match dtype {
+            DType::F32 => f32::from_bits((border as f32).to_bits().wrapping_add_signed(step as i32)).into(),
+            _ => f64::from_bits(border.to_bits().wrapping_add_signed(step)),
+        };
+        values.push(if rng.below(2) == 0 { near } else { -near });
+    }
+    values
+}
+
+#[test]
+fn values_on_the_border_of_a_bin() {
+    let mut rng = Rng(20);
+    for dtype in [DType::F32, DType::F64] {
+        for eb in [0.1, 1e-3, 0.125, 3.0, 1.0 / 3.0, 2f64.powi(-20), 7.7e-5, 1e10, 1.1e-30] {
+            keeps(dtype, &borders(dtype, eb, &mut rng), "abs", eb, f64::INFINITY);
+        }
+    }
+}
+
+#[test]
+fn values_on_the_border_of_a_bin_of_a_range() {
+    let mut rng = Rng(21);
+    for dtype in [DType::F32, DType::F64] {
+        for (eb, low, high) in [(0.1, 0.0, 3.0), (1e-3, -1.0, 1.7), (1e-4, -7e-8, 1e-7), (0.3, -1e30, 2e30)] {
+            let mut values = borders(dtype, eb * (high - low), &mut rng);
+            values.iter_mut().for_each(|v| *v = v.clamp(low, high));
+            values.extend([low, high]);
+            keeps(dtype, &values, "noa", eb, f64::INFINITY);
+        }
+    }
+}
+
+/// The range of a constant is zero, so every value must come back as it is.
+#[test]
+fn constants_are_exact() {
+    let f32s = [
+        0.0,
+        -0.0,
+        1.0,
+        0.1f32,
+        -3.7,
+        1e20,
+        f32::MIN_POSITIVE,
+        3e-38,
+        1e-45,
+        f32::MAX,
+        1.3e38,
+        -1.5e38,
+        2.6e38,
+    ];
+    for c in f32s {
+        keeps(DType::F32, &[f64::from(c); 700], "noa", 0.01, f64::INFINITY);
+    }
+    for c in [0.1, -1e300, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1e-40, 3.0, 2e38, 4e38, 7e38] {
+        keeps(DType::F64, &[c; 700], "noa", 0.01, f64::INFINITY);
+    }
+    // Constant but for fills, zeros of both signs, and nothing carried at all.
+    let mut fills = vec![2.6e38; 100];
+    fills.extend([f64::NAN, f64::INFINITY, 3e38]);
+    keeps(DType::F32, &fills, "noa", 0.5, 3e38);
+    keeps(DType::F32, &[0.0, -0.0, 0.0], "noa", 0.5, f64::INFINITY);
+    keeps(DType::F64, &[f64::NAN, f64::INFINITY, 1e20], "noa", 0.5, 1e20);
+}
+
+#[test]
+fn ranges_and_bounds_at_the_ends_of_floats() {
+    let mut rng = Rng(22);
+    for dtype in [DType::F32, DType::F64] {
+        let most = if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
+        let wide: Vec<f64> = (0..900).map(|_| (2.0 * rng.unit() - 1.0) * most).chain([most, -most]).collect();
+        let tiny: Vec<f64> = (0..900).map(|_| (rng.unit() - 0.5) * 1e-37).collect();
+        let tiniest: Vec<f64> = (0..900).map(|_| (rng.unit() - 0.5) * 1e-306).collect();
+        for eb in [1e-3, 0.5, 1.0, 1e-7, 1e-300, 5e-324] {
+            for values in [&wide, &tiny, &tiniest] {
+                keeps(dtype, values, "noa", eb, f64::INFINITY);
+            }
+        }
+        for eb in [1e-3, 1e37, 3e38, 1e300, f64::MAX, 1e-39, 1e-42, 1e-45, 1e-60, 1e-300, 1e-308, 5e-324] {
+            for values in [&wide, &tiny, &tiniest] {
+                keeps(dtype, values, "abs", eb, f64::INFINITY);
+            }
+        }
+    }
+}
+
+#[test]
+fn thresholds() {
+    let values: Vec<f64> =
+        (0..2000).map(|i| (f64::from(i) - 1000.0) * 0.37).chain([1e20, -1e20, f64::NAN]).collect();
+    for dtype in [DType::F32, DType::F64] {
+        // On a value, next to one, on none of the type, below all and tiny.
+        for t in [
+            0.37,
+            0.37f64.next_up(),
+            0.37f64.next_down(),
+            f64::from(0.37f32),
+            1e20,
+            37.0,
+            1e-30,
+            1e-50,
+            5e-324,
+            f64::MAX,
+        ] {
+            for mode in ["abs", "noa"] {
+                keeps(dtype, &values, mode, 1e-3, t);
+            }
+        }
+    }
+}
+
+/// A field of fills at the threshold, one of them just below: the range is that of the rest.
+#[test]
+fn fills_do_not_widen_the_range() {
+    let mut values = vec![1e20; 50];
+    values.extend((0..5000).map(|i| (f64::from(i) * 0.01).sin()));
+    for dtype in [DType::F32, DType::F64] {
+        keeps(dtype, &values, "noa", 1e-4, 1e20);
+    }
+}
+
+/// Without strict the arithmetic of the reference is used, which loses some bounds. If it did not, the tests
+/// above would prove nothing about strict.
+#[test]
+fn the_same_values_break_the_bound_without_strict() {
+    let mut rng = Rng(20);
+    let values = borders(DType::F32, 0.1, &mut rng);
+    let sample = sample(DType::F32, &values);
+    let p = quantizer(DType::F32, "abs", 0.1, f64::INFINITY, true);
+    let loose = Options { strict: false, ..options(fzgm::Container::Fzm, false) };
+    let (_, restored) = every_way(&p, &sample, &loose).unwrap();
+    assert!(judge(DType::F32, &sample.bytes, &restored, Bound::Abs(0.1), f64::INFINITY).is_err());
+}
