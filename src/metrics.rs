@@ -9,11 +9,13 @@
 //! to come back bit for bit and take no part in ranges or means.
 
 mod gap;
+mod tally;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use bytemuck::Pod;
-use gap::{Gap, Value, mul_down};
+use gap::{Value, mul_down};
+use tally::Tally;
 
 /// What the absolute error of a carried value x may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -200,55 +202,6 @@ fn measure<T: Value>(original: &[u8], restored: &[u8], bound: Option<Bound>, thr
         rmse: scale * mean.sqrt(),
         nrmse: relative.sqrt(),
         psnr: -10.0 * relative.log10(),
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    bound: Option<Bound>,
-    allowed: Option<f64>,
-    scale: f64,
-    squares: f64,
-    max_abs: Gap,
-    max_rel: f64,
-    worst: f64,
-    violations: u64,
-    exact_mismatches: u64,
-    non_finite_mismatches: u64,
-}
-
-impl Tally {
-    /// Counts one element; returns the square of its error in units of the scale.
-    fn element<T: Value>(&mut self, x: T, y: T, threshold: f64) -> f64 {
-        let same = bytemuck::bytes_of(&x) == bytemuck::bytes_of(&y);
-        if !same && (!x.finite() || !y.finite()) {
-            self.non_finite_mismatches += 1;
-        }
-        if !x.carried(threshold) {
-            self.exact_mismatches += u64::from(!same);
-            return 0.0;
-        }
-        if same {
-            return 0.0;
-        }
-        let gap = x.gap(y);
-        if gap > self.max_abs {
-            self.max_abs = gap;
-        }
-        let magnitude = x.magnitude();
-        if magnitude > 0.0 {
-            self.max_rel = self.max_rel.max(gap.high / magnitude);
-        }
-        let allowed = match self.bound {
-            Some(Bound::Rel(eb)) => Some(mul_down(eb, magnitude)),
-            _ => self.allowed,
-        };
-        if let Some(allowed) = allowed {
-            self.worst = self.worst.max(gap.over(allowed));
-            self.violations += u64::from(gap.exceeds(allowed));
-        }
-        let unit = gap.high / self.scale;
-        unit * unit
     }
 }
 

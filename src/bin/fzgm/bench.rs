@@ -126,10 +126,11 @@ fn heading(args: &Args, array: &Array, copy: f64) -> Result<(), Failure> {
 fn line(row: &Row<'_>) -> String {
     let Row { request, threads, ratio, compress, decompress, metrics, kept } = row;
     format!(
-        "{:12}{:6}{:>10}{threads:>9}{:>10}{:>12}{:>12}  {}\n",
+        "{:12}{:6}{:>10}{:>9}{:>10}{:>12}{:>12}  {}\n",
         request.preset,
         request.mode.unwrap_or("-"),
         request.bound.map_or("-".into(), |eb| format!("{eb:e}")),
+        if *threads == 0 { "all".into() } else { threads.to_string() },
         short(*ratio),
         short(*compress),
         short(*decompress),

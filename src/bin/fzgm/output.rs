@@ -54,7 +54,7 @@ struct Temporary(Option<PathBuf>);
 
 impl Temporary {
     fn beside(target: &Path) -> std::io::Result<(Temporary, File)> {
-        let name = target.file_name().ok_or(ErrorKind::InvalidFilename)?;
+        let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));

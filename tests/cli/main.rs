@@ -1,0 +1,11 @@
+//! The command line as scripts see it: exit codes, streams, files.
+
+#![cfg(feature = "cli")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod desk;
+mod failures;
+mod page;
+mod results;
+#[cfg(target_os = "linux")]
+mod streams;

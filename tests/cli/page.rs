@@ -1,0 +1,49 @@
+//! `docs/cli.md` and the help, held to their word.
+
+use crate::desk::{Desk, PROGRAM, ROOT, Run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn help_is_a_result() {
+    let desk = Desk::new();
+    assert!(desk.run("--help").ok().contains("Exit codes:"));
+    assert!(desk.run("compress --help").ok().contains("--outlier-threshold"));
+    assert!(desk.run("compare --help").ok().contains("exactly"));
+    assert!(desk.run("--version").ok().starts_with("fzgm "));
+}
+
+/// Every command of the page runs as it stands there.
+#[cfg(unix)]
+#[test]
+fn the_page_is_true() {
+    let desk = Desk::new();
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/cli.md")).unwrap();
+    let path =
+        format!("{}:{}", Path::new(PROGRAM).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines: Vec<&str> = blocks.flat_map(str::lines).collect();
+    assert!(lines.len() > 20);
+    for line in &lines {
+        assert!(line.starts_with("fzgm "), "{line}");
+        let want = line.split("# exit ").nth(1).map_or(0, |code| code.trim().parse().unwrap());
+        let shell = Command::new("sh").args(["-c", line]).env("PATH", &path).current_dir(&desk.0).output();
+        let run = Run::new(line, shell.unwrap());
+        assert_eq!(run.code, Some(want), "{line}: {}", run.err);
+        if line.contains("--json") {
+            serde_json::from_str::<Value>(&run.out).unwrap();
+        }
+    }
+    let help = desk.run("--help").ok();
+    for command in ["compress", "decompress", "info", "compare", "bench", "stages", "presets"] {
+        assert!(help.contains(command) && lines.iter().any(|l| l.starts_with(&format!("fzgm {command}"))));
+    }
+    for code in
+        help.lines().filter_map(|l| l.trim().split_once("  ")).filter(|(n, _)| n.parse::<u8>().is_ok())
+    {
+        let row = format!("| {} |", code.0);
+        assert!(page.contains(&row), "{row}");
+    }
+}

@@ -1,0 +1,120 @@
+//! What the subcommands print and write.
+
+use crate::desk::Desk;
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn round_trip_within_the_bound() {
+    let desk = Desk::new();
+    let report = desk
+        .run("compress egm96.f32 -o a.fzm --dtype f32 --dims 1440x721 --mode noa --eb 1e-3 --json")
+        .json();
+    let bytes = fs::metadata(desk.path("a.fzm")).unwrap().len();
+    assert_eq!(report["array_bytes"], 4_152_960);
+    assert_eq!(report["container_bytes"], bytes);
+    assert_eq!(report["dims"], serde_json::json!([1440, 721]));
+    let near = |a: &Value, b: f64| assert!((a.as_f64().unwrap() - b).abs() < 1e-9 * b, "{a} {b}");
+    near(&report["ratio"], 4_152_960.0 / bytes as f64);
+    near(&report["bits_per_value"], 8.0 * bytes as f64 / 1_038_240.0);
+    assert!(report["gb_per_s"].as_f64().unwrap() > 0.0);
+
+    let report = desk.run("decompress a.fzm -o b.f32 --json").json();
+    assert_eq!(report["array_bytes"], 4_152_960);
+    assert_eq!(desk.names(), ["a.fzm", "b.f32", "egm96.f32"]);
+    let m =
+        desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3 --compressed a.fzm --json").json();
+    let worst = m["worst_error_over_bound"].as_f64().unwrap();
+    assert!(worst > 0.9 && worst <= 1.0, "{worst}");
+    assert_eq!((&m["kept"], &m["violations"]), (&Value::Bool(true), &Value::from(0)));
+    assert_eq!(m["container_bytes"], bytes);
+    assert!(m["psnr_db"].as_f64().unwrap() > 60.0);
+}
+
+#[test]
+fn lossless_and_compact() {
+    let desk = Desk::new();
+    for (container, magic) in [("fzm", b"2ZMF"), ("compact", b"FZC1")] {
+        desk.run(&format!(
+            "compress egm96.f32 -o a --force --dtype f32 --preset bits --container {container}"
+        ))
+        .ok();
+        assert_eq!(&fs::read(desk.path("a")).unwrap()[..4], magic);
+        desk.run("decompress a -o b --force").ok();
+        assert_eq!(fs::read(desk.path("b")).unwrap(), fs::read(desk.path("egm96.f32")).unwrap());
+        let info = desk.run("info a --json").json();
+        assert_eq!((&info["container"], &info["mode"]), (&container.into(), &"lossless".into()));
+    }
+    let m = desk.run("compare egm96.f32 b --dtype f32 --json").json();
+    assert_eq!((&m["psnr_db"], &m["worst_error_over_bound"]), (&"inf".into(), &Value::Null));
+}
+
+#[test]
+fn options_reach_the_container() {
+    let desk = Desk::new();
+    desk.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --eb 0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
+        .ok();
+    let info = desk.run("info a --json --plan").json();
+    assert_eq!(info["dims"], serde_json::json!([721, 1440]));
+    assert_eq!((info["mode"].as_str(), info["bound"].as_f64()), (Some("abs"), Some(0.5)));
+    assert_eq!((info["outlier_threshold"].as_f64(), &info["strict"]), (Some(100.0), &Value::Bool(true)));
+    let names: Vec<&str> =
+        info["stages"].as_array().unwrap().iter().filter_map(|s| s["name"].as_str()).collect();
+    assert_eq!(names, ["quantizer", "difference", "bitshuffle", "rze"]);
+    assert_eq!(info["stages"][1]["params"]["chunk_size"], 8192);
+    assert_eq!(info["stages"][0]["inputs"], serde_json::json!(["array"]));
+    assert_eq!(info["stages"][1]["inputs"][0]["stage"], 0);
+    assert!(info["plan"][0].as_str().unwrap().starts_with("plan Decode"));
+    assert!(info["segments"][0]["bytes"].as_u64().unwrap() > 0);
+
+    let threads = |n: u32| {
+        desk.run(&format!("compress egm96.f32 -o t --force --dtype f32 --eb 1e-4 --threads {n}")).ok();
+        fs::read(desk.path("t")).unwrap()
+    };
+    assert_eq!(threads(1), threads(3));
+    desk.run(
+        "compress egm96.f32 -o old --dtype f32 --eb 1e-3 --generation 2026-05 --no-strict --no-checksum",
+    )
+    .ok();
+    assert_ne!(desk.run("info old --json").json()["strict"], true);
+}
+
+#[test]
+fn listings_and_bench() {
+    let desk = Desk::new();
+    let stages = desk.run("stages --json").json();
+    let stages = stages["stages"].as_array().unwrap();
+    let quantizer = stages.iter().find(|s| s["name"] == "quantizer").unwrap();
+    let bound = quantizer["params"].as_array().unwrap().iter().find(|p| p["name"] == "error_bound").unwrap();
+    assert_eq!((&bound["kind"], bound["default"].as_f64()), (&"real".into(), Some(1e-3)));
+    assert!(desk.run("stages").ok().contains("quantizer (id 0x000e)"));
+    let presets = desk.run("presets --json").json();
+    assert_eq!(presets["presets"][0]["stages"][0]["name"], "quantizer");
+    assert!(desk.run("presets --dtype u8").ok().contains("not for u8"));
+
+    let bench =
+        desk.run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2,1e-3 --threads 1,2 --runs 2 --json");
+    // One bound per option.
+    assert_eq!(bench.code, Some(2));
+    let bench = desk
+        .run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2 --eb 1e-3 --threads 1,2 --runs 2 --json")
+        .json();
+    assert_eq!(bench["rows"].as_array().unwrap().len(), 6);
+    for row in bench["rows"].as_array().unwrap() {
+        assert_eq!(row["kept"], true);
+        assert!(row["compress_gb_per_s"].as_f64().unwrap() > 0.0 && row["ratio"].as_f64().unwrap() > 1.0);
+    }
+    assert!(bench["memcpy_gb_per_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn empty_arrays_are_arrays() {
+    let desk = Desk::new();
+    desk.write("empty", b"");
+    desk.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
+    desk.run("decompress a -o b --json").json();
+    assert_eq!(fs::read(desk.path("b")).unwrap(), b"");
+    desk.run("info a --plan").ok();
+    desk.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
+    desk.run("bench empty --dtype f32 --runs 1 --json").json();
+}
