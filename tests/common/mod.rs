@@ -1,6 +1,8 @@
 //! What the integration tests share.
 
 pub mod alloc;
+pub mod corpus;
+pub mod damage;
 pub mod oracle;
 pub mod rng;
 pub mod run;

@@ -1,0 +1,19 @@
+//! Any bytes as a container, with checksums left aside so that damage reaches the stages.
+#![no_main]
+
+use fzgm::{Decoder, Options};
+use libfuzzer_sys::fuzz_target;
+
+/// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
+const ROOM: usize = 1 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    let options = Options { checksum: false, ..Options::default() };
+    let Ok(decoder) = Decoder::open(data, &options) else { return };
+    if decoder.array().bytes() > ROOM as u64 {
+        return;
+    }
+    let Ok(mut ws) = decoder.workspace() else { return };
+    let mut dst = vec![0; ROOM];
+    let _ = decoder.decompress(&mut ws, data, &mut dst);
+});

@@ -1,0 +1,146 @@
+//! Containers of every stage, preset and form.
+
+use super::run::forms;
+use super::samples::{self, Content, Sample};
+use fzgm::stages::STAGES;
+use fzgm::{Container, DType, Generation, Kind, Options, Pipeline, compress, decompress, info, preset};
+
+pub struct Case {
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub restored: Vec<u8>,
+    pub compact: bool,
+    /// How many segments it has.
+    pub segments: usize,
+}
+
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
+pub fn add(p: &mut Pipeline, stage: &str, sets: Sets) -> usize {
+    let node = p.add(stage).unwrap();
+    for (name, value) in sets {
+        p.args_mut(node).unwrap().set_text(name, value).unwrap();
+    }
+    node
+}
+
+/// Stages one after the other.
+pub fn chain(stages: &[(&str, Sets)]) -> Pipeline {
+    let mut p = Pipeline::new();
+    for (i, (stage, sets)) in stages.iter().enumerate() {
+        let node = add(&mut p, stage, sets);
+        if i > 0 {
+            let port = if stages[i - 1].0 == "quantizer" { "codes" } else { "output" };
+            p.connect(i - 1, port, node).unwrap();
+        }
+    }
+    p
+}
+
+/// Lists of outliers that go through stages of their own.
+pub fn outlier_lists() -> Pipeline {
+    let mut p = Pipeline::new();
+    let q = add(&mut p, "quantizer", &[("code_type", "u16"), ("mode", "noa"), ("outlier_threshold", "1e20")]);
+    let difference = add(&mut p, "difference", &[("code", "zigzag")]);
+    let shuffle = add(&mut p, "bitshuffle", &[("element_width", "2"), ("block_size", "2048")]);
+    let codes = add(&mut p, "rze", &[]);
+    let indices = add(&mut p, "difference", &[("code", "negabinary")]);
+    let indices_end = add(&mut p, "rze", &[("word_size", "4")]);
+    let values = add(&mut p, "bitshuffle", &[("block_size", "4096")]);
+    p.connect(q, "codes", difference).unwrap();
+    p.connect(difference, "output", shuffle).unwrap();
+    p.connect(shuffle, "output", codes).unwrap();
+    p.connect(q, "outlier_idxs", indices).unwrap();
+    p.connect(indices, "output", indices_end).unwrap();
+    p.connect(q, "outlier_vals", values).unwrap();
+    p
+}
+
+/// One edge, three readers.
+pub fn fan_out() -> Pipeline {
+    let mut p = Pipeline::new();
+    let root = add(&mut p, "stored", &[]);
+    let a = add(&mut p, "rze", &[("chunk_size", "4096")]);
+    let b = add(&mut p, "difference", &[("code", "zigzag"), ("chunk_size", "4096")]);
+    let c = add(&mut p, "bitshuffle", &[("element_width", "1"), ("block_size", "1024")]);
+    let d = add(&mut p, "rze", &[]);
+    for (from, to) in [(root, a), (root, b), (root, c), (b, d)] {
+        p.connect(from, "output", to).unwrap();
+    }
+    p
+}
+
+/// Every value of every parameter that has a list of values, and the graphs above.
+fn pipelines() -> Vec<(String, Pipeline, DType)> {
+    let mut all = vec![];
+    for stage in STAGES {
+        let spec = stage.spec();
+        let dtype = match spec.name {
+            "quantizer" => DType::F32,
+            "zigzag" | "negabinary" => DType::I32,
+            _ => DType::U32,
+        };
+        all.push((spec.name.to_string(), chain(&[(spec.name, &[])]), dtype));
+        for p in spec.params {
+            let values: Vec<String> = match p.kind {
+                Kind::Choice(words) => words.iter().map(|w| (*w).into()).collect(),
+                Kind::IntOf(list) => list.iter().map(i64::to_string).collect(),
+                Kind::Flag => vec!["true".into(), "false".into()],
+                Kind::Int { .. } => vec!["4096".into()],
+                Kind::Real { .. } => vec![],
+            };
+            for value in values.iter().filter(|v| **v != p.default.to_string()) {
+                let name = format!("{} {}={value}", spec.name, p.name);
+                all.push((name, chain(&[(spec.name, &[(p.name, value)])]), dtype));
+            }
+        }
+    }
+    let in_place =
+        [("inplace_outliers", "true"), ("mode", "noa"), ("code_type", "u64"), ("quant_radius", "100000")];
+    all.push(("in place f64".into(), chain(&[("quantizer", &in_place)]), DType::F64));
+    all.push(("tiny bound f64".into(), chain(&[("quantizer", &[("error_bound", "1e-40")])]), DType::F64));
+    for dtype in [DType::F32, DType::F64] {
+        all.push((format!("pfpl {dtype}"), preset("pfpl", dtype).unwrap(), dtype));
+        all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
+    }
+    for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {
+        all.push((format!("bits {dtype}"), preset("bits", dtype).unwrap(), dtype));
+    }
+    all.push(("fan-out".into(), fan_out(), DType::I16));
+    all.push((
+        "words of 8".into(),
+        chain(&[("bitshuffle", &[("element_width", "8")]), ("rze", &[("word_size", "8")])]),
+        DType::F64,
+    ));
+    all
+}
+
+/// Every pipeline in every form that can express it, over `n` elements.
+pub fn build(n: u64, content: Content) -> Vec<Case> {
+    let mut cases = vec![];
+    for (name, pipeline, dtype) in pipelines() {
+        let sample = samples::make(dtype, &[n], content, 77);
+        for options in forms() {
+            cases.extend(case(&name, &pipeline, &sample, &options));
+        }
+    }
+    let empty = samples::make(DType::F32, &[0], content, 77);
+    let stored = samples::make(DType::F32, &[n], Content::Random, 77);
+    for options in forms() {
+        let options = Options { store_incompressible: true, ..options };
+        let pfpl = preset("pfpl", DType::F32).unwrap();
+        cases.extend(case("empty", &pfpl, &empty, &options));
+        cases.extend(case("incompressible", &preset("bits", DType::F32).unwrap(), &stored, &options));
+    }
+    cases
+}
+
+/// `None`: the pipeline refuses the type, or the form cannot express the pipeline.
+fn case(name: &str, pipeline: &Pipeline, sample: &Sample, options: &Options) -> Option<Case> {
+    let bytes = compress(pipeline, &sample.array, options, &sample.bytes).ok()?;
+    let (_, restored) = decompress(&bytes, options).unwrap();
+    let segments = info(&bytes).unwrap().segments.len();
+    let generation = if options.generation == Generation::G2026_05 { " 2026-05" } else { "" };
+    let name = format!("{name} {:?}{generation} strict={}", options.container, options.strict);
+    Some(Case { name, bytes, restored, compact: options.container == Container::Compact, segments })
+}

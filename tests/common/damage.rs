@@ -1,0 +1,245 @@
+//! Ways to damage a container so that the damage is not caught by the first check that it meets.
+
+use super::corpus::Case;
+use super::rng::Rng;
+
+const CORE: usize = 80;
+const RECORD: usize = 256;
+
+/// Fields of the core header of a file: offset and width.
+const CORE_FIELDS: &[(usize, usize)] =
+    &[(4, 2), (6, 2), (8, 8), (16, 8), (24, 8), (32, 4), (36, 2), (38, 2), (40, 8), (72, 4), (76, 4)];
+/// Of a stage record.
+const STAGE_FIELDS: &[(usize, usize)] = &[
+    (0, 2),
+    (2, 2),
+    (4, 1),
+    (5, 1),
+    (6, 2),
+    (8, 2),
+    (10, 2),
+    (24, 2),
+    (26, 2),
+    (28, 2),
+    (30, 2),
+    (168, 4),
+    (172, 4),
+    (176, 2),
+    (178, 2),
+    (180, 8),
+    (188, 1),
+    (189, 1),
+    (190, 2),
+    (192, 8),
+    (200, 8),
+    (208, 8),
+    (216, 8),
+    (224, 8),
+    (232, 8),
+    (240, 8),
+];
+/// Of a buffer record.
+const BUFFER_FIELDS: &[(usize, usize)] =
+    &[(0, 2), (4, 1), (5, 1), (6, 2), (8, 1), (72, 8), (80, 8), (88, 8), (96, 8), (104, 4), (232, 4)];
+
+/// A damaged copy; the name of what was done to it.
+pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
+    let mut b = case.bytes.clone();
+    let what = match rng.below(12) {
+        0 => truncate(&mut b, rng),
+        1 | 2 => flip(&mut b, rng),
+        3 => splice(&mut b, &donor.bytes, rng),
+        4..=6 if !case.compact => file_field(&mut b, rng),
+        4 | 5 => varint(&mut b, rng),
+        6 => config_byte(&mut b, 14, rng),
+        7 if !case.compact => config_byte(&mut b, CORE + 40, rng),
+        8 | 9 => payload_number(&mut b, case, rng),
+        10 => insert_or_remove(&mut b, rng),
+        _ => number_anywhere(&mut b, rng),
+    };
+    if rng.below(3) > 0 {
+        settle_lengths(&mut b, case, rng);
+    }
+    seal(&mut b, case);
+    (b, what)
+}
+
+fn truncate(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
+    b.truncate(rng.below(b.len()));
+    "truncated"
+}
+
+fn flip(b: &mut [u8], rng: &mut Rng) -> &'static str {
+    for _ in 0..=rng.below(8) {
+        let at = rng.below(b.len());
+        b[at] ^= 1 << rng.below(8);
+    }
+    "bits flipped"
+}
+
+fn splice(b: &mut [u8], donor: &[u8], rng: &mut Rng) -> &'static str {
+    let n = 1 + rng.below(b.len().min(donor.len()).min(600) - 1);
+    let (from, to) = (rng.below(donor.len() - n + 1), rng.below(b.len() - n + 1));
+    b[to..to + n].copy_from_slice(&donor[from..from + n]);
+    "spliced"
+}
+
+/// Nothing, everything, one more, one less, or a power of two that hurts.
+fn other_number(old: u64, width: usize, rng: &mut Rng) -> u64 {
+    let mask = u64::MAX >> (64 - 8 * width);
+    let new = match rng.below(9) {
+        0 => 0,
+        1 => mask,
+        2 => old.wrapping_add(1),
+        3 => old.wrapping_sub(1),
+        4 => 1 << rng.below(8 * width),
+        5 => old.wrapping_mul(2),
+        6 => mask >> 1,
+        7 => rng.word(),
+        _ => rng.word() % 70,
+    };
+    new & mask
+}
+
+fn set(b: &mut [u8], at: usize, width: usize, rng: &mut Rng) {
+    if let Some(field) = b.get_mut(at..at + width) {
+        let mut old = [0; 8];
+        old[..width].copy_from_slice(field);
+        let new = other_number(u64::from_le_bytes(old), width, rng);
+        field.copy_from_slice(&new.to_le_bytes()[..width]);
+    }
+}
+
+fn counts(b: &[u8]) -> (usize, usize) {
+    (usize::from(b[32]), usize::from(b[6]))
+}
+
+fn file_field(b: &mut [u8], rng: &mut Rng) -> &'static str {
+    let (stages, buffers) = counts(b);
+    let (base, fields) = match rng.below(4) {
+        0 => (0, CORE_FIELDS),
+        1 | 2 => (CORE + RECORD * rng.below(stages), STAGE_FIELDS),
+        _ => (CORE + RECORD * (stages + rng.below(buffers)), BUFFER_FIELDS),
+    };
+    let (at, width) = *rng.pick(fields);
+    set(b, base + at, width, rng);
+    "a field set"
+}
+
+/// A byte of the config of a stage; in a frame, of all that describes the stages.
+fn config_byte(b: &mut [u8], first: usize, rng: &mut Rng) -> &'static str {
+    let stage = if first > CORE { RECORD * rng.below(counts(b).0) } else { 0 };
+    let width = *rng.pick(&[1, 1, 2, 4]);
+    set(b, first + stage + rng.below(72), width, rng);
+    "a config changed"
+}
+
+/// A number in seven-bit groups somewhere in the head of a frame gets another value and maybe length.
+fn varint(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
+    let at = 8 + rng.below(b.len().min(110) - 8);
+    let end = at + b[at..].iter().take_while(|&&x| x & 0x80 != 0).count();
+    let mut value = other_number(rng.word() % 5000, 8, rng);
+    let mut bytes = vec![];
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    b.splice(at..=end.min(b.len() - 1), bytes);
+    "a varint replaced"
+}
+
+/// Counts, tables and tags at the front of a segment, or anywhere behind the head.
+fn payload_number(b: &mut [u8], case: &Case, rng: &mut Rng) -> &'static str {
+    let head = head_bytes(b, case).unwrap_or(0).min(b.len());
+    let room = b.len() - head;
+    let at = if rng.below(2) == 0 { 4 * rng.below(6) } else { rng.below(room) };
+    let width = *rng.pick(&[1, 2, 4]);
+    set(b, head + at, width, rng);
+    "a number of a segment set"
+}
+
+fn insert_or_remove(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
+    let at = rng.below(b.len());
+    let n = 1 + rng.below(40);
+    if rng.below(2) == 0 {
+        b.splice(at..at, (0..n).map(|_| rng.word() as u8));
+        "bytes inserted"
+    } else {
+        b.drain(at..(at + n).min(b.len()));
+        "bytes removed"
+    }
+}
+
+fn number_anywhere(b: &mut [u8], rng: &mut Rng) -> &'static str {
+    let width = *rng.pick(&[1, 2, 4, 8]);
+    set(b, rng.below(b.len()), width, rng);
+    "a number set"
+}
+
+/// States the lengths that the damaged container has, so that the stages get to see it.
+fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
+    if case.compact || b.len() < CORE {
+        return;
+    }
+    let head = u64::from_le_bytes(b[24..32].try_into().unwrap());
+    let Some(payload) = (b.len() as u64).checked_sub(head) else { return };
+    b[16..24].copy_from_slice(&payload.to_le_bytes());
+    // The last segment takes what the payload gained or lost.
+    let (stages, buffers) = counts(b);
+    let last = CORE + RECORD * (stages + buffers.max(1) - 1);
+    if let (true, Some(record)) = (rng.below(2) == 0, b.get_mut(last..last + RECORD)) {
+        let offset = u64::from_le_bytes(record[96..104].try_into().unwrap());
+        let bytes = payload.saturating_sub(offset);
+        record[72..80].copy_from_slice(&bytes.to_le_bytes());
+    }
+}
+
+/// Where the payload starts, as far as that can be told.
+fn head_bytes(b: &[u8], case: &Case) -> Option<usize> {
+    if !case.compact {
+        return usize::try_from(u64::from_le_bytes(b.get(24..32)?.try_into().ok()?)).ok();
+    }
+    let flags = *b.get(5)?;
+    Some(frame_crc(b, case.segments)? + if flags & 1 == 1 { 4 } else { 0 })
+}
+
+/// Where the checksum of a frame stands.
+fn frame_crc(b: &[u8], segments: usize) -> Option<usize> {
+    let mut at = 8;
+    let varint = |at: &mut usize| -> Option<()> {
+        *at += 1 + b.get(*at..)?.iter().take_while(|&&x| x & 0x80 != 0).count();
+        Some(())
+    };
+    for _ in 0..=*b.get(7)? {
+        varint(&mut at)?;
+    }
+    let stages = *b.get(at)?;
+    at += 1;
+    for _ in 0..stages {
+        at += 3 + usize::from(*b.get(at + 2)?) + 2;
+    }
+    for _ in 0..segments {
+        varint(&mut at)?;
+    }
+    Some(at)
+}
+
+/// Checksums of what is there now.
+pub fn seal(b: &mut [u8], case: &Case) {
+    let Some(head) = head_bytes(b, case).filter(|&h| h <= b.len()) else { return };
+    if case.compact {
+        if b[5] & 1 == 1 {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(&b[..head - 4]);
+            crc.update(&b[head..]);
+            b[head - 4..head].copy_from_slice(&crc.finalize().to_le_bytes());
+        }
+    } else if head >= CORE {
+        let data = crc32fast::hash(&b[head..]);
+        b[72..76].copy_from_slice(&data.to_le_bytes());
+        b[76..80].fill(0);
+        let crc = crc32fast::hash(&b[..head]);
+        b[76..80].copy_from_slice(&crc.to_le_bytes());
+    }
+}

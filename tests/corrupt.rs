@@ -1,0 +1,191 @@
+//! Damaged containers: a status and nothing else. No panic, nothing outside of the destination, each within a
+//! second and within eight times the destination and 64 MiB of memory.
+//!
+//! `FZGM_LONG=1` makes 100,000 mutations of the default 5,000, `FZGM_SEED=n` repeats one, and the ignored test
+//! `fuzz` goes on for `FUZZ_SECONDS`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code, unreachable_pub)]
+mod common;
+
+use common::alloc::{Counting, peak_of};
+use common::corpus::{Case, build};
+use common::damage::{damage, seal};
+use common::rng::Rng;
+use common::samples::Content;
+use fzgm::{Decoder, Options, Result, Status};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Memory is counted for the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|v| v.parse().ok())
+}
+
+const GUARD: usize = 64;
+
+/// What a careful caller does with a container whose array should fit `dst`.
+fn restore(container: &[u8], options: &Options, dst: &mut [u8]) -> Result<usize> {
+    let _ = fzgm::info(container);
+    let decoder = Decoder::open(container, options)?;
+    let (need, have) = (decoder.array().bytes(), dst.len() as u64);
+    if need > have {
+        return Err(fzgm::Error::DstTooSmall { need, have });
+    }
+    decoder.decompress(&mut decoder.workspace()?, container, dst)
+}
+
+/// Restores within all limits; `seed` and `what` are for the message.
+fn survives(case: &Case, bytes: &[u8], options: &Options, what: &str, seed: u64) -> Status {
+    let room = case.restored.len();
+    let mut dst = vec![0xc3; room + 2 * GUARD];
+    let started = Instant::now();
+    let (result, peak) =
+        peak_of(|| catch_unwind(AssertUnwindSafe(|| restore(bytes, options, &mut dst[GUARD..GUARD + room]))));
+    let took = started.elapsed();
+    let at = || format!("FZGM_SEED={seed}: {}, {what}, {options:?}", case.name);
+    let result = result.unwrap_or_else(|_| panic!("{}: panics", at()));
+    assert!(took < Duration::from_secs(1), "{}: takes {took:?}", at());
+    assert!(peak <= 8 * room + (64 << 20), "{}: takes {peak} bytes of memory", at());
+    let guards = dst[..GUARD].iter().chain(&dst[GUARD + room..]);
+    assert!(guards.into_iter().all(|&b| b == 0xc3), "{}: writes outside of the destination", at());
+    match result {
+        Ok(n) => {
+            assert!(n <= room, "{}: {n} bytes", at());
+            Status::Ok
+        }
+        Err(e) => {
+            assert!(e.status() != Status::Internal, "{}: {e}", at());
+            e.status()
+        }
+    }
+}
+
+fn mutation(cases: &[Case], seed: u64) -> Status {
+    let mut rng = Rng(seed);
+    let (case, donor) = (rng.pick(cases), rng.pick(cases));
+    let (bytes, what) = damage(case, donor, &mut rng);
+    // Checksums are right again; where they are not, leaving them aside lets the damage through.
+    let checksum = rng.below(2) == 0;
+    let threads = if rng.below(40) == 0 { 3 } else { 1 };
+    let fuse = rng.below(2) == 0;
+    survives(case, &bytes, &Options { checksum, threads, fuse, ..Options::default() }, what, seed)
+}
+
+fn mutate(cases: &[Case], seeds: impl Iterator<Item = u64>) {
+    let mut seen = std::collections::BTreeMap::<Status, usize>::new();
+    let mut count = 0usize;
+    for seed in seeds {
+        *seen.entry(mutation(cases, seed)).or_default() += 1;
+        count += 1;
+    }
+    println!("{count} mutations of {} containers: {seen:?}", cases.len());
+    if count >= 5000 {
+        // The damage gets past the heads: some of it is only seen by stages, some not at all.
+        assert!(seen.get(&Status::Ok).is_some_and(|&n| n > count / 50), "{seen:?}");
+        assert!(seen.get(&Status::Corrupt).is_some_and(|&n| n > count / 5), "{seen:?}");
+        assert!(
+            seen.get(&Status::Checksum).is_none_or(|&n| n < count / 10),
+            "checksums are not set right: {seen:?}"
+        );
+    }
+}
+
+#[test]
+fn mutations_give_a_status() {
+    let _alone = ALONE.lock();
+    let cases = build(3000, Content::Specials);
+    assert!(cases.len() > 150, "{} containers", cases.len());
+    match number("FZGM_SEED") {
+        Some(seed) => mutate(&cases, std::iter::once(seed)),
+        None => mutate(&cases, 0..if number("FZGM_LONG").is_some() { 100_000 } else { 5_000 }),
+    }
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_hundred_thousand_mutations() {
+    let _alone = ALONE.lock();
+    mutate(&build(9000, Content::Specials), 1 << 32..(1 << 32) + 100_000);
+}
+
+/// As `scripts/test.sh fuzz` calls it.
+#[test]
+#[ignore = "runs for FUZZ_SECONDS"]
+fn fuzz() {
+    let _alone = ALONE.lock();
+    let end = Instant::now() + Duration::from_secs(number("FUZZ_SECONDS").unwrap_or(60));
+    let cases = build(5000, Content::Specials);
+    let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    mutate(&cases, (first..).take_while(|_| Instant::now() < end));
+}
+
+/// Cut off anywhere, no container reads as a whole one.
+#[test]
+fn every_truncation_is_noticed() {
+    let _alone = ALONE.lock();
+    for case in build(150, Content::Sparse) {
+        for n in 0..case.bytes.len() {
+            let checksum = n % 2 == 0;
+            let options = Options { checksum, ..Options::default() };
+            let status = survives(&case, &case.bytes[..n], &options, "truncated", n as u64);
+            assert!(status != Status::Ok, "{} cut off at {n} is read", case.name);
+        }
+    }
+}
+
+/// Any single bit of a container with checksums is protected.
+#[test]
+fn every_flipped_bit_of_a_container_with_checksums_is_noticed() {
+    let _alone = ALONE.lock();
+    for case in build(90, Content::Sparse).iter().step_by(7) {
+        let mut bytes = case.bytes.clone();
+        for bit in 0..8 * bytes.len() {
+            // Byte 4 of a file tells the version: 3.0 has no checksums, later minors may sum other bytes. The
+            // flags say which checksums there are.
+            let unprotected = if case.compact { bit / 8 == 5 } else { [4, 5, 38, 39].contains(&(bit / 8)) };
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let status = survives(case, &bytes, &Options::default(), "one bit", bit as u64);
+            assert!(status != Status::Ok || unprotected, "{}: bit {bit} flips unnoticed", case.name);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+/// The tool that sets checksums right leaves a sound container as it is; else it would hide damage.
+#[test]
+fn sealing_again_changes_nothing() {
+    let _alone = ALONE.lock();
+    for case in build(700, Content::Walk) {
+        let mut again = case.bytes.clone();
+        seal(&mut again, &case);
+        assert!(again == case.bytes, "{}", case.name);
+        assert_eq!(survives(&case, &again, &Options::default(), "sound", 0), Status::Ok);
+    }
+}
+
+/// A head that claims an array of any size costs nothing before the caller has seen the size.
+#[test]
+fn claims_cost_nothing() {
+    let _alone = ALONE.lock();
+    for case in build(1000, Content::Zeros).iter().filter(|c| !c.compact && c.name.contains("strict=true")) {
+        for claim in [1u64 << 30, 1 << 40, 1 << 55, 1 << 62, u64::MAX] {
+            let mut bytes = case.bytes.clone();
+            bytes[8..16].copy_from_slice(&claim.to_le_bytes());
+            bytes[40..48].copy_from_slice(&claim.to_le_bytes());
+            for at in [180, 192] {
+                let field = 80 + at;
+                bytes[field..field + 8]
+                    .copy_from_slice(&(claim / if at == 192 { 4 } else { 1 }).to_le_bytes());
+            }
+            seal(&mut bytes, case);
+            survives(case, &bytes, &Options::default(), "a claim", claim);
+        }
+    }
+}
