@@ -47,7 +47,13 @@ impl Workspace {
     }
 }
 
+/// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
+const MAX_THREADS: u32 = 1024;
+
 fn pool(threads: u32) -> Result<Option<rayon::ThreadPool>> {
+    if threads > MAX_THREADS {
+        return Err(Error::argument("threads", threads, format!("0 (all cores) to {MAX_THREADS}")));
+    }
     let threads = match threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         n => n as usize,
