@@ -1,4 +1,5 @@
 //! What the documentation says of itself and of the code, checked.
+#![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

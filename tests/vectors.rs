@@ -13,6 +13,7 @@
 //! config: 0602 10000000          the config of the stage, generation 2026-08
 //! restored: 0c000000 00*12       what decompression gives; the input when there is no such line
 //! ```
+#![allow(clippy::expect_used, clippy::panic)]
 
 use fzgm::stages::rze;
 use fzgm::{Array, Container, DType, Error, Generation, Options, Pipeline, Status};
@@ -294,7 +295,7 @@ fn bytes(v: &Json) -> Vec<u8> {
                 "const" => by(&|_| n("byte")),
                 "affine" => by(&|i| n("a") * i + n("b")),
                 "div" => by(&|i| i / n("d")),
-                "sparse" => by(&|i| if i % n("m") == 0 { i / n("m") % 256 | 1 } else { 0 }),
+                "sparse" => by(&|i| if i % n("m") == 0 { (i / n("m") % 256) | 1 } else { 0 }),
                 "pattern" => {
                     let unit = hex(rule["hex"].as_str().expect("hex"));
                     by(&|i| unit[i % unit.len()].into())
