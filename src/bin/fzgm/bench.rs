@@ -32,7 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     outlier_threshold: Option<f64>,
     /// Threads, one or several numbers; 0 for all cores
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,0")]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,0",
+        value_parser = input::threads())]
     threads: Vec<u32>,
     /// Runs whose median counts, after one that does not
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]

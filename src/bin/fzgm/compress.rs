@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
     /// Threads; 0 for all cores. Never shows in the bytes
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
     threads: u32,
     /// Form of FZM files [default: 2026-08]
     #[arg(long)]

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     output: OutFile,
     /// Threads; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
     threads: u32,
     /// The most memory for the array and the work on it; 0: 9 times the array and 64 MiB
     #[arg(long, value_name = "BYTES", default_value_t = 0)]

@@ -1,4 +1,4 @@
-//! Files, read whole.
+//! What runs need: files, read whole, memory and threads.
 
 use crate::failure::Failure;
 use fzgm::Error;
@@ -13,4 +13,9 @@ pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, Failure> {
     let none = || Failure::asking(&Error::OutOfMemory(bytes));
     let len = usize::try_from(bytes).map_err(|_| none())?;
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| none())
+}
+
+/// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
+pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..=4096)
 }

@@ -53,14 +53,21 @@ impl OutFile {
 struct Temporary(Option<PathBuf>);
 
 impl Temporary {
+    /// Makes a new file. A run that was killed may have left one of the same name, and in a container
+    /// process numbers repeat, so the next free name is taken.
     fn beside(target: &Path) -> std::io::Result<(Temporary, File)> {
         let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let path = target.with_file_name(hidden);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        Ok((Temporary(Some(path)), file))
+        let mut tries = 0..100;
+        loop {
+            let mut hidden = OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".{}-{}.tmp", std::process::id(), tries.next().unwrap_or(100)));
+            let path = target.with_file_name(hidden);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists && !tries.is_empty() => {}
+                made => return made.map(|file| (Temporary(Some(path)), file)),
+            }
+        }
     }
 
     fn become_file(mut self, target: &Path) -> std::io::Result<()> {
@@ -77,5 +84,25 @@ impl Drop for Temporary {
         if let Some(path) = &self.0 {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Temporary;
+    use std::fs;
+
+    #[test]
+    fn a_name_that_is_taken_is_passed_over() {
+        let target = std::env::temp_dir().join(format!("fzgm-output-{}", std::process::id()));
+        let (first, _) = Temporary::beside(&target).unwrap();
+        let (second, _) = Temporary::beside(&target).unwrap();
+        let paths = [first.0.clone().unwrap(), second.0.clone().unwrap()];
+        assert_ne!(paths[0], paths[1]);
+        drop(first);
+        assert!(!paths[0].exists());
+        second.become_file(&target).unwrap();
+        assert!(target.exists() && !paths[1].exists());
+        fs::remove_file(target).unwrap();
     }
 }
