@@ -112,9 +112,10 @@ impl Stage for Difference {
 
     fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
         let launch = launch(args, em.flow(io.inputs[0]))?;
-        if launch.chunk > 0 && !launch.chunk.is_power_of_two() {
-            let got = format!("{} ({} elements)", args.int("chunk_size")?, launch.chunk);
-            return Err(Error::argument("difference.chunk_size", got, "a power of two of elements, or 0"));
+        let (bytes, width) = (args.int("chunk_size")? as u64, u64::from(launch.width));
+        if bytes > 0 && (bytes % width != 0 || !launch.chunk.is_power_of_two()) {
+            let expected = format!("0, or a power of two of elements of {width} bytes");
+            return Err(Error::argument("difference.chunk_size", bytes, expected));
         }
         em.launch(&ENCODE, &launch, io.inputs, io.outputs)
     }
