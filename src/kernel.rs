@@ -87,6 +87,15 @@ impl<'a> HostCall<'a> {
         self.outs.get_mut(i).map(std::mem::take).ok_or(Fault::BadLaunch)
     }
 
+    /// Input 0 and output 0 of a kernel that makes a byte of every byte. Where only the run knows how many
+    /// there are, the output has room for more: it is cut and its length published.
+    pub(crate) fn byte_for_byte(&mut self) -> Result<(&'a [u8], &'a mut [u8]), Fault> {
+        let (src, dst) = (self.input(0)?, self.output(0)?);
+        let bytes = dst.len().min(src.len());
+        self.publish(0, bytes as u64)?;
+        Ok((src, dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?))
+    }
+
     /// The parameter block as the type that the stage wrote.
     pub(crate) fn params<P: Pod>(&self) -> P {
         read_params(self.params)

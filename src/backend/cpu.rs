@@ -100,10 +100,11 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
     };
     (step.kernel.host)(&mut call)?;
     for (&v, &bytes) in step.outs.iter().zip(&produced) {
-        if bytes > room(words, v) {
+        let dynamic = plan.value(v).flow.extent.is_dynamic();
+        if bytes > room(words, v) || (!dynamic && !on_array(v) && bytes < room(words, v)) {
             return Err(Fault::BadLaunch);
         }
-        if plan.value(v).flow.extent.is_dynamic() {
+        if dynamic {
             words[plan.root(v).index()] = bytes;
         }
     }

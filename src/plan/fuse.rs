@@ -50,10 +50,15 @@ fn operands(a: &Step, b: &Step) -> usize {
     a.ins.len() + a.outs.len() + b.ins.len() + b.outs.len() - 2
 }
 
+/// A step carries as many links as operands.
+fn full(step: &Step) -> bool {
+    step.links.len() == MAX_OPERANDS
+}
+
 /// Takes the step before `at` into `at`, as the first link.
 fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
     let fits = is_tile(steps.get(at - 1)) && joined(g, steps, at - 1, at);
-    if !fits || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
+    if !fits || full(&steps[at]) || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
         return false;
     }
     let before = steps.remove(at - 1);
@@ -70,7 +75,7 @@ fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
 /// Takes the step behind `at` into `at`, as the last link.
 fn scatter(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
     let fits = is_tile(steps.get(at + 1)) && joined(g, steps, at, at + 1);
-    if !fits || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
+    if !fits || full(&steps[at]) || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
         return false;
     }
     let behind = steps.remove(at + 1);

@@ -129,7 +129,7 @@ fn run(call: &mut HostCall<'_>, by_width: [Transform; 4]) -> Result<(), Fault> {
     let p = call.params::<Launch>();
     let (block, index) = (p.block as usize, p.width.trailing_zeros() as usize);
     let transform = *by_width.get(index).ok_or(Fault::BadLaunch)?;
-    let (src, dst) = (call.input(0)?, call.output(0)?);
+    let (src, dst) = call.byte_for_byte()?;
     call.threads.tiles(dst, block, |k, out| {
         let from = src.get(k * block..k * block + out.len()).ok_or(Fault::BadLaunch)?;
         if out.len() == block {

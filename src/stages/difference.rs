@@ -201,7 +201,7 @@ fn differences<T: Pod + Send + Sync>(
     chunk: usize,
     code: impl Fn(T, T) -> T + Sync,
 ) -> Result<(), Fault> {
-    let (src, dst) = (call.input(0)?, call.output(0)?);
+    let (src, dst) = call.byte_for_byte()?;
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
         let first = k * TILE / size_of::<T>();
@@ -230,7 +230,7 @@ fn sums<T: Pod + Send + Sync>(
     zero: T,
     add: impl Fn(T, T) -> T + Sync,
 ) -> Result<(), Fault> {
-    let (src, dst) = (call.input(0)?, call.output(0)?);
+    let (src, dst) = call.byte_for_byte()?;
     let width = size_of::<T>();
     // Whole chunks are independent; without chunks there is one task. Small chunks share a task.
     let task = match chunk {

@@ -55,7 +55,7 @@ pub(super) fn map<T: Pod + Send + Sync>(
     call: &mut HostCall<'_>,
     f: impl Fn(T) -> T + Sync,
 ) -> Result<(), Fault> {
-    let (src, dst) = (call.input(0)?, call.output(0)?);
+    let (src, dst) = call.byte_for_byte()?;
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
         let mut buffer = None;

@@ -3,13 +3,19 @@
 use super::run::forms;
 use super::samples::{self, Content, Sample};
 use fzgm::stages::STAGES;
-use fzgm::{Container, DType, Generation, Kind, Options, Pipeline, compress, decompress, info, preset};
+use fzgm::{
+    Container, DType, Error, Generation, Kind, Options, Pipeline, compress, decompress, info, preset,
+};
 
 pub struct Case {
     pub name: String,
     pub bytes: Vec<u8>,
     pub restored: Vec<u8>,
     pub compact: bool,
+    /// Of floats whose bound was not kept strictly.
+    pub loose: bool,
+    /// Bytes of an element.
+    pub width: u64,
     /// How many segments it has.
     pub segments: usize,
 }
@@ -137,10 +143,25 @@ pub fn build(n: u64, content: Content) -> Vec<Case> {
 
 /// `None`: the pipeline refuses the type, or the form cannot express the pipeline.
 fn case(name: &str, pipeline: &Pipeline, sample: &Sample, options: &Options) -> Option<Case> {
-    let bytes = compress(pipeline, &sample.array, options, &sample.bytes).ok()?;
+    let bytes = match compress(pipeline, &sample.array, options, &sample.bytes) {
+        Ok(bytes) => bytes,
+        Err(Error::TypeMismatch { .. } | Error::Unsupported { .. } | Error::InvalidArgument { .. }) => {
+            return None;
+        }
+        Err(e) => panic!("{name} {options:?}: {e}"),
+    };
     let (_, restored) = decompress(&bytes, options).unwrap();
     let segments = info(&bytes).unwrap().segments.len();
     let generation = if options.generation == Generation::G2026_05 { " 2026-05" } else { "" };
     let name = format!("{name} {:?}{generation} strict={}", options.container, options.strict);
-    Some(Case { name, bytes, restored, compact: options.container == Container::Compact, segments })
+    let lossy = pipeline.nodes().iter().any(|n| n.args().has("error_bound"));
+    Some(Case {
+        name,
+        bytes,
+        restored,
+        compact: options.container == Container::Compact,
+        loose: lossy && !options.strict,
+        width: sample.array.dtype().bytes(),
+        segments,
+    })
 }

@@ -1,0 +1,121 @@
+//! What is said of memory is what is taken.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code, unreachable_pub)]
+mod common;
+
+use common::alloc::{Counting, live, peak_of};
+use common::corpus::outlier_lists;
+use common::run::{both_containers, options};
+use common::samples::{self, Content};
+use fzgm::{DType, Decoder, Encoder, Error, Options, Pipeline, preset};
+use std::sync::Mutex;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Memory is counted for the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn pipelines() -> Vec<(Pipeline, DType)> {
+    let mut all: Vec<_> = DType::ALL.into_iter().map(|d| (preset("bits", d).unwrap(), d)).collect();
+    for dtype in [DType::F32, DType::F64] {
+        all.push((preset("pfpl", dtype).unwrap(), dtype));
+        all.push((outlier_lists(), dtype));
+    }
+    all
+}
+
+#[test]
+fn a_workspace_takes_what_it_says() {
+    let _alone = ALONE.lock();
+    for (pipeline, dtype) in pipelines() {
+        for n in [0, 1000, 100_000] {
+            let sample = samples::make(dtype, &[n], Content::Walk, 1);
+            for container in both_containers() {
+                let encoder = Encoder::new(&pipeline, &sample.array, &options(container, true)).unwrap();
+                let before = live();
+                let mut ws = encoder.workspace().unwrap();
+                let took = (live() - before) as u64;
+                let said = encoder.workspace_bytes();
+                // The arena is a whole number of 256 bytes.
+                assert!(
+                    took <= said + 256 && said <= took + 256,
+                    "{} takes {took}, says {said}",
+                    sample.name
+                );
+                let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+                let n = encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap();
+
+                let decoder = Decoder::open(&dst[..n], &options(container, true)).unwrap();
+                let before = live();
+                let ws = decoder.workspace().unwrap();
+                let (took, said) = ((live() - before) as u64, decoder.workspace_bytes());
+                assert!(
+                    took <= said + 256 && said <= took + 256,
+                    "{} takes {took}, says {said}",
+                    sample.name
+                );
+                drop(ws);
+            }
+        }
+    }
+}
+
+/// The arrays of a call come from its workspace, whatever their length; what the allocator is asked for besides
+/// (the head of a container, a table of chunks) does not grow with them.
+#[test]
+fn calls_with_a_workspace_hardly_allocate() {
+    let _alone = ALONE.lock();
+    for dtype in [DType::F32, DType::F64] {
+        let sample = samples::make(dtype, &[500_000], Content::Walk, 1);
+        for container in both_containers() {
+            let options = options(container, true);
+            let encoder = Encoder::new(&preset("pfpl", dtype).unwrap(), &sample.array, &options).unwrap();
+            let mut ws = encoder.workspace().unwrap();
+            let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+            let (n, took) = peak_of(|| encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap());
+            assert!(took < 64 << 10, "compress allocates {took} bytes");
+            let decoder = encoder.decoder().unwrap();
+            let mut ws = decoder.workspace().unwrap();
+            let mut out = vec![0; sample.bytes.len()];
+            let (_, took) = peak_of(|| decoder.decompress(&mut ws, &dst[..n], &mut out).unwrap());
+            assert!(took < 64 << 10, "decompress allocates {took} bytes");
+        }
+    }
+}
+
+#[test]
+fn the_limit_is_a_limit() {
+    let _alone = ALONE.lock();
+    let sample = samples::make(DType::F32, &[100_000], Content::Walk, 1);
+    let plain = Options::default();
+    let container = fzgm::compress(&outlier_lists(), &sample.array, &plain, &sample.bytes).unwrap();
+    let need = Decoder::open(&container, &plain).unwrap().workspace_bytes();
+    let enough = Options { max_memory_bytes: need, ..plain.clone() };
+    assert!(Decoder::open(&container, &enough).is_ok());
+    let short = Options { max_memory_bytes: need - 1, ..plain };
+    assert_eq!(Decoder::open(&container, &short).err(), Some(Error::MemoryLimit { need, limit: need - 1 }));
+}
+
+/// A workspace of another plan is refused, not overrun.
+#[test]
+fn a_workspace_that_is_too_small_is_refused() {
+    let _alone = ALONE.lock();
+    let options = Options::default();
+    let make = |n| {
+        Encoder::new(&outlier_lists(), &samples::make(DType::F32, &[n], Content::Walk, 1).array, &options)
+            .unwrap()
+    };
+    let (small, large) = (make(100), make(10_000));
+    let src = vec![0; 40_000];
+    let mut dst = vec![0; large.max_compressed_bytes() as usize];
+    let refusal = large.compress(&mut small.workspace().unwrap(), &src, &mut dst).unwrap_err();
+    assert!(matches!(refusal, Error::PlanMismatch(_)), "{refusal}");
+    let refusal = large.compress(&mut large.workspace().unwrap(), &src[..39_996], &mut dst).unwrap_err();
+    assert!(matches!(refusal, Error::PlanMismatch(_)), "{refusal}");
+    // One that is larger than needed serves.
+    let n = small.compress(&mut large.workspace().unwrap(), &src[..400], &mut dst).unwrap();
+    let own = small.compress(&mut small.workspace().unwrap(), &src[..400], &mut vec![0; n]).unwrap();
+    assert_eq!(n, own);
+}
