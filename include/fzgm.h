@@ -194,8 +194,8 @@ typedef struct {
    */
   uint32_t threads;
   /**
-   * The most working memory that a plan may ask for, in bytes; more is FZ_MEMORY_LIMIT. It guards against containers made
-   * to exhaust memory. 0 (default): 64 MiB and 8 times the array.
+   * The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
+   * made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array.
    */
   uint64_t max_memory_bytes;
 } fz_options;
@@ -344,7 +344,8 @@ int32_t fz_options_init(fz_options *options);
  *
  * The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
  *
- * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_MEMORY_LIMIT.
+ * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT. What is wrong with a
+ * pipeline or with its fit to the array is all said here.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -358,7 +359,7 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
  * Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
  * that plan, so it saves the work that fz_decompress() without a plan does for each.
  *
- * Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder.
+ * Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
 int32_t fz_plan_decoder(const fz_plan *encoder,

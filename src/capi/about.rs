@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::status::FZ_ABI_VERSION;
 use super::wall;
-use crate::error::Status;
+use crate::Status;
 
 /// Texts as C wants them: with a zero at the end, made when the library is compiled.
 const TEXT_BYTES: usize = 96;

@@ -6,9 +6,7 @@ use super::handle::{Bytes, bytes, optional, optional_mut, out, shared};
 use super::plan::fz_plan;
 use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
-use crate::codec::{Decoder, Options};
-use crate::error::Error;
-use crate::workspace::Workspace;
+use crate::{Decoder, Error, Options, Workspace};
 
 /// Compresses an array.
 ///

@@ -5,8 +5,7 @@ use std::ffi::c_void;
 use super::handle::{input, out};
 use super::status::{fz_container, fz_mode};
 use super::wall::{Refusal, wall};
-use crate::codec::Container;
-use crate::format::Info;
+use crate::{Container, Info};
 
 /// What fz_container_info() finds.
 #[repr(C)]
@@ -61,7 +60,7 @@ pub unsafe extern "C" fn fz_container_info(
                 "info->struct_bytes is {struct_bytes}; expected {want}, sizeof(fz_info)"
             )));
         }
-        place.put(fz_info::from(&crate::format::info(container)?));
+        place.put(fz_info::from(&crate::info(container)?));
         Ok(())
     })
 }

@@ -3,8 +3,7 @@
 use super::handle::{optional, out};
 use super::status::{fz_container, fz_generation};
 use super::wall::{Answer, Refusal, wall};
-use crate::codec::{Container, Options};
-use crate::stage::Generation;
+use crate::{Container, Generation, Options};
 
 /// Choices for a plan. Fill it with fz_options_init() and change what is to be different.
 #[repr(C)]
@@ -24,8 +23,8 @@ pub struct fz_options {
     /// Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
     /// The number never changes the bytes.
     pub threads: u32,
-    /// The most working memory that a plan may ask for, in bytes; more is FZ_MEMORY_LIMIT. It guards against containers made
-    /// to exhaust memory. 0 (default): 64 MiB and 8 times the array.
+    /// The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
+    /// made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array.
     pub max_memory_bytes: u64,
 }
 

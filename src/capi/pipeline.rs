@@ -5,11 +5,7 @@ use std::ffi::c_char;
 use super::handle::{exclusive, out, release, text};
 use super::status::FZ_EVERY_STAGE;
 use super::wall::{Answer, quiet_wall, wall};
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::param::Args;
-use crate::pipeline::Pipeline;
-use crate::presets::preset;
+use crate::{Args, DType, Pipeline, Result, preset};
 
 /// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
 /// fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.

@@ -7,9 +7,7 @@ use super::handle::{elements, input, out, release, shared};
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, Refusal, quiet_wall, wall};
-use crate::array::Array;
-use crate::codec::{Decoder, Encoder};
-use crate::dtype::DType;
+use crate::{Array, DType, Decoder, Encoder};
 
 /// A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
 /// plan at the same time. Made by fz_pipeline_finalize(), fz_plan_decoder() or fz_plan_open(), given back with
@@ -59,7 +57,8 @@ impl fz_plan {
 ///
 /// The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
 ///
-/// Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_MEMORY_LIMIT.
+/// Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT. What is wrong with a
+/// pipeline or with its fit to the array is all said here.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -84,7 +83,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 /// Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
 /// that plan, so it saves the work that fz_decompress() without a plan does for each.
 ///
-/// Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder.
+/// Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut *mut fz_plan) -> i32 {

@@ -1,8 +1,7 @@
 //! The numbers of the header. C passes enumerations as integers: a Rust enum that holds a number of its caller's
 //! invention would be undefined behaviour, so these types name constants and never cross the border themselves.
 
-use crate::dtype::DType;
-use crate::error::Status;
+use crate::{DType, Status};
 
 /// The version of the binary interface, the number in the SONAME. A program that was compiled against one number must not
 /// run with a library of another one; the loader sees to that. See fz_abi_version().

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::{Error, Status};
+use crate::{Error, Status};
 
 /// Why a call was refused: an error of the core, or a pointer that the core never gets to see.
 pub(super) struct Refusal {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::handle::{out, release, shared};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, Refusal, quiet_wall, wall};
-use crate::workspace::Workspace;
+use crate::Workspace;
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates nothing. One call at a time; it may
 /// be used again and again. Made by fz_workspace_new(), given back with fz_workspace_free().

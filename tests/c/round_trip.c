@@ -60,6 +60,12 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
   CHECK(info.container_bytes == bytes);
   CHECK(info.stages >= 1);
   CHECK(info.ndim >= 1 && info.ndim <= 3);
+  if (info.stages > 1) { /* what does not get smaller is stored: one stage, nothing lost */
+    CHECK(info.mode == FZ_MODE_NOA && info.bound == relative && info.strict == 1);
+  } else {
+    CHECK(info.mode == FZ_MODE_LOSSLESS && info.bound == 0.0);
+  }
+  CHECK(count < 4096 || info.stages > 1);
   for (i = 0; i < info.ndim && i < ndim; i++) CHECK(info.dims[i] == dims[i]);
 
   OK(fz_plan_decoder(plan, &mirror));
