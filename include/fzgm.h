@@ -222,7 +222,7 @@ typedef struct {
   int32_t strict;
   /** What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything. */
   int32_t mode;
-  /** The bound as it was asked for; 0 when lossless. */
+  /** The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless. */
   double bound;
   /** Values of this magnitude and above were stored exactly; infinity when there is no such threshold. */
   double outlier_threshold;

@@ -31,7 +31,7 @@ pub struct fz_info {
     pub strict: i32,
     /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything.
     pub mode: i32,
-    /// The bound as it was asked for; 0 when lossless.
+    /// The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless.
     pub bound: f64,
     /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold.
     pub outlier_threshold: f64,
