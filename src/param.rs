@@ -58,10 +58,11 @@ impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Kind::Real { low, open, high } => {
-                let (open, close) = (if *open { '(' } else { '[' }, if high.is_finite() { ']' } else { ')' });
-                match (low.is_finite(), high.is_finite()) {
-                    (_, false) => write!(f, "a number in {open}{low:?}, infinity{close}"),
-                    _ => write!(f, "a number in {open}{low:?}, {high:?}{close}"),
+                let open = if *open { '(' } else { '[' };
+                match *high {
+                    f64::INFINITY => write!(f, "a number in {open}{low:?}, infinity]"),
+                    f64::MAX => write!(f, "a finite number in {open}{low:?}, infinity)"),
+                    high => write!(f, "a number in {open}{low:?}, {high:?}]"),
                 }
             }
             Kind::Int { low, high } => write!(f, "a whole number in [{low}, {high}]"),
@@ -139,9 +140,9 @@ impl Args {
     pub fn set_real(&mut self, name: &str, value: f64) -> Result<()> {
         let i = self.index(name)?;
         let p = &self.params[i];
-        let Kind::Real { low, open, high } = p.kind else { return Err(self.refuse(p, value)) };
+        let Kind::Real { low, open, high } = p.kind else { return Err(self.refuse(p, format!("{value:?}"))) };
         if !(value >= low && value <= high) || (open && value == low) {
-            return Err(self.refuse(p, value));
+            return Err(self.refuse(p, format!("{value:?}")));
         }
         self.values[i] = Setting::Real(value);
         Ok(())

@@ -150,9 +150,15 @@ pub trait Stage: Sync {
         0
     }
 
-    /// What a container says of the stage, for people: names and values. `facts` as [`Parsed`] has them.
+    /// What a container says of the stage, for people: names and values. `facts` are those of its config.
     fn describe(&self, args: &Args, _facts: &[u8]) -> Vec<(&'static str, String)> {
         args.iter().map(|(p, v)| (p.name, v.to_string())).collect()
+    }
+
+    /// What the stage promises of the values that it carries: the name of a mode with a bound, `unbounded` for
+    /// none, or nothing when it loses nothing.
+    fn mode(&self, _args: &Args) -> Option<&'static str> {
+        None
     }
 
     /// What comes out, one flow per output port.

@@ -5,9 +5,9 @@ use super::head::{Checksum, Head, Origin, Stages, reading};
 use super::template::{Crc, Field, Report, Segment, Template};
 use super::tier;
 use crate::array::Array;
-use crate::codec::Container;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::format::Container;
 use crate::launch::Val;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::{Blueprint, Graph};
@@ -45,7 +45,6 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
         let id = node.stage.spec().id;
         let config =
             node.stage.config(&node.args, g.nodes[i].ports(), plan.rules, &|v| plan.graph.flow(v))?;
-        tier::refuse_old(id, &config)?;
         let config = tier::shorten(id, Generation::G2026_08, config)?;
         t.bytes(|w| {
             w.u16(id);
@@ -136,7 +135,7 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         })?;
         let len = usize::from(r.u8()?);
         let mut config = tier::widen(id, r.bytes(len)?)?;
-        tier::settle(id, &mut config);
+        tier::settle(id, &mut config, Generation::G2026_08)?;
         let parsed = stage.parse(&config)?;
         let inputs = stage.spec().inputs.iter().map(|_| {
             let [producer, port] = r.array()?;

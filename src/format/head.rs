@@ -2,8 +2,8 @@
 
 use super::{compact, crc32, fzm};
 use crate::array::Array;
-use crate::codec::Container;
 use crate::error::{Error, Result};
+use crate::format::Container;
 use crate::pipeline::Pipeline;
 use crate::plan::Graph;
 use crate::stage::{Generation, Length, Parsed, Rules};

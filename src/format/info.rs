@@ -2,8 +2,8 @@
 
 use super::head::{Head, read};
 use crate::array::Array;
-use crate::codec::Container;
 use crate::error::Result;
+use crate::format::Container;
 use crate::pipeline::{Pipeline, Source};
 
 /// A container, described.
@@ -17,7 +17,7 @@ pub struct Info {
     pub container_bytes: u64,
     /// Whether the bound was kept for every value; `None`: the container does not say.
     pub strict: Option<bool>,
-    /// `abs`, `noa` or `lossless`.
+    /// `abs`, `noa`, `lossless`, or `unbounded` where floats are rounded without a promise.
     pub mode: &'static str,
     /// The bound that was asked for, in the sense of the mode; 0 for lossless.
     pub bound: f64,
@@ -96,9 +96,12 @@ pub fn info(container: &[u8]) -> Result<Info> {
     })
 }
 
-/// The mode of the first stage that has one.
+/// What the pipeline promises: the mode of the first stage that loses something, unless another one adds
+/// losses without bound.
 fn mode(pipeline: &Pipeline) -> &'static str {
-    pipeline.nodes.iter().find_map(|n| n.args.choice("mode").ok()).unwrap_or("lossless")
+    let mut modes = pipeline.nodes.iter().filter_map(|n| n.stage.mode(&n.args));
+    let first = modes.next().unwrap_or("lossless");
+    if modes.any(|m| m == "unbounded") { "unbounded" } else { first }
 }
 
 /// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.

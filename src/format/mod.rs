@@ -15,10 +15,18 @@ pub(crate) use head::{Head, read};
 pub use info::{Info, SegmentInfo, StageInfo, info};
 pub(crate) use template::{Report, Template};
 
-use crate::codec::Container;
 use crate::error::Result;
 use crate::pipeline::{Node, Pipeline, Source};
 use crate::plan::Blueprint;
+
+/// The form of the compressed bytes. Both describe themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// An FZM 3.1 file: about 2 KiB of header.
+    Fzm,
+    /// A compact frame: about 100 bytes.
+    Compact,
+}
 
 /// The template of what `plan` writes.
 pub(crate) fn template(plan: Blueprint<'_>, container: Container, checksum: bool) -> Result<Template> {
@@ -38,8 +46,8 @@ pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Pipel
         let config = node.stage.config(&node.args, plan.graph.nodes[i].ports(), plan.rules, &flow)?;
         let id = node.stage.spec().id;
         let mut config = tier::reread(id, plan.rules.generation, config)?;
-        if container == Container::Compact {
-            tier::settle(id, &mut config);
+        if container == Container::Compact || tier::has_extension(plan.rules) {
+            tier::settle(id, &mut config, plan.rules.generation)?;
         }
         let args = node.stage.parse(&config)?.args;
         let at = |node: usize| plan.graph.order.iter().position(|&o| o == node).unwrap_or(0);

@@ -13,7 +13,7 @@
 //! the stage, so that readers of that time understand it.
 
 use crate::error::{Error, Result};
-use crate::stage::{Config, Fact, Generation, Ports};
+use crate::stage::{Config, Fact, Generation, Ports, Rules};
 
 const DIFFERENCE: u16 = 2;
 const QUANTIZER: u16 = 14;
@@ -63,20 +63,23 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
     Ok(c)
 }
 
-/// Refuses, for a compact frame, what only files of 2026-05 can express.
-pub(super) fn refuse_old(id: u16, config: &Config) -> Result<()> {
-    if id == RZE && config.bytes.get(9) == Some(&0) {
-        let what = "layout 2026-05 does not exist in compact frames; use layout auto or container fzm".into();
-        return Err(Error::Unsupported { stage: "rze", what });
+/// Containers of ours say their generation: nothing in them is ambiguous.
+pub(super) fn settle(id: u16, config: &mut [u8], generation: Generation) -> Result<()> {
+    if let (RZE, [_, _, _, _, word, .., layout]) = (id, config) {
+        match generation {
+            Generation::G2026_08 => *layout = 1,
+            Generation::G2026_05 if *word == 4 => (*word, *layout) = (1, 0),
+            Generation::G2026_05 => {
+                return Err(Error::corrupt("rze", format!("{word} levels in a file of 2026-05; it has 4")));
+            }
+        }
     }
     Ok(())
 }
 
-/// A compact frame is always of 2026-08: nothing in it is ambiguous.
-pub(super) fn settle(id: u16, config: &mut [u8]) {
-    if let (RZE, Some(layout)) = (id, config.get_mut(9)) {
-        *layout = 1;
-    }
+/// Files in the exact form of the reference carry no extension block, and then no mark of their generation.
+pub(super) fn has_extension(rules: Rules) -> bool {
+    rules.strict || rules.generation == Generation::G2026_08
 }
 
 /// The widest form as `generation` writes it.

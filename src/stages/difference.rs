@@ -99,6 +99,11 @@ impl Stage for Difference {
         Ok(OUT)
     }
 
+    fn mode(&self, args: &Args) -> Option<&'static str> {
+        let choice = |name: &str| args.choice(name).unwrap_or_default();
+        (choice("code") == "plain" && choice("input_type").starts_with('f')).then_some("unbounded")
+    }
+
     fn alignment(&self, args: &Args) -> Result<u64> {
         Ok((args.int("chunk_size")? as u64).max(1))
     }

@@ -206,7 +206,7 @@ impl Params {
         // In place, the raw bits of a value below this would read as a code.
         let least = if self.value == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
         if self.in_place && self.threshold < least {
-            return Err(refuse("outlier_threshold", self.threshold, format!("at least {least:?} with inplace_outliers")));
+            return Err(refuse("outlier_threshold", format!("{:?}", self.threshold), format!("at least {least:?} with inplace_outliers")));
         }
         Ok(())
     }
@@ -256,6 +256,10 @@ impl Stage for Quantizer {
 
     fn fact_bytes(&self) -> u64 {
         FACT_BYTES
+    }
+
+    fn mode(&self, args: &Args) -> Option<&'static str> {
+        args.choice("mode").ok()
     }
 
     fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {

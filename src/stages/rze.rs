@@ -14,7 +14,7 @@ use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
 use crate::wire::{Reader, Writer};
 use bytemuck::{Pod, Zeroable};
-pub use chunk::{CHUNK_MAX, Geometry, decode_chunk, encode_chunk};
+pub use chunk::{CHUNK_MAX, Geometry, Scratch, decode_chunk, encode_chunk};
 
 /// See the module.
 pub struct Rze;
@@ -44,7 +44,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "2026-05", "2026-08"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Form of short and nearly full chunks; auto: that of the plan's generation, or what a file shows.",
+            doc: "Form of short and nearly full chunks, that of the plan's generation; auto also reads what a file shows.",
         },
     ],
 };
@@ -94,11 +94,12 @@ fn launch(args: &Args, layout: Layout) -> Result<Launch> {
 /// The layout to write: refuses what the generation cannot express.
 fn layout_to_write(args: &Args, rules: Rules) -> Result<Layout> {
     let (chunk, word) = (args.int("chunk_size")?, args.int("word_size")?);
-    let old = match args.choice("layout")? {
-        "auto" => rules.generation == Generation::G2026_05,
-        "2026-05" => true,
-        _ => false,
-    };
+    let (layout, generation) = (args.choice("layout")?, rules.generation);
+    if layout != "auto" && layout != generation.name() {
+        let what = format!("layout {layout} is not that of generation {}; use layout auto", generation.name());
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    let old = generation == Generation::G2026_05;
     if old && (chunk, word) != (16384, 1) {
         let what = format!("chunk_size {chunk} with word_size {word} does not exist in files of 2026-05; use 16384 and 1, or generation 2026-08");
         return Err(Error::Unsupported { stage: SPEC.name, what });

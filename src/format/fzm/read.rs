@@ -1,17 +1,18 @@
 //! Files of every generation, trusting none of them.
 
 use super::{
-    CONFIG, CORE, CORE_3_0, DATA_CRC, EXTENSION_MAGIC, EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, NO_ID,
-    PORTS, RECORD,
+    CONFIG, CORE, CORE_3_0, DATA_CRC, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
+    EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
 };
 use crate::array::Array;
-use crate::codec::Container;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::format::Container;
 use crate::format::head::{Checksum, Head, Origin, Stages, reading};
 use crate::format::tier;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::Graph;
+use crate::stage::Generation;
 use crate::stages;
 use crate::wire::Reader;
 use std::ops::Range;
@@ -41,13 +42,14 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         return Err(Error::corrupt(PLACE, what));
     }
     let mut ids: Vec<(u16, Id)> = vec![];
-    let (stages, extension) = read_stages(stage_records, &mut ids)?;
+    let extension = find_extension(stage_records)?;
+    let stages = read_stages(stage_records, extension.as_ref().map(|e| e.generation), &mut ids)?;
     let (array, origin) = match extension {
         Some(e) => (e.array, e.origin),
         None => plain_array(&stages, core.padded)?,
     };
     // Only files with an extension block tell the array from its padding.
-    if array.bytes() != core.padded && stages.pipeline.padded(array.bytes())? != core.padded {
+    if array.bytes() != core.padded && stages.pipeline.padded(array.bytes()).ok() != Some(core.padded) {
         let what = format!("{} original bytes do not pad to {}", array.bytes(), core.padded);
         return Err(Error::corrupt("extension block", what));
     }
@@ -135,10 +137,11 @@ enum Id {
 struct Extension {
     array: Array,
     origin: Origin,
+    generation: Generation,
 }
 
-fn read_stages(records: &[u8], ids: &mut Vec<(u16, Id)>) -> Result<(Stages, Option<Extension>)> {
-    let (mut nodes, mut parsed, mut extension) = (vec![], vec![], None);
+fn read_stages(records: &[u8], generation: Option<Generation>, ids: &mut Vec<(u16, Id)>) -> Result<Stages> {
+    let (mut nodes, mut parsed) = (vec![], vec![]);
     for (i, record) in records.chunks_exact(RECORD).enumerate() {
         let mut r = Reader::new("stage record", record);
         let id = r.u16()?;
@@ -155,28 +158,26 @@ fn read_stages(records: &[u8], ids: &mut Vec<(u16, Id)>) -> Result<(Stages, Opti
         let config = config
             .get(..config_len)
             .ok_or_else(|| Error::corrupt("stage record", "its config is longer than its room"))?;
-        let node = stage.parse(&tier::widen(id, config)?)?;
+        let mut config = tier::widen(id, config)?;
+        if let Some(generation) = generation {
+            tier::settle(id, &mut config, generation)?;
+        }
+        let node = stage.parse(&config)?;
         let ports = tier::known_ports(id, outputs, stage.outputs(&node.args)?.len())?;
         if inputs != stage.spec().inputs.len() {
             return Err(Error::corrupt("stage record", format!("{} has {inputs} inputs", stage.spec().name)));
         }
         let sources = input_ids[..inputs].iter().map(|&id| source(ids, id)).collect::<Result<Vec<_>>>()?;
-        let reads_array = sources.contains(&Source::Array);
         for (port, &id) in output_ids[..outputs].iter().enumerate() {
             if id == NO_ID || ids.iter().any(|(known, _)| *known == id) {
                 return Err(Error::corrupt("stage record", format!("buffer id {id} is no id or used twice")));
             }
             ids.push((id, if port < ports { Id::Port(i, port) } else { Id::Extra }));
         }
-        if let Some(e) = read_extension(r.rest())? {
-            if reads_array {
-                extension = Some(e);
-            }
-        }
         nodes.push(Node { stage, args: node.args.clone(), inputs: sources });
         parsed.push(node);
     }
-    Ok((Stages { pipeline: Pipeline { nodes }, parsed }, extension))
+    Ok(Stages { pipeline: Pipeline { nodes }, parsed })
 }
 
 fn read_ids(r: &mut Reader<'_>) -> Result<[u16; PORTS]> {
@@ -196,6 +197,19 @@ fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
     }
 }
 
+/// The extension block of the stage that reads the array, which stands first.
+fn find_extension(records: &[u8]) -> Result<Option<Extension>> {
+    let mut found = None;
+    for (i, record) in records.chunks_exact(RECORD).enumerate() {
+        let extension = read_extension(&record[EXTENSION..])?;
+        if extension.is_some() && i > 0 {
+            return Err(Error::corrupt("extension block", "it is not in the record of the first stage"));
+        }
+        found = found.or(extension);
+    }
+    Ok(found)
+}
+
 fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     let place = "extension block";
     let refuse = |what: &str| Err(Error::corrupt(place, what));
@@ -211,21 +225,30 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     let [dtype, ndim, zero_a, zero_b] = r.array()?;
     let dims = [r.u64()?, r.u64()?, r.u64()?];
     let (bound, threshold, exact_pairs) = (r.f64()?, r.f64()?, r.u64()?);
-    if flags & !EXTENSION_STRICT != 0 || zero_a | zero_b != 0 || r.rest().iter().any(|&b| b != 0) {
+    if flags & !(EXTENSION_STRICT | EXTENSION_2026_05) != 0
+        || zero_a | zero_b != 0
+        || r.rest().iter().any(|&b| b != 0)
+    {
         return refuse("a reserved field is not zero");
     }
     if exact_pairs != 0 {
         return refuse("exact pairs are stated for a stage that has none");
     }
     let dtype = DType::from_number(dtype.into()).map_err(|e| Error::corrupt(place, e.to_string()))?;
-    let dims =
-        dims.get(..usize::from(ndim)).ok_or_else(|| Error::corrupt(place, "more than three dimensions"))?;
+    let Some((dims, unused)) = dims.split_at_checked(ndim.into()) else {
+        return refuse("more than three dimensions");
+    };
+    if unused.iter().any(|&d| d > 1) {
+        return refuse("a dimension that is not used has a length");
+    }
     let array = Array::new(dtype, dims).map_err(|e| Error::corrupt(place, e.to_string()))?;
     if array.bytes() != original {
         return refuse("its dimensions do not make its original length");
     }
+    let old = flags & EXTENSION_2026_05 != 0;
+    let generation = if old { Generation::G2026_05 } else { Generation::G2026_08 };
     let origin = Origin { strict: Some(flags & EXTENSION_STRICT != 0), bound, threshold };
-    Ok(Some(Extension { array, origin }))
+    Ok(Some(Extension { array, origin, generation }))
 }
 
 /// Without an extension block: one dimension, padded length, the type that the first stage works on.
@@ -242,10 +265,11 @@ fn plain_array(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
     Ok((array, Origin { strict: None, bound, threshold }))
 }
 
-/// Every sink exactly once, each inside of the payload.
+/// Every sink exactly once; the segments tile the payload, in any order.
 fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -> Result<Vec<Range<usize>>> {
     let refuse = |what: String| Err(Error::corrupt("buffer record", what));
     let mut segments: Vec<Option<Range<usize>>> = vec![None; graph.sinks.len()];
+    let mut tiles: Vec<Range<usize>> = vec![];
     for record in records.chunks_exact(RECORD) {
         let mut r = Reader::new("buffer record", record);
         r.bytes(6)?;
@@ -261,6 +285,8 @@ fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -
                 core.payload
             ));
         };
+        let range = core.head + offset as usize..core.head + end as usize;
+        tiles.push(range.clone());
         let (node, port) = match ids.iter().find(|(known, _)| *known == id) {
             Some((_, Id::Port(node, port))) => (*node, *port),
             Some((_, Id::Extra)) => continue,
@@ -269,10 +295,14 @@ fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -
         let Some(k) = graph.sinks.iter().position(|s| (s.node, s.port) == (node, port)) else {
             return refuse(format!("buffer id {id} feeds another stage and is stored too"));
         };
-        let range = core.head + offset as usize..core.head + end as usize;
         if segments[k].replace(range).is_some() {
             return refuse(format!("buffer id {id} is stored twice"));
         }
+    }
+    tiles.sort_unstable_by_key(|t| (t.start, t.end));
+    let end = tiles.iter().try_fold(core.head, |at, t| (t.start == at).then_some(t.end));
+    if end != Some(core.head + core.payload) {
+        return refuse("the segments overlap or leave a gap in the payload".into());
     }
     let missing = || Error::corrupt("buffer record", "a segment is missing");
     segments.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)

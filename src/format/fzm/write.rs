@@ -1,8 +1,8 @@
 //! The template of a file.
 
 use super::{
-    CONFIG, CORE, DATA_CRC, EXTENSION, EXTENSION_MAGIC, EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, MAGIC,
-    NO_ID, PORTS, RECORD, VERSION,
+    CONFIG, CORE, DATA_CRC, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
+    EXTENSION_VERSION, HEAD_CRC, MAGIC, NO_ID, PORTS, RECORD, VERSION,
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -155,23 +155,20 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
     });
     config(t, stage_config);
     t.bytes(|w| {
-        if reads_array && has_extension(plan) {
+        if reads_array && tier::has_extension(plan.rules) {
             extension(w, plan);
         }
         w.pad_to(RECORD - EXTENSION);
     });
 }
 
-/// Files in the exact form of the reference carry no extension.
-fn has_extension(plan: Blueprint<'_>) -> bool {
-    plan.rules.strict || plan.rules.generation == Generation::G2026_08
-}
-
 fn extension(w: &mut Writer, plan: Blueprint<'_>) {
     let (bound, threshold) = crate::format::info::requested(plan.pipeline);
     w.bytes(&EXTENSION_MAGIC);
     w.u16(EXTENSION_VERSION);
-    w.u16(if plan.rules.strict { EXTENSION_STRICT } else { 0 });
+    let flag = |on: bool, bit: u16| if on { bit } else { 0 };
+    let old = plan.rules.generation == Generation::G2026_05;
+    w.u16(flag(plan.rules.strict, EXTENSION_STRICT) | flag(old, EXTENSION_2026_05));
     w.u64(plan.array.bytes());
     w.bytes(&[plan.array.dtype() as u8, plan.array.dims().len() as u8, 0, 0]);
     for k in 0..3 {

@@ -295,7 +295,7 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
 /// be accounted for, else it is corrupt.
 ///
 /// # Errors
-/// [`Fault::Corrupt`].
+/// `Fault::Corrupt`.
 pub fn decode_chunk(payload: &[u8], g: Option<&Geometry>, word: usize, out: &mut [u8], scratch: &mut Scratch) -> Result<(), Fault> {
     let (rest, tag) = payload.split_last_chunk::<TAG>().ok_or(Fault::Corrupt)?;
     if u16::from_le_bytes(*tag) != out.len() as u16 {

@@ -187,10 +187,11 @@ fn tell_layout(form: &Form, table: &[u8], starts: &[u64], payloads: &[u8], len: 
         }
         let probe = &mut probe[..chunk];
         let old = Form { layout: Layout::G2026_05, ..*form };
-        if form.chunk == CHUNK_MAX && decode_coded(&old, payload, probe, &mut scratch).is_ok() {
-            return Ok(Layout::G2026_05);
-        }
-        return Ok(Layout::G2026_08);
+        let decodes = form.chunk == CHUNK_MAX && decode_coded(&old, payload, probe, &mut scratch).is_ok();
+        // A payload of the other layout can use up its bytes by accident, but hardly be what an encoder of this
+        // one makes of the result.
+        let encodes = decodes && encode_chunk(probe, &Geometry::old(chunk), &mut scratch) == Some(payload);
+        return Ok(if encodes { Layout::G2026_05 } else { Layout::G2026_08 });
     }
     Ok(Layout::G2026_08)
 }

@@ -1,60 +1,15 @@
-//! Compress and decompress: plans, workspaces and containers put together.
+//! From arrays to containers.
 
+use super::{Container, Decoder, Options};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
-use crate::format::{self, Head, Report, Template};
+use crate::format::{self, Report, Template};
 use crate::launch::{Place, Val};
 use crate::pipeline::Pipeline;
 use crate::plan::{Graph, Plan};
 use crate::stage::{Generation, Rules};
 use crate::workspace::Workspace;
-
-/// The form of the compressed bytes. Both describe themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Container {
-    /// An FZM 3.1 file: about 2 KiB of header.
-    Fzm,
-    /// A compact frame: about 100 bytes.
-    Compact,
-}
-
-/// What concerns a plan as a whole.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Keep the bound for every value (default). Off writes the reference's bytes, with their losses.
-    pub strict: bool,
-    /// The form of FZM files to write.
-    pub generation: Generation,
-    /// The container to write.
-    pub container: Container,
-    /// Store an array that the pipeline makes longer as it is (default), so that no container is longer than
-    /// the array and a head. Never done in the exact form of the reference: strict off, generation 2026-05.
-    pub store_incompressible: bool,
-    /// Run chains of kernels tile by tile (default). Never shows in the bytes; off is for comparison.
-    pub fuse: bool,
-    /// Write checksums, and compare those of a container that is read.
-    pub checksum: bool,
-    /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
-    pub threads: u32,
-    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB.
-    pub max_memory_bytes: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            strict: true,
-            generation: Generation::G2026_08,
-            container: Container::Fzm,
-            store_incompressible: true,
-            fuse: true,
-            checksum: true,
-            threads: 1,
-            max_memory_bytes: 0,
-        }
-    }
-}
 
 /// Compresses arrays of one type and shape. Immutable; any number of threads may share it, each with a
 /// workspace of its own.
@@ -80,6 +35,14 @@ impl Encoder {
                 Container::Fzm => pipeline.padded(array.bytes())?,
                 Container::Compact => array.bytes(),
             };
+            let width = array.dtype().bytes();
+            if padded % width != 0 {
+                return Err(Error::InvalidPipeline(format!(
+                    "its chunk and block sizes pad {} bytes to {padded}, which is no whole number of {} elements; take multiples of {width}",
+                    array.bytes(),
+                    array.dtype()
+                )));
+            }
             let plan = Plan::encode(pipeline, *array, padded, rules, options.fuse)?;
             let template = format::template(plan.blueprint(), options.container, options.checksum)?;
             Ok((plan, template))
@@ -247,157 +210,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Decompresses containers of one array and pipeline. Immutable, as an [`Encoder`] is.
-pub struct Decoder {
-    plan: Plan,
-    padded: u64,
-    options: Options,
-}
-
-impl Decoder {
-    /// Plans the decompression of a container, with memory for just this one.
-    ///
-    /// # Errors
-    /// What is wrong with the container, as far as its head shows it; [`Error::MemoryLimit`].
-    pub fn open(container: &[u8], options: &Options) -> Result<Decoder> {
-        Decoder::of_head(&format::read(container)?, options)
-    }
-
-    fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
-        let known = (&head.lengths[..], &head.segment_bytes()[..]);
-        let plan =
-            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known), options.fuse)?;
-        let limit = match options.max_memory_bytes {
-            0 => head.array.bytes().saturating_mul(8).saturating_add(64 << 20),
-            limit => limit,
-        };
-        let need = plan.workspace_bytes();
-        if need > limit {
-            return Err(Error::MemoryLimit { need, limit });
-        }
-        Ok(Decoder { plan, padded: head.padded, options: options.clone() })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The array that comes out.
-    pub fn array(&self) -> &Array {
-        self.plan.array()
-    }
-
-    /// Bytes of a workspace.
-    pub fn workspace_bytes(&self) -> u64 {
-        self.plan.workspace_bytes()
-    }
-
-    /// Memory for one call in flight.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn workspace(&self) -> Result<Workspace> {
-        Workspace::new(&self.plan, 0, self.options.threads)
-    }
-
-    /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
-    /// stored by every encoder, so a stored container of the same array is taken as well.
-    ///
-    /// # Errors
-    /// [`Error::DstTooSmall`], [`Error::PlanMismatch`] for a container of another pipeline or array,
-    /// [`Error::Checksum`], [`Error::Corrupt`]. After an error that only decoding finds, the contents of
-    /// `dst` are unspecified.
-    pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let head = format::read(container)?;
-        if head.array != *self.array() {
-            let (is, be) = (&head.array, self.array());
-            return Err(Error::PlanMismatch(format!(
-                "the container holds {}x{:?}, the plan is for {}x{:?}",
-                is.dtype(),
-                is.dims(),
-                be.dtype(),
-                be.dims()
-            )));
-        }
-        if head.pipeline == self.plan.pipeline && head.padded == self.padded {
-            return self.run(&head, ws, container, dst);
-        }
-        if head.pipeline == format::as_read_stored()? {
-            let stored = Decoder::of_head(&head, &self.options)?;
-            return stored.run(&head, &mut stored.workspace()?, container, dst);
-        }
-        Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
-    }
-
-    fn run(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let need = self.array().bytes();
-        let have = dst.len() as u64;
-        let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
-        let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
-        ws.serves(&self.plan)?;
-        if self.options.checksum {
-            head.verify(container)?;
-        }
-        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes())?;
-        ws.words[..lengths.len()].copy_from_slice(&lengths);
-        self.load(head, ws, container, dst)?;
-        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
-        Ok(dst.len())
-    }
-
-    /// Puts segments and facts where the plan wants them.
-    fn load(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<()> {
-        let g = &self.plan.graph;
-        let segments = g.sinks.iter().zip(&head.segments).map(|(s, r)| (s.value, container.get(r.clone())));
-        let facts = g.nodes.iter().zip(&head.facts).map(|(n, f)| (n.facts, Some(&f[..])));
-        for (v, bytes) in segments.chain(facts) {
-            let bytes = bytes.ok_or(Error::Internal("a segment lies outside of its container"))?;
-            let block = match self.plan.place(v) {
-                Place::Array => &mut *dst,
-                Place::Arena { offset } => &mut ws.arena.bytes_mut()[offset as usize..],
-                Place::Dead => continue,
-            };
-            let room =
-                block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;
-            room.copy_from_slice(bytes);
-        }
-        Ok(())
-    }
-}
-
 fn stored_pipeline() -> Result<Pipeline> {
     let mut p = Pipeline::new();
     p.add("stored")?;
     Ok(p)
-}
-
-/// Compresses in one call.
-///
-/// # Errors
-/// As [`Encoder::new`] and [`Encoder::compress`].
-pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8]) -> Result<Vec<u8>> {
-    let encoder = Encoder::new(pipeline, array, options)?;
-    let mut dst = buffer(encoder.max_compressed_bytes())?;
-    let bytes = encoder.compress(&mut encoder.workspace()?, src, &mut dst)?;
-    dst.truncate(bytes);
-    Ok(dst)
-}
-
-/// Decompresses in one call: the array and its bytes.
-///
-/// # Errors
-/// As [`Decoder::open`] and [`Decoder::decompress`].
-pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>)> {
-    let head = format::read(container)?;
-    let decoder = Decoder::of_head(&head, options)?;
-    let mut dst = buffer(head.array.bytes())?;
-    decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
-    Ok((head.array, dst))
-}
-
-/// Zeroed memory, or an error where the system has none.
-fn buffer(bytes: u64) -> Result<Vec<u8>> {
-    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
-    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::OutOfMemory(bytes))
 }

@@ -1,0 +1,135 @@
+//! From containers to arrays.
+
+use super::Options;
+use crate::array::Array;
+use crate::backend::cpu::{self, ArrayBinding};
+use crate::error::{Error, Result};
+use crate::format::{self, Head};
+use crate::launch::Place;
+use crate::plan::Plan;
+use crate::workspace::Workspace;
+
+/// Decompresses containers of one array and pipeline. Immutable, as an [`Encoder`] is.
+pub struct Decoder {
+    pub(super) plan: Plan,
+    pub(super) padded: u64,
+    pub(super) options: Options,
+}
+
+impl Decoder {
+    /// Plans the decompression of a container, with memory for just this one.
+    ///
+    /// # Errors
+    /// What is wrong with the container, as far as its head shows it; [`Error::MemoryLimit`].
+    pub fn open(container: &[u8], options: &Options) -> Result<Decoder> {
+        Decoder::of_head(&format::read(container)?, options)
+    }
+
+    pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
+        let known = (&head.lengths[..], &head.segment_bytes()[..]);
+        let plan =
+            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known), options.fuse)?;
+        let limit = match options.max_memory_bytes {
+            0 => head.array.bytes().saturating_mul(8).saturating_add(64 << 20),
+            limit => limit,
+        };
+        let need = plan.workspace_bytes();
+        if need > limit {
+            return Err(Error::MemoryLimit { need, limit });
+        }
+        Ok(Decoder { plan, padded: head.padded, options: options.clone() })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The array that comes out.
+    pub fn array(&self) -> &Array {
+        self.plan.array()
+    }
+
+    /// Bytes of a workspace.
+    pub fn workspace_bytes(&self) -> u64 {
+        self.plan.workspace_bytes()
+    }
+
+    /// Memory for one call in flight.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn workspace(&self) -> Result<Workspace> {
+        Workspace::new(&self.plan, 0, self.options.threads)
+    }
+
+    /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
+    /// stored by every encoder, so a stored container of the same array is taken as well.
+    ///
+    /// # Errors
+    /// [`Error::DstTooSmall`], [`Error::PlanMismatch`] for a container of another pipeline or array,
+    /// [`Error::Checksum`], [`Error::Corrupt`]. After an error that only decoding finds, the contents of
+    /// `dst` are unspecified.
+    pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
+        let head = format::read(container)?;
+        if head.array != *self.array() {
+            let (is, be) = (&head.array, self.array());
+            return Err(Error::PlanMismatch(format!(
+                "the container holds {}x{:?}, the plan is for {}x{:?}",
+                is.dtype(),
+                is.dims(),
+                be.dtype(),
+                be.dims()
+            )));
+        }
+        if head.pipeline == self.plan.pipeline && head.padded == self.padded {
+            return self.run(&head, ws, container, dst);
+        }
+        if head.pipeline == format::as_read_stored()? {
+            let stored = Decoder::of_head(&head, &self.options)?;
+            return stored.run(&head, &mut stored.workspace()?, container, dst);
+        }
+        Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
+    }
+
+    pub(super) fn run(
+        &self,
+        head: &Head,
+        ws: &mut Workspace,
+        container: &[u8],
+        dst: &mut [u8],
+    ) -> Result<usize> {
+        let need = self.array().bytes();
+        let have = dst.len() as u64;
+        let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
+        let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
+        ws.serves(&self.plan)?;
+        if self.options.checksum {
+            head.verify(container)?;
+        }
+        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes())?;
+        ws.words[..lengths.len()].copy_from_slice(&lengths);
+        self.load(head, ws, container, dst)?;
+        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
+        Ok(dst.len())
+    }
+
+    /// Puts segments and facts where the plan wants them.
+    fn load(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<()> {
+        let g = &self.plan.graph;
+        let segments = g.sinks.iter().zip(&head.segments).map(|(s, r)| (s.value, container.get(r.clone())));
+        let facts = g.nodes.iter().zip(&head.facts).map(|(n, f)| (n.facts, Some(&f[..])));
+        for (v, bytes) in segments.chain(facts) {
+            let bytes = bytes.ok_or(Error::Internal("a segment lies outside of its container"))?;
+            let block = match self.plan.place(v) {
+                Place::Array => &mut *dst,
+                Place::Arena { offset } => &mut ws.arena.bytes_mut()[offset as usize..],
+                Place::Dead => continue,
+            };
+            let room =
+                block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;
+            room.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+}

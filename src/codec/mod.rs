@@ -1,0 +1,80 @@
+//! Compress and decompress: plans, workspaces and containers put together.
+
+mod decoder;
+mod encoder;
+
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::format;
+pub use crate::format::Container;
+use crate::pipeline::Pipeline;
+use crate::stage::Generation;
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+
+/// What concerns a plan as a whole.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Keep the bound for every value (default). Off writes the reference's bytes, with their losses.
+    pub strict: bool,
+    /// The form of FZM files to write.
+    pub generation: Generation,
+    /// The container to write.
+    pub container: Container,
+    /// Store an array that the pipeline makes longer as it is (default), so that no container is longer than
+    /// the array and a head. Never done in the exact form of the reference: strict off, generation 2026-05.
+    pub store_incompressible: bool,
+    /// Run chains of kernels tile by tile (default). Never shows in the bytes; off is for comparison.
+    pub fuse: bool,
+    /// Write checksums, and compare those of a container that is read.
+    pub checksum: bool,
+    /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
+    pub threads: u32,
+    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB.
+    pub max_memory_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            strict: true,
+            generation: Generation::G2026_08,
+            container: Container::Fzm,
+            store_incompressible: true,
+            fuse: true,
+            checksum: true,
+            threads: 1,
+            max_memory_bytes: 0,
+        }
+    }
+}
+
+/// Compresses in one call.
+///
+/// # Errors
+/// As [`Encoder::new`] and [`Encoder::compress`].
+pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8]) -> Result<Vec<u8>> {
+    let encoder = Encoder::new(pipeline, array, options)?;
+    let mut dst = buffer(encoder.max_compressed_bytes())?;
+    let bytes = encoder.compress(&mut encoder.workspace()?, src, &mut dst)?;
+    dst.truncate(bytes);
+    Ok(dst)
+}
+
+/// Decompresses in one call: the array and its bytes.
+///
+/// # Errors
+/// As [`Decoder::open`] and [`Decoder::decompress`].
+pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>)> {
+    let head = format::read(container)?;
+    let decoder = Decoder::of_head(&head, options)?;
+    let mut dst = buffer(head.array.bytes())?;
+    decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
+    Ok((head.array, dst))
+}
+
+/// Zeroed memory, or an error where the system has none.
+fn buffer(bytes: u64) -> Result<Vec<u8>> {
+    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
+    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::OutOfMemory(bytes))
+}
