@@ -137,7 +137,9 @@ def bits_of(data):
 #
 # A stage is made from its configuration bytes.  `generation.ports` is how many
 # output ports the file records for it, None when the container does not say;
-# `generation.modern` is true where only the 2026-08 forms may occur.
+# `generation.modern` is true where only the 2026-08 forms may occur;
+# `generation.levels` says, where a container does, whether byte 4 of an RZE
+# configuration is a number of levels (True) or a word size (False).
 # It has `ports` (names of its outputs) and `decode(outputs, limits) -> input`.
 
 
@@ -145,6 +147,7 @@ class Generation:
     def __init__(self, ports=None, modern=False):
         self.ports = ports
         self.modern = modern
+        self.levels = False if modern else None
 
 
 class Limits:
@@ -356,7 +359,11 @@ class RZE(OnePort):
         require(self.chunk in self.CHUNKS, f"RZE: chunk of {self.chunk} bytes")
         require(self.code in (1, 2, 4, 8), f"RZE: word size or level count {self.code}")
         # The May-2026 writer put "4 levels" where later ones put the word size.
-        self.ambiguous = not generation.modern and (self.chunk, self.code) == (16384, 4)
+        self.levels = generation.levels
+        if self.levels:
+            require((self.chunk, self.code) == (16384, 4), f"RZE: {self.code} levels of {self.chunk} bytes")
+        if self.levels is None and (self.chunk, self.code) != (16384, 4):
+            self.levels = False
 
     def decode_bytes(self, data, limits):
         require(self.bytes <= limits.max_bytes, f"RZE: {self.bytes} bytes is too much")
@@ -364,7 +371,10 @@ class RZE(OnePort):
             require(not data and not self.bytes, "RZE: empty on one side only")
             return b""
         chunks = self.split(data)
-        layout = self.choose_layout(chunks) if self.ambiguous else self.words_layout
+        if self.levels is None:
+            layout = self.choose_layout(chunks)
+        else:
+            layout = self.levels_layout if self.levels else self.words_layout
         out = []
         for i, (stored, payload, length) in enumerate(chunks):
             try:
@@ -846,7 +856,9 @@ def read_extension(container, records):
         if i != container.result:
             require(not any(block[6:60]), f"{what}: fields that belong to the source")
             continue
-        require(flags & ~1 == 0, f"{what}: unknown flags {flags:#x}")
+        require(flags & ~3 == 0, f"{what}: unknown flags {flags:#x}")
+        for node in container.nodes:  # bit 1: the file is in the form of May 2026
+            node.generation.levels = bool(flags & 2)
         require(dtype < len(DTYPES), f"{what}: unknown type {dtype}")
         require(1 <= ndim <= 3 and zero == 0, f"{what}: bad number of dimensions")
         dims = [x, y, z]

@@ -200,7 +200,7 @@ def seal_fzm(data):
     return bytes(out)
 
 
-def extension(original, dtype, dims, flags=1, bound=1e-3, threshold=math.inf):
+def extension(original, dtype, dims, flags=3, bound=1e-3, threshold=math.inf):
     dims = list(dims) + [1] * 3
     block = struct.pack("<4sHHQBBH3Qdd", b"FZX1", 1, flags, original, dtype, 1, 0,
                         *dims[:3], bound, threshold)
@@ -722,7 +722,7 @@ class FzmFiles(unittest.TestCase):
         self.assertEqual(reader.decode(self.changed(block + 256, empty)), self.whole)
         self.refuse(block, b"FZX2")
         self.refuse(block + 40, b"\1")
-        for change in [(4, b"\2"), (6, b"\2"), (8, u32s(4 * n + 4)), (16, b"\x0a"), (17, b"\0"),
+        for change in [(4, b"\2"), (6, b"\4"), (6, b"\1"), (8, u32s(4 * n + 4)), (16, b"\x0a"), (17, b"\0"),
                        (17, b"\4"), (18, b"\1"), (28, b"\2"), (44, struct.pack("<d", math.nan)),
                        (60, b"\1"), (68, b"\1"), (83, b"\1")]:
             with self.subTest(change):
