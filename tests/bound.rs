@@ -176,6 +176,32 @@ fn thresholds() {
     }
 }
 
+/// Half goes to even, by either way of rounding: the radius chooses between them. In f32 and f64 all of these
+/// products are exact, so both neighbours keep the bound and only the rule decides.
+#[test]
+fn ties_go_to_even() {
+    let ties: Vec<f64> = (-9..10).map(|i| f64::from(i) + 0.5).collect();
+    let want: Vec<f64> = ties.iter().map(|x| x.round_ties_even()).collect();
+    assert!(want[9] == 0.0 && want[10] == 2.0 && want[11] == 2.0);
+    for dtype in [DType::F32, DType::F64] {
+        for radius in [100, 1 << 31] {
+            let mut p = quantizer(dtype, "abs", 0.5, f64::INFINITY, false);
+            p.args_mut(0).unwrap().set_int("quant_radius", radius).unwrap();
+            let (given, want) = (sample(dtype, &ties), sample(dtype, &want));
+            let (_, restored) = every_way(&p, &given, &options(fzgm::Container::Compact, true)).unwrap();
+            let plus_zero = |b: &[u8]| -> Vec<f64> {
+                match dtype {
+                    DType::F32 => {
+                        b.chunks(4).map(|w| f32::from_le_bytes(w.try_into().unwrap()).into()).collect()
+                    }
+                    _ => b.chunks(8).map(|w| f64::from_le_bytes(w.try_into().unwrap())).collect(),
+                }
+            };
+            assert_eq!(plus_zero(&restored), plus_zero(&want.bytes), "{dtype} radius {radius}");
+        }
+    }
+}
+
 /// A field of fills at the threshold, one of them just below: the range is that of the rest.
 #[test]
 fn fills_do_not_widen_the_range() {

@@ -36,7 +36,7 @@ fn real_parameters_end_where_they_say() {
             Ok(()) => assert!(ok && value(args, p.name) == Setting::Real(x), "{stage}.{} = {x:?}", p.name),
             Err(e) => {
                 assert!(!ok, "{stage}.{} refuses {x:?}: {e}", p.name);
-                names(&e, stage, p.name, &x.to_string());
+                names(&e, stage, p.name, &format!("{x:?}"));
             }
         };
         try_it(low, !open);

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Do the tests notice? Puts each bug of tests/seeded_bugs/list.tsv into a copy of the tree and runs test by test until
+# one fails. Prints a table of bugs and catchers; fails when a bug is not caught or no longer applies.
+#
+#   tests/seeded_bugs.sh [name…]       all bugs, or those named; minutes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+list=tests/seeded_bugs/list.tsv
+work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
+tree=$work/tree
+export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
+# Quick ones first: most bugs fall to the first two.
+tests=(bound golden contract corrupt parameters pipelines memory reference_reader)
+
+mkdir -p "$tree"
+copy() { git ls-files -z src tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
+  | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
+  | tar --null -T - -cf - | tar -C "$tree" -xf -; }
+copy
+
+# suite: runs the tests one by one; prints the first that fails, with what it says.
+suite() {
+  local t log=$work/log
+  for t in "${tests[@]}"; do
+    if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features --test "$t") >"$log" 2>&1; then
+      if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; return; fi
+      printf '%s: %s\n' "$t" "$(grep -oE "^test .* FAILED|^    [a-z_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
+      return
+    fi
+  done
+}
+
+echo "| bug | caught by |"
+echo "|---|---|"
+clean=$(suite)
+[ -z "$clean" ] || { echo "without any bug, this fails: $clean" >&2; exit 1; }
+missed=0
+while IFS=$'\t' read -r name file program; do
+  [[ $name == \#* || -z $name ]] && continue
+  [ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
+  if [ ! -e "$file" ] || ! sed "$program" "$file" >"$work/bug" || cmp -s "$work/bug" "$file"; then
+    catcher="DOES NOT APPLY"
+  else
+    cp "$work/bug" "$tree/$file"
+    catcher=$(suite)
+    cp "$file" "$tree/$file"
+  fi
+  case $catcher in "" | DOES*) missed=$((missed + 1)) ;; esac
+  echo "| $name | ${catcher:-NOTHING} |"
+done <"$list"
+[ $missed = 0 ] || { echo "$missed bugs are not caught" >&2; exit 1; }
