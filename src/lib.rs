@@ -13,7 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, dtype, extent, array, wire, param, arena, tile, chain, kernel,
+//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, chain, kernel,
 //! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
 //!
 //! Start at [`Encoder`] and [`Decoder`].
@@ -41,6 +41,7 @@ mod plan;
 mod presets;
 mod stage;
 pub mod stages;
+mod threads;
 mod tile;
 mod wire;
 mod workspace;
@@ -55,4 +56,5 @@ pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
 pub use plan::{Direction, Plan};
 pub use presets::{PRESETS, Preset, preset};
 pub use stage::{Generation, Spec, Stage};
+pub use threads::MAX_THREADS;
 pub use workspace::Workspace;

@@ -3,6 +3,7 @@
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use crate::threads::Crew;
 
 /// Memory, lengths and threads of one call in flight. It serves every plan that needs no more of each, one
 /// call at a time.
@@ -12,7 +13,7 @@ pub struct Workspace {
     pub(crate) words: Vec<u64>,
     /// The head of the container while it is made.
     pub(crate) head: Vec<u8>,
-    pub(crate) threads: Option<rayon::ThreadPool>,
+    pub(crate) threads: Crew,
 }
 
 impl Workspace {
@@ -22,7 +23,7 @@ impl Workspace {
             arena: Arena::new(plan.arena_bytes)?,
             words: vec![0; plan.graph.values.len()],
             head: Vec::with_capacity(head_bytes as usize),
-            threads: pool(threads)?,
+            threads: Crew::new(threads)?,
         })
     }
 
@@ -45,23 +46,4 @@ impl Workspace {
         self.arena.bytes_mut().fill(byte);
         self.words.fill(u64::from(byte));
     }
-}
-
-/// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
-const MAX_THREADS: u32 = 1024;
-
-fn pool(threads: u32) -> Result<Option<rayon::ThreadPool>> {
-    if threads > MAX_THREADS {
-        return Err(Error::argument("threads", threads, format!("0 (all cores) to {MAX_THREADS}")));
-    }
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        n => n as usize,
-    };
-    if threads == 1 {
-        return Ok(None);
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map(Some)
-        .map_err(|e| Error::argument("threads", threads, format!("threads that the system grants ({e})")))
 }

@@ -1,5 +1,7 @@
 //! Files of the reference: each decodes to the byte and is written again to the byte.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use fzgm::{Array, DType, Generation, Options, Pipeline, compress, decompress};
 use serde_json::Value;
 use std::path::PathBuf;

@@ -94,7 +94,7 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
         ins: &ins[..own],
         outs: &mut outs[..n_out],
         words: &mut produced[..n_out],
-        threads: Threads(threads.as_ref()),
+        threads: Threads(threads.pool()),
         links: &links[..step.links.len()],
         length: chained_length(plan, words, step),
     };

@@ -3,6 +3,7 @@
 use super::handle::{optional, out};
 use super::status::{fz_container, fz_generation};
 use super::wall::{Answer, Refusal, wall};
+use crate::MAX_THREADS;
 use crate::{Container, Generation, Options};
 
 /// Choices for a plan. Fill it with fz_options_init() and change what is to be different.
@@ -75,9 +76,11 @@ impl fz_options {
             },
             checksum: flag(self.checksum).ok_or_else(|| one_of("checksum", self.checksum))?,
             threads: match self.threads {
-                threads @ 0..=1024 => threads,
+                threads @ 0..=MAX_THREADS => threads,
                 other => {
-                    return Err(Refusal::argument(format!("options.threads is {other}; expected 0 to 1024")));
+                    return Err(Refusal::argument(format!(
+                        "options.threads is {other}; expected 0 to {MAX_THREADS}"
+                    )));
                 }
             },
             max_memory_bytes: self.max_memory_bytes,

@@ -35,7 +35,7 @@ fn usage_is_exit_2() {
         ("compare egm96.f32 b.f32 --dtype f32 --eb 1", &["--mode"]),
         ("compare egm96.f32 b.f32 --dtype f32 --mode psnr --eb 1", &["psnr", "prel"]),
         ("compare egm96.f32 b.f32 --dtype f31", &["f31"]),
-        (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "4096"]),
+        (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "1024"]),
         ("bench egm96.f32 --dtype f32 --runs 0", &["--runs"]),
     ] {
         desk.fails(line.trim(), 2, says);

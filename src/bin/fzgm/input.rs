@@ -17,5 +17,5 @@ pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, Failure> {
 
 /// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
 pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(0..=4096)
+    clap::value_parser!(u32).range(0..=i64::from(fzgm::MAX_THREADS))
 }

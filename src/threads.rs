@@ -1,0 +1,59 @@
+//! The threads of a workspace.
+
+use crate::error::{Error, Result};
+use std::thread::{self, JoinHandle};
+use std::{mem, process};
+
+/// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
+pub const MAX_THREADS: u32 = 1024;
+
+/// A pool of threads, none for one thread. They end with it and not some time after it: whoever forks or unloads
+/// the library once everything is freed relies on that.
+pub(crate) struct Crew {
+    pool: Option<rayon::ThreadPool>,
+    threads: Vec<JoinHandle<()>>,
+    process: u32,
+}
+
+impl Crew {
+    /// `count` threads; 0 stands for all cores, and 1 makes no thread at all.
+    pub(crate) fn new(count: u32) -> Result<Crew> {
+        if count > MAX_THREADS {
+            return Err(Error::argument("threads", count, format!("0 (all cores) to {MAX_THREADS}")));
+        }
+        let count = match count {
+            0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            n => n as usize,
+        };
+        let mut crew = Crew { pool: None, threads: vec![], process: process::id() };
+        if count > 1 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(count).spawn_handler(|worker| {
+                crew.threads.push(thread::Builder::new().name("fzgm".into()).spawn(|| worker.run())?);
+                Ok(())
+            });
+            let refused =
+                |e| Error::argument("threads", count, format!("threads that the system grants ({e})"));
+            crew.pool = Some(pool.build().map_err(refused)?);
+        }
+        Ok(crew)
+    }
+
+    pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
+        self.pool.as_ref()
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        drop(self.pool.take());
+        for thread in self.threads.drain(..) {
+            if self.process == process::id() {
+                // A thread that panicked has nothing to say any more.
+                let _ = thread.join();
+            } else {
+                // A child of fork() has the handles but not the threads; to wait for those would be for ever.
+                mem::forget(thread);
+            }
+        }
+    }
+}
