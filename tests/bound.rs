@@ -151,6 +151,17 @@ fn ranges_and_bounds_at_the_ends_of_floats() {
     }
 }
 
+/// The range 1 - 2^-60 rounds to 1, and an error of 1 is beyond it.
+#[test]
+fn ranges_are_never_rounded_up() {
+    for dtype in [DType::F32, DType::F64] {
+        for (high, low) in [(1.0, 2f64.powi(-60)), (-(2f64.powi(-70)), -4.0), (1.5, -(2f64.powi(-60)))] {
+            keeps(dtype, &[high, low, high / 2.0, low / 2.0 + high / 2.0], "noa", 1.0, f64::INFINITY);
+            keeps(dtype, &[high, low], "noa", 0.5, f64::INFINITY);
+        }
+    }
+}
+
 #[test]
 fn thresholds() {
     let values: Vec<f64> =

@@ -1,4 +1,5 @@
 //! What the integration tests share.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod alloc;
 pub mod corpus;
