@@ -5,6 +5,7 @@ mod bound;
 mod bins;
 mod config;
 mod real;
+mod step;
 
 use super::words::{IN, only};
 use crate::dtype::DType;
@@ -110,6 +111,9 @@ struct Facts {
     radius: u32,
     /// Entries of the outlier lists; only read when decoding.
     outliers: u32,
+    /// What every error is compared with: the promised bound, not above it in the type of the values. Only
+    /// known when encoding.
+    promise: f64,
 }
 
 const FACT_BYTES: u64 = size_of::<Facts>() as u64;

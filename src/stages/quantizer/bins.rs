@@ -12,11 +12,11 @@ const ELEMENTS: usize = TILE / 8;
 
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
-struct Bins<T> {
+pub(super) struct Bins<T> {
     /// 1 / (2 bound): values are multiplied, never divided.
     inverse: T,
     step: T,
-    bound: T,
+    promise: T,
     radius: T,
     threshold: T,
     zigzag: bool,
@@ -26,14 +26,14 @@ struct Bins<T> {
 }
 
 impl<T: Real> Bins<T> {
-    fn new(p: &Launch, facts: &Facts) -> Bins<T> {
+    pub(super) fn new(p: &Launch, facts: &Facts) -> Bins<T> {
         let bound = T::from_f64(facts.bound);
         let strict = p.switches & STRICT != 0;
         let two = T::from_f64(2.0);
         Bins {
             inverse: T::from_f64(1.0).div(two.mul(bound)),
             step: two.mul(bound),
-            bound,
+            promise: T::from_f64(facts.promise),
             radius: T::from_f64(facts.radius.into()),
             threshold: T::from_f64(p.threshold),
             zigzag: p.switches & ZIGZAG != 0,
@@ -53,12 +53,63 @@ impl<T: Real> Bins<T> {
         };
         let (k, bin) = if FAST { scaled.bin_fast() } else { scaled.bin() };
         let inside = if FAST { scaled.abs() < T::FAST } else { true };
-        let near = !self.strict || x.sub(k.mul(self.step)).abs() <= self.bound;
+        let near = !self.strict || x.sub(k.mul(self.step)).abs() <= self.promise;
         (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near)
+    }
+
+    /// The bin on the other side of `x`, where the nearest one does not keep the bound: between two bins the
+    /// rounding of one product can spare what that of the other costs.
+    fn other(&self, x: T) -> Option<i64> {
+        let scaled = x.mul(self.inverse);
+        if !self.strict || !(scaled.abs() < self.radius) || !(x.abs() < self.threshold) {
+            return None;
+        }
+        let (k, bin) = scaled.bin();
+        let toward = if x.sub(k.mul(self.step)) > T::ZERO { 1 } else { -1 };
+        let k = T::from_bin(bin + toward);
+        let near = x.sub(k.mul(self.step)).abs() <= self.promise;
+        (near && k.abs() < self.radius).then_some(bin + toward)
+    }
+
+    /// The bin that stands for `x`, if any.
+    #[inline(always)]
+    fn find<const FAST: bool>(&self, x: T) -> Option<i64> {
+        let (bin, ok) = self.bin::<FAST>(x);
+        if ok { Some(bin) } else { self.other(x) }
+    }
+
+    /// How many of these values no bin stands for although there is one for their size.
+    pub(super) fn misses(&self, x: &[T]) -> usize {
+        let missed = |x: T| {
+            let inside = x.mul(self.inverse).abs() < self.radius && x.abs() < self.threshold;
+            inside && (if self.fast() { self.find::<true>(x) } else { self.find::<false>(x) }).is_none()
+        };
+        x.iter().filter(|&&x| missed(x)).count()
     }
 
     fn fast(&self) -> bool {
         self.radius <= T::FAST
+    }
+
+    /// Codes with raw bits among them. The first pass has no branch; the second one is rare.
+    fn fill<const FAST: bool, C: Code>(&self, x: &[T], out: &mut [C])
+    where
+        T: Real<Bits = C>,
+    {
+        let mut all = true;
+        for (o, &x) in out.iter_mut().zip(x) {
+            let (bin, ok) = self.bin::<FAST>(x);
+            *o = if ok { C::from_bin(bin, true) } else { x.to_bits() };
+            all &= ok;
+        }
+        if all || !self.strict {
+            return;
+        }
+        for (o, &x) in out.iter_mut().zip(x) {
+            if !self.bin::<FAST>(x).1 {
+                *o = self.other(x).map_or(x.to_bits(), |bin| C::from_bin(bin, true));
+            }
+        }
     }
 }
 
@@ -92,17 +143,7 @@ fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) ->
         store::<C>(out, |out| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             padding.fill(C::ZERO);
-            if b.fast() {
-                for (o, &x) in out.iter_mut().zip(x) {
-                    let (bin, ok) = b.bin::<true>(x);
-                    *o = if ok { C::from_bin(bin, true) } else { x.to_bits() };
-                }
-            } else {
-                for (o, &x) in out.iter_mut().zip(x) {
-                    let (bin, ok) = b.bin::<false>(x);
-                    *o = if ok { C::from_bin(bin, true) } else { x.to_bits() };
-                }
-            }
+            if b.fast() { b.fill::<true, C>(x, out) } else { b.fill::<false, C>(x, out) }
         });
         Ok(())
     })
@@ -120,9 +161,9 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             padding.fill(C::ZERO);
             for (o, &x) in out.iter_mut().zip(x) {
-                let (bin, ok) = if b.fast() { b.bin::<true>(x) } else { b.bin::<false>(x) };
-                *o = if ok { C::from_bin(bin, b.zigzag) } else { C::ZERO };
-                all &= ok;
+                let bin = if b.fast() { b.find::<true>(x) } else { b.find::<false>(x) };
+                *o = bin.map_or(C::ZERO, |bin| C::from_bin(bin, b.zigzag));
+                all &= bin.is_some();
             }
         });
         if !all {
@@ -134,7 +175,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
     let found = call.threads.map(tiles, |k| {
         let mut buffer = None;
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
-        let is_out = |x: T| !(if b.fast() { b.bin::<true>(x) } else { b.bin::<false>(x) }).1;
+        let is_out = |x: T| (if b.fast() { b.find::<true>(x) } else { b.find::<false>(x) }).is_none();
         let first = (k * ELEMENTS) as u32;
         x.iter().enumerate().filter(|(_, x)| is_out(**x)).map(|(i, &x)| (first + i as u32, x)).collect::<Vec<_>>()
     });

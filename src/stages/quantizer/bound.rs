@@ -1,7 +1,7 @@
 //! From the bound that the user asks for to the bound that the codes are made with.
 
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
-use super::{ABS, Facts, Launch, PADDED, STRICT};
+use super::{ABS, Facts, Launch, PADDED, STRICT, step};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{TILE, load};
@@ -22,7 +22,13 @@ pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
 fn facts<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Facts, Fault> {
     let measured = p.mode != ABS && p.value_base == 0.0;
     let range = if measured { Some(range::<T>(call, p)?) } else { None };
-    Ok(if p.switches & STRICT != 0 { strict::<T>(p, range) } else { literal::<T>(p, range) })
+    if p.switches & STRICT == 0 {
+        return Ok(literal::<T>(p, range));
+    }
+    let facts = strict::<T>(p, range);
+    // A step of f64 data has at most 24 significant bits, so its products with bins are exact as they are.
+    let rounds = size_of::<T>() == 4 && facts.radius > 0;
+    if rounds { step::choose::<T>(call, p, facts) } else { Ok(facts) }
 }
 
 /// Smallest and largest carried value; `low > high` when there is none.
@@ -74,7 +80,7 @@ const MOST: f32 = f32::from_bits(0x7e00_0000);
 
 /// The bound as promised: no operation rounds it up.
 fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
-    let exact = Facts { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0 };
+    let exact = Facts { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0, promise: 0.0 };
     let (wanted, base) = match range {
         None if p.mode == ABS => (p.error_bound, 0.0),
         None => (mul_toward_zero(p.error_bound, p.value_base), p.value_base),
@@ -93,15 +99,14 @@ fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
         }
     };
     let base = floor_f32(base);
-    let mut bound_f32 = floor_f32(wanted);
-    if size_of::<T>() == 4 {
-        // The step is twice the bound and must stay finite; a smaller bound keeps a larger one.
-        bound_f32 = bound_f32.min(MOST);
-    }
     let wide = size_of::<T>() == 8 && p.mode == ABS && wanted < f64::from(f32::MIN_POSITIVE);
+    // The step of f32 data is twice the bound and must stay finite; a smaller bound keeps a larger one.
+    let bound_f32 = if size_of::<T>() == 4 { floor_f32(wanted).min(MOST) } else { floor_f32(wanted) };
     let bound = if wide { wanted } else { bound_f32.into() };
+    let promise = if size_of::<T>() == 4 { floor_f32(wanted).into() } else { wanted };
     let usable = bound >= least::<T>() && (wide || bound_f32 >= f32::MIN_POSITIVE);
-    if usable { Facts { bound, bound_f32, base, radius: p.radius, ..exact } } else { Facts { base, ..exact } }
+    let facts = Facts { base, promise, ..exact };
+    if usable { Facts { bound, bound_f32, radius: p.radius, ..facts } } else { facts }
 }
 
 /// The reference's arithmetic, with what it loses.
@@ -114,5 +119,5 @@ fn literal<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
     };
     let (bound, base) = if base > 0.0 { (user.mul(T::from_f64(base.into())), base) } else { (user, 0.0) };
     let bound = bound.to_f64();
-    Facts { bound, bound_f32: bound as f32, base, radius: p.radius, outliers: 0 }
+    Facts { bound, bound_f32: bound as f32, base, radius: p.radius, outliers: 0, promise: bound }
 }

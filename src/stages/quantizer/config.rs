@@ -104,6 +104,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         base,
         radius,
         outliers,
+        promise: 0.0,
     };
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
