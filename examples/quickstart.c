@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
   TRY(fz_pipeline_finalize(pipeline, FZ_F32, dims, ndim, NULL, &plan));
   TRY(fz_plan_decoder(plan, &decoder));
 
-  /* Where: a workspace per call in flight; with one, a call allocates nothing. */
+  /* Where: a workspace per call in flight; with one, a call does not allocate anew. */
   fz_workspace *encoding, *decoding;
   TRY(fz_workspace_new(plan, &encoding));
   TRY(fz_workspace_new(decoder, &decoding));

@@ -16,7 +16,26 @@
 //! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, chain, kernel,
 //! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
 //!
-//! Start at [`Encoder`] and [`Decoder`].
+//! In one call each way, here with an error of at most a thousandth of the value range:
+//!
+//! ```rust
+//! use fzgm::{Array, DType, Options, compress, decompress, preset};
+//!
+//! let src: Vec<u8> = (0..10_000).flat_map(|i| (i as f32 * 1e-3).sin().to_le_bytes()).collect();
+//! let array = Array::new(DType::F32, &[100, 100])?;
+//! let mut pipeline = preset("pfpl", DType::F32)?; // mode noa
+//! pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-3))?;
+//! let container = compress(&pipeline, &array, &Options::default(), &src)?;
+//! let (array, restored) = decompress(&container, &Options::default())?;
+//! # assert!(container.len() < src.len() / 4 && array.dims() == [100, 100]);
+//! # for (x, y) in src.chunks(4).zip(restored.chunks(4)) {
+//! #     let f32_of = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+//! #     assert!((f32_of(x) - f32_of(y)).abs() <= 2e-3);
+//! # }
+//! # Ok::<(), fzgm::Error>(())
+//! ```
+//!
+//! To go on, start at [`Encoder`] and [`Decoder`], which keep plans and memory from call to call.
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("fzgm needs a little-endian machine");

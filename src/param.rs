@@ -78,7 +78,7 @@ impl std::fmt::Display for Kind {
 /// One parameter of a stage.
 #[derive(Debug)]
 pub struct Param {
-    /// Name in C, TOML and on the command line.
+    /// Name in C and on the command line.
     pub name: &'static str,
     /// What it accepts.
     pub kind: Kind,

@@ -1,4 +1,4 @@
-//! Pipelines that work well, by name.
+//! Pipelines that work well, by name. Their parameters can be changed; until then `pfpl` has mode `noa` and error bound 1e-3.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -31,7 +31,8 @@ pub static PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset of this name, for arrays of this type.
+/// The preset of this name, for arrays of this type and no other. `pfpl` has mode `noa` and error bound 1e-3 until they are
+/// set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
 ///
 /// # Errors
 /// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that it does not compress.

@@ -11,7 +11,7 @@ use crate::param::{Args, Param};
 pub struct Spec {
     /// Number on the wire: that of the FZM format, or 0x8000 and up for our own; never reused.
     pub id: u16,
-    /// Name in C, TOML and on the command line.
+    /// Name in C and on the command line.
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,

@@ -97,6 +97,23 @@ fn the_readme_names_presets_and_quotes_the_quick_start() {
     }
 }
 
+#[test]
+fn the_readme_quotes_the_example_of_the_crate() {
+    let readme = read("README.md");
+    let block =
+        readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
+    let lib = read("src/lib.rs");
+    let example = lib.split_once("//! ```rust\n").and_then(|(_, rest)| rest.split_once("//! ```\n"));
+    let shown = example
+        .expect("a block")
+        .0
+        .lines()
+        .filter_map(|l| l.strip_prefix("//!"))
+        .map(|l| l.strip_prefix(' ').unwrap_or(l));
+    let shown: Vec<&str> = shown.filter(|l| !l.starts_with("# ")).collect();
+    assert_eq!(block.lines().collect::<Vec<_>>(), shown);
+}
+
 /// Links of our pages to files of the repository.
 #[test]
 fn links_lead_somewhere() {
