@@ -4,7 +4,7 @@
 #[allow(dead_code, unreachable_pub)]
 mod common;
 
-use common::alloc::{Counting, live, peak_of};
+use common::alloc::{Counting, kept_by, peak_of};
 use common::corpus::outlier_lists;
 use common::run::{both_containers, options};
 use common::samples::{self, Content};
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Memory is counted for the whole process: one test at a time.
+/// Peaks are counted for the whole process: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn pipelines() -> Vec<(Pipeline, DType)> {
@@ -26,6 +26,11 @@ fn pipelines() -> Vec<(Pipeline, DType)> {
     all
 }
 
+/// The arena is a whole number of 256 bytes.
+fn as_said(took: isize, said: u64, name: &str) {
+    assert!((took - said as isize).abs() <= 256, "{name} takes {took}, says {said}");
+}
+
 #[test]
 fn a_workspace_takes_what_it_says() {
     let _alone = ALONE.lock();
@@ -34,29 +39,14 @@ fn a_workspace_takes_what_it_says() {
             let sample = samples::make(dtype, &[n], Content::Walk, 1);
             for container in both_containers() {
                 let encoder = Encoder::new(&pipeline, &sample.array, &options(container, true)).unwrap();
-                let before = live();
-                let mut ws = encoder.workspace().unwrap();
-                let took = (live() - before) as u64;
-                let said = encoder.workspace_bytes();
-                // The arena is a whole number of 256 bytes.
-                assert!(
-                    took <= said + 256 && said <= took + 256,
-                    "{} takes {took}, says {said}",
-                    sample.name
-                );
+                let (mut ws, took) = kept_by(|| encoder.workspace().unwrap());
+                as_said(took, encoder.workspace_bytes(), &sample.name);
                 let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
                 let n = encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap();
 
                 let decoder = Decoder::open(&dst[..n], &options(container, true)).unwrap();
-                let before = live();
-                let ws = decoder.workspace().unwrap();
-                let (took, said) = ((live() - before) as u64, decoder.workspace_bytes());
-                assert!(
-                    took <= said + 256 && said <= took + 256,
-                    "{} takes {took}, says {said}",
-                    sample.name
-                );
-                drop(ws);
+                let (_ws, took) = kept_by(|| decoder.workspace().unwrap());
+                as_said(took, decoder.workspace_bytes(), &sample.name);
             }
         }
     }

@@ -37,6 +37,18 @@ fn usage_is_exit_2() {
         ("compare egm96.f32 b.f32 --dtype f31", &["f31"]),
         (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "1024"]),
         ("bench egm96.f32 --dtype f32 --runs 0", &["--runs"]),
+        (
+            "compress - -o x --dtype f32 --eb 1e-3",
+            &["'-'", "<IN>", "give a file", "not supported in this version"],
+        ),
+        (&format!("{base} -o - --eb 1e-3").replace("-o x ", ""), &["'-'", "<OUT>", "give a file"]),
+        ("decompress - -o x", &["<IN>", "give a file"]),
+        ("decompress a.fzm -o - --force", &["<OUT>", "give a file"]),
+        ("info -", &["<IN>", "give a file"]),
+        ("bench - --dtype f32", &["<IN>", "give a file"]),
+        ("compare - b.f32 --dtype f32", &["<A>", "give a file"]),
+        ("compare egm96.f32 - --dtype f32", &["<B>", "give a file"]),
+        ("compare egm96.f32 b.f32 --dtype f32 --compressed -", &["<FILE>", "give a file"]),
     ] {
         desk.fails(line.trim(), 2, says);
     }

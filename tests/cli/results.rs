@@ -72,11 +72,28 @@ fn options_reach_the_container() {
         fs::read(desk.path("t")).unwrap()
     };
     assert_eq!(threads(1), threads(3));
-    desk.run(
-        "compress egm96.f32 -o old --dtype f32 --eb 1e-3 --generation 2026-05 --no-strict --no-checksum",
-    )
-    .ok();
-    assert_ne!(desk.run("info old --json").json()["strict"], true);
+}
+
+/// Files of May 2026 with the reference's arithmetic have no place for the shape; whoever asks for one is told.
+#[test]
+fn a_file_that_forgets_the_shape_is_announced() {
+    let desk = Desk::new();
+    let base = "compress egm96.f32 --dtype f32 --dims 1440x721 --eb 1e-3 --json";
+    let run = desk.run(&format!("{base} -o old --generation 2026-05 --no-strict --no-checksum"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.starts_with("fzgm: ") && run.err.lines().count() == 1, "{}", run.err);
+    for word in ["shape", "length before padding", "one dimension"] {
+        assert!(run.err.contains(word), "no `{word}` in {}", run.err);
+    }
+    assert_eq!(run.out.lines().count(), 1);
+    let info = desk.run("info old --json").json();
+    assert_ne!(info["strict"], true);
+    assert_eq!(info["dims"].as_array().unwrap().len(), 1);
+    // Either alone keeps the shape, and nothing is said.
+    for options in ["--generation 2026-05", "--no-strict"] {
+        desk.run(&format!("{base} -o new --force {options}")).json();
+        assert_eq!(desk.run("info new --json").json()["dims"], serde_json::json!([1440, 721]), "{options}");
+    }
 }
 
 #[test]

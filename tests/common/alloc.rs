@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub struct Counting;
@@ -9,9 +10,21 @@ pub struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// Allocated less freed by this thread; what another thread frees stays in it. Constant and without a
+    /// destructor, so that counting allocates nothing itself.
+    static HERE: Cell<isize> = const { Cell::new(0) };
+}
+
 fn grow(bytes: usize) {
     let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
     PEAK.fetch_max(live, Relaxed);
+    HERE.set(HERE.get().wrapping_add_unsigned(bytes));
+}
+
+fn shrink(bytes: usize) {
+    LIVE.fetch_sub(bytes, Relaxed);
+    HERE.set(HERE.get().wrapping_sub_unsigned(bytes));
 }
 
 // SAFETY: every call is passed on to the system's allocator as it came; counting touches no memory of it.
@@ -35,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Relaxed);
+        shrink(layout.size());
         // SAFETY: the caller keeps the promises of this call.
         unsafe { System.dealloc(p, layout) }
     }
@@ -46,20 +59,23 @@ unsafe impl GlobalAlloc for Counting {
         if !q.is_null() {
             // The old and the new block may live side by side while bytes move.
             grow(new);
-            LIVE.fetch_sub(layout.size(), Relaxed);
+            shrink(layout.size());
         }
         q
     }
 }
 
-/// Bytes that are allocated now.
-pub fn live() -> usize {
-    LIVE.load(Relaxed)
+/// Runs `f`; also says how many bytes more this thread has allocated than before. Other threads, such as those
+/// of the test harness, do not show.
+pub fn kept_by<R>(f: impl FnOnce() -> R) -> (R, isize) {
+    let before = HERE.get();
+    let result = f();
+    (result, HERE.get() - before)
 }
 
 /// Runs `f`; also says by how many bytes memory grew at most meanwhile, over all threads.
 pub fn peak_of<R>(f: impl FnOnce() -> R) -> (R, usize) {
-    let before = live();
+    let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);
     let result = f();
     (result, PEAK.load(Relaxed).saturating_sub(before))

@@ -2,6 +2,7 @@
 
 use super::corpus::Case;
 use super::rng::Rng;
+use std::ops::Range;
 
 const CORE: usize = 80;
 const RECORD: usize = 256;
@@ -206,23 +207,33 @@ fn head_bytes(b: &[u8], case: &Case) -> Option<usize> {
 
 /// Where the checksum of a frame stands.
 fn frame_crc(b: &[u8], segments: usize) -> Option<usize> {
+    let (_, mut at) = frame_stages(b)?;
+    for _ in 0..segments {
+        at = after_varint(b, at)?;
+    }
+    Some(at)
+}
+
+/// The places of the configs in a frame, each behind the byte that states its length; where the stages end.
+pub fn frame_stages(b: &[u8]) -> Option<(Vec<Range<usize>>, usize)> {
     let mut at = 8;
-    let varint = |at: &mut usize| -> Option<()> {
-        *at += 1 + b.get(*at..)?.iter().take_while(|&&x| x & 0x80 != 0).count();
-        Some(())
-    };
     for _ in 0..=*b.get(7)? {
-        varint(&mut at)?;
+        at = after_varint(b, at)?;
     }
     let stages = *b.get(at)?;
     at += 1;
+    let mut configs = vec![];
     for _ in 0..stages {
-        at += 3 + usize::from(*b.get(at + 2)?) + 2;
+        let config = at + 3..at + 3 + usize::from(*b.get(at + 2)?);
+        // Every stage of today has one input.
+        at = config.end + 2;
+        configs.push(config);
     }
-    for _ in 0..segments {
-        varint(&mut at)?;
-    }
-    Some(at)
+    Some((configs, at))
+}
+
+fn after_varint(b: &[u8], at: usize) -> Option<usize> {
+    Some(at + 1 + b.get(at..)?.iter().take_while(|&&x| x & 0x80 != 0).count())
 }
 
 /// Checksums of what is there now.

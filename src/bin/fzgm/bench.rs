@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Raw little-endian array without a header
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     #[command(flatten)]
     field: Field,

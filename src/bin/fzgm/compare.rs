@@ -16,10 +16,10 @@ bit for bit and take no part in the other figures. Exit code 1: a bound or a bit
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The original array, raw
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = input::path())]
     original: PathBuf,
     /// What came back
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = input::path())]
     restored: PathBuf,
     /// Element type: f32, f64, i8 to i64, u8 to u64
     #[arg(long, value_parser = crate::field::dtype)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "V", default_value_t = f64::INFINITY, allow_negative_numbers = true)]
     outlier_threshold: f64,
     /// The container, for ratio and bits per value
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
     /// Report as one JSON object
     #[arg(long)]

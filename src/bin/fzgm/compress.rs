@@ -15,7 +15,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Raw little-endian array without a header
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     #[command(flatten)]
     output: OutFile,
@@ -90,6 +90,11 @@ impl Args {
         };
         options
     }
+
+    /// Files of this form have no place for the shape, and with the reference's arithmetic nothing is added to them.
+    fn forgets_the_shape(&self) -> bool {
+        self.no_strict && matches!(self.generation, Some(Form::G2026_05))
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -110,6 +115,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
     let asking = |e| Failure::asking(&e);
     let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(asking)?;
+    if args.forgets_the_shape() {
+        report::note(
+            "the file will not say its shape nor its length before padding; \
+             it is restored as one dimension, with the padding",
+        );
+    }
     let mut workspace = encoder.workspace().map_err(asking)?;
     let mut dst = input::memory(encoder.max_compressed_bytes())?;
     let start = Instant::now();

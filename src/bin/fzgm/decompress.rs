@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A container
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     #[command(flatten)]
     output: OutFile,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A container
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     /// Show the steps of the decompression and their memory
     #[arg(long)]

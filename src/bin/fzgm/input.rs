@@ -1,8 +1,20 @@
 //! What runs need: files, read whole, memory and threads.
 
 use crate::failure::Failure;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use fzgm::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The name of a file. `-`, which other programs take for a standard stream, is refused before it becomes a file of
+/// that name; `./-` is one.
+pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path.as_os_str() == "-" {
+            return Err("give a file; standard input and output are not supported in this version");
+        }
+        Ok(path)
+    })
+}
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| Failure::io("read", path, &e))

@@ -15,6 +15,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A line for people that is no result. With stderr gone, the result counts.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "fzgm: {text}");
+}
+
 /// Prints `value` on one line.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
