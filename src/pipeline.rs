@@ -148,8 +148,27 @@ impl Pipeline {
     }
 }
 
-/// A pipeline pads by less than this many bytes.
-const MAX_PADDING: u64 = 1 << 32;
+impl Pipeline {
+    /// A stage with a bound that does not get the values of the array: something before it recodes them.
+    pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
+        let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != "unbounded");
+        self.nodes.iter().find(|n| bounded(n) && !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+    }
+
+    /// True when nothing but stored stands between a node and the array.
+    fn gets_array(&self, node: &Node, depth: usize) -> bool {
+        node.inputs.iter().all(|source| match source {
+            Source::Array => true,
+            Source::Port { node, .. } => self.nodes.get(*node).is_some_and(|before| {
+                depth > 0 && before.stage() == "stored" && self.gets_array(before, depth - 1)
+            }),
+        })
+    }
+}
+
+/// A pipeline pads by less than this many bytes: what is written has to be read within the memory that a reader
+/// grants a small array.
+const MAX_PADDING: u64 = 1 << 24;
 
 impl Pipeline {
     /// Bytes of an array once it is padded for all stages, as FZM files have it: the next common multiple of
@@ -160,7 +179,7 @@ impl Pipeline {
             let a = node.stage.alignment(&node.args)?.max(1);
             unit = (unit / gcd(unit, a)).checked_mul(a).filter(|&u| u <= MAX_PADDING).ok_or_else(|| {
                 let what =
-                    format!("its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes");
+                    format!("its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes, which a file has to be padded to; the compact container never pads");
                 Error::InvalidPipeline(what)
             })?;
         }

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn fz_compress(
         let (plan, workspace) = unsafe { (shared(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(compressed_bytes, "compressed_bytes")?) };
-        let encoder = plan.encoder()?;
+        let (encoder, length) = (plan.encoder()?, length.apart_from(dst, "dst")?);
         length.put(with(plan, workspace, |ws| Ok(encoder.compress(ws, src, dst)?))?);
         Ok(())
     })
@@ -79,6 +79,7 @@ pub unsafe extern "C" fn fz_decompress(
         let (plan, workspace) = unsafe { (optional(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(restored_bytes, "restored_bytes")?) };
+        let length = length.apart_from(dst, "dst")?;
         length.put(match plan {
             Some(plan) => {
                 let decoder = plan.decoder()?;

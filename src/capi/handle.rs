@@ -158,6 +158,17 @@ pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Answer<Out<T>> {
     Ok(Out(pointer))
 }
 
+impl<T> Out<T> {
+    /// Refuses a place inside of the bytes that the call writes: the result would damage them.
+    pub(super) fn apart_from(self, bytes: &[u8], name: &str) -> Answer<Self> {
+        let (at, range) = (self.0 as usize, bytes.as_ptr_range());
+        if !bytes.is_empty() && at < range.end as usize && (range.start as usize) < at + size_of::<T>() {
+            return Err(Refusal::argument(format!("the place for the length lies inside of {name}")));
+        }
+        Ok(self)
+    }
+}
+
 impl<T: Copy> Out<T> {
     /// Writes the result.
     pub(super) fn put(self, value: T) {

@@ -29,11 +29,13 @@ pub struct fz_info {
     pub stages: u32,
     /// 1: the bound was kept for every value. 0: it may be exceeded. -1: the container does not say.
     pub strict: i32,
-    /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything.
+    /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything,
+    /// FZ_MODE_UNBOUNDED when values are rounded and nothing says by how much.
     pub mode: i32,
     /// The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless.
     pub bound: f64,
-    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold.
+    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold. A double in FZM
+    /// files, in a compact frame to the precision of a float.
     pub outlier_threshold: f64,
 }
 
@@ -88,6 +90,7 @@ impl From<&Info> for fz_info {
                 "rel" => fz_mode::FZ_MODE_REL,
                 "noa" => fz_mode::FZ_MODE_NOA,
                 "prel" => fz_mode::FZ_MODE_PREL,
+                "unbounded" => fz_mode::FZ_MODE_UNBOUNDED,
                 _ => fz_mode::FZ_MODE_LOSSLESS,
             } as i32,
             bound: info.bound,

@@ -81,6 +81,8 @@ pub enum fz_dtype {
 /// x' the restored one, and the ranges are taken over the values that are finite and below the outlier threshold.
 #[repr(C)]
 pub enum fz_mode {
+    /// Something is lost, and no bound says how much: differences of floats, or a bound on recoded values.
+    FZ_MODE_UNBOUNDED = -2,
     /// Nothing is lost.
     FZ_MODE_LOSSLESS = -1,
     /// "abs": |x - x'| <= bound.

@@ -9,7 +9,7 @@ use crate::launch::Place;
 use crate::plan::Plan;
 use crate::workspace::Workspace;
 
-/// Decompresses containers of one array and pipeline. Immutable, as an [`Encoder`] is.
+/// Decompresses containers of one array and pipeline. Immutable, as an [`super::Encoder`] is.
 pub struct Decoder {
     pub(super) plan: Plan,
     pub(super) padded: u64,
@@ -29,15 +29,20 @@ impl Decoder {
         let known = (&head.lengths[..], &head.segment_bytes()[..]);
         let plan =
             Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known), options.fuse)?;
+        Decoder::within_limit(plan, head.padded, options)
+    }
+
+    /// The decoder, if its memory is within the limit.
+    pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options) -> Result<Decoder> {
         let limit = match options.max_memory_bytes {
-            0 => head.array.bytes().saturating_mul(8).saturating_add(64 << 20),
+            0 => plan.array().bytes().saturating_mul(8).saturating_add(64 << 20),
             limit => limit,
         };
         let need = plan.workspace_bytes();
         if need > limit {
             return Err(Error::MemoryLimit { need, limit });
         }
-        Ok(Decoder { plan, padded: head.padded, options: options.clone() })
+        Ok(Decoder { plan, padded, options: options.clone() })
     }
 
     /// The plan.
@@ -83,6 +88,12 @@ impl Decoder {
             )));
         }
         if head.pipeline == self.plan.pipeline && head.padded == self.padded {
+            let fits = self.plan.graph.lengths(&head.lengths, &head.segment_bytes());
+            if fits.is_err() && Decoder::of_head(&head, &self.options).is_ok() {
+                let what =
+                    "the container is longer than the one that the plan was opened from; open it by itself";
+                return Err(Error::PlanMismatch(what.into()));
+            }
             return self.run(&head, ws, container, dst);
         }
         if head.pipeline == format::as_read_stored()? {

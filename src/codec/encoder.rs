@@ -48,6 +48,7 @@ impl Encoder {
             Ok((plan, template))
         };
         let (plan, template) = make(pipeline)?;
+        check(&plan, options)?;
         let payload = payload_bound(&plan);
         // A file in the exact form of the reference is never replaced by a stage that only we read.
         let literal = !options.strict && options.generation == Generation::G2026_05;
@@ -104,7 +105,7 @@ impl Encoder {
         cpu::prime(&self.plan, ws);
         match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
             Ok(()) => self.seal(ws, src, dst),
-            Err(Error::OutlierCapacity { needed, .. }) => {
+            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
                 let larger = self.with_outliers(needed)?;
                 larger.compress(&mut larger.workspace()?, src, dst)
             }
@@ -116,12 +117,12 @@ impl Encoder {
     fn with_outliers(&self, needed: u64) -> Result<Encoder> {
         let elements =
             self.plan.value(self.plan.graph.source).flow.max_bytes() / self.plan.array().dtype().bytes();
-        // A little more, because the room is reckoned in f32.
-        let capacity = (needed as f64 / elements.max(1) as f64 * 1.001 + 1e-6).min(1.0);
+        // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
+        let capacity = (needed as f64 / elements.max(1) as f64 * 1.01 + 1e-6).min(1.0);
         let mut pipeline = self.plan.pipeline.clone();
         pipeline.set_everywhere("outlier_capacity", |args| {
             let now = args.real("outlier_capacity")?;
-            args.set_real("outlier_capacity", now.max(capacity))
+            args.set_real("outlier_capacity", (2.0 * now).max(capacity).min(1.0))
         })?;
         Encoder::new(&pipeline, self.plan.array(), &self.options)
     }
@@ -141,17 +142,33 @@ impl Encoder {
         }
     }
 
-    /// The decoder of what this encoder writes, planned without any container.
+    /// The decoder of what this encoder writes, planned without any container. Files in the exact form of the
+    /// reference (strict off, generation 2026-05) do not say what the array was: theirs is one padded dimension.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the wire form of a stage cannot be read back.
+    /// [`Error::MemoryLimit`].
     pub fn decoder(&self) -> Result<Decoder> {
-        let plan = &self.plan;
-        let pipeline = format::as_read(plan.blueprint(), self.options.container)?;
-        let padded = plan.value(plan.graph.source).flow.max_bytes();
-        let rules = Rules { generation: Generation::G2026_08, ..plan.rules };
-        let plan = Plan::decode(&pipeline, *plan.array(), padded, rules, None, self.options.fuse)?;
-        Ok(Decoder { plan, padded, options: self.options.clone() })
+        let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
+        let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
+        let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
+        let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.fuse)?;
+        Decoder::within_limit(plan, padded, &self.options)
+    }
+}
+
+/// Refuses what could be written but not read back, and bounds that would not be those of the array.
+fn check(plan: &Plan, options: &Options) -> Result<()> {
+    let seen = format::as_read(plan.blueprint(), options.container)?;
+    let padded = plan.value(plan.graph.source).flow.max_bytes();
+    if Graph::new(&seen.pipeline, seen.array, padded, plan.rules).is_err() {
+        let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
+        return Err(Error::Unsupported { stage: "fzm", what: what.into() });
+    }
+    match plan.pipeline.recoded_bound() {
+        Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(
+            "the bound of {stage} would be one of recoded values and not of the array; let it read the array, or turn strict off"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -101,7 +101,8 @@ pub fn info(container: &[u8]) -> Result<Info> {
 fn mode(pipeline: &Pipeline) -> &'static str {
     let mut modes = pipeline.nodes.iter().filter_map(|n| n.stage.mode(&n.args));
     let first = modes.next().unwrap_or("lossless");
-    if modes.any(|m| m == "unbounded") { "unbounded" } else { first }
+    let unbounded = modes.any(|m| m == "unbounded") || pipeline.recoded_bound().is_some();
+    if unbounded { "unbounded" } else { first }
 }
 
 /// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.

@@ -15,7 +15,9 @@ pub(crate) use head::{Head, read};
 pub use info::{Info, SegmentInfo, StageInfo, info};
 pub(crate) use template::{Report, Template};
 
-use crate::error::Result;
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::pipeline::{Node, Pipeline, Source};
 use crate::plan::Blueprint;
 
@@ -36,29 +38,51 @@ pub(crate) fn template(plan: Blueprint<'_>, container: Container, checksum: bool
     }
 }
 
-/// The pipeline as a reader of its containers sees it: in their order of stages, with the parameters that
-/// their configs carry.
-pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Pipeline> {
-    let mut read = Pipeline::new();
-    let flow = |v| plan.graph.flow(v);
+/// What a reader of a container makes of its head.
+pub(crate) struct Seen {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) array: Array,
+}
+
+/// The pipeline and the array as a reader of the containers of `plan` sees them: stages in their order there,
+/// with the parameters that their configs carry.
+pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Seen> {
+    let marked = container == Container::Compact || tier::has_extension(plan.rules);
+    let mut pipeline = Pipeline::new();
+    let mut element = None;
     for &i in &plan.graph.order {
         let node = &plan.pipeline.nodes[i];
-        let config = node.stage.config(&node.args, plan.graph.nodes[i].ports(), plan.rules, &flow)?;
+        let ports = plan.graph.nodes[i].ports();
+        let config = node.stage.config(&node.args, ports, plan.rules, &|v| plan.graph.flow(v))?;
         let id = node.stage.spec().id;
         let mut config = tier::reread(id, plan.rules.generation, config)?;
-        if container == Container::Compact || tier::has_extension(plan.rules) {
+        if marked {
             tier::settle(id, &mut config, plan.rules.generation)?;
         }
-        let args = node.stage.parse(&config)?.args;
+        let parsed = node.stage.parse(&config)?;
+        element = if pipeline.nodes.is_empty() { parsed.input } else { element };
         let at = |node: usize| plan.graph.order.iter().position(|&o| o == node).unwrap_or(0);
         let inputs = node.inputs.iter().map(|s| match *s {
             Source::Array => Source::Array,
             Source::Port { node, port } => Source::Port { node: at(node), port },
         });
         let inputs = if node.inputs.is_empty() { vec![Source::Array] } else { inputs.collect() };
-        read.nodes.push(Node { stage: node.stage, args, inputs });
+        pipeline.nodes.push(Node { stage: node.stage, args: parsed.args, inputs });
     }
-    Ok(read)
+    let padded = plan.graph.flow(plan.graph.source).max_bytes();
+    let array = if marked { plan.array } else { plain_array(element, padded)? };
+    Ok(Seen { pipeline, array })
+}
+
+/// The array of a file without an extension block: one dimension, padded length, the type that the first stage
+/// works on.
+fn plain_array(element: Option<DType>, padded: u64) -> Result<Array> {
+    let dtype = element.unwrap_or(DType::U8);
+    let damaged = |what: String| Error::corrupt("core header", what);
+    if padded % dtype.bytes() != 0 {
+        return Err(damaged(format!("{padded} bytes are no whole number of {dtype}")));
+    }
+    Array::new(dtype, &[padded / dtype.bytes()]).map_err(|e| damaged(e.to_string()))
 }
 
 /// The pipeline that a reader sees in a stored array.

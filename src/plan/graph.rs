@@ -173,6 +173,12 @@ impl Graph {
             };
             let bytes =
                 bytes.ok_or_else(|| Error::corrupt("lengths", "the length of an edge is not stated"))?;
+            if known[input.index()].is_some_and(|other| other != bytes) {
+                return Err(Error::corrupt(
+                    "lengths",
+                    "two stages state different lengths of what both read",
+                ));
+            }
             known[input.index()] = Some(state(input, bytes)?);
         }
         Ok(lengths)

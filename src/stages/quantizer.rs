@@ -239,7 +239,8 @@ impl Params {
 
     /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
     fn outliers(&self, n: u64) -> u64 {
-        ((n as f32 * self.capacity as f32).ceil() as u64).min(n)
+        // Beyond 2^24 elements an f32 would round the whole of them down.
+        if self.capacity >= 1.0 { n } else { ((n as f32 * self.capacity as f32).ceil() as u64).min(n) }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::format::Container;
 use crate::format::head::{Checksum, Head, Origin, Stages, reading};
-use crate::format::tier;
+use crate::format::{plain_array, tier};
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::Graph;
 use crate::stage::Generation;
@@ -46,7 +46,7 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
     let stages = read_stages(stage_records, extension.as_ref().map(|e| e.generation), &mut ids)?;
     let (array, origin) = match extension {
         Some(e) => (e.array, e.origin),
-        None => plain_array(&stages, core.padded)?,
+        None => unmarked(&stages, core.padded)?,
     };
     // Only files with an extension block tell the array from its padding.
     if array.bytes() != core.padded && stages.pipeline.padded(array.bytes()).ok() != Some(core.padded) {
@@ -231,6 +231,9 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     {
         return refuse("a reserved field is not zero");
     }
+    if !(0.0..f64::INFINITY).contains(&bound) || !(threshold > 0.0) {
+        return refuse("its bound or its threshold is not possible");
+    }
     if exact_pairs != 0 {
         return refuse("exact pairs are stated for a stage that has none");
     }
@@ -251,16 +254,9 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     Ok(Some(Extension { array, origin, generation }))
 }
 
-/// Without an extension block: one dimension, padded length, the type that the first stage works on.
-fn plain_array(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
-    let reads_array = |n: &Node| n.inputs.contains(&Source::Array);
-    let head = stages.pipeline.nodes.iter().position(reads_array);
-    let dtype = head.and_then(|i| stages.parsed[i].input).unwrap_or(DType::U8);
-    if padded % dtype.bytes() != 0 {
-        return Err(Error::corrupt(PLACE, format!("{padded} bytes are no whole number of {dtype}")));
-    }
-    let array =
-        Array::new(dtype, &[padded / dtype.bytes()]).map_err(|e| Error::corrupt(PLACE, e.to_string()))?;
+/// Without an extension block: what the first stage says.
+fn unmarked(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
+    let array = plain_array(stages.parsed.first().and_then(|p| p.input), padded)?;
     let (bound, threshold) = crate::format::info::requested(&stages.pipeline);
     Ok((array, Origin { strict: None, bound, threshold }))
 }
@@ -269,7 +265,7 @@ fn plain_array(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
 fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -> Result<Vec<Range<usize>>> {
     let refuse = |what: String| Err(Error::corrupt("buffer record", what));
     let mut segments: Vec<Option<Range<usize>>> = vec![None; graph.sinks.len()];
-    let mut tiles: Vec<Range<usize>> = vec![];
+    let (mut tiles, mut extras): (Vec<Range<usize>>, Vec<u16>) = (vec![], vec![]);
     for record in records.chunks_exact(RECORD) {
         let mut r = Reader::new("buffer record", record);
         r.bytes(6)?;
@@ -289,7 +285,13 @@ fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -
         tiles.push(range.clone());
         let (node, port) = match ids.iter().find(|(known, _)| *known == id) {
             Some((_, Id::Port(node, port))) => (*node, *port),
-            Some((_, Id::Extra)) => continue,
+            Some((_, Id::Extra)) if bytes == 4 && !extras.contains(&id) => {
+                extras.push(id);
+                continue;
+            }
+            Some((_, Id::Extra)) => {
+                return refuse(format!("a count of {bytes} bytes, or one that is stored twice"));
+            }
             None => return refuse(format!("no stage has buffer id {id}")),
         };
         let Some(k) = graph.sinks.iter().position(|s| (s.node, s.port) == (node, port)) else {

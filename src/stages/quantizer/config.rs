@@ -98,6 +98,11 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     args.set_int("zigzag_codes", zigzag.into())?;
     args.set_int("inplace_outliers", in_place.into())?;
     args.set_real("outlier_capacity", 1.0)?;
+    let bound = if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() };
+    // Files of others have infinite bounds where the data has infinities.
+    if !(bound >= 0.0) {
+        return refuse(format!("its bound is {bound}"));
+    }
     let facts = Facts {
         bound: if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() },
         bound_f32,
