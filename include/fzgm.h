@@ -3,12 +3,26 @@
  *
  * In short
  *
- *   fz_pipeline *pipeline;   fz_pipeline_from_preset("pfpl", FZ_F32, &pipeline);            what: stages and parameters
- *                            fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3);
- *   fz_plan *plan;           fz_pipeline_finalize(pipeline, FZ_F32, dims, 3, NULL, &plan);  how: for one type and shape
- *   fz_workspace *ws;        fz_workspace_new(plan, &ws);                                   where: memory, one call at a time
- *   fz_compress(plan, ws, src, src_bytes, dst, dst_capacity_bytes, &compressed_bytes);
- *   fz_decompress(NULL, NULL, dst, compressed_bytes, restored, restored_capacity_bytes, &restored_bytes);
+ *   #define TRY(call) if ((call) != FZ_OK) return fprintf(stderr, "%s\n", fz_last_error()), 1
+ *
+ *   fz_pipeline *pipeline;   // what: stages and parameters
+ *   TRY(fz_pipeline_from_preset("pfpl", FZ_F32, &pipeline));
+ *   TRY(fz_pipeline_set_string(pipeline, FZ_EVERY_STAGE, "mode", "noa"));
+ *   TRY(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3));
+ *   fz_plan *plan;           // how: for one type and shape
+ *   TRY(fz_pipeline_finalize(pipeline, FZ_F32, dims, 3, NULL, &plan));
+ *   fz_workspace *ws;        // where: memory, one call at a time
+ *   TRY(fz_workspace_new(plan, &ws));
+ *   TRY(fz_compress(plan, ws, src, src_bytes, dst, dst_capacity_bytes, &compressed_bytes));
+ *   TRY(fz_decompress(NULL, NULL, dst, compressed_bytes, restored, restored_capacity_bytes, &restored_bytes));
+ *
+ * Common parameters (`fzgm stages` lists those of all stages, with ranges and defaults)
+ *
+ *   error_bound        double  the largest error of a value, in the sense of mode; 1e-3 until set
+ *   mode               string  "abs": the bound itself; "noa": times (max - min). Preset pfpl: "noa"; stage quantizer: "abs"
+ *   outlier_threshold  double  values of this magnitude and above, such as fill values, are exact and outside of the range
+ *   value_base         double  noa: the value range, where it is known; 0 until set: measured
+ *   outlier_capacity   double  room of outlier lists, as a fraction of the elements; pfpl keeps outliers in place, without lists
  *
  * Conventions
  *
@@ -22,7 +36,8 @@
  *   Any function may be called from any thread. A plan is immutable and may be used by any number of threads at once;
  *   pipelines and workspaces belong to one thread at a time. The library keeps no state between calls but the text of
  *   fz_last_error(), which is each thread's own. Nothing may be called from a signal handler. A child of fork() may use all
- *   handles of its parent, provided that no call was running in another thread when it was made.
+ *   handles of its parent, provided that no call was running in another thread when it was made. Calls with several threads
+ *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them.
  *
  * Memory
  *
@@ -126,6 +141,8 @@ typedef enum {
  * x' the restored one, and the ranges are taken over the values that are finite and below the outlier threshold.
  */
 typedef enum {
+  /** Something is lost, and no bound says how much: differences of floats, or a bound on recoded values. */
+  FZ_MODE_UNBOUNDED = -2,
   /** Nothing is lost. */
   FZ_MODE_LOSSLESS = -1,
   /** "abs": |x - x'| <= bound. */
@@ -168,8 +185,9 @@ typedef struct fz_pipeline fz_pipeline;
 typedef struct fz_plan fz_plan;
 
 /**
- * The memory that a call works in, made for one plan. With a workspace a call allocates nothing. One call at a time; it may
- * be used again and again. Made by fz_workspace_new(), given back with fz_workspace_free().
+ * The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
+ * array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
+ * fz_workspace_new(), given back with fz_workspace_free().
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -180,6 +198,10 @@ typedef struct {
   /**
    * 1 (default): the error bound holds for every value, and what cannot meet it is stored exactly. 0: the arithmetic of
    * the reference implementation with its losses, for byte-equal files; the bound may be exceeded.
+   *
+   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: such a file says neither the
+   * shape nor the length without padding. It is restored as one padded dimension, also by a plan of fz_plan_decoder();
+   * fz_container_info() says how long that is.
    */
   int32_t strict;
   /** Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. */
@@ -220,11 +242,17 @@ typedef struct {
   uint32_t stages;
   /** 1: the bound was kept for every value. 0: it may be exceeded. -1: the container does not say. */
   int32_t strict;
-  /** What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything. */
+  /**
+   * What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything,
+   * FZ_MODE_UNBOUNDED when values are rounded and nothing says by how much.
+   */
   int32_t mode;
   /** The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless. */
   double bound;
-  /** Values of this magnitude and above were stored exactly; infinity when there is no such threshold. */
+  /**
+   * Values of this magnitude and above were stored exactly; infinity when there is no such threshold. A double in FZM
+   * files, in a compact frame to the precision of a float.
+   */
   double outlier_threshold;
 } fz_info;
 
@@ -261,7 +289,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
- * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze. "bits": lossless, for any type.
+ * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
+ * 1e-3 until they are set. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one element
+ * type: pass the same `dtype` to fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */

@@ -14,6 +14,10 @@ pub struct fz_options {
     pub struct_bytes: u32,
     /// 1 (default): the error bound holds for every value, and what cannot meet it is stored exactly. 0: the arithmetic of
     /// the reference implementation with its losses, for byte-equal files; the bound may be exceeded.
+    ///
+    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: such a file says neither the
+    /// shape nor the length without padding. It is restored as one padded dimension, also by a plan of fz_plan_decoder();
+    /// fz_container_info() says how long that is.
     pub strict: i32,
     /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     pub generation: i32,

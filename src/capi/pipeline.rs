@@ -26,7 +26,9 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
 /// Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
 /// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
 ///
-/// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze. "bits": lossless, for any type.
+/// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
+/// 1e-3 until they are set. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one element
+/// type: pass the same `dtype` to fz_pipeline_finalize().
 ///
 /// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
 #[must_use]

@@ -8,8 +8,9 @@ use super::plan::{Task, fz_plan};
 use super::wall::{Answer, Refusal, quiet_wall, wall};
 use crate::Workspace;
 
-/// The memory that a call works in, made for one plan. With a workspace a call allocates nothing. One call at a time; it may
-/// be used again and again. Made by fz_workspace_new(), given back with fz_workspace_free().
+/// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
+/// array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
+/// fz_workspace_new(), given back with fz_workspace_free().
 pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
