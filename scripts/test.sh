@@ -71,18 +71,18 @@ part_python() {
   python3 -m unittest discover -s tests/reference -t tests/reference
 }
 
-# Tests that take too long for every change.
+# Tests that take too long for every change: five times the mutations, and all that is ignored otherwise save the fuzzer.
 part_long() {
   need_c
   need_rust
   FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
 }
 
-# Damaged containers from a random source for FUZZ_SECONDS.
+# Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them.
 part_fuzz() {
   need_c
   need_rust
-  FUZZ_SECONDS=${FUZZ_SECONDS:-300} cargo test --quiet --locked --test corrupt -- --ignored fuzz
+  FUZZ_SECONDS=${FUZZ_SECONDS:-300} cargo test --quiet --locked --test corrupt -- --ignored --nocapture fuzz
 }
 
 [ $# -gt 0 ] && parts=("$@")
