@@ -247,11 +247,14 @@ typedef struct {
    * FZ_MODE_UNBOUNDED when values are rounded and nothing says by how much.
    */
   int32_t mode;
-  /** The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless. */
+  /**
+   * The bound as it was asked for; 0 when lossless. A double in FZM files; to the precision of a float in a compact frame
+   * and in the exact form of the reference.
+   */
   double bound;
   /**
-   * Values of this magnitude and above were stored exactly; infinity when there is no such threshold. A double in FZM
-   * files, in a compact frame to the precision of a float.
+   * Values of this magnitude and above were stored exactly; infinity when there is no such threshold. In the
+   * precision of the bound.
    */
   double outlier_threshold;
 } fz_info;

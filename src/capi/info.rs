@@ -32,10 +32,11 @@ pub struct fz_info {
     /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything,
     /// FZ_MODE_UNBOUNDED when values are rounded and nothing says by how much.
     pub mode: i32,
-    /// The bound as it was asked for, in a compact frame to the precision of a float; 0 when lossless.
+    /// The bound as it was asked for; 0 when lossless. A double in FZM files; to the precision of a float in a compact frame
+    /// and in the exact form of the reference.
     pub bound: f64,
-    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold. A double in FZM
-    /// files, in a compact frame to the precision of a float.
+    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold. In the
+    /// precision of the bound.
     pub outlier_threshold: f64,
 }
 
