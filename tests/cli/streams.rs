@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn a_reader_that_leaves_is_no_failure() {
-    let desk = Desk::new();
     let mut child =
         Command::new(PROGRAM).arg("stages").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
