@@ -69,6 +69,7 @@ fn to_text(info: &Info) -> String {
     ];
     lines.push(match info.mode {
         "lossless" => "bound      lossless".into(),
+        "unbounded" => "bound      none: values are lost without a promise".into(),
         mode => format!("bound      {mode} {:?}, {strict}", info.bound),
     });
     if info.outlier_threshold.is_finite() {

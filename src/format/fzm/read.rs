@@ -231,7 +231,7 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     {
         return refuse("a reserved field is not zero");
     }
-    if !(0.0..f64::INFINITY).contains(&bound) || !(threshold > 0.0) {
+    if !(0.0..f64::INFINITY).contains(&bound) || threshold.is_nan() || threshold <= 0.0 {
         return refuse("its bound or its threshold is not possible");
     }
     if exact_pairs != 0 {

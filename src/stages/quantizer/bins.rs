@@ -61,7 +61,8 @@ impl<T: Real> Bins<T> {
     /// rounding of one product can spare what that of the other costs.
     fn other(&self, x: T) -> Option<i64> {
         let scaled = x.mul(self.inverse);
-        if !self.strict || !(scaled.abs() < self.radius) || !(x.abs() < self.threshold) {
+        let inside = scaled.abs() < self.radius && x.abs() < self.threshold;
+        if !self.strict || !inside {
             return None;
         }
         let (k, bin) = scaled.bin();

@@ -100,11 +100,11 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     args.set_real("outlier_capacity", 1.0)?;
     let bound = if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() };
     // Files of others have infinite bounds where the data has infinities.
-    if !(bound >= 0.0) {
+    if bound.is_nan() || bound < 0.0 {
         return refuse(format!("its bound is {bound}"));
     }
     let facts = Facts {
-        bound: if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() },
+        bound,
         bound_f32,
         base,
         radius,

@@ -20,8 +20,9 @@ const SAMPLE: usize = 1 << 16;
 const SPARSE: usize = 128;
 /// What an exact value costs in bits, by and large: bits in all planes, twice because differences follow.
 const EXACT_BITS: f64 = 256.0;
-/// Bits that a code grows by when the step shrinks by its own length: 1 / ln 2.
-const SHRINK_BITS: f64 = 1.4427;
+/// Bits that a code grows by when the step shrinks by its own length, 1 / ln 2, to a few digits: it decides
+/// nothing but which step is taken, and has to be the same number everywhere.
+const SHRINK_BITS: f64 = 1.44;
 
 /// The facts with the step that promises the shortest result.
 pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> Result<Facts, Fault> {
