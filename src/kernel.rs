@@ -108,7 +108,8 @@ impl<'a> HostCall<'a> {
     }
 }
 
-/// Tiles that one task takes: large enough that scheduling costs nothing, small enough to balance.
+/// Tiles that one task takes: large enough that scheduling costs nothing, small enough to balance. Tasks are
+/// handed out one by one, so that the last ones are spread over all threads.
 pub(crate) const TILES_PER_TASK: usize = 16;
 
 /// The threads of one call. Tiles are fixed by the wire form, so their number never shows in the bytes.
@@ -124,10 +125,12 @@ impl Threads<'_> {
         let run = |first: usize, part: &mut [u8]| {
             part.chunks_mut(tile).enumerate().try_for_each(|(k, t)| f(first + k, t))
         };
-        match self.0 {
+        // Waking a thread costs as much as a small task.
+        match self.0.filter(|_| dst.len() > tile * TILES_PER_TASK) {
             None => run(0, dst),
             Some(pool) => pool.install(|| {
                 dst.par_chunks_mut(tile * TILES_PER_TASK)
+                    .with_max_len(1)
                     .enumerate()
                     .try_for_each(|(k, part)| run(k * TILES_PER_TASK, part))
             }),
@@ -145,9 +148,26 @@ impl Threads<'_> {
             Some(pool) => pool.install(|| {
                 a.0.par_chunks_mut(a.1 * TILES_PER_TASK)
                     .zip(b.0.par_chunks_mut(b.1 * TILES_PER_TASK))
+                    .with_max_len(1)
                     .enumerate()
                     .try_for_each(|(k, (a, b))| f(k * TILES_PER_TASK, a, b))
             }),
+        }
+    }
+
+    /// Copies `src` to `dst`, which is as long.
+    pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
+        /// Bytes of a piece; sixteen of them are a task.
+        const PIECE: usize = 1 << 16;
+        match self.0 {
+            None => dst.copy_from_slice(src),
+            Some(_) => {
+                let copied = self.tiles(dst, PIECE, |k, out| {
+                    out.copy_from_slice(&src[k * PIECE..k * PIECE + out.len()]);
+                    Ok(())
+                });
+                debug_assert_eq!(copied, Ok(()));
+            }
         }
     }
 
@@ -157,7 +177,7 @@ impl Threads<'_> {
         T: Send,
         F: Fn(usize) -> T + Sync + Send,
     {
-        match self.0 {
+        match self.0.filter(|_| n > 1) {
             None => (0..n).map(f).collect(),
             Some(pool) => pool.install(|| (0..n).into_par_iter().map(f).collect()),
         }

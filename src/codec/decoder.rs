@@ -5,6 +5,7 @@ use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
 use crate::format::{self, Head};
+use crate::kernel::Threads;
 use crate::launch::Place;
 use crate::plan::Plan;
 use crate::workspace::Workspace;
@@ -116,7 +117,7 @@ impl Decoder {
         let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
         ws.serves(&self.plan)?;
         if self.options.checksum {
-            head.verify(container)?;
+            head.verify(container, Threads(ws.threads.pool()))?;
         }
         let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes())?;
         ws.words[..lengths.len()].copy_from_slice(&lengths);
@@ -139,7 +140,7 @@ impl Decoder {
             };
             let room =
                 block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;
-            room.copy_from_slice(bytes);
+            Threads(ws.threads.pool()).copy(bytes, room);
         }
         Ok(())
     }

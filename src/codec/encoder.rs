@@ -5,6 +5,7 @@ use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
 use crate::format::{self, Report, Template};
+use crate::kernel::Threads;
 use crate::launch::{Place, Val};
 use crate::pipeline::Pipeline;
 use crate::plan::{Graph, Plan};
@@ -128,7 +129,8 @@ impl Encoder {
     }
 
     fn seal(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let Workspace { arena, words, head, .. } = ws;
+        let Workspace { arena, words, head, threads } = ws;
+        let threads = Threads(threads.pool());
         let run = Run { plan: &self.plan, words, arena: arena.bytes(), array: src };
         let own = run.head(&self.template, head)?;
         match &self.stored {
@@ -136,9 +138,9 @@ impl Encoder {
                 let words: Vec<u64> = plan.graph.values.iter().map(|v| v.flow.max_bytes()).collect();
                 let run = Run { plan, words: &words, arena: &[], array: src };
                 let bytes = run.head(template, head)?;
-                run.seal(template, head, bytes, dst)
+                run.seal(template, head, bytes, dst, threads)
             }
-            _ => run.seal(&self.template, head, own, dst),
+            _ => run.seal(&self.template, head, own, dst, threads),
         }
     }
 
@@ -218,11 +220,18 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn seal(&self, template: &Template, head: &[u8], bytes: u64, dst: &mut [u8]) -> Result<usize> {
+    fn seal(
+        &self,
+        template: &Template,
+        head: &[u8],
+        bytes: u64,
+        dst: &mut [u8],
+        threads: Threads<'_>,
+    ) -> Result<usize> {
         let have = dst.len() as u64;
         let dst = usize::try_from(bytes).ok().and_then(|n| dst.get_mut(..n));
         let dst = dst.ok_or(Error::DstTooSmall { need: bytes, have })?;
-        self.with(|report| template.seal(head, report, dst))?;
+        self.with(|report| template.seal(head, report, dst, threads))?;
         Ok(dst.len())
     }
 }

@@ -4,6 +4,7 @@ use super::{compact, crc32, fzm};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::format::Container;
+use crate::kernel::Threads;
 use crate::pipeline::Pipeline;
 use crate::plan::Graph;
 use crate::stage::{Generation, Length, Parsed, Rules};
@@ -52,10 +53,10 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    fn computed(&self, container: &[u8]) -> u32 {
+    fn computed(&self, container: &[u8], threads: Threads<'_>) -> u32 {
         let part = |r: &Range<usize>| container.get(r.clone()).unwrap_or_default();
         let zeros: &[u8] = if self.zeros { &[0; 4] } else { &[] };
-        crc32(&[part(&self.before), zeros, part(&self.after)])
+        crc32(threads, &[part(&self.before), zeros, part(&self.after)])
     }
 }
 
@@ -66,9 +67,10 @@ impl Head {
     }
 
     /// Compares every checksum that the container has.
-    pub(crate) fn verify(&self, container: &[u8]) -> Result<()> {
+    pub(crate) fn verify(&self, container: &[u8], threads: Threads<'_>) -> Result<()> {
         for checksum in &self.checksums {
-            let (what, stored, computed) = (checksum.what, checksum.stored, checksum.computed(container));
+            let (what, stored, computed) =
+                (checksum.what, checksum.stored, checksum.computed(container, threads));
             if computed != stored {
                 return Err(Error::Checksum { what, stored, computed });
             }

@@ -18,6 +18,7 @@ pub(crate) use template::{Report, Template};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::kernel::Threads;
 use crate::pipeline::{Node, Pipeline, Source};
 use crate::plan::Blueprint;
 
@@ -94,8 +95,17 @@ pub(crate) fn as_read_stored() -> Result<Pipeline> {
 }
 
 /// CRC-32/ISO-HDLC over several ranges.
-fn crc32(parts: &[&[u8]]) -> u32 {
+fn crc32(threads: Threads<'_>, parts: &[&[u8]]) -> u32 {
+    /// Bytes that are worth a task of their own.
+    const PIECE: usize = 1 << 20;
     let mut hasher = crc32fast::Hasher::new();
-    parts.iter().for_each(|p| hasher.update(p));
+    for part in parts {
+        let piece = |k: usize| {
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(&part[k * PIECE..part.len().min((k + 1) * PIECE)]);
+            hasher
+        };
+        threads.map(part.len().div_ceil(PIECE), piece).iter().for_each(|h| hasher.combine(h));
+    }
     hasher.finalize()
 }

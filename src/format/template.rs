@@ -2,6 +2,7 @@
 
 use super::crc32;
 use crate::error::{Error, Result};
+use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::stage::{Config, Fact};
 use crate::wire::Writer;
@@ -141,22 +142,28 @@ impl Template {
     }
 
     /// Writes `head`, as [`Template::head`] has made it, and the segments. `dst` has the exact length.
-    pub(crate) fn seal(&self, head: &[u8], report: &Report<'_>, dst: &mut [u8]) -> Result<()> {
+    pub(crate) fn seal(
+        &self,
+        head: &[u8],
+        report: &Report<'_>,
+        dst: &mut [u8],
+        threads: Threads<'_>,
+    ) -> Result<()> {
         let (front, mut rest) = dst.split_at_mut_checked(head.len()).ok_or(SHORT)?;
         front.copy_from_slice(head);
         for segment in &self.segments {
             let bytes = report.segment_bytes(segment) as usize;
             let (mine, next) = rest.split_at_mut_checked(bytes).ok_or(SHORT)?;
             match segment {
-                Segment::Value(v) => mine.copy_from_slice(report.bytes(*v)?),
+                Segment::Value(v) => threads.copy(report.bytes(*v)?, mine),
                 Segment::Count(fact) => report.fact(*fact, mine)?,
             }
             rest = next;
         }
-        self.seal_checksums(head.len(), dst)
+        self.seal_checksums(head.len(), dst, threads)
     }
 
-    fn seal_checksums(&self, head: usize, dst: &mut [u8]) -> Result<()> {
+    fn seal_checksums(&self, head: usize, dst: &mut [u8], threads: Threads<'_>) -> Result<()> {
         let mut at = 0;
         for piece in &self.pieces {
             match piece {
@@ -166,9 +173,9 @@ impl Template {
                 Piece::Varint(_) => at += 1 + dst[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
                 Piece::Crc(crc) => {
                     let value = match crc {
-                        Crc::Data => crc32(&[&dst[head..]]),
-                        Crc::Head => crc32(&[&dst[..head]]),
-                        Crc::Rest => crc32(&[&dst[..at], &dst[at + 4..]]),
+                        Crc::Data => crc32(threads, &[&dst[head..]]),
+                        Crc::Head => crc32(threads, &[&dst[..head]]),
+                        Crc::Rest => crc32(threads, &[&dst[..at], &dst[at + 4..]]),
                     };
                     dst[at..at + 4].copy_from_slice(&value.to_le_bytes());
                     at += 4;

@@ -187,24 +187,36 @@ fn keep<const W: usize>(words: &[u8], map: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Puts the kept words back between zeros; `kept` has eight bytes of slack.
+/// Puts the kept bytes back between zeros; `kept` has eight bytes of slack.
+fn restore_bytes(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
+    let mut n = 0;
+    let mut next = |m: u8| -> Result<[u8; 8], Fault> {
+        if m == 0 {
+            return Ok([0; 8]);
+        }
+        let src = kept.get(n..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Fault::Corrupt)?;
+        n += m.count_ones() as usize;
+        Ok(if m == 0xff { *src } else { spread(src, m) })
+    };
+    let (whole, rest) = out.split_at_mut(out.len() / 8 * 8);
+    for (&m, group) in map.iter().zip(whole.chunks_exact_mut(8)) {
+        group.copy_from_slice(&next(m)?);
+    }
+    if let (Some(&m), false) = (map.get(whole.len() / 8), rest.is_empty()) {
+        let len = rest.len();
+        rest.copy_from_slice(&next(m)?[..len]);
+    }
+    Ok(())
+}
+
+/// Puts the kept words of `W` bytes back between zeros.
 fn restore<const W: usize>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
     let mut n = 0;
     for (&m, group) in map.iter().zip(out.chunks_mut(8 * W)) {
-        if m == 0 {
-            group.fill(0);
-        } else if W == 1 {
-            let src = kept[n..].first_chunk::<8>().ok_or(Fault::Corrupt)?;
-            let word = if m == 0xff { *src } else { spread(src, m) };
-            let len = group.len();
-            group.copy_from_slice(&word[..len]);
-            n += m.count_ones() as usize;
-        } else {
-            group.fill(0);
-            for (_, w) in group.chunks_exact_mut(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
-                w.copy_from_slice(kept.get(n..n + W).ok_or(Fault::Corrupt)?);
-                n += W;
-            }
+        group.fill(0);
+        for (_, w) in group.chunks_exact_mut(W).enumerate().filter(|(j, _)| m >> j & 1 == 1) {
+            w.copy_from_slice(kept.get(n..n + W).ok_or(Fault::Corrupt)?);
+            n += W;
         }
     }
     Ok(())
@@ -331,7 +343,7 @@ pub fn decode_chunk(payload: &[u8], g: Option<&Geometry>, word: usize, out: &mut
     }
     kept[..cursor].copy_from_slice(&rest[..cursor]);
     match word {
-        1 => restore::<1>(kept, map, out),
+        1 => restore_bytes(kept, map, out),
         2 => restore::<2>(kept, map, out),
         4 => restore::<4>(kept, map, out),
         _ => restore::<8>(kept, map, out),
