@@ -124,7 +124,7 @@ static void calls(void) {
   fz_pipeline *p = pfpl_noa(1e-3), *coarse = pfpl_noa(1e-1);
   fz_plan *plan = plan_of(p, dims, 1, NULL), *foreign = plan_of(coarse, dims, 1, NULL), *none = NULL;
   fz_workspace *workspace = NULL;
-  uint64_t bytes = 0, n = 4711, capacity = 0, i;
+  uint64_t bytes = 0, n = 4711, capacity = 0, i, *aligned;
   unsigned char *container, *memory;
   fz_info info;
 
@@ -150,6 +150,10 @@ static void calls(void) {
   CHECK(fz_compress(plan, NULL, x, 0, memory, capacity, &n) != FZ_OK);
   CHECK(fz_compress(plan, NULL, x, UINT64_MAX, memory, capacity, &n) != FZ_OK);
   GIVES(FZ_INVALID_ARGUMENT, fz_compress(plan, NULL, x, sizeof x, x, sizeof x, &n)); /* overlapping */
+  aligned = malloc((size_t)capacity); /* the length would overwrite what the call has written */
+  CHECK(aligned != NULL);
+  GIVES(FZ_INVALID_ARGUMENT, fz_compress(plan, NULL, x, sizeof x, aligned, capacity, aligned));
+  free(aligned);
   for (i = 0; i < bytes; i = i < 40 ? i + 1 : i + 97) { /* dst one way or the other too small */
     unsigned char *small = guarded_new((size_t)i);
     n = 4711;
