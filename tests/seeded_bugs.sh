@@ -13,9 +13,10 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 tests=(bound golden contract corrupt parameters pipelines memory reference_reader)
 
 mkdir -p "$tree"
+# Files are as new as the copy: cargo takes an older file for one that it has compiled already.
 copy() { git ls-files -z src tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
-  | tar --null -T - -cf - | tar -C "$tree" -xf -; }
+  | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
 
 # suite: runs the tests one by one; prints the first that fails, with what it says.
