@@ -110,7 +110,7 @@ impl<'a> HostCall<'a> {
 
 /// Tiles that one task takes: large enough that scheduling costs nothing, small enough to balance. Tasks are
 /// handed out one by one, so that the last ones are spread over all threads.
-pub(crate) const TILES_PER_TASK: usize = 16;
+pub(crate) const TILES_PER_TASK: usize = 8;
 
 /// The threads of one call. Tiles are fixed by the wire form, so their number never shows in the bytes.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl Threads<'_> {
 
     /// Copies `src` to `dst`, which is as long.
     pub(crate) fn copy(self, src: &[u8], dst: &mut [u8]) {
-        /// Bytes of a piece; sixteen of them are a task.
+        /// Bytes of a piece; several of them are a task.
         const PIECE: usize = 1 << 16;
         match self.0 {
             None => dst.copy_from_slice(src),
