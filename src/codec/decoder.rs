@@ -89,12 +89,6 @@ impl Decoder {
             )));
         }
         if head.pipeline == self.plan.pipeline && head.padded == self.padded {
-            let fits = self.plan.graph.lengths(&head.lengths, &head.segment_bytes());
-            if fits.is_err() && Decoder::of_head(&head, &self.options).is_ok() {
-                let what =
-                    "the container is longer than the one that the plan was opened from; open it by itself";
-                return Err(Error::PlanMismatch(what.into()));
-            }
             return self.run(&head, ws, container, dst);
         }
         if head.pipeline == format::as_read_stored()? {
@@ -119,7 +113,14 @@ impl Decoder {
         if self.options.checksum {
             head.verify(container, Threads(ws.threads.pool()))?;
         }
-        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes())?;
+        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes());
+        let lengths = lengths.map_err(|damaged| match Decoder::of_head(head, &self.options) {
+            Err(_) => damaged,
+            Ok(_) => Error::PlanMismatch(
+                "the container is longer than the one that the plan was opened from; open it by itself"
+                    .into(),
+            ),
+        })?;
         ws.words[..lengths.len()].copy_from_slice(&lengths);
         self.load(head, ws, container, dst)?;
         cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;

@@ -1,7 +1,7 @@
 //! Negabinary: signed integers as digits of base -2.
 #![doc = include_str!("negabinary.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width, tile};
+use super::words::{self, IN, INPUT_TYPE, OUT, Word, map, only, tile};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
@@ -26,13 +26,7 @@ static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode, role: 
 static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode, role: tile };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
-    let element = element(args, flow)?;
-    same_width(SPEC.name, element, flow)?;
-    if element.is_float() || flow.dtype.is_float() {
-        let accepts = "integers of the width of its input_type";
-        return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: flow.dtype, accepts });
-    }
-    Ok(element.signed())
+    words::signed(SPEC.name, args, flow, "integers of the width of its input_type")
 }
 
 impl Stage for Negabinary {

@@ -42,6 +42,16 @@ pub(super) fn same_width(stage: &'static str, element: DType, flow: Flow) -> Res
     })
 }
 
+/// The signed integer of the width on the edge, for stages that take integers only.
+pub(super) fn signed(stage: &'static str, args: &Args, flow: Flow, accepts: &'static str) -> Result<DType> {
+    let element = element(args, flow)?;
+    same_width(stage, element, flow)?;
+    if element.is_float() || flow.dtype.is_float() {
+        return Err(Error::TypeMismatch { stage, port: IN[0], got: flow.dtype, accepts });
+    }
+    Ok(element.signed())
+}
+
 /// The single flow into a stage of one input.
 pub(super) fn only(inputs: &[Flow]) -> Result<Flow> {
     match inputs {

@@ -1,7 +1,7 @@
 //! Zigzag: signed to unsigned, small magnitudes to small codes.
 #![doc = include_str!("zigzag.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, Word, element, map, only, same_width, tile};
+use super::words::{self, IN, INPUT_TYPE, OUT, Word, element, map, only, tile};
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
@@ -34,16 +34,11 @@ static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile
 static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
-    let element = element(args, flow)?;
-    let accepts = "integers of the width of its input_type; any bytes with byte_transparent";
     if args.flag("byte_transparent")? {
-        return Ok(element.signed());
+        return Ok(element(args, flow)?.signed());
     }
-    same_width(SPEC.name, element, flow)?;
-    if element.is_float() || flow.dtype.is_float() {
-        return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: flow.dtype, accepts });
-    }
-    Ok(element.signed())
+    let accepts = "integers of the width of its input_type; any bytes with byte_transparent";
+    words::signed(SPEC.name, args, flow, accepts)
 }
 
 impl Stage for Zigzag {
