@@ -2,16 +2,13 @@
 //! The Rust function here is the executable specification.
 
 use crate::chain::{Link, Source, Target};
+use crate::device::OnDevice;
+pub(crate) use crate::device::{MAX_OPERANDS, PARAM_BYTES};
 use crate::error::Fault;
 use bytemuck::Pod;
 use rayon::prelude::*;
 
-/// Operands of one launch, inputs and outputs together.
-pub(crate) const MAX_OPERANDS: usize = 8;
-/// Bytes of the parameter block of a launch.
-pub(crate) const PARAM_BYTES: usize = 64;
-
-/// A kernel of the CPU backend.
+/// A kernel, on both backends.
 #[derive(Debug)]
 pub struct Kernel {
     /// Name on every backend and in plan listings.
@@ -20,6 +17,8 @@ pub struct Kernel {
     pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
     /// How it may be chained with its neighbours, under these parameters.
     pub role: fn(&[u8; PARAM_BYTES]) -> Role,
+    /// How it runs on a GPU.
+    pub(crate) device: OnDevice,
 }
 
 /// What a kernel promises about tiles, so that neighbours can hand them on while they are in the cache.

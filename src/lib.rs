@@ -13,7 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, chain, kernel,
+//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
 //! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
@@ -47,6 +47,7 @@ mod backend;
 pub mod capi;
 mod chain;
 mod codec;
+mod device;
 mod dtype;
 mod error;
 mod extent;

@@ -5,6 +5,7 @@ mod transpose;
 
 use super::words::{IN, OUT, only};
 use crate::dtype::DType;
+use crate::device::nowhere;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -41,8 +42,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role };
-static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role };
+static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role, device: nowhere };
+static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role, device: nowhere };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]

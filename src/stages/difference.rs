@@ -4,6 +4,7 @@
 use super::words::{IN, INPUT_TYPE, OUT, Word, copy_tail, element, only, same_width};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
+use crate::device::nowhere;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -40,8 +41,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role };
-static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role };
+static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: nowhere };
+static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: nowhere };
 
 const PLAIN: u32 = 0;
 const NEGABINARY: u32 = 1;

@@ -9,6 +9,7 @@ mod step;
 
 use super::words::{IN, only};
 use crate::dtype::DType;
+use crate::device::nowhere;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::kernel::{Kernel, PARAM_BYTES, Role, alone, read_params};
@@ -93,9 +94,9 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone };
-static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role };
-static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role };
+static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: nowhere };
+static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: nowhere };
 
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

@@ -6,6 +6,7 @@ mod stream;
 
 use super::words::{IN, OUT, only};
 use crate::dtype::DType;
+use crate::device::nowhere;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::kernel::{Kernel, Role};
@@ -49,8 +50,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather };
-static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter };
+static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather, device: nowhere };
+static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter, device: nowhere };
 
 /// Which of the two layouts a chunk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

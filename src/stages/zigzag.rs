@@ -3,6 +3,7 @@
 
 use super::words::{self, IN, INPUT_TYPE, OUT, Word, element, map, only, tile};
 use crate::dtype::{DType, by_width};
+use crate::device::nowhere;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel};
@@ -30,8 +31,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile };
-static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile };
+static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile, device: nowhere };
+static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile, device: nowhere };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     if args.flag("byte_transparent")? {
