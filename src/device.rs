@@ -4,6 +4,7 @@
 //! from what is known when the plan is made, work from the words that earlier kernels wrote.
 
 use crate::tile::TILE;
+use bytemuck::{Pod, Zeroable};
 
 /// Operands of one launch, inputs and outputs together.
 pub(crate) const MAX_OPERANDS: usize = 8;
@@ -52,6 +53,155 @@ pub(crate) struct LaunchArgs {
     pub step: u32,
     /// Index of the stage, for the result.
     pub stage: u32,
+}
+
+/// Head of an image: what the device has to know of a plan besides its launches. Tables are named by their offset in
+/// bytes from here and their length.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Image {
+    /// [`ValueRow`]s, by number of the value.
+    pub values: u32,
+    pub values_at: u32,
+    /// [`HeadRow`]s: forms of containers.
+    pub heads: u32,
+    pub heads_at: u32,
+    /// [`RuleRow`]s, last stage first.
+    pub rules: u32,
+    pub rules_at: u32,
+    /// Bytes of the array that the caller has.
+    pub array_bytes: u64,
+}
+
+/// A value of the plan.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ValueRow {
+    /// One of the `PLACE_` numbers.
+    pub place: u32,
+    /// One of the `KIND_` numbers.
+    pub kind: u32,
+    /// Which word has its length, when only the run knows that.
+    pub word: u32,
+    pub pad: u32,
+    /// In the arena.
+    pub offset: u64,
+    /// Length, or the most that it can be.
+    pub max: u64,
+}
+
+/// A length that the plan knows, one that the run knows, facts.
+pub(crate) const KIND_STATIC: u32 = 0;
+pub(crate) const KIND_DYNAMIC: u32 = 1;
+pub(crate) const KIND_FACTS: u32 = 2;
+
+pub(crate) const PLACE_NONE: u32 = 0;
+pub(crate) const PLACE_ARRAY: u32 = 1;
+pub(crate) const PLACE_ARENA: u32 = 2;
+/// In the container itself.
+pub(crate) const PLACE_SEGMENT: u32 = 3;
+
+/// A form of container: its head with zeros where the run fills something in, and what that is.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct HeadRow {
+    /// The head without its varints.
+    pub blank: u32,
+    pub blank_at: u32,
+    /// As long: 0xff where the blank says what stands there, 0 where the run does.
+    pub mask_at: u32,
+    /// 1: the array as it is.
+    pub stored: u32,
+    /// [`FieldRow`]s of fixed width.
+    pub fields: u32,
+    pub fields_at: u32,
+    /// [`FieldRow`]s of varints; `at` is where they are inserted into the blank, in ascending order.
+    pub varints: u32,
+    pub varints_at: u32,
+    /// [`FieldRow`]s of checksums.
+    pub crcs: u32,
+    pub crcs_at: u32,
+    /// [`SegmentRow`]s.
+    pub segments: u32,
+    pub segments_at: u32,
+}
+
+/// A field of a head.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct FieldRow {
+    /// Offset in the blank.
+    pub at: u32,
+    /// Bytes; 0 for a varint.
+    pub width: u32,
+    /// One of the `FIELD_` or `CRC_` numbers.
+    pub what: u32,
+    /// A value or a segment.
+    pub index: u32,
+    /// Offset in the value, or bytes of a unit.
+    pub detail: u64,
+}
+
+/// Bytes of a fact value.
+pub(crate) const FIELD_STORED: u32 = 0;
+/// Length of a value in units.
+pub(crate) const FIELD_COUNT: u32 = 1;
+pub(crate) const FIELD_SEGMENT_BYTES: u32 = 2;
+pub(crate) const FIELD_SEGMENT_OFFSET: u32 = 3;
+pub(crate) const FIELD_PAYLOAD_BYTES: u32 = 4;
+/// Over the payload, over the head with zeros in the field, over all but the field.
+pub(crate) const CRC_DATA: u32 = 5;
+pub(crate) const CRC_HEAD: u32 = 6;
+pub(crate) const CRC_REST: u32 = 7;
+
+/// A segment of a container.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct SegmentRow {
+    /// What it holds.
+    pub value: u32,
+    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes.
+    pub unit: u32,
+    /// The field that says how long it is: [`VARINT`] plus an index among the varints, or an index among the fields.
+    pub field: u32,
+    pub pad: u32,
+}
+
+/// Marks an index among the varints.
+pub(crate) const VARINT: u32 = 1 << 31;
+/// No field says it.
+pub(crate) const NO_FIELD: u32 = 0x7fff_ffff;
+
+/// How long the input of a stage is.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct RuleRow {
+    pub input: u32,
+    pub output: u32,
+    /// The field that says it, or [`NO_FIELD`]: as long as the output.
+    pub field: u32,
+    pub unit: u32,
+}
+
+/// Where things lie at the start of a workspace; all of it is zero when a call starts.
+pub(crate) const STATUS_AT: u64 = 0;
+pub(crate) const CALL_AT: u64 = 64;
+/// A word per value: its length. Behind them a word per value: where it starts in the container.
+pub(crate) const WORDS_AT: u64 = 192;
+
+/// Parameters of the functions that make and read containers.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Border {
+    /// Address of the caller's result; 0: none.
+    pub result: u64,
+    /// Containers longer than this are replaced by the stored array.
+    pub stored_limit: u64,
+    /// Index of the form to write, and of that of a stored array.
+    pub own: u32,
+    pub stored: u32,
+    /// Bytes of the result when decoding.
+    pub array_bytes: u64,
 }
 
 /// One device function over a grid.

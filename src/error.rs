@@ -41,6 +41,10 @@ pub enum Status {
     MemoryLimit = 42,
     /// The system gave no memory.
     OutOfMemory = 43,
+    /// There is no GPU that this library can use; the text says why.
+    NoDevice = 50,
+    /// A call of the CUDA driver failed.
+    Device = 51,
     /// A defect of the library itself; please report it.
     Internal = 90,
 }
@@ -64,6 +68,8 @@ impl Status {
         Status::OutlierCapacity,
         Status::MemoryLimit,
         Status::OutOfMemory,
+        Status::NoDevice,
+        Status::Device,
         Status::Internal,
     ];
 
@@ -86,6 +92,8 @@ impl Status {
             Status::OutlierCapacity => "more outliers than the pipeline has room for",
             Status::MemoryLimit => "more memory is needed than the limit allows",
             Status::OutOfMemory => "out of memory",
+            Status::NoDevice => "there is no usable GPU",
+            Status::Device => "a call of the CUDA driver failed",
             Status::Internal => "internal error of fzgm",
         }
     }
@@ -205,6 +213,19 @@ pub enum Error {
     /// The system's limit.
     #[error("the system has no {0} bytes of memory for the workspace")]
     OutOfMemory(u64),
+    /// No GPU, no driver, or one that is too old.
+    #[error("no usable GPU: {0}")]
+    NoDevice(String),
+    /// The driver's answer to a call.
+    #[error("{call} failed with CUDA error {code}: {text}")]
+    Device {
+        /// The call.
+        call: &'static str,
+        /// Its number.
+        code: i32,
+        /// What the driver says about it.
+        text: String,
+    },
     /// A broken invariant.
     #[error("internal error of fzgm, please report it: {0}")]
     Internal(&'static str),
@@ -228,6 +249,8 @@ impl Error {
             Error::OutlierCapacity { .. } => Status::OutlierCapacity,
             Error::MemoryLimit { .. } => Status::MemoryLimit,
             Error::OutOfMemory(_) => Status::OutOfMemory,
+            Error::NoDevice(_) => Status::NoDevice,
+            Error::Device { .. } => Status::Device,
             Error::Internal(_) => Status::Internal,
         }
     }

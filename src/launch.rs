@@ -1,5 +1,6 @@
 //! What stages emit: values and launches. A stage never runs anything; this is all it can say.
 
+use crate::device::Pass;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::kernel::{Kernel, MAX_OPERANDS, PARAM_BYTES};
@@ -27,6 +28,8 @@ pub(crate) enum Place {
         /// Bytes from the start of the arena.
         offset: u64,
     },
+    /// In the container, as this segment of it.
+    Segment(usize),
     /// Nowhere: no step touches it.
     Dead,
 }
@@ -59,6 +62,19 @@ pub(crate) struct Step {
     pub links: Vec<StepLink>,
     /// What passes between the links and the kernel; of it only the length is real.
     pub between: Option<Val>,
+    /// What it needs on a device; empty in plans for the CPU.
+    pub device: Equipment,
+}
+
+/// What a step has on a device besides its operands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Equipment {
+    /// Its functions.
+    pub passes: Vec<Pass>,
+    /// Where its zeroed memory starts, among that of all steps.
+    pub zeroed_at: u64,
+    /// Its working memory, a value like any other.
+    pub scratch: Option<Val>,
 }
 
 /// A kernel chained to a step. Its inputs but the first stand at the end of the step's.
@@ -109,6 +125,7 @@ impl Emit<'_> {
             outs: outs.to_vec(),
             links: vec![],
             between: None,
+            device: Equipment::default(),
         });
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
 //! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
+//! launch, stage, stages, chains, pipeline, presets, plan, gpu, workspace, backend, format, codec, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -46,12 +46,14 @@ mod backend;
 #[cfg(feature = "capi")]
 pub mod capi;
 mod chain;
+mod chains;
 mod codec;
 mod device;
 mod dtype;
 mod error;
 mod extent;
 mod format;
+mod gpu;
 mod kernel;
 mod launch;
 pub mod metrics;
@@ -67,10 +69,13 @@ mod wire;
 mod workspace;
 
 pub use array::Array;
-pub use codec::{Container, Decoder, Encoder, Options, compress, decompress};
+pub use codec::{
+    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
+};
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
 pub use format::{Info, SegmentInfo, StageInfo, info};
+pub use gpu::{DeviceInfo, Stream, device_count, device_info};
 pub use param::{Args, Kind, Param, Setting};
 pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
 pub use plan::{Direction, Plan};

@@ -2,6 +2,7 @@
 
 use crate::arena::Arena;
 use crate::error::{Error, Result};
+use crate::gpu::{DeviceMemory, Pinned};
 use crate::plan::Plan;
 use crate::threads::Crew;
 
@@ -14,6 +15,20 @@ pub struct Workspace {
     /// The head of the container while it is made.
     pub(crate) head: Vec<u8>,
     pub(crate) threads: Crew,
+    /// Memory on a device, once a call has needed it.
+    pub(crate) gpu: Option<GpuMemory>,
+}
+
+/// The part of a workspace that lies on a device.
+pub(crate) struct GpuMemory {
+    pub(crate) block: DeviceMemory,
+    /// The plan whose tables lie in the block.
+    pub(crate) plan: u64,
+    /// Copies of the caller's host memory.
+    pub(crate) array: Option<DeviceMemory>,
+    pub(crate) container: Option<DeviceMemory>,
+    /// The result of blocking calls.
+    pub(crate) result: Option<Pinned>,
 }
 
 impl Workspace {
@@ -24,6 +39,18 @@ impl Workspace {
             words: vec![0; plan.graph.values.len()],
             head: Vec::with_capacity(head_bytes as usize),
             threads: Crew::new(threads)?,
+            gpu: None,
+        })
+    }
+
+    /// No memory on the host, for calls that run on a device.
+    pub(crate) fn bare() -> Result<Workspace> {
+        Ok(Workspace {
+            arena: Arena::new(0)?,
+            words: vec![],
+            head: vec![],
+            threads: Crew::new(1)?,
+            gpu: None,
         })
     }
 

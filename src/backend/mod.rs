@@ -1,3 +1,4 @@
 //! What runs plans.
 
 pub(crate) mod cpu;
+pub(crate) mod cuda;

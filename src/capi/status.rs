@@ -13,7 +13,7 @@ pub const FZ_ABI_VERSION: u32 = 0;
 pub const FZ_EVERY_STAGE: u32 = u32::MAX;
 
 /// What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
-/// container, 40 room, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+/// container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
 #[repr(C)]
 pub enum fz_status {
     /// Done.
@@ -48,6 +48,10 @@ pub enum fz_status {
     FZ_MEMORY_LIMIT = 42,
     /// The system has no memory left.
     FZ_OUT_OF_MEMORY = 43,
+    /// There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels.
+    FZ_NO_DEVICE = 50,
+    /// A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too.
+    FZ_DEVICE = 51,
     /// A defect of fzgm was caught. Free the workspace of the call and report the text, please.
     FZ_INTERNAL = 90,
 }
@@ -131,6 +135,8 @@ const fn number(status: Status) -> fz_status {
         Status::OutlierCapacity => fz_status::FZ_OUTLIER_CAPACITY,
         Status::MemoryLimit => fz_status::FZ_MEMORY_LIMIT,
         Status::OutOfMemory => fz_status::FZ_OUT_OF_MEMORY,
+        Status::NoDevice => fz_status::FZ_NO_DEVICE,
+        Status::Device => fz_status::FZ_DEVICE,
         Status::Internal => fz_status::FZ_INTERNAL,
     }
 }

@@ -1,20 +1,27 @@
 //! From containers to arrays.
 
-use super::Options;
+use super::device::{self, GpuDecoder, GpuEncoder};
+use super::{Device, Options};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
 use crate::format::{self, Head};
 use crate::kernel::Threads;
 use crate::launch::Place;
-use crate::plan::Plan;
+use crate::plan::{Making, Plan};
+use crate::stage::Length;
 use crate::workspace::Workspace;
+use std::sync::OnceLock;
 
 /// Decompresses containers of one array and pipeline. Immutable, as an [`super::Encoder`] is.
 pub struct Decoder {
     pub(super) plan: Plan,
     pub(super) padded: u64,
     pub(super) options: Options,
+    /// Lengths that the plan was made for, when it was made for one container.
+    known: Option<(Vec<Length>, Vec<u64>)>,
+    /// The plan for GPUs, made when one is first needed.
+    pub(super) gpu: OnceLock<Result<GpuDecoder>>,
 }
 
 impl Decoder {
@@ -27,10 +34,33 @@ impl Decoder {
     }
 
     pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
-        let known = (&head.lengths[..], &head.segment_bytes()[..]);
+        let (lengths, segments) = (head.lengths.clone(), head.segment_bytes());
+        let known = Some((&lengths[..], &segments[..]));
         let plan =
-            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, Some(known), options.fuse)?;
-        Decoder::within_limit(plan, head.padded, options)
+            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, known, options.on_cpu())?;
+        let mut decoder = Decoder::within_limit(plan, head.padded, options)?;
+        decoder.known = Some((lengths, segments));
+        if let Device::Cuda(index) = options.device {
+            device::reachable(index)?;
+            decoder.gpu()?;
+        }
+        Ok(decoder)
+    }
+
+    /// The plan for GPUs.
+    pub(super) fn gpu(&self) -> Result<&GpuDecoder> {
+        self.gpu.get_or_init(|| Ok(GpuDecoder::new(self.on_gpu()?, None))).as_ref().map_err(Error::clone)
+    }
+
+    /// The plan for GPUs, which reads the containers of `encoder` by itself.
+    pub(super) fn like(&self, encoder: &GpuEncoder) -> OnceLock<Result<GpuDecoder>> {
+        OnceLock::from(self.on_gpu().map(|plan| GpuDecoder::new(plan, Some(encoder))))
+    }
+
+    fn on_gpu(&self) -> Result<Plan> {
+        let known = self.known.as_ref().map(|(lengths, segments)| (&lengths[..], &segments[..]));
+        let making = Making { straight: false, ..self.options.on_gpu() };
+        Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)
     }
 
     /// The decoder, if its memory is within the limit.
@@ -43,7 +73,7 @@ impl Decoder {
         if need > limit {
             return Err(Error::MemoryLimit { need, limit });
         }
-        Ok(Decoder { plan, padded, options: options.clone() })
+        Ok(Decoder { plan, padded, options: options.clone(), known: None, gpu: OnceLock::new() })
     }
 
     /// The plan.
@@ -56,9 +86,12 @@ impl Decoder {
         self.plan.array()
     }
 
-    /// Bytes of a workspace.
+    /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
-        self.plan.workspace_bytes()
+        match self.options.device {
+            Device::Cuda(_) => self.gpu().map_or(self.plan.workspace_bytes(), GpuDecoder::bytes),
+            Device::Auto | Device::Cpu => self.plan.workspace_bytes(),
+        }
     }
 
     /// Memory for one call in flight.
@@ -66,7 +99,10 @@ impl Decoder {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
-        Workspace::new(&self.plan, 0, self.options.threads)
+        match self.options.device {
+            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
+        }
     }
 
     /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
@@ -78,6 +114,14 @@ impl Decoder {
     /// `dst` are unspecified.
     pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
         let head = format::read(container)?;
+        match self.serving(&head)? {
+            None => self.run(&head, ws, container, dst),
+            Some(stored) => stored.run(&head, &mut stored.workspace()?, container, dst),
+        }
+    }
+
+    /// The decoder that a container of this head is for: this one, or one of stored arrays.
+    pub(super) fn serving(&self, head: &Head) -> Result<Option<Decoder>> {
         if head.array != *self.array() {
             let (is, be) = (&head.array, self.array());
             return Err(Error::PlanMismatch(format!(
@@ -89,11 +133,10 @@ impl Decoder {
             )));
         }
         if head.pipeline == self.plan.pipeline && head.padded == self.padded {
-            return self.run(&head, ws, container, dst);
+            return Ok(None);
         }
         if head.pipeline == format::as_read_stored()? {
-            let stored = Decoder::of_head(&head, &self.options)?;
-            return stored.run(&head, &mut stored.workspace()?, container, dst);
+            return Decoder::of_head(head, &self.options).map(Some);
         }
         Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
     }
@@ -109,22 +152,31 @@ impl Decoder {
         let have = dst.len() as u64;
         let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
         let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
-        ws.serves(&self.plan)?;
         if self.options.checksum {
             head.verify(container, Threads(ws.threads.pool()))?;
         }
+        let lengths = self.lengths(head)?;
+        if let Device::Cuda(index) = self.options.device {
+            let (container, dst) = (device::Memory::Host(container), device::Memory::Host(dst));
+            return self.decompress_on(index, ws, head, container, dst);
+        }
+        ws.serves(&self.plan)?;
+        ws.words[..lengths.len()].copy_from_slice(&lengths);
+        self.load(head, ws, container, dst)?;
+        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
+        Ok(dst.len())
+    }
+
+    /// The lengths of all values, when the plan has room for them.
+    pub(super) fn lengths(&self, head: &Head) -> Result<Vec<u64>> {
         let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes());
-        let lengths = lengths.map_err(|damaged| match Decoder::of_head(head, &self.options) {
+        lengths.map_err(|damaged| match Decoder::of_head(head, &self.options) {
             Err(_) => damaged,
             Ok(_) => Error::PlanMismatch(
                 "the container is longer than the one that the plan was opened from; open it by itself"
                     .into(),
             ),
-        })?;
-        ws.words[..lengths.len()].copy_from_slice(&lengths);
-        self.load(head, ws, container, dst)?;
-        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
-        Ok(dst.len())
+        })
     }
 
     /// Puts segments and facts where the plan wants them.
@@ -137,7 +189,7 @@ impl Decoder {
             let block = match self.plan.place(v) {
                 Place::Array => &mut *dst,
                 Place::Arena { offset } => &mut ws.arena.bytes_mut()[offset as usize..],
-                Place::Dead => continue,
+                Place::Segment(_) | Place::Dead => continue,
             };
             let room =
                 block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;

@@ -1,6 +1,7 @@
 //! From arrays to containers.
 
-use super::{Container, Decoder, Options};
+use super::device::{self, GpuEncoder};
+use super::{Container, Decoder, Device, Options};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
@@ -8,20 +9,23 @@ use crate::format::{self, Report, Template};
 use crate::kernel::Threads;
 use crate::launch::{Place, Val};
 use crate::pipeline::Pipeline;
-use crate::plan::{Graph, Plan};
+use crate::plan::{Graph, Making, Plan};
 use crate::stage::{Generation, Rules};
 use crate::workspace::Workspace;
+use std::sync::OnceLock;
 
 /// Compresses arrays of one type and shape. Immutable; any number of threads may share it, each with a
 /// workspace of its own.
 pub struct Encoder {
-    plan: Plan,
+    pub(super) plan: Plan,
     template: Template,
     /// What is written when the pipeline does not make the array smaller.
-    stored: Option<(Plan, Template)>,
+    pub(super) stored: Option<(Plan, Template)>,
     /// Bytes of all segments at most, the outlier lists as long as a call may make them.
     payload: u64,
-    options: Options,
+    pub(super) options: Options,
+    /// The plan for GPUs, made when one is first needed.
+    pub(super) gpu: OnceLock<Result<GpuEncoder>>,
 }
 
 impl Encoder {
@@ -30,24 +34,7 @@ impl Encoder {
     /// # Errors
     /// Everything that is wrong with the pipeline, its parameters or its fit to the array is said here.
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
-        let rules = Rules { strict: options.strict, generation: options.generation };
-        let make = |pipeline: &Pipeline| -> Result<(Plan, Template)> {
-            let padded = match options.container {
-                Container::Fzm => pipeline.padded(array.bytes())?,
-                Container::Compact => array.bytes(),
-            };
-            let width = array.dtype().bytes();
-            if padded % width != 0 {
-                return Err(Error::InvalidPipeline(format!(
-                    "its chunk and block sizes pad {} bytes to {padded}, which is no whole number of {} elements; take multiples of {width}",
-                    array.bytes(),
-                    array.dtype()
-                )));
-            }
-            let plan = Plan::encode(pipeline, *array, padded, rules, options.fuse)?;
-            let template = format::template(plan.blueprint(), options.container, options.checksum)?;
-            Ok((plan, template))
-        };
+        let make = |pipeline: &Pipeline| make(pipeline, array, options, options.checksum, options.on_cpu());
         let (plan, template) = make(pipeline)?;
         check(&plan, options)?;
         let payload = payload_bound(&plan);
@@ -55,7 +42,13 @@ impl Encoder {
         let literal = !options.strict && options.generation == Generation::G2026_05;
         let stored =
             if literal || !options.store_incompressible { None } else { Some(make(&stored_pipeline()?)?) };
-        Ok(Encoder { plan, template, stored, payload, options: options.clone() })
+        let encoder =
+            Encoder { plan, template, stored, payload, options: options.clone(), gpu: OnceLock::new() };
+        if let Device::Cuda(index) = options.device {
+            device::reachable(index)?;
+            encoder.gpu()?;
+        }
+        Ok(encoder)
     }
 
     /// The plan.
@@ -77,9 +70,13 @@ impl Encoder {
             .map_or(own, |(plan, template)| own.min(template.head_bound() + plan.array().bytes()))
     }
 
-    /// Bytes of a workspace.
+    /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
-        self.plan.workspace_bytes() + self.template.head_bound()
+        let on_cpu = self.plan.workspace_bytes() + self.template.head_bound();
+        match self.options.device {
+            Device::Cuda(_) => self.gpu().map_or(on_cpu, GpuEncoder::bytes),
+            Device::Auto | Device::Cpu => on_cpu,
+        }
     }
 
     /// Memory for one call in flight.
@@ -87,7 +84,12 @@ impl Encoder {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
-        Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
+        match self.options.device {
+            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Auto | Device::Cpu => {
+                Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
+            }
+        }
     }
 
     /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
@@ -97,10 +99,9 @@ impl Encoder {
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
     /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let want = self.plan.array().bytes();
-        if src.len() as u64 != want {
-            let what = format!("the plan is for an array of {want} bytes, {} were given", src.len());
-            return Err(Error::PlanMismatch(what));
+        self.takes(src.len() as u64)?;
+        if let Device::Cuda(index) = self.options.device {
+            return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
         }
         ws.serves(&self.plan)?;
         cpu::prime(&self.plan, ws);
@@ -114,8 +115,17 @@ impl Encoder {
         }
     }
 
+    /// Refuses an array of another length than the plan's.
+    pub(super) fn takes(&self, bytes: u64) -> Result<()> {
+        let want = self.plan.array().bytes();
+        if bytes == want {
+            return Ok(());
+        }
+        Err(Error::PlanMismatch(format!("the plan is for an array of {want} bytes, {bytes} were given")))
+    }
+
     /// The same encoder with room for so many outliers.
-    fn with_outliers(&self, needed: u64) -> Result<Encoder> {
+    pub(super) fn with_outliers(&self, needed: u64) -> Result<Encoder> {
         let elements =
             self.plan.value(self.plan.graph.source).flow.max_bytes() / self.plan.array().dtype().bytes();
         // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
@@ -129,7 +139,7 @@ impl Encoder {
     }
 
     fn seal(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let Workspace { arena, words, head, threads } = ws;
+        let Workspace { arena, words, head, threads, .. } = ws;
         let threads = Threads(threads.pool());
         let run = Run { plan: &self.plan, words, arena: arena.bytes(), array: src };
         let own = run.head(&self.template, head)?;
@@ -153,9 +163,40 @@ impl Encoder {
         let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
         let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
         let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
-        let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.fuse)?;
-        Decoder::within_limit(plan, padded, &self.options)
+        let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
+        let mut decoder = Decoder::within_limit(plan, padded, &self.options)?;
+        if self.options.device != Device::Cpu {
+            // What a GPU cannot run is said by the call that wants it to.
+            decoder.gpu = self.gpu().map_or_else(|e| OnceLock::from(Err(e)), |gpu| decoder.like(gpu));
+        }
+        Ok(decoder)
     }
+}
+
+/// The plan of a pipeline, and the template of what it writes.
+pub(super) fn make(
+    pipeline: &Pipeline,
+    array: &Array,
+    options: &Options,
+    checksum: bool,
+    making: Making,
+) -> Result<(Plan, Template)> {
+    let rules = Rules { strict: options.strict, generation: options.generation };
+    let padded = match options.container {
+        Container::Fzm => pipeline.padded(array.bytes())?,
+        Container::Compact => array.bytes(),
+    };
+    let width = array.dtype().bytes();
+    if padded % width != 0 {
+        return Err(Error::InvalidPipeline(format!(
+            "its chunk and block sizes pad {} bytes to {padded}, which is no whole number of {} elements; take multiples of {width}",
+            array.bytes(),
+            array.dtype()
+        )));
+    }
+    let plan = Plan::encode(pipeline, *array, padded, rules, making)?;
+    let template = format::template(plan.blueprint(), options.container, checksum)?;
+    Ok((plan, template))
 }
 
 /// Refuses what could be written but not read back, and bounds that would not be those of the array.
@@ -202,7 +243,7 @@ impl<'a> Run<'a> {
         match self.plan.place(v) {
             Place::Array => self.array.get(..bytes as usize),
             Place::Arena { offset } => self.arena.get(offset as usize..(offset + bytes) as usize),
-            Place::Dead => Some(&[]),
+            Place::Segment(_) | Place::Dead => Some(&[]),
         }
     }
 
@@ -236,7 +277,7 @@ impl<'a> Run<'a> {
     }
 }
 
-fn stored_pipeline() -> Result<Pipeline> {
+pub(super) fn stored_pipeline() -> Result<Pipeline> {
     let mut p = Pipeline::new();
     p.add("stored")?;
     Ok(p)

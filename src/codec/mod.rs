@@ -1,6 +1,7 @@
 //! Compress and decompress: plans, workspaces and containers put together.
 
 mod decoder;
+mod device;
 mod encoder;
 
 use crate::array::Array;
@@ -8,8 +9,10 @@ use crate::error::{Error, Result};
 use crate::format;
 pub use crate::format::Container;
 use crate::pipeline::Pipeline;
+use crate::plan::{Making, Target};
 use crate::stage::Generation;
 pub use decoder::Decoder;
+pub use device::{CallResult, Device, DeviceSlice};
 pub use encoder::Encoder;
 
 /// What concerns a plan as a whole.
@@ -28,10 +31,26 @@ pub struct Options {
     pub fuse: bool,
     /// Write checksums, and compare those of a container that is read.
     pub checksum: bool,
+    /// Write checksums in asynchronous calls too (off by default: they cost a pass over the container).
+    pub checksum_async: bool,
+    /// What runs calls. Never shows in the bytes.
+    pub device: Device,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
     pub threads: u32,
     /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB.
     pub max_memory_bytes: u64,
+}
+
+impl Options {
+    /// How plans for the CPU are made.
+    fn on_cpu(&self) -> Making {
+        Making { fuse: self.fuse, target: Target::Cpu, straight: false }
+    }
+
+    /// How plans for a GPU are made.
+    fn on_gpu(&self) -> Making {
+        Making { fuse: self.fuse, target: Target::Cuda, straight: self.container == Container::Fzm }
+    }
 }
 
 impl Default for Options {
@@ -43,6 +62,8 @@ impl Default for Options {
             store_incompressible: true,
             fuse: true,
             checksum: true,
+            checksum_async: false,
+            device: Device::Auto,
             threads: 1,
             max_memory_bytes: 0,
         }

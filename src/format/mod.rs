@@ -7,11 +7,13 @@
 mod compact;
 mod fzm;
 mod head;
+mod image;
 mod info;
 mod template;
 mod tier;
 
 pub(crate) use head::{Head, read};
+pub(crate) use image::{Form, image};
 pub use info::{Info, SegmentInfo, StageInfo, info};
 pub(crate) use template::{Report, Template};
 

@@ -21,7 +21,7 @@ pub(super) enum Field {
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+pub(super) enum Piece {
     Bytes(Vec<u8>),
     Fixed(Field, usize),
     Varint(Field),
@@ -52,13 +52,18 @@ pub(super) enum Segment {
 /// A head and the segments behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template {
-    pieces: Vec<Piece>,
-    segments: Vec<Segment>,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) segments: Vec<Segment>,
 }
 
 impl Template {
     pub(super) fn new(segments: Vec<Segment>) -> Template {
         Template { pieces: vec![], segments }
+    }
+
+    /// The segments of a container whose head was read elsewhere.
+    pub(crate) fn headless(segments: impl Iterator<Item = Val>) -> Template {
+        Template::new(segments.map(Segment::Value).collect())
     }
 
     pub(super) fn bytes(&mut self, write: impl FnOnce(&mut Writer)) {
@@ -90,6 +95,12 @@ impl Template {
             at = patch.at + patch.width;
         }
         self.bytes(|w| w.bytes(&config.bytes[at..]));
+    }
+
+    /// The head's length, where every head has the same.
+    pub(crate) fn head_bytes(&self) -> Option<u64> {
+        let fixed = self.pieces.iter().all(|p| !matches!(p, Piece::Varint(_)));
+        fixed.then(|| self.head_bound())
     }
 
     /// The longest head.

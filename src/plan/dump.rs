@@ -51,6 +51,7 @@ impl Plan {
             write!(f, " %{}:{}:{sign}{bytes}B", v.index(), flow.dtype)?;
             match self.place(v) {
                 Place::Array => write!(f, "@array")?,
+                Place::Segment(k) => write!(f, "@segment{k}")?,
                 Place::Arena { offset } => write!(f, "@{offset:#x}")?,
                 Place::Dead => write!(f, "@nowhere")?,
             }

@@ -2,26 +2,36 @@
 //!
 //! A container is written from the pipeline, never from steps: it does not know what was chained.
 
-use super::Graph;
+use super::{Graph, Target, equip};
 use crate::kernel::{MAX_OPERANDS, Role};
 use crate::launch::{Step, StepLink, Val};
 
-pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>) -> Vec<Step> {
+/// Chains what the target can run as a chain. Of every run of neighbours the longest that it takes is chained.
+pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step> {
     let mut at = 0;
     while at < steps.len() {
-        match (steps[at].kernel.role)(&steps[at].params) {
-            Role::Gather => {
-                while at > 0 && gather(g, &mut steps, at) {
-                    at -= 1;
-                }
+        let (join, back): (Join, usize) = match (steps[at].kernel.role)(&steps[at].params) {
+            Role::Gather => (gather, 1),
+            Role::Scatter => (scatter, 0),
+            Role::Alone | Role::Tile => {
+                at += 1;
+                continue;
             }
-            Role::Scatter => while scatter(g, &mut steps, at) {},
-            Role::Alone | Role::Tile => {}
+        };
+        let (mut trial, mut joined) = (steps.clone(), at);
+        while joined >= back && join(g, &mut trial, joined) {
+            joined -= back;
+            if equip::takes(g, &trial[joined], target) {
+                (steps, at) = (trial.clone(), joined);
+            }
         }
         at += 1;
     }
     steps
 }
+
+/// Takes a neighbour into a step, if it can be.
+type Join = fn(&Graph, &mut Vec<Step>, usize) -> bool;
 
 /// True when the only thing that `first` makes is read by `second` alone, as its first input.
 fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<Option<(usize, usize)>> {
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; g.values.len()];
     for (t, step) in steps.iter().enumerate() {
-        for &v in step.ins.iter().chain(&step.outs) {
+        for &v in step.ins.iter().chain(&step.outs).chain(&step.device.scratch) {
             lives[g.root(v).index()].get_or_insert((t, t)).1 = t;
         }
     }
@@ -34,6 +34,30 @@ fn border(g: &Graph) -> impl Iterator<Item = Val> + '_ {
     g.sinks.iter().map(|s| s.value).chain(facts)
 }
 
+/// Leaves segments in the container, where a device can read and write them: decoding, all that no step writes;
+/// encoding, the first one, when it has a known place and only its maker touches it.
+pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, straight: bool) {
+    let segments = match direction {
+        Direction::Encode if !straight => 0,
+        Direction::Encode => 1,
+        Direction::Decode => g.sinks.len(),
+    };
+    for k in 0..segments.min(g.sinks.len()) {
+        let root = g.root(g.sinks[k].value);
+        let touched = |of: fn(&Step) -> &[Val]| {
+            steps.iter().flat_map(|s| of(s)).filter(|&&v| g.root(v) == root).count()
+        };
+        let alone = g.sinks.iter().filter(|s| g.root(s.value) == root).count() == 1;
+        let stays = match direction {
+            Direction::Encode => touched(|s| &s.ins) == 0 && touched(|s| &s.outs) == 1,
+            Direction::Decode => touched(|s| &s.outs) == 0,
+        };
+        if alone && stays && root != Val::ARRAY {
+            g.values[root.index()].place = Place::Segment(k);
+        }
+    }
+}
+
 /// Gives every value its place; returns the bytes of the arena.
 pub(super) fn assign(g: &mut Graph, steps: &[Step], direction: Direction) -> u64 {
     let lives = lifetimes(g, steps, direction);
@@ -44,7 +68,7 @@ pub(super) fn assign(g: &mut Graph, steps: &[Step], direction: Direction) -> u64
     let mut placed: Vec<(usize, usize, u64, u64)> = vec![];
     let mut total = 0;
     for i in order {
-        let Some((first, last)) = lives[i] else { continue };
+        let Some((first, last)) = lives[i].filter(|_| g.values[i].place == Place::Dead) else { continue };
         let need = size(g, i);
         let mut busy: Vec<(u64, u64)> =
             placed.iter().filter(|(f, l, ..)| first <= *l && *f <= last).map(|&(.., o, e)| (o, e)).collect();

@@ -2,6 +2,7 @@
 //! threads. All that changes while it runs is a [`crate::Workspace`].
 
 mod dump;
+mod equip;
 mod fuse;
 mod graph;
 mod layout;
@@ -26,6 +27,27 @@ pub enum Direction {
     Decode,
 }
 
+/// What runs a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The CPU backend.
+    Cpu,
+    /// A GPU.
+    Cuda,
+}
+
+/// How a plan is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Making {
+    /// Whether kernels are chained.
+    pub(crate) fuse: bool,
+    /// What runs it.
+    pub(crate) target: Target,
+    /// Encoding for a device: the head of the container has a known length, so that its first segment can be written
+    /// where it belongs.
+    pub(crate) straight: bool,
+}
+
 /// What a container describes: the pipeline, the array, and the values on the edges between them.
 #[derive(Clone, Copy)]
 pub(crate) struct Blueprint<'a> {
@@ -44,6 +66,9 @@ pub struct Plan {
     pub(crate) graph: Graph,
     pub(crate) steps: Vec<Step>,
     pub(crate) arena_bytes: u64,
+    pub(crate) target: Target,
+    /// Bytes that the steps need zeroed on a device.
+    pub(crate) zeroed_bytes: u64,
 }
 
 impl Plan {
@@ -53,10 +78,10 @@ impl Plan {
         array: Array,
         padded: u64,
         rules: Rules,
-        fuse: bool,
+        making: Making,
     ) -> Result<Plan> {
         let graph = Graph::new(pipeline, array, padded, rules)?;
-        Plan::compile(pipeline, array, rules, graph, Direction::Encode, fuse)
+        Plan::compile(pipeline, array, rules, graph, Direction::Encode, making)
     }
 
     /// Plans the decoding of what [`Plan::encode`] with the same arguments encodes. With `lengths` the memory
@@ -67,7 +92,7 @@ impl Plan {
         padded: u64,
         rules: Rules,
         known: Option<(&[Length], &[u64])>,
-        fuse: bool,
+        making: Making,
     ) -> Result<Plan> {
         let mut graph = Graph::new(pipeline, array, padded, rules)?;
         if let Some((inputs, segments)) = known {
@@ -78,7 +103,7 @@ impl Plan {
                 }
             }
         }
-        Plan::compile(pipeline, array, rules, graph, Direction::Decode, fuse)
+        Plan::compile(pipeline, array, rules, graph, Direction::Decode, making)
     }
 
     fn compile(
@@ -87,12 +112,20 @@ impl Plan {
         rules: Rules,
         mut graph: Graph,
         direction: Direction,
-        fuse: bool,
+        making: Making,
     ) -> Result<Plan> {
+        let Making { fuse, target, straight } = making;
         let steps = lower::lower(pipeline, &mut graph, rules, direction)?;
-        let steps = if fuse { fuse::fuse(&graph, steps) } else { steps };
+        let mut steps = if fuse { fuse::fuse(&graph, steps, target) } else { steps };
+        let mut zeroed_bytes = 0;
+        if target == Target::Cuda {
+            zeroed_bytes = equip::equip(&mut graph, &mut steps)?;
+            layout::in_container(&mut graph, &steps, direction, straight);
+        }
         let arena_bytes = layout::assign(&mut graph, &steps, direction);
-        let plan = Plan { direction, pipeline: pipeline.clone(), array, rules, graph, steps, arena_bytes };
+        let pipeline = pipeline.clone();
+        let plan =
+            Plan { direction, pipeline, array, rules, graph, steps, arena_bytes, target, zeroed_bytes };
         verify::verify(&plan)?;
         Ok(plan)
     }

@@ -1,0 +1,137 @@
+// Heads of containers on the device: what src/format/template.rs does on the host, from tables that the host made of
+// the same templates.
+#pragma once
+#include "fz.cuh"
+
+namespace fz {
+// What blocks of the border functions share through the workspace; zero when a call starts.
+struct Call {
+  unsigned long long stored, head, total;
+  unsigned int ticket, crc_ticket;
+  unsigned int crc_payload, pad;
+};
+// The caller's result, `fz_result` in C.
+struct Result { uint64_t bytes, needed; int32_t status; uint32_t stage; };
+
+// Operands of the border functions.
+struct Frame {
+  const uint8_t* image;
+  uint8_t *control, *arena, *array, *container;
+  uint64_t array_bytes, capacity;
+
+  FZ_DEV explicit Frame(const Args& a)
+      : image(address(a.operands[2])), control(address(a.operands[3])), arena(address(a.operands[4])), array(address(a.operands[0])),
+        container(address(a.operands[1])), array_bytes(a.operands[0].max), capacity(a.operands[1].max) {}
+
+  FZ_DEV const Image& head() const { return *reinterpret_cast<const Image*>(image); }
+  template <class T> FZ_DEV const T* table(uint32_t at) const { return reinterpret_cast<const T*>(image + at); }
+  FZ_DEV const HeadRow& form(uint32_t i) const { return table<HeadRow>(head().heads_at)[i]; }
+  FZ_DEV const ValueRow& value(uint32_t i) const { return table<ValueRow>(head().values_at)[i]; }
+  FZ_DEV Call* call() const { return reinterpret_cast<Call*>(control + CALL_AT); }
+  FZ_DEV uint64_t* word(uint32_t v) const { return reinterpret_cast<uint64_t*>(control + WORDS_AT) + value(v).word; }
+  FZ_DEV uint64_t* start(uint32_t v) const { return word(v) + head().values; }
+  FZ_DEV uint64_t bytes(uint32_t v) const { return value(v).kind == KIND_DYNAMIC ? *word(v) : value(v).max; }
+  // Not for values in the container.
+  FZ_DEV uint8_t* bytes_of(uint32_t v) const {
+    const ValueRow& r = value(v);
+    return r.place == PLACE_ARENA ? arena + r.offset : array;
+  }
+  FZ_DEV uint64_t segment_bytes(const SegmentRow& s) const { return s.unit ? 4 : bytes(s.value); }
+};
+
+FZ_DEV uint32_t varint_bytes(uint64_t x) {
+  uint32_t n = 1;
+  while (x >>= 7) n++;
+  return n;
+}
+
+// How a form of container comes out of the lengths of a call.
+struct Layout {
+  uint64_t head, payload;
+
+  FZ_DEV Layout(const Frame& f, const HeadRow& h) : head(h.blank), payload(0) {
+    const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
+    const FieldRow* v = f.table<FieldRow>(h.varints_at);
+    for (uint32_t i = 0; i < h.segments; i++) payload += f.segment_bytes(s[i]);
+    for (uint32_t i = 0; i < h.varints; i++) head += varint_bytes(number(f, h, v[i]));
+  }
+
+  // The number that stands in a field. `payload` is only needed by the field of that name.
+  FZ_DEV static uint64_t number(const Frame& f, const HeadRow& h, const FieldRow& r, uint64_t payload = 0) {
+    const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
+    switch (r.what) {
+      case FIELD_COUNT: return f.bytes(r.index) / r.detail;
+      case FIELD_SEGMENT_BYTES: return f.segment_bytes(s[r.index]);
+      case FIELD_SEGMENT_OFFSET: {
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < r.index; i++) at += f.segment_bytes(s[i]);
+        return at;
+      }
+      case FIELD_PAYLOAD_BYTES: return payload;
+      default: return 0;
+    }
+  }
+};
+
+// Bytes that the varints before offset `at` of the blank take up.
+FZ_DEV uint64_t shift(const Frame& f, const HeadRow& h, uint32_t at) {
+  const FieldRow* v = f.table<FieldRow>(h.varints_at);
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < h.varints && v[i].at <= at; i++) n += varint_bytes(Layout::number(f, h, v[i]));
+  return n;
+}
+
+// Copies by all threads of the grid.
+FZ_DEV void copy(uint8_t* dst, const uint8_t* src, uint64_t n) {
+  const uint64_t first = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;
+  if (((uintptr_t)dst & 15) == ((uintptr_t)src & 15)) {
+    uint64_t lead = (16 - ((uintptr_t)dst & 15)) & 15;
+    if (lead > n) lead = n;
+    const uint64_t words = (n - lead) / 16, done = lead + words * 16;
+    if (first < lead) dst[first] = src[first];
+    for (uint64_t i = first; i < words; i += threads) reinterpret_cast<uint4*>(dst + lead)[i] = reinterpret_cast<const uint4*>(src + lead)[i];
+    if (first < n - done) dst[done + first] = src[done + first];
+    return;
+  }
+  // Four bytes of the destination at a time, out of aligned words of the source; its two ends byte by byte.
+  uint64_t lead = (4 - ((uintptr_t)dst & 3)) & 3;
+  if (lead > n) lead = n;
+  const uint64_t words = n - lead >= 8 ? (n - lead - 4) / 4 : 0, done = lead + words * 4;
+  const uint32_t phase = ((uintptr_t)(src + lead) & 3) * 8;
+  const uint32_t* from = reinterpret_cast<const uint32_t*>((uintptr_t)(src + lead) & ~(uintptr_t)3);
+  if (first < lead) dst[first] = src[first];
+  for (uint64_t i = first; i < words; i += threads) {
+    // The first word may begin before the source: it is in the same aligned word, so it can be read.
+    const uint32_t x = phase ? __funnelshift_r(from[i], from[i + 1], phase) : from[i];
+    reinterpret_cast<uint32_t*>(dst + lead)[i] = x;
+  }
+  for (uint64_t i = done + first; i < n; i += threads) dst[i] = src[i];
+}
+
+// The last block of the grid that comes here gets true, in all threads; it sees what the others wrote before.
+FZ_DEV bool last_block(unsigned int* ticket) {
+  __threadfence();
+  __syncthreads();
+  int last = 0;
+  if (threadIdx.x == 0) last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+  last = __syncthreads_or(last);
+  __threadfence();
+  return last != 0;
+}
+
+FZ_DEV void report(const Args& a, uint64_t bytes) {
+  const uint64_t to = params<Border>(a).result;
+  if (!to) return;
+  const Status* s = status_of(a);
+  const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&s->failed);
+  Result r;
+  r.status = (int32_t)(uint32_t)failed;
+  r.bytes = r.status == OK ? bytes : 0;
+  r.needed = r.status == OK ? 0 : s->needed;
+  r.stage = r.status == OK ? 0 : s->stage;
+  volatile Result* out = reinterpret_cast<volatile Result*>(to);
+  out->bytes = r.bytes; out->needed = r.needed; out->stage = r.stage;
+  __threadfence_system();
+  out->status = r.status;
+}
+}  // namespace fz

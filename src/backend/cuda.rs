@@ -1,0 +1,221 @@
+//! The GPU backend: the steps of a plan as launches on a stream, and the functions that make and read containers.
+//!
+//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which one memset
+//! clears; the tables of the plan; the arena.
+
+use crate::arena::ALIGN;
+use crate::device::{Border, LaunchArgs, MAX_LINKS, MAX_OPERANDS, Operand, PARAM_BYTES, STATUS_AT, WORDS_AT};
+use crate::error::{Error, Result};
+use crate::gpu::{Context, DeviceMemory, Stream, function};
+use crate::launch::{Place, Step, Val};
+use crate::plan::{Direction, Plan};
+
+/// Where the parts of a workspace lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Zeroed memory of the steps.
+    zeroed: u64,
+    /// Up to here everything is zero when a call starts.
+    pub(crate) control: u64,
+    /// The tables start there.
+    pub(crate) image: u64,
+    arena: u64,
+    /// Bytes of all.
+    pub(crate) bytes: u64,
+}
+
+impl Layout {
+    pub(crate) fn new(plan: &Plan, image_bytes: u64) -> Layout {
+        let zeroed = Layout::words_end(plan).next_multiple_of(ALIGN);
+        let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
+        let arena = (control + image_bytes).next_multiple_of(ALIGN);
+        Layout { zeroed, control, image: control, arena, bytes: arena + plan.arena_bytes }
+    }
+
+    /// Where the words end.
+    pub(crate) fn words_end(plan: &Plan) -> u64 {
+        WORDS_AT + 2 * 8 * plan.graph.values.len() as u64
+    }
+
+    /// Where the length of a value stands.
+    pub(crate) fn word(v: Val) -> u64 {
+        WORDS_AT + 8 * v.index() as u64
+    }
+
+    /// Where stands at which byte of the container a value starts.
+    pub(crate) fn start(plan: &Plan, v: Val) -> u64 {
+        Layout::word(v) + 8 * plan.graph.values.len() as u64
+    }
+
+    /// Where a byte of the arena lies.
+    pub(crate) fn in_arena(&self, offset: u64) -> u64 {
+        self.arena + offset
+    }
+}
+
+/// A range of device memory of the caller's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// One run of a plan on a stream.
+pub(crate) struct Run<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) stream: Stream,
+    pub(crate) plan: &'a Plan,
+    pub(crate) layout: Layout,
+    pub(crate) memory: &'a DeviceMemory,
+    pub(crate) array: Span,
+    pub(crate) container: Span,
+    /// Encoding: bytes of the head, before the segment that is written in place.
+    pub(crate) head: u64,
+}
+
+/// Places of launches in a call. What fails at one place makes the later ones return at once.
+pub(crate) const OPEN: u32 = 0;
+const FIRST_STEP: u32 = 8;
+const CLOSE: u32 = u32::MAX / 2;
+
+impl Run<'_> {
+    /// Clears what has to be zero.
+    pub(crate) fn begin(&self) -> Result<()> {
+        self.memory.clear(0, self.layout.control, self.stream)
+    }
+
+    /// Launches all steps.
+    pub(crate) fn steps(&self) -> Result<()> {
+        for (k, step) in self.plan.steps.iter().enumerate() {
+            let args = self.args(step, FIRST_STEP + k as u32)?;
+            for pass in &step.device.passes {
+                function(self.context, pass.entry)?.launch(
+                    self.context,
+                    pass.grid,
+                    pass.block,
+                    self.stream,
+                    &args,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, offset: u64) -> u64 {
+        self.memory.address() + offset
+    }
+
+    fn args(&self, step: &Step, place: u32) -> Result<LaunchArgs> {
+        let mut args = self.blank(place);
+        args.params = step.params;
+        args.inputs = step.ins.len() as u32;
+        for (slot, &v) in args.operands.iter_mut().zip(step.ins.iter().chain(&step.outs)) {
+            *slot = self.operand(v);
+        }
+        args.chained = step.links.len() as u32;
+        for (slot, link) in args.links.iter_mut().zip(&step.links) {
+            *slot = link.params;
+        }
+        args.passed = step.between.map_or(Operand::default(), |v| self.operand(v));
+        args.zeroed = self.at(self.layout.zeroed + step.device.zeroed_at);
+        if let Some(Place::Arena { offset }) = step.device.scratch.map(|v| self.plan.place(v)) {
+            args.scratch = self.at(self.layout.in_arena(offset));
+        }
+        args.stage =
+            self.plan.pipeline.nodes.iter().position(|n| n.stage() == step.stage).unwrap_or(0) as u32;
+        if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
+            return Err(Error::Internal("a step carries more than a launch"));
+        }
+        Ok(args)
+    }
+
+    fn blank(&self, place: u32) -> LaunchArgs {
+        LaunchArgs {
+            params: [0; PARAM_BYTES],
+            operands: [Operand::default(); MAX_OPERANDS],
+            links: [[0; PARAM_BYTES]; MAX_LINKS],
+            passed: Operand::default(),
+            zeroed: 0,
+            scratch: 0,
+            status: self.at(STATUS_AT),
+            inputs: 0,
+            chained: 0,
+            step: place,
+            stage: 0,
+        }
+    }
+
+    fn operand(&self, v: Val) -> Operand {
+        let flow = self.plan.value(v).flow;
+        let root = self.plan.root(v);
+        let bytes = if flow.extent.is_dynamic() { self.at(Layout::word(root)) } else { 0 };
+        let max = flow.max_bytes();
+        match (self.plan.place(v), self.plan.direction) {
+            (Place::Arena { offset }, _) => {
+                Operand { base: self.at(self.layout.in_arena(offset)), offset: 0, bytes, max }
+            }
+            (Place::Array, _) => {
+                Operand { base: self.array.address, offset: 0, bytes: 0, max: self.array.bytes }
+            }
+            (Place::Segment(_), Direction::Encode) => {
+                let room = self.container.bytes.saturating_sub(self.head);
+                Operand { base: self.container.address + self.head, offset: 0, bytes, max: max.min(room) }
+            }
+            (Place::Segment(_), Direction::Decode) => {
+                let offset = self.at(Layout::start(self.plan, root));
+                Operand { base: self.container.address, offset, bytes, max }
+            }
+            (Place::Dead, _) => Operand { bytes, max, ..Operand::default() },
+        }
+    }
+
+    /// Launches a function of the border: one that knows arrays and containers, and no stage.
+    pub(crate) fn border(&self, entry: &'static str, grid: u64, place: u32, border: &Border) -> Result<()> {
+        let mut args = self.blank(place);
+        args.params[..size_of::<Border>()].copy_from_slice(bytemuck::bytes_of(border));
+        args.inputs = 5;
+        let at = |address: u64, max: u64| Operand { base: address, offset: 0, bytes: 0, max };
+        args.operands[0] = at(self.array.address, self.array.bytes);
+        args.operands[1] = at(self.container.address, self.container.bytes);
+        args.operands[2] = at(self.at(self.layout.image), 0);
+        args.operands[3] = at(self.at(0), self.layout.control);
+        args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
+        function(self.context, entry)?.launch(self.context, grid, BORDER_THREADS, self.stream, &args)
+    }
+
+    /// The end of a compression.
+    pub(crate) fn seal(&self, border: &Border) -> Result<()> {
+        self.border("fz_seal", self.copy_grid(), CLOSE, border)
+    }
+
+    /// The end of a decompression.
+    pub(crate) fn close(&self, border: &Border) -> Result<()> {
+        self.border("fz_close", self.copy_grid(), CLOSE, border)
+    }
+
+    /// Blocks of functions that may have to copy the whole array.
+    fn copy_grid(&self) -> u64 {
+        /// Enough for the largest device of today, several to a multiprocessor.
+        const MOST: u64 = 1024;
+        /// Bytes that are worth a block.
+        const PIECE: u64 = 1 << 16;
+        self.array.bytes.div_ceil(PIECE).clamp(1, MOST)
+    }
+}
+
+const BORDER_THREADS: u32 = 256;
+
+/// Looks up every function that a run of the plan launches, so that none is loaded during a call.
+pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
+    let steps = plan.steps.iter().flat_map(|s| &s.device.passes).map(|p| p.entry);
+    let border = match plan.direction {
+        Direction::Encode => &["fz_seal"][..],
+        Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
+    };
+    steps.chain(border.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
+}
+
+/// Whether a decoder has to copy segments out of the container before its steps.
+pub(crate) fn loads(plan: &Plan) -> bool {
+    plan.graph.sinks.iter().any(|s| matches!(plan.place(s.value), Place::Arena { .. }))
+}

@@ -1,0 +1,257 @@
+//! The calls of encoders and decoders that take addresses instead of slices.
+#![allow(unsafe_code)]
+
+use super::{DeviceSlice, GpuEncoder, Memory, gpu_of};
+use crate::codec::{Decoder, Device, Encoder};
+use crate::error::{Error, Result};
+use crate::format::{self, Head};
+use crate::gpu::{Context, Home, OwnStream, Stream, download};
+use crate::kernel::Threads;
+use crate::stage::Generation;
+use crate::workspace::Workspace;
+
+impl Encoder {
+    /// The plan for GPUs.
+    pub(in crate::codec) fn gpu(&self) -> Result<&GpuEncoder> {
+        let literal = !self.options.strict && self.options.generation == Generation::G2026_05;
+        let may_store = !literal && self.options.store_incompressible;
+        let make = || GpuEncoder::new(&self.plan.pipeline, self.plan.array(), &self.options, may_store);
+        self.gpu.get_or_init(make).as_ref().map_err(Error::clone)
+    }
+
+    /// Loads device code and makes the workspace ready for asynchronous calls on `stream`, so that those do nothing but
+    /// put launches, memsets and copies on the stream.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
+    pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
+        self.gpu()?.ready(&Context::of(stream)?, ws)
+    }
+
+    /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
+    /// memory, or 0; the stream writes it last.
+    ///
+    /// # Errors
+    /// What can be said before anything runs; the rest stands in the result: [`Error::DstTooSmall`],
+    /// [`Error::OutlierCapacity`] with the room that is needed.
+    ///
+    /// # Safety
+    /// `src` and `dst` are memory of the stream's device, apart from each other, and nobody changes them, the workspace
+    /// or the result until the stream has passed. The workspace is not dropped before.
+    pub unsafe fn compress_async(
+        &self,
+        ws: &mut Workspace,
+        src: DeviceSlice,
+        dst: DeviceSlice,
+        result: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        self.takes(src.bytes)?;
+        let context = Context::of(stream)?;
+        self.gpu()?.enqueue(&context, ws, (src, dst), result, stream, self.options.checksum_async)
+    }
+
+    /// Compresses memory of any kind and waits: host, pinned, managed or of a device, as the driver says.
+    ///
+    /// # Errors
+    /// As [`Encoder::compress`], and for memory on the wrong device.
+    ///
+    /// # Safety
+    /// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
+    pub unsafe fn compress_at(
+        &self,
+        ws: &mut Workspace,
+        src: DeviceSlice,
+        dst: DeviceSlice,
+    ) -> Result<usize> {
+        self.takes(src.bytes)?;
+        match gpu_of(self.options.device, &[("src", src), ("dst", dst)])? {
+            // SAFETY: the caller's promise; both are host memory.
+            None => self.compress(ws, unsafe { src.host() }, unsafe { dst.host_mut() }),
+            // SAFETY: the caller's promise.
+            Some(index) => {
+                self.compress_on(index, ws, unsafe { src.memory() }?, unsafe { dst.memory_mut() }?)
+            }
+        }
+    }
+
+    /// Compresses on a device and waits; enlarges outlier lists that turn out too short.
+    pub(in crate::codec) fn compress_on(
+        &self,
+        index: u32,
+        ws: &mut Workspace,
+        src: Memory<&[u8]>,
+        mut dst: Memory<&mut [u8]>,
+    ) -> Result<usize> {
+        let context = Context::primary(index)?;
+        let again = match &mut dst {
+            Memory::Host(bytes) => Memory::Host(&mut **bytes),
+            Memory::Device(slice) => Memory::Device(*slice),
+        };
+        let from = match &src {
+            Memory::Host(bytes) => Memory::Host(*bytes),
+            Memory::Device(slice) => Memory::Device(*slice),
+        };
+        let room = self.max_compressed_bytes();
+        match self.gpu()?.compress(&context, ws, from, again, room, self.options.checksum) {
+            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
+                let larger = self.with_outliers(needed)?;
+                larger.compress_on(index, &mut Workspace::bare()?, src, dst)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Decoder {
+    /// Loads device code and makes the workspace ready for asynchronous calls on `stream`.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
+    pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
+        self.gpu()?.ready(&Context::of(stream)?, ws)
+    }
+
+    /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is
+    /// read from its head. `result` is as in [`Encoder::compress_async`].
+    ///
+    /// # Errors
+    /// What can be said before anything runs: [`Error::DstTooSmall`], [`Error::Unsupported`] for a decoder that was
+    /// opened from one container. What is wrong with the container stands in the result.
+    ///
+    /// # Safety
+    /// As for [`Encoder::compress_async`].
+    pub unsafe fn decompress_async(
+        &self,
+        ws: &mut Workspace,
+        container: DeviceSlice,
+        dst: DeviceSlice,
+        result: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        let dst = self.cut(dst)?;
+        let context = Context::of(stream)?;
+        self.gpu()?.enqueue(&context, ws, (container, dst), result, stream)
+    }
+
+    /// Decompresses memory of any kind and waits.
+    ///
+    /// # Errors
+    /// As [`Decoder::decompress`], and for memory on the wrong device.
+    ///
+    /// # Safety
+    /// As for [`Encoder::compress_at`].
+    pub unsafe fn decompress_at(
+        &self,
+        ws: &mut Workspace,
+        container: DeviceSlice,
+        dst: DeviceSlice,
+    ) -> Result<usize> {
+        let Some(index) = gpu_of(self.options.device, &[("container", container), ("dst", dst)])? else {
+            // SAFETY: the caller's promise; both are host memory.
+            return self.decompress(ws, unsafe { container.host() }, unsafe { dst.host_mut() });
+        };
+        let on_host;
+        let bytes = match container.home()? {
+            Home::Device(_) => {
+                on_host = fetch(index, container)?;
+                &on_host[..]
+            }
+            // SAFETY: the caller's promise.
+            Home::Host | Home::Managed => unsafe { container.host() },
+        };
+        let head = format::read(bytes)?;
+        let dst = self.cut(dst)?;
+        if self.options.checksum {
+            head.verify(bytes, Threads(ws.threads.pool()))?;
+        }
+        // SAFETY: the caller's promise.
+        let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
+        match self.serving(&head)? {
+            None => self.decompress_on(index, ws, &head, container, dst),
+            Some(stored) => stored.decompress_on(index, &mut Workspace::bare()?, &head, container, dst),
+        }
+    }
+
+    pub(in crate::codec) fn decompress_on(
+        &self,
+        index: u32,
+        ws: &mut Workspace,
+        head: &Head,
+        container: Memory<&[u8]>,
+        dst: Memory<&mut [u8]>,
+    ) -> Result<usize> {
+        let lengths = self.lengths(head)?;
+        self.gpu()?.decompress(&Context::primary(index)?, ws, head, &lengths, container, dst)
+    }
+
+    fn cut(&self, dst: DeviceSlice) -> Result<DeviceSlice> {
+        let (need, have) = (self.array().bytes(), dst.bytes);
+        if have < need {
+            Err(Error::DstTooSmall { need, have })
+        } else {
+            Ok(DeviceSlice { bytes: need, ..dst })
+        }
+    }
+}
+
+/// A container in device memory, on the host.
+fn fetch(index: u32, container: DeviceSlice) -> Result<Vec<u8>> {
+    let context = Context::primary(index)?;
+    let mut bytes = crate::codec::buffer(container.bytes)?;
+    download(&context, &mut bytes, container.address, OwnStream::new(&context)?.borrow())?;
+    Ok(bytes)
+}
+
+impl DeviceSlice {
+    /// # Safety
+    /// It is host memory of as many bytes that nobody changes meanwhile.
+    unsafe fn host<'a>(self) -> &'a [u8] {
+        match self.bytes {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            n => unsafe { std::slice::from_raw_parts(self.address as *const u8, n as usize) },
+        }
+    }
+
+    /// # Safety
+    /// It is host memory of as many bytes that nobody else uses meanwhile.
+    unsafe fn host_mut<'a>(self) -> &'a mut [u8] {
+        match self.bytes {
+            0 => &mut [],
+            // SAFETY: the caller's promise.
+            n => unsafe { std::slice::from_raw_parts_mut(self.address as *mut u8, n as usize) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`DeviceSlice::host`], where it is host memory.
+    unsafe fn memory<'a>(self) -> Result<Memory<&'a [u8]>> {
+        Ok(match self.home()? {
+            // SAFETY: the caller's promise.
+            Home::Host => Memory::Host(unsafe { self.host() }),
+            Home::Device(_) | Home::Managed => Memory::Device(self),
+        })
+    }
+
+    /// # Safety
+    /// As for [`DeviceSlice::host_mut`], where it is host memory.
+    unsafe fn memory_mut<'a>(self) -> Result<Memory<&'a mut [u8]>> {
+        Ok(match self.home()? {
+            // SAFETY: the caller's promise.
+            Home::Host => Memory::Host(unsafe { self.host_mut() }),
+            Home::Device(_) | Home::Managed => Memory::Device(self),
+        })
+    }
+}
+
+/// The device of a plan, for listings.
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}

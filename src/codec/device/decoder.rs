@@ -1,0 +1,154 @@
+//! Decompression on a GPU.
+
+use super::prepared::{self, Prepared};
+use super::{CallResult, DeviceSlice, GpuEncoder, Memory};
+use crate::backend::cuda::{Layout, OPEN, Run, loads};
+use crate::device::Border;
+use crate::error::{Error, Result};
+use crate::format::{Form, Head, Template, image};
+use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::launch::Place;
+use crate::plan::Plan;
+use crate::workspace::Workspace;
+
+/// A decoder's plan for GPUs.
+pub(in crate::codec) struct GpuDecoder {
+    prepared: Prepared,
+    /// Whether the tables say how to read a head, so that the device can do it.
+    reads_heads: bool,
+}
+
+impl GpuDecoder {
+    /// Of a plan for GPUs; `encoder` is that of the containers, where it is known.
+    pub(in crate::codec) fn new(plan: Plan, encoder: Option<&GpuEncoder>) -> GpuDecoder {
+        let image = match encoder {
+            Some(encoder) => {
+                let forms = encoder.forms.iter().map(|(template, stored)| Form { template, stored: *stored });
+                image(&plan, &forms.collect::<Vec<_>>(), &encoder.named_like(&plan))
+            }
+            None => {
+                let template = Template::headless(plan.graph.sinks.iter().map(|s| s.value));
+                image(&plan, &[Form { template: &template, stored: false }], &|v| v)
+            }
+        };
+        GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: encoder.is_some() }
+    }
+
+    /// Bytes of device memory of a call.
+    pub(in crate::codec) fn bytes(&self) -> u64 {
+        self.prepared.bytes()
+    }
+
+    /// Does what a call must not do.
+    pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
+        self.prepared.ready(context, ws)
+    }
+
+    /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known.
+    pub(in crate::codec) fn enqueue(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        (container, dst): (DeviceSlice, DeviceSlice),
+        result: u64,
+        stream: Stream,
+    ) -> Result<()> {
+        if !self.reads_heads {
+            let what = "a plan made from one container reads it in blocking calls only; make the decoder from the encoder's plan";
+            return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
+        }
+        self.ready(context, ws)?;
+        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let run = self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), 0);
+        let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
+        run.begin()?;
+        run.border("fz_open", 1, OPEN, &border)?;
+        self.rest(&run, &border)
+    }
+
+    fn rest(&self, run: &Run<'_>, border: &Border) -> Result<()> {
+        if loads(&self.prepared.plan) {
+            run.border("fz_load", 64, OPEN + 1, border)?;
+        }
+        run.steps()?;
+        run.close(border)
+    }
+
+    /// Decompresses a container whose head was read on the host, and waits.
+    pub(in crate::codec) fn decompress(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        head: &Head,
+        lengths: &[u64],
+        container: Memory<&[u8]>,
+        dst: Memory<&mut [u8]>,
+    ) -> Result<usize> {
+        self.ready(context, ws)?;
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        let bytes = self.prepared.plan.array.bytes();
+        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let container = match container {
+            Memory::Device(slice) => slice,
+            Memory::Host(host) => {
+                let staged = prepared::staging(context, &mut memory.container, host.len() as u64)?.address();
+                upload(context, staged, host, s)?;
+                DeviceSlice { address: staged, bytes: host.len() as u64 }
+            }
+        };
+        let (slice, host) = match dst {
+            Memory::Device(slice) => (slice, None),
+            Memory::Host(host) => {
+                let staged = prepared::staging(context, &mut memory.array, bytes)?.address();
+                (DeviceSlice { address: staged, bytes }, Some(host))
+            }
+        };
+        let slice = DeviceSlice { bytes, ..slice };
+        let result = prepared::result(context, &mut memory.result)?.address();
+        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let run = self.prepared.run(context, &memory.block, s, (slice.span(), container.span()), 0);
+        run.begin()?;
+        s.synchronize(context)?;
+        self.place(&run, head, lengths)?;
+        self.rest(&run, &Border { result, array_bytes: bytes, ..Border::default() })?;
+        s.synchronize(context)?;
+        let pinned = memory.result.as_ref().ok_or(Error::Internal("a call has no place for its result"))?;
+        let outcome: CallResult = bytemuck::pod_read_unaligned(&pinned.bytes()[..size_of::<CallResult>()]);
+        outcome.of(&self.prepared.plan, slice.bytes)?;
+        if let Some(host) = host {
+            let to = host
+                .get_mut(..bytes as usize)
+                .ok_or(Error::Internal("a destination is shorter than was checked"))?;
+            download(context, to, slice.address, s)?;
+        }
+        Ok(bytes as usize)
+    }
+
+    /// Puts lengths, segment places and facts where `fz_open` puts them in asynchronous calls.
+    fn place(&self, run: &Run<'_>, head: &Head, lengths: &[u64]) -> Result<()> {
+        let plan = &self.prepared.plan;
+        let mut control = vec![0; Layout::words_end(plan) as usize];
+        let mut put = |at: u64, word: u64| {
+            let slot = control.get_mut(at as usize..at as usize + 8);
+            slot.map(|s| s.copy_from_slice(&word.to_le_bytes()))
+                .ok_or(Error::Internal("a word lies outside of its block"))
+        };
+        for (i, &bytes) in lengths.iter().enumerate() {
+            let root = plan.root(crate::launch::Val(i as u32));
+            if root.index() == i {
+                put(Layout::word(root), bytes)?;
+            }
+        }
+        for (sink, range) in plan.graph.sinks.iter().zip(&head.segments) {
+            put(Layout::start(plan, plan.root(sink.value)), range.start as u64)?;
+        }
+        run.memory.upload(run.context, 0, &control)?;
+        for (node, facts) in plan.graph.nodes.iter().zip(&head.facts) {
+            if let Place::Arena { offset } = plan.place(node.facts) {
+                run.memory.upload(run.context, self.prepared.layout.in_arena(offset), facts)?;
+            }
+        }
+        Ok(())
+    }
+}

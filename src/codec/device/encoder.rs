@@ -1,0 +1,145 @@
+//! Compression on a GPU.
+
+use super::prepared::{self, Prepared};
+use super::{CallResult, DeviceSlice, Memory};
+use crate::array::Array;
+use crate::codec::Options;
+use crate::codec::encoder::{make, stored_pipeline};
+use crate::device::Border;
+use crate::error::{Error, Result};
+use crate::format::{Form, Template, image};
+use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::launch::Val;
+use crate::pipeline::Pipeline;
+use crate::workspace::Workspace;
+
+/// An encoder's plan for GPUs.
+pub(in crate::codec) struct GpuEncoder {
+    prepared: Prepared,
+    /// The forms that it writes: without checksums and with them; then the same of a stored array, if it may be stored.
+    pub(super) forms: Vec<(Template, bool)>,
+}
+
+impl GpuEncoder {
+    pub(in crate::codec) fn new(
+        pipeline: &Pipeline,
+        array: &Array,
+        options: &Options,
+        may_store: bool,
+    ) -> Result<GpuEncoder> {
+        let (plan, plain) = make(pipeline, array, options, false, options.on_gpu())?;
+        let (_, summed) = make(pipeline, array, options, true, options.on_cpu())?;
+        let mut forms = vec![(plain, false), (summed, false)];
+        if may_store {
+            for checksum in [false, true] {
+                let (_, template) = make(&stored_pipeline()?, array, options, checksum, options.on_cpu())?;
+                forms.push((template, true));
+            }
+        }
+        let rows: Vec<Form<'_>> =
+            forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect();
+        let image = image(&plan, &rows, &|v| v);
+        Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
+    }
+
+    /// Bytes of device memory of a call.
+    pub(in crate::codec) fn bytes(&self) -> u64 {
+        self.prepared.bytes()
+    }
+
+    /// Does what a call must not do.
+    pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
+        self.prepared.ready(context, ws)
+    }
+
+    /// Puts a whole compression on a stream. Nothing is waited for.
+    pub(in crate::codec) fn enqueue(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        (src, dst): (DeviceSlice, DeviceSlice),
+        result: u64,
+        stream: Stream,
+        checksum: bool,
+    ) -> Result<()> {
+        self.ready(context, ws)?;
+        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let own = u32::from(checksum);
+        let head = self.forms[own as usize].0.head_bytes().unwrap_or(0);
+        let stored = self.forms.get(2 + own as usize);
+        let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), head);
+        run.begin()?;
+        run.steps()?;
+        run.seal(&Border {
+            result,
+            stored_limit: stored.map_or(u64::MAX, |(t, _)| t.head_bound() + src.bytes),
+            own,
+            stored: if stored.is_some() { 2 + own } else { 0 },
+            array_bytes: src.bytes,
+        })
+    }
+
+    /// Compresses and waits. `room`: the longest container.
+    pub(in crate::codec) fn compress(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        src: Memory<&[u8]>,
+        dst: Memory<&mut [u8]>,
+        room: u64,
+        checksum: bool,
+    ) -> Result<usize> {
+        self.ready(context, ws)?;
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let src = match src {
+            Memory::Device(slice) => slice,
+            Memory::Host(bytes) => {
+                let staged = prepared::staging(context, &mut memory.array, bytes.len() as u64)?.address();
+                upload(context, staged, bytes, s)?;
+                DeviceSlice { address: staged, bytes: bytes.len() as u64 }
+            }
+        };
+        let (slice, mut host) = match dst {
+            Memory::Device(slice) => (slice, None),
+            Memory::Host(bytes) => {
+                let bytes_staged = room.min(bytes.len() as u64);
+                let staged = prepared::staging(context, &mut memory.container, bytes_staged)?.address();
+                (DeviceSlice { address: staged, bytes: bytes_staged }, Some(bytes))
+            }
+        };
+        let result = prepared::result(context, &mut memory.result)?.address();
+        self.enqueue(context, ws, (src, slice), result, s, checksum)?;
+        s.synchronize(context)?;
+        let have = host.as_ref().map_or(slice.bytes, |h| h.len() as u64);
+        let bytes = self.outcome(ws)?.of(&self.prepared.plan, have)? as usize;
+        if let Some(host) = &mut host {
+            let to = host.get_mut(..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
+            download(context, to, slice.address, s)?;
+        }
+        Ok(bytes)
+    }
+
+    fn outcome(&self, ws: &Workspace) -> Result<CallResult> {
+        let pinned = ws.gpu.as_ref().and_then(|m| m.result.as_ref());
+        let bytes = pinned.map(|p| p.bytes()).ok_or(Error::Internal("a call has no place for its result"))?;
+        Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<CallResult>()]))
+    }
+
+    /// The values of the plan in the order of the container's nodes, as another plan of the same container has them.
+    pub(in crate::codec) fn named_like<'p>(
+        &'p self,
+        other: &'p crate::plan::Plan,
+    ) -> impl Fn(Val) -> Val + 'p {
+        let (mine, theirs) = (&self.prepared.plan.graph, &other.graph);
+        let mut pairs = vec![(Val::ARRAY, Val::ARRAY), (mine.source, theirs.source)];
+        for (k, &i) in mine.order.iter().enumerate() {
+            let (a, b) = (&mine.nodes[i], &theirs.nodes[k]);
+            pairs.extend(a.inputs.iter().copied().zip(b.inputs.iter().copied()));
+            pairs.extend(a.outputs.iter().copied().zip(b.outputs.iter().copied()));
+            pairs.push((a.facts, b.facts));
+        }
+        move |v| pairs.iter().find(|p| p.0 == v).map_or(Val::ARRAY, |p| p.1)
+    }
+}

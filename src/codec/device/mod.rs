@@ -1,0 +1,168 @@
+//! Calls that run on a GPU: on the caller's stream without waiting, or on one of our own until it is done.
+
+mod calls;
+mod decoder;
+mod encoder;
+mod prepared;
+
+pub(super) use decoder::GpuDecoder;
+pub(super) use encoder::GpuEncoder;
+
+use crate::backend::cuda::Span;
+use crate::error::{Error, Result, Status};
+use crate::gpu::{Context, Home, home};
+use crate::plan::Plan;
+use crate::workspace::Workspace;
+use bytemuck::{Pod, Zeroable};
+use std::str::FromStr;
+
+/// What runs the calls of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// Arrays in host memory are handled by the CPU, those on a GPU by that one.
+    #[default]
+    Auto,
+    /// The CPU, always.
+    Cpu,
+    /// The GPU of this index, always; arrays in host memory are copied there.
+    Cuda(u32),
+}
+
+impl FromStr for Device {
+    type Err = Error;
+
+    /// `auto`, `cpu`, `cuda` for the first GPU, or `cuda:N`.
+    fn from_str(text: &str) -> Result<Device> {
+        match text {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Device::Cuda)
+                .ok_or_else(|| Error::argument("device", text, "auto, cpu, cuda or cuda:N")),
+        }
+    }
+}
+
+/// Memory by its address: on a device, or wherever the driver can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceSlice {
+    /// Where it starts; any alignment.
+    pub address: u64,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+impl DeviceSlice {
+    fn span(self) -> Span {
+        Span { address: self.address, bytes: self.bytes }
+    }
+
+    /// Where it lives.
+    fn home(self) -> Result<Home> {
+        if self.bytes == 0 { Ok(Home::Host) } else { home(self.address) }
+    }
+}
+
+/// Where the array or the container of a blocking call is.
+pub(super) enum Memory<H> {
+    /// On the host, as bytes.
+    Host(H),
+    /// Where the device reaches it.
+    Device(DeviceSlice),
+}
+
+/// The GPU that a blocking call runs on; `None`: the CPU runs it.
+fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>> {
+    let mut found = match option {
+        Device::Cuda(index) => Some(index),
+        Device::Auto | Device::Cpu => None,
+    };
+    for (name, slice) in slices {
+        let Home::Device(index) = slice.home()? else { continue };
+        if option == Device::Cpu {
+            return Err(Error::argument(
+                *name,
+                "in device memory",
+                "host memory, because the device of the plan is cpu",
+            ));
+        }
+        if found.is_some_and(|other| other != index) {
+            return Err(Error::argument(
+                *name,
+                format!("on cuda:{index}"),
+                format!("memory of cuda:{}", found.unwrap_or(0)),
+            ));
+        }
+        found = Some(index);
+    }
+    Ok(found)
+}
+
+/// Refuses a device that is not there.
+pub(super) fn reachable(index: u32) -> Result<()> {
+    Context::primary(index).map(|_| ())
+}
+
+/// A workspace on a device, made ready.
+pub(super) fn workspace(
+    index: u32,
+    ready: impl FnOnce(&Context, &mut Workspace) -> Result<()>,
+) -> Result<Workspace> {
+    let context = Context::primary(index)?;
+    let mut ws = Workspace::bare()?;
+    ready(&context, &mut ws)?;
+    Ok(ws)
+}
+
+/// What an asynchronous call leaves in device or mapped memory, `fz_result` in C. Always written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct CallResult {
+    /// Bytes of the result; 0 on failure.
+    pub bytes: u64,
+    /// Bytes or elements that would have been needed, where that is what failed.
+    pub needed: u64,
+    /// The number of a [`Status`].
+    pub status: i32,
+    /// Index of the stage that failed.
+    pub stage: u32,
+}
+
+impl CallResult {
+    /// The length, or the error that the numbers stand for.
+    fn of(self, plan: &Plan, room: u64) -> Result<u64> {
+        let stage = plan.pipeline.nodes.get(self.stage as usize).map_or("container", |n| n.stage());
+        let status = Status::ALL.iter().copied().find(|s| *s as i32 == self.status);
+        match status {
+            Some(Status::Ok) => Ok(self.bytes),
+            Some(Status::DstTooSmall) => Err(Error::DstTooSmall { need: self.needed, have: room }),
+            Some(Status::OutlierCapacity) => Err(Error::OutlierCapacity {
+                stage,
+                needed: self.needed,
+                capacity: outlier_room(plan, stage),
+            }),
+            Some(Status::Corrupt) => Err(Error::corrupt(stage, "its segment is not what an encoder writes")),
+            Some(Status::NotAContainer) => {
+                Err(Error::NotAContainer("its first bytes are none of a container".into()))
+            }
+            Some(Status::PlanMismatch) => Err(Error::PlanMismatch(
+                "the container was written by another pipeline or for another array".into(),
+            )),
+            _ => Err(Error::Internal("a device reports a status that there is not")),
+        }
+    }
+}
+
+/// Entries of the shortest list of a stage.
+fn outlier_room(plan: &Plan, stage: &str) -> u64 {
+    let node = plan.pipeline.nodes.iter().position(|n| n.stage() == stage);
+    let lists = node
+        .and_then(|i| plan.graph.nodes.get(i))
+        .map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
+    let entries =
+        |v: &crate::launch::Val| plan.value(*v).flow.max_bytes() / plan.value(*v).flow.dtype.bytes();
+    lists.iter().map(entries).min().unwrap_or(0)
+}

@@ -1,0 +1,88 @@
+//! A plan for a GPU with its tables, and the memory that both take.
+
+use crate::backend::cuda::{Layout, Run, Span, preload};
+use crate::codec::CallResult;
+use crate::error::{Error, Result};
+use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
+use crate::plan::Plan;
+use crate::workspace::{GpuMemory, Workspace};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A plan for a GPU.
+pub(super) struct Prepared {
+    pub(super) plan: Plan,
+    pub(super) layout: Layout,
+    image: Vec<u8>,
+    /// What tells it from all others.
+    id: u64,
+}
+
+impl Prepared {
+    pub(super) fn new(plan: Plan, image: Vec<u8>) -> Prepared {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let layout = Layout::new(&plan, image.len() as u64);
+        Prepared { plan, layout, image, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Bytes of device memory of a call.
+    pub(super) fn bytes(&self) -> u64 {
+        self.layout.bytes
+    }
+
+    /// Makes device memory part of the workspace, loads the tables there and all functions: what an asynchronous call
+    /// must not do.
+    pub(super) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
+        if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.device() == context.device) {
+            return Ok(());
+        }
+        preload(context, &self.plan)?;
+        let fits = ws
+            .gpu
+            .as_ref()
+            .is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.device() == context.device);
+        if !fits {
+            ws.gpu = None;
+            let block = DeviceMemory::new(context, self.bytes())?;
+            ws.gpu = Some(GpuMemory { block, plan: 0, array: None, container: None, result: None });
+        }
+        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        memory.block.upload(context, self.layout.image, &self.image)?;
+        memory.plan = self.id;
+        Ok(())
+    }
+
+    /// A run in the memory of a workspace that is ready.
+    pub(super) fn run<'a>(
+        &'a self,
+        context: &'a Context,
+        block: &'a DeviceMemory,
+        stream: Stream,
+        (array, container): (Span, Span),
+        head: u64,
+    ) -> Run<'a> {
+        Run { context, stream, plan: &self.plan, layout: self.layout, memory: block, array, container, head }
+    }
+}
+
+/// Device memory of at least so many bytes, kept from call to call.
+pub(super) fn staging<'m>(
+    context: &Context,
+    kept: &'m mut Option<DeviceMemory>,
+    bytes: u64,
+) -> Result<&'m DeviceMemory> {
+    if kept.as_ref().is_some_and(|m| m.bytes() < bytes) {
+        *kept = None;
+    }
+    match kept {
+        Some(memory) => Ok(memory),
+        none => Ok(none.insert(DeviceMemory::new(context, bytes)?)),
+    }
+}
+
+/// A place for the result of a blocking call.
+pub(super) fn result<'m>(context: &Context, kept: &'m mut Option<Pinned>) -> Result<&'m Pinned> {
+    match kept {
+        Some(pinned) => Ok(pinned),
+        none => Ok(none.insert(Pinned::new(context, size_of::<CallResult>() as u64)?)),
+    }
+}

@@ -1,0 +1,170 @@
+//! Templates as tables, for the device functions that make and read containers.
+
+use super::template::{Crc, Field, Piece, Segment, Template};
+use crate::device::{
+    CRC_DATA, CRC_HEAD, CRC_REST, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_SEGMENT_BYTES,
+    FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC, KIND_FACTS, KIND_STATIC,
+    NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, SegmentRow, VARINT, ValueRow,
+};
+use crate::launch::{Place, Val};
+use crate::plan::Plan;
+use crate::stage::Fact;
+use bytemuck::Pod;
+
+/// A form of container that a device writes or reads.
+pub(crate) struct Form<'a> {
+    /// Its head and segments.
+    pub(crate) template: &'a Template,
+    /// Whether it is the array as it is.
+    pub(crate) stored: bool,
+}
+
+/// The tables of a plan. `named` turns the values of the templates into those of the plan.
+pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val) -> Vec<u8> {
+    let mut tables = Tables { bytes: vec![0; size_of::<Image>()] };
+    let values: Vec<ValueRow> = (0..plan.graph.values.len()).map(|i| value(plan, Val(i as u32))).collect();
+    let heads: Vec<HeadRow> = forms.iter().map(|form| head(&mut tables, form, named)).collect();
+    let rules = forms.first().map_or(vec![], |form| rules(plan, form.template, named));
+    let image = Image {
+        values: values.len() as u32,
+        values_at: tables.push(&values),
+        heads: heads.len() as u32,
+        heads_at: tables.push(&heads),
+        rules: rules.len() as u32,
+        rules_at: tables.push(&rules),
+        array_bytes: plan.array.bytes(),
+    };
+    tables.bytes[..size_of::<Image>()].copy_from_slice(bytemuck::bytes_of(&image));
+    tables.bytes
+}
+
+struct Tables {
+    bytes: Vec<u8>,
+}
+
+impl Tables {
+    fn push<T: Pod>(&mut self, rows: &[T]) -> u32 {
+        let at = self.bytes.len().next_multiple_of(16);
+        self.bytes.resize(at, 0);
+        self.bytes.extend_from_slice(bytemuck::cast_slice(rows));
+        at as u32
+    }
+}
+
+fn value(plan: &Plan, v: Val) -> ValueRow {
+    let flow = plan.value(v).flow;
+    let (place, offset) = match plan.place(v) {
+        Place::Dead => (PLACE_NONE, 0),
+        Place::Array => (PLACE_ARRAY, 0),
+        Place::Arena { offset } => (PLACE_ARENA, offset),
+        Place::Segment(_) => (PLACE_SEGMENT, 0),
+    };
+    let facts = plan.graph.nodes.iter().any(|n| n.facts == v);
+    let kind = match flow.extent.is_dynamic() {
+        true => KIND_DYNAMIC,
+        false if facts => KIND_FACTS,
+        false => KIND_STATIC,
+    };
+    ValueRow { place, kind, word: plan.root(v).0, pad: 0, offset, max: flow.max_bytes() }
+}
+
+fn field(field: Field, at: usize, width: usize, named: &dyn Fn(Val) -> Val) -> FieldRow {
+    let (what, index, detail) = match field {
+        Field::Fact(Fact::Stored { of, at }) => (FIELD_STORED, named(of).0, at),
+        Field::Fact(Fact::Count { of, unit }) => (FIELD_COUNT, named(of).0, unit),
+        Field::SegmentBytes(i) => (FIELD_SEGMENT_BYTES, i as u32, 0),
+        Field::SegmentOffset(i) => (FIELD_SEGMENT_OFFSET, i as u32, 0),
+        Field::PayloadBytes => (FIELD_PAYLOAD_BYTES, 0, 0),
+    };
+    FieldRow { at: at as u32, width: width as u32, what, index, detail }
+}
+
+/// Pieces of a template, by kind.
+#[derive(Default)]
+struct Parts {
+    blank: Vec<u8>,
+    mask: Vec<u8>,
+    fields: Vec<FieldRow>,
+    varints: Vec<FieldRow>,
+    crcs: Vec<FieldRow>,
+}
+
+fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
+    let mut p = Parts::default();
+    for piece in &template.pieces {
+        let at = p.blank.len();
+        let width = match piece {
+            Piece::Bytes(bytes) => {
+                p.blank.extend_from_slice(bytes);
+                p.mask.resize(p.blank.len(), 0xff);
+                continue;
+            }
+            Piece::Fixed(f, width) => {
+                p.fields.push(field(*f, at, *width, named));
+                *width
+            }
+            Piece::Varint(f) => {
+                p.varints.push(field(*f, at, 0, named));
+                0
+            }
+            Piece::Crc(crc) => {
+                let what = match crc {
+                    Crc::Data => CRC_DATA,
+                    Crc::Head => CRC_HEAD,
+                    Crc::Rest => CRC_REST,
+                };
+                p.crcs.push(FieldRow { at: at as u32, width: 4, what, index: 0, detail: 0 });
+                4
+            }
+        };
+        p.blank.resize(at + width, 0);
+        p.mask.resize(at + width, 0);
+    }
+    p
+}
+
+fn head(tables: &mut Tables, form: &Form<'_>, named: &dyn Fn(Val) -> Val) -> HeadRow {
+    let p = parts(form.template, named);
+    let says = |row: &FieldRow, i: usize| row.what == FIELD_SEGMENT_BYTES && row.index == i as u32;
+    let segment = |(i, s): (usize, &Segment)| {
+        let (value, unit) = match s {
+            Segment::Value(_) if form.stored => (Val::ARRAY, 0),
+            Segment::Value(v) => (named(*v), 0),
+            Segment::Count(Fact::Count { of, unit }) => (named(*of), *unit as u32),
+            Segment::Count(Fact::Stored { of, .. }) => (named(*of), 1),
+        };
+        let fixed = p.fields.iter().position(|row| says(row, i)).map(|k| k as u32);
+        let varint = p.varints.iter().position(|row| says(row, i)).map(|k| k as u32 | VARINT);
+        SegmentRow { value: value.0, unit, field: fixed.or(varint).unwrap_or(NO_FIELD), pad: 0 }
+    };
+    let segments: Vec<SegmentRow> = form.template.segments.iter().enumerate().map(segment).collect();
+    HeadRow {
+        blank: p.blank.len() as u32,
+        blank_at: tables.push(&p.blank),
+        mask_at: tables.push(&p.mask),
+        stored: form.stored.into(),
+        fields: p.fields.len() as u32,
+        fields_at: tables.push(&p.fields),
+        varints: p.varints.len() as u32,
+        varints_at: tables.push(&p.varints),
+        crcs: p.crcs.len() as u32,
+        crcs_at: tables.push(&p.crcs),
+        segments: segments.len() as u32,
+        segments_at: tables.push(&segments),
+    }
+}
+
+/// Where lengths that only the run knows come from when a container is read, as `Graph::lengths` has it.
+fn rules(plan: &Plan, template: &Template, named: &dyn Fn(Val) -> Val) -> Vec<RuleRow> {
+    let fields = parts(template, named).fields;
+    let rule = |&i: &usize| {
+        let node = &plan.graph.nodes[i];
+        let (input, output) = (*node.inputs.first()?, *node.outputs.first()?);
+        let field = fields.iter().position(|r| r.what == FIELD_COUNT && r.index == input.0);
+        let unit = field.map_or(1, |k| fields[k].detail as u32);
+        let field = field.map_or(NO_FIELD, |k| k as u32);
+        let dynamic = plan.graph.flow(input).extent.is_dynamic();
+        dynamic.then_some(RuleRow { input: input.0, output: output.0, field, unit })
+    };
+    plan.graph.order.iter().rev().filter_map(rule).collect()
+}

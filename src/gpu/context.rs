@@ -1,0 +1,86 @@
+//! The context that a call works in, current for as long as the call lasts.
+
+use super::Stream;
+use super::driver::{Driver, Handle};
+use crate::error::Result;
+use std::marker::PhantomData;
+use std::sync::Mutex;
+
+/// A context made current; the caller's is back when this is dropped.
+pub(crate) struct Context {
+    driver: &'static Driver,
+    /// Never that of another context.
+    pub(super) id: u64,
+    /// Index of the device.
+    pub(crate) device: u32,
+    pushed: bool,
+    /// What was pushed has to be popped by the same thread.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Context {
+    /// The context of a stream. Special streams (NULL, legacy, per-thread) are those of the thread's context, and where
+    /// it has none, of the primary context of device 0, as in the CUDA runtime.
+    pub(crate) fn of(stream: Stream) -> Result<Context> {
+        let driver = Driver::get()?;
+        let current = driver.current()?;
+        let wanted = match stream.special() {
+            false => driver.stream_context(stream.0)?,
+            true if current != 0 => current,
+            true => primary(driver, 0)?,
+        };
+        Context::enter(driver, wanted, current)
+    }
+
+    /// The primary context of a device.
+    pub(crate) fn primary(index: u32) -> Result<Context> {
+        let driver = Driver::get()?;
+        let wanted = primary(driver, index)?;
+        Context::enter(driver, wanted, driver.current()?)
+    }
+
+    fn enter(driver: &'static Driver, wanted: Handle, current: Handle) -> Result<Context> {
+        let pushed = wanted != current;
+        if pushed {
+            driver.push(wanted)?;
+        }
+        let mut context = Context { driver, id: 0, device: 0, pushed, thread: PhantomData };
+        context.id = driver.context_id(wanted)?;
+        context.device = driver.current_device()?;
+        Ok(context)
+    }
+
+    pub(super) fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
+    pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+        /// CU_STREAM_CAPTURE_MODE_RELAXED
+        const RELAXED: i32 = 2;
+        let before = self.driver.exchange_capture_mode(RELAXED);
+        let result = f();
+        self.driver.exchange_capture_mode(before);
+        result
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.pushed {
+            self.driver.pop();
+        }
+    }
+}
+
+/// The primary context of a device, retained once per process.
+fn primary(driver: &Driver, index: u32) -> Result<Handle> {
+    static RETAINED: Mutex<Vec<(u32, Handle)>> = Mutex::new(Vec::new());
+    let mut retained = RETAINED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((_, context)) = retained.iter().find(|(i, _)| *i == index) {
+        return Ok(*context);
+    }
+    let context = driver.retain_primary(index)?;
+    retained.push((index, context));
+    Ok(context)
+}

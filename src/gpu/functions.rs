@@ -1,0 +1,66 @@
+//! Device functions by name, loaded when first asked for.
+
+use super::context::Context;
+use super::driver::Handle;
+use super::images::IMAGES;
+use super::stream::Stream;
+use crate::device::LaunchArgs;
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// A function in one context.
+#[derive(Clone, Copy)]
+pub(crate) struct Function(Handle);
+
+impl Function {
+    /// Launches it on a stream of the context.
+    pub(crate) fn launch(
+        self,
+        context: &Context,
+        grid: u64,
+        block: u32,
+        stream: Stream,
+        args: &LaunchArgs,
+    ) -> Result<()> {
+        let grid = u32::try_from(grid).ok().filter(|g| *g <= i32::MAX as u32);
+        let grid = grid.ok_or(Error::Internal("a launch has more blocks than a grid can have"))?;
+        context.driver().launch(self.0, grid, block, stream.0, args)
+    }
+}
+
+/// The function of that name, in that context. The first call per name and context is no stream operation.
+pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function> {
+    static KNOWN: RwLock<Option<HashMap<(u64, &'static str), Handle>>> = RwLock::new(None);
+    let key = (context.id, name);
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&f) = known.as_ref().and_then(|known| known.get(&key)) {
+        return Ok(Function(f));
+    }
+    drop(known);
+    let image = IMAGES.iter().position(|image| image.functions.contains(&name));
+    let image = image.ok_or(Error::Internal("no image has a device function of that name"))?;
+    let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
+    let handle = context.relaxed(|| context.driver().function(library(context, image)?, &c_name))?;
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_with(HashMap::new).insert(key, handle);
+    Ok(Function(handle))
+}
+
+/// An image as a library, which serves all contexts; loaded once per process.
+fn library(context: &Context, image: usize) -> Result<Handle> {
+    static LOADED: Mutex<Vec<(usize, Handle)>> = Mutex::new(Vec::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, library)) = loaded.iter().find(|(i, _)| *i == image) {
+        return Ok(*library);
+    }
+    let library = context.driver().load(IMAGES[image].bytes).map_err(|e| match e {
+        Error::Device { code, text, .. } if matches!(code, 200 | 209 | 222) => Error::NoDevice(format!(
+            "this device or driver cannot run the device code of this build ({text}); fzgm needs driver 580 or later and compute capability 8.0"
+        )),
+        other => other,
+    })?;
+    loaded.push((image, library));
+    Ok(library)
+}

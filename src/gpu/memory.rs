@@ -1,0 +1,128 @@
+//! Memory on the device, and pinned memory on the host.
+#![allow(unsafe_code)]
+
+use super::context::Context;
+use super::driver::{Driver, Handle};
+use super::stream::{OwnStream, Stream};
+use crate::error::{Error, Result};
+
+/// Device memory of our own.
+pub(crate) struct DeviceMemory {
+    driver: &'static Driver,
+    device: u32,
+    address: Handle,
+    bytes: u64,
+}
+
+impl DeviceMemory {
+    pub(crate) fn new(context: &Context, bytes: u64) -> Result<DeviceMemory> {
+        let driver = context.driver();
+        let address = context.relaxed(|| driver.allocate(bytes))?;
+        Ok(DeviceMemory { driver, device: context.device, address, bytes })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address as u64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// Sets bytes to zero, as an operation of the stream.
+    pub(crate) fn clear(&self, at: u64, bytes: u64, stream: Stream) -> Result<()> {
+        self.inside(at, bytes)?;
+        self.driver.clear(self.address + at as usize, bytes, stream.0)
+    }
+
+    /// Copies to the device and waits. Not for streams that are captured.
+    pub(crate) fn upload(&self, context: &Context, at: u64, src: &[u8]) -> Result<()> {
+        self.inside(at, src.len() as u64)?;
+        let stream = OwnStream::new(context)?;
+        context.relaxed(|| upload(context, self.address() + at, src, stream.borrow()))
+    }
+
+    fn inside(&self, at: u64, bytes: u64) -> Result<()> {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        if inside { Ok(()) } else { Err(Error::Internal("a copy leaves its device memory")) }
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        // Without the context there is no memory either.
+        if let Ok(context) = Context::primary(self.device) {
+            context.relaxed(|| self.driver.free(self.address));
+        }
+    }
+}
+
+/// Copies to a device address and waits.
+pub(crate) fn upload(context: &Context, to: u64, src: &[u8], stream: Stream) -> Result<()> {
+    if src.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: `src` is borrowed until the stream has passed.
+    unsafe { context.driver().upload(to as Handle, src, stream.0)? };
+    stream.synchronize(context)
+}
+
+/// Copies from a device address and waits.
+pub(crate) fn download(context: &Context, dst: &mut [u8], from: u64, stream: Stream) -> Result<()> {
+    if dst.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: `dst` is borrowed until the stream has passed.
+    unsafe { context.driver().download(dst, from as Handle, stream.0)? };
+    stream.synchronize(context)
+}
+
+/// Pinned memory, which the device can read and write too.
+pub(crate) struct Pinned {
+    driver: &'static Driver,
+    address: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: it is plain memory with one owner.
+unsafe impl Send for Pinned {}
+// SAFETY: shared references only read.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    /// Zeroed.
+    pub(crate) fn new(context: &Context, bytes: u64) -> Result<Pinned> {
+        let driver = context.driver();
+        let address = context.relaxed(|| driver.allocate_host(bytes))?;
+        // SAFETY: as many bytes were allocated.
+        unsafe { address.write_bytes(0, bytes as usize) };
+        Ok(Pinned { driver, address, bytes: bytes as usize })
+    }
+
+    /// The device's name of it: the same, wherever addresses are unified.
+    pub(crate) fn address(&self) -> u64 {
+        self.address as u64
+    }
+
+    /// What it holds. No device may write meanwhile.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated, initialised, owned.
+        unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
+    }
+
+    /// The same, to be changed. No device may read or write meanwhile.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: allocated, initialised, owned, borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.driver.free_host(self.address);
+    }
+}
