@@ -1,0 +1,224 @@
+// Streams and events. Operations run at once, or with FZ_EMU_DEFER=1 not before somebody waits for them, and then only
+// those that have to: a result that is read too early, memory that goes too early and an event that nobody waits for show.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "driver.h"
+
+using namespace fzemu;
+using Clock = std::chrono::steady_clock;
+
+namespace fzemu {
+namespace {
+uint64_t next_number = 1;
+
+struct Event {
+  Stream* stream;  // nullptr: not recorded
+  uint64_t number;
+  Clock::time_point reached;
+  std::shared_ptr<Capture> capture;  // in which it was recorded
+};
+
+std::vector<Stream*>& streams() {
+  static std::vector<Stream*> all;
+  return all;
+}
+Stream& legacy() {
+  static Stream* stream = [] {
+    auto* s = new Stream{nullptr, true, nullptr, {}};
+    streams().push_back(s);
+    return s;
+  }();
+  return *stream;
+}
+Stream& per_thread() {
+  thread_local Stream* stream = [] {
+    auto* s = new Stream{nullptr, true, nullptr, {}};
+    streams().push_back(s);
+    return s;
+  }();
+  return *stream;
+}
+
+bool deferred() {
+  const char* wish = getenv("FZ_EMU_DEFER");
+  return wish && *wish == '1';
+}
+
+bool done(const Event& e) { return !e.stream || e.stream->pending.empty() || e.stream->pending.front().number > e.number; }
+}  // namespace
+
+const std::vector<Stream*>& all_streams() { return streams(); }
+
+Stream* stream_of(void* handle) {
+  const auto n = reinterpret_cast<uintptr_t>(handle);
+  if (n <= 1) return &legacy();
+  if (n == 2) return &per_thread();
+  const auto& all = streams();
+  auto found = std::find(all.begin(), all.end(), static_cast<Stream*>(handle));
+  return found == all.end() ? nullptr : *found;
+}
+
+Result enqueue(void* handle, Operation operation) {
+  Stream* stream = stream_of(handle);
+  if (!stream) return INVALID_HANDLE;
+  if (!stream->context && !current_context()) return INVALID_CONTEXT;
+  if (stream->capture) {
+    if (!stream->capture->valid) return CAPTURE_INVALIDATED;
+    stream->capture->graph->operations.push_back(std::move(operation));
+    return SUCCESS;
+  }
+  if (stream == &legacy()) {
+    // It would wait for the stream that captures.
+    for (Stream* other : streams()) {
+      if (!other->blocking || !other->capture) continue;
+      other->capture->valid = false;
+      return CAPTURE_IMPLICIT;
+    }
+  }
+  stream->pending.push_back({next_number++, std::move(operation)});
+  if (!deferred()) finish(*stream);
+  return SUCCESS;
+}
+
+void finish(Stream& stream, uint64_t number) {
+  while (!stream.pending.empty() && stream.pending.front().number < number) {
+    Pending next = std::move(stream.pending.front());
+    stream.pending.pop_front();
+    // The legacy stream and the blocking ones wait for each other.
+    if (&stream == &legacy()) {
+      for (size_t i = 0; i < streams().size(); i++) if (streams()[i]->blocking && streams()[i] != &stream) finish(*streams()[i], next.number);
+    } else if (stream.blocking) {
+      finish(legacy(), next.number);
+    }
+    next.run();
+  }
+}
+
+void finish_all() {
+  for (size_t i = 0; i < streams().size(); i++) finish(*streams()[i]);
+}
+}  // namespace fzemu
+
+namespace {
+// Waiting for a stream that captures, or asking how far it is, spoils the capture.
+Result refuse_if_capturing(Stream& stream) {
+  if (!stream.capture) return SUCCESS;
+  stream.capture->valid = false;
+  return CAPTURE_UNSUPPORTED;
+}
+}  // namespace
+
+API cuStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
+  Lock lock(driver());
+  if (!current_context()) return INVALID_CONTEXT;
+  *stream = new Stream{current_context(), (flags & 1) == 0, nullptr, {}};
+  streams().push_back(*stream);
+  return SUCCESS;
+}
+API cuStreamCreate(Stream** stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+API cuStreamDestroy_v2(Stream* stream) {
+  Lock lock(driver());
+  if (reinterpret_cast<uintptr_t>(stream) <= 2 || !stream_of(stream)) return INVALID_HANDLE;
+  finish(*stream);
+  streams().erase(std::find(streams().begin(), streams().end(), stream));
+  delete stream;
+  return SUCCESS;
+}
+API cuStreamGetCtx(void* handle, Context** context) {
+  Lock lock(driver());
+  Stream* stream = stream_of(handle);
+  if (!stream) return INVALID_HANDLE;
+  *context = stream->context ? stream->context : current_context();
+  return *context ? SUCCESS : INVALID_CONTEXT;
+}
+API cuStreamGetFlags(void* handle, unsigned* flags) {
+  Lock lock(driver());
+  Stream* stream = stream_of(handle);
+  if (!stream) return INVALID_HANDLE;
+  *flags = stream->blocking ? 0 : 1;
+  return SUCCESS;
+}
+API cuStreamSynchronize(void* handle) {
+  Lock lock(driver());
+  count("sync");
+  Stream* stream = stream_of(handle);
+  if (!stream) return INVALID_HANDLE;
+  if (Result refused = refuse_if_capturing(*stream)) return refused;
+  if (stream == &legacy()) finish_all();
+  finish(*stream);
+  return SUCCESS;
+}
+API cuStreamQuery(void* handle) {
+  Lock lock(driver());
+  Stream* stream = stream_of(handle);
+  if (!stream) return INVALID_HANDLE;
+  if (Result refused = refuse_if_capturing(*stream)) return refused;
+  return stream->pending.empty() ? SUCCESS : NOT_READY;
+}
+API cuLaunchHostFunc(void* handle, void (*function)(void*), void* data) {
+  Lock lock(driver());
+  return enqueue(handle, [=] { function(data); });
+}
+
+API cuEventCreate(Event** event, unsigned) {
+  *event = new Event{};
+  return SUCCESS;
+}
+API cuEventDestroy_v2(Event* event) {
+  if (!event) return INVALID_HANDLE;
+  Lock lock(driver());
+  // Its record may still be to come: then the note of the time finds no event. Run it first.
+  if (event->stream && stream_of(event->stream)) finish(*event->stream, event->number + 1);
+  delete event;
+  return SUCCESS;
+}
+API cuEventRecord(Event* event, void* handle) {
+  Lock lock(driver());
+  Stream* stream = stream_of(handle);
+  if (!event || !stream) return INVALID_HANDLE;
+  event->capture = stream->capture;
+  if (stream->capture) return SUCCESS;
+  event->stream = stream;
+  event->number = next_number;
+  return enqueue(handle, [=] { event->reached = Clock::now(); });
+}
+API cuEventQuery(Event* event) {
+  Lock lock(driver());
+  if (!event) return INVALID_HANDLE;
+  if (event->capture) return CAPTURE_UNSUPPORTED;
+  return done(*event) ? SUCCESS : NOT_READY;
+}
+API cuEventSynchronize(Event* event) {
+  Lock lock(driver());
+  count("sync");
+  if (!event) return INVALID_HANDLE;
+  if (event->capture) return CAPTURE_UNSUPPORTED;
+  if (event->stream && stream_of(event->stream)) finish(*event->stream, event->number + 1);
+  return SUCCESS;
+}
+// Time of the CPU between the two.
+API cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
+  Lock lock(driver());
+  if (!from || !to || !from->stream || !to->stream) return INVALID_HANDLE;
+  if (!done(*from) || !done(*to)) return NOT_READY;
+  *milliseconds = std::chrono::duration<float, std::milli>(to->reached - from->reached).count();
+  return SUCCESS;
+}
+API cuStreamWaitEvent(void* handle, Event* event, unsigned) {
+  Lock lock(driver());
+  Stream* stream = stream_of(handle);
+  if (!event || !stream) return INVALID_HANDLE;
+  if (event->capture && event->capture->valid) {
+    // The stream joins the capture; operations of a graph run in the order in which they were captured.
+    stream->capture = event->capture;
+    return SUCCESS;
+  }
+  Stream* other = event->stream;
+  const uint64_t number = event->number;
+  if (!other) return SUCCESS;
+  return enqueue(handle, [=] { if (stream_of(other)) finish(*other, number + 1); });
+}

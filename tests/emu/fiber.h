@@ -1,0 +1,23 @@
+// Threads of a block as fibers: a stack each, switched by hand (x86-64, System V). With AddressSanitizer, which has to
+// know which stack is in use.
+#pragma once
+#include <stddef.h>
+
+namespace fzemu {
+class Fiber {
+ public:
+  // Starts over: the next resume() calls `body`, which must end with leave().
+  void start(void (*body)());
+  // Runs it until it pauses or leaves; called from outside of all fibers.
+  void resume();
+  // Back to resume(). Called from inside.
+  void pause();
+  [[noreturn]] void leave();
+
+ private:
+  static void begin();
+  char* stack = nullptr;
+  void* stack_pointer = nullptr;
+  void (*body)() = nullptr;
+};
+}  // namespace fzemu
