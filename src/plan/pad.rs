@@ -1,14 +1,18 @@
 //! Padding of the pipeline input, as steps like any other.
 
-use crate::device::nowhere;
+use crate::device::{Recipe, Shape, tiles};
 use crate::error::Fault;
 use crate::kernel::{HostCall, Kernel, Role};
 use crate::tile::TILE;
 
 /// Array to its padded copy, zeros behind it.
-pub(super) static PAD: Kernel = Kernel { name: "pad", host: copy, role: |_| Role::Tile, device: nowhere };
+pub(super) static PAD: Kernel = Kernel { name: "pad", host: copy, role: |_| Role::Tile, device: |s| on_device("pad", s) };
 /// Padded copy to array.
-pub(super) static UNPAD: Kernel = Kernel { name: "unpad", host: copy, role: |_| Role::Tile, device: nowhere };
+pub(super) static UNPAD: Kernel = Kernel { name: "unpad", host: copy, role: |_| Role::Tile, device: |s| on_device("unpad", s) };
+
+fn on_device(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
+    Some(Recipe::one(entry, tiles(shape.output(0)), 256))
+}
 
 fn copy(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (src, dst) = (call.input(0)?, call.output(0)?);

@@ -5,7 +5,7 @@ mod transpose;
 
 use super::words::{IN, OUT, only};
 use crate::dtype::DType;
-use crate::device::nowhere;
+use crate::device::{Recipe, Shape, tiles};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -42,8 +42,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role, device: nowhere };
-static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role, device: |s| on_device("bitshuffle_encode", s) };
+static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role, device: |s| on_device("bitshuffle_decode", s) };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -59,6 +59,11 @@ struct Launch {
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let block = read_params::<Launch>(params).block;
     if block > 0 && TILE as u64 % block == 0 { Role::Tile } else { Role::Alone }
+}
+
+/// 128 bytes to a thread, whatever the blocks are.
+fn on_device(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
+    Some(Recipe::one(entry, tiles(shape.output(0)), TILE as u32 / 128))
 }
 
 fn launch(args: &Args) -> Result<Launch> {

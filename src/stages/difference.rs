@@ -1,10 +1,10 @@
 //! Difference: each element minus its predecessor.
 #![doc = include_str!("difference.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, Word, copy_tail, element, only, same_width};
+use super::words::{IN, INPUT_TYPE, OUT, UNIT_THREADS, Word, copy_tail, element, only, over_tiles, same_width};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
-use crate::device::nowhere;
+use crate::device::{Recipe, Shape, tiles};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -41,8 +41,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: nowhere };
-static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
+static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
 
 const PLAIN: u32 = 0;
 const NEGABINARY: u32 = 1;
@@ -68,6 +68,27 @@ fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let p = read_params::<Launch>(params);
     let chunk = p.chunk * u64::from(p.width);
     if chunk > 0 && TILE as u64 % chunk == 0 { Role::Tile } else { Role::Alone }
+}
+
+/// Chunks that end with tiles are sums within them; others run from tile to tile, by what runs out of each. Floats
+/// are summed one after the other, a chunk or a tile of small ones in each block.
+fn decode_on_device(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let bytes = shape.output(0);
+    if p.float != 0 {
+        let chunk = p.chunk * u64::from(p.width);
+        let task = if chunk == 0 { u64::MAX } else { chunk.max(TILE as u64 / chunk * chunk) };
+        return Some(Recipe::one("difference_decode_floats", bytes.div_ceil(task).min(1 << 16), 128));
+    }
+    let entry = "difference_decode";
+    if role(shape.params) == Role::Tile {
+        return over_tiles(entry, shape);
+    }
+    let recipe = Recipe::one("difference_decode_tails", tiles(bytes), UNIT_THREADS)
+        .then("difference_decode_carry", 1, 1024)
+        .then(entry, tiles(bytes), UNIT_THREADS);
+    // A sum and a flag of 64 bits for each tile.
+    Some(recipe.with(0, 16 * tiles(bytes)))
 }
 
 /// The element type: signed where the code needs a sign.

@@ -1,10 +1,9 @@
 //! Negabinary: signed integers as digits of base -2.
 #![doc = include_str!("negabinary.md")]
 
-use super::words::{self, IN, INPUT_TYPE, OUT, Word, map, only, tile};
+use super::words::{self, IN, INPUT_TYPE, OUT, Word, map, only, over_tiles, tile};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
-use crate::device::nowhere;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel};
@@ -23,8 +22,8 @@ pub(super) const SPEC: Spec = Spec {
     params: &[INPUT_TYPE],
 };
 
-static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode, role: tile, device: nowhere };
-static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode, role: tile, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode, role: tile, device: |s| over_tiles("negabinary_encode", s) };
+static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode, role: tile, device: |s| over_tiles("negabinary_decode", s) };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     words::signed(SPEC.name, args, flow, "integers of the width of its input_type")

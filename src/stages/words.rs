@@ -1,5 +1,6 @@
 //! What the integer stages share: element types as parameters, and word-wise kernels.
 
+use crate::device::{Recipe, Shape, tiles};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
@@ -79,6 +80,14 @@ pub(super) fn map<T: Pod + Send + Sync>(
 /// The role of word-wise kernels.
 pub(super) fn tile(_: &[u8; PARAM_BYTES]) -> Role {
     Role::Tile
+}
+
+/// Threads of a block that has a tile in units of 16 bytes.
+pub(super) const UNIT_THREADS: u32 = 256;
+
+/// A function over the tiles of output 0.
+pub(super) fn over_tiles(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
+    Some(Recipe::one(entry, tiles(shape.output(0)), UNIT_THREADS))
 }
 
 /// Copies what follows the last whole word of `width` bytes.

@@ -1,9 +1,8 @@
 //! Zigzag: signed to unsigned, small magnitudes to small codes.
 #![doc = include_str!("zigzag.md")]
 
-use super::words::{self, IN, INPUT_TYPE, OUT, Word, element, map, only, tile};
+use super::words::{self, IN, INPUT_TYPE, OUT, Word, element, map, only, over_tiles, tile};
 use crate::dtype::{DType, by_width};
-use crate::device::nowhere;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel};
@@ -31,8 +30,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile, device: nowhere };
-static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile, device: |s| over_tiles("zigzag_encode", s) };
+static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile, device: |s| over_tiles("zigzag_decode", s) };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     if args.flag("byte_transparent")? {
