@@ -1,0 +1,290 @@
+// Chains: one kernel runs several stages on a tile in registers, from the array to the stream of RZE and back.
+//
+// A stage is a type with
+//   P                        what it needs of its launch; made from its argument block and its further operand
+//   forward(v, halo, live, p, t), backward(v, live, p, shared, t)
+//   EXTRA                    its further inputs, 0 or 1
+//   SYNCS                    backward() has a barrier in it
+// and the chain owns the rest: `v` is the tile, in E layout until a bitshuffle has made P of it; `halo` is the word
+// before the slice of the warp, in lane 0 of the warps but the first, 0 elsewhere, and goes through all that
+// works word by word, so that a stage that looks back by one word needs no barrier; `live` says which groups of 8 rows
+// may have ones; the staging area has the words as they were loaded. RZE alone is the chain of no stages.
+#pragma once
+#include "place.cuh"
+#include "quantize_tile.cuh"
+#include "rze_decode.cuh"
+#include "transpose.cuh"
+
+namespace fz {
+struct Tile {
+  uint4* st;
+  uint32_t len;  // bytes of the tile, less than TILE only in the last one
+  int tid;
+};
+
+struct Nothing {};
+constexpr uint32_t NEGABINARY = 0xaaaaaaaau;
+
+struct QuantizeStage {
+  static constexpr int EXTRA = 1;
+  static constexpr bool SYNCS = false;
+  typedef Nothing Shared;
+  struct P {
+    QuantizeF32 q;
+    uint32_t radius;
+  };
+  static FZ_DEV P read(const Args& a, int link, int extra) {
+    const QuantizerFacts f = quantizer_facts(input(a, extra));
+    return {quantize_f32(link_params<QuantizerParams>(a, link), f), f.radius};
+  }
+  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P& p, const Tile& t) {
+    quantize_tile(p.q, v, t.st, t.tid);
+    if ((t.tid & 31) == 0 && t.tid) halo = p.q.either(halo);
+  }
+  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const Tile&) { dequantize_tile(p.q.step, p.radius, v); }
+};
+
+// Difference to the word before, in negabinary, anew in every tile. What is no whole word stays as it is.
+struct DifferenceStage {
+  static constexpr int EXTRA = 0;
+  static constexpr bool SYNCS = true;
+  typedef Nothing P;
+  struct Shared {
+    uint32_t sums[4];
+  };
+  static FZ_DEV P read(const Args&, int, int) { return {}; }
+  static FZ_DEV uint32_t code(uint32_t d) { return (d + NEGABINARY) ^ NEGABINARY; }
+  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P&, const Tile& t) {
+    uint32_t before = __shfl_up_sync(ALL, v[31], 1);
+    if ((t.tid & 31) == 0) before = halo;
+    const int whole = (int)(t.len / 4) - 32 * t.tid;
+    if (t.len == TILE) {
+#pragma unroll
+      for (int i = 31; i > 0; i--) v[i] = code(v[i] - v[i - 1]);
+      v[0] = code(v[0] - before);
+    } else {
+#pragma unroll
+      for (int i = 31; i > 0; i--)
+        if (i < whole) v[i] = code(v[i] - v[i - 1]);
+      if (0 < whole) v[0] = code(v[0] - before);
+    }
+  }
+  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const Tile& t) {
+    const int whole = (int)(t.len / 4) - 32 * t.tid;
+    const bool all = t.len == TILE;
+    uint32_t sum = 0;
+    if (all) {
+#pragma unroll
+      for (int i = 0; i < 32; i++) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 32; i++)
+        if (i < whole) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
+    }
+    const uint32_t upto = warp_sum_to(sum);
+    if ((t.tid & 31) == 31) s.sums[t.tid >> 5] = upto;
+    __syncthreads();
+    uint32_t before = upto - sum;
+    if (t.tid >= 32) before += s.sums[0];
+    if (t.tid >= 64) before += s.sums[1];
+    if (t.tid >= 96) before += s.sums[2];
+    if (all) {
+#pragma unroll
+      for (int i = 0; i < 32; i++) v[i] += before;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 32; i++)
+        if (i < whole) v[i] += before;
+    }
+  }
+};
+
+// Bit planes of elements of four bytes; a short tile is copied.
+struct BitshuffleStage {
+  static constexpr int EXTRA = 0;
+  static constexpr bool SYNCS = false;
+  typedef Nothing P;
+  typedef Nothing Shared;
+  static FZ_DEV P read(const Args&, int, int) { return {}; }
+  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t&, uint32_t& live, const P&, const Tile& t) {
+    if (t.len < TILE) { e_to_p(t.st, v, t.tid); return; }
+    uint32_t any = 0;
+#pragma unroll
+    for (int i = 0; i < 32; i++) any |= v[i];
+    any = fz_reduce_or(any);
+    if (any < 256) { to_planes<1>(v); live = 8; }
+    else if (any < 65536) { to_planes<2>(v); live = 12; }
+    else to_planes<4>(v);
+  }
+  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const Tile& t) {
+    if (t.len < TILE) p_to_e(t.st, v, t.tid);
+    else if (live & 3) from_planes<4>(v);
+    else if (live & 4) from_planes<2>(v);
+    else from_planes<1>(v);
+  }
+};
+
+// Stages from left to right, and back. Links of an encoder stand in this order, those of a decoder in the
+// other; a link for the padding of the array may stand outside of them, which the ends of the chain do as they go.
+template <class... S> struct Stages;
+template <> struct Stages<> {
+  static constexpr int COUNT = 0, EXTRA = 0;
+  static constexpr bool SYNCS = false;
+  struct P {};
+  union Shared { char none; };
+  static FZ_DEV P read_forward(const Args&, int) { return {}; }
+  static FZ_DEV P read_backward(const Args&) { return {}; }
+  static FZ_DEV void forward(uint32_t (&)[32], uint32_t&, uint32_t&, const P&, const Tile&) {}
+  static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const P&, Shared&, const Tile&) {}
+};
+template <class A, class... R> struct Stages<A, R...> {
+  typedef Stages<R...> Rest;
+  static constexpr int COUNT = 1 + Rest::COUNT, EXTRA = A::EXTRA + Rest::EXTRA;
+  static constexpr bool SYNCS = A::SYNCS || Rest::SYNCS;
+  struct P {
+    typename A::P first;
+    typename Rest::P rest;
+  };
+  union Shared {
+    typename A::Shared first;
+    typename Rest::Shared rest;
+  };
+  // Further operands stand behind input 0, in the order of the links.
+  static FZ_DEV P read_forward(const Args& a, int extra) {
+    return {A::read(a, (int)a.chained - COUNT, extra), Rest::read_forward(a, extra + A::EXTRA)};
+  }
+  static FZ_DEV P read_backward(const Args& a) {
+    return {A::read(a, COUNT - 1, 1 + Rest::EXTRA), Rest::read_backward(a)};
+  }
+  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t& live, const P& p, const Tile& t) {
+    A::forward(v, halo, live, p.first, t);
+    Rest::forward(v, halo, live, p.rest, t);
+  }
+  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P& p, Shared& s, const Tile& t) {
+    Rest::backward(v, live, p.rest, s.rest, t);
+    A::backward(v, live, p.first, s.first, t);
+  }
+};
+
+struct EncodeShared {
+  uint4 st[(RZE_STAGE + 15) / 16];
+  RzeEncoder z;
+};
+template <class... S> struct DecodeShared {
+  uint4 buf[RZE_BUFFER / 16];
+  RzeDecoder z;
+  typename Stages<S...>::Shared s;
+};
+
+// The array, or any bytes, to the stream. Block c makes chunk c.
+template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
+  typedef Stages<S...> Chain;
+  constexpr bool ELEMENTS = Chain::COUNT > 0;
+  const int tid = threadIdx.x;
+  const uint32_t c = blockIdx.x;
+  const Operand& in = input(a, 0);
+  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
+  const Bytes src = {address(in), min(given, total)};
+  const uint64_t at = (uint64_t)c * TILE;
+  const bool mine = at < total;
+  // Where the launch itself says where the input is, it can be on its way while the status is looked at.
+  const bool early = ELEMENTS && mine && in.offset == 0 && in.bytes == 0;
+  if (early) fetch_e(src, at, sm.st, tid);
+  if (dead(a)) { fz_copies_done(); return; }
+  const StreamOut out = stream_out(a, total, TILE);
+  if (!mine) {
+    if (c == 0 && tid == 0) publish(output(a, 0), 0);
+    return;
+  }
+  const Tile t = {sm.st, (uint32_t)min((uint64_t)TILE, total - at), tid};
+  uint32_t v[32], halo = 0, live = 15;
+  if constexpr (ELEMENTS) {
+    if (!early) fetch_e(src, at, sm.st, tid);
+    if ((tid & 31) == 0 && tid) halo = word_of(src, at + 128 * tid - 4);
+    const typename Chain::P p = Chain::read_forward(a, 1);
+    fz_copies_done();
+    __syncwarp();
+    read_e(sm.st, v, tid);
+    Chain::forward(v, halo, live, p, t);
+  } else load_p(src, at, v, tid);
+  const RzeForm form = rze_form(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
+  uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
+  rze_encode_tile(v, live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
+  if (tid < 32) {
+    __syncwarp();
+    const uint64_t before = find_place(out, c, sm.z.entry & ~RAW, tid);
+    if (tid == 0) sm.z.before = before;
+  }
+  __syncthreads();
+  const uint32_t entry = sm.z.entry;
+  if (entry & RAW) {
+    put_p(sm.st, v, tid);
+    __syncthreads();
+  }
+  place(a, out, c, sm.z.before, st, entry & ~RAW, tid);
+}
+
+// What the passes before leave: the layout that the stream turned out to have, then where each chunk that is wanted
+// starts among the payloads, with the mark of a raw one at the top, and where the last one ends.
+struct RzeIndex {
+  const uint64_t* words;
+  FZ_DEV uint32_t layout(const Args& a) const {
+    const uint32_t told = params<RzeParams>(a).layout;
+    return told == LAYOUT_AMBIGUOUS ? (uint32_t)words[0] : told;
+  }
+};
+constexpr uint64_t RAW64 = 1ull << 63;
+
+// A stream as a decoder sees it: n chunks that make `total` bytes, of which `room` are wanted. The array may end before
+// its padding does.
+struct StreamIn {
+  Bytes bytes;
+  uint64_t total, room, n, payloads;
+};
+FZ_DEV StreamIn stream_in(const Args& a, uint32_t chunk) {
+  const Operand &in = input(a, 0), &out = output(a, 0);
+  const uint64_t given = length(out), total = a.chained ? length(a.passed) : given;
+  const uint64_t n = (total + chunk - 1) / chunk;
+  return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEAD + 4 * n};
+}
+
+// The stream to the array, or any bytes.
+template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
+  typedef Stages<S...> Chain;
+  constexpr bool ELEMENTS = Chain::COUNT > 0;
+  const int tid = threadIdx.x;
+  const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
+  const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
+  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
+  if (dead(a)) return;
+  const StreamIn in = stream_in(a, chunk);
+  const uint64_t at = (uint64_t)c * chunk;
+  if (at >= in.room) return;
+  const uint32_t layout = index.layout(a);
+  // Words of other widths are the business of rze_decode_words.
+  if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;
+  const Tile t = {sm.buf, (uint32_t)min((uint64_t)chunk, in.total - at), tid};
+  const RzeForm form = rze_form(t.len, layout == LAYOUT_2026_05);
+  const bool raw = from >> 63;
+  const uint64_t start = in.payloads + (from & ~RAW64), end = in.payloads + (to & ~RAW64);
+  // Without room for the table nothing was written to the index.
+  if (in.payloads > in.bytes.have || end > in.bytes.have || end < start || !rze_plausible(form, end - start, raw)) {
+    if (tid == 0) fail(a, CORRUPT);
+    return;
+  }
+  const uint32_t size = (uint32_t)(end - start);
+  const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
+  rze_tables(sm.z, tid);
+  typename Chain::P p = {};
+  if constexpr (ELEMENTS) p = Chain::read_backward(a);
+  __syncthreads();
+  uint32_t v[32], live = 0;
+  if (!rze_decode_tile(v, live, form, sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
+  uint8_t* dst = address(output(a, 0));
+  if constexpr (ELEMENTS) {
+    Chain::backward(v, live, p, sm.s, t);
+    if (!Chain::SYNCS) __syncthreads();  // nobody reads the payload any more
+    store_e(dst, at, in.room, sm.buf, v, tid);
+  } else store_p(dst, at, min(in.room, at + t.len), v, tid);
+}
+}  // namespace fz

@@ -1,0 +1,19 @@
+// The chains that exist; src/device/chains.rs says when which of them is taken.
+#include "chain.cuh"
+
+using namespace fz;
+
+// Eight blocks of 64 registers encode at a time, nine or ten of 48 decode.
+#define FZ_CHAIN(NAME, ...)                                                              \
+  extern "C" __global__ void __launch_bounds__(128, 8) chain_##NAME##_encode(FZ_ARGS) { \
+    __shared__ EncodeShared sm;                                                          \
+    chain_encode<__VA_ARGS__>(a, sm);                                                    \
+  }                                                                                      \
+  extern "C" __global__ void __launch_bounds__(128, 9) chain_##NAME##_decode(FZ_ARGS) { \
+    __shared__ DecodeShared<__VA_ARGS__> sm;                                             \
+    chain_decode<__VA_ARGS__>(a, sm);                                                    \
+  }
+
+FZ_CHAIN(pfpl_f32, QuantizeStage, DifferenceStage, BitshuffleStage)
+FZ_CHAIN(bits_u32, DifferenceStage, BitshuffleStage)
+FZ_CHAIN(planes_u32, BitshuffleStage)

@@ -1,0 +1,195 @@
+// RZE: encoder and decoder on their own, and what decoders of chains share with them. See rze.cuh and chain.cuh.
+#include "chain.cuh"
+#include "rze_words.cuh"
+
+using namespace fz;
+
+// Bytes of the chunk from `at` on to shared memory, zeros behind them up to a piece of 16.
+FZ_DEV void stage_in(uint4* to, const Bytes& src, uint64_t at, uint32_t len, int tid) {
+  for (uint32_t i = tid; i < (len + 15) / 16; i += THREADS) to[i] = piece_of(src, at + 16 * (uint64_t)i);
+}
+
+// Words of one byte in chunks of 16384.
+extern "C" __global__ void __launch_bounds__(128, 8) rze_encode(FZ_ARGS) {
+  __shared__ EncodeShared sm;
+  chain_encode<>(a, sm);
+}
+
+// All others.
+extern "C" __global__ void __launch_bounds__(128) rze_encode_words(FZ_ARGS) {
+  __shared__ WordsShared sm;
+  const int tid = threadIdx.x;
+  const uint32_t c = blockIdx.x;
+  if (dead(a)) return;
+  const RzeParams& p = params<RzeParams>(a);
+  const Operand& in = input(a, 0);
+  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
+  const StreamOut out = stream_out(a, total, p.chunk);
+  const uint64_t at = (uint64_t)c * p.chunk;
+  if (at >= total) {
+    if (c == 0 && tid == 0) publish(output(a, 0), 0);
+    return;
+  }
+  const uint32_t len = (uint32_t)min((uint64_t)p.chunk, total - at);
+  stage_in(sm.chunk, {address(in), min(given, total)}, at, p.chunk, tid);
+  __syncthreads();
+  const uint32_t entry = words_encode(sm, words_form(p, len), tid);
+  if (tid == 0) announce(out, c, entry);
+  if (tid < 32) {
+    const uint64_t before = find_place(out, c, entry & ~RAW, tid);
+    if (tid == 0) sm.before = before;
+  }
+  __syncthreads();
+  const uint4* from = entry & RAW ? sm.chunk : sm.payload;
+  place(a, out, c, sm.before, reinterpret_cast<const uint8_t*>(from), entry & ~RAW, tid);
+}
+
+// First pass of every decoder: what stands around the payloads is checked, and where each chunk starts is summed up.
+// Each block adds all entries before its own 1024, the last one also those behind the last chunk that is wanted.
+extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
+  __shared__ uint64_t w[32];
+  __shared__ uint64_t first;
+  if (dead(a)) return;
+  const RzeParams& p = params<RzeParams>(a);
+  const StreamIn in = stream_in(a, p.chunk);
+  const uint32_t tid = threadIdx.x;
+  if (in.total == 0 && in.bytes.have == 0) return;
+  const bool sound = in.total > 0 && in.payloads <= in.bytes.have && load<uint32_t>(in.bytes.at) == in.total &&
+                     load<uint32_t>(in.bytes.at + 4) == in.n;
+  if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
+  if (in.total == 0 || in.payloads > in.bytes.have) return;
+  const uint8_t* table = in.bytes.at + STREAM_HEAD;
+  const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = (in.room + p.chunk - 1) / p.chunk;
+  if (from > 0 && from >= wanted) return;
+  uint64_t sum = 0;
+#pragma unroll 8
+  for (uint64_t i = tid; i < from; i += 1024) sum += load<uint32_t>(table + 4 * i) & ~RAW;
+  sum = block_sum_to(sum, w);
+  if (tid == 1023) first = sum;
+  __syncthreads();
+  const uint64_t i = from + tid;
+  const uint32_t entry = i < in.n ? load<uint32_t>(table + 4 * i) : 0;
+  const uint64_t upto = first + block_sum_to((uint64_t)(entry & ~RAW), w);
+  uint64_t* index = reinterpret_cast<uint64_t*>(a.scratch) + 1;
+  if (i < wanted) index[i] = (upto - (entry & ~RAW)) | (uint64_t)(entry >> 31) << 63;
+  if (i + 1 == wanted) index[wanted] = upto;
+  if (from + 1024 < wanted) return;
+  uint64_t rest = 0;
+  for (uint64_t k = i + 1024; k < in.n; k += 1024) rest += load<uint32_t>(table + 4 * k) & ~RAW;
+  rest = block_sum_to(rest, w);
+  if (tid != 1023) return;
+  const uint64_t end = in.payloads + upto + rest, last = (end + 3) & ~3ull;
+  // The table and the head are whole words: the padding starts at the same remainder as in the payloads alone.
+  bool good = last == in.bytes.have;
+  for (uint64_t k = end; good && k < last; k++) good = in.bytes.at[k] == 0;
+  if (!good) fail(a, CORRUPT);
+}
+
+// Words of one byte: chunks of 16384, and all of layout 2026-05.
+extern "C" __global__ void __launch_bounds__(128, 9) rze_decode(FZ_ARGS) {
+  __shared__ DecodeShared<> sm;
+  chain_decode<>(a, sm);
+}
+
+// All others.
+extern "C" __global__ void __launch_bounds__(128) rze_decode_words(FZ_ARGS) {
+  __shared__ WordsShared sm;
+  const int tid = threadIdx.x;
+  const uint32_t c = blockIdx.x;
+  if (dead(a)) return;
+  const RzeParams& p = params<RzeParams>(a);
+  const StreamIn in = stream_in(a, p.chunk);
+  const uint64_t at = (uint64_t)c * p.chunk;
+  const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
+  if (at >= in.room || index.layout(a) == LAYOUT_2026_05 || (p.chunk == TILE && p.word == 1)) return;
+  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
+  const uint32_t len = (uint32_t)min((uint64_t)p.chunk, in.total - at);
+  const bool raw = from >> 63;
+  const uint64_t start = in.payloads + (from & ~RAW64), end = in.payloads + (to & ~RAW64);
+  // Without room for the table nothing was written to the index.
+  bool good = in.payloads <= in.bytes.have && end <= in.bytes.have && end >= start && (raw ? end - start == len : end - start < len);
+  const uint4* result = sm.chunk;
+  if (good) {
+    const uint32_t size = (uint32_t)(end - start);
+    stage_in(sm.payload, {in.bytes.at, end}, start, size, tid);
+    __syncthreads();
+    if (raw) result = sm.payload;
+    else good = words_decode(sm, words_form(p, len), size, tid);
+  }
+  if (!good) {
+    if (tid == 0) fail(a, CORRUPT);
+    return;
+  }
+  __syncthreads();
+  uint8_t* dst = address(output(a, 0));
+  const uint64_t room = min(in.room, at + len);
+  for (uint64_t o = at + 16 * (uint64_t)tid; o < room; o += 16 * THREADS)
+    put_bytes(dst + o, result[(o - at) / 16], (uint32_t)min((uint64_t)16, room - o));
+}
+
+// Layout::Ambiguous: byte 4 of the config was 4, levels or a word size. The first chunk that is neither raw nor all zeros
+// fits one of the layouts exactly; where there is none, both read the same. One block.
+extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
+  struct Shared {
+    uint4 buf[RZE_BUFFER / 16], st[(RZE_STAGE + 15) / 16];
+    union { RzeDecoder d; RzeEncoder e; };
+    uint64_t w[32], base, start;
+    uint32_t found;
+  };
+  __shared__ Shared sm;
+  const int tid = threadIdx.x;
+  if (dead(a)) return;
+  const RzeParams& p = params<RzeParams>(a);
+  const StreamIn in = stream_in(a, p.chunk);
+  uint64_t* layout = reinterpret_cast<uint64_t*>(a.scratch);
+  if (tid == 0) { *layout = LAYOUT_2026_08; sm.base = 0; sm.found = ALL; }
+  if (in.payloads > in.bytes.have) return;
+  const uint8_t* table = in.bytes.at + STREAM_HEAD;
+  const uint32_t EACH = 16;
+  const uint32_t tail = (uint32_t)(in.total % p.chunk % p.word), n = (uint32_t)in.n;
+  __syncthreads();
+  for (uint64_t first = 0; first < n && sm.found == ALL; first += EACH * THREADS) {
+    const uint64_t from = first + tid * EACH, to = min(from + EACH, (uint64_t)n);
+    uint64_t own = 0, before = 0;
+    uint32_t mine = ALL;
+    for (uint64_t i = from; i < to; i++) {
+      const uint32_t entry = load<uint32_t>(table + 4 * i);
+      const bool trivial = entry >> 31 || (entry == 2 && (i + 1 < n || tail == 0));
+      if (!trivial && mine == ALL) { mine = (uint32_t)i; before = own; }
+      own += entry & ~RAW;
+    }
+    const uint64_t base = sm.base, upto = block_sum_to(own, sm.w);
+    if (mine != ALL) atomicMin(&sm.found, mine);
+    if (tid == THREADS - 1) sm.base = base + upto;
+    __syncthreads();
+    if (mine != ALL && mine == sm.found) sm.start = base + upto - own + before;
+    __syncthreads();
+  }
+  const uint32_t i = sm.found;
+  if (i == ALL) return;
+  const uint32_t size = load<uint32_t>(table + 4 * (uint64_t)i);  // not raw
+  const uint32_t len = (uint32_t)min((uint64_t)p.chunk, in.total - (uint64_t)i * p.chunk), rest = len % p.word;
+  // Zeros: the ragged end is among the words of one layout, behind those of the other.
+  if (size == 2) {
+    if (tid == 0) *layout = LAYOUT_2026_05;
+    return;
+  }
+  const RzeForm form = rze_form(len, true);
+  const uint64_t start = in.payloads + sm.start;
+  if (size == 2 + rest || p.chunk != TILE || start + size > in.bytes.have || !rze_plausible(form, size, false)) return;
+  const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
+  rze_tables(sm.d, tid);
+  __syncthreads();
+  uint32_t v[32], live;
+  const bool good = rze_decode_tile(v, live, form, sm.d, sm.buf, P, size, false, tid);
+  if (__syncthreads_or(!good)) return;
+  // A payload of the other layout can use up its bytes by accident, but hardly be what an encoder of this one makes of
+  // the result.
+  uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
+  rze_encode_tile(v, 15, form, sm.e, st, tid, [](uint32_t) {});
+  __syncthreads();
+  bool same = sm.e.entry == size;
+  const uint8_t* payload = reinterpret_cast<const uint8_t*>(sm.buf) + P;
+  for (uint32_t k = tid; same && k < size; k += THREADS) same = st[k] == payload[k];
+  if (!__syncthreads_or(!same) && tid == 0) *layout = LAYOUT_2026_05;
+}

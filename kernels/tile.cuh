@@ -1,0 +1,190 @@
+// Register tiles: one block of 128 threads holds one tile of 16384 bytes, 32 words of four bytes in each thread.
+//
+// A tile has one of two layouts:
+//   E (elements)  v[i] = word 32 t + i      a thread owns 128 bytes in a row
+//   P (planes)    v[p] = word 128 p + t     row p of 512 bytes, a word in every thread
+// The 32 elements of four bytes that feed one word of every bit plane are those that one thread owns, so bitshuffle
+// turns E into P without a byte leaving its thread. Coders take and make P, which is also what loads word by word give.
+#pragma once
+#include "fz.cuh"
+
+#ifdef FZ_EMULATED
+FZ_DEV uint32_t fz_dp4a(uint32_t a, uint32_t b, uint32_t c) {
+  for (int i = 0; i < 4; i++) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
+  return c;
+}
+FZ_DEV uint32_t fz_reduce_or(uint32_t v) {
+  for (int d = 16; d; d >>= 1) v |= __shfl_xor_sync(fz::ALL, v, d);
+  return v;
+}
+FZ_DEV uint32_t fz_reduce_add(uint32_t v) {
+  for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(fz::ALL, v, d);
+  return v;
+}
+FZ_DEV void fz_copy16(void* shared, const void* global) { memcpy(shared, global, 16); }
+FZ_DEV void fz_copies_done() {}
+#else
+FZ_DEV uint32_t fz_dp4a(uint32_t a, uint32_t b, uint32_t c) { return __dp4a(a, b, c); }
+FZ_DEV uint32_t fz_reduce_or(uint32_t v) { return __reduce_or_sync(fz::ALL, v); }
+FZ_DEV uint32_t fz_reduce_add(uint32_t v) { return __reduce_add_sync(fz::ALL, v); }
+// From global to shared memory without a register in between.
+FZ_DEV void fz_copy16(void* shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+}
+FZ_DEV void fz_copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+#endif
+
+namespace fz {
+constexpr int THREADS = 128;
+
+// Bytes in memory of which `have` may be touched.
+struct Bytes {
+  const uint8_t* at;
+  uint64_t have;
+};
+
+// Bit 7 of every byte of the result: that byte of w is not zero.
+FZ_DEV uint32_t nonzero80(uint32_t w) { return (((w & 0x7f7f7f7fu) + 0x7f7f7f7fu) | w) & 0x80808080u; }
+FZ_DEV uint32_t choose(uint32_t a, uint32_t b, uint32_t m) { return (a & m) | (b & ~m); }
+// The low `n` bytes of w, all of them for n >= 4, none for n <= 0.
+FZ_DEV uint32_t low_bytes(uint32_t w, int n) { return n >= 4 ? w : n <= 0 ? 0 : w & ((1u << 8 * n) - 1); }
+
+// ---- words and pieces of 16 bytes at any address; zeros beyond the end, of which nothing is touched
+FZ_DEV uint32_t word_of(const Bytes& b, uint64_t at) {
+  if (at + 4 <= b.have) return load<uint32_t>(b.at + at);
+  uint32_t w = 0;
+  for (int i = 0; i < 4; i++)
+    if (at + i < b.have) w |= (uint32_t)b.at[at + i] << 8 * i;
+  return w;
+}
+FZ_DEV uint4 piece_of(const Bytes& b, uint64_t at) {
+  uint4 q;
+  const uint8_t* p = b.at + at;
+  const uint32_t off = (uint32_t)(reinterpret_cast<uintptr_t>(p) & 3);
+  if (off != 0 && at >= 4 && at + 20 <= b.have) {
+    // Whole words around it, all of which are inside.
+    const uint32_t* w = reinterpret_cast<const uint32_t*>(p - off);
+    const uint32_t w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3], w4 = w[4], s = 8 * off;
+    q.x = __funnelshift_r(w0, w1, s); q.y = __funnelshift_r(w1, w2, s);
+    q.z = __funnelshift_r(w2, w3, s); q.w = __funnelshift_r(w3, w4, s);
+    return q;
+  }
+  q.x = word_of(b, at); q.y = word_of(b, at + 4); q.z = word_of(b, at + 8); q.w = word_of(b, at + 12);
+  return q;
+}
+// The first `n` bytes of q.
+FZ_DEV void put_bytes(uint8_t* to, const uint4& q, uint32_t n) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const uint32_t w = i == 0 ? q.x : i == 1 ? q.y : i == 2 ? q.z : q.w;
+    if (4 * i + 4 <= (int)n) store<uint32_t>(to + 4 * i, w);
+    else
+      for (int j = 0; j < 4; j++)
+        if (4 * i + j < (int)n) to[4 * i + j] = uint8_t(w >> 8 * j);
+  }
+}
+
+// ---- E layout through shared memory: each warp uses its own 4096 bytes, as rows of 128 bytes whose pieces of 16 are
+// XORed with the row. Accesses to memory are coalesced, those to shared memory free of conflicts, register indices
+// constant, and no barrier of the block is needed.
+FZ_DEV char* staged(uint4* s, int tid, int i) {
+  const int lane = tid & 31, row = i * 4 + (lane >> 3);
+  return reinterpret_cast<char*>(s) + (tid >> 5) * 4096 + row * 128 + ((lane & 7) ^ (row & 7)) * 16;
+}
+FZ_DEV uint32_t staged_at(int tid, int i) { return (tid >> 5) * 4096 + i * 512 + (tid & 31) * 16; }
+
+// A whole, aligned tile is fetched behind the block's back.
+FZ_DEV bool direct(const Bytes& b, uint64_t at) { return aligned(b.at + at, 16) && at + TILE <= b.have; }
+FZ_DEV void fetch_e(const Bytes& b, uint64_t at, uint4* s, int tid) {
+  if (direct(b, at)) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) fz_copy16(staged(s, tid, i), b.at + at + staged_at(tid, i));
+  } else {
+#pragma unroll 1
+    for (int i = 0; i < 8; i++) *reinterpret_cast<uint4*>(staged(s, tid, i)) = piece_of(b, at + staged_at(tid, i));
+  }
+}
+FZ_DEV void read_e(const uint4* s, uint32_t (&v)[32], int tid) {
+  const char* row = reinterpret_cast<const char*>(s) + tid * 128;
+#pragma unroll
+  for (int j = 0; j < 8; j++) {
+    const uint4 q = *reinterpret_cast<const uint4*>(row + (j ^ (tid & 7)) * 16);
+    v[4 * j] = q.x; v[4 * j + 1] = q.y; v[4 * j + 2] = q.z; v[4 * j + 3] = q.w;
+  }
+}
+// The part of the tile that is below `have`.
+FZ_DEV void store_e(uint8_t* to, uint64_t at, uint64_t have, uint4* s, const uint32_t (&v)[32], int tid) {
+  char* row = reinterpret_cast<char*>(s) + tid * 128;
+#pragma unroll
+  for (int j = 0; j < 8; j++) {
+    uint4 q;
+    q.x = v[4 * j]; q.y = v[4 * j + 1]; q.z = v[4 * j + 2]; q.w = v[4 * j + 3];
+    *reinterpret_cast<uint4*>(row + (j ^ (tid & 7)) * 16) = q;
+  }
+  __syncwarp();
+  if (aligned(to + at, 16) && at + TILE <= have) {
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+      *reinterpret_cast<uint4*>(to + at + staged_at(tid, i)) = *reinterpret_cast<const uint4*>(staged(s, tid, i));
+    return;
+  }
+#pragma unroll 1
+  for (int i = 0; i < 8; i++) {
+    const uint64_t o = at + staged_at(tid, i);
+    if (o < have) put_bytes(to + o, *reinterpret_cast<const uint4*>(staged(s, tid, i)), (uint32_t)min((uint64_t)16, have - o));
+  }
+}
+
+// ---- P layout: word by word
+FZ_DEV void load_p(const Bytes& b, uint64_t at, uint32_t (&v)[32], int tid) {
+  if (aligned(b.at + at, 4) && at + TILE <= b.have) {
+    const uint32_t* w = reinterpret_cast<const uint32_t*>(b.at + at) + tid;
+#pragma unroll
+    for (int p = 0; p < 32; p++) v[p] = w[p * 128];
+  } else {
+#pragma unroll
+    for (int p = 0; p < 32; p++) v[p] = word_of(b, at + 4 * (p * 128 + tid));
+  }
+}
+FZ_DEV void store_p(uint8_t* to, uint64_t at, uint64_t have, const uint32_t (&v)[32], int tid) {
+  if (aligned(to + at, 4) && at + TILE <= have) {
+    uint32_t* w = reinterpret_cast<uint32_t*>(to + at) + tid;
+#pragma unroll
+    for (int p = 0; p < 32; p++) w[p * 128] = v[p];
+    return;
+  }
+#pragma unroll
+  for (int p = 0; p < 32; p++) {
+    const uint64_t o = at + 4 * (p * 128 + tid);
+    if (o + 4 <= have) store<uint32_t>(to + o, v[p]);
+    else
+      for (int j = 0; j < 4; j++)
+        if (o + j < have) to[o + j] = uint8_t(v[p] >> 8 * j);
+  }
+}
+FZ_DEV void put_p(uint4* s, const uint32_t (&v)[32], int tid) {
+#pragma unroll
+  for (int p = 0; p < 32; p++) reinterpret_cast<uint32_t*>(s)[p * 128 + tid] = v[p];
+}
+
+// The same bytes in the other layout. Starts and ends with a barrier; for tiles that nothing is transposed in.
+FZ_DEV void e_to_p(uint4* s, uint32_t (&v)[32], int tid) {
+  uint32_t* w = reinterpret_cast<uint32_t*>(s);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 32; i++) w[32 * tid + i] = v[i];
+  __syncthreads();
+#pragma unroll
+  for (int p = 0; p < 32; p++) v[p] = w[128 * p + tid];
+  __syncthreads();
+}
+FZ_DEV void p_to_e(uint4* s, uint32_t (&v)[32], int tid) {
+  uint32_t* w = reinterpret_cast<uint32_t*>(s);
+  __syncthreads();
+  put_p(s, v, tid);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 32; i++) v[i] = w[32 * tid + i];
+  __syncthreads();
+}
+}  // namespace fz
