@@ -6,9 +6,9 @@
 namespace fz {
 // What blocks of the border functions share through the workspace; zero when a call starts.
 struct Call {
-  unsigned long long stored, head, total;
-  unsigned int ticket, crc_ticket;
-  unsigned int crc_payload, pad;
+  unsigned long long head, total;
+  unsigned int form;  // index of the form of the container
+  unsigned int ticket, crc_ticket, sum_ticket, crc_payload;
 };
 // The caller's result, `fz_result` in C.
 struct Result { uint64_t bytes, needed; int32_t status; uint32_t stage; };

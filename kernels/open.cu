@@ -76,7 +76,10 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
         if ((x ^ f.image[r.blank_at + i]) & f.image[r.mask_at + i]) other = 1;
       }
     }
-    if (!__syncthreads_or(other)) h = &r;
+    if (!__syncthreads_or(other)) {
+      h = &r;
+      if (threadIdx.x == 0) f.call()->form = form;
+    }
   }
   if (!h) {
     if (threadIdx.x == 0) {
@@ -117,7 +120,6 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
       const uint64_t known = *f.word(r.input);
       good = set_length(f, r.input, n) && (known == 0 || known == n);
     }
-    f.call()->stored = h->stored;
     f.call()->head = o.head;
     f.call()->total = at;
     o.status = good ? OK : CORRUPT;

@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_seal(FZ_ARGS) {
     } else {
       if (blockIdx.x == 0) {
         write_head(f, *h, own.payload);
-        if (threadIdx.x == 0) { f.call()->head = own.head; f.call()->total = total; f.call()->stored = stored; }
+        if (threadIdx.x == 0) { f.call()->head = own.head; f.call()->total = total; f.call()->form = stored ? p.stored : p.own; }
       }
       const SegmentRow* s = f.table<SegmentRow>(h->segments_at);
       uint64_t at = own.head;

@@ -188,6 +188,16 @@ impl Run<'_> {
         self.border("fz_seal", self.copy_grid(), CLOSE, border)
     }
 
+    /// Writes the checksums of a container that is sealed, and then the result.
+    pub(crate) fn sum(&self, border: &Border) -> Result<()> {
+        self.border("fz_sum", self.copy_grid(), CLOSE + 1, border)
+    }
+
+    /// Compares the checksums of a container, if it has any.
+    pub(crate) fn verify(&self, border: &Border) -> Result<()> {
+        self.border("fz_verify", self.copy_grid(), OPEN + 1, border)
+    }
+
     /// The end of a decompression.
     pub(crate) fn close(&self, border: &Border) -> Result<()> {
         self.border("fz_close", self.copy_grid(), CLOSE, border)
@@ -209,8 +219,8 @@ const BORDER_THREADS: u32 = 256;
 pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
     let steps = plan.steps.iter().flat_map(|s| &s.device.passes).map(|p| p.entry);
     let border = match plan.direction {
-        Direction::Encode => &["fz_seal"][..],
-        Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
+        Direction::Encode => &["fz_seal", "fz_sum"][..],
+        Direction::Decode => &["fz_open", "fz_verify", "fz_load", "fz_close"][..],
     };
     steps.chain(border.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
 }

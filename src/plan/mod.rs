@@ -135,6 +135,11 @@ impl Plan {
         self.direction
     }
 
+    /// The pipeline that it was made from.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
     /// The array that goes in or comes out.
     pub fn array(&self) -> &Array {
         &self.array

@@ -1,5 +1,6 @@
 //! One array through one pipeline in every way that must not matter.
 
+use super::gpu;
 use super::samples::Sample;
 use fzgm::{Container, Decoder, Encoder, Error, Generation, Options, Pipeline, Result};
 
@@ -60,6 +61,7 @@ pub fn every_way(pipeline: &Pipeline, sample: &Sample, options: &Options) -> Res
     assert_eq!(opened.array(), &sample.array, "the shape is lost");
     let (array, bytes) = fzgm::decompress(&container, &unfused)?;
     assert!(array == sample.array && bytes == restored, "the one call disagrees");
+    gpu::agrees(pipeline, sample, options, (&container, &restored));
     Ok((container, restored))
 }
 

@@ -131,7 +131,7 @@ impl Decoder {
     ) -> Result<()> {
         let dst = self.cut(dst)?;
         let context = Context::of(stream)?;
-        self.gpu()?.enqueue(&context, ws, (container, dst), result, stream)
+        self.gpu()?.enqueue(&context, ws, (container, dst), result, stream, self.options.checksum)
     }
 
     /// Decompresses memory of any kind and waits.

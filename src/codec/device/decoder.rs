@@ -52,6 +52,7 @@ impl GpuDecoder {
         (container, dst): (DeviceSlice, DeviceSlice),
         result: u64,
         stream: Stream,
+        checksum: bool,
     ) -> Result<()> {
         if !self.reads_heads {
             let what = "a plan made from one container reads it in blocking calls only; make the decoder from the encoder's plan";
@@ -63,12 +64,15 @@ impl GpuDecoder {
         let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
         run.begin()?;
         run.border("fz_open", 1, OPEN, &border)?;
+        if checksum {
+            run.verify(&border)?;
+        }
         self.rest(&run, &border)
     }
 
     fn rest(&self, run: &Run<'_>, border: &Border) -> Result<()> {
         if loads(&self.prepared.plan) {
-            run.border("fz_load", 64, OPEN + 1, border)?;
+            run.border("fz_load", 64, OPEN + 2, border)?;
         }
         run.steps()?;
         run.close(border)

@@ -70,13 +70,18 @@ impl GpuEncoder {
         let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), head);
         run.begin()?;
         run.steps()?;
-        run.seal(&Border {
+        let border = Border {
             result,
             stored_limit: stored.map_or(u64::MAX, |(t, _)| t.head_bound() + src.bytes),
             own,
             stored: if stored.is_some() { 2 + own } else { 0 },
             array_bytes: src.bytes,
-        })
+        };
+        if !checksum {
+            return run.seal(&border);
+        }
+        run.seal(&Border { result: 0, ..border })?;
+        run.sum(&border)
     }
 
     /// Compresses and waits. `room`: the longest container.

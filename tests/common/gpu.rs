@@ -1,0 +1,275 @@
+//! A GPU for tests, or the emulator of tests/emu in its place: memory, streams and graphs by the driver's own calls.
+//!
+//! `FZGM_TEST_GPU=1` makes every test that compresses do the same on device 0; without it nothing here runs.
+#![allow(unsafe_code, non_snake_case)]
+
+use fzgm::{CallResult, Device, DeviceSlice, Encoder, Options, Stream};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// The device that tests use besides the CPU.
+pub fn device() -> Option<Device> {
+    std::env::var_os("FZGM_TEST_GPU").is_some_and(|v| v != "0").then_some(Device::Cuda(0))
+}
+
+type Handle = usize;
+
+macro_rules! table {
+    ($($call:ident($($arg:ty),*);)*) => {
+        pub struct Cuda {
+            library: usize,
+            $(pub $call: unsafe extern "C" fn($($arg),*) -> c_int,)*
+        }
+        impl Cuda {
+            unsafe fn load(library: *mut c_void) -> Cuda {
+                Cuda { library: library as usize, $($call: {
+                    let name = CStr::from_bytes_with_nul(concat!(stringify!($call), "\0").as_bytes()).unwrap();
+                    let f = unsafe { libc::dlsym(library, name.as_ptr()) };
+                    assert!(!f.is_null(), "the driver lacks {}", stringify!($call));
+                    unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> c_int>(f) }
+                },)* }
+            }
+        }
+    };
+}
+
+table! {
+    cuInit(u32);
+    cuDeviceGet(*mut c_int, c_int);
+    cuDevicePrimaryCtxRetain(*mut Handle, c_int);
+    cuCtxSetCurrent(Handle);
+    cuCtxGetCurrent(*mut Handle);
+    cuMemAlloc_v2(*mut Handle, usize);
+    cuMemFree_v2(Handle);
+    cuMemAllocManaged(*mut Handle, usize, u32);
+    cuMemcpyHtoD_v2(Handle, *const c_void, usize);
+    cuMemcpyDtoH_v2(*mut c_void, Handle, usize);
+    cuMemsetD8_v2(Handle, u8, usize);
+    cuStreamCreate(*mut Handle, u32);
+    cuStreamDestroy_v2(Handle);
+    cuStreamSynchronize(Handle);
+    cuStreamBeginCapture_v2(Handle, c_int);
+    cuStreamEndCapture(Handle, *mut Handle);
+    cuGraphInstantiateWithFlags(*mut Handle, Handle, u64);
+    cuGraphLaunch(Handle, Handle);
+    cuGraphExecDestroy(Handle);
+    cuGraphDestroy(Handle);
+}
+
+/// The driver, with the primary context of device 0 current in the calling thread.
+pub fn cuda() -> &'static Cuda {
+    static CUDA: OnceLock<(Cuda, Handle)> = OnceLock::new();
+    let (cuda, context) = CUDA.get_or_init(|| unsafe {
+        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null(), "FZGM_TEST_GPU is set and there is no libcuda.so.1");
+        let cuda = Cuda::load(library);
+        let (mut device, mut context) = (0, 0);
+        assert_eq!((cuda.cuInit)(0), 0);
+        assert_eq!((cuda.cuDeviceGet)(&mut device, 0), 0);
+        assert_eq!((cuda.cuDevicePrimaryCtxRetain)(&mut context, device), 0);
+        (cuda, context)
+    });
+    assert_eq!(unsafe { (cuda.cuCtxSetCurrent)(*context) }, 0);
+    cuda
+}
+
+impl Cuda {
+    /// A counter of the emulator; `None` on a real device.
+    pub fn count(&self, what: &str) -> Option<u64> {
+        let f = unsafe { libc::dlsym(self.library as *mut c_void, c"fzemu_count".as_ptr()) };
+        let what = std::ffi::CString::new(what).unwrap();
+        (!f.is_null()).then(|| unsafe {
+            let f = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(f);
+            f(what.as_ptr())
+        })
+    }
+}
+
+/// Device memory.
+pub struct Block {
+    at: Handle,
+    bytes: usize,
+}
+
+impl Block {
+    /// Filled with 0xee.
+    pub fn new(bytes: usize) -> Block {
+        let mut at = 0;
+        assert_eq!(unsafe { (cuda().cuMemAlloc_v2)(&mut at, bytes.max(1)) }, 0, "{bytes} bytes of device memory");
+        assert_eq!(unsafe { (cuda().cuMemsetD8_v2)(at, 0xee, bytes.max(1)) }, 0);
+        Block { at, bytes }
+    }
+
+    pub fn of(bytes: &[u8]) -> Block {
+        let block = Block::new(bytes.len());
+        block.put(0, bytes);
+        block
+    }
+
+    pub fn put(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.bytes);
+        if !bytes.is_empty() {
+            assert_eq!(unsafe { (cuda().cuMemcpyHtoD_v2)(self.at + at, bytes.as_ptr().cast(), bytes.len()) }, 0);
+        }
+    }
+
+    pub fn get(&self) -> Vec<u8> {
+        let mut out = vec![0; self.bytes];
+        if self.bytes > 0 {
+            assert_eq!(unsafe { (cuda().cuMemcpyDtoH_v2)(out.as_mut_ptr().cast(), self.at, self.bytes) }, 0);
+        }
+        out
+    }
+
+    /// From `at` on, `bytes` long.
+    pub fn slice(&self, at: usize, bytes: usize) -> DeviceSlice {
+        assert!(at + bytes <= self.bytes);
+        DeviceSlice { address: (self.at + at) as u64, bytes: bytes as u64 }
+    }
+
+    pub fn result(&self) -> CallResult {
+        bytemuck::pod_read_unaligned(&self.get()[..size_of::<CallResult>()])
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        unsafe { (cuda().cuMemFree_v2)(self.at) };
+    }
+}
+
+/// A stream of the test's own.
+pub struct TestStream(pub Handle);
+
+impl TestStream {
+    pub fn new() -> TestStream {
+        let mut s = 0;
+        assert_eq!(unsafe { (cuda().cuStreamCreate)(&mut s, 1) }, 0);
+        TestStream(s)
+    }
+
+    pub fn raw(&self) -> Stream {
+        Stream::from_raw(self.0)
+    }
+
+    pub fn wait(&self) {
+        assert_eq!(unsafe { (cuda().cuStreamSynchronize)(self.0) }, 0);
+    }
+
+    /// What `f` puts on the stream, as a graph to be launched again and again.
+    pub fn capture(&self, f: impl FnOnce()) -> Graph {
+        let (mut graph, mut exec) = (0, 0);
+        // 1: thread-local, so that tests beside this one may allocate.
+        assert_eq!(unsafe { (cuda().cuStreamBeginCapture_v2)(self.0, 1) }, 0);
+        f();
+        assert_eq!(unsafe { (cuda().cuStreamEndCapture)(self.0, &mut graph) }, 0);
+        assert_eq!(unsafe { (cuda().cuGraphInstantiateWithFlags)(&mut exec, graph, 0) }, 0);
+        Graph { graph, exec }
+    }
+}
+
+impl Drop for TestStream {
+    fn drop(&mut self) {
+        unsafe { (cuda().cuStreamDestroy_v2)(self.0) };
+    }
+}
+
+pub struct Graph {
+    graph: Handle,
+    exec: Handle,
+}
+
+impl Graph {
+    pub fn launch(&self, stream: &TestStream) {
+        assert_eq!(unsafe { (cuda().cuGraphLaunch)(self.exec, stream.0) }, 0);
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        unsafe {
+            (cuda().cuGraphExecDestroy)(self.exec);
+            (cuda().cuGraphDestroy)(self.graph);
+        }
+    }
+}
+
+/// An encoder like `encoder`'s, on the device of the tests.
+fn on_device(options: &Options, device: Device) -> Options {
+    Options { device, ..options.clone() }
+}
+
+/// Compresses and decompresses the array on the device, in blocking calls from host memory and in asynchronous calls
+/// from and to odd addresses in device memory, with chains and without; panics where bytes differ from those of the CPU.
+pub fn agrees(
+    pipeline: &fzgm::Pipeline,
+    sample: &super::samples::Sample,
+    options: &Options,
+    (container, restored): (&[u8], &[u8]),
+) {
+    let Some(device) = device() else { return };
+    cuda();
+    for fuse in [true, false] {
+        let options = Options { fuse, ..on_device(options, device) };
+        let encoder = Encoder::new(pipeline, &sample.array, &options)
+            .unwrap_or_else(|e| panic!("{}: on the device: {e}", sample.name));
+        blocking(&encoder, sample, container, restored);
+        asynchronous(&encoder, sample, container, restored);
+    }
+}
+
+fn differ(a: &[u8], b: &[u8]) -> String {
+    let at = a.iter().zip(b).position(|(x, y)| x != y);
+    format!("{} and {} bytes, first difference at {at:?}", a.len(), b.len())
+}
+
+fn blocking(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8], restored: &[u8]) {
+    let mut dst = vec![0xee; encoder.max_compressed_bytes() as usize];
+    let mut ws = encoder.workspace().unwrap();
+    let n = encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap_or_else(|e| panic!("{}: {e}", sample.name));
+    assert!(dst[..n] == *container, "{}: the device writes other bytes: {}", sample.name, differ(&dst[..n], container));
+    let (_, bytes) = fzgm::decompress(container, encoder.options()).unwrap();
+    assert!(bytes == restored, "{}: the device restores other bytes: {}", sample.name, differ(&bytes, restored));
+}
+
+fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8], restored: &[u8]) {
+    // The same form as the blocking calls wrote.
+    let options = Options { checksum_async: encoder.options().checksum, ..encoder.options().clone() };
+    let encoder = Encoder::new(encoder.plan().pipeline(), &sample.array, &options).unwrap();
+    let decoder = encoder.decoder().unwrap();
+    let (mut ews, mut dws) = (encoder.workspace().unwrap(), decoder.workspace().unwrap());
+    let stream = TestStream::new();
+    let src = Block::new(sample.bytes.len() + 1);
+    src.put(1, &sample.bytes);
+    let dst = Block::new(container.len() + 3);
+    let back = Block::new(decoder.array().bytes() as usize + 5);
+    let result = Block::new(24);
+    let room = container.len();
+    unsafe {
+        let (src, dst) = (src.slice(1, sample.bytes.len()), dst.slice(1, room));
+        encoder.compress_async(&mut ews, src, dst, result.slice(0, 24).address, stream.raw()).unwrap();
+    }
+    stream.wait();
+    let report = result.result();
+    if report.status == fzgm::Status::OutlierCapacity as i32 {
+        // Asynchronous calls do not plan anew; the container with longer lists is the same.
+        assert!(report.needed > 0);
+        return;
+    }
+    assert_eq!((report.status, report.bytes), (0, container.len() as u64), "{}: {report:?}", sample.name);
+    let written = dst.get();
+    assert!(written[1..=room] == *container, "{}: the asynchronous call writes other bytes: {}", sample.name, differ(&written[1..=room], container));
+    assert!(written[0] == 0xee && written[room + 1..] == [0xee; 2], "{}: bytes around the container are touched", sample.name);
+    let bytes = decoder.array().bytes() as usize;
+    unsafe {
+        // More room than the container has: its length is in its head.
+        let (container, back) = (dst.slice(1, room + 2), back.slice(1, bytes));
+        decoder.decompress_async(&mut dws, container, back, result.slice(0, 24).address, stream.raw()).unwrap();
+    }
+    stream.wait();
+    let report = result.result();
+    assert_eq!((report.status, report.bytes), (0, bytes as u64), "{}: {report:?}", sample.name);
+    let written = back.get();
+    assert!(written[1..=bytes] == *restored, "{}: the asynchronous call restores other bytes: {}", sample.name, differ(&written[1..=bytes], restored));
+    assert!(written[0] == 0xee && written[bytes + 1..].iter().all(|&b| b == 0xee), "{}: bytes around the array are touched", sample.name);
+}
