@@ -4,12 +4,12 @@
 mod bound;
 mod bins;
 mod config;
+mod device;
 mod real;
 mod step;
 
 use super::words::{IN, only};
 use crate::dtype::DType;
-use crate::device::nowhere;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::kernel::{Kernel, PARAM_BYTES, Role, alone, read_params};
@@ -94,9 +94,9 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: nowhere };
-static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: nowhere };
-static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: nowhere };
+static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
+static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: device::encode };
+static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: device::decode };
 
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

@@ -1,0 +1,155 @@
+// Values to bins and back: the arithmetic of the quantizer, operation for operation that of the CPU.
+//
+// Nothing is contracted: files are compiled without it, and no expression here is written fused.
+#pragma once
+#include "units.cuh"
+
+namespace fz {
+namespace quantizer {
+// As in src/stages/quantizer.rs.
+struct Params {
+  double error_bound, threshold, value_base;
+  uint32_t mode, radius, switches, value, code, pad;
+};
+struct Facts {
+  double bound;
+  float bound_f32, base;
+  uint32_t radius, outliers;
+  double promise;
+};
+enum : uint32_t { ABS = 0, NOA = 2 };
+enum : uint32_t { ZIGZAG = 1, IN_PLACE = 2, STRICT = 4, PADDED = 8 };
+
+FZ_DEV Facts load_facts(const Operand& o) {
+  const uint8_t* p = address(o);
+  uint64_t w[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) w[i] = load<uint64_t>(p + 8 * i);
+  Facts f;
+  memcpy(&f, w, sizeof f);
+  return f;
+}
+
+// f32 and f64: bits, rounding half to even as a float and as an integer. Accepted bins are below 2^31 in magnitude.
+template <class T> struct Real;
+template <> struct Real<float> {
+  typedef uint32_t Bits;
+  typedef int32_t Bin;
+  // Below this, adding and taking away 1.5 x 2^(mantissa bits) rounds, and the low bits of the sum are the integer.
+  static constexpr float FAST = 4194304.0f, MAGIC = 12582912.0f;
+  static FZ_DEV float infinity() { return __uint_as_float(0x7f800000u); }
+  static FZ_DEV uint32_t bits(float x) { return __float_as_uint(x); }
+  static FZ_DEV float value(uint32_t b) { return __uint_as_float(b); }
+  static FZ_DEV float from(double x) { return (float)x; }
+  static FZ_DEV float abs(float x) { return fabsf(x); }
+  static FZ_DEV float round(float x) { return rintf(x); }
+  static FZ_DEV int32_t bin(float x) { return __float2int_rn(x); }
+  // What the CPU makes of 0 times infinity.
+  static FZ_DEV float nan() { return __uint_as_float(0xffc00000u); }
+};
+template <> struct Real<double> {
+  typedef uint64_t Bits;
+  typedef int64_t Bin;
+  static constexpr double FAST = 2251799813685248.0, MAGIC = 6755399441055744.0;
+  static FZ_DEV double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
+  static FZ_DEV uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
+  static FZ_DEV double value(uint64_t b) { return __longlong_as_double((long long)b); }
+  static FZ_DEV double from(double x) { return x; }
+  static FZ_DEV double abs(double x) { return fabs(x); }
+  static FZ_DEV double round(double x) { return rint(x); }
+  static FZ_DEV int64_t bin(double x) { return __double2ll_rn(x); }
+  static FZ_DEV double nan() { return __longlong_as_double((long long)0xfff8000000000000ull); }
+};
+
+template <class T> FZ_DEV T step_of(const Facts& f) { return T(2) * Real<T>::from(f.bound); }
+
+// The arithmetic of one call.
+template <class T> struct Bins {
+  typedef Real<T> R;
+  typedef typename R::Bin Bin;
+  T inverse, step, promise, radius, threshold;
+  bool strict;
+
+  FZ_DEV Bins() {}
+  FZ_DEV Bins(const Params& p, const Facts& f)
+      : inverse(T(1) / step_of<T>(f)), step(step_of<T>(f)), promise(R::from(f.promise)), radius(R::from((double)f.radius)),
+        threshold(R::from(p.threshold)), strict((p.switches & STRICT) != 0) {}
+
+  FZ_DEV bool fast() const { return radius <= R::FAST; }
+
+  // The reference narrows f64 products to f32.
+  FZ_DEV T scaled(T x) const {
+    if constexpr (sizeof(T) == 8) {
+      if (!strict) return (double)((float)x * (float)inverse);
+    }
+    return x * inverse;
+  }
+  FZ_DEV bool near(T x, T k) const { return R::abs(x - k * step) <= promise; }
+
+  // The bin of `x`, and whether it may stand for `x`. The check is the decoder's own expression.
+  template <bool FAST> FZ_DEV bool nearest(T x, Bin& bin) const {
+    const T q = scaled(x);
+    T k;
+    bool inside = true;
+    if (FAST) {
+      const T sum = q + R::MAGIC;
+      k = sum - R::MAGIC;
+      bin = (Bin)(R::bits(sum) - R::bits(R::MAGIC));
+      inside = R::abs(q) < R::FAST;
+    } else {
+      k = R::round(q);
+      bin = R::bin(q);
+    }
+    return inside & (R::abs(k) < radius) & (R::abs(x) < threshold) & (!strict || near(x, k));
+  }
+
+  // The bin on the other side of `x`, where the nearest one does not keep the bound.
+  FZ_DEV bool other(T x, Bin& bin) const {
+    const T q = x * inverse;
+    if (!strict || !(R::abs(q) < radius && R::abs(x) < threshold)) return false;
+    bin = R::bin(q) + (x - R::round(q) * step > T(0) ? 1 : -1);
+    const T k = (T)bin;
+    return near(x, k) && R::abs(k) < radius;
+  }
+
+  // The bin that stands for `x`, if any.
+  template <bool FAST> FZ_DEV bool find(T x, Bin& bin) const { return nearest<FAST>(x, bin) || other(x, bin); }
+
+  // No bin stands for `x` although there is one for its size.
+  FZ_DEV bool misses(T x) const {
+    Bin bin;
+    const bool inside = R::abs(x * inverse) < radius && R::abs(x) < threshold;
+    return inside && !(fast() ? find<true>(x, bin) : find<false>(x, bin));
+  }
+};
+
+// A bin as a code of type C, and back.
+template <class C, class Bin> FZ_DEV C code_of(Bin bin, bool zigzag) {
+  const C c = (C)bin;
+  return zigzag ? (C)((C)(c << 1) ^ (C)(C(0) - (C)(c >> (8 * sizeof(C) - 1)))) : c;
+}
+template <class C> FZ_DEV int64_t bin_of(C c, bool zigzag) {
+  if (zigzag) c = (C)((C)(c >> 1) ^ (C)(C(0) - (C)(c & 1)));
+  if constexpr (sizeof(C) == 2) return (int16_t)c;
+  else if constexpr (sizeof(C) == 4) return (int32_t)c;
+  else return (int64_t)c;
+}
+
+// The value of a bin. An infinite step, which files of others have, makes no number of bin 0.
+template <class T> FZ_DEV T value_of(int64_t bin, T step) {
+  const T x = (T)bin * step;
+  return x == x ? x : Real<T>::nan();
+}
+
+// Types and place of a call: calls `f(T(), C(), Width<in place>())`.
+template <class F> FZ_DEV void by_types(const Params& p, F f) {
+  const uint32_t types = p.value << 8 | p.code << 4 | ((p.switches & IN_PLACE) != 0);
+  if (types == 0x441) f(float(), uint32_t(), Width<1>());
+  else if (types == 0x881) f(double(), uint64_t(), Width<1>());
+  else if (types == 0x420) f(float(), uint16_t(), Width<0>());
+  else if (types == 0x440) f(float(), uint32_t(), Width<0>());
+  else if (types == 0x820) f(double(), uint16_t(), Width<0>());
+  else if (types == 0x840) f(double(), uint32_t(), Width<0>());
+}
+}  // namespace quantizer
+}  // namespace fz
