@@ -111,7 +111,7 @@ struct BitshuffleStage {
     uint32_t any = 0;
 #pragma unroll
     for (int i = 0; i < 32; i++) any |= v[i];
-    any = fz_reduce_or(any);
+    any = __reduce_or_sync(ALL, any);
     if (any < 256) { to_planes<1>(v); live = 8; }
     else if (any < 65536) { to_planes<2>(v); live = 12; }
     else to_planes<4>(v);

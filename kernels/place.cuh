@@ -45,7 +45,7 @@ FZ_DEV uint64_t look_back(const uint64_t* words, uint32_t c, int lane) {
     const uint32_t known = __ballot_sync(ALL, v >> 62 == 2), silent = __ballot_sync(ALL, v >> 62 == 0);
     const uint32_t need = known ? (known & (0u - known)) - 1 : ALL;  // lanes nearer than the first that knows
     if (silent & need) continue;
-    sum += fz_reduce_add(need >> lane & 1 ? (uint32_t)v : 0);
+    sum += __reduce_add_sync(ALL, need >> lane & 1 ? (uint32_t)v : 0);
     if (known) return sum + (__shfl_sync(ALL, v, __ffs(known) - 1) & LENGTH);
     i -= 32;
   }

@@ -59,7 +59,8 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
   if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
   if (in.total == 0 || in.payloads > in.bytes.have) return;
   const uint8_t* table = in.bytes.at + STREAM_HEAD;
-  const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = (in.room + p.chunk - 1) / p.chunk;
+  // The index has room for what the grid was made for.
+  const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = min((in.room + p.chunk - 1) / p.chunk, (uint64_t)gridDim.x * 1024);
   if (from > 0 && from >= wanted) return;
   uint64_t sum = 0;
 #pragma unroll 8

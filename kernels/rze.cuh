@@ -49,8 +49,8 @@ template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, RzeEn
   if (live) {
 #pragma unroll
     for (int m = 0; m < 4; m++) {
-      uint32_t b = fz_dp4a(nonzero80(w[8 * G + 2 * m]), 0x08040201u, 0u);
-      b = fz_dp4a(nonzero80(w[8 * G + 2 * m + 1]), 0x80402010u, b);  // 128 times eight flags
+      uint32_t b = __dp4a(nonzero80(w[8 * G + 2 * m]), 0x08040201u, 0u);
+      b = __dp4a(nonzero80(w[8 * G + 2 * m + 1]), 0x80402010u, b);  // 128 times eight flags
       n = m == 0 ? b >> 7 : n + (b << (8 * m - 7));
     }
     uint32_t q = __shfl_xor_sync(ALL, n, 4);
@@ -64,8 +64,8 @@ template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, RzeEn
 }
 // Bit i: byte i of a, b differs from the one before it.
 FZ_DEV uint32_t rze_changes(uint32_t before, uint32_t a, uint32_t b) {
-  const uint32_t t = fz_dp4a(nonzero80(a ^ __funnelshift_l(before, a, 8)), 0x08040201u, 0u);
-  return fz_dp4a(nonzero80(b ^ __funnelshift_l(a, b, 8)), 0x80402010u, t) >> 7;
+  const uint32_t t = __dp4a(nonzero80(a ^ __funnelshift_l(before, a, 8)), 0x08040201u, 0u);
+  return __dp4a(nonzero80(b ^ __funnelshift_l(a, b, 8)), 0x80402010u, t) >> 7;
 }
 // Of marks at first, first + 1, … those below n.
 FZ_DEV uint32_t rze_below(uint32_t marks, uint32_t first, uint32_t n) {

@@ -8,26 +8,11 @@
 #pragma once
 #include "fz.cuh"
 
+// From global to shared memory without a register in between.
 #ifdef FZ_EMULATED
-FZ_DEV uint32_t fz_dp4a(uint32_t a, uint32_t b, uint32_t c) {
-  for (int i = 0; i < 4; i++) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
-  return c;
-}
-FZ_DEV uint32_t fz_reduce_or(uint32_t v) {
-  for (int d = 16; d; d >>= 1) v |= __shfl_xor_sync(fz::ALL, v, d);
-  return v;
-}
-FZ_DEV uint32_t fz_reduce_add(uint32_t v) {
-  for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(fz::ALL, v, d);
-  return v;
-}
 FZ_DEV void fz_copy16(void* shared, const void* global) { memcpy(shared, global, 16); }
 FZ_DEV void fz_copies_done() {}
 #else
-FZ_DEV uint32_t fz_dp4a(uint32_t a, uint32_t b, uint32_t c) { return __dp4a(a, b, c); }
-FZ_DEV uint32_t fz_reduce_or(uint32_t v) { return __reduce_or_sync(fz::ALL, v); }
-FZ_DEV uint32_t fz_reduce_add(uint32_t v) { return __reduce_add_sync(fz::ALL, v); }
-// From global to shared memory without a register in between.
 FZ_DEV void fz_copy16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
 }

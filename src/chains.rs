@@ -1,15 +1,91 @@
-//! Chains that exist as device functions.
+//! Chains that exist as device functions, see kernels/chains.cu.
+//!
+//! An entry names stages as an encoder has them; a decoder has them the other way round. Padding is no stage here: the
+//! functions take a short array as one with zeros behind it, and leave out what is behind its end.
 
 use crate::device::{PARAM_BYTES, Recipe, Shape};
 use crate::kernel::Kernel;
+use crate::stages::{bitshuffle, difference, quantizer, rze};
+use crate::tile::TILE;
+
+/// A kernel that is chained, and its argument block.
+type Link<'a> = (&'static Kernel, &'a [u8; PARAM_BYTES]);
+
+/// A stage of a chain, for elements of so many bytes.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// Quantizer, codes in place.
+    Quantizer(u32),
+    /// Difference in negabinary that starts anew in each tile.
+    Difference(u32),
+    /// Bitshuffle of whole tiles.
+    Bitshuffle(u32),
+}
+
+impl Part {
+    fn is(self, (kernel, params): Link<'_>) -> bool {
+        let named = |stage: &str| kernel.name.strip_prefix(stage).is_some_and(|way| way == "_encode" || way == "_decode");
+        let tile = TILE as u64;
+        match self {
+            Part::Quantizer(width) => named("quantizer") && quantizer::is_in_place(params, width),
+            Part::Difference(width) => named("difference") && difference::is_negabinary(params, width, tile),
+            Part::Bitshuffle(width) => named("bitshuffle") && bitshuffle::is_plain(params, width.into(), tile),
+        }
+    }
+}
+
+/// A chain that ends in RZE of whole tiles.
+struct Chain {
+    parts: &'static [Part],
+    encode: &'static str,
+    decode: &'static str,
+}
+
+static CHAINS: &[Chain] = &[
+    Chain {
+        parts: &[Part::Quantizer(4), Part::Difference(4), Part::Bitshuffle(4)],
+        encode: "chain_pfpl_f32_encode",
+        decode: "chain_pfpl_f32_decode",
+    },
+    Chain {
+        parts: &[Part::Difference(4), Part::Bitshuffle(4)],
+        encode: "chain_bits_u32_encode",
+        decode: "chain_bits_u32_decode",
+    },
+    Chain {
+        parts: &[Part::Bitshuffle(4)],
+        encode: "chain_planes_u32_encode",
+        decode: "chain_planes_u32_decode",
+    },
+];
 
 /// How `kernel` runs on a device with `links` chained to it, in the direction of the data; `None`: not at all.
 pub(crate) fn find(
     params: &[u8; PARAM_BYTES],
     kernel: &'static Kernel,
-    links: &[(&'static Kernel, &[u8; PARAM_BYTES])],
+    links: &[Link<'_>],
     shape: &Shape<'_>,
 ) -> Option<Recipe> {
     debug_assert_eq!(params, shape.params);
-    if links.is_empty() { (kernel.device)(shape) } else { None }
+    if links.is_empty() {
+        return (kernel.device)(shape);
+    }
+    let encodes = match kernel.name {
+        "rze_encode" => true,
+        "rze_decode" => false,
+        _ => return None,
+    };
+    let mut parts = links.to_vec();
+    if !encodes {
+        parts.reverse();
+    }
+    if ["pad", "unpad"].contains(&parts[0].0.name) {
+        parts.remove(0);
+    }
+    if parts.is_empty() {
+        return (kernel.device)(shape);
+    }
+    let same = |c: &&Chain| c.parts.len() == parts.len() && c.parts.iter().zip(&parts).all(|(part, &link)| part.is(link));
+    let chain = CHAINS.iter().find(same).filter(|_| rze::is_tile_wise(params))?;
+    Some(if encodes { rze::encoder(shape, Some(chain.encode)) } else { rze::decoder(shape, Some(chain.decode)) })
 }

@@ -66,6 +66,12 @@ fn on_device(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
     Some(Recipe::one(entry, tiles(shape.output(0)), TILE as u32 / 128))
 }
 
+/// Whether blocks are so long and elements so wide.
+pub(crate) fn is_plain(params: &[u8; PARAM_BYTES], width: u64, block: u64) -> bool {
+    let p = read_params::<Launch>(params);
+    (p.width, p.block) == (width, block)
+}
+
 fn launch(args: &Args) -> Result<Launch> {
     Ok(Launch { block: args.int("block_size")? as u64, width: args.int("element_width")? as u64 })
 }

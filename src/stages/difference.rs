@@ -70,6 +70,12 @@ fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if chunk > 0 && TILE as u64 % chunk == 0 { Role::Tile } else { Role::Alone }
 }
 
+/// Whether differences of words of this width are in negabinary, anew every `chunk` bytes.
+pub(crate) fn is_negabinary(params: &[u8; PARAM_BYTES], width: u32, chunk: u64) -> bool {
+    let p = read_params::<Launch>(params);
+    (p.width, p.code, p.chunk * u64::from(p.width)) == (width, NEGABINARY, chunk)
+}
+
 /// Chunks that end with tiles are sums within them; others run from tile to tile, by what runs out of each. Floats
 /// are summed one after the other, a chunk or a tile of small ones in each block.
 fn decode_on_device(shape: &Shape<'_>) -> Option<Recipe> {

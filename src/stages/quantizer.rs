@@ -145,6 +145,12 @@ struct Launch {
     pad: u32,
 }
 
+/// Whether values of this width have codes as wide in their places.
+pub(crate) fn is_in_place(params: &[u8; PARAM_BYTES], width: u32) -> bool {
+    let p = read_params::<Launch>(params);
+    (p.value, p.code) == (width, width) && p.switches & IN_PLACE != 0
+}
+
 /// In place, every value stands for itself.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if read_params::<Launch>(params).switches & IN_PLACE != 0 { Role::Tile } else { Role::Alone }

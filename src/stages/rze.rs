@@ -6,10 +6,10 @@ mod stream;
 
 use super::words::{IN, OUT, only};
 use crate::dtype::DType;
-use crate::device::nowhere;
+use crate::device::{PARAM_BYTES, Recipe, Shape};
 use crate::error::{Error, Result};
 use crate::extent::Flow;
-use crate::kernel::{Kernel, Role};
+use crate::kernel::{Kernel, Role, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
@@ -50,8 +50,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather, device: nowhere };
-static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather, device: |s| Some(encoder(s, None)) };
+static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter, device: |s| Some(decoder(s, None)) };
 
 /// Which of the two layouts a chunk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,48 @@ struct Launch {
     word: u32,
     layout: u32,
     pad: u32,
+}
+
+/// Threads of a block of the device functions, each of which has one chunk.
+const THREADS: u32 = 128;
+
+/// Whether chunks are tiles of words of one byte, which chains are made for.
+pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
+    let p = read_params::<Launch>(params);
+    p.chunk == 16384 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
+}
+
+/// The encoder on a device, alone or at the end of a chain. Of what passes in a chain only the bound of the stream is known here.
+pub(crate) fn encoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
+    let p = read_params::<Launch>(shape.params);
+    let chunks = shape.output(0).saturating_sub(8 + SLACK).div_ceil(u64::from(p.chunk) + 4);
+    let alone = if is_tile_wise(shape.params) { "rze_encode" } else { "rze_encode_words" };
+    // A word of the look-back for each chunk.
+    Recipe::one(chain.unwrap_or(alone), chunks, THREADS).with(8 * chunks, 0)
+}
+
+/// The decoder on a device, alone or at the start of a chain. Chunks behind the end of the array are not looked at.
+pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
+    /// Chunks whose starts one block finds.
+    const STARTS: u64 = 1024;
+    let p = read_params::<Launch>(shape.params);
+    let chunks = shape.output(0).div_ceil(p.chunk.into());
+    let blocks = chunks.div_ceil(STARTS).max(1);
+    let mut recipe = Recipe::one("rze_decode_starts", blocks, STARTS as u32);
+    let (old, ambiguous) = (p.layout == Layout::G2026_05 as u32, p.layout == Layout::Ambiguous as u32);
+    if ambiguous {
+        recipe = recipe.then("rze_decode_layout", 1, THREADS);
+    }
+    // Of the last two each knows when it is the other's turn.
+    let tiles = is_tile_wise(shape.params);
+    recipe = match chain {
+        Some(entry) => recipe.then(entry, chunks, THREADS),
+        None if tiles || old => recipe.then("rze_decode", chunks, THREADS),
+        None if ambiguous => recipe.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS),
+        None => recipe.then("rze_decode_words", chunks, THREADS),
+    };
+    // The layout, the starts, and the end of the last one.
+    recipe.with(0, 8 * (STARTS * blocks + 2))
 }
 
 /// Bytes that the stream can be longer than its input, beyond its table: the pad to a multiple of four and,
