@@ -13,8 +13,8 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
+//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, fatbins, chain,
+//! kernel, launch, stage, stages, pipeline, presets, plan, workspace, backend, format, codec, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -51,6 +51,9 @@ mod device;
 mod dtype;
 mod error;
 mod extent;
+#[cfg(feature = "cuda")]
+#[doc(hidden)] // public for tests/cuda.rs only
+pub mod fatbins;
 mod format;
 mod kernel;
 mod launch;
