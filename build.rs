@@ -1,42 +1,71 @@
-//! Gives the shared library its SONAME, which cargo has no setting for.
+//! Names the shared library, and compiles the kernels for NVIDIA GPUs where the feature `cuda` is on.
 
-use std::{env, fs};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process,
+};
+
+#[path = "kernels/fatbins.rs"]
+mod fatbins;
+#[path = "kernels/nvcc.rs"]
+mod nvcc;
+
+use fatbins::Fatbin;
+use nvcc::Nvcc;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    images();
     println!("cargo:rustc-env=FZGM_TARGET={}", env::var("TARGET").unwrap_or_default());
+    link();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let built = kernels(&out).and_then(|(backends, fatbins)| Ok((backends, fatbins::table(&fatbins)?)));
+    let (backends, table) = built.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        process::exit(1)
+    });
+    println!("cargo:rustc-env=FZGM_BACKENDS={backends}");
+    fs::write(out.join("fatbins.rs"), table).expect("cargo made OUT_DIR");
+}
+
+/// The SONAME of the shared library, which cargo has no setting for.
+fn link() {
     println!("cargo:rerun-if-changed=include/fzgm.h");
     // The number is written in src/capi/status.rs; the header is generated from there, and a test compares the two.
     let header = fs::read_to_string("include/fzgm.h").unwrap_or_default();
     let abi = header.lines().find_map(|line| line.strip_prefix("#define FZ_ABI_VERSION "));
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfzgm.so.{}", abi.unwrap_or("0").trim());
+        // dlclose must not unmap code that destructors of threads, workers and the driver still call.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }
 
-fn images() {
+/// The backends that this build has, for people, and the compiled kernels, as far as they are wanted and can be had.
+///
+/// A compiler that is missing makes a library for the CPU; a kernel that does not compile is an error, or a mistake in
+/// it would pass for a machine without nvcc.
+fn kernels(out: &Path) -> Result<(String, Vec<Fatbin>), String> {
     println!("cargo:rerun-if-changed=kernels");
-    println!("cargo:rerun-if-env-changed=FZGM_CUDA");
-    let out = std::path::PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let mut text = String::from(
-        "pub(crate) const BUILD: &str = \"emulated\";\n#[repr(C, align(64))] struct Fake([u8; 8]);\nstatic FAKE: Fake = Fake([0x50, 0xed, 0x55, 0xba, 0, 0, 0, 0]);\npub(super) static IMAGES: &[Image] = &[",
-    );
-    for e in fs::read_dir("kernels").into_iter().flatten().flatten() {
-        let s = fs::read_to_string(e.path()).unwrap_or_default();
-        if e.path().extension().is_none_or(|x| x != "cu") {
-            continue;
-        }
-        let mut names = vec![];
-        for line in s.lines() {
-            if let Some(rest) = line.split("__global__").nth(1) {
-                if let Some(open) = rest.find("(FZ_ARGS)") {
-                    names.push(rest[..open].split_whitespace().last().unwrap_or("").to_string());
-                }
-            }
-        }
-        text += &format!("Image {{ bytes: &FAKE.0, functions: &{names:?} }},\n");
+    for name in ["FZGM_CUDA", "PATH", "CXX"].iter().chain(nvcc::VARIABLES) {
+        println!("cargo:rerun-if-env-changed={name}");
     }
-    text += "];\n";
-    let _ = fs::write(out.join("images.rs"), text);
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        return Ok(("CPU".into(), Vec::new()));
+    }
+    let cpu = |why: &str| Ok((format!("CPU ({why})"), Vec::new()));
+    match env::var("FZGM_CUDA").as_deref().unwrap_or("auto") {
+        "off" => cpu("built with FZGM_CUDA=off"),
+        // For tests on the emulator of tests/emu, which has the kernels in it: names alone.
+        "emulated" => Ok(("CPU, CUDA kernels of the emulator".into(), fatbins::named(out)?)),
+        wish @ ("auto" | "require") => match Nvcc::find() {
+            Ok(nvcc) => Ok((format!("CPU, CUDA kernels by {}", nvcc.text()), fatbins::compile(&nvcc, out)?)),
+            Err(why) if wish == "require" => Err(format!("FZGM_CUDA=require: {why}")),
+            Err(why) => {
+                println!("cargo:warning=fzgm is built for the CPU only: {why}");
+                cpu("built without nvcc")
+            }
+        },
+        other => Err(format!("FZGM_CUDA is {other:?}; give auto, off or require")),
+    }
 }

@@ -75,6 +75,8 @@ pub use codec::{
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
 pub use format::{Info, SegmentInfo, StageInfo, info};
+#[doc(hidden)]
+pub use gpu::device_functions;
 pub use gpu::{DeviceInfo, Stream, device_count, device_info};
 pub use param::{Args, Kind, Param, Setting};
 pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};

@@ -40,7 +40,9 @@ pub extern "C" fn fz_abi_version() -> u32 {
 /// What the library was built with, for logs and reports: version, target, backends. Static text, for people only.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_build_info() -> *const c_char {
-    concat!("fzgm ", env!("CARGO_PKG_VERSION"), ", ", env!("FZGM_TARGET"), ", CPU", "\0").as_ptr().cast()
+    concat!("fzgm ", env!("CARGO_PKG_VERSION"), ", ", env!("FZGM_TARGET"), ", ", env!("FZGM_BACKENDS"), "\0")
+        .as_ptr()
+        .cast()
 }
 
 /// One sentence about a status. Static text, never NULL, for any integer.

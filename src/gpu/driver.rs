@@ -113,7 +113,7 @@ impl Driver {
         if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
             return Err("FZGM_DISABLE_CUDA is set".into());
         }
-        if super::images::IMAGES.is_empty() {
+        if !super::images::exist() {
             return Err(
                 "this build of fzgm has no device code; build it where nvcc is found, see docs/install.md"
                     .into(),

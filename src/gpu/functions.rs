@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::driver::Handle;
-use super::images::IMAGES;
+use super::images;
 use super::stream::Stream;
 use crate::device::LaunchArgs;
 use crate::error::{Error, Result};
@@ -39,8 +39,7 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
         return Ok(Function(f));
     }
     drop(known);
-    let image = IMAGES.iter().position(|image| image.functions.contains(&name));
-    let image = image.ok_or(Error::Internal("no image has a device function of that name"))?;
+    let image = images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let handle = context.relaxed(|| context.driver().function(library(context, image)?, &c_name))?;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +54,7 @@ fn library(context: &Context, image: usize) -> Result<Handle> {
     if let Some((_, library)) = loaded.iter().find(|(i, _)| *i == image) {
         return Ok(*library);
     }
-    let library = context.driver().load(IMAGES[image].bytes).map_err(|e| match e {
+    let library = context.driver().load(images::image(image)).map_err(|e| match e {
         Error::Device { code, text, .. } if matches!(code, 200 | 209 | 222) => Error::NoDevice(format!(
             "this device or driver cannot run the device code of this build ({text}); fzgm needs driver 580 or later and compute capability 8.0"
         )),

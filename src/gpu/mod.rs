@@ -12,8 +12,7 @@ mod stream;
 
 pub(crate) use context::Context;
 pub(crate) use driver::Driver;
-pub(crate) use functions::{Function, function};
-pub(crate) use images::BUILD;
+pub(crate) use functions::function;
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pointer::{Home, home};
 pub use stream::Stream;
@@ -48,4 +47,10 @@ pub fn device_count() -> Result<u32> {
 /// [`crate::Error::NoDevice`], [`crate::Error::InvalidArgument`] for an index that is not there.
 pub fn device_info(index: u32) -> Result<DeviceInfo> {
     Driver::get()?.info(index)
+}
+
+/// Names of the device functions in this build.
+#[doc(hidden)]
+pub fn device_functions() -> Vec<&'static str> {
+    images::functions().collect()
 }

@@ -177,9 +177,9 @@ void meet(uint32_t mask, const char* file, int line) {
   if (mask & ~warp.alive) fail(file, line, "warp operation: the mask names a lane that has left");
   Meeting* meeting = nullptr;
   for (int i = 0; i < warp.meeting_count; i++) {
-    Meeting& other = warp.meetings[i];
-    if (other.mask == mask) meeting = &other;
-    else if ((other.mask & mask) && other.arrived) fail(file, line, "warp operation: lanes wait with masks that overlap but differ");
+    // Masks that overlap but differ are allowed: lanes of a branch may meet while the others wait for them behind it.
+    // Where they wait for each other it is a deadlock.
+    if (warp.meetings[i].mask == mask) meeting = &warp.meetings[i];
   }
   if (!meeting) {
     // As many as there are lanes: at most one for each that waits is in use, and none that holds this lane.

@@ -1,0 +1,104 @@
+//! The compiler for kernels: where it is, and what it is told.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What chooses a compiler, or changes what it makes or where. `NVCC_CCBIN` is read by nvcc itself: the compiler of the host.
+pub const VARIABLES: &[&str] = &[
+    "NVCC",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_ROOT",
+    "NVCC_CCBIN",
+    "FZGM_CUDA_ARCHS",
+    "FZGM_PTX_ARCH",
+    "FZGM_CUDA_CACHE",
+];
+
+/// An nvcc that runs.
+pub struct Nvcc {
+    /// The program.
+    pub path: PathBuf,
+    /// Such as `13.0`.
+    version: String,
+}
+
+impl Nvcc {
+    /// The first that runs, in the order of docs/install.md; else why there is none.
+    pub fn find() -> Result<Nvcc, String> {
+        let mut broken = Vec::new();
+        for path in candidates().into_iter().filter(|path| path.is_file()) {
+            match version(&path) {
+                Some(version) => return Ok(Nvcc { path, version }),
+                None => broken.push(path.display().to_string()),
+            }
+        }
+        let found = if broken.is_empty() {
+            "found no nvcc".into()
+        } else {
+            format!("{} does not run", broken.join(", "))
+        };
+        Err(format!(
+            "{found}; run scripts/setup-nvcc.sh, or set NVCC or CUDA_HOME (searched: those, CUDA_PATH, CUDA_ROOT, .nvcc, PATH, /usr/local/cuda, /opt/cuda)"
+        ))
+    }
+
+    /// Flags, except for the names of files.
+    ///
+    /// Nothing is contracted, since the CPU does not either and bytes must be equal. Machine code for the two
+    /// architectures of data centres, which also runs on later chips of the same generation, and PTX for all others. No
+    /// -lineinfo: it writes the paths of this machine into the result.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags: Vec<String> = "-std=c++17 -O3 -fmad=false -Ikernels -fatbin --Werror all-warnings"
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        for arch in archs().split([',', ';']) {
+            flags.extend(["-gencode".into(), format!("arch=compute_{arch},code=sm_{arch}")]);
+        }
+        flags.extend(["-gencode".into(), format!("arch=compute_{0},code=compute_{0}", ptx_arch())]);
+        // An eighth of the size. Since nvcc 12.8; the drivers that its results need can read it.
+        let mut numbers = self.version.split('.').map(|n| n.parse().unwrap_or(0));
+        if (numbers.next(), numbers.next()) >= (Some(12), Some(8)) {
+            flags.push("--compress-mode=size".into());
+        }
+        flags
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        format!("nvcc {} for sm_{} and PTX {}", self.version, archs().replace([',', ';'], " sm_"), ptx_arch())
+    }
+}
+
+fn archs() -> String {
+    env::var("FZGM_CUDA_ARCHS").unwrap_or_else(|_| "80,90".into())
+}
+
+fn ptx_arch() -> String {
+    env::var("FZGM_PTX_ARCH").unwrap_or_else(|_| "80".into())
+}
+
+/// Explicit wishes first; then the pinned wheels of this project, since results should not depend on what else is installed.
+fn candidates() -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = env::var_os("NVCC").map(PathBuf::from).into_iter().collect();
+    for home in ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"] {
+        paths.extend(env::var_os(home).map(|home| Path::new(&home).join("bin/nvcc")));
+    }
+    for python in fs::read_dir(".nvcc/lib").into_iter().flatten().flatten() {
+        paths.push(python.path().join("site-packages/nvidia/cu13/bin/nvcc"));
+    }
+    paths.extend(env::var_os("PATH").iter().flat_map(env::split_paths).map(|folder| folder.join("nvcc")));
+    paths.extend(["/usr/local/cuda/bin/nvcc", "/opt/cuda/bin/nvcc"].map(PathBuf::from));
+    paths
+}
+
+/// From "Cuda compilation tools, release 13.0, V13.0.88".
+fn version(nvcc: &Path) -> Option<String> {
+    let run = Command::new(nvcc).arg("--version").output().ok().filter(|run| run.status.success())?;
+    let text = String::from_utf8_lossy(&run.stdout);
+    Some(text.split("release ").nth(1)?.split(',').next()?.to_owned())
+}
