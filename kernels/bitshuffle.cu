@@ -3,6 +3,7 @@
 // Each thread owns 128 bytes in a row, which are the bits of 32 words of planes whatever the width is: a square of 32 x 32
 // bits that is transposed in registers. Only for elements of 8 bytes two neighbours first trade halves. Words go to their
 // planes one by one, neighbours beside each other, so that one function serves blocks of all sizes.
+#include "transpose.cuh"
 #include "units.cuh"
 
 namespace fz {
@@ -10,37 +11,6 @@ namespace bitshuffle {
 struct Params {
   uint64_t block, width;
 };
-constexpr int THREADS = TILE / 128;
-
-template <int J> FZ_DEV void exchange(uint32_t (&a)[32], uint32_t mask) {
-#pragma unroll
-  for (int k = 0; k < 32; k++)
-    if (!(k & J)) {
-      const uint32_t x = a[k], y = a[k + J];
-      a[k] = (x & mask) | ((y >> J) & ~mask);
-      a[k + J] = ((x << J) & mask) | (y & ~mask);
-    }
-}
-// Bit 31-c of a[r] becomes bit 31-r of a[c]. The first two steps are permutations of bytes.
-FZ_DEV void transpose(uint32_t (&a)[32]) {
-#pragma unroll
-  for (int k = 0; k < 16; k++) {
-    const uint32_t x = a[k], y = a[k + 16];
-    a[k] = __byte_perm(x, y, 0x3276);
-    a[k + 16] = __byte_perm(x, y, 0x1054);
-  }
-#pragma unroll
-  for (int h = 0; h < 32; h += 16)
-#pragma unroll
-    for (int k = h; k < h + 8; k++) {
-      const uint32_t x = a[k], y = a[k + 8];
-      a[k] = __byte_perm(x, y, 0x3715);
-      a[k + 8] = __byte_perm(x, y, 0x2604);
-    }
-  exchange<4>(a, 0xf0f0f0f0u);
-  exchange<2>(a, 0xccccccccu);
-  exchange<1>(a, 0xaaaaaaaau);
-}
 
 // Four words as the columns of bytes of four others.
 FZ_DEV void turn_bytes(uint32_t& a, uint32_t& b, uint32_t& c, uint32_t& d) {
@@ -224,11 +194,11 @@ FZ_DEV void turn(const uint8_t* src, uint8_t* dst, uint64_t warp, uint32_t bytes
   if (FORWARD) {
     bring<FITS>(src + warp, bytes, shared, v);
     Rows<W>::make(v, rows);
-    transpose(rows);
+    to_planes<4>(rows);
     if (inside) put<W, FITS>(dst + at.start, at.plane, rows);
   } else {
     if (inside) get<W, FITS>(src + at.start, at.plane, rows);
-    transpose(rows);
+    to_planes<4>(rows);
     Rows<W>::undo(rows, v);
     take<FITS>(dst + warp, bytes, shared, v);
   }
@@ -239,7 +209,7 @@ template <int W, bool FORWARD> FZ_DEV void run(const Args& a, uint64_t block, ui
   const uint64_t n = least(length(in), out.max);
   const bool binary = (block & (block - 1)) == 0;
   const uint64_t whole = binary ? n & ~(block - 1) : n - n % block;
-  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, n);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, length(in));
   const uint8_t* src = address(in);
   uint8_t* dst = address(out);
   const bool fits = aligned(src, 16) && aligned(dst, 16);

@@ -151,7 +151,7 @@ template <int W> FZ_DEV Tail sum_tile(uint4 (&u)[UNITS], const Chunks& chunks, u
     }
     u[i] = unit.packed();
     // Over the lanes; a lane adds what comes from after the last start only.
-    const uint32_t starts = __ballot_sync(ALL, open < 16 / W), upto = starts & (2u << lane) - 1, below = starts & (1u << lane) - 1;
+    const uint32_t starts = __ballot_sync(ALL, open < 16 / W), upto = starts & ((2u << lane) - 1), below = starts & ((1u << lane) - 1);
     const int head = upto ? 31 - __clz(upto) : 0;
 #pragma unroll
     for (int d = 1; d < 32; d <<= 1) {
@@ -192,11 +192,6 @@ template <int W> FZ_DEV Tail sum_tile(uint4 (&u)[UNITS], const Chunks& chunks, u
   return tail;
 }
 
-template <int W, class Code> FZ_DEV void undo(uint4 (&u)[UNITS]) {
-#pragma unroll
-  for (int i = 0; i < UNITS; i++) u[i] = each<W>(u[i], [](Pack<W> x) { return Code::template back<W>(x); });
-}
-
 template <int W, class Code> FZ_DEV void encode(const Args& a, const Params& p) {
   differences<W>(a, p.chunk, [](Pack<W> x, Pack<W> before) { return Code::template of<W>(sub<W>(x, before)); });
 }
@@ -208,7 +203,7 @@ template <int W, class Code> FZ_DEV void decode(const Args& a, const Params& p, 
   const Tail* tails = reinterpret_cast<const Tail*>(a.scratch);
   over_words<W>(a, [&](uint4 (&u)[UNITS], const uint8_t*, uint64_t, uint64_t at) {
     const Chunks chunks(p.chunk, at / W);
-    undo<W, Code>(u);
+    decode_units<W, Code>(u);
     sum_tile<W>(u, chunks, runs_on(p) ? tails[at / TILE].sum : 0, s);
   });
 }
@@ -221,7 +216,7 @@ template <int W, class Code> FZ_DEV void tails(const Args& a, const Params& p, W
   for (uint64_t at = (uint64_t)blockIdx.x * TILE; at < n; at += (uint64_t)gridDim.x * TILE) {
     uint4 u[UNITS];
     load_tile(u, src + at, n - n % W - at);
-    undo<W, Code>(u);
+    decode_units<W, Code>(u);
     const Tail tail = sum_tile<W>(u, Chunks(p.chunk, at / W), 0, s);
     if (threadIdx.x == 0) tails[at / TILE] = tail;
   }
@@ -251,7 +246,7 @@ template <class T, int W> FZ_DEV Pack<W> minus(Pack<W> x, Pack<W> before) {
 template <class T> FZ_DEV void sum_floats(const Args& a, uint64_t chunk, T* stage) {
   const Operand &in = input(a, 0), &out = output(a, 0);
   const uint64_t bytes = least(length(in), out.max), n = bytes / sizeof(T), whole = n * sizeof(T);
-  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, bytes);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, length(in));
   if (blockIdx.x == 0 && threadIdx.x < bytes - whole) address(out)[whole + threadIdx.x] = address(in)[whole + threadIdx.x];
   constexpr uint64_t ROOM = TILE / sizeof(T);
   const uint64_t task = chunk == 0 ? n : chunk >= ROOM ? chunk : chunk * (ROOM / chunk);
@@ -294,17 +289,19 @@ extern "C" __global__ void __launch_bounds__(256, 4) difference_encode(FZ_ARGS) 
 
 extern "C" __global__ void __launch_bounds__(256, 3) difference_decode(FZ_ARGS) {
   if (fz::dead(a)) return;
-  __shared__ fz::difference::Warps s;
+  __shared__ fz::difference::Warps shared;
   using namespace fz::difference;
   const Params& p = fz::params<Params>(a);
+  Warps& s = shared;
   by_code(p, [&](auto w, auto code) { decode<decltype(w)::BYTES, decltype(code)>(a, p, s); });
 }
 
 extern "C" __global__ void __launch_bounds__(256, 3) difference_decode_tails(FZ_ARGS) {
   if (fz::dead(a)) return;
-  __shared__ fz::difference::Warps s;
+  __shared__ fz::difference::Warps shared;
   using namespace fz::difference;
   const Params& p = fz::params<Params>(a);
+  Warps& s = shared;
   by_code(p, [&](auto w, auto code) { tails<decltype(w)::BYTES, decltype(code)>(a, p, s); });
 }
 

@@ -34,14 +34,16 @@ template <class E, int N> struct Row {
   }
 };
 
-// The operands of an encoder in elements: the array may be shorter than the codes.
+// The operands of an encoder in elements. The array may be shorter than the codes; there may be room for fewer, where the
+// caller's buffer is too small, and all outliers are counted nevertheless.
 template <class T, class C> struct Arrays {
   const uint8_t* src;
   uint8_t* codes;
-  uint64_t values, room;
+  uint64_t values, room, all;
   FZ_DEV explicit Arrays(const Args& a) : src(address(input(a, 0))), codes(address(output(a, 0))) {
     room = output(a, 0).max / sizeof(C);
-    values = least(length(input(a, 0)) / sizeof(T), room);
+    values = length(input(a, 0)) / sizeof(T);
+    all = values > room ? values : room;
   }
 };
 
@@ -54,7 +56,7 @@ FZ_DEV void encode(const Args& a, const Bins<T>& bins, bool zigzag, uint32_t* su
   constexpr int N = 16 / sizeof(T);
   const Arrays<T, C> at(a);
   if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
-  for (uint64_t tile = blockIdx.x; first_of<T>(tile) < at.room; tile += gridDim.x) {
+  for (uint64_t tile = blockIdx.x; first_of<T>(tile) < at.all; tile += gridDim.x) {
     const uint64_t first = first_of<T>(tile);
     const uint32_t have = rest(at.values, first), room = rest(at.room, first);
     uint4 u[UNITS];
@@ -235,9 +237,10 @@ template <class T> FZ_DEV void scatter(const Args& a, const Lists& lists) {
 
 extern "C" __global__ void __launch_bounds__(256, 4) quantizer_encode(FZ_ARGS) {
   if (fz::dead(a)) return;
-  __shared__ uint32_t sums[32];
+  __shared__ uint32_t shared[32];
   using namespace fz::quantizer;
   const Params& p = fz::params<Params>(a);
+  uint32_t* sums = shared;
   by_types(p, [&](auto value, auto code, auto in_place) {
     typedef decltype(value) T;
     typedef decltype(code) C;
@@ -263,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(1024) quantizer_encode_places(FZ_AR
   }
   if (count == 0 || count > room) return;
   Found* found = reinterpret_cast<Found*>(a.scratch);
-  const uint64_t values = fz::least(fz::length(fz::input(a, 0)) / p.value, fz::output(a, 0).max / p.code);
+  const uint64_t values = fz::length(fz::input(a, 0)) / p.value;
   const uint64_t per = fz::TILE / p.value, tiles = (values + per - 1) / per, run = (tiles + blockDim.x - 1) / blockDim.x;
   const uint64_t from = fz::least(tiles, threadIdx.x * run), to = fz::least(tiles, from + run);
   uint32_t sum = 0;
@@ -277,9 +280,10 @@ extern "C" __global__ void __launch_bounds__(1024) quantizer_encode_places(FZ_AR
 
 extern "C" __global__ void __launch_bounds__(256) quantizer_encode_lists(FZ_ARGS) {
   if (fz::dead(a)) return;
-  __shared__ uint32_t sums[32];
+  __shared__ uint32_t shared[32];
   using namespace fz::quantizer;
   const Params& p = fz::params<Params>(a);
+  uint32_t* sums = shared;
   if (total(a) == 0 || total(a) > room_in_lists(a, p)) return;
   by_types(p, [&](auto value, auto code, auto in_place) {
     typedef decltype(value) T;

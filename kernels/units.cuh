@@ -108,7 +108,7 @@ template <int W, class F> FZ_DEV uint4 each(uint4 u, F f) {
 template <int W, class F> FZ_DEV void over_words(const Args& a, F f) {
   const Operand &in = input(a, 0), &out = output(a, 0);
   const uint64_t n = least(length(in), out.max), whole = n - n % W;
-  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, n);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(out, length(in));
   const uint8_t* src = address(in);
   uint8_t* dst = address(out);
   for (uint64_t at = (uint64_t)blockIdx.x * TILE; at < n; at += (uint64_t)gridDim.x * TILE) {
@@ -120,23 +120,27 @@ template <int W, class F> FZ_DEV void over_words(const Args& a, F f) {
   }
 }
 
-// The same where every word stands for itself.
+// The units of a tile, packed words of `W` bytes each for itself.
+template <int W, class Code> FZ_DEV void encode_units(uint4 (&u)[UNITS]) {
+#pragma unroll
+  for (int i = 0; i < UNITS; i++) u[i] = each<W>(u[i], [](Pack<W> x) { return Code::template of<W>(x); });
+}
+template <int W, class Code> FZ_DEV void decode_units(uint4 (&u)[UNITS]) {
+#pragma unroll
+  for (int i = 0; i < UNITS; i++) u[i] = each<W>(u[i], [](Pack<W> x) { return Code::template back<W>(x); });
+}
+
+// Kernels that are a code and nothing else.
 template <class Code> FZ_DEV void encode_words(const Args& a, uint64_t width) {
   by_width(width, [&](auto w) {
-    constexpr int W = decltype(w)::BYTES;
-    over_words<W>(a, [&](uint4 (&u)[UNITS], const uint8_t*, uint64_t, uint64_t) {
-#pragma unroll
-      for (int i = 0; i < UNITS; i++) u[i] = each<W>(u[i], [](Pack<W> x) { return Code::template of<W>(x); });
-    });
+    typedef decltype(w) Width;
+    over_words<Width::BYTES>(a, [](uint4 (&u)[UNITS], const uint8_t*, uint64_t, uint64_t) { encode_units<Width::BYTES, Code>(u); });
   });
 }
 template <class Code> FZ_DEV void decode_words(const Args& a, uint64_t width) {
   by_width(width, [&](auto w) {
-    constexpr int W = decltype(w)::BYTES;
-    over_words<W>(a, [&](uint4 (&u)[UNITS], const uint8_t*, uint64_t, uint64_t) {
-#pragma unroll
-      for (int i = 0; i < UNITS; i++) u[i] = each<W>(u[i], [](Pack<W> x) { return Code::template back<W>(x); });
-    });
+    typedef decltype(w) Width;
+    over_words<Width::BYTES>(a, [](uint4 (&u)[UNITS], const uint8_t*, uint64_t, uint64_t) { decode_units<Width::BYTES, Code>(u); });
   });
 }
 }  // namespace fz
