@@ -18,14 +18,15 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-env=FZGM_TARGET={}", env::var("TARGET").unwrap_or_default());
     link();
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let built = kernels(&out).and_then(|(backends, fatbins)| Ok((backends, fatbins::table(&fatbins)?)));
-    let (backends, table) = built.unwrap_or_else(|why| {
-        eprintln!("{why}");
-        process::exit(1)
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let built = kernels(&out).and_then(|(backends, fatbins)| {
+        println!("cargo:rustc-env=FZGM_BACKENDS={backends}");
+        fatbins::write(&out.join("fatbins.rs"), fatbins::table(&fatbins)?.as_bytes())
     });
-    println!("cargo:rustc-env=FZGM_BACKENDS={backends}");
-    fs::write(out.join("fatbins.rs"), table).expect("cargo made OUT_DIR");
+    if let Err(why) = built {
+        eprintln!("{why}");
+        process::exit(1);
+    }
 }
 
 /// The SONAME of the shared library, which cargo has no setting for.

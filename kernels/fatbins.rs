@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::{self, Command, Output},
     sync::{
-        Mutex,
+        Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -16,14 +16,14 @@ use std::{
 use crate::nvcc::Nvcc;
 
 /// What became of one file of kernels.
-pub struct Fatbin {
+pub(crate) struct Fatbin {
     path: PathBuf,
     /// Its device functions.
     functions: Vec<String>,
 }
 
 /// Compiles as many files at a time as cargo allows; those that have not changed stay as they are.
-pub fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
+pub(crate) fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
     let sources = files("cu")?;
     let flags = nvcc.flags();
     let mut hasher = DefaultHasher::new();
@@ -39,12 +39,12 @@ pub fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
             scope.spawn(|| {
                 while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = compile_one(nvcc, &flags, source, hasher.clone(), out);
-                    results.lock().expect("no worker panics").push((source, result));
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((source, result));
                 }
             });
         }
     });
-    let mut results = results.into_inner().expect("no worker panics");
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(source, _)| *source);
     let errors: Vec<_> = results.iter().filter_map(|(_, result)| result.as_ref().err().cloned()).collect();
     if !errors.is_empty() {
@@ -80,7 +80,7 @@ fn compile_one(
 }
 
 /// Stands in for fatbins where the emulator has the kernels: the names, and eight bytes that it takes for an image.
-pub fn named(out: &Path) -> Result<Vec<Fatbin>, String> {
+pub(crate) fn named(out: &Path) -> Result<Vec<Fatbin>, String> {
     let compiler = env::var_os("CXX").map_or_else(|| "c++".into(), PathBuf::from);
     let path = out.join("emulated.fatbin");
     write(&path, &0xBA55_ED50_u64.to_le_bytes())?;
@@ -122,7 +122,7 @@ fn name(declaration: &str) -> Option<String> {
 }
 
 /// `$OUT_DIR/fatbins.rs`: the images, and the functions by name, each with the index of its image.
-pub fn table(fatbins: &[Fatbin]) -> Result<String, String> {
+pub(crate) fn table(fatbins: &[Fatbin]) -> Result<String, String> {
     let mut text = String::from("const IMAGES: &[&Image] = &[\n");
     let mut functions: Vec<(&str, usize)> = Vec::new();
     for (i, fatbin) in fatbins.iter().enumerate() {
@@ -154,7 +154,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     fs::write(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 

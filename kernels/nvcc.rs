@@ -7,7 +7,7 @@ use std::{
 };
 
 /// What chooses a compiler, or changes what it makes or where. `NVCC_CCBIN` is read by nvcc itself: the compiler of the host.
-pub const VARIABLES: &[&str] = &[
+pub(crate) const VARIABLES: &[&str] = &[
     "NVCC",
     "CUDA_HOME",
     "CUDA_PATH",
@@ -19,16 +19,16 @@ pub const VARIABLES: &[&str] = &[
 ];
 
 /// An nvcc that runs.
-pub struct Nvcc {
+pub(crate) struct Nvcc {
     /// The program.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Such as `13.0`.
     version: String,
 }
 
 impl Nvcc {
     /// The first that runs, in the order of docs/install.md; else why there is none.
-    pub fn find() -> Result<Nvcc, String> {
+    pub(crate) fn find() -> Result<Nvcc, String> {
         let mut broken = Vec::new();
         for path in candidates().into_iter().filter(|path| path.is_file()) {
             match version(&path) {
@@ -51,7 +51,7 @@ impl Nvcc {
     /// Nothing is contracted, since the CPU does not either and bytes must be equal. Machine code for the two
     /// architectures of data centres, which also runs on later chips of the same generation, and PTX for all others. No
     /// -lineinfo: it writes the paths of this machine into the result.
-    pub fn flags(&self) -> Vec<String> {
+    pub(crate) fn flags(&self) -> Vec<String> {
         let mut flags: Vec<String> = "-std=c++17 -O3 -fmad=false -Ikernels -fatbin --Werror all-warnings"
             .split(' ')
             .map(str::to_owned)
@@ -69,7 +69,7 @@ impl Nvcc {
     }
 
     /// For people.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!("nvcc {} for sm_{} and PTX {}", self.version, archs().replace([',', ';'], " sm_"), ptx_arch())
     }
 }

@@ -2,6 +2,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
+# Builds of all kinds compile a kernel once between them.
+export FZGM_CUDA_CACHE=${FZGM_CUDA_CACHE:-$root/build/fatbins}
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
@@ -95,6 +97,16 @@ Install it for this user with
 and run this again.
 TEXT
   exit 1
+}
+
+# need_nvcc: what is tested has its kernels. Who has no network gets those of the emulator alone, and is told.
+need_nvcc() {
+  [ -z "${FZGM_CUDA:-}" ] || return 0
+  export FZGM_CUDA=require
+  [ -z "${NVCC:-}" ] || return 0
+  bash scripts/setup-nvcc.sh && return 0
+  export FZGM_CUDA=emulated
+  say "SKIPPED: nvcc cannot be had (no network?), so kernels are compiled for the emulator only"
 }
 
 # install_fzgm <prefix>: builds through CMake, as a user does, and installs.

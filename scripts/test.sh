@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Sets up what is missing and runs the tests.
 #
-#   scripts/test.sh                    the parts rust, c, golden and python
-#   scripts/test.sh <part>…            rust | c | golden | python | long | fuzz
+#   scripts/test.sh                    the parts rust, emu, c, golden and python
+#   scripts/test.sh <part>…            rust | emu | c | golden | python | long | fuzz
 . "$(dirname "$0")/lib.sh"
-parts=(rust c golden python)
+parts=(rust emu c golden python)
 all_parts=("${parts[@]}" long fuzz)
 mkdir -p build
 
@@ -12,6 +12,7 @@ mkdir -p build
 part_rust() {
   need_c
   need_rust
+  need_nvcc
   rust_tool fmt rustfmt && cargo fmt --all -- --check
   if rust_tool clippy clippy; then
     cargo clippy --quiet --locked -- -D warnings
@@ -28,6 +29,35 @@ rust_tool() {
   has rustup && rustup component add "$2" >/dev/null 2>&1 && return 0
   printf 'SKIPPED: cargo %s (this Rust has no %s)\n' "$1" "$2"
   return 1
+}
+
+# The CUDA backend without a GPU: its kernels on the emulator, and before that the emulator itself.
+part_emu() {
+  need_c
+  need objcopy binutils
+  need_rust
+  need_nvcc
+  local kind
+  for kind in plain asan; do bash tests/emu/build.sh $kind; done
+  bash tests/emu/selftest.sh
+  on_emulator cuda
+}
+
+# on_emulator <test>: tests/<test>.rs in three orders of threads, with streams that run as late as they may, and with
+# sanitizers in the kernels.
+on_emulator() {
+  local program mode
+  program=$(cargo test --locked --no-run --test "$1" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
+  [ -n "$program" ] || { cargo test --locked --no-run --test "$1"; return 1; }
+  for mode in ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan; do
+    say "$1 on the emulator, $mode"
+    local set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
+    case $mode in
+      asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
+      *) set+=("FZ_EMU_$mode") ;;
+    esac
+    env "${set[@]}" "$program" --quiet
+  done
 }
 
 # The library as C and C++ programs see it: installed, found, linked, abused, under sanitizers and valgrind.
