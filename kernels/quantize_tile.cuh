@@ -19,7 +19,8 @@ struct QuantizerFacts {
 FZ_DEV QuantizerFacts quantizer_facts(const Operand& o) {
   const uint8_t* p = address(o);
   QuantizerFacts f;
-  f.bound = load<double>(p);
+  // All ones: read from a head that has the f32 alone.
+  f.bound = load<uint64_t>(p) == ~0ull ? (double)load<float>(p + offsetof(QuantizerFacts, bound_f32)) : load<double>(p);
   f.radius = load<uint32_t>(p + offsetof(QuantizerFacts, radius));
   f.promise = load<double>(p + offsetof(QuantizerFacts, promise));
   return f;
