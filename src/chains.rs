@@ -24,12 +24,16 @@ enum Part {
 
 impl Part {
     fn is(self, (kernel, params): Link<'_>) -> bool {
-        let named = |stage: &str| kernel.name.strip_prefix(stage).is_some_and(|way| way == "_encode" || way == "_decode");
+        let named = |stage: &str| {
+            kernel.name.strip_prefix(stage).is_some_and(|way| way == "_encode" || way == "_decode")
+        };
         let tile = TILE as u64;
         match self {
             Part::Quantizer(width) => named("quantizer") && quantizer::is_in_place(params, width),
             Part::Difference(width) => named("difference") && difference::is_negabinary(params, width, tile),
-            Part::Bitshuffle(width) => named("bitshuffle") && bitshuffle::is_plain(params, width.into(), tile),
+            Part::Bitshuffle(width) => {
+                named("bitshuffle") && bitshuffle::is_plain(params, width.into(), tile)
+            }
         }
     }
 }
@@ -85,7 +89,13 @@ pub(crate) fn find(
     if parts.is_empty() {
         return (kernel.device)(shape);
     }
-    let same = |c: &&Chain| c.parts.len() == parts.len() && c.parts.iter().zip(&parts).all(|(part, &link)| part.is(link));
+    let same = |c: &&Chain| {
+        c.parts.len() == parts.len() && c.parts.iter().zip(&parts).all(|(part, &link)| part.is(link))
+    };
     let chain = CHAINS.iter().find(same).filter(|_| rze::is_tile_wise(params))?;
-    Some(if encodes { rze::encoder(shape, Some(chain.encode)) } else { rze::decoder(shape, Some(chain.decode)) })
+    Some(if encodes {
+        rze::encoder(shape, Some(chain.encode))
+    } else {
+        rze::decoder(shape, Some(chain.decode))
+    })
 }

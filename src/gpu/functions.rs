@@ -39,7 +39,8 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
         return Ok(Function(f));
     }
     drop(known);
-    let image = images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
+    let image =
+        images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let handle = context.relaxed(|| context.driver().function(library(context, image)?, &c_name))?;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);

@@ -6,9 +6,11 @@ use crate::kernel::{HostCall, Kernel, Role};
 use crate::tile::TILE;
 
 /// Array to its padded copy, zeros behind it.
-pub(super) static PAD: Kernel = Kernel { name: "pad", host: copy, role: |_| Role::Tile, device: |s| on_device("pad", s) };
+pub(super) static PAD: Kernel =
+    Kernel { name: "pad", host: copy, role: |_| Role::Tile, device: |s| on_device("pad", s) };
 /// Padded copy to array.
-pub(super) static UNPAD: Kernel = Kernel { name: "unpad", host: copy, role: |_| Role::Tile, device: |s| on_device("unpad", s) };
+pub(super) static UNPAD: Kernel =
+    Kernel { name: "unpad", host: copy, role: |_| Role::Tile, device: |s| on_device("unpad", s) };
 
 fn on_device(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
     Some(Recipe::one(entry, tiles(shape.output(0)), 256))

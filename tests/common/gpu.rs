@@ -3,7 +3,7 @@
 //! `FZGM_TEST_GPU=1` makes every test that compresses do the same on device 0; without it nothing here runs.
 #![allow(unsafe_code, non_snake_case)]
 
-use fzgm::{CallResult, Device, DeviceSlice, Encoder, Options, Stream};
+use fzgm::{CallResult, DType, Device, DeviceSlice, Encoder, Options, Stream};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -95,7 +95,11 @@ impl Block {
     /// Filled with 0xee.
     pub fn new(bytes: usize) -> Block {
         let mut at = 0;
-        assert_eq!(unsafe { (cuda().cuMemAlloc_v2)(&mut at, bytes.max(1)) }, 0, "{bytes} bytes of device memory");
+        assert_eq!(
+            unsafe { (cuda().cuMemAlloc_v2)(&mut at, bytes.max(1)) },
+            0,
+            "{bytes} bytes of device memory"
+        );
         assert_eq!(unsafe { (cuda().cuMemsetD8_v2)(at, 0xee, bytes.max(1)) }, 0);
         Block { at, bytes }
     }
@@ -109,7 +113,10 @@ impl Block {
     pub fn put(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.bytes);
         if !bytes.is_empty() {
-            assert_eq!(unsafe { (cuda().cuMemcpyHtoD_v2)(self.at + at, bytes.as_ptr().cast(), bytes.len()) }, 0);
+            assert_eq!(
+                unsafe { (cuda().cuMemcpyHtoD_v2)(self.at + at, bytes.as_ptr().cast(), bytes.len()) },
+                0
+            );
         }
     }
 
@@ -208,6 +215,9 @@ pub fn agrees(
     (container, restored): (&[u8], &[u8]),
 ) {
     let Some(device) = device() else { return };
+    if makes_nans(pipeline, sample) {
+        return;
+    }
     cuda();
     for fuse in [true, false] {
         let options = Options { fuse, ..on_device(options, device) };
@@ -218,6 +228,24 @@ pub fn agrees(
     }
 }
 
+/// What arithmetic makes of NaN and infinities has the bits of the processor: differences of floats are no part of the
+/// promise of equal bytes then.
+fn makes_nans(pipeline: &fzgm::Pipeline, sample: &super::samples::Sample) -> bool {
+    let mut settings =
+        pipeline.nodes().iter().filter(|n| n.stage() == "difference").flat_map(|n| n.args().iter());
+    let plain = settings.any(|(p, v)| p.name == "code" && v.to_string() == "plain");
+    let finite = match sample.array.dtype() {
+        DType::F32 => {
+            sample.bytes.chunks_exact(4).all(|b| f32::from_le_bytes(b.try_into().unwrap()).is_finite())
+        }
+        DType::F64 => {
+            sample.bytes.chunks_exact(8).all(|b| f64::from_le_bytes(b.try_into().unwrap()).is_finite())
+        }
+        _ => true,
+    };
+    plain && !finite
+}
+
 fn differ(a: &[u8], b: &[u8]) -> String {
     let at = a.iter().zip(b).position(|(x, y)| x != y);
     format!("{} and {} bytes, first difference at {at:?}", a.len(), b.len())
@@ -226,10 +254,21 @@ fn differ(a: &[u8], b: &[u8]) -> String {
 fn blocking(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8], restored: &[u8]) {
     let mut dst = vec![0xee; encoder.max_compressed_bytes() as usize];
     let mut ws = encoder.workspace().unwrap();
-    let n = encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap_or_else(|e| panic!("{}: {e}", sample.name));
-    assert!(dst[..n] == *container, "{}: the device writes other bytes: {}", sample.name, differ(&dst[..n], container));
+    let n =
+        encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap_or_else(|e| panic!("{}: {e}", sample.name));
+    assert!(
+        dst[..n] == *container,
+        "{}: the device writes other bytes: {}",
+        sample.name,
+        differ(&dst[..n], container)
+    );
     let (_, bytes) = fzgm::decompress(container, encoder.options()).unwrap();
-    assert!(bytes == restored, "{}: the device restores other bytes: {}", sample.name, differ(&bytes, restored));
+    assert!(
+        bytes == restored,
+        "{}: the device restores other bytes: {}",
+        sample.name,
+        differ(&bytes, restored)
+    );
 }
 
 fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8], restored: &[u8]) {
@@ -258,18 +297,38 @@ fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &
     }
     assert_eq!((report.status, report.bytes), (0, container.len() as u64), "{}: {report:?}", sample.name);
     let written = dst.get();
-    assert!(written[1..=room] == *container, "{}: the asynchronous call writes other bytes: {}", sample.name, differ(&written[1..=room], container));
-    assert!(written[0] == 0xee && written[room + 1..] == [0xee; 2], "{}: bytes around the container are touched", sample.name);
+    assert!(
+        written[1..=room] == *container,
+        "{}: the asynchronous call writes other bytes: {}",
+        sample.name,
+        differ(&written[1..=room], container)
+    );
+    assert!(
+        written[0] == 0xee && written[room + 1..] == [0xee; 2],
+        "{}: bytes around the container are touched",
+        sample.name
+    );
     let bytes = decoder.array().bytes() as usize;
     unsafe {
         // More room than the container has: its length is in its head.
         let (container, back) = (dst.slice(1, room + 2), back.slice(1, bytes));
-        decoder.decompress_async(&mut dws, container, back, result.slice(0, 24).address, stream.raw()).unwrap();
+        decoder
+            .decompress_async(&mut dws, container, back, result.slice(0, 24).address, stream.raw())
+            .unwrap();
     }
     stream.wait();
     let report = result.result();
     assert_eq!((report.status, report.bytes), (0, bytes as u64), "{}: {report:?}", sample.name);
     let written = back.get();
-    assert!(written[1..=bytes] == *restored, "{}: the asynchronous call restores other bytes: {}", sample.name, differ(&written[1..=bytes], restored));
-    assert!(written[0] == 0xee && written[bytes + 1..].iter().all(|&b| b == 0xee), "{}: bytes around the array are touched", sample.name);
+    assert!(
+        written[1..=bytes] == *restored,
+        "{}: the asynchronous call restores other bytes: {}",
+        sample.name,
+        differ(&written[1..=bytes], restored)
+    );
+    assert!(
+        written[0] == 0xee && written[bytes + 1..].iter().all(|&b| b == 0xee),
+        "{}: bytes around the array are touched",
+        sample.name
+    );
 }
