@@ -14,7 +14,7 @@ tests=(bound golden contract corrupt parameters pipelines memory reference_reade
 
 mkdir -p "$tree"
 # Files are as new as the copy: cargo takes an older file for one that it has compiled already.
-copy() { git ls-files -z src tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
+copy() { git ls-files -z src kernels tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
