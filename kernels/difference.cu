@@ -230,12 +230,16 @@ template <class F> FZ_DEV void by_code(const Params& p, F f) {
   });
 }
 
+// Which bits a NaN has that comes out of arithmetic is the machine's choice; the bytes of a container are not.
+FZ_DEV float one_nan(float x) { return x == x ? x : __uint_as_float(0x7fc00000u); }
+FZ_DEV double one_nan(double x) { return x == x ? x : __longlong_as_double(0x7ff8000000000000ll); }
+
 // Elements of floats, as floats.
 template <class T, int W> FZ_DEV Pack<W> minus(Pack<W> x, Pack<W> before) {
   T u, v;
   memcpy(&u, &x, W);
   memcpy(&v, &before, W);
-  u = u - v;
+  u = one_nan(u - v);
   memcpy(&x, &u, W);
   return x;
 }
@@ -266,7 +270,7 @@ template <class T> FZ_DEV void sum_floats(const Args& a, uint64_t chunk, T* stag
         if (run == chunk) sum = T(-0.0);
         for (uint32_t i = (uint32_t)from; i < to; i++) {
           sum += stage[i];
-          stage[i] = sum;
+          stage[i] = one_nan(sum);
         }
       }
       __syncthreads();

@@ -27,8 +27,8 @@ FZ_DEV Facts load_facts(const Operand& o) {
   for (int i = 0; i < 4; i++) w[i] = load<uint64_t>(p + 8 * i);
   Facts f;
   memcpy(&f, w, sizeof f);
-  // All ones: read from a head that has the f32 alone.
-  if (w[0] == ~0ull) f.bound = (double)f.bound_f32;
+  // All ones, or 0 where it has both: what was read from a head has the f32 alone.
+  if (w[0] == ~0ull || f.bound == 0.0) f.bound = (double)f.bound_f32;
   return f;
 }
 

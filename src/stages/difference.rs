@@ -193,8 +193,8 @@ fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<Launch>();
     let chunk = p.chunk as usize;
     match (p.width, p.float, p.code) {
-        (4, 1, _) => differences::<f32>(call, chunk, |x, before| x - before),
-        (8, 1, _) => differences::<f64>(call, chunk, |x, before| x - before),
+        (4, 1, _) => differences::<f32>(call, chunk, |x, before| one_nan_f32(x - before)),
+        (8, 1, _) => differences::<f64>(call, chunk, |x, before| one_nan_f64(x - before)),
         (w, _, NEGABINARY) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).negabinary()), else Err(Fault::BadLaunch)),
         (w, _, ZIGZAG) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).zigzag()), else Err(Fault::BadLaunch)),
         (w, ..) => by_width!(w, T => differences::<T>(call, chunk, Word::sub), else Err(Fault::BadLaunch)),
@@ -206,12 +206,21 @@ fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let chunk = p.chunk as usize;
     match (p.width, p.float, p.code) {
         // -0.0 is the neutral element of float addition: the first value of a chunk keeps its sign.
-        (4, 1, _) => sums::<f32>(call, chunk, -0.0, |sum, d| sum + d),
-        (8, 1, _) => sums::<f64>(call, chunk, -0.0, |sum, d| sum + d),
+        (4, 1, _) => sums::<f32>(call, chunk, -0.0, |sum, d| one_nan_f32(sum + d)),
+        (8, 1, _) => sums::<f64>(call, chunk, -0.0, |sum, d| one_nan_f64(sum + d)),
         (w, _, NEGABINARY) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unnegabinary())), else Err(Fault::BadLaunch)),
         (w, _, ZIGZAG) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unzigzag())), else Err(Fault::BadLaunch)),
         (w, ..) => by_width!(w, T => sums::<T>(call, chunk, 0, Word::add), else Err(Fault::BadLaunch)),
     }
+}
+
+/// Which bits a NaN has that comes out of arithmetic is the machine's choice; the bytes of a container are not.
+fn one_nan_f32(x: f32) -> f32 {
+    if x.is_nan() { f32::from_bits(0x7fc0_0000) } else { x }
+}
+
+fn one_nan_f64(x: f64) -> f64 {
+    if x.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { x }
 }
 
 /// Splits `n` elements that start at element `first` of the array where a chunk starts: calls
