@@ -36,8 +36,8 @@ struct QuantizeStage {
     uint32_t radius;
   };
   static FZ_DEV P read(const Args& a, int link, int extra) {
-    const QuantizerFacts f = quantizer_facts(input(a, extra));
-    return {quantize_f32(link_params<QuantizerParams>(a, link), f), f.radius};
+    const quantizer::Facts f = quantizer::load_facts(input(a, extra));
+    return {quantize_f32(link_params<quantizer::Params>(a, link), f), f.radius};
   }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P& p, const T& t) {
     quantize_tile(p.q, v, t.st, t.tid);
