@@ -16,9 +16,11 @@
 #include "transpose.cuh"
 
 namespace fz {
-struct Tile {
+// WHOLE: it has all its bytes, as all but the last one have.
+template <bool WHOLE> struct Tile {
+  static constexpr bool whole = WHOLE;
   uint4* st;
-  uint32_t len;  // bytes of the tile, less than TILE only in the last one
+  uint32_t len;
   int tid;
 };
 
@@ -34,14 +36,14 @@ struct QuantizeStage {
     uint32_t radius;
   };
   static FZ_DEV P read(const Args& a, int link, int extra) {
-    const QuantizerFacts f = quantizer_facts(input(a, extra));
-    return {quantize_f32(link_params<QuantizerParams>(a, link), f), f.radius};
+    const quantizer::Facts f = quantizer::load_facts(input(a, extra));
+    return {quantize_f32(link_params<quantizer::Params>(a, link), f), f.radius};
   }
-  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P& p, const Tile& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P& p, const T& t) {
     quantize_tile(p.q, v, t.st, t.tid);
     if ((t.tid & 31) == 0 && t.tid) halo = p.q.either(halo);
   }
-  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const Tile&) { dequantize_tile(p.q.step, p.radius, v); }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const T&) { dequantize_tile(p.q.step, p.radius, v); }
 };
 
 // Difference to the word before, in negabinary, anew in every tile. What is no whole word stays as it is.
@@ -54,33 +56,21 @@ struct DifferenceStage {
   };
   static FZ_DEV P read(const Args&, int, int) { return {}; }
   static FZ_DEV uint32_t code(uint32_t d) { return (d + NEGABINARY) ^ NEGABINARY; }
-  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P&, const Tile& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P&, const T& t) {
     uint32_t before = __shfl_up_sync(ALL, v[31], 1);
     if ((t.tid & 31) == 0) before = halo;
-    const int whole = (int)(t.len / 4) - 32 * t.tid;
-    if (t.len == TILE) {
+    const int words = T::whole ? 32 : (int)(t.len / 4) - 32 * t.tid;
 #pragma unroll
-      for (int i = 31; i > 0; i--) v[i] = code(v[i] - v[i - 1]);
-      v[0] = code(v[0] - before);
-    } else {
-#pragma unroll
-      for (int i = 31; i > 0; i--)
-        if (i < whole) v[i] = code(v[i] - v[i - 1]);
-      if (0 < whole) v[0] = code(v[0] - before);
-    }
+    for (int i = 31; i > 0; i--)
+      if (i < words) v[i] = code(v[i] - v[i - 1]);
+    if (0 < words) v[0] = code(v[0] - before);
   }
-  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const Tile& t) {
-    const int whole = (int)(t.len / 4) - 32 * t.tid;
-    const bool all = t.len == TILE;
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const T& t) {
+    const int words = T::whole ? 32 : (int)(t.len / 4) - 32 * t.tid;
     uint32_t sum = 0;
-    if (all) {
 #pragma unroll
-      for (int i = 0; i < 32; i++) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
-    } else {
-#pragma unroll
-      for (int i = 0; i < 32; i++)
-        if (i < whole) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
-    }
+    for (int i = 0; i < 32; i++)
+      if (i < words) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
     const uint32_t upto = warp_sum_to(sum);
     if ((t.tid & 31) == 31) s.sums[t.tid >> 5] = upto;
     __syncthreads();
@@ -88,14 +78,9 @@ struct DifferenceStage {
     if (t.tid >= 32) before += s.sums[0];
     if (t.tid >= 64) before += s.sums[1];
     if (t.tid >= 96) before += s.sums[2];
-    if (all) {
 #pragma unroll
-      for (int i = 0; i < 32; i++) v[i] += before;
-    } else {
-#pragma unroll
-      for (int i = 0; i < 32; i++)
-        if (i < whole) v[i] += before;
-    }
+    for (int i = 0; i < 32; i++)
+      if (i < words) v[i] += before;
   }
 };
 
@@ -106,8 +91,8 @@ struct BitshuffleStage {
   typedef Nothing P;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
-  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t&, uint32_t& live, const P&, const Tile& t) {
-    if (t.len < TILE) { e_to_p(t.st, v, t.tid); return; }
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t&, uint32_t& live, const P&, const T& t) {
+    if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
     uint32_t any = 0;
 #pragma unroll
     for (int i = 0; i < 32; i++) any |= v[i];
@@ -116,8 +101,8 @@ struct BitshuffleStage {
     else if (any < 65536) { to_planes<2>(v); live = 12; }
     else to_planes<4>(v);
   }
-  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const Tile& t) {
-    if (t.len < TILE) p_to_e(t.st, v, t.tid);
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
+    if (!T::whole) p_to_e(t.st, v, t.tid);
     else if (live & 3) from_planes<4>(v);
     else if (live & 4) from_planes<2>(v);
     else from_planes<1>(v);
@@ -134,8 +119,8 @@ template <> struct Stages<> {
   union Shared { char none; };
   static FZ_DEV P read_forward(const Args&, int) { return {}; }
   static FZ_DEV P read_backward(const Args&) { return {}; }
-  static FZ_DEV void forward(uint32_t (&)[32], uint32_t&, uint32_t&, const P&, const Tile&) {}
-  static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const P&, Shared&, const Tile&) {}
+  template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t&, uint32_t&, const P&, const T&) {}
+  template <class T> static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const P&, Shared&, const T&) {}
 };
 template <class A, class... R> struct Stages<A, R...> {
   typedef Stages<R...> Rest;
@@ -156,11 +141,11 @@ template <class A, class... R> struct Stages<A, R...> {
   static FZ_DEV P read_backward(const Args& a) {
     return {A::read(a, COUNT - 1, 1 + Rest::EXTRA), Rest::read_backward(a)};
   }
-  static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t& live, const P& p, const Tile& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t& live, const P& p, const T& t) {
     A::forward(v, halo, live, p.first, t);
     Rest::forward(v, halo, live, p.rest, t);
   }
-  static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P& p, Shared& s, const Tile& t) {
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P& p, Shared& s, const T& t) {
     Rest::backward(v, live, p.rest, s.rest, t);
     A::backward(v, live, p.first, s.first, t);
   }
@@ -176,30 +161,14 @@ template <class... S> struct DecodeShared {
   typename Stages<S...>::Shared s;
 };
 
-// The array, or any bytes, to the stream. Block c makes chunk c.
-template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
+// The tile that is staged, or of which the words are loaded here, to its place in the stream.
+template <bool WHOLE, class... S> FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, int tid) {
   typedef Stages<S...> Chain;
-  constexpr bool ELEMENTS = Chain::COUNT > 0;
-  const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x;
-  const Operand& in = input(a, 0);
-  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
-  const Bytes src = {address(in), min(given, total)};
   const uint64_t at = (uint64_t)c * TILE;
-  const bool mine = at < total;
-  // Where the launch itself says where the input is, it can be on its way while the status is looked at.
-  const bool early = ELEMENTS && mine && in.offset == 0 && in.bytes == 0;
-  if (early) fetch_e(src, at, sm.st, tid);
-  if (dead(a)) { fz_copies_done(); return; }
-  const StreamOut out = stream_out(a, total, TILE);
-  if (!mine) {
-    if (c == 0 && tid == 0) publish(output(a, 0), 0);
-    return;
-  }
-  const Tile t = {sm.st, (uint32_t)min((uint64_t)TILE, total - at), tid};
+  const Tile<WHOLE> t = {sm.st, WHOLE ? TILE : (uint32_t)(total - at), tid};
   uint32_t v[32], halo = 0, live = 15;
-  if constexpr (ELEMENTS) {
-    if (!early) fetch_e(src, at, sm.st, tid);
+  if constexpr (Chain::COUNT > 0) {
     if ((tid & 31) == 0 && tid) halo = word_of(src, at + 128 * tid - 4);
     const typename Chain::P p = Chain::read_forward(a, 1);
     fz_copies_done();
@@ -207,7 +176,8 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
     read_e(sm.st, v, tid);
     Chain::forward(v, halo, live, p, t);
   } else load_p(src, at, v, tid);
-  const RzeForm form = rze_form(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
+  const RzeForm form = rze_form<WHOLE>(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
+  const StreamOut out = stream_out(a, total, TILE);
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
   rze_encode_tile(v, live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
   if (tid < 32) {
@@ -222,6 +192,28 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
     __syncthreads();
   }
   place(a, out, c, sm.z.before, st, entry & ~RAW, tid);
+}
+
+// The array, or any bytes, to the stream. Block c makes chunk c.
+template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
+  constexpr bool ELEMENTS = sizeof...(S) > 0;
+  const int tid = threadIdx.x;
+  const Operand& in = input(a, 0);
+  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
+  const Bytes src = {address(in), min(given, total)};
+  const uint64_t at = (uint64_t)blockIdx.x * TILE;
+  const bool mine = at < total;
+  // Where the launch itself says where the input is, it can be on its way while the status is looked at.
+  const bool early = ELEMENTS && mine && in.offset == 0 && in.bytes == 0;
+  if (early) fetch_e(src, at, sm.st, tid);
+  if (dead(a)) { fz_copies_done(); return; }
+  if (!mine) {
+    if (blockIdx.x == 0 && tid == 0) publish(output(a, 0), 0);
+    return;
+  }
+  if (ELEMENTS && !early) fetch_e(src, at, sm.st, tid);
+  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, tid);
+  else encode_tile<false, S...>(a, sm, src, total, tid);
 }
 
 // What the passes before leave: the layout that the stream turned out to have, then where each chunk that is wanted
@@ -248,10 +240,30 @@ FZ_DEV StreamIn stream_in(const Args& a, uint32_t chunk) {
   return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEAD + 4 * n};
 }
 
+// The payload at P of the buffer to the array.
+template <bool WHOLE, class... S>
+FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, int tid) {
+  typedef Stages<S...> Chain;
+  uint32_t v[32], live = 0;
+  if (!rze_decode_tile(v, live, rze_form<WHOLE>(len, old), sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
+  const Operand& o = output(a, 0);
+  const uint64_t room = min(min(length(o), o.max), at + len);
+  if constexpr (Chain::COUNT > 0) {
+    Chain::backward(v, live, Chain::read_backward(a), sm.s, Tile<WHOLE>{sm.buf, len, tid});
+    if (!Chain::SYNCS) __syncthreads();  // nobody reads the payload any more
+    store_e(address(o), at, room, sm.buf, v, tid);
+  } else store_p(address(o), at, room, v, tid);
+}
+
+// The short last tile: a function of its own, so that what it needs takes no registers from the others.
+template <class... S>
+__device__ __attribute__((noinline)) void decode_short_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw) {
+  decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, threadIdx.x);
+}
+
 // The stream to the array, or any bytes.
 template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
-  typedef Stages<S...> Chain;
-  constexpr bool ELEMENTS = Chain::COUNT > 0;
+  constexpr bool ELEMENTS = sizeof...(S) > 0;
   const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
@@ -263,28 +275,19 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   const uint32_t layout = index.layout(a);
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;
-  const Tile t = {sm.buf, (uint32_t)min((uint64_t)chunk, in.total - at), tid};
-  const RzeForm form = rze_form(t.len, layout == LAYOUT_2026_05);
-  const bool raw = from >> 63;
+  const uint32_t len = (uint32_t)min((uint64_t)chunk, in.total - at);
+  const bool old = layout == LAYOUT_2026_05, raw = from >> 63;
   const uint64_t start = in.payloads + (from & ~RAW64), end = in.payloads + (to & ~RAW64);
   // Without room for the table nothing was written to the index.
-  if (in.payloads > in.bytes.have || end > in.bytes.have || end < start || !rze_plausible(form, end - start, raw)) {
+  if (in.payloads > in.bytes.have || end > in.bytes.have || end < start || !rze_plausible(len, old, end - start, raw)) {
     if (tid == 0) fail(a, CORRUPT);
     return;
   }
   const uint32_t size = (uint32_t)(end - start);
   const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
   rze_tables(sm.z, tid);
-  typename Chain::P p = {};
-  if constexpr (ELEMENTS) p = Chain::read_backward(a);
   __syncthreads();
-  uint32_t v[32], live = 0;
-  if (!rze_decode_tile(v, live, form, sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
-  uint8_t* dst = address(output(a, 0));
-  if constexpr (ELEMENTS) {
-    Chain::backward(v, live, p, sm.s, t);
-    if (!Chain::SYNCS) __syncthreads();  // nobody reads the payload any more
-    store_e(dst, at, in.room, sm.buf, v, tid);
-  } else store_p(dst, at, min(in.room, at + t.len), v, tid);
+  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, tid);
+  else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
 }
 }  // namespace fz

@@ -3,7 +3,7 @@
 
 using namespace fz;
 
-// Eight blocks of 64 registers encode at a time, nine or ten of 48 decode.
+// Eight blocks of 64 registers encode on a multiprocessor at a time, nine of 56 decode.
 #define FZ_CHAIN(NAME, ...)                                                              \
   extern "C" __global__ void __launch_bounds__(128, 8) chain_##NAME##_encode(FZ_ARGS) { \
     __shared__ EncodeShared sm;                                                          \

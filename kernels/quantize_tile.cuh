@@ -1,31 +1,9 @@
 // Quantizer of f32 in place, tile-wise: kernel quantizer_encode of src/stages/quantizer/bins.rs for words in registers.
 #pragma once
+#include "quantizer.cuh"
 #include "tile.cuh"
 
 namespace fz {
-// Argument block and facts, as in src/stages/quantizer.rs.
-struct QuantizerParams {
-  double error_bound, threshold, value_base;
-  uint32_t mode, radius, switches, value, code, pad;
-};
-constexpr uint32_t QUANTIZER_STRICT = 4;
-struct QuantizerFacts {
-  double bound;
-  float bound_f32, base;
-  uint32_t radius, outliers;
-  double promise;
-};
-
-FZ_DEV QuantizerFacts quantizer_facts(const Operand& o) {
-  const uint8_t* p = address(o);
-  QuantizerFacts f;
-  // All ones: read from a head that has the f32 alone.
-  f.bound = load<uint64_t>(p) == ~0ull ? (double)load<float>(p + offsetof(QuantizerFacts, bound_f32)) : load<double>(p);
-  f.radius = load<uint32_t>(p + offsetof(QuantizerFacts, radius));
-  f.promise = load<double>(p + offsetof(QuantizerFacts, promise));
-  return f;
-}
-
 // The radius is at most 2^22: what lies farther out rounds to no smaller bin in bin_of(), and fails the same test.
 struct QuantizeF32 {
   float inverse, step, promise, radius, threshold;
@@ -58,12 +36,12 @@ struct QuantizeF32 {
     return error(x, other) <= promise && fabsf(other) < radius ? code_of(other) : bits;
   }
 };
-FZ_DEV QuantizeF32 quantize_f32(const QuantizerParams& p, const QuantizerFacts& f) {
+FZ_DEV QuantizeF32 quantize_f32(const quantizer::Params& p, const quantizer::Facts& f) {
   const float bound = (float)f.bound;
   QuantizeF32 q;
   q.step = __fmul_rn(2.0f, bound);
   q.inverse = __fdiv_rn(1.0f, q.step);
-  q.strict = (p.switches & QUANTIZER_STRICT) != 0;
+  q.strict = (p.switches & quantizer::STRICT) != 0;
   q.promise = q.strict ? (float)f.promise : INFINITY;
   q.radius = (float)f.radius;
   q.threshold = (float)p.threshold;
@@ -90,7 +68,7 @@ FZ_DEV void quantize_tile(const QuantizeF32& q, uint32_t (&v)[32], uint4* st, in
 
 // Codes back to values, for any radius and step that a header may have.
 FZ_DEV void dequantize_tile(float step, uint32_t radius, uint32_t (&v)[32]) {
-  if (radius <= 1u << 22) {
+  if (radius <= 1u << 22 && fabsf(step) < INFINITY) {
 #pragma unroll
     for (int i = 0; i < 32; i++) {
       const uint32_t u = v[i];
@@ -104,8 +82,8 @@ FZ_DEV void dequantize_tile(float step, uint32_t radius, uint32_t (&v)[32]) {
 #pragma unroll
   for (int i = 0; i < 32; i++) {
     const uint32_t u = v[i];
-    const float k = (float)(int32_t)((u >> 1) ^ (0u - (u & 1)));
-    v[i] = u >> 1 < radius ? __float_as_uint(__fmul_rn(k, step)) : u;
+    const float x = __fmul_rn((float)(int32_t)((u >> 1) ^ (0u - (u & 1))), step);
+    v[i] = u >> 1 >= radius ? u : __float_as_uint(x == x ? x : quantizer::Real<float>::nan());
   }
 }
 }  // namespace fz

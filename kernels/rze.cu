@@ -175,9 +175,9 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
     if (tid == 0) *layout = LAYOUT_2026_05;
     return;
   }
-  const RzeForm form = rze_form(len, true);
+  const RzeForm form = rze_form<false>(len, true);
   const uint64_t start = in.payloads + sm.start;
-  if (size == 2 + rest || p.chunk != TILE || start + size > in.bytes.have || !rze_plausible(form, size, false)) return;
+  if (size == 2 + rest || p.chunk != TILE || start + size > in.bytes.have || !rze_plausible(len, true, size, false)) return;
   const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
   rze_tables(sm.d, tid);
   __syncthreads();

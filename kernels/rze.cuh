@@ -12,16 +12,17 @@ struct RzeParams {
 };
 enum : uint32_t { LAYOUT_2026_05 = 0, LAYOUT_2026_08 = 1, LAYOUT_AMBIGUOUS = 2 };
 
-// Where the bitmaps of a chunk of `len` bytes end.
+// Where the bitmaps of a chunk of `len` bytes end. WHOLE: it is a tile, known when this is compiled, so that what short
+// chunks need costs the others nothing.
 struct RzeForm {
   uint32_t len, b1, b2, b3;
-  bool old;
-  FZ_DEV bool shrunk() const { return old && len < TILE; }
+  bool old, whole;
+  FZ_DEV bool shrunk() const { return old && !whole; }
 };
-FZ_DEV RzeForm rze_form(uint32_t len, bool old) {
-  if (!old) return {len, 2048, 256, 32, false};
+template <bool WHOLE> FZ_DEV RzeForm rze_form(uint32_t len, bool old) {
+  if (WHOLE || !old) return {WHOLE ? TILE : len, 2048, 256, 32, old, WHOLE};
   const uint32_t b1 = (len + 7) / 8, b2 = (b1 + 7) / 8;
-  return {len, b1, b2, (b2 + 7) / 8, true};
+  return {len, b1, b2, (b2 + 7) / 8, true, false};
 }
 // Whether parts of these sizes are stored raw instead.
 FZ_DEV bool rze_raw(const RzeForm& f, uint32_t kept, uint32_t r0, uint32_t r1, uint32_t r2) {

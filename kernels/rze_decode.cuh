@@ -112,7 +112,7 @@ FZ_DEV bool rze_read_bitmap(RzeDecoder& s, const uint32_t* b, const RzeForm& f, 
     const uint32_t byte = r ? reinterpret_cast<const uint8_t*>(b)[q0 + r - 1] : 0;
     m[0] = m[1] = m[2] = m[3] = byte * 0x01010101u;
   }
-  if (f.len < TILE) {
+  if (!f.whole) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       if (f.old) m[i] = low_bytes(m[i], (int)f.b1 - 16 * tid - 4 * i);
@@ -162,7 +162,7 @@ FZ_DEV bool rze_decode_tile(uint32_t (&w)[32], uint32_t& live, const RzeForm& f,
 #pragma unroll
     for (int p = 0; p < 32; p++) {
       w[p] = __funnelshift_r(from[p * 128], from[p * 128 + 1], shift);
-      if (f.len < TILE) w[p] = low_bytes(w[p], (int)f.len - 4 * (p * 128 + tid));
+      if (!f.whole) w[p] = low_bytes(w[p], (int)f.len - 4 * (p * 128 + tid));
     }
     live = 15;
     return true;
@@ -183,8 +183,8 @@ FZ_DEV bool rze_decode_tile(uint32_t (&w)[32], uint32_t& live, const RzeForm& f,
 }
 
 // Whether a chunk of this length may have such an entry; afterwards `size` is at most that of a tile.
-FZ_DEV bool rze_plausible(const RzeForm& f, uint64_t size, bool raw) {
-  if (raw) return size == f.len;
-  return size <= TILE && (f.old || size < f.len) && (size == 2 || size >= 6);
+FZ_DEV bool rze_plausible(uint32_t len, bool old, uint64_t size, bool raw) {
+  if (raw) return size == len;
+  return size <= TILE && (old || size < len) && (size == 2 || size >= 6);
 }
 }  // namespace fz
