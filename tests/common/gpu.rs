@@ -1,6 +1,6 @@
 //! A GPU for tests, or the emulator of tests/emu in its place: memory, streams and graphs by the driver's own calls.
 //!
-//! `FZGM_TEST_GPU=1` makes every test that compresses do the same on device 0; without it nothing here runs.
+//! `FZGM_REQUIRE_GPU=1` makes every test that compresses do the same on device 0; without it nothing here runs.
 #![allow(unsafe_code, non_snake_case)]
 
 use fzgm::{CallResult, DType, Device, DeviceSlice, Encoder, Options, Stream};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// The device that tests use besides the CPU.
 pub fn device() -> Option<Device> {
-    std::env::var_os("FZGM_TEST_GPU").is_some_and(|v| v != "0").then_some(Device::Cuda(0))
+    std::env::var_os("FZGM_REQUIRE_GPU").is_some_and(|v| v != "0").then_some(Device::Cuda(0))
 }
 
 type Handle = usize;
@@ -58,19 +58,28 @@ table! {
 
 /// The driver, with the primary context of device 0 current in the calling thread.
 pub fn cuda() -> &'static Cuda {
+    let (cuda, context) = opened();
+    assert_eq!(unsafe { (cuda.cuCtxSetCurrent)(*context) }, 0);
+    cuda
+}
+
+/// The driver, with whatever context the calling thread has.
+pub fn cuda_without_context() -> &'static Cuda {
+    &opened().0
+}
+
+fn opened() -> &'static (Cuda, Handle) {
     static CUDA: OnceLock<(Cuda, Handle)> = OnceLock::new();
-    let (cuda, context) = CUDA.get_or_init(|| unsafe {
+    CUDA.get_or_init(|| unsafe {
         let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
-        assert!(!library.is_null(), "FZGM_TEST_GPU is set and there is no libcuda.so.1");
+        assert!(!library.is_null(), "FZGM_REQUIRE_GPU is set and there is no libcuda.so.1");
         let cuda = Cuda::load(library);
         let (mut device, mut context) = (0, 0);
         assert_eq!((cuda.cuInit)(0), 0);
         assert_eq!((cuda.cuDeviceGet)(&mut device, 0), 0);
         assert_eq!((cuda.cuDevicePrimaryCtxRetain)(&mut context, device), 0);
         (cuda, context)
-    });
-    assert_eq!(unsafe { (cuda.cuCtxSetCurrent)(*context) }, 0);
-    cuda
+    })
 }
 
 impl Cuda {
@@ -88,7 +97,7 @@ impl Cuda {
 /// Device memory.
 pub struct Block {
     at: Handle,
-    bytes: usize,
+    pub bytes: usize,
 }
 
 impl Block {

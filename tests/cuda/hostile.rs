@@ -1,0 +1,96 @@
+//! Damaged containers on the device: a status each, and nothing outside of the operands is touched. The emulator's
+//! sanitizers and compute-sanitizer watch.
+
+use crate::common::corpus::{self, Case};
+use crate::common::damage::damage;
+use crate::common::gpu::Block;
+use crate::common::rng::Rng;
+use crate::common::samples::Content;
+use crate::need_gpu;
+use crate::rig::{Rig, lossy, options};
+use fzgm::{Array, Container, DType, Options, Status, decompress};
+
+/// Mutations per kind of container, in each of the two tests.
+fn rounds() -> usize {
+    let set = std::env::var("FZGM_MUTATIONS").ok().and_then(|n| n.parse().ok());
+    set.unwrap_or(60)
+}
+
+/// The device reads the head itself.
+#[test]
+fn asynchronous_calls_end_with_a_status() {
+    need_gpu!();
+    let kinds = [
+        ("pfpl", DType::F32, Container::Fzm),
+        ("pfpl", DType::F64, Container::Compact),
+        ("bits", DType::U16, Container::Fzm),
+        ("bits", DType::U32, Container::Compact),
+    ];
+    let mut seen = [0; 100];
+    for (name, dtype, container) in kinds {
+        let options = Options { container, ..options() };
+        let array = Array::new(dtype, &[12_345]).unwrap();
+        let mut rig = Rig::new(&lossy(name, dtype), &array, &options);
+        let src = rig.data(Content::Sparse, 1);
+        let (whole, restored) = rig.expected(&src);
+        let case = case(&whole, &restored, container, dtype);
+        let mut rng = Rng(0x6a09_e667);
+        for _ in 0..rounds() {
+            let (bytes, what) = damage(&case, &case, &mut rng);
+            let room = Block::of(&bytes);
+            let stream = rig.stream.raw();
+            let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
+            let result = rig.results[1].slice(0, 24).address;
+            unsafe { rig.decoder.decompress_async(&mut rig.decoding, from, to, result, stream) }.unwrap();
+            rig.stream.wait();
+            let r = rig.results[1].result();
+            let known = Status::ALL.iter().any(|s| *s as i32 == r.status);
+            assert!(known, "{name} {dtype} {what}: {r:?}");
+            assert_eq!(r.bytes, if r.status == 0 { restored.len() as u64 } else { 0 });
+            seen[r.status as usize] += 1;
+        }
+        // The workspace is none the worse for it.
+        rig.src.put(0, &src);
+        rig.both();
+        rig.check(&src);
+    }
+    assert!(seen[Status::Corrupt as usize] > 0 && seen[Status::PlanMismatch as usize] > 0, "{seen:?}");
+}
+
+/// The host reads the head, the device the segments: what it says is what the CPU says.
+#[test]
+fn blocking_calls_say_what_the_cpu_says() {
+    need_gpu!();
+    let cases: Vec<Case> = corpus::build(5_000, Content::Sparse);
+    let mut rng = Rng(0xbb67_ae85);
+    let step = (cases.len() / 40).max(1);
+    for k in (0..cases.len()).step_by(step) {
+        for _ in 0..rounds() / 20 {
+            let (bytes, what) = damage(&cases[k], &cases[(k + 7) % cases.len()], &mut rng);
+            let on_cpu = decompress(&bytes, &Options::default());
+            let on_gpu = decompress(&bytes, &options());
+            match (on_cpu, on_gpu) {
+                (Ok(a), Ok(b)) => assert!(a == b, "{} {what}: other values", cases[k].name),
+                (Err(a), Err(b)) => assert_eq!(a.status(), b.status(), "{} {what}: {a} / {b}", cases[k].name),
+                (a, b) => panic!(
+                    "{} {what}: {:?} on the CPU, {:?} on the device",
+                    cases[k].name,
+                    a.err().map(|e| e.to_string()),
+                    b.err().map(|e| e.to_string())
+                ),
+            }
+        }
+    }
+}
+
+fn case(whole: &[u8], restored: &[u8], container: Container, dtype: DType) -> Case {
+    Case {
+        name: "rig".into(),
+        bytes: whole.to_vec(),
+        restored: restored.to_vec(),
+        compact: container == Container::Compact,
+        loose: false,
+        width: dtype.bytes(),
+        segments: 1,
+    }
+}

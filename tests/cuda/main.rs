@@ -1,0 +1,29 @@
+//! The GPU backend where it differs from the CPU's: streams, graphs, results on the device, pointers. That both write the
+//! same bytes is for the contract tests to show: with FZGM_REQUIRE_GPU=1 they run everything on the device too.
+//!
+//! A GPU, or the emulator of `tests/emu` in its place (`scripts/test.sh emu`).
+#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod asynchrony;
+mod functions;
+mod graphs;
+mod hostile;
+mod pointers;
+mod rig;
+
+/// Leaves a test that needs a device, and says so.
+macro_rules! need_gpu {
+    () => {
+        if crate::common::gpu::device().is_none() {
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {}: FZGM_REQUIRE_GPU is not set", module_path!());
+            return;
+        }
+        crate::common::gpu::cuda();
+    };
+}
+pub(crate) use need_gpu;

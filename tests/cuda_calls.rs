@@ -1,0 +1,41 @@
+//! What asynchronous calls ask of the driver, counted by the emulator. In a program of its own: it counts for all threads.
+#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+
+#[allow(dead_code, unreachable_pub)]
+mod common;
+#[allow(dead_code, unreachable_pub)]
+#[path = "cuda/rig.rs"]
+mod rig;
+
+use common::gpu::{cuda, device};
+use common::samples::Content;
+use fzgm::DType;
+use rig::Rig;
+
+#[test]
+fn a_call_neither_waits_nor_allocates_nor_loads() {
+    if device().is_none() {
+        eprintln!("SKIPPED: FZGM_REQUIRE_GPU is not set");
+        return;
+    }
+    if cuda().count("launch").is_none() {
+        // A real device does not count; there a call that returns while a long kernel still runs shows the same.
+        eprintln!("SKIPPED: this is not the emulator");
+        return;
+    }
+    for (name, dtype) in [("pfpl", DType::F32), ("pfpl", DType::F64), ("bits", DType::U16)] {
+        let mut rig = Rig::of(name, dtype, 10_000);
+        let src = rig.data(Content::Walk, 1);
+        rig.src.put(0, &src);
+        let stream = rig.stream.raw();
+        let counts =
+            || ["sync", "alloc", "free", "load", "copy_host"].map(|what| cuda().count(what).unwrap());
+        let (before, launches) = (counts(), cuda().count("launch").unwrap());
+        rig.compress(stream);
+        rig.decompress(stream);
+        assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host");
+        assert!(cuda().count("launch").unwrap() >= launches + 4, "{name} {dtype}: nothing was launched");
+        rig.stream.wait();
+        rig.check(&src);
+    }
+}
