@@ -221,7 +221,8 @@ impl Stage for Quantizer {
         let p = Params::new(args, flow)?;
         p.check_written(rules)?;
         if p.mode == REL {
-            return em.launch(&REL_ENCODE, &rel::Launch::new(&p, rules), &io.inputs[..1], io.outputs);
+            let outs: Vec<Val> = io.outputs.iter().copied().chain([io.facts]).collect();
+            return em.launch(&REL_ENCODE, &rel::Launch::new(&p, rules), &io.inputs[..1], &outs);
         }
         let launch = p.launch(rules, flow.max_bytes() > em.array_bytes);
         em.launch(&BOUND, &launch, io.inputs, &[io.facts])?;

@@ -31,10 +31,10 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     }
     let mut w = Writer::default();
     w.f32(0.0);
-    // Decoders of rel derive everything from this one number.
+    // Decoders of rel derive everything from this number, so a plan knows it as a reader of its files does.
     w.f32(if p.mode == REL { rel::wire_bound(p.error_bound, rules.strict) } else { finite_f32(p.error_bound) });
     w.f32(0.0);
-    w.u32(if p.mode == REL { rel::wire_radius(p, rules.strict) } else { 0 });
+    w.u32(0);
     w.u32((input.max_bytes() / p.value.bytes()) as u32);
     w.u32(0);
     w.bytes(&[p.value as u8, p.code as u8, p.mode as u8, p.zigzag.into()]);
@@ -45,12 +45,12 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     w.f32(1.0);
     w.pad_to(72);
     let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
-    let mut patches = vec![];
-    if p.mode != REL {
-        patches.push(Patch { at: 0, width: 4, fact: fact(offset_of!(Facts, bound_f32)) });
-        patches.push(Patch { at: 8, width: 4, fact: fact(offset_of!(Facts, base)) });
-        patches.push(Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) });
-    }
+    let (bound, base) = (fact(offset_of!(Facts, bound_f32)), fact(offset_of!(Facts, base)));
+    let mut patches = vec![
+        Patch { at: if p.mode == REL { 4 } else { 0 }, width: 4, fact: bound },
+        Patch { at: 8, width: 4, fact: base },
+        Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) },
+    ];
     if let Some(&values) = io.outputs.get(1) {
         let unit = p.value.bytes();
         patches.push(Patch { at: 20, width: 4, fact: Fact::Count { of: values, unit } });
@@ -117,7 +117,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     }
     let facts = Facts {
         bound,
-        bound_f32,
+        bound_f32: if mode == 1 { user as f32 } else { bound_f32 },
         base,
         radius,
         outliers,

@@ -26,11 +26,14 @@ pub(super) struct Launch {
     /// 1 / (1 + b) and 1 + b, for the check of the reference.
     low: f32,
     high: f32,
+    /// The bound of the config, from which these are derived.
+    bound: f32,
     radius: u32,
     switches: u32,
     /// Bytes of a value and of a code.
     value: u32,
     code: u32,
+    pad: u32,
 }
 
 /// 1 + b as the decoder has it.
@@ -60,11 +63,6 @@ pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
     if bound > 0.0 { bound } else { nearest }
 }
 
-/// Bins on each side, as the config has them; 0 where the bound leaves no room for any.
-pub(super) fn wire_radius(p: &Params, strict: bool) -> u32 {
-    if strict && strict_bound(p.error_bound) <= 0.0 { 0 } else { p.radius }
-}
-
 impl Launch {
     pub(super) fn new(p: &Params, rules: Rules) -> Launch {
         let bound = wire_bound(p.error_bound, rules.strict);
@@ -77,10 +75,24 @@ impl Launch {
             inverse: 1.0 / step,
             low: 1.0 / high,
             high,
-            radius: wire_radius(p, rules.strict),
+            bound,
+            radius: if rules.strict && strict_bound(p.error_bound) <= 0.0 { 0 } else { p.radius },
             switches: if rules.strict { STRICT } else { 0 },
             value: p.value.bytes() as u32,
             code: p.code.bytes() as u32,
+            pad: 0,
+        }
+    }
+
+    /// Nothing of it depends on the values.
+    fn facts(&self) -> Facts {
+        Facts {
+            bound: self.bound.into(),
+            bound_f32: self.bound,
+            base: 0.0,
+            radius: self.radius,
+            outliers: 0,
+            promise: self.promise,
         }
     }
 }
@@ -227,6 +239,8 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
         let first = (k * ELEMENTS) as u32;
         (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect::<Vec<_>>()
     });
+    let facts = call.output(3)?;
+    facts.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&p.facts()));
     lists::write(call, found)
 }
 
