@@ -101,6 +101,7 @@ pub(super) const SPEC: Spec = Spec {
 static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone };
 static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role };
 static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role };
+static REL_BOUND: Kernel = Kernel { name: "quantizer_rel_bound", host: rel::resolve, role: alone };
 static REL_ENCODE: Kernel = Kernel { name: "quantizer_rel_encode", host: rel::encode, role: alone };
 static REL_DECODE: Kernel = Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone };
 
@@ -221,8 +222,9 @@ impl Stage for Quantizer {
         let p = Params::new(args, flow)?;
         p.check_written(rules)?;
         if p.mode == REL {
-            let outs: Vec<Val> = io.outputs.iter().copied().chain([io.facts]).collect();
-            return em.launch(&REL_ENCODE, &rel::Launch::new(&p, rules), &io.inputs[..1], &outs);
+            let launch = rel::Launch::new(&p, rules);
+            em.launch(&REL_BOUND, &launch, &[], &[io.facts])?;
+            return em.launch(&REL_ENCODE, &launch, io.inputs, io.outputs);
         }
         let launch = p.launch(rules, flow.max_bytes() > em.array_bytes);
         em.launch(&BOUND, &launch, io.inputs, &[io.facts])?;

@@ -12,7 +12,7 @@ use crate::tile::{at, load, store};
 use bytemuck::{Pod, Zeroable};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Argument block of the two kernels.
+/// Argument block of the three kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Launch {
@@ -83,18 +83,22 @@ impl Launch {
             pad: 0,
         }
     }
+}
 
-    /// Nothing of it depends on the values.
-    fn facts(&self) -> Facts {
-        Facts {
-            bound: self.bound.into(),
-            bound_f32: self.bound,
-            base: 0.0,
-            radius: self.radius,
-            outliers: 0,
-            promise: self.promise,
-        }
-    }
+/// Kernel `quantizer_rel_bound`: what the config says of the bound. Nothing of it depends on the values.
+pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>();
+    let facts = Facts {
+        bound: p.bound.into(),
+        bound_f32: p.bound,
+        base: 0.0,
+        radius: p.radius,
+        outliers: 0,
+        promise: p.promise,
+    };
+    let out = call.output(0)?;
+    out.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&facts));
+    Ok(())
 }
 
 /// The arithmetic of one call.
@@ -239,8 +243,6 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
         let first = (k * ELEMENTS) as u32;
         (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect::<Vec<_>>()
     });
-    let facts = call.output(3)?;
-    facts.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&p.facts()));
     lists::write(call, found)
 }
 
