@@ -197,7 +197,8 @@ fn point_wise_bounds_that_f32_cannot_keep_are_refused_for_f64() {
 fn bounds_relative_to_the_largest_magnitude() {
     let mut rng = Rng(25);
     for dtype in [DType::F32, DType::F64] {
-        for (eb, low, high) in [(0.1, 0.0, 3.0), (1e-3, -5.0, 1.7), (1e-4, -7e-8, -1e-9), (0.3, -1e30, 2e30)] {
+        for (eb, low, high) in [(0.1, 0.0, 3.0), (1e-3, -5.0, 1.7), (1e-4, -7e-8, -1e-9), (0.3, -1e30, 2e30)]
+        {
             let peak = f64::max(-low, high);
             let mut values = borders(dtype, eb * peak, &mut rng);
             values.iter_mut().for_each(|v| *v = v.clamp(low, high));

@@ -95,7 +95,9 @@ fn combinations(stage: &str) -> Vec<Vec<Set>> {
     }
     all.push(set(&[("mode", "noa"), ("value_base", "12.5"), ("code_type", "u16")]));
     all.push(set(&[("mode", "prel"), ("value_base", "12.5"), ("code_type", "u16")]));
-    for (code, radius) in [("u16", "0"), ("u16", "100"), ("u32", "0"), ("u32", "1000"), ("u64", "0"), ("u64", "3")] {
+    for (code, radius) in
+        [("u16", "0"), ("u16", "100"), ("u32", "0"), ("u32", "1000"), ("u64", "0"), ("u64", "3")]
+    {
         for eb in ["1e-1", "1e-3", "1e-6", "2"] {
             for (threshold, in_place) in [("inf", "false"), ("1e20", "true"), ("2.5", "false")] {
                 all.push(set(&[

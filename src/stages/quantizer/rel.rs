@@ -134,7 +134,7 @@ impl Logs {
         let magnitude = x.abs();
         let narrow = magnitude as f32;
         let back = self.restored(bin);
-        let normal = |x: f32| (x >= f32::MIN_POSITIVE) & (x <= f32::MAX);
+        let normal = |x: f32| (f32::MIN_POSITIVE..=f32::MAX).contains(&x);
         let limited = if STRICT { magnitude } else { narrow.into() };
         let near = if STRICT {
             normal(back) & ((magnitude - f64::from(back)).abs() <= self.launch.promise * magnitude)
