@@ -10,6 +10,7 @@ use common::rng::Rng;
 use common::run::{both_containers, every_way, options};
 use common::samples::Sample;
 use fzgm::{Array, DType, Options, Pipeline};
+use proptest::prelude::*;
 
 /// A quantizer of its own, with outliers in place or in lists.
 fn quantizer(dtype: DType, mode: &str, eb: f64, threshold: f64, in_place: bool) -> Pipeline {
@@ -365,5 +366,55 @@ fn point_wise_bounds_are_lost_without_strict() {
             found[usize::from(strict)] = usize::from(kept.is_ok());
         }
         assert_eq!(found, [0, 1], "{dtype}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("FZGM_LONG").is_some() { 2000 } else { 200 }))]
+
+    /// Any mode, type, bound, width of codes, radius and threshold over values of every kind.
+    #[test]
+    fn any_quantizer_keeps_its_bound(
+        seed in any::<u64>(),
+        mode in proptest::sample::select(vec!["abs", "noa", "rel", "rel", "rel", "prel"]),
+        wide in any::<bool>(),
+        code in proptest::sample::select(vec!["u16", "u32", "u64"]),
+        in_place in any::<bool>(),
+        zigzag in any::<bool>(),
+        (low, high, near) in (-30i32..8, -160i32..160, any::<bool>()),
+        radius in proptest::sample::select(vec![0i64, 1, 2, 100, 16384, 32768, 1 << 22]),
+        n in 0usize..3000,
+    ) {
+        let mut rng = Rng(seed);
+        let dtype = if wide { DType::F64 } else { DType::F32 };
+        let eb = (1.0 + rng.unit()) * f64::from(low).exp2();
+        let spread = f64::from(rng.below(60) as u32) * if near { 0.1 } else { 3.0 };
+        let values: Vec<f64> = (0..n).map(|_| match rng.below(40) {
+            0 => f64::from_bits(rng.word()),
+            1 => f64::from(f32::from_bits(rng.word() as u32)),
+            2 => *rng.pick(&[0.0, -0.0, f64::NAN, f64::INFINITY, 1e20, 1e-45, -1e-40]),
+            _ => (rng.unit() - 0.5) * (f64::from(high % 20) + rng.unit() * spread).exp2(),
+        }).collect();
+        let threshold = *rng.pick(&[f64::INFINITY, 1e20, 1.0]);
+        let mut p = Pipeline::new();
+        let q = p.add("quantizer").unwrap();
+        let args = p.args_mut(q).unwrap();
+        args.set_text("mode", mode).unwrap();
+        args.set_real("error_bound", eb).unwrap();
+        args.set_real("outlier_threshold", threshold).unwrap();
+        args.set_text("code_type", code).unwrap();
+        args.set_int("inplace_outliers", in_place.into()).unwrap();
+        args.set_int("zigzag_codes", zigzag.into()).unwrap();
+        args.set_int("quant_radius", radius).unwrap();
+        let sample = sample(dtype, &values);
+        let container = *rng.pick(&both_containers());
+        match every_way(&p, &sample, &options(container, true)) {
+            Ok((_, restored)) => {
+                let kept = judge(dtype, &sample.bytes, &restored, Bound::of(mode, eb), threshold);
+                prop_assert!(kept.is_ok(), "{mode} {eb:?} {code}: {kept:?}");
+            }
+            // Combinations that do not exist, and bounds that f32 cannot keep for f64.
+            Err(e) => prop_assert_eq!(e.status(), fzgm::Status::InvalidArgument, "{}", e),
+        }
     }
 }
