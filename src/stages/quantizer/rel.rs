@@ -160,7 +160,8 @@ impl Logs {
         self.code::<true>(x, bin + toward)
     }
 
-    /// Codes of a tile, 0 for what has none. The first pass has no branch; the second one is rare.
+    /// Codes of a tile, 0 for what has none; true when nothing of it belongs to the lists. The first pass has no
+    /// branch; the second one is rare.
     fn fill<T: Real, C: Code>(&self, x: &[T], out: &mut [C]) -> bool {
         if self.launch.switches & STRICT == 0 {
             return fill_by(x, out, |x| self.first::<false>(x));
@@ -169,12 +170,17 @@ impl Logs {
             return true;
         }
         let mut all = true;
-        for (o, &x) in out.iter_mut().zip(x).filter(|(o, _)| o.raw() == 0) {
+        for (o, &x) in out.iter_mut().zip(x).filter(|(o, x)| o.raw() == 0 && !plus_zero(**x)) {
             *o = C::from_raw(self.other(x.to_f64()));
             all &= o.raw() != 0;
         }
         all
     }
+}
+
+/// What the code 0 stands for under strict, without a place in the lists.
+fn plus_zero<T: Real>(x: T) -> bool {
+    x.to_f64().to_bits() == 0
 }
 
 /// True when every code is above 0.
@@ -229,7 +235,6 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
     })?;
     let codes = &*codes;
     let tiles = if any.into_inner() { codes.len().div_ceil(ELEMENTS * size_of::<C>()) } else { 0 };
-    let plus_zero = |x: T| bytemuck::bytes_of(&x).iter().all(|&b| b == 0);
     let found = call.threads.map(tiles, |k| {
         let (mut buffer, mut other) = (None, None);
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
