@@ -17,7 +17,7 @@ struct Facts {
   uint32_t radius, outliers;
   double promise;
 };
-enum : uint32_t { ABS = 0, NOA = 2 };
+enum : uint32_t { ABS = 0, REL = 1, NOA = 2, PREL = 3 };
 enum : uint32_t { ZIGZAG = 1, IN_PLACE = 2, STRICT = 4, PADDED = 8 };
 
 FZ_DEV Facts load_facts(const Operand& o) {

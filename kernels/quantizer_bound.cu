@@ -111,12 +111,23 @@ FZ_DEV float smallest_normal() { return __uint_as_float(0x00800000u); }
 // The largest bound of f32 data: twice of it is finite, and so is one over twice of it.
 FZ_DEV float most() { return __uint_as_float(0x7e000000u); }
 
+// What the bound of mode prel is a fraction of.
+FZ_DEV double peak(Range r) {
+  const double low = fabs(r.low), high = fabs(r.high);
+  return low > high ? low : high;
+}
+
 // The bound as promised: no operation rounds it up.
 template <class T> FZ_DEV Facts strict_facts(const Params& p, bool measured, Range r) {
   constexpr bool SINGLE = sizeof(T) == 4;
   double wanted = p.error_bound, base = 0.0;
   if (!measured) {
     if (p.mode != ABS) { wanted = mul_toward_zero(p.error_bound, p.value_base); base = p.value_base; }
+  } else if (p.mode == PREL) {
+    if (!(r.low > r.high) && peak(r) != 0.0) {
+      base = peak(r);
+      wanted = mul_toward_zero(p.error_bound, base);
+    }
   } else if (r.low < r.high) {
     base = sub_toward_zero(r.high, r.low);
     wanted = mul_toward_zero(p.error_bound, base);
@@ -145,7 +156,7 @@ template <class T> FZ_DEV Facts strict_facts(const Params& p, bool measured, Ran
 // The reference's arithmetic, with what it loses.
 template <class T> FZ_DEV Facts literal_facts(const Params& p, bool measured, Range r) {
   const T user = Real<T>::from((double)(float)p.error_bound);
-  float base = measured ? (float)((T)r.high - (T)r.low) : p.mode == ABS ? 0.0f : (float)p.value_base;
+  float base = measured ? (p.mode == PREL ? (r.low > r.high ? 0.0f : (float)peak(r)) : (float)((T)r.high - (T)r.low)) : p.mode == ABS ? 0.0f : (float)p.value_base;
   if (!(base > 0.0f)) base = 0.0f;
   const T bound = base > 0.0f ? user * (T)base : user;
   const bool number = bound == bound;

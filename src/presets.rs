@@ -19,7 +19,7 @@ pub struct Preset {
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "pfpl",
-        about: "bounded error: quantizer (in-place outliers) > difference > bitshuffle > rze; f32 and f64, modes abs and noa",
+        about: "bounded error: quantizer (in-place outliers) > difference > bitshuffle > rze; f32 and f64, any mode; under rel outliers have lists",
         lossless: false,
         build: pfpl,
     },
@@ -47,9 +47,9 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
 }
 
 fn pfpl(dtype: DType) -> Result<Pipeline> {
-    let (code, radius) = match dtype {
-        DType::F32 => ("u32", 1 << 22),
-        DType::F64 => ("u64", 1 << 31),
+    let code = match dtype {
+        DType::F32 => "u32",
+        DType::F64 => "u64",
         other => {
             let what = format!("it bounds errors of f32 and f64, not of {other}; use preset bits");
             return Err(Error::Unsupported { stage: "preset pfpl", what });
@@ -60,7 +60,7 @@ fn pfpl(dtype: DType) -> Result<Pipeline> {
     let args = p.args_mut(quantizer)?;
     args.set_text("mode", "noa")?;
     args.set_text("code_type", code)?;
-    args.set_int("quant_radius", radius)?;
+    args.set_int("quant_radius", 0)?;
     args.set_int("inplace_outliers", 1)?;
     let tail = shuffle(&mut p, dtype)?;
     p.connect(quantizer, "codes", tail)?;

@@ -10,6 +10,7 @@ use common::rng::Rng;
 use common::run::{both_containers, every_way, options};
 use common::samples::Sample;
 use fzgm::{Array, DType, Options, Pipeline};
+use proptest::prelude::*;
 
 /// A quantizer of its own, with outliers in place or in lists.
 fn quantizer(dtype: DType, mode: &str, eb: f64, threshold: f64, in_place: bool) -> Pipeline {
@@ -37,9 +38,9 @@ fn sample(dtype: DType, values: &[f64]) -> Sample {
 /// Keeps the bound in both forms and both containers.
 fn keeps(dtype: DType, values: &[f64], mode: &str, eb: f64, threshold: f64) {
     let sample = sample(dtype, values);
-    let bound = if mode == "abs" { Bound::Abs(eb) } else { Bound::Noa(eb) };
+    let bound = Bound::of(mode, eb);
     for in_place in [true, false] {
-        if in_place && threshold < 1.2e-38 {
+        if in_place && mode != "rel" && threshold < 1.2e-38 {
             continue; // refused, by name: parameters.rs
         }
         let p = quantizer(dtype, mode, eb, threshold, in_place);
@@ -95,6 +96,121 @@ fn values_on_the_border_of_a_bin_of_a_range() {
             values.extend([low, high]);
             keeps(dtype, &values, "noa", eb, f64::INFINITY);
         }
+    }
+}
+
+/// Values a few units in the last place around every border between bins of the logarithm, of every magnitude.
+fn logarithmic_borders(dtype: DType, eb: f64, rng: &mut Rng) -> Vec<f64> {
+    let width = 2.0 * (1.0 + eb).log2();
+    let values = (0..4000).map(|i| {
+        let most = if i % 2 == 0 { 40.0 } else { 126.0 };
+        let k = ((rng.unit() * 2.0 - 1.0) * most / width).round();
+        // On the border, or at either end of what a bin can restore.
+        let nudge = [0.5, -0.5, 0.5 + eb / 2.0][rng.below(3)];
+        let border = ((k + nudge) * width).exp2();
+        let step = rng.below(7) as i64 - 3;
+        let near = match dtype {
+            DType::F32 => f32::from_bits((border as f32).to_bits().wrapping_add_signed(step as i32)).into(),
+            _ => f64::from_bits(border.to_bits().wrapping_add_signed(step)),
+        };
+        if rng.below(2) == 0 { near } else { -near }
+    });
+    values.collect()
+}
+
+#[test]
+fn values_on_the_border_of_a_bin_of_the_logarithm() {
+    let mut rng = Rng(23);
+    for dtype in [DType::F32, DType::F64] {
+        for eb in [0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1.7e-6, 2f64.powi(-20), 0.25, 0.999, 1.0, 1.5, 3.0, 1e4] {
+            keeps(dtype, &logarithmic_borders(dtype, eb, &mut rng), "rel", eb, f64::INFINITY);
+        }
+    }
+}
+
+/// Every kind of value under a point-wise bound: what has no bin comes back bit for bit, whatever the bound.
+#[test]
+fn point_wise_bounds_of_values_without_a_bin() {
+    let mut rng = Rng(24);
+    for dtype in [DType::F32, DType::F64] {
+        let word = |rng: &mut Rng| match dtype {
+            DType::F32 => f64::from(f32::from_bits(rng.word() as u32)),
+            _ => f64::from_bits(rng.word()),
+        };
+        let mut values: Vec<f64> = (0..3000).map(|_| word(&mut rng)).collect();
+        // The ends of the normal f32, where bins restore to something else.
+        let ends = [f32::MIN_POSITIVE, f32::MIN_POSITIVE.next_up(), f32::MIN_POSITIVE.next_down(), f32::MAX];
+        values.extend(ends.iter().flat_map(|&x| [f64::from(x), -f64::from(x), f64::from(x) * 0.999999999]));
+        values.extend([0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-45, -1e-45, 4e38, 1e300]);
+        values.extend((0..200).map(|_| (rng.unit() - 0.5) * 1e-37));
+        for eb in [1e-1, 1e-3, 2f64.powi(-20), 0.5, 2.0, 1e10, 1e38, 1e300, f64::MAX] {
+            keeps(dtype, &values, "rel", eb, f64::INFINITY);
+            keeps(dtype, &values, "rel", eb, 1e20);
+        }
+    }
+    // Below the spacing of floats next to 1 no bin is left and everything is exact.
+    let values: Vec<f64> = (0..3000).map(|_| (rng.unit() - 0.5) * 1e3).collect();
+    for eb in [2f64.powi(-20), 1e-6, 3e-7, 1.2e-7, 2f64.powi(-23), 1e-7, 1e-30, 5e-324] {
+        keeps(DType::F32, &values, "rel", eb, f64::INFINITY);
+    }
+}
+
+/// Zeros have codes and -0 its place in the lists: all of them keep their sign.
+#[test]
+fn zeros_keep_their_sign_under_a_point_wise_bound() {
+    for dtype in [DType::F32, DType::F64] {
+        let mut values = vec![0.0; 5000];
+        values[17] = -0.0;
+        values[4999] = -0.0;
+        let sample = sample(dtype, &values);
+        let p = quantizer(dtype, "rel", 1e-3, f64::INFINITY, false);
+        let (frame, restored) = every_way(&p, &sample, &options(fzgm::Container::Compact, true)).unwrap();
+        assert!(restored == sample.bytes);
+        let info = fzgm::info(&frame).unwrap();
+        let indices = info.segments.iter().find(|s| s.port == "outlier_idxs").unwrap();
+        assert_eq!(indices.bytes, 8, "zeros cost no place in the lists");
+    }
+}
+
+/// Codes of f64 come back as f32, which has no room for bounds below 2^-20: refused with what to do instead.
+#[test]
+fn point_wise_bounds_that_f32_cannot_keep_are_refused_for_f64() {
+    let array = Array::new(DType::F64, &[100]).unwrap();
+    for (eb, ok) in [(2f64.powi(-20), true), (2f64.powi(-20).next_down(), false), (1e-9, false)] {
+        let p = quantizer(DType::F64, "rel", eb, f64::INFINITY, false);
+        let strict = fzgm::Encoder::new(&p, &array, &Options::default());
+        match strict {
+            Ok(_) => assert!(ok, "{eb:?}"),
+            Err(e) => {
+                let text = e.to_string();
+                assert!(!ok && e.status() == fzgm::Status::InvalidArgument, "{text}");
+                assert!(text.contains("quantizer.error_bound") && text.contains("2^-20"), "{text}");
+                assert!(text.contains("mode abs"), "{text}");
+            }
+        }
+        // The reference takes any bound, and what it wrote is read.
+        let loose = Options { strict: false, ..Options::default() };
+        assert!(fzgm::Encoder::new(&p, &array, &loose).is_ok());
+    }
+}
+
+#[test]
+fn bounds_relative_to_the_largest_magnitude() {
+    let mut rng = Rng(25);
+    for dtype in [DType::F32, DType::F64] {
+        for (eb, low, high) in [(0.1, 0.0, 3.0), (1e-3, -5.0, 1.7), (1e-4, -7e-8, -1e-9), (0.3, -1e30, 2e30)]
+        {
+            let peak = f64::max(-low, high);
+            let mut values = borders(dtype, eb * peak, &mut rng);
+            values.iter_mut().for_each(|v| *v = v.clamp(low, high));
+            values.extend([low, high]);
+            keeps(dtype, &values, "prel", eb, f64::INFINITY);
+        }
+        // Unlike under noa, a constant may be off by its own share; zeros and nothing at all are no case apart.
+        for values in [vec![3.7; 700], vec![-0.0, 0.0], vec![f64::NAN, 1e20, f64::INFINITY], vec![]] {
+            keeps(dtype, &values, "prel", 0.01, 1e20);
+        }
+        keeps(dtype, &[1e300f64.min(f32::MAX.into()), -1.0, 1e20], "prel", 0.5, f64::INFINITY);
     }
 }
 
@@ -180,7 +296,7 @@ fn thresholds() {
             5e-324,
             f64::MAX,
         ] {
-            for mode in ["abs", "noa"] {
+            for mode in ["abs", "noa", "rel", "prel"] {
                 keeps(dtype, &values, mode, 1e-3, t);
             }
         }
@@ -234,4 +350,71 @@ fn the_same_values_break_the_bound_without_strict() {
     let loose = Options { strict: false, ..options(fzgm::Container::Fzm, false) };
     let (_, restored) = every_way(&p, &sample, &loose).unwrap();
     assert!(judge(DType::F32, &sample.bytes, &restored, Bound::Abs(0.1), f64::INFINITY).is_err());
+}
+
+/// 1 + 1.17e-6 is 9.8 floats above 1 and becomes 10 where it is rounded to nearest.
+#[test]
+fn point_wise_bounds_are_lost_without_strict() {
+    let mut rng = Rng(23);
+    for dtype in [DType::F32, DType::F64] {
+        let sample = sample(dtype, &(0..20_000).map(|_| 1.0 + rng.unit()).collect::<Vec<_>>());
+        let p = quantizer(dtype, "rel", 1.17e-6, f64::INFINITY, false);
+        let mut found = [0, 0];
+        for strict in [false, true] {
+            let (_, restored) = every_way(&p, &sample, &options(fzgm::Container::Fzm, strict)).unwrap();
+            let kept = judge(dtype, &sample.bytes, &restored, Bound::Rel(1.17e-6), f64::INFINITY);
+            found[usize::from(strict)] = usize::from(kept.is_ok());
+        }
+        assert_eq!(found, [0, 1], "{dtype}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("FZGM_LONG").is_some() { 2000 } else { 200 }))]
+
+    /// Any mode, type, bound, width of codes, radius and threshold over values of every kind.
+    #[test]
+    fn any_quantizer_keeps_its_bound(
+        seed in any::<u64>(),
+        mode in proptest::sample::select(vec!["abs", "noa", "rel", "rel", "rel", "prel"]),
+        wide in any::<bool>(),
+        code in proptest::sample::select(vec!["u16", "u32", "u64"]),
+        in_place in any::<bool>(),
+        zigzag in any::<bool>(),
+        (low, high, near) in (-30i32..8, -160i32..160, any::<bool>()),
+        radius in proptest::sample::select(vec![0i64, 1, 2, 100, 16384, 32768, 1 << 22]),
+        n in 0usize..3000,
+    ) {
+        let mut rng = Rng(seed);
+        let dtype = if wide { DType::F64 } else { DType::F32 };
+        let eb = (1.0 + rng.unit()) * f64::from(low).exp2();
+        let spread = f64::from(rng.below(60) as u32) * if near { 0.1 } else { 3.0 };
+        let values: Vec<f64> = (0..n).map(|_| match rng.below(40) {
+            0 => f64::from_bits(rng.word()),
+            1 => f64::from(f32::from_bits(rng.word() as u32)),
+            2 => *rng.pick(&[0.0, -0.0, f64::NAN, f64::INFINITY, 1e20, 1e-45, -1e-40]),
+            _ => (rng.unit() - 0.5) * (f64::from(high % 20) + rng.unit() * spread).exp2(),
+        }).collect();
+        let threshold = *rng.pick(&[f64::INFINITY, 1e20, 1.0]);
+        let mut p = Pipeline::new();
+        let q = p.add("quantizer").unwrap();
+        let args = p.args_mut(q).unwrap();
+        args.set_text("mode", mode).unwrap();
+        args.set_real("error_bound", eb).unwrap();
+        args.set_real("outlier_threshold", threshold).unwrap();
+        args.set_text("code_type", code).unwrap();
+        args.set_int("inplace_outliers", in_place.into()).unwrap();
+        args.set_int("zigzag_codes", zigzag.into()).unwrap();
+        args.set_int("quant_radius", radius).unwrap();
+        let sample = sample(dtype, &values);
+        let container = *rng.pick(&both_containers());
+        match every_way(&p, &sample, &options(container, true)) {
+            Ok((_, restored)) => {
+                let kept = judge(dtype, &sample.bytes, &restored, Bound::of(mode, eb), threshold);
+                prop_assert!(kept.is_ok(), "{mode} {eb:?} {code}: {kept:?}");
+            }
+            // Combinations that do not exist, and bounds that f32 cannot keep for f64.
+            Err(e) => prop_assert_eq!(e.status(), fzgm::Status::InvalidArgument, "{}", e),
+        }
+    }
 }

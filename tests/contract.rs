@@ -67,7 +67,7 @@ fn combinations(stage: &str) -> Vec<Vec<Set>> {
     }
     let mut all = vec![];
     for (code, radius) in [("u32", "4194304"), ("u64", "2147483648"), ("u32", "2"), ("u64", "1")] {
-        for mode in ["abs", "noa"] {
+        for mode in ["abs", "noa", "prel"] {
             for threshold in ["1e20", "inf", "2.5"] {
                 all.push(set(&[
                     ("inplace_outliers", "true"),
@@ -94,6 +94,23 @@ fn combinations(stage: &str) -> Vec<Vec<Set>> {
         }
     }
     all.push(set(&[("mode", "noa"), ("value_base", "12.5"), ("code_type", "u16")]));
+    all.push(set(&[("mode", "prel"), ("value_base", "12.5"), ("code_type", "u16")]));
+    for (code, radius) in
+        [("u16", "0"), ("u16", "100"), ("u32", "0"), ("u32", "1000"), ("u64", "0"), ("u64", "3")]
+    {
+        for eb in ["1e-1", "1e-3", "1e-6", "2"] {
+            for (threshold, in_place) in [("inf", "false"), ("1e20", "true"), ("2.5", "false")] {
+                all.push(set(&[
+                    ("mode", "rel"),
+                    ("code_type", code),
+                    ("quant_radius", radius),
+                    ("error_bound", eb),
+                    ("outlier_threshold", threshold),
+                    ("inplace_outliers", in_place),
+                ]));
+            }
+        }
+    }
     all
 }
 
@@ -133,9 +150,8 @@ fn keeps_its_promise(p: &Pipeline, sample: &Sample, restored: &[u8], strict: boo
         }
         let (eb, base) = (real(p, "error_bound"), real(p, "value_base"));
         let bound = match choice(p, "mode") {
-            "abs" => Bound::Abs(eb),
-            _ if base > 0.0 => Bound::NoaOf(eb, base),
-            _ => Bound::Noa(eb),
+            "noa" | "prel" if base > 0.0 => Bound::NoaOf(eb, base),
+            mode => Bound::of(mode, eb),
         };
         return judge(dtype, &sample.bytes, restored, bound, real(p, "outlier_threshold")).map(|_| ());
     }
@@ -289,14 +305,22 @@ fn presets_hold_for_every_type_and_sample() {
             accepted += 1;
             for sample in &samples::all(dtype) {
                 for container in both_containers() {
-                    let (_, restored) = every_way(&p, sample, &options(container, true))
-                        .unwrap_or_else(|e| panic!("{} {}: {e}", preset.name, sample.name));
-                    let kept = if preset.lossless {
-                        same(&sample.bytes, &restored)
-                    } else {
-                        judge(dtype, &sample.bytes, &restored, Bound::Noa(1e-3), f64::INFINITY).map(|_| ())
-                    };
-                    kept.unwrap_or_else(|e| panic!("{} {}: {e}", preset.name, sample.name));
+                    let modes = if preset.lossless { &[""][..] } else { &["noa", "abs", "rel", "prel"] };
+                    for &mode in modes {
+                        let mut p = p.clone();
+                        if !mode.is_empty() {
+                            p.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
+                        }
+                        let (_, restored) = every_way(&p, sample, &options(container, true))
+                            .unwrap_or_else(|e| panic!("{} {mode} {}: {e}", preset.name, sample.name));
+                        let kept = if preset.lossless {
+                            same(&sample.bytes, &restored)
+                        } else {
+                            let bound = Bound::of(mode, 1e-3);
+                            judge(dtype, &sample.bytes, &restored, bound, f64::INFINITY).map(|_| ())
+                        };
+                        kept.unwrap_or_else(|e| panic!("{} {mode} {}: {e}", preset.name, sample.name));
+                    }
                 }
             }
         }

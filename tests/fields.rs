@@ -1,4 +1,4 @@
-//! Real fields: the bound kept for every value at three bounds in two modes, and what strict costs in bytes.
+//! Real fields: the bound kept for every value at three bounds in every mode, and what strict costs in bytes.
 //!
 //! `FZGM_FIELDS=dir[:dir]` adds directories of `*.f32` and `*.f64` files with a `fields.json` of their shapes.
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -61,7 +61,7 @@ fn row(field: &Field, mode: &str, eb: f64) -> Option<String> {
     let (strict, loose) = (make(true), make(false));
     let (shape, restored) = decompress(&strict, &Options::default()).unwrap();
     assert_eq!(shape, *array);
-    let bound = if mode == "abs" { Bound::Abs(eb) } else { Bound::Noa(eb) };
+    let bound = Bound::of(mode, eb);
     let verdict = match judge(array.dtype(), bytes, &restored, bound, f64::INFINITY) {
         Ok(verdict) => verdict,
         Err(e) => return Some(format!("{name} {mode} {eb:?}: {e}")),
@@ -81,7 +81,7 @@ fn table(fields: &[Field]) {
     println!("| field | mode | bound | ratio | worst error / bound | strict adds |");
     let mut broken = vec![];
     for field in fields {
-        for mode in ["abs", "noa"] {
+        for mode in ["abs", "noa", "rel", "prel"] {
             broken.extend([1e-2, 1e-3, 1e-4].iter().filter_map(|&eb| row(field, mode, eb)));
         }
     }

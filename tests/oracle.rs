@@ -75,6 +75,20 @@ fn the_range_is_that_of_the_carried_values() {
 }
 
 #[test]
+fn point_wise_bounds_follow_the_value() {
+    // 0.1 as f64 is above a tenth and 0.1f32 even more: exactly 3 x 0.1 lies between two floats.
+    let tiny = -(2f64.powi(-1000));
+    let x = f64s(&[3.0, tiny, 0.0]);
+    let rel = |values: [f64; 3], eb| passes(DType::F64, &x, &f64s(&values), Bound::Rel(eb), f64::INFINITY);
+    assert!(rel([3.0 + 0.3, tiny, 0.0], 0.1 + 1e-16) && !rel([3.0 + 0.3000000000000003, tiny, 0.0], 0.1));
+    assert!(rel([3.0, 1.5 * tiny, 0.0], 0.5) && !rel([3.0, (1.5 * tiny).next_down(), 0.0], 0.5));
+    assert!(rel([3.0, tiny, -0.0], 0.5) && !rel([3.0, tiny, 5e-324], 0.5), "0 allows no error");
+    assert!(rel([6.0, 2.0 * tiny, 0.0], 1.0) && !rel([6.0f64.next_up(), tiny, 0.0], 1.0));
+    let prel = |eb| passes(DType::F64, &x, &f64s(&[3.0, 1.5, 0.0]), Bound::Prel(eb), f64::INFINITY);
+    assert!(prel(0.500000001) && prel(0.5f64.next_up()) && !prel(0.5f64.next_down()));
+}
+
+#[test]
 fn lengths_and_counts() {
     assert_eq!(judge(DType::F32, &[], &[], Bound::Noa(1.0), 1.0), Ok(Verdict::default()));
     assert!(judge(DType::F32, &[0; 8], &[0; 4], Bound::Abs(1.0), 1.0).is_err());
@@ -103,5 +117,20 @@ proptest! {
             _ => false,
         };
         prop_assert_eq!(passes(DType::F64, &f64s(&[a]), &f64s(&[y]), Bound::Abs(eb), f64::INFINITY), want);
+    }
+
+    /// The same for a bound that is a share of the value.
+    #[test]
+    fn agrees_with_rational_numbers_on_shares(bits in proptest::array::uniform2(any::<u64>()), eb in 0x3c00_0000_0000_0000u64..0x4010_0000_0000_0000, near in -3i64..4) {
+        let (x, eb) = (f64::from_bits(bits[0]), f64::from_bits(eb));
+        prop_assume!(x.is_finite());
+        let y = if bits[1] % 2 == 0 { x + eb * x } else { x - eb * x };
+        let y = f64::from_bits(y.to_bits().wrapping_add_signed(near));
+        let rational = |x| BigRational::from_float(x);
+        let want = match (rational(x), rational(y), rational(eb), rational(x.abs())) {
+            (Some(x), Some(y), Some(eb), Some(size)) => { let d = x - y; let w = eb * size; d <= w.clone() && -d <= w }
+            _ => false,
+        };
+        prop_assert_eq!(passes(DType::F64, &f64s(&[x]), &f64s(&[y]), Bound::Rel(eb), f64::INFINITY), want);
     }
 }

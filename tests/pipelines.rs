@@ -72,11 +72,11 @@ fn quantizers(p: &Pipeline) -> Vec<(Bound, f64)> {
         let text = args.iter().find(|(p, _)| p.name == name).unwrap().1.to_string();
         text.parse::<f64>().unwrap()
     };
-    let noa = |args: &fzgm::Args| args.iter().any(|(p, v)| p.name == "mode" && v.to_string() == "noa");
+    let mode = |args: &fzgm::Args| args.iter().find(|(p, _)| p.name == "mode").unwrap().1.to_string();
     let quantizers = p.nodes().iter().filter(|n| n.args().has("error_bound"));
     let one = |n: &fzgm::Node| {
         let eb = real(n.args(), "error_bound");
-        (if noa(n.args()) { Bound::Noa(eb) } else { Bound::Abs(eb) }, real(n.args(), "outlier_threshold"))
+        (Bound::of(&mode(n.args()), eb), real(n.args(), "outlier_threshold"))
     };
     quantizers.map(one).collect()
 }

@@ -17,7 +17,7 @@ pub struct Info {
     pub container_bytes: u64,
     /// Whether the bound was kept for every value; `None`: the container does not say.
     pub strict: Option<bool>,
-    /// `abs`, `noa`, `lossless`, or `unbounded` where floats are rounded without a promise.
+    /// `abs`, `noa`, `rel`, `prel`, `lossless`, or `unbounded` where floats are rounded without a promise.
     pub mode: &'static str,
     /// The bound that was asked for, in the sense of the mode; 0 for lossless.
     pub bound: f64,

@@ -1,14 +1,19 @@
-//! Quantizer: uniform bins of values, and the rest exactly.
+//! Quantizer: uniform bins of values or of their logarithms, and the rest exactly.
 #![doc = include_str!("quantizer.md")]
 
-mod bound;
 mod bins;
+mod bound;
 mod config;
 mod device;
+mod lists;
+mod params;
+mod power;
 mod real;
+mod rel;
 mod step;
 
 use super::words::{IN, only};
+use crate::device::nowhere;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -18,6 +23,7 @@ use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Parsed, Ports, Rules, Spec, Stage};
 use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
+use params::Params;
 
 /// See the module.
 pub struct Quantizer;
@@ -32,7 +38,7 @@ pub(super) const SPEC: Spec = Spec {
             name: "error_bound",
             kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
             default: Setting::Real(1e-3),
-            unit: "data units (abs) or fraction of the value range (noa)",
+            unit: "data units (abs) or a fraction: of the value range (noa), the value (rel), the largest magnitude (prel)",
             doc: "Largest error of a carried value.",
         },
         Param {
@@ -40,35 +46,35 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
             default: Setting::Choice("abs"),
             unit: "",
-            doc: "abs: the bound itself; noa: times (max - min) of the carried values.",
+            doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|; rel: times |x|, for each value.",
         },
         Param {
             name: "code_type",
             kind: Kind::Choice(&["u16", "u32", "u64"]),
             default: Setting::Choice("u32"),
             unit: "",
-            doc: "Type of the codes; u64 for f64 with in-place outliers only.",
+            doc: "Type of the codes; u64 for f64 with in-place outliers or mode rel only.",
         },
         Param {
             name: "quant_radius",
-            kind: Kind::Int { low: 1, high: 1 << 31 },
+            kind: Kind::Int { low: 0, high: 1 << 31 },
             default: Setting::Int(32768),
             unit: "bins",
-            doc: "Bins on each side of zero; at most half of the range of the codes, 2^22 for f32 in place.",
+            doc: "Bins on each side of zero; at most half of the range of the codes, 2^22 for f32 in place; 0: as many.",
         },
         Param {
             name: "zigzag_codes",
             kind: Kind::Flag,
             default: Setting::Flag(true),
             unit: "",
-            doc: "Codes alternate in sign, so that small bins of both signs have small codes.",
+            doc: "Codes alternate in sign, so that small bins of both signs have small codes; rel has a form of its own.",
         },
         Param {
             name: "inplace_outliers",
             kind: Kind::Flag,
             default: Setting::Flag(false),
             unit: "",
-            doc: "Outliers stand as raw bits among the codes; needs zigzag codes as wide as the values.",
+            doc: "Outliers stand as raw bits among the codes; needs zigzag codes as wide as the values. Not under rel.",
         },
         Param {
             name: "outlier_capacity",
@@ -89,7 +95,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
             default: Setting::Real(0.0),
             unit: "data units",
-            doc: "noa: the value range, when the caller knows it; 0: measured.",
+            doc: "noa and prel: the value range or the largest magnitude, when the caller knows it; 0: measured.",
         },
     ],
 };
@@ -97,12 +103,18 @@ pub(super) const SPEC: Spec = Spec {
 static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
 static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: device::encode };
 static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: device::decode };
+static REL_BOUND: Kernel =
+    Kernel { name: "quantizer_rel_bound", host: rel::resolve, role: alone, device: nowhere };
+static REL_ENCODE: Kernel =
+    Kernel { name: "quantizer_rel_encode", host: rel::encode, role: alone, device: nowhere };
+static REL_DECODE: Kernel =
+    Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone, device: nowhere };
 
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 struct Facts {
-    /// The resolved absolute bound, exactly as the decoder uses it.
+    /// The bound exactly as the decoder uses it: resolved and absolute, or for rel that of the config.
     bound: f64,
     /// The same for the field of the header.
     bound_f32: f32,
@@ -119,8 +131,11 @@ struct Facts {
 
 const FACT_BYTES: u64 = size_of::<Facts>() as u64;
 
+/// Modes as the config has them.
 const ABS: u32 = 0;
+const REL: u32 = 1;
 const NOA: u32 = 2;
+const PREL: u32 = 3;
 
 /// Switches of [`Launch`].
 const ZIGZAG: u32 = 1;
@@ -129,7 +144,7 @@ const STRICT: u32 = 4;
 /// The array is followed by padding zeros that belong to the value range (not strict only).
 const PADDED: u32 = 8;
 
-/// Argument block of the three kernels.
+/// Argument block of the kernels of all modes but rel.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Launch {
@@ -156,97 +171,6 @@ fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if read_params::<Launch>(params).switches & IN_PLACE != 0 { Role::Tile } else { Role::Alone }
 }
 
-/// The parameters, checked against the type of the values.
-struct Params {
-    value: DType,
-    code: DType,
-    in_place: bool,
-    zigzag: bool,
-    noa: bool,
-    error_bound: f64,
-    radius: u32,
-    capacity: f64,
-    threshold: f64,
-    value_base: f64,
-}
-
-fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
-    Error::argument(format!("quantizer.{name}"), got, expected)
-}
-
-impl Params {
-    fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = flow.dtype;
-        if !value.is_float() {
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts: "f32 and f64" });
-        }
-        let mode = args.choice("mode")?;
-        if mode == "rel" || mode == "prel" {
-            let what = format!("mode {mode} is not in this version; use abs or noa");
-            return Err(Error::Unsupported { stage: SPEC.name, what });
-        }
-        let p = Params {
-            value,
-            code: DType::from_name(args.choice("code_type")?)?,
-            in_place: args.flag("inplace_outliers")?,
-            zigzag: args.flag("zigzag_codes")?,
-            noa: mode == "noa",
-            error_bound: args.real("error_bound")?,
-            radius: u32::try_from(args.int("quant_radius")?).unwrap_or(u32::MAX),
-            capacity: args.real("outlier_capacity")?,
-            threshold: args.real("outlier_threshold")?,
-            value_base: args.real("value_base")?,
-        };
-        p.check()?;
-        Ok(p)
-    }
-
-    fn check(&self) -> Result<()> {
-        let bits = 8 * self.code.bytes();
-        if self.in_place && (!self.zigzag || self.code.bytes() != self.value.bytes()) {
-            let got = format!("true with {} codes{}", self.code, if self.zigzag { "" } else { " without zigzag" });
-            return Err(refuse("inplace_outliers", got, format!("zigzag_codes and codes as wide as {}", self.value)));
-        }
-        if !self.in_place && self.code == DType::U64 {
-            return Err(refuse("code_type", "u64", "u16 or u32, or u64 for f64 with inplace_outliers"));
-        }
-        let most: u64 = if self.in_place && self.value == DType::F32 { 1 << 22 } else { 1 << (bits - 1).min(31) };
-        if u64::from(self.radius) > most {
-            return Err(refuse("quant_radius", self.radius, format!("at most {most} for {} codes", self.code)));
-        }
-        // In place, the raw bits of a value below this would read as a code.
-        let least = if self.value == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
-        if self.in_place && self.threshold < least {
-            return Err(refuse("outlier_threshold", format!("{:?}", self.threshold), format!("at least {least:?} with inplace_outliers")));
-        }
-        Ok(())
-    }
-
-    fn launch(&self, rules: Rules, padded: bool) -> Launch {
-        let switch = |on: bool, bit: u32| if on { bit } else { 0 };
-        Launch {
-            error_bound: self.error_bound,
-            threshold: self.threshold,
-            value_base: self.value_base,
-            mode: if self.noa { NOA } else { ABS },
-            radius: self.radius,
-            switches: switch(self.zigzag, ZIGZAG)
-                | switch(self.in_place, IN_PLACE)
-                | switch(rules.strict, STRICT)
-                | switch(!rules.strict && padded, PADDED),
-            value: self.value.bytes() as u32,
-            code: self.code.bytes() as u32,
-            pad: 0,
-        }
-    }
-
-    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
-    fn outliers(&self, n: u64) -> u64 {
-        // Beyond 2^24 elements an f32 would round the whole of them down.
-        if self.capacity >= 1.0 { n } else { ((n as f32 * self.capacity as f32).ceil() as u64).min(n) }
-    }
-}
-
 const PORTS: &[&str] = &["codes", "outlier_vals", "outlier_idxs"];
 
 impl Stage for Quantizer {
@@ -255,7 +179,7 @@ impl Stage for Quantizer {
     }
 
     fn outputs(&self, args: &Args) -> Result<&'static [&'static str]> {
-        Ok(if args.flag("inplace_outliers")? { &PORTS[..1] } else { PORTS })
+        Ok(if params::in_place(args)? { &PORTS[..1] } else { PORTS })
     }
 
     fn takes_short_array(&self) -> bool {
@@ -306,17 +230,27 @@ impl Stage for Quantizer {
 
     fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()> {
         let flow = em.flow(io.inputs[0]);
-        let launch = Params::new(args, flow)?.launch(rules, flow.max_bytes() > em.array_bytes);
+        let p = Params::new(args, flow)?;
+        p.check_written(rules)?;
+        if p.mode == REL {
+            let launch = rel::Launch::new(&p, rules);
+            em.launch(&REL_BOUND, &launch, &[], &[io.facts])?;
+            return em.launch(&REL_ENCODE, &launch, io.inputs, io.outputs);
+        }
+        let launch = p.launch(rules, flow.max_bytes() > em.array_bytes);
         em.launch(&BOUND, &launch, io.inputs, &[io.facts])?;
         em.launch(&ENCODE, &launch, &[io.inputs[0], io.facts], io.outputs)
     }
 
     fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
         let rules = Rules { strict: false, generation: crate::stage::Generation::G2026_08 };
-        let launch = Params::new(args, em.flow(io.inputs[0]))?.launch(rules, false);
+        let p = Params::new(args, em.flow(io.inputs[0]))?;
         let mut ins = io.outputs.to_vec();
         ins.push(io.facts);
-        em.launch(&DECODE, &launch, &ins, io.inputs)
+        match p.mode {
+            REL => em.launch(&REL_DECODE, &rel::Launch::new(&p, rules), &ins, io.inputs),
+            _ => em.launch(&DECODE, &p.launch(rules, false), &ins, io.inputs),
+        }
     }
 
     fn config(&self, args: &Args, io: Ports<'_>, rules: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {

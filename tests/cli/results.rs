@@ -31,6 +31,21 @@ fn round_trip_within_the_bound() {
     assert!(m["psnr_db"].as_f64().unwrap() > 60.0);
 }
 
+/// Every mode that compress takes is one that compare judges, by the same name.
+#[test]
+fn every_mode_is_kept_and_judged() {
+    let desk = Desk::new();
+    for mode in ["abs", "noa", "rel", "prel"] {
+        desk.run(&format!("compress egm96.f32 -o m.fzm --force --dtype f32 --mode {mode} --eb 1e-3")).ok();
+        desk.run("decompress m.fzm -o m.f32 --force").ok();
+        let compare = format!("compare egm96.f32 m.f32 --dtype f32 --mode {mode} --json --eb");
+        assert_eq!(desk.run(&format!("{compare} 1e-3")).json()["violations"], 0, "{mode}");
+        assert_eq!(desk.run(&format!("{compare} 9e-4")).code, Some(1), "{mode}: the bound is not used");
+        let info = desk.run("info m.fzm --json").json();
+        assert_eq!((info["mode"].as_str(), info["bound"].as_f64()), (Some(mode), Some(1e-3)));
+    }
+}
+
 #[test]
 fn lossless_and_compact() {
     let desk = Desk::new();

@@ -107,6 +107,11 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
     all.push(("tiny bound f64".into(), chain(&[("quantizer", &[("error_bound", "1e-40")])]), DType::F64));
     for dtype in [DType::F32, DType::F64] {
         all.push((format!("pfpl {dtype}"), preset("pfpl", dtype).unwrap(), dtype));
+        for mode in ["rel", "prel"] {
+            let mut pfpl = preset("pfpl", dtype).unwrap();
+            pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
+            all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
+        }
         all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
     }
     for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {

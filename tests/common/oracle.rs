@@ -14,6 +14,23 @@ pub enum Bound {
     Noa(f64),
     /// |x - x'| <= eb base.
     NoaOf(f64, f64),
+    /// |x - x'| <= eb |x|.
+    Rel(f64),
+    /// |x - x'| <= eb max |x| of the carried values.
+    Prel(f64),
+}
+
+impl Bound {
+    /// The bound of a mode of the quantizer, by its name.
+    pub fn of(mode: &str, eb: f64) -> Bound {
+        match mode {
+            "abs" => Bound::Abs(eb),
+            "noa" => Bound::Noa(eb),
+            "rel" => Bound::Rel(eb),
+            "prel" => Bound::Prel(eb),
+            other => panic!("no mode {other}"),
+        }
+    }
 }
 
 /// What the judge found in an array that keeps its promise.
@@ -162,13 +179,19 @@ fn judge_values<T: Float>(
             continue;
         }
         verdict.carried += 1;
+        let clear = if let Bound::Rel(eb) = bound { clear_of(eb * x.abs()) } else { clear };
         let error = (x - y).abs();
         verdict.worst = verdict.worst.max(if clear > 0.0 { error / clear } else { 0.0 });
         if error < clear {
             continue;
         }
         let exact_error = || Dyadic::of(x).minus(&Dyadic::of(y)).magnitude();
-        if !y.is_finite() || !exact_error().at_most(&exact) {
+        let of_value = |eb: f64| Dyadic::of(eb).times(&Dyadic::of(x)).magnitude();
+        let keeps = || match bound {
+            Bound::Rel(eb) => exact_error().at_most(&of_value(eb)),
+            _ => exact_error().at_most(&exact),
+        };
+        if !y.is_finite() || !keeps() {
             return Err(format!(
                 "value {i}: {x:?} came back as {y:?}, beyond the bound {bound:?} (about {clear:?})"
             ));
@@ -177,7 +200,7 @@ fn judge_values<T: Float>(
     Ok(verdict)
 }
 
-/// The bound as a number, exactly.
+/// The bound as a number, exactly; under rel there is none for all values.
 fn allowed(carried: impl Iterator<Item = f64>, bound: Bound) -> Dyadic {
     match bound {
         Bound::Abs(eb) => Dyadic::of(eb),
@@ -186,7 +209,13 @@ fn allowed(carried: impl Iterator<Item = f64>, bound: Bound) -> Dyadic {
             Some((low, high)) => Dyadic::of(eb).times(&Dyadic::of(high).minus(&Dyadic::of(low))),
             None => Dyadic::of(0.0),
         },
+        Bound::Prel(eb) => Dyadic::of(eb).times(&Dyadic::of(peak(carried))),
+        Bound::Rel(_) => Dyadic::of(0.0),
     }
+}
+
+fn peak(carried: impl Iterator<Item = f64>) -> f64 {
+    extremes(carried).map_or(0.0, |(low, high)| low.abs().max(high.abs()))
 }
 
 fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -202,7 +231,13 @@ fn clearly_below(carried: impl Iterator<Item = f64>, bound: Bound) -> f64 {
         Bound::Abs(eb) => eb,
         Bound::NoaOf(eb, base) => eb * base,
         Bound::Noa(eb) => extremes(carried).map_or(0.0, |(low, high)| eb * (high - low)),
+        Bound::Prel(eb) => eb * peak(carried),
+        Bound::Rel(_) => 0.0,
     };
+    clear_of(about)
+}
+
+fn clear_of(about: f64) -> f64 {
     let margin = 1.0 - 2f64.powi(-49);
     if about.is_finite() && about > 1e-290 { about * margin } else { 0.0 }
 }

@@ -13,8 +13,8 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, Quantizer (uniform
-modes), Stored.  Anything that is not exactly as described is a FormatError.
+Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, Quantizer (without
+linear codes and dither), Stored.  Anything that is not exactly as described is a FormatError.
 
 The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
 command line.
@@ -123,6 +123,50 @@ def round_f32(value):
 def unzigzag(u):
     """0, 1, 2, 3, 4 -> 0, -1, 1, -2, 2."""
     return (u >> 1) ^ -(u & 1)
+
+
+def double(bits):
+    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+
+# log2 and 2^y as the page of the Quantizer fixes them.  Python rounds each of
+# + - * / to a double once, as the page asks for.
+
+LOG2_TERMS = [double(bits) for bits in (
+    0x40071547652B82FE, 0x3FEEC709DC3A03FD, 0x3FE2776C50EF9BFE, 0x3FDA61762A7ADED9,
+    0x3FD484B13D7C02A9, 0x3FD0C9A84994022D, 0x3FCC68F568D31760, 0x3FC89F3B1694CFFE,
+    0x3FC5B9AC9B743F0D, 0x3FC3703C1F4D0FFE, 0x3FC1964EC6FC9491, 0x3FC00ECD7E080215)]
+
+POWER_TERMS = [double(bits) for bits in (
+    0x3FE62E42FEFA39EF, 0x3FCEBFBDFF82C58F, 0x3FAC6B08D704A0C0, 0x3F83B2AB6FBA4E77,
+    0x3F55D87FE78A6731, 0x3F2430912F86C787, 0x3EEFFCBFC588B0C7, 0x3EB62C0223A5C824,
+    0x3E7B5253D395E7C4, 0x3E3E4CF5158B8ECA, 0x3DFE8CAC7351BB25, 0x3DBC3BD650FC2986,
+    0x3D7816193166D0F9, 0x3D3314964D5878A9)]
+
+LEAST_MANTISSA = double(0x3FE6A09E667F3BCD)
+
+
+def log2(x):
+    """Of a positive normal number."""
+    m, e = math.frexp(x)  # m in [1/2, 1)
+    if m < LEAST_MANTISSA:
+        m, e = 2 * m, e - 1
+    f = (m - 1) / (m + 1)
+    z = f * f
+    p = LOG2_TERMS[-1]
+    for term in reversed(LOG2_TERMS[:-1]):
+        p = p * z + term
+    return e + f * p
+
+
+def power_of_two(y):
+    y = max(-200.0, min(200.0, y))
+    n = round(y)  # half to even
+    r = y - n
+    p = POWER_TERMS[-1]
+    for term in reversed(POWER_TERMS[:-1]):
+        p = p * r + term
+    return (1 + r * p) * 2.0 ** n
 
 
 # Every byte as its eight bits, least significant first.
@@ -486,7 +530,8 @@ class RZE(OnePort):
 
 
 class Quantizer:
-    """Floats as integer multiples of a step; what does not fit is kept exactly.
+    """Floats, or their logarithms, as integer multiples of a step; what does
+    not fit is kept exactly.
 
     Exact values travel in two more ports (value, index), or in-place: there a
     word whose upper bits reach the radius is the float itself.
@@ -494,32 +539,37 @@ class Quantizer:
 
     name = "Quantizer"
     LENGTHS = (28, 36, 48, 56, 72)
-    MODES = {0: "ABS", 1: "REL", 2: "NOA"}
+    MODES = {0: "ABS", 1: "REL", 2: "NOA", 3: "PREL"}
 
     def __init__(self, config, generation):
         size = len(config)
         require(size in self.LENGTHS and not (generation.modern and size < 36),
                 f"Quantizer: configuration of {size} bytes")
-        bound32 = struct.unpack_from("<f", config, 0)[0]
+        bound32, user = struct.unpack_from("<ff", config, 0)
         self.radius, self.count, self.outliers = struct.unpack_from("<III", config, 12)
         self.dtype, self.code_dtype, self.mode, self.zigzag = config[24:28]
         tail = (bytes(config) + bytes(72 - size))[32:]  # absent bytes count as zero
         self.in_place, linear, dither, linear_f64 = tail[:4]
 
         require(self.mode in self.MODES, f"Quantizer: mode {self.mode} is not supported")
-        require(self.mode != 1, "Quantizer: mode REL is not supported")
         require(self.zigzag < 2 and self.in_place < 2, "Quantizer: switch is not 0 or 1")
         require(not linear and not linear_f64, "Quantizer: linear mode is not supported")
         require(not dither, "Quantizer: dither is not supported")
         require(self.dtype in (F32, F64), f"Quantizer: value type {self.dtype}")
         same_width = {F32: U32, F64: U64}[self.dtype]
+        self.logarithmic = self.MODES[self.mode] == "REL"
+        if self.logarithmic:
+            self.in_place = 0  # the switch means nothing there
+            require(0 < user < math.inf, "Quantizer: bound of mode REL is not positive")
+            self.step = 2 * round_f32(log2(round_f32(1 + user)))
         if self.in_place:
             require(self.code_dtype == same_width,
                     "Quantizer: in-place codes have another width than the values")
             require(self.zigzag, "Quantizer: in-place codes without zigzag")
             self.ports = ["codes"]
         else:
-            require(self.code_dtype in (U16, U32), f"Quantizer: code type {self.code_dtype}")
+            wide = self.logarithmic and self.dtype == F64 and self.code_dtype == U64
+            require(self.code_dtype in (U16, U32) or wide, f"Quantizer: code type {self.code_dtype}")
             self.ports = ["codes", "outlier_vals", "outlier_idxs"]
             if generation.ports == 4:
                 self.ports = self.ports + ["outlier_count"]
@@ -548,10 +598,20 @@ class Quantizer:
             for i in itertools.compress(range(len(codes)), is_raw):
                 words[i] = codes[i]
         else:
-            words = self.multiply(self.signed(codes))
+            words = self.powers(codes) if self.logarithmic else self.multiply(self.signed(codes))
             for index, value in self.read_outliers(outputs):
                 words[index] = value
         return from_words(words, self.width)
+
+    def powers(self, codes):
+        """Codes of mode REL: 0 for zero, else 1 + 4 |bin| + 2 [bin < 0] + [value < 0]."""
+        known = {0: 0.0}
+        for code in set(codes) - {0}:
+            steps, negative, sign = code - 1 >> 2, code - 1 >> 1 & 1, code - 1 & 1
+            power = round_f32(power_of_two(round_f32(round_f32(steps) * self.step)
+                                           * (-1 if negative else 1)))
+            known[code] = -power if sign else power
+        return float_words([known[code] for code in codes], self.dtype)
 
     def signed(self, codes):
         if self.zigzag:
@@ -983,6 +1043,21 @@ def same_but_for_arithmetic_nan(a, b):
     return settle(a) == settle(b)
 
 
+def close(a, b, dtype):
+    """Values of mode REL: within two units in the last place of f32."""
+    code, words = ("f", "I") if dtype == F32 else ("d", "Q")
+    for x, y, xw, yw in zip(array.array(code, a), array.array(code, b),
+                            array.array(words, a), array.array(words, b)):
+        if xw == yw:
+            continue
+        if round_f32(x) != x or round_f32(y) != y:
+            return False
+        x, y = (array.array("I", array.array("f", [v]).tobytes())[0] for v in (x, y))
+        if abs(x - y) > 2:
+            return False
+    return True
+
+
 def check_golden_case(folder, case):
     """None when the case decodes as recorded, else what is wrong."""
     def read(name):
@@ -1009,6 +1084,11 @@ def check_golden_case(folder, case):
         return "the expected decode is not the recorded one"
     if "nan" in case["expected"] and same_but_for_arithmetic_nan(whole, wanted):
         return None
+    if case["expected"]["decode"] == "rel-tolerance":
+        dtype = next(n.build().dtype for n in container.nodes if n.name == "Quantizer")
+        if not close(whole[:len(wanted)], wanted, dtype):
+            return f"is not close to {case['dec_file']}"
+        return "differs in the padding" if any(whole[len(wanted):]) else None
     if whole[:len(wanted)] != wanted:
         at = next(i for i, pair in enumerate(zip(whole, wanted)) if pair[0] != pair[1])
         return f"differs from {case['dec_file']} at byte {at}"

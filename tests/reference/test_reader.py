@@ -442,14 +442,48 @@ class SpotValues(unittest.TestCase):
         # Only the longest form has a double bound, and zero means absent.
         config = quantizer_config(0.25, n, 1, length=72, bound64=0.5)
         self.assertEqual(run_stage(QUANTIZER, config, [codes, vals, idxs]), f32s(-1, 1, 9.5, 2))
-        for noise in (dict(length=40), dict(mode=3), dict(linear=1), dict(dither=1),
+        for noise in (dict(length=40), dict(mode=4), dict(linear=1), dict(dither=1),
                       dict(zigzag=2), dict(code=reader.U64), dict(code=reader.I32),
                       dict(dtype=reader.U32), dict(in_place=2), dict(bound=math.nan)):
             config = quantizer_config(**{**dict(bound=0.25, n=n, outliers=1), **noise})
             with self.assertRaises(FormatError):
                 run_stage(QUANTIZER, config, [codes, vals, idxs])
-        with self.assertRaisesRegex(FormatError, "REL is not supported"):
-            run_stage(QUANTIZER, quantizer_config(0.25, n, 1, mode=1), [codes, vals, idxs])
+
+    def test_quantizer_logarithmic(self):
+        # A bound of 1 has steps of 2 in log2: 1, -1, 4, 1/4, -16, 0 and an outlier.
+        codes, vals, idxs = u32s(1, 2, 5, 7, 10, 0, 0), f32s(1e-40), u32s(6)
+        wanted = f32s(1, -1, 4, 0.25, -16, 0, 1e-40)
+        for zigzag, in_place in ((0, 0), (1, 0), (1, 1)):
+            config = quantizer_config(1.0, 7, 1, mode=1, zigzag=zigzag, in_place=in_place)
+            self.assertEqual(run_stage(QUANTIZER, config, [codes, vals, idxs]), wanted)
+        # Far bins go to infinity and to zero.
+        config = quantizer_config(1.0, 4, 0, mode=1)
+        stored = u32s(4 * 64 + 1, 4 * 75 + 3, 4 * 64 + 2, 0xFFFFFFFF)
+        self.assertEqual(run_stage(QUANTIZER, config, [stored, b"", b""]),
+                         f32s(math.inf, 0, -math.inf, 0))
+        # f64 is f32 made wider, with codes of 64 bits too.
+        config = quantizer_config(1.0, 2, 0, mode=1, dtype=reader.F64, code=reader.U64)
+        stored = struct.pack("<QQ", 5, 1 << 63)
+        self.assertEqual(run_stage(QUANTIZER, config, [stored, b"", b""]),
+                         struct.pack("<dd", 4, -0.0))
+        for noise in (dict(bound=0.0), dict(bound=-1.0), dict(bound=math.inf), dict(bound=math.nan),
+                      dict(code=reader.U64), dict(code=reader.U8)):
+            config = quantizer_config(**{**dict(bound=1.0, n=7, outliers=1, mode=1), **noise})
+            with self.assertRaises(FormatError):
+                run_stage(QUANTIZER, config, [codes, vals, idxs])
+
+    def test_powers(self):
+        functions = {"log2": reader.log2, "exp2": reader.power_of_two}
+        count = 0
+        for line in golden_bytes("power.txt").decode().splitlines():
+            if line.startswith("#"):
+                continue
+            name, *bits = line.split()
+            argument, wanted, nearest = (reader.double(int(word, 16)) for word in bits)
+            self.assertEqual(functions[name](argument), wanted, line)
+            self.assertLessEqual(abs(wanted - nearest), 2 * math.ulp(nearest), line)
+            count += 1
+        self.assertEqual(count, 1000)
 
     def test_quantizer_ports(self):
         config = quantizer_config(0.25, 4, 2)

@@ -1,14 +1,14 @@
 //! Values to bins and back.
 
 use super::real::{Code, Real};
-use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG};
+use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG, lists};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{TILE, at, load, store};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
-const ELEMENTS: usize = TILE / 8;
+pub(super) const ELEMENTS: usize = TILE / 8;
 
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// The bytes of tile `k` of an array that may be shorter than the plan says.
-fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
+pub(super) fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
     let w = ELEMENTS * size_of::<T>();
     src.get(k * w..).map_or(&[], |rest| &rest[..rest.len().min(w)])
 }
@@ -180,18 +180,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
         let first = (k * ELEMENTS) as u32;
         x.iter().enumerate().filter(|(_, x)| is_out(**x)).map(|(i, &x)| (first + i as u32, x)).collect::<Vec<_>>()
     });
-    let (values, indices) = (call.output(1)?, call.output(2)?);
-    let count = found.iter().map(Vec::len).sum::<usize>();
-    if count > indices.len() / 4 {
-        return Err(Fault::OutlierCapacity(count as u64));
-    }
-    let w = size_of::<T>();
-    for (j, (i, x)) in found.into_iter().flatten().enumerate() {
-        values[j * w..(j + 1) * w].copy_from_slice(bytemuck::bytes_of(&x));
-        indices[j * 4..(j + 1) * 4].copy_from_slice(&i.to_le_bytes());
-    }
-    call.publish(1, (count * w) as u64)?;
-    call.publish(2, (count * 4) as u64)
+    lists::write(call, found)
 }
 
 /// Kernel `quantizer_decode`.
@@ -214,7 +203,7 @@ fn step<T: Real>(facts: &Facts) -> T {
 }
 
 /// Fills `out` from the codes of the same elements.
-fn restore<T: Real, C: Code>(
+pub(super) fn restore<T: Real, C: Code>(
     call: &HostCall<'_>,
     codes: &[u8],
     out: &mut [u8],
@@ -240,20 +229,5 @@ fn restore_listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: &Launch, facts: 
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let (step, zigzag) = (step::<T>(facts), p.switches & ZIGZAG != 0);
     restore::<T, C>(call, codes, &mut *out, |c| T::from_bin(c.to_bin(zigzag)).mul(step))?;
-    // Lists that fed another stage are as long as their capacity; the header's count tells how much is meant.
-    let (values, indices) = (call.input(1)?, call.input(2)?);
-    let w = size_of::<T>();
-    let count = (facts.outliers as usize).min(values.len() / w).min(indices.len() / 4);
-    let elements = codes.len() / size_of::<C>();
-    for (value, index) in values.chunks_exact(w).zip(indices.chunks_exact(4)).take(count) {
-        let i = at::<u32>(index, 0).ok_or(Fault::Corrupt)? as usize;
-        if i >= elements {
-            return Err(Fault::Corrupt);
-        }
-        // An index in the padding has no place in the caller's array.
-        if let Some(slot) = out.get_mut(i * w..(i + 1) * w) {
-            slot.copy_from_slice(value);
-        }
-    }
-    Ok(())
+    lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), facts.outliers)
 }

@@ -1,7 +1,7 @@
 //! From the bound that the user asks for to the bound that the codes are made with.
 
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
-use super::{ABS, Facts, Launch, PADDED, STRICT, step};
+use super::{ABS, Facts, Launch, PADDED, PREL, STRICT, step};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{TILE, load};
@@ -36,6 +36,14 @@ fn facts<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Facts, Fault> {
 struct Range<T> {
     low: T,
     high: T,
+}
+
+impl<T: Real> Range<T> {
+    /// What the bound of mode prel is a fraction of.
+    fn peak(self) -> T {
+        let (low, high) = (self.low.abs(), self.high.abs());
+        if low > high { low } else { high }
+    }
 }
 
 /// Strict: finite values below the threshold. Otherwise as the reference scans: everything but NaN, and the
@@ -85,6 +93,10 @@ fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
         None if p.mode == ABS => (p.error_bound, 0.0),
         None => (mul_toward_zero(p.error_bound, p.value_base), p.value_base),
         Some(Range { low, high }) if low > high => (p.error_bound, 0.0),
+        Some(range) if p.mode == PREL => match range.peak().to_f64() {
+            0.0 => (p.error_bound, 0.0),
+            peak => (mul_toward_zero(p.error_bound, peak), peak),
+        },
         Some(Range { low, high }) if low < high => {
             let base = sub_toward_zero(high.to_f64(), low.to_f64());
             (mul_toward_zero(p.error_bound, base), base)
@@ -115,6 +127,8 @@ fn literal<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
     let base = match range {
         None if p.mode == ABS => 0.0,
         None => p.value_base as f32,
+        Some(Range { low, high }) if low > high => 0.0,
+        Some(range) if p.mode == PREL => range.peak().to_f64() as f32,
         Some(Range { low, high }) => high.sub(low).to_f64() as f32,
     };
     let (bound, base) = if base > 0.0 { (user.mul(T::from_f64(base.into())), base) } else { (user, 0.0) };

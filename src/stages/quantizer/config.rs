@@ -1,6 +1,7 @@
 //! The config of the stage in a header, in its widest form of 72 bytes.
 
-use super::{Facts, Params, SPEC};
+use super::params::Params;
+use super::{ABS, Facts, PREL, REL, SPEC, rel};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -16,7 +17,7 @@ fn finite_f32(x: f64) -> f32 {
 
 /// True for an absolute bound on f64 data that the f32 field of the short config cannot hold.
 pub(super) fn needs_f64(p: &Params) -> bool {
-    p.value == DType::F64 && !p.noa && p.error_bound < f64::from(f32::MIN_POSITIVE)
+    p.value == DType::F64 && p.mode == ABS && p.error_bound < f64::from(f32::MIN_POSITIVE)
 }
 
 pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Result<Config> {
@@ -24,14 +25,19 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
         let what = format!("a bound of {:?} does not fit the files of 2026-05; use generation 2026-08", p.error_bound);
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
+    if p.mode == PREL && rules.generation == Generation::G2026_05 {
+        let what = "the files of 2026-05 have no mode prel; use generation 2026-08, or mode noa".into();
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
     let mut w = Writer::default();
     w.f32(0.0);
-    w.f32(finite_f32(p.error_bound));
+    // Decoders of rel derive everything from this number, so a plan knows it as a reader of its files does.
+    w.f32(if p.mode == REL { rel::wire_bound(p.error_bound, rules.strict) } else { finite_f32(p.error_bound) });
     w.f32(0.0);
     w.u32(0);
     w.u32((input.max_bytes() / p.value.bytes()) as u32);
     w.u32(0);
-    w.bytes(&[p.value as u8, p.code as u8, if p.noa { 2 } else { 0 }, p.zigzag.into()]);
+    w.bytes(&[p.value as u8, p.code as u8, p.mode as u8, p.zigzag.into()]);
     // Never read as "no threshold at all"; the decoder has no use for it.
     w.f32((p.threshold as f32).max(f32::from_bits(1)));
     w.u8(p.in_place.into());
@@ -39,9 +45,10 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     w.f32(1.0);
     w.pad_to(72);
     let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
+    let (bound, base) = (fact(offset_of!(Facts, bound_f32)), fact(offset_of!(Facts, base)));
     let mut patches = vec![
-        Patch { at: 0, width: 4, fact: fact(offset_of!(Facts, bound_f32)) },
-        Patch { at: 8, width: 4, fact: fact(offset_of!(Facts, base)) },
+        Patch { at: if p.mode == REL { 4 } else { 0 }, width: 4, fact: bound },
+        Patch { at: 8, width: 4, fact: base },
         Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) },
     ];
     if let Some(&values) = io.outputs.get(1) {
@@ -96,16 +103,21 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     put("threshold", args.set_real("outlier_threshold", threshold.into()))?;
     put("code type", args.set_text("code_type", code.name()))?;
     args.set_int("zigzag_codes", zigzag.into())?;
-    args.set_int("inplace_outliers", in_place.into())?;
+    // Writers may set the switch under rel, where it means nothing.
+    args.set_int("inplace_outliers", i64::from(in_place == 1 && mode != 1))?;
     args.set_real("outlier_capacity", 1.0)?;
-    let bound = if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() };
+    let bound = match mode {
+        1 => user,
+        _ if bound_f64 != 0.0 => bound_f64,
+        _ => bound_f32.into(),
+    };
     // Files of others have infinite bounds where the data has infinities.
     if bound.is_nan() || bound < 0.0 {
         return refuse(format!("its bound is {bound}"));
     }
     let facts = Facts {
         bound,
-        bound_f32,
+        bound_f32: if mode == 1 { user as f32 } else { bound_f32 },
         base,
         radius,
         outliers,

@@ -82,10 +82,20 @@ pub(super) trait Code: Pod + Send + Sync {
     fn to_bin(self, zigzag: bool) -> i64;
     /// Half of the code, what the in-place sentinel is compared with.
     fn half(self) -> u64;
+    /// The largest code.
+    const MOST: u64;
+    /// A code of mode rel; not above [`Code::MOST`].
+    fn from_raw(code: u64) -> Self;
+    fn raw(self) -> u64;
+    /// Of a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
+    fn logarithm(self) -> (f32, u32, u32);
 }
 
+/// Bins of this magnitude and above restore to 0 or infinity, whatever the step; below they are exact in f64.
+const FAR: u64 = 1 << 51;
+
 macro_rules! code {
-    ($($U:ty, $I:ty);*) => {$(
+    ($($U:ty, $I:ty, $float:expr);*) => {$(
         impl Code for $U {
             const ZERO: Self = 0;
             fn from_bin(bin: i64, zigzag: bool) -> Self {
@@ -102,10 +112,21 @@ macro_rules! code {
             fn half(self) -> u64 {
                 u64::from(self >> 1)
             }
+            const MOST: u64 = <$U>::MAX as u64;
+            fn from_raw(code: u64) -> Self {
+                code as $U
+            }
+            fn raw(self) -> u64 {
+                self.into()
+            }
+            fn logarithm(self) -> (f32, u32, u32) {
+                let bin = self.wrapping_sub(1);
+                ($float(bin >> 2), (bin >> 1 & 1) as u32, (bin & 1) as u32)
+            }
         }
     )*};
 }
-code!(u16, i16; u32, i32; u64, i64);
+code!(u16, i16, f32::from; u32, i32, |bin| bin as i32 as f32; u64, i64, |bin: u64| bin.min(FAR) as i64 as f32);
 
 /// `a - b`, rounded toward zero.
 pub(super) fn sub_toward_zero(a: f64, b: f64) -> f64 {
@@ -116,6 +137,11 @@ pub(super) fn sub_toward_zero(a: f64, b: f64) -> f64 {
     let bb = a - d;
     let error = (a - (d + bb)) + (bb - b);
     toward_zero(d, error)
+}
+
+/// `a + b` for positive numbers, rounded toward zero.
+pub(super) fn toward_zero_sum(a: f64, b: f64) -> f64 {
+    sub_toward_zero(a, -b)
 }
 
 /// `a * b`, rounded toward zero.

@@ -1,0 +1,47 @@
+//! The two lists of outliers: values, and their indices in ascending order.
+
+use super::real::Real;
+use crate::error::Fault;
+use crate::kernel::HostCall;
+use crate::tile::at;
+
+/// Writes what the tiles found, in order, to outputs 1 and 2.
+pub(super) fn write<T: Real>(call: &mut HostCall<'_>, found: Vec<Vec<(u32, T)>>) -> Result<(), Fault> {
+    let (values, indices) = (call.output(1)?, call.output(2)?);
+    let count = found.iter().map(Vec::len).sum::<usize>();
+    if count > indices.len() / 4 {
+        return Err(Fault::OutlierCapacity(count as u64));
+    }
+    let w = size_of::<T>();
+    for (j, (i, x)) in found.into_iter().flatten().enumerate() {
+        values[j * w..(j + 1) * w].copy_from_slice(bytemuck::bytes_of(&x));
+        indices[j * 4..(j + 1) * 4].copy_from_slice(&i.to_le_bytes());
+    }
+    call.publish(1, (count * w) as u64)?;
+    call.publish(2, (count * 4) as u64)
+}
+
+/// Puts the values of inputs 1 and 2 in their places of `out`, an array of values of `w` bytes of which the
+/// codes had `elements`. Lists that fed another stage are as long as their capacity; `count`, the header's,
+/// tells how much is meant.
+pub(super) fn scatter(
+    call: &HostCall<'_>,
+    out: &mut [u8],
+    w: usize,
+    elements: usize,
+    count: u32,
+) -> Result<(), Fault> {
+    let (values, indices) = (call.input(1)?, call.input(2)?);
+    let count = (count as usize).min(values.len() / w).min(indices.len() / 4);
+    for (value, index) in values.chunks_exact(w).zip(indices.chunks_exact(4)).take(count) {
+        let i = at::<u32>(index, 0).ok_or(Fault::Corrupt)? as usize;
+        if i >= elements {
+            return Err(Fault::Corrupt);
+        }
+        // An index in the padding has no place in the caller's array.
+        if let Some(slot) = out.get_mut(i * w..(i + 1) * w) {
+            slot.copy_from_slice(value);
+        }
+    }
+    Ok(())
+}
