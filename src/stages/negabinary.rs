@@ -22,8 +22,18 @@ pub(super) const SPEC: Spec = Spec {
     params: &[INPUT_TYPE],
 };
 
-static ENCODE: Kernel = Kernel { name: "negabinary_encode", host: encode, role: tile, device: |s| over_tiles("negabinary_encode", s) };
-static DECODE: Kernel = Kernel { name: "negabinary_decode", host: decode, role: tile, device: |s| over_tiles("negabinary_decode", s) };
+static ENCODE: Kernel = Kernel {
+    name: "negabinary_encode",
+    host: encode,
+    role: tile,
+    device: |s| over_tiles("negabinary_encode", s),
+};
+static DECODE: Kernel = Kernel {
+    name: "negabinary_decode",
+    host: decode,
+    role: tile,
+    device: |s| over_tiles("negabinary_decode", s),
+};
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     words::signed(SPEC.name, args, flow, "integers of the width of its input_type")

@@ -30,8 +30,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "zigzag_encode", host: encode, role: tile, device: |s| over_tiles("zigzag_encode", s) };
-static DECODE: Kernel = Kernel { name: "zigzag_decode", host: decode, role: tile, device: |s| over_tiles("zigzag_decode", s) };
+static ENCODE: Kernel =
+    Kernel { name: "zigzag_encode", host: encode, role: tile, device: |s| over_tiles("zigzag_encode", s) };
+static DECODE: Kernel =
+    Kernel { name: "zigzag_decode", host: decode, role: tile, device: |s| over_tiles("zigzag_decode", s) };
 
 fn signed(args: &Args, flow: Flow) -> Result<DType> {
     if args.flag("byte_transparent")? {
@@ -82,7 +84,12 @@ impl Stage for Zigzag {
         args.set_text("input_type", element.name())?;
         match transparent {
             0 | 1 => args.set_int("byte_transparent", i64::from(transparent))?,
-            other => return Err(Error::corrupt(SPEC.name, format!("byte_transparent is {other}, neither 0 nor 1"))),
+            other => {
+                return Err(Error::corrupt(
+                    SPEC.name,
+                    format!("byte_transparent is {other}, neither 0 nor 1"),
+                ));
+            }
         }
         let input = (transparent == 0).then_some(element);
         Ok(Parsed { args, input, length: Length::OfOutput, facts: vec![] })
@@ -93,7 +100,9 @@ impl Stage for Zigzag {
 pub(super) fn pair(stage: &'static str, input: u8, output: u8) -> Result<DType> {
     match (DType::from_number(input.into()), DType::from_number(output.into())) {
         (Ok(i), Ok(o)) if i == o.signed() && o == i.unsigned() => Ok(i),
-        _ => Err(Error::corrupt(stage, format!("types {input} and {output} are no signed and unsigned pair"))),
+        _ => {
+            Err(Error::corrupt(stage, format!("types {input} and {output} are no signed and unsigned pair")))
+        }
     }
 }
 

@@ -31,7 +31,11 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     if p.switches & IN_PLACE != 0 {
         return Some(recipe);
     }
-    let recipe = recipe.then("quantizer_encode_places", 1, 1024).then("quantizer_encode_lists", tiles.min(BLOCKS), THREADS);
+    let recipe = recipe.then("quantizer_encode_places", 1, 1024).then(
+        "quantizer_encode_lists",
+        tiles.min(BLOCKS),
+        THREADS,
+    );
     // The number of outliers; and of each tile its own and those before it, in 32 bits.
     Some(recipe.with(8, 8 * tiles))
 }
