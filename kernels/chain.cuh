@@ -1,114 +1,11 @@
-// Chains: one kernel runs several stages on a tile in registers, from the array to the stream of RZE and back.
-//
-// A stage is a type with
-//   P                        what it needs of its launch; made from its argument block and its further operand
-//   forward(v, halo, live, p, t), backward(v, live, p, shared, t)
-//   EXTRA                    its further inputs, 0 or 1
-//   SYNCS                    backward() has a barrier in it
-// and the chain owns the rest: `v` is the tile, in E layout until a bitshuffle has made P of it; `halo` is the word
-// before the slice of the warp, in lane 0 of the warps but the first, 0 elsewhere, and goes through all that
-// works word by word, so that a stage that looks back by one word needs no barrier; `live` says which groups of 8 rows
-// may have ones; the staging area has the words as they were loaded. RZE alone is the chain of no stages.
+// Chains: one kernel runs several stages on a tile in registers, from the array to the stream of RZE and back. The stages are
+// those of chain_stages.cuh; the chain owns what passes between them. RZE alone is the chain of no stages.
 #pragma once
+#include "chain_stages.cuh"
 #include "place.cuh"
-#include "quantize_tile.cuh"
 #include "rze_decode.cuh"
-#include "transpose.cuh"
 
 namespace fz {
-// WHOLE: it has all its bytes, as all but the last one have.
-template <bool WHOLE> struct Tile {
-  static constexpr bool whole = WHOLE;
-  uint4* st;
-  uint32_t len;
-  int tid;
-};
-
-struct Nothing {};
-constexpr uint32_t NEGABINARY = 0xaaaaaaaau;
-
-struct QuantizeStage {
-  static constexpr int EXTRA = 1;
-  static constexpr bool SYNCS = false;
-  typedef Nothing Shared;
-  struct P {
-    QuantizeF32 q;
-    uint32_t radius;
-  };
-  static FZ_DEV P read(const Args& a, int link, int extra) {
-    const quantizer::Facts f = quantizer::load_facts(input(a, extra));
-    return {quantize_f32(link_params<quantizer::Params>(a, link), f), f.radius};
-  }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P& p, const T& t) {
-    quantize_tile(p.q, v, t.st, t.tid);
-    if ((t.tid & 31) == 0 && t.tid) halo = p.q.either(halo);
-  }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const T&) { dequantize_tile(p.q.step, p.radius, v); }
-};
-
-// Difference to the word before, in negabinary, anew in every tile. What is no whole word stays as it is.
-struct DifferenceStage {
-  static constexpr int EXTRA = 0;
-  static constexpr bool SYNCS = true;
-  typedef Nothing P;
-  struct Shared {
-    uint32_t sums[4];
-  };
-  static FZ_DEV P read(const Args&, int, int) { return {}; }
-  static FZ_DEV uint32_t code(uint32_t d) { return (d + NEGABINARY) ^ NEGABINARY; }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t&, const P&, const T& t) {
-    uint32_t before = __shfl_up_sync(ALL, v[31], 1);
-    if ((t.tid & 31) == 0) before = halo;
-    const int words = T::whole ? 32 : (int)(t.len / 4) - 32 * t.tid;
-#pragma unroll
-    for (int i = 31; i > 0; i--)
-      if (i < words) v[i] = code(v[i] - v[i - 1]);
-    if (0 < words) v[0] = code(v[0] - before);
-  }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const T& t) {
-    const int words = T::whole ? 32 : (int)(t.len / 4) - 32 * t.tid;
-    uint32_t sum = 0;
-#pragma unroll
-    for (int i = 0; i < 32; i++)
-      if (i < words) v[i] = sum += (v[i] ^ NEGABINARY) - NEGABINARY;
-    const uint32_t upto = warp_sum_to(sum);
-    if ((t.tid & 31) == 31) s.sums[t.tid >> 5] = upto;
-    __syncthreads();
-    uint32_t before = upto - sum;
-    if (t.tid >= 32) before += s.sums[0];
-    if (t.tid >= 64) before += s.sums[1];
-    if (t.tid >= 96) before += s.sums[2];
-#pragma unroll
-    for (int i = 0; i < 32; i++)
-      if (i < words) v[i] += before;
-  }
-};
-
-// Bit planes of elements of four bytes; a short tile is copied.
-struct BitshuffleStage {
-  static constexpr int EXTRA = 0;
-  static constexpr bool SYNCS = false;
-  typedef Nothing P;
-  typedef Nothing Shared;
-  static FZ_DEV P read(const Args&, int, int) { return {}; }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t&, uint32_t& live, const P&, const T& t) {
-    if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
-    uint32_t any = 0;
-#pragma unroll
-    for (int i = 0; i < 32; i++) any |= v[i];
-    any = __reduce_or_sync(ALL, any);
-    if (any < 256) { to_planes<1>(v); live = 8; }
-    else if (any < 65536) { to_planes<2>(v); live = 12; }
-    else to_planes<4>(v);
-  }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
-    if (!T::whole) p_to_e(t.st, v, t.tid);
-    else if (live & 3) from_planes<4>(v);
-    else if (live & 4) from_planes<2>(v);
-    else from_planes<1>(v);
-  }
-};
-
 // Stages from left to right, and back. Links of an encoder stand in this order, those of a decoder in the
 // other; a link for the padding of the array may stand outside of them, which the ends of the chain do as they go.
 template <class... S> struct Stages;
@@ -119,7 +16,7 @@ template <> struct Stages<> {
   union Shared { char none; };
   static FZ_DEV P read_forward(const Args&, int) { return {}; }
   static FZ_DEV P read_backward(const Args&) { return {}; }
-  template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t&, uint32_t&, const P&, const T&) {}
+  template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t (&)[2], uint32_t&, const P&, const T&) {}
   template <class T> static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const P&, Shared&, const T&) {}
 };
 template <class A, class... R> struct Stages<A, R...> {
@@ -141,7 +38,7 @@ template <class A, class... R> struct Stages<A, R...> {
   static FZ_DEV P read_backward(const Args& a) {
     return {A::read(a, COUNT - 1, 1 + Rest::EXTRA), Rest::read_backward(a)};
   }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t& halo, uint32_t& live, const P& p, const T& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t& live, const P& p, const T& t) {
     A::forward(v, halo, live, p.first, t);
     Rest::forward(v, halo, live, p.rest, t);
   }
@@ -167,9 +64,12 @@ template <bool WHOLE, class... S> FZ_DEV void encode_tile(const Args& a, EncodeS
   const uint32_t c = blockIdx.x;
   const uint64_t at = (uint64_t)c * TILE;
   const Tile<WHOLE> t = {sm.st, WHOLE ? TILE : (uint32_t)(total - at), tid};
-  uint32_t v[32], halo = 0, live = 15;
+  uint32_t v[32], halo[2] = {0, 0}, live = 15;
   if constexpr (Chain::COUNT > 0) {
-    if ((tid & 31) == 0 && tid) halo = word_of(src, at + 128 * tid - 4);
+    if ((tid & 31) == 0 && tid) {
+      halo[0] = word_of(src, at + 128 * tid - 8);
+      halo[1] = word_of(src, at + 128 * tid - 4);
+    }
     const typename Chain::P p = Chain::read_forward(a, 1);
     fz_copies_done();
     __syncwarp();

@@ -1,4 +1,4 @@
-// The chains that exist; src/device/chains.rs says when which of them is taken.
+// The chains that exist; src/chains.rs says when which of them is taken.
 #include "chain.cuh"
 
 using namespace fz;
@@ -14,6 +14,6 @@ using namespace fz;
     chain_decode<__VA_ARGS__>(a, sm);                                                    \
   }
 
-FZ_CHAIN(pfpl_f32, QuantizeStage, DifferenceStage, BitshuffleStage)
-FZ_CHAIN(bits_u32, DifferenceStage, BitshuffleStage)
-FZ_CHAIN(planes_u32, BitshuffleStage)
+FZ_CHAIN(pfpl_f32, QuantizeStage<4>, DifferenceStage<4>, BitshuffleStage<4>)
+FZ_CHAIN(bits_u32, DifferenceStage<4>, BitshuffleStage<4>)
+FZ_CHAIN(planes_u32, BitshuffleStage<4>)

@@ -1,4 +1,4 @@
-//! Chains that exist as device functions, see kernels/chains.cu.
+//! Chains that exist as device functions, see kernels/chains.cu and chains_wide.cu.
 //!
 //! An entry names stages as an encoder has them; a decoder has them the other way round. Padding is no stage here: the
 //! functions take a short array as one with zeros behind it, and leave out what is behind its end.
@@ -45,22 +45,25 @@ struct Chain {
     decode: &'static str,
 }
 
+/// A chain, and the names of its device functions.
+macro_rules! chain {
+    ($name:literal: $($part:ident $width:literal),*) => {
+        Chain {
+            parts: &[$(Part::$part($width)),*],
+            encode: concat!("chain_", $name, "_encode"),
+            decode: concat!("chain_", $name, "_decode"),
+        }
+    };
+}
+
 static CHAINS: &[Chain] = &[
-    Chain {
-        parts: &[Part::Quantizer(4), Part::Difference(4), Part::Bitshuffle(4)],
-        encode: "chain_pfpl_f32_encode",
-        decode: "chain_pfpl_f32_decode",
-    },
-    Chain {
-        parts: &[Part::Difference(4), Part::Bitshuffle(4)],
-        encode: "chain_bits_u32_encode",
-        decode: "chain_bits_u32_decode",
-    },
-    Chain {
-        parts: &[Part::Bitshuffle(4)],
-        encode: "chain_planes_u32_encode",
-        decode: "chain_planes_u32_decode",
-    },
+    chain!("pfpl_f32": Quantizer 4, Difference 4, Bitshuffle 4),
+    chain!("pfpl_f64": Quantizer 8, Difference 8, Bitshuffle 8),
+    chain!("bits_u8": Difference 1, Bitshuffle 1),
+    chain!("bits_u16": Difference 2, Bitshuffle 2),
+    chain!("bits_u32": Difference 4, Bitshuffle 4),
+    chain!("bits_u64": Difference 8, Bitshuffle 8),
+    chain!("planes_u32": Bitshuffle 4),
 ];
 
 /// How `kernel` runs on a device with `links` chained to it, in the direction of the data; `None`: not at all.

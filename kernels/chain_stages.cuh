@@ -1,0 +1,205 @@
+// Stages as parts of chains, for elements of W bytes. A stage is a type with
+//   P                        what it needs of its launch; made from its argument block and its further operand
+//   forward(v, halo, live, p, t), backward(v, live, p, shared, t)
+//   EXTRA                    its further inputs, 0 or 1
+//   SYNCS                    the last thing that backward() does with shared memory of others is a barrier
+// `v` is the tile, in E layout until a bitshuffle has made P of it; `halo`, the two words before the slice of the warp, in lane 0
+// of the warps but the first, 0 elsewhere, goes through all that works element by element, so that a stage that looks
+// back needs no barrier; `live` says which groups of 8 rows may have ones; the staging area has the words as they were
+// loaded, until a bitshuffle.
+#pragma once
+#include "quantize_tile.cuh"
+#include "transpose.cuh"
+#include "words.cuh"
+
+namespace fz {
+// A whole tile, or the last one with fewer bytes.
+template <bool WHOLE> struct Tile {
+  static constexpr bool whole = WHOLE;
+  uint4* st;
+  uint32_t len;
+  int tid;
+};
+struct Nothing {};
+
+template <int W> struct QuantizeStage {
+  static constexpr int EXTRA = 1;
+  static constexpr bool SYNCS = false;
+  typedef Nothing Shared;
+  typedef TileBins<W> P;
+  static FZ_DEV P read(const Args& a, int link, int extra) {
+    return P(link_params<quantizer::Params>(a, link), quantizer::load_facts(input(a, extra)));
+  }
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t&, const P& p, const T& t) {
+    quantize_tile(p, v, t.st, t.tid);
+    if ((t.tid & 31) == 0 && t.tid) p.quantize(halo);
+  }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const T&) { p.restore(v); }
+};
+
+// Difference to the element before, in negabinary, anew in every tile. What is no whole element stays as it is.
+template <int W> struct DifferenceStage {
+  static constexpr int EXTRA = 0, WORDS = W == 8 ? 2 : 1;  // words that are dealt with at once
+  static constexpr bool SYNCS = true;
+  typedef Nothing P;
+  typedef Pack<W> E;
+  struct Shared {
+    E sums[4];
+  };
+  static FZ_DEV P read(const Args&, int, int) { return {}; }
+
+  static FZ_DEV E pack(uint32_t low, uint32_t high) { return W == 8 ? (E)((uint64_t)high << 32 | low) : (E)high; }
+  static FZ_DEV E get(const uint32_t (&v)[32], int i) { return pack(v[i], v[i + WORDS - 1]); }
+  // Sets the bytes of whole elements.
+  template <class T> static FZ_DEV void set(uint32_t (&v)[32], int i, E x, const T& t) {
+#pragma unroll
+    for (int j = 0; j < WORDS; j++) {
+      const uint32_t w = (uint32_t)((uint64_t)x >> 32 * j);
+      v[i + j] = T::whole ? w : choose(w, v[i + j], low_bytes(ALL, (int)(t.len / W * W) - 4 * (32 * t.tid + i + j)));
+    }
+  }
+  // Of packed elements: the last one alone, and one in all places.
+  static FZ_DEV E last(E x) { return W < 4 ? x >> (32 - 8 * (W % 4)) : x; }
+  static FZ_DEV E everywhere(E x) { return x * Packed<W>::ONES; }
+  // Each element and all before it.
+  static FZ_DEV E sums(E x) {
+    if (W == 1) x = add<W>(x, x << 8);
+    if (W <= 2) x = add<W>(x, x << 16);
+    return x;
+  }
+
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t&, const P&, const T& t) {
+    uint32_t high = __shfl_up_sync(ALL, v[31], 1), low = W == 8 ? __shfl_up_sync(ALL, v[30], 1) : 0;
+    if ((t.tid & 31) == 0) { low = halo[0]; high = halo[1]; }
+#pragma unroll
+    for (int i = 32 - WORDS; i >= 0; i -= WORDS) {
+      const E x = get(v, i), word = i ? get(v, i ? i - WORDS : 0) : pack(low, high);
+      const E before = W < 4 ? x << 8 * (W % 4) | last(word) : word;
+      set(v, i, negabinary<W>(sub<W>(x, before)), t);
+    }
+  }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const T& t) {
+    const int lane = t.tid & 31, warp = t.tid >> 5;
+    E sum = 0;  // one element
+#pragma unroll
+    for (int i = 0; i < 32; i += WORDS) {
+      const E x = add<W>(sums(unnegabinary<W>(get(v, i))), everywhere(sum));
+      set(v, i, x, t);
+      sum = last(x);
+    }
+    const E upto = warp_sum_to(sum);
+    if (lane == 31) s.sums[warp] = upto;
+    __syncthreads();
+    E before = upto - sum;
+    if (warp > 0) before += s.sums[0];
+    if (warp > 1) before += s.sums[1];
+    if (warp > 2) before += s.sums[2];
+    // What a sum of narrow elements carries over is cut off.
+    before = everywhere(W < 4 ? before & ((1u << 8 * (W % 4)) - 1) : before);
+#pragma unroll
+    for (int i = 0; i < 32; i += WORDS) set(v, i, add<W>(get(v, i), before), t);
+  }
+};
+
+// Bit planes; a short tile is copied. Elements of four bytes need no other thread. Of the others each thread makes whole words too,
+// but not those of its column: they go through the staging area.
+template <int W> struct BitshuffleStage {
+  static constexpr int EXTRA = 0;
+  static constexpr bool SYNCS = W != 4;
+  typedef Nothing P;
+  typedef Nothing Shared;
+  static FZ_DEV P read(const Args&, int, int) { return {}; }
+
+  // Words of planes to and from elements. W < 4: 4 / W groups of 32 elements stand side by side, the last element first, so
+  // that element 0 becomes the lowest bit. W = 8: of 64 elements two neighbours trade halves, so that one has the upper
+  // words of 32 of them and the other the lower ones.
+  static FZ_DEV uint32_t element(const uint32_t (&v)[32], int group, int e) {
+    const int at = W * (32 * group + e);
+    return v[at / 4] >> 8 * (at % 4) & (ALL >> (32 - 8 * (W % 8)));
+  }
+  static FZ_DEV void trade(uint32_t (&v)[32], uint32_t (&a)[32], int tid) {
+    const bool odd = tid & 1;  // has the lower words and elements 16 to 31
+#pragma unroll
+    for (int e = 0; e < 16; e++) {
+      const uint32_t other = __shfl_xor_sync(ALL, odd ? v[2 * e + 1] : v[2 * e], 1);
+      a[e] = odd ? other : v[2 * e + 1];
+      a[e + 16] = odd ? v[2 * e] : other;
+    }
+  }
+  static FZ_DEV void trade_back(uint32_t (&v)[32], const uint32_t (&a)[32], int tid) {
+    const bool odd = tid & 1;
+#pragma unroll
+    for (int e = 0; e < 16; e++) {
+      const uint32_t other = __shfl_xor_sync(ALL, odd ? a[e] : a[e + 16], 1);
+      v[2 * e + 1] = odd ? other : a[e];
+      v[2 * e] = odd ? a[e + 16] : other;
+    }
+  }
+  // Where word k of this thread stands among all.
+  static FZ_DEV int place_of(int k, int tid) {
+    if (W == 8) return (32 * (tid & 1) + k) * 64 + 2 * (tid >> 2) + (1 - (tid >> 1 & 1));
+    constexpr int PLANES = W == 8 ? 32 : 8 * W, GROUPS = 32 / PLANES;
+    return k % PLANES * (128 * GROUPS) + GROUPS * tid + k / PLANES;
+  }
+
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], uint32_t& live, const P&, const T& t) {
+    if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
+    if constexpr (W == 4) {
+      uint32_t any = 0;
+#pragma unroll
+      for (int i = 0; i < 32; i++) any |= v[i];
+      any = __reduce_or_sync(ALL, any);
+      if (any < 256) { to_planes<1>(v); live = 8; }
+      else if (any < 65536) { to_planes<2>(v); live = 12; }
+      else to_planes<4>(v);
+    } else {
+      uint32_t a[32], *words = reinterpret_cast<uint32_t*>(t.st);
+      if constexpr (W == 8) trade(v, a, t.tid);
+      else {
+#pragma unroll
+        for (int e = 0; e < 32; e++) {
+          a[31 - e] = 0;
+#pragma unroll
+          for (int g = 0; g < 4 / W; g++) a[31 - e] |= element(v, g, e) << (32 - 8 * W * (g + 1));
+        }
+      }
+      to_planes<4>(a);
+      __syncthreads();
+#pragma unroll
+      for (int k = 0; k < 32; k++) words[place_of(k, t.tid)] = a[k];
+      __syncthreads();
+#pragma unroll
+      for (int p = 0; p < 32; p++) v[p] = words[128 * p + t.tid];
+    }
+  }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
+    if (!T::whole) { p_to_e(t.st, v, t.tid); return; }
+    if constexpr (W == 4) {
+      if (live & 3) from_planes<4>(v);
+      else if (live & 4) from_planes<2>(v);
+      else from_planes<1>(v);
+    } else {
+      uint32_t a[32], *words = reinterpret_cast<uint32_t*>(t.st);
+      __syncthreads();
+      put_p(t.st, v, t.tid);
+      __syncthreads();
+#pragma unroll
+      for (int k = 0; k < 32; k++) a[k] = words[place_of(k, t.tid)];
+      __syncthreads();
+      from_planes<4>(a);
+      if constexpr (W == 8) trade_back(v, a, t.tid);
+      else {
+#pragma unroll
+        for (int i = 0; i < 32; i++) {
+          v[i] = 0;
+#pragma unroll
+          for (int j = 0; j < 4 / W; j++) {
+            const int e = (4 / W) * i + j, g = e / 32;
+            v[i] |= (a[31 - e % 32] >> (32 - 8 * W * (g + 1)) & (ALL >> (32 - 8 * (W % 8)))) << 8 * W * j;
+          }
+        }
+      }
+    }
+  }
+};
+}  // namespace fz
