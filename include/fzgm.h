@@ -73,7 +73,7 @@
 
 /**
  * What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
- * container, 40 room, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+ * container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
  */
 typedef enum {
   /** Done. */
@@ -108,6 +108,10 @@ typedef enum {
   FZ_MEMORY_LIMIT = 42,
   /** The system has no memory left. */
   FZ_OUT_OF_MEMORY = 43,
+  /** There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels. */
+  FZ_NO_DEVICE = 50,
+  /** A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too. */
+  FZ_DEVICE = 51,
   /** A defect of fzgm was caught. Free the workspace of the call and report the text, please. */
   FZ_INTERNAL = 90,
 } fz_status;

@@ -133,7 +133,12 @@ fn holds(p: &Pipeline, sample: &Sample) -> bool {
 #[test]
 fn random_graphs_are_refused_or_keep_the_contract() {
     let (accepted, large, lossy) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    let cases = if std::env::var("FZGM_LONG").is_ok() { 20_000 } else { 1500 };
+    let cases = match (std::env::var("FZGM_LONG").is_ok(), common::gpu::device().is_some()) {
+        (true, _) => 20_000,
+        (false, false) => 1500,
+        // The emulator of a GPU takes its time.
+        (false, true) => 150,
+    };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let seeds = (proptest::num::u64::ANY, 0usize..10, 0usize..9, 0u64..6000);
     let result = runner.run(&seeds, |(seed, dtype, content, n)| {
