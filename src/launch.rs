@@ -52,6 +52,8 @@ pub(crate) struct Step {
     pub kernel: &'static Kernel,
     /// The name of the stage that asked for it.
     pub stage: &'static str,
+    /// Its index in the pipeline.
+    pub node: usize,
     /// Its parameter block.
     pub params: [u8; PARAM_BYTES],
     /// Values read.
@@ -88,6 +90,7 @@ pub(crate) struct StepLink {
 /// The hand of a stage while a plan is made: it can make temporaries and launch kernels.
 pub struct Emit<'a> {
     pub(crate) stage: &'static str,
+    pub(crate) node: usize,
     pub(crate) values: &'a mut Vec<Value>,
     pub(crate) steps: &'a mut Vec<Step>,
     /// Bytes of the caller's array, before any padding.
@@ -120,6 +123,7 @@ impl Emit<'_> {
         self.steps.push(Step {
             kernel,
             stage: self.stage,
+            node: self.node,
             params: block,
             ins: ins.to_vec(),
             outs: outs.to_vec(),
