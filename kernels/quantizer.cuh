@@ -31,6 +31,13 @@ FZ_DEV Facts load_facts(const Operand& o) {
   if (w[0] == ~0ull || f.bound == 0.0) f.bound = (double)f.bound_f32;
   return f;
 }
+FZ_DEV void store_facts(const Args& a, const Facts& f) {
+  uint64_t w[4];
+  memcpy(w, &f, sizeof w);
+  uint8_t* p = address(output(a, 0));
+  for (int i = 0; i < 4; i++) store<uint64_t>(p + 8 * i, w[i]);
+  publish(output(a, 0), sizeof f);
+}
 
 // f32 and f64: bits, rounding half to even as a float and as an integer. Accepted bins are below 2^31 in magnitude.
 template <class T> struct Real;

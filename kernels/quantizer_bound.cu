@@ -242,14 +242,6 @@ FZ_DEV Facts choose(const Facts& facts, const Scratch* s, const unsigned long lo
   }
   return best;
 }
-
-FZ_DEV void store_facts(const Args& a, const Facts& f) {
-  uint64_t w[4];
-  memcpy(w, &f, sizeof w);
-  uint8_t* p = address(output(a, 0));
-  for (int i = 0; i < 4; i++) store<uint64_t>(p + 8 * i, w[i]);
-  publish(output(a, 0), sizeof f);
-}
 }  // namespace quantizer
 }  // namespace fz
 

@@ -13,7 +13,6 @@ mod rel;
 mod step;
 
 use super::words::{IN, only};
-use crate::device::nowhere;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -104,11 +103,11 @@ static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, r
 static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: device::encode };
 static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: device::decode };
 static REL_BOUND: Kernel =
-    Kernel { name: "quantizer_rel_bound", host: rel::resolve, role: alone, device: nowhere };
+    Kernel { name: "quantizer_rel_bound", host: rel::resolve, role: alone, device: device::rel_bound };
 static REL_ENCODE: Kernel =
-    Kernel { name: "quantizer_rel_encode", host: rel::encode, role: alone, device: nowhere };
+    Kernel { name: "quantizer_rel_encode", host: rel::encode, role: alone, device: device::rel_encode };
 static REL_DECODE: Kernel =
-    Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone, device: nowhere };
+    Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone, device: device::rel_decode };
 
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -233,7 +232,7 @@ impl Stage for Quantizer {
         let p = Params::new(args, flow)?;
         p.check_written(rules)?;
         if p.mode == REL {
-            let launch = rel::Launch::new(&p, rules);
+            let launch = rel::Launch::new(&p, rules, flow.max_bytes());
             em.launch(&REL_BOUND, &launch, &[], &[io.facts])?;
             return em.launch(&REL_ENCODE, &launch, io.inputs, io.outputs);
         }
@@ -244,11 +243,12 @@ impl Stage for Quantizer {
 
     fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
         let rules = Rules { strict: false, generation: crate::stage::Generation::G2026_08 };
-        let p = Params::new(args, em.flow(io.inputs[0]))?;
+        let flow = em.flow(io.inputs[0]);
+        let p = Params::new(args, flow)?;
         let mut ins = io.outputs.to_vec();
         ins.push(io.facts);
         match p.mode {
-            REL => em.launch(&REL_DECODE, &rel::Launch::new(&p, rules), &ins, io.inputs),
+            REL => em.launch(&REL_DECODE, &rel::Launch::new(&p, rules, flow.max_bytes()), &ins, io.inputs),
             _ => em.launch(&DECODE, &p.launch(rules, false), &ins, io.inputs),
         }
     }

@@ -1,6 +1,6 @@
 //! How the kernels run on a GPU.
 
-use super::{ABS, IN_PLACE, Launch, STRICT};
+use super::{ABS, IN_PLACE, Launch, STRICT, rel};
 use crate::device::{Recipe, Shape, tiles};
 use crate::kernel::read_params;
 
@@ -26,32 +26,57 @@ pub(super) fn bound(shape: &Shape<'_>) -> Option<Recipe> {
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
-    let tiles = value_tiles(&p, shape.output(0));
-    let recipe = Recipe::one("quantizer_encode", tiles, THREADS);
+    let tiles = value_tiles(p.value, p.code, shape.output(0));
     if p.switches & IN_PLACE != 0 {
-        return Some(recipe);
+        return Some(Recipe::one("quantizer_encode", tiles, THREADS));
     }
-    let recipe = recipe.then("quantizer_encode_places", 1, 1024).then(
-        "quantizer_encode_lists",
-        tiles.min(BLOCKS),
-        THREADS,
-    );
+    Some(listed(["quantizer_encode", "quantizer_encode_places", "quantizer_encode_lists"], tiles))
+}
+
+/// Codes of tiles, the places of their outliers, and the lists.
+fn listed(entries: [&'static str; 3], tiles: u64) -> Recipe {
+    let [codes, places, lists] = entries;
+    let recipe = Recipe::one(codes, tiles, THREADS).then(places, 1, 1024);
     // The number of outliers; and of each tile its own and those before it, in 32 bits.
-    Some(recipe.with(8, 8 * tiles))
+    recipe.then(lists, tiles.min(BLOCKS), THREADS).with(8, 8 * tiles)
 }
 
 pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
-    let recipe = Recipe::one("quantizer_decode", value_tiles(&p, shape.input(0)), THREADS);
-    if p.switches & IN_PLACE != 0 {
-        return Some(recipe);
-    }
-    let blocks = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
-    // Whether indices ascend.
-    Some(recipe.then("quantizer_decode_lists", blocks, THREADS).with(4, 0))
+    let recipe = Recipe::one("quantizer_decode", value_tiles(p.value, p.code, shape.input(0)), THREADS);
+    Some(if p.switches & IN_PLACE != 0 { recipe } else { unlisted(recipe, "quantizer_decode_lists", shape) })
 }
 
-/// Tiles of the values that so many bytes of codes stand for.
-fn value_tiles(p: &Launch, codes: u64) -> u64 {
-    tiles(codes / u64::from(p.code.max(1)) * u64::from(p.value))
+/// The same and the lists of input 2.
+fn unlisted(recipe: Recipe, entry: &'static str, shape: &Shape<'_>) -> Recipe {
+    let blocks = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
+    // Whether indices ascend.
+    recipe.then(entry, blocks, THREADS).with(4, 0)
+}
+
+/// Nothing of it depends on the values.
+#[expect(clippy::unnecessary_wraps, reason = "the type of all recipes")]
+pub(super) fn rel_bound(_: &Shape<'_>) -> Option<Recipe> {
+    Some(Recipe::one("quantizer_rel_bound", 1, 32))
+}
+
+pub(super) fn rel_encode(shape: &Shape<'_>) -> Option<Recipe> {
+    let tiles = rel_tiles(shape, shape.output(0));
+    let entries = ["quantizer_rel_encode", "quantizer_rel_encode_places", "quantizer_rel_encode_lists"];
+    Some(listed(entries, tiles))
+}
+
+pub(super) fn rel_decode(shape: &Shape<'_>) -> Option<Recipe> {
+    let recipe = Recipe::one("quantizer_rel_decode", rel_tiles(shape, shape.input(0)), THREADS);
+    Some(unlisted(recipe, "quantizer_rel_decode_lists", shape))
+}
+
+fn rel_tiles(shape: &Shape<'_>, codes: u64) -> u64 {
+    let (value, code) = read_params::<rel::Launch>(shape.params).widths();
+    value_tiles(value, code, codes)
+}
+
+/// Tiles of the values of `value` bytes that so many bytes of codes stand for.
+fn value_tiles(value: u32, code: u32, codes: u64) -> u64 {
+    tiles(codes / u64::from(code.max(1)) * u64::from(value))
 }

@@ -33,7 +33,8 @@ pub(super) struct Launch {
     /// Bytes of a value and of a code.
     value: u32,
     code: u32,
-    pad: u32,
+    /// Of the padded array.
+    elements: u32,
 }
 
 /// 1 + b as the decoder has it.
@@ -61,7 +62,7 @@ pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
 }
 
 impl Launch {
-    pub(super) fn new(p: &Params, rules: Rules) -> Launch {
+    pub(super) fn new(p: &Params, rules: Rules, bytes: u64) -> Launch {
         let bound = wire_bound(p.error_bound, rules.strict);
         let (step, high) = (step(bound), one_and(bound));
         Launch {
@@ -77,8 +78,13 @@ impl Launch {
             switches: if rules.strict { STRICT } else { 0 },
             value: p.value.bytes() as u32,
             code: p.code.bytes() as u32,
-            pad: 0,
+            elements: (bytes / p.value.bytes()) as u32,
         }
+    }
+
+    /// Bytes of a value and of a code.
+    pub(super) fn widths(&self) -> (u32, u32) {
+        (self.value, self.code)
     }
 }
 
