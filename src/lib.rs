@@ -70,7 +70,7 @@ mod workspace;
 
 pub use array::Array;
 pub use codec::{
-    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
+    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress, info_at,
 };
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
