@@ -133,10 +133,7 @@ impl GpuEncoder {
     }
 
     /// The values of the plan in the order of the container's nodes, as another plan of the same container has them.
-    pub(in crate::codec) fn named_like<'p>(
-        &'p self,
-        other: &'p Plan,
-    ) -> impl Fn(Val) -> Val + 'p {
+    pub(in crate::codec) fn named_like<'p>(&'p self, other: &'p Plan) -> impl Fn(Val) -> Val + 'p {
         let (mine, theirs) = (&self.prepared.plan.graph, &other.graph);
         let mut pairs = vec![(Val::ARRAY, Val::ARRAY), (mine.source, theirs.source)];
         for (k, &i) in mine.order.iter().enumerate() {

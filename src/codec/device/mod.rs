@@ -68,6 +68,12 @@ pub struct DeviceSlice {
 }
 
 impl DeviceSlice {
+    /// Whether a byte belongs to both.
+    pub fn overlaps(self, other: DeviceSlice) -> bool {
+        let ends_behind = |a: DeviceSlice, b: DeviceSlice| a.address.saturating_add(a.bytes) > b.address;
+        self.bytes > 0 && other.bytes > 0 && ends_behind(self, other) && ends_behind(other, self)
+    }
+
     fn span(self) -> Span {
         Span { address: self.address, bytes: self.bytes }
     }

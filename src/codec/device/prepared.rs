@@ -36,10 +36,8 @@ impl Prepared {
             return Ok(());
         }
         preload(context, &self.plan)?;
-        let fits = ws
-            .gpu
-            .as_ref()
-            .is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.belongs(context));
+        let fits =
+            ws.gpu.as_ref().is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.belongs(context));
         if !fits {
             ws.gpu = None;
             let block = DeviceMemory::new(context, self.bytes())?;
