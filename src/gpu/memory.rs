@@ -43,6 +43,11 @@ impl DeviceMemory {
         self.driver.clear(self.address + at as usize, bytes, stream.0)
     }
 
+    /// Copies from other memory of the device as many bytes as both have, as an operation of the stream.
+    pub(crate) fn copy(&self, from: &DeviceMemory, stream: Stream) -> Result<()> {
+        self.driver.copy(self.address, from.address, self.bytes.min(from.bytes), stream.0)
+    }
+
     /// Copies to the device and waits. Not for streams that are captured.
     pub(crate) fn upload(&self, context: &Context, at: u64, src: &[u8]) -> Result<()> {
         self.inside(at, src.len() as u64)?;

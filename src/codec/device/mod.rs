@@ -4,10 +4,12 @@ mod calls;
 mod decoder;
 mod encoder;
 mod prepared;
+mod resident;
 
 pub use calls::info_at;
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::GpuEncoder;
+pub use resident::{Clock, Resident};
 
 use crate::backend::cuda::Span;
 use crate::error::{Error, Result, Status};
