@@ -7,7 +7,8 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 8] = ["status", "about", "pipeline", "options", "plan", "workspace", "codec", "info"];
+const SOURCES: [&str; 9] =
+    ["status", "about", "pipeline", "options", "plan", "workspace", "codec", "device", "info"];
 
 #[test]
 fn the_committed_header_is_current() {

@@ -56,6 +56,15 @@ impl Encoder {
         &self.plan
     }
 
+    /// The plan for GPUs, as far as there is device code for the pipeline, and the device memory of a call. No GPU has to
+    /// be there.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub fn device_plan(&self) -> Result<(&Plan, u64)> {
+        self.gpu().map(|gpu| (gpu.plan(), gpu.bytes()))
+    }
+
     /// The options.
     pub fn options(&self) -> &Options {
         &self.options

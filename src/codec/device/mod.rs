@@ -4,13 +4,16 @@ mod calls;
 mod decoder;
 mod encoder;
 mod prepared;
+mod resident;
 
+pub use calls::info_at;
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::GpuEncoder;
+pub use resident::{Clock, Resident};
 
 use crate::backend::cuda::Span;
 use crate::error::{Error, Result, Status};
-use crate::gpu::{Context, Home, home};
+use crate::gpu::{Context, Home, Stream, home};
 use crate::plan::Plan;
 use crate::workspace::Workspace;
 use bytemuck::{Pod, Zeroable};
@@ -26,6 +29,17 @@ pub enum Device {
     Cpu,
     /// The GPU of this index, always; arrays in host memory are copied there.
     Cuda(u32),
+}
+
+/// `auto`, `cpu` or `cuda:N`, as [`Device::from_str`] reads it.
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
 }
 
 impl FromStr for Device {
@@ -56,6 +70,12 @@ pub struct DeviceSlice {
 }
 
 impl DeviceSlice {
+    /// Whether a byte belongs to both.
+    pub fn overlaps(self, other: DeviceSlice) -> bool {
+        let ends_behind = |a: DeviceSlice, b: DeviceSlice| a.address.saturating_add(a.bytes) > b.address;
+        self.bytes > 0 && other.bytes > 0 && ends_behind(self, other) && ends_behind(other, self)
+    }
+
     fn span(self) -> Span {
         Span { address: self.address, bytes: self.bytes }
     }
@@ -101,9 +121,20 @@ fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>>
     Ok(found)
 }
 
+/// The context of an asynchronous call: that of its stream, which has to be one of the plan's device.
+fn context_of(option: Device, stream: Stream) -> Result<Context> {
+    match option {
+        Device::Auto => Context::of(stream, None),
+        Device::Cuda(index) => Context::of(stream, Some(index)),
+        Device::Cpu => {
+            Err(Error::argument("device", option, "auto or cuda:N: asynchronous calls run on a GPU alone"))
+        }
+    }
+}
+
 /// Refuses a device that is not there.
 pub(super) fn reachable(index: u32) -> Result<()> {
-    Context::primary(index).map(|_| ())
+    Context::on(index).map(|_| ())
 }
 
 /// A workspace on a device, made ready.
@@ -111,7 +142,7 @@ pub(super) fn workspace(
     index: u32,
     ready: impl FnOnce(&Context, &mut Workspace) -> Result<()>,
 ) -> Result<Workspace> {
-    let context = Context::primary(index)?;
+    let context = Context::on(index)?;
     let mut ws = Workspace::bare()?;
     ready(&context, &mut ws)?;
     Ok(ws)
