@@ -40,17 +40,22 @@ part_emu() {
   local kind
   for kind in plain asan; do bash tests/emu/build.sh $kind; done
   bash tests/emu/selftest.sh
-  on_emulator cuda
+  # Both backends over everything that the contract tests make, and what only a device does in every mode.
+  on_emulator contract ORDER=fwd
+  on_emulator pipelines ORDER=rev
+  on_emulator cuda_calls ORDER=fwd DEFER=1
+  on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
 }
 
-# on_emulator <test>: tests/<test>.rs in three orders of threads, with streams that run as late as they may, and with
-# sanitizers in the kernels.
+# on_emulator <test> <mode>…: tests/<test>.rs. ORDER=fwd, rev or a number are orders of threads; with DEFER=1 streams run as
+# late as they may; asan has sanitizers in the kernels.
 on_emulator() {
-  local program mode
-  program=$(cargo test --locked --no-run --test "$1" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
-  [ -n "$program" ] || { cargo test --locked --no-run --test "$1"; return 1; }
-  for mode in ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan; do
-    say "$1 on the emulator, $mode"
+  local program mode test=$1
+  shift
+  program=$(cargo test --locked --no-run --test "$test" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
+  [ -n "$program" ] || { cargo test --locked --no-run --test "$test"; return 1; }
+  for mode in "$@"; do
+    say "$test on the emulator, $mode"
     local set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
     case $mode in
       asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
