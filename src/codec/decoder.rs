@@ -107,7 +107,9 @@ impl Decoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Cuda(index) => {
+                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
+            }
             Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
         }
     }

@@ -94,7 +94,9 @@ impl Encoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Cuda(index) => {
+                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
+            }
             Device::Auto | Device::Cpu => {
                 Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
             }

@@ -4,6 +4,7 @@
 
 mod context;
 mod driver;
+mod ferry;
 mod functions;
 mod graph;
 mod images;
@@ -12,9 +13,10 @@ mod pointer;
 mod stream;
 
 pub(crate) use context::Context;
+pub(crate) use ferry::Ferry;
 pub(crate) use functions::function;
 pub(crate) use graph::Graph;
-pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
+pub(crate) use memory::{DeviceMemory, Pinned, download};
 pub(crate) use pointer::{Home, home};
 pub use stream::Stream;
 pub(crate) use stream::{OwnStream, Timer};

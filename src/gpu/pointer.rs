@@ -21,10 +21,12 @@ pub(crate) enum Home {
     Managed,
 }
 
+/// CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+const MEMORY_TYPE: c_int = 2;
+
 /// Where the memory at an address is.
 pub(crate) fn home(address: u64) -> Result<Home> {
-    /// CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _IS_MANAGED, _DEVICE_ORDINAL
-    const MEMORY_TYPE: c_int = 2;
+    /// CU_POINTER_ATTRIBUTE_IS_MANAGED, _DEVICE_ORDINAL
     const IS_MANAGED: c_int = 8;
     const DEVICE_ORDINAL: c_int = 9;
     /// CU_MEMORYTYPE_DEVICE
@@ -42,6 +44,12 @@ pub(crate) fn home(address: u64) -> Result<Home> {
         let ordinal = attribute::<i32>(DEVICE_ORDINAL, address)?.unwrap_or(0);
         Ok(Home::Device(u32::try_from(ordinal).unwrap_or(0)))
     }
+}
+
+/// Whether the driver knows an address: pinned memory of the host, among others.
+pub(super) fn pinned(address: u64) -> Result<bool> {
+    // SAFETY: the attribute is an unsigned int.
+    Ok(unsafe { attribute::<u32>(MEMORY_TYPE, address as Handle)? }.is_some_and(|kind| kind != 0))
 }
 
 /// The context that device memory belongs to; `None`: the driver no longer knows the address.

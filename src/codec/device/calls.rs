@@ -97,7 +97,7 @@ impl Encoder {
         match self.gpu()?.compress(&context, ws, from, again, room, self.options.checksum) {
             Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
                 let larger = self.with_outliers(needed)?;
-                larger.compress_on(index, &mut Workspace::bare()?, src, dst)
+                larger.compress_on(index, &mut Workspace::bare(self.options.threads)?, src, dst)
             }
             done => done,
         }
@@ -185,7 +185,13 @@ impl Decoder {
         let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
         match self.serving(&head)? {
             None => self.decompress_on(index, ws, &head, container, dst),
-            Some(stored) => stored.decompress_on(index, &mut Workspace::bare()?, &head, container, dst),
+            Some(stored) => stored.decompress_on(
+                index,
+                &mut Workspace::bare(self.options.threads)?,
+                &head,
+                container,
+                dst,
+            ),
         }
     }
 

@@ -6,7 +6,8 @@ use crate::backend::cuda::{Layout, OPEN, Run, loads};
 use crate::device::Border;
 use crate::error::{Error, Result, Status};
 use crate::format::{Form, Head, Template, image};
-use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::gpu::{Context, Ferry, OwnStream, Stream};
+use crate::kernel::Threads;
 use crate::launch::Place;
 use crate::plan::Plan;
 use crate::workspace::Workspace;
@@ -102,7 +103,7 @@ impl GpuDecoder {
             Memory::Device(slice) => slice,
             Memory::Host(host) => {
                 let staged = prepared::staging(context, &mut memory.container, host.len() as u64)?.address();
-                upload(context, staged, host, s)?;
+                Ferry::upload(context, &mut memory.ferry, staged, host, s, Threads(ws.threads.pool()))?;
                 DeviceSlice { address: staged, bytes: host.len() as u64 }
             }
         };
@@ -116,7 +117,7 @@ impl GpuDecoder {
         self.rest(&run, &Border { result, array_bytes: bytes, ..Border::default() })?;
         s.synchronize(context)?;
         prepared::outcome(ws)?.of(&self.prepared.plan, slice.bytes)?;
-        deliver(context, host, slice, s)
+        deliver(context, ws, host, slice, s)
     }
 
     /// Decompresses a container in device memory, whose head the device reads, and waits. `None`: it takes the host to
@@ -144,7 +145,7 @@ impl GpuDecoder {
         if prepared::outcome(ws)?.status != Status::Ok as i32 {
             return Ok(None);
         }
-        deliver(context, host, slice, s).map(Some)
+        deliver(context, ws, host, slice, s).map(Some)
     }
 
     /// Puts lengths, segment places and facts where `fz_open` puts them in asynchronous calls.
@@ -176,11 +177,19 @@ impl GpuDecoder {
 }
 
 /// Copies a restored array to the host if that is where it belongs.
-fn deliver(context: &Context, host: Option<&mut [u8]>, from: DeviceSlice, stream: Stream) -> Result<usize> {
+fn deliver(
+    context: &Context,
+    ws: &mut Workspace,
+    host: Option<&mut [u8]>,
+    from: DeviceSlice,
+    stream: Stream,
+) -> Result<usize> {
     let bytes = from.bytes as usize;
     if let Some(host) = host {
         let to = host.get_mut(..bytes).ok_or(Error::Internal("a destination is shorter than was checked"))?;
-        download(context, to, from.address, stream)?;
+        let Workspace { gpu, threads, .. } = ws;
+        let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        Ferry::download(context, &mut memory.ferry, to, from.address, stream, Threads(threads.pool()))?;
     }
     Ok(bytes)
 }

@@ -8,7 +8,8 @@ use crate::codec::encoder::{make, stored_pipeline};
 use crate::device::Border;
 use crate::error::{Error, Result};
 use crate::format::{Form, Template, image};
-use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::gpu::{Context, Ferry, OwnStream, Stream};
+use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
@@ -108,7 +109,7 @@ impl GpuEncoder {
             Memory::Device(slice) => slice,
             Memory::Host(bytes) => {
                 let staged = prepared::staging(context, &mut memory.array, bytes.len() as u64)?.address();
-                upload(context, staged, bytes, s)?;
+                Ferry::upload(context, &mut memory.ferry, staged, bytes, s, Threads(ws.threads.pool()))?;
                 DeviceSlice { address: staged, bytes: bytes.len() as u64 }
             }
         };
@@ -127,7 +128,9 @@ impl GpuEncoder {
         let bytes = prepared::outcome(ws)?.of(&self.prepared.plan, have)? as usize;
         if let Some(host) = &mut host {
             let to = host.get_mut(..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
-            download(context, to, slice.address, s)?;
+            let Workspace { gpu, threads, .. } = ws;
+            let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+            Ferry::download(context, &mut memory.ferry, to, slice.address, s, Threads(threads.pool()))?;
         }
         Ok(bytes)
     }

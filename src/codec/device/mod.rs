@@ -140,10 +140,11 @@ pub(super) fn reachable(index: u32) -> Result<()> {
 /// A workspace on a device, made ready.
 pub(super) fn workspace(
     index: u32,
+    threads: u32,
     ready: impl FnOnce(&Context, &mut Workspace) -> Result<()>,
 ) -> Result<Workspace> {
     let context = Context::on(index)?;
-    let mut ws = Workspace::bare()?;
+    let mut ws = Workspace::bare(threads)?;
     ready(&context, &mut ws)?;
     Ok(ws)
 }

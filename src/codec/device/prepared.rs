@@ -41,7 +41,8 @@ impl Prepared {
         if !fits {
             ws.gpu = None;
             let block = DeviceMemory::new(context, self.bytes())?;
-            ws.gpu = Some(GpuMemory { block, plan: 0, array: None, container: None, result: None });
+            ws.gpu =
+                Some(GpuMemory { block, plan: 0, array: None, container: None, ferry: None, result: None });
         }
         let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
         memory.block.upload(context, self.layout.image, &self.image)?;

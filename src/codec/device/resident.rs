@@ -49,7 +49,7 @@ impl<'p> Resident<'p> {
             Device::Auto | Device::Cpu => 0,
         };
         let context = Context::on(device)?;
-        let (mut encoding, mut decoding) = (Workspace::bare()?, Workspace::bare()?);
+        let (mut encoding, mut decoding) = (Workspace::bare(1)?, Workspace::bare(1)?);
         encoder.gpu()?.ready(&context, &mut encoding)?;
         decoder.gpu()?.ready(&context, &mut decoding)?;
         let array = DeviceMemory::new(&context, src.len() as u64)?;

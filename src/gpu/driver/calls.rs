@@ -43,15 +43,19 @@ impl Driver {
         self.check("cuEventRecord", unsafe { (self.table.cuEventRecord)(event, stream) })
     }
 
+    /// Waits until an event has passed.
+    pub(in crate::gpu) fn wait(&self, event: Handle) -> Result<()> {
+        // SAFETY: it is live and recorded.
+        self.check("cuEventSynchronize", unsafe { (self.table.cuEventSynchronize)(event) })
+    }
+
     /// Milliseconds between two events, once the second one has passed.
     pub(in crate::gpu) fn elapsed(&self, from: Handle, to: Handle) -> Result<f32> {
         let mut ms = 0.0;
+        self.wait(to)?;
         // SAFETY: both are live and recorded; the place for the result is live.
-        unsafe {
-            self.check("cuEventSynchronize", (self.table.cuEventSynchronize)(to))?;
-            self.check("cuEventElapsedTime", (self.table.cuEventElapsedTime)(&mut ms, from, to))?;
-        }
-        Ok(ms)
+        let code = unsafe { (self.table.cuEventElapsedTime)(&mut ms, from, to) };
+        self.check("cuEventElapsedTime", code).map(|()| ms)
     }
 
     // Device code.
