@@ -183,6 +183,19 @@ impl Threads<'_> {
         }
     }
 
+    /// The results of `f` for each of `items`, in order.
+    pub(crate) fn each<I, T, F>(self, items: Vec<I>, f: F) -> Vec<T>
+    where
+        I: Send,
+        T: Send,
+        F: Fn(I) -> T + Sync + Send,
+    {
+        match self.0.filter(|_| items.len() > 1) {
+            None => items.into_iter().map(f).collect(),
+            Some(pool) => pool.install(|| items.into_par_iter().map(f).collect()),
+        }
+    }
+
     /// Tiles to a part of [`Threads::parts`]; all of them with one thread.
     pub(crate) fn tiles_per_part(self) -> usize {
         if self.0.is_some() { TILES_PER_TASK } else { usize::MAX }

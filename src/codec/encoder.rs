@@ -32,6 +32,7 @@ impl Encoder {
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
         let rules = Rules { strict: options.strict, generation: options.generation };
         let make = |pipeline: &Pipeline| -> Result<(Plan, Template)> {
+            let pipeline = &pipeline.bound_to(array)?;
             let padded = match options.container {
                 Container::Fzm => pipeline.padded(array.bytes())?,
                 Container::Compact => array.bytes(),

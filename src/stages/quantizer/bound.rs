@@ -1,7 +1,7 @@
 //! From the bound that the user asks for to the bound that the codes are made with.
 
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
-use super::{ABS, Facts, Launch, PADDED, STRICT, step};
+use super::{ABS, Facts, Launch, PADDED, PREL, STRICT, step};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{TILE, load};
@@ -85,6 +85,10 @@ fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
         None if p.mode == ABS => (p.error_bound, 0.0),
         None => (mul_toward_zero(p.error_bound, p.value_base), p.value_base),
         Some(Range { low, high }) if low > high => (p.error_bound, 0.0),
+        Some(Range { low, high }) if p.mode == PREL && (low != T::ZERO || high != T::ZERO) => {
+            let base = low.abs().to_f64().max(high.abs().to_f64());
+            (mul_toward_zero(p.error_bound, base), base)
+        }
         Some(Range { low, high }) if low < high => {
             let base = sub_toward_zero(high.to_f64(), low.to_f64());
             (mul_toward_zero(p.error_bound, base), base)
@@ -115,6 +119,7 @@ fn literal<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
     let base = match range {
         None if p.mode == ABS => 0.0,
         None => p.value_base as f32,
+        Some(Range { low, high }) if p.mode == PREL => low.abs().to_f64().max(high.abs().to_f64()) as f32,
         Some(Range { low, high }) => high.sub(low).to_f64() as f32,
     };
     let (bound, base) = if base > 0.0 { (user.mul(T::from_f64(base.into())), base) } else { (user, 0.0) };
