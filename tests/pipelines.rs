@@ -23,11 +23,11 @@ fn random(rng: &mut Rng, dtype: DType) -> Pipeline {
         // The quantizer takes floats only: elsewhere it would only be refused.
         let spec = loop {
             let spec = rng.pick(STAGES).spec();
-            if spec.name != "quantizer" || (dtype.is_float() && rng.below(3) > 0) {
+            if !spec.name.contains("quant") || (dtype.is_float() && rng.below(3) > 0) {
                 break spec;
             }
         };
-        let spec = if i == 0 && dtype.is_float() && rng.below(2) == 0 { STAGES[0].spec() } else { spec };
+        let spec = if i == 0 && dtype.is_float() && rng.below(2) == 0 { STAGES[rng.below(2)].spec() } else { spec };
         let node = p.add(spec.name).unwrap();
         parameters(&mut p, node, rng);
         if i > 0 && rng.below(50) > 0 {
@@ -50,7 +50,7 @@ fn parameters(p: &mut Pipeline, node: usize, rng: &mut Rng) {
             args.set_text("code", if rng.below(2) == 0 { "negabinary" } else { "zigzag" }).unwrap();
             continue;
         }
-        if rng.below(4) > 0 || param.name == "value_base" || (param.name == "input_type" && rng.below(4) > 0)
+        if rng.below(4) > 0 || param.name == "value_base" || param.name.starts_with("dim_") || (param.name == "input_type" && rng.below(4) > 0)
         {
             continue;
         }
@@ -72,11 +72,16 @@ fn quantizers(p: &Pipeline) -> Vec<(Bound, f64)> {
         let text = args.iter().find(|(p, _)| p.name == name).unwrap().1.to_string();
         text.parse::<f64>().unwrap()
     };
-    let noa = |args: &fzgm::Args| args.iter().any(|(p, v)| p.name == "mode" && v.to_string() == "noa");
+    let mode = |args: &fzgm::Args| args.iter().find(|(p, _)| p.name == "mode").unwrap().1.to_string();
     let quantizers = p.nodes().iter().filter(|n| n.args().has("error_bound"));
     let one = |n: &fzgm::Node| {
         let eb = real(n.args(), "error_bound");
-        (if noa(n.args()) { Bound::Noa(eb) } else { Bound::Abs(eb) }, real(n.args(), "outlier_threshold"))
+        let bound = match &*mode(n.args()) {
+            "noa" => Bound::Noa(eb),
+            "prel" => Bound::Prel(eb),
+            _ => Bound::Abs(eb),
+        };
+        (bound, real(n.args(), "outlier_threshold"))
     };
     quantizers.map(one).collect()
 }

@@ -8,6 +8,7 @@
 //! set: code=negabinary           a parameter; any number of such lines
 //! strict: off                    on when there is no such line
 //! dtype: i32                     the type of the array
+//! dims: 3x2                      its shape; one dimension when there is no such line
 //! input: 0a000000 00*12          bytes in hex; 00*12 stands for twelve zero bytes
 //! output codes: 0200 0400        an output port and its segment; every port of the stage has its line
 //! config: 0602 10000000          the config of the stage, generation 2026-08
@@ -67,6 +68,10 @@ fn dissect_compact(frame: &[u8]) -> (Vec<u8>, Ports) {
     let config_len = usize::from(frame[at + 3]);
     let config = frame[at + 4..at + 4 + config_len].to_vec();
     at += 4 + config_len;
+    // LorenzoQuant states its exact pairs.
+    if frame[at - 4 - config_len + 1..][..2] == [1, 0] {
+        varint(&mut at);
+    }
     assert_eq!(frame[at..at + 2], [0, 0], "it reads the array");
     at += 2;
     let info = fzgm::info(frame).expect("a readable frame");
@@ -171,6 +176,7 @@ struct Example {
     set: Vec<(String, String)>,
     loose: bool,
     dtype: String,
+    dims: Vec<u64>,
     input: Vec<u8>,
     outputs: Ports,
     config: Option<Vec<u8>>,
@@ -204,6 +210,7 @@ fn examples(page: &Path) -> Vec<Example> {
             }
             ("strict", "") if value == "off" => block.loose = true,
             ("dtype", "") => block.dtype = value.into(),
+            ("dims", "") => block.dims = value.split('x').map(|d| d.parse().expect(&bad)).collect(),
             ("input", "") => block.input = hex(value),
             ("output", port) if !port.is_empty() => block.outputs.push((port.into(), hex(value))),
             ("config", "") => block.config = Some(hex(value)),
@@ -218,7 +225,9 @@ fn examples(page: &Path) -> Vec<Example> {
 fn run(example: &Example) {
     let Example { place, stage, set, input, outputs, .. } = example;
     let dtype = DType::from_name(&example.dtype).expect("a type");
-    let array = Array::new(dtype, &[input.len() as u64 / dtype.bytes()]).expect("an array");
+    let flat = vec![input.len() as u64 / dtype.bytes()];
+    let dims = if example.dims.is_empty() { &flat } else { &example.dims };
+    let array = Array::new(dtype, dims).expect("an array");
     assert_eq!(array.bytes(), input.len() as u64, "{place}: whole elements");
     let pipeline = one_stage(stage, set).unwrap_or_else(|e| panic!("{place}: {e}"));
     let options = options(Container::Compact, Generation::G2026_08, !example.loose);

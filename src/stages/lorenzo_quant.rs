@@ -73,7 +73,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: 1.0 },
             default: Setting::Real(0.2),
             unit: "fraction of the elements",
-            doc: "Room of the outlier lists; blocking calls enlarge it when it does not suffice.",
+            doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
         },
         Param {
             name: "outlier_threshold",
@@ -260,10 +260,13 @@ impl Params {
     }
 
     /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
-    fn outliers(&self) -> u64 {
+    fn outliers(&self, strict: bool) -> u64 {
         // Beyond 2^24 elements an f32 would round the whole of them down.
-        let n = self.n;
-        if self.capacity >= 1.0 { n } else { ((n as f32 * self.capacity as f32).ceil() as u64).min(n) }
+        if self.capacity < 1.0 {
+            return ((self.n as f32 * self.capacity as f32).ceil() as u64).min(self.n);
+        }
+        // With neighbours above or behind it, the stand-in of an exact value can be an outlier itself.
+        if strict && self.ndim() > 1 { 2 * self.n } else { self.n }
     }
 
     fn bound_launch(&self, rules: Rules, padded: bool) -> quantizer::Launch {
@@ -375,7 +378,7 @@ impl Stage for LorenzoQuant {
             let expected = "at least 2^-126, the smallest step of the config; use stage quantizer on f64";
             return Err(refuse("error_bound", format!("{:?}", p.error_bound), expected));
         }
-        let k = p.outliers();
+        let k = p.outliers(rules.strict);
         Ok(vec![
             Flow::fixed(p.code, p.n * p.code.bytes()),
             Flow::upto(p.value, k * p.value.bytes()),

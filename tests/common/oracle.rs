@@ -12,6 +12,8 @@ pub enum Bound {
     Abs(f64),
     /// |x - x'| <= eb (max - min) of the carried values.
     Noa(f64),
+    /// |x - x'| <= eb max |x| of the carried values.
+    Prel(f64),
     /// |x - x'| <= eb base.
     NoaOf(f64, f64),
 }
@@ -186,7 +188,12 @@ fn allowed(carried: impl Iterator<Item = f64>, bound: Bound) -> Dyadic {
             Some((low, high)) => Dyadic::of(eb).times(&Dyadic::of(high).minus(&Dyadic::of(low))),
             None => Dyadic::of(0.0),
         },
+        Bound::Prel(eb) => Dyadic::of(eb).times(&Dyadic::of(largest(carried))),
     }
+}
+
+fn largest(carried: impl Iterator<Item = f64>) -> f64 {
+    carried.fold(0.0, |most, x| x.abs().max(most))
 }
 
 fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -202,6 +209,7 @@ fn clearly_below(carried: impl Iterator<Item = f64>, bound: Bound) -> f64 {
         Bound::Abs(eb) => eb,
         Bound::NoaOf(eb, base) => eb * base,
         Bound::Noa(eb) => extremes(carried).map_or(0.0, |(low, high)| eb * (high - low)),
+        Bound::Prel(eb) => eb * largest(carried),
     };
     let margin = 1.0 - 2f64.powi(-49);
     if about.is_finite() && about > 1e-290 { about * margin } else { 0.0 }
