@@ -143,7 +143,8 @@ pub(super) struct Launch {
     /// Bytes of a value and of a code.
     pub(super) value: u32,
     pub(super) code: u32,
-    pad: u32,
+    /// What an exact value costs in bits, by and large; see [`step`].
+    pub(super) exact_bits: u32,
 }
 
 /// In place, every value stands for itself.
@@ -231,7 +232,7 @@ impl Params {
                 | switch(!rules.strict && padded, PADDED),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,
-            pad: 0,
+            exact_bits: step::EXACT_BITS,
         }
     }
 
