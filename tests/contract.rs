@@ -66,7 +66,8 @@ fn set(list: &[(&'static str, &str)]) -> Vec<Set> {
 fn combinations(stage: &str) -> Vec<Vec<Set>> {
     if stage == "lorenzo_quant" {
         let mut all = vec![];
-        for (code, radius) in [("u8", "0"), ("u16", "1"), ("u16", "300"), ("u32", "2147483648"), ("u32", "5")] {
+        for (code, radius) in [("u8", "0"), ("u16", "1"), ("u16", "300"), ("u32", "2147483648"), ("u32", "5")]
+        {
             for mode in ["abs", "noa", "prel"] {
                 for (threshold, eb) in [("1e20", "1e-3"), ("inf", "1e-6"), ("2.5", "0.5"), ("1e20", "1e-9")] {
                     all.push(set(&[

@@ -106,9 +106,14 @@ fn walks_steps_and_spikes_of_every_size() {
     for dtype in FLOATS {
         for dims in SHAPES {
             let n = elements(dims);
-            for (kind, size) in
-                [("walk", 1.0), ("walk", 1e-3), ("step", 1e4), ("spike", 1e4), ("spike", 1e12), ("spike", 1e38)]
-            {
+            for (kind, size) in [
+                ("walk", 1.0),
+                ("walk", 1e-3),
+                ("step", 1e4),
+                ("spike", 1e4),
+                ("spike", 1e12),
+                ("spike", 1e38),
+            ] {
                 let mut values = walk(n, 1.0, &mut rng);
                 match kind {
                     "walk" => values.iter_mut().for_each(|v| *v *= size),
@@ -186,7 +191,9 @@ fn multiples_around_the_guard() {
 fn values_on_the_border_of_a_multiple() {
     let mut rng = Rng(43);
     for dtype in FLOATS {
-        for eb in [0.1, 1e-3, 0.125, 1.0, 3.0, 1.0 / 3.0, 2f64.powi(-20), 7.7e-5, 1e10, 1.1e-30, 2f64.powi(-126)] {
+        for eb in
+            [0.1, 1e-3, 0.125, 1.0, 3.0, 1.0 / 3.0, 2f64.powi(-20), 7.7e-5, 1e10, 1.1e-30, 2f64.powi(-126)]
+        {
             let one = |_| {
                 let k = match rng.below(3) {
                     0 => rng.below(4) as f64,
@@ -196,7 +203,9 @@ fn values_on_the_border_of_a_multiple() {
                 let border = (2.0 * k + if rng.below(4) == 0 { 0.0 } else { 1.0 }) * eb;
                 let ulps = rng.below(7) as i64 - 3;
                 let near = match dtype {
-                    DType::F32 => f32::from_bits((border as f32).to_bits().wrapping_add_signed(ulps as i32)).into(),
+                    DType::F32 => {
+                        f32::from_bits((border as f32).to_bits().wrapping_add_signed(ulps as i32)).into()
+                    }
                     _ => f64::from_bits(border.to_bits().wrapping_add_signed(ulps)),
                 };
                 if rng.below(2) == 0 { near } else { -near }
@@ -278,7 +287,11 @@ fn special_values_change_no_other_value() {
                         let exact = !special.is_finite() || special.abs() >= setup.threshold;
                         assert!(!exact || g == src, "{dtype} {dims:?} {special} at {i}: its bits");
                     } else {
-                        assert!(g == w, "{dtype} {dims:?} {mode} {special} at {:?}: value {i} changes", at[0]);
+                        assert!(
+                            g == w,
+                            "{dtype} {dims:?} {mode} {special} at {:?}: value {i} changes",
+                            at[0]
+                        );
                     }
                 }
             }

@@ -48,7 +48,11 @@ pub fn chain(stages: &[(&str, Sets)]) -> Pipeline {
 pub fn exact_pairs() -> Pipeline {
     let mut p = Pipeline::new();
     let first = add(&mut p, "stored", &[]);
-    let q = add(&mut p, "lorenzo_quant", &[("mode", "prel"), ("outlier_threshold", "1e20"), ("zigzag_codes", "true")]);
+    let q = add(
+        &mut p,
+        "lorenzo_quant",
+        &[("mode", "prel"), ("outlier_threshold", "1e20"), ("zigzag_codes", "true")],
+    );
     let codes = add(&mut p, "rze", &[]);
     let values = add(&mut p, "bitshuffle", &[("block_size", "4096")]);
     p.connect(first, "output", q).unwrap();

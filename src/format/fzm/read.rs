@@ -1,8 +1,8 @@
 //! Files of every generation, trusting none of them.
 
 use super::{
-    CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
-    EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
+    CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC,
+    EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
 };
 use crate::array::Array;
 use crate::dtype::DType;
@@ -209,9 +209,12 @@ fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
             found = read_extension(block)?;
         } else if marked {
             let only = [&EXTENSION_MAGIC[..], &EXTENSION_VERSION.to_le_bytes()].concat();
-            let rest = block[only.len()..EXACT_PAIRS - EXTENSION].iter().chain(&block[EXACT_PAIRS + 8 - EXTENSION..]);
+            let rest = block[only.len()..EXACT_PAIRS - EXTENSION]
+                .iter()
+                .chain(&block[EXACT_PAIRS + 8 - EXTENSION..]);
             if found.is_none() || block[..only.len()] != only || rest.into_iter().any(|&b| b != 0) {
-                let what = "behind the first stage it holds more than a number of exact pairs, or stands alone";
+                let what =
+                    "behind the first stage it holds more than a number of exact pairs, or stands alone";
                 return Err(Error::corrupt("extension block", what));
             }
         }
