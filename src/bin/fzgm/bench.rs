@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// A pipeline; may be repeated
     #[arg(long = "preset", value_name = "PRESET", default_value = "pfpl")]
     presets: Vec<String>,
-    /// What the bound is relative to: abs (nothing) or noa (max - min)
+    /// What the bound is relative to: abs (nothing), noa (max - min) or, with preset fz, prel (max |x|)
     #[arg(long, default_value = "noa")]
     mode: String,
     /// An error bound; may be repeated. Lossless presets have none

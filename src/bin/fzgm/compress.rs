@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
-    /// What the bound is relative to: abs (nothing) or noa (max - min) [default: noa]
+    /// What the bound is relative to: abs (nothing), noa (max - min) or, with preset fz, prel (max |x|) [default: noa]
     #[arg(long)]
     mode: Option<String>,
     /// The error bound
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Values of this magnitude and above (fill values) are exact and outside of the value range
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     outlier_threshold: Option<f64>,
-    /// noa: the value range, when it is known
+    /// noa: the value range, prel: the largest magnitude, when it is known
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     value_base: Option<f64>,
     /// Sets any parameter of the pipeline, see `fzgm stages`; may be repeated
