@@ -183,16 +183,20 @@ impl Threads<'_> {
         }
     }
 
-    /// The results of `f` for each of `items`, in order.
-    pub(crate) fn each<I, T, F>(self, items: Vec<I>, f: F) -> Vec<T>
+    /// The results of `f` for each of `items`, in order; `state` is working memory, made once per thread or more
+    /// often.
+    pub(crate) fn each<I, S, T, F>(self, items: Vec<I>, state: impl Fn() -> S + Sync + Send, f: F) -> Vec<T>
     where
         I: Send,
         T: Send,
-        F: Fn(I) -> T + Sync + Send,
+        F: Fn(&mut S, I) -> T + Sync + Send,
     {
         match self.0.filter(|_| items.len() > 1) {
-            None => items.into_iter().map(f).collect(),
-            Some(pool) => pool.install(|| items.into_par_iter().map(f).collect()),
+            None => {
+                let mut state = state();
+                items.into_iter().map(|item| f(&mut state, item)).collect()
+            }
+            Some(pool) => pool.install(|| items.into_par_iter().map_init(state, f).collect()),
         }
     }
 

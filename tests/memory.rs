@@ -73,7 +73,7 @@ fn calls_with_a_workspace_hardly_allocate() {
             let mut ws = decoder.workspace().unwrap();
             let mut out = vec![0; sample.bytes.len()];
             let (_, took) = peak_of(|| decoder.decompress(&mut ws, &dst[..n], &mut out).unwrap());
-            assert!(took < 64 << 10, "{name} {dims:?}: decompress allocates {took} bytes");
+            assert!(took < 96 << 10, "{name} {dims:?}: decompress allocates {took} bytes");
         }
     }
 }

@@ -5,7 +5,7 @@ use super::lane::{Code, Lane};
 use super::{Facts, Launch, ZIGZAG};
 use crate::error::Fault;
 use crate::kernel::HostCall;
-use crate::tile::at;
+use crate::tile::{at, load, store};
 use bytemuck::Pod;
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let facts: Facts = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
     let (errors, indices) = (values::<T>(call.input(1)?), values::<u32>(call.input(2)?));
-    let (grid, w) = (Grid::new(p), size_of::<T>());
+    let (grid, w) = (Grid::new(p, BLOCK / (DEPTH * DEPTH * size_of::<T>())), size_of::<T>());
     let elements = codes.len() / size_of::<C>();
     let listed = errors.len().min(indices.len());
     // Lists that fed another stage are as long as their capacity; the head's count tells how much is meant.
@@ -50,7 +50,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     tail.fill(0);
     for (k, part) in body.chunks_mut((grid.batch() * grid.nx * grid.ny * w).max(1)).enumerate() {
         let units = grid.units(k * grid.batch(), part, w);
-        call.threads.each(units, |unit| restorer.unit::<C, ZIGZAG>(unit));
+        call.threads.each(units, || Sums::new(&grid), |sums, unit| restorer.unit::<C, ZIGZAG>(sums, unit));
     }
     for (&i, value) in indices[outliers..].iter().zip(&errors[outliers..]).take(exact) {
         // An index in the padding has no place in the caller's array.
@@ -109,9 +109,11 @@ struct Restorer<'a, T: Lane> {
     grid: &'a Grid,
 }
 
-/// Sums of a column of tiles on their way.
-struct Sums<'a, T> {
-    planes: [&'a mut [u8]; DEPTH],
+/// Bytes of the sums of a row of tiles in three dimensions.
+const BLOCK: usize = 1 << 16;
+
+/// Sums of a column of tiles on their way. Nothing of one unit is read in the next.
+struct Sums<T> {
     row: [T; STRIP],
     /// Sums along y: of a piece of eight rows, and of the pieces above it.
     column: [T; STRIP],
@@ -120,92 +122,95 @@ struct Sums<'a, T> {
     block: Vec<T>,
 }
 
-impl<T: Lane> Restorer<'_, T> {
-    fn unit<C: Code, const ZIGZAG: bool>(&self, unit: Unit<'_>) {
-        let Unit { z, y, planes } = unit;
+impl<T: Lane> Sums<T> {
+    fn new(grid: &Grid) -> Sums<T> {
         let none = [T::ZERO; STRIP];
-        let block = if self.grid.ndim == 3 { vec![T::ZERO; DEPTH * STRIP] } else { vec![] };
-        let mut sums = Sums { planes, row: none, column: none, carry: none, block };
-        let walk = |sums: &mut Sums<'_, T>, run: Run| {
-            self.load::<C, ZIGZAG>(sums, run);
-            match self.grid.ndim {
-                1 => scan_1d(&mut sums.row),
-                2 => {
-                    sum_2d(sums, run);
-                    sums.row[..run.len.next_multiple_of(32)].chunks_exact_mut(32).for_each(scan::<T, 32>);
-                }
-                _ => {
-                    sum_3d(sums, run);
-                    let row = &mut sums.row[..run.len.next_multiple_of(DEPTH)];
-                    row.chunks_exact_mut(DEPTH).for_each(scan::<T, DEPTH>);
-                    sums.block[place(run.plane, run.row)..][..row.len()].copy_from_slice(row);
-                    return;
-                }
-            }
-            let Sums { row, planes, .. } = sums;
-            self.store(&mut row[..run.len], &mut *planes[run.plane], run.at);
-        };
-        let end = |sums: &mut Sums<'_, T>, block: Block| {
+        let block = if grid.ndim == 3 { vec![T::ZERO; DEPTH * DEPTH * grid.strip] } else { vec![] };
+        Sums { row: none, column: none, carry: none, block }
+    }
+}
+
+impl<T: Lane> Restorer<'_, T> {
+    fn unit<C: Code, const ZIGZAG: bool>(&self, sums: &mut Sums<T>, unit: Unit<'_>) {
+        let Unit { z, y, planes } = unit;
+        let mut state = (sums, planes);
+        let walk = |(sums, planes): &mut (&mut Sums<T>, [&mut [u8]; DEPTH]), run: Run| {
+            let Sums { row, column, carry, block } = &mut **sums;
+            let end = run.len.next_multiple_of(self.grid.tile[0]);
             if self.grid.ndim == 3 {
-                self.finish_3d(sums, &block);
+                let row = &mut block[self.place(run.plane, run.row)..][..end];
+                self.load::<C, ZIGZAG>(row, run);
+                sum_3d(row, column, run);
+                row.chunks_exact_mut(DEPTH).for_each(scan::<T, DEPTH>);
+                return;
+            }
+            self.load::<C, ZIGZAG>(&mut row[..end], run);
+            if self.grid.ndim == 1 {
+                scan_1d(row);
+            } else {
+                sum_2d(row, column, carry, run);
+                row[..end].chunks_exact_mut(32).for_each(scan::<T, 32>);
+            }
+            self.store(&row[..run.len], &mut *planes[run.plane], run.at);
+        };
+        let end = |(sums, planes): &mut (&mut Sums<T>, [&mut [u8]; DEPTH]), block: Block| {
+            if self.grid.ndim == 3 {
+                self.finish_3d(&mut sums.block, planes, &block);
             }
         };
-        self.grid.walk(z, y, &mut sums, walk, end);
+        self.grid.walk(z, y, &mut state, walk, end);
     }
 
     /// The differences of a row, zeros up to the end of its last tile.
     #[inline(always)]
-    fn load<C: Code, const ZIGZAG: bool>(&self, sums: &mut Sums<'_, T>, run: Run) {
-        let mut codes = [C::ZERO; STRIP];
-        let w = size_of::<C>();
-        if let Some(bytes) = self.codes.get(run.start * w..(run.start + run.len) * w) {
-            bytemuck::cast_slice_mut(&mut codes[..run.len]).copy_from_slice(bytes);
-        }
-        let end = run.len.next_multiple_of(self.grid.tile[0]).min(STRIP);
-        sums.row[..end].iter_mut().zip(&codes).for_each(|(d, c)| *d = c.difference::<T, ZIGZAG>());
-        self.list.add(run, &mut sums.row[..run.len]);
+    fn load<C: Code, const ZIGZAG: bool>(&self, row: &mut [T], run: Run) {
+        let (w, mut buffer) = (size_of::<C>(), None);
+        let bytes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
+        let codes = load::<C>(bytes, &mut buffer);
+        let (there, missing) = row.split_at_mut(codes.len());
+        there.iter_mut().zip(codes).for_each(|(d, c)| *d = c.difference::<T, ZIGZAG>());
+        missing.fill(T::ZERO);
+        self.list.add(run, there);
     }
 
     /// Sums to values; `at` is the first element of the row in `plane`.
     #[inline(always)]
-    fn store(&self, row: &mut [T], plane: &mut [u8], at: usize) {
-        row.iter_mut().for_each(|v| *v = v.mul(self.step).canonical());
-        let bytes: &[u8] = bytemuck::cast_slice(row);
+    fn store(&self, row: &[T], plane: &mut [u8], at: usize) {
+        let value = |v: T| v.mul(self.step).canonical();
+        let w = size_of::<T>();
         // The array may end before its padding does.
-        let out = plane.get_mut(at * size_of::<T>()..).unwrap_or_default();
-        let n = out.len().min(bytes.len());
-        out[..n].copy_from_slice(&bytes[..n]);
+        let out = plane.get_mut(at * w..).unwrap_or_default();
+        let n = out.len().min(row.len() * w);
+        store::<T>(&mut out[..n], |out| out.iter_mut().zip(row).for_each(|(o, &v)| *o = value(v)));
+    }
+
+    /// Where a row of a plane starts in the block.
+    fn place(&self, plane: usize, row: usize) -> usize {
+        (plane * DEPTH + row) * self.grid.strip
     }
 
     /// Sums along z, and all rows to values.
-    fn finish_3d(&self, sums: &mut Sums<'_, T>, block: &Block) {
-        let Sums { planes, block: sum, .. } = sums;
-        let used = block.rows.len() * (STRIP / DEPTH);
+    fn finish_3d(&self, sums: &mut [T], planes: &mut [&mut [u8]; DEPTH], block: &Block) {
+        let used = block.rows.len() * self.grid.strip;
         for distance in [1, 2, 4] {
             for plane in (distance..block.planes).rev() {
-                let (below, here) = sum.split_at_mut(plane * STRIP);
-                let below = &below[(plane - distance) * STRIP..][..used];
+                let (below, here) = sums.split_at_mut(self.place(plane, 0));
+                let below = &below[self.place(plane - distance, 0)..][..used];
                 here[..used].iter_mut().zip(below).for_each(|(v, &b)| *v = v.add(b));
             }
         }
         for plane in 0..block.planes {
             for (k, row) in block.rows.clone().enumerate() {
-                let values = &mut sum[place(plane, k)..][..block.width];
+                let values = &sums[self.place(plane, k)..][..block.width];
                 self.store(values, &mut *planes[plane], row * self.grid.nx + block.x);
             }
         }
     }
 }
 
-/// Where a row of a plane starts in the block.
-fn place(plane: usize, row: usize) -> usize {
-    plane * STRIP + row * (STRIP / DEPTH)
-}
-
 /// Sums along y within pieces of eight rows, and those above added.
 #[inline(always)]
-fn sum_2d<T: Lane>(sums: &mut Sums<'_, T>, run: Run) {
-    let Sums { row, column, carry, .. } = sums;
+fn sum_2d<T: Lane>(row: &mut [T], column: &mut [T], carry: &mut [T], run: Run) {
     let fresh = run.row % 8 == 0;
     for ((v, sum), carry) in row.iter_mut().zip(column).zip(carry).take(run.len) {
         *sum = if fresh { *v } else { sum.add(*v) };
@@ -216,9 +221,8 @@ fn sum_2d<T: Lane>(sums: &mut Sums<'_, T>, run: Run) {
 
 /// Sums along the eight rows of a tile.
 #[inline(always)]
-fn sum_3d<T: Lane>(sums: &mut Sums<'_, T>, run: Run) {
-    let Sums { row, column, .. } = sums;
-    for (v, sum) in row.iter_mut().zip(column).take(run.len) {
+fn sum_3d<T: Lane>(row: &mut [T], column: &mut [T], run: Run) {
+    for (v, sum) in row.iter_mut().zip(column) {
         *sum = if run.row == 0 { *v } else { sum.add(*v) };
         *v = *sum;
     }

@@ -7,7 +7,7 @@ use super::{Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES, ZIGZAG};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stages::quantizer;
-use crate::tile::at;
+use crate::tile::{at, load, store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernel `lorenzo_quant_encode`.
@@ -41,7 +41,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     let (src, codes, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
     let (errors, indices) = (call.output(2)?, call.output(3)?);
     let (w, room) = (size_of::<T>(), (errors.len() / size_of::<T>()).min(indices.len() / 4));
-    let grid = Grid::new(p);
+    let grid = Grid::new(p, PLANE / DEPTH);
     let coder = Coder::<T> {
         src,
         quantize: Quantize::new(p, &bound),
@@ -57,7 +57,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     let batch = grid.batch() * grid.nx * grid.ny * size_of::<C>();
     for (k, part) in body.chunks_mut(batch.max(1)).enumerate() {
         let units = grid.units(k * grid.batch(), part, size_of::<C>());
-        let found = call.threads.each(units, |unit| coder.unit::<C, ZIGZAG>(unit));
+        let found = call.threads.each(units, Rows::new, |rows, unit| coder.unit::<C, ZIGZAG>(rows, unit));
         if coder.found.load(Ordering::Relaxed) > room {
             continue;
         }
@@ -124,6 +124,14 @@ impl Lists<'_> {
     }
 }
 
+impl<T: Lane> Rows<T> {
+    fn new() -> Rows<T> {
+        let none = [T::ZERO; STRIP];
+        let behind = [T::ZERO; PLANE];
+        Rows { x: none, q: none, part: none, above: none, behind, difference: none }
+    }
+}
+
 /// What units share.
 struct Coder<'a, T> {
     src: &'a [u8],
@@ -135,8 +143,12 @@ struct Coder<'a, T> {
     found: AtomicUsize,
 }
 
-/// A row on its way.
+/// Elements of a plane that is kept for the next one.
+const PLANE: usize = 4 * STRIP;
+
+/// A row on its way. Nothing of one unit is read in the next.
 struct Rows<T> {
+    /// Values, where the array ends in the row.
     x: [T; STRIP],
     q: [T; STRIP],
     /// Differences to the plane behind, along x, or both.
@@ -144,42 +156,42 @@ struct Rows<T> {
     /// What the next row is taken from.
     above: [T; STRIP],
     /// The multiples of the plane behind, row by row.
-    behind: [T; STRIP],
+    behind: [T; PLANE],
     difference: [T; STRIP],
 }
 
 impl<T: Lane> Coder<'_, T> {
-    fn unit<C: Code, const ZIGZAG: bool>(&self, unit: Unit<'_>) -> Found<T> {
+    fn unit<C: Code, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: Unit<'_>) -> Found<T> {
         let Unit { z, y, mut planes } = unit;
-        let none = [T::ZERO; STRIP];
-        let rows = Rows { x: none, q: none, part: none, above: none, behind: none, difference: none };
-        let mut state = (rows, Found { outliers: vec![], exact: vec![] });
-        let walk = |(rows, found): &mut (Rows<T>, Found<T>), run: Run| {
-            self.load(rows, run);
+        let mut found = Found { outliers: vec![], exact: vec![] };
+        let walk = |rows: &mut Rows<T>, run: Run| {
             self.multiples(rows, run, &mut found.exact);
             self.differences(rows, run);
-            let bytes = planes[run.plane].get_mut(run.at * size_of::<C>()..).unwrap_or_default();
-            self.codes::<C, ZIGZAG>(rows, run, bytes, &mut found.outliers);
+            let w = size_of::<C>();
+            if let Some(bytes) = planes[run.plane].get_mut(run.at * w..(run.at + run.len) * w) {
+                self.codes::<C, ZIGZAG>(rows, run, bytes, &mut found.outliers);
+            }
         };
-        self.grid.walk(z, y, &mut state, walk, |_, _| {});
-        state.1
+        self.grid.walk(z, y, rows, walk, |_, _| {});
+        found
     }
 
     /// What lies behind the end of the array counts as zero.
     #[inline(always)]
-    fn load(&self, rows: &mut Rows<T>, run: Run) {
-        let w = size_of::<T>();
-        let bytes = self.src.get(run.start * w..).unwrap_or_default();
-        let bytes = &bytes[..bytes.len().min(run.len * w)];
-        let x: &mut [u8] = bytemuck::cast_slice_mut(&mut rows.x[..run.len]);
-        let (there, missing) = x.split_at_mut(bytes.len());
-        there.copy_from_slice(bytes);
-        missing.fill(0);
-    }
-
-    #[inline(always)]
     fn multiples(&self, rows: &mut Rows<T>, run: Run, exact: &mut Entries<T>) {
-        let (x, q) = (&rows.x[..run.len], &mut rows.q[..run.len]);
+        let (w, mut buffer) = (size_of::<T>(), None);
+        let Rows { x: copy, q, .. } = rows;
+        let x = match self.src.get(run.start * w..(run.start + run.len) * w) {
+            Some(bytes) => load::<T>(bytes, &mut buffer),
+            None => {
+                let there = self.src.get(run.start * w..).unwrap_or_default();
+                let there = &there[..there.len() - there.len() % w];
+                copy[..run.len].fill(T::ZERO);
+                bytemuck::cast_slice_mut(&mut copy[..there.len() / w]).copy_from_slice(there);
+                &copy[..run.len]
+            }
+        };
+        let q = &mut q[..x.len()];
         if !self.quantize.run(x, q) {
             self.repair(x, q, run, exact);
         }
@@ -225,8 +237,7 @@ impl<T: Lane> Coder<'_, T> {
                 along(part, d, width);
             }
             _ => {
-                let strip = STRIP / DEPTH;
-                let behind = &mut behind[run.row * strip..][..n];
+                let behind = &mut behind[run.row * self.grid.strip..][..n];
                 minus(q, behind, d, run.plane > 0);
                 behind.copy_from_slice(q);
                 along(d, part, width);
@@ -245,18 +256,15 @@ impl<T: Lane> Coder<'_, T> {
         outliers: &mut Entries<T>,
     ) {
         let difference = &rows.difference[..run.len];
-        let mut codes = [C::ZERO; STRIP];
         let mut all = true;
-        for (c, &d) in codes.iter_mut().zip(difference) {
-            // NaN is not below anything.
-            let inside = d.abs() < self.radius;
-            *c = C::of::<T, ZIGZAG>(if inside { d } else { T::ZERO });
-            all &= inside;
-        }
-        let codes: &[u8] = bytemuck::cast_slice(&codes[..run.len]);
-        if let Some(bytes) = bytes.get_mut(..codes.len()) {
-            bytes.copy_from_slice(codes);
-        }
+        store::<C>(bytes, |codes| {
+            for (c, &d) in codes.iter_mut().zip(difference) {
+                // NaN is not below anything.
+                let inside = d.abs() < self.radius;
+                *c = C::of::<T, ZIGZAG>(if inside { d } else { T::ZERO });
+                all &= inside;
+            }
+        });
         if !all {
             self.list(difference, run, outliers);
         }

@@ -3,9 +3,9 @@
 use super::Launch;
 use std::ops::Range;
 
-/// Planes of a tile at most, and lengths of a row of all tiles that is worked on at once: a multiple of the
-/// width of a tile that leaves its working arrays in the first cache.
+/// Planes of a tile at most, and its rows in three dimensions.
 pub(super) const DEPTH: usize = 8;
+/// Elements of a row that are worked on at once, at most: a multiple of the width of every tile.
 pub(super) const STRIP: usize = 1024;
 
 /// Units of a batch, about: enough to balance, few enough to list them.
@@ -23,6 +23,8 @@ pub(super) struct Grid {
     pub(super) count: usize,
     /// Lengths of a tile.
     pub(super) tile: [usize; 3],
+    /// Elements of a row that are worked on at once.
+    pub(super) strip: usize,
     /// Rows of a unit, a multiple of the height of a tile.
     rows: usize,
 }
@@ -49,7 +51,8 @@ pub(super) struct Run {
 }
 
 impl Grid {
-    pub(super) fn new(p: &Launch) -> Grid {
+    /// `strip` is taken in three dimensions, where more than a row is kept in the cache.
+    pub(super) fn new(p: &Launch, strip: usize) -> Grid {
         let count = p.count as usize;
         let [nx, ny, nz] = p.dims.map(|d| d as usize);
         let (tile, [nx, ny, nz]) = match p.ndim {
@@ -60,12 +63,8 @@ impl Grid {
         let [_, height, depth] = tile;
         let small = UNIT.div_ceil(nx.max(1) * height * depth);
         let rows = height * small.max(ny.div_ceil(height * UNITS)).max(1);
-        Grid { ndim: p.ndim, nx, ny, nz, count, tile, rows }
-    }
-
-    /// Longest run of a row. Three dimensions keep a plane of it.
-    pub(super) fn strip(&self) -> usize {
-        if self.ndim == 3 { STRIP / DEPTH } else { STRIP }
+        let strip = if p.ndim == 3 { strip } else { STRIP };
+        Grid { ndim: p.ndim, nx, ny, nz, count, tile, strip, rows }
     }
 
     /// Planes of a batch.
@@ -114,16 +113,16 @@ impl Grid {
         let (last, planes) = ((y + self.rows).min(self.ny), depth.min(self.nz - z));
         for top in (y..last).step_by(height) {
             let bottom = (top + height).min(last);
-            for x in (0..self.nx).step_by(self.strip()) {
+            for x in (0..self.nx).step_by(self.strip) {
                 for plane in 0..planes {
                     for row in top..bottom {
                         let start = ((z + plane) * self.ny + row) * self.nx + x;
-                        let len = self.strip().min(self.nx - x).min(self.count.saturating_sub(start));
+                        let len = self.strip.min(self.nx - x).min(self.count.saturating_sub(start));
                         let at = (row - y) * self.nx + x;
                         f(state, Run { start, len, at, row: row - top, plane });
                     }
                 }
-                let width = self.strip().min(self.nx - x);
+                let width = self.strip.min(self.nx - x);
                 end(state, Block { rows: top - y..bottom - y, x, width, planes });
             }
         }

@@ -90,7 +90,6 @@ lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ff
 
 /// A code of a difference.
 pub(super) trait Code: Word {
-    const ZERO: Self;
     /// Of a difference that the code holds.
     fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self;
     fn difference<T: Lane, const ZIGZAG: bool>(self) -> T;
@@ -99,7 +98,6 @@ pub(super) trait Code: Word {
 macro_rules! code {
     ($($C:ty, $I:ty, $int:ident);*) => {$(
         impl Code for $C {
-            const ZERO: Self = 0;
             #[inline(always)]
             fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self {
                 let bits = difference.$int() as $C;
