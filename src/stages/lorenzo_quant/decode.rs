@@ -180,7 +180,7 @@ impl<T: Lane> Restorer<'_, T> {
         let w = size_of::<T>();
         // The array may end before its padding does.
         let out = plane.get_mut(at * w..).unwrap_or_default();
-        let n = out.len().min(row.len() * w);
+        let n = out.len().min(size_of_val(row));
         store::<T>(&mut out[..n], |out| out.iter_mut().zip(row).for_each(|(o, &v)| *o = value(v)));
     }
 
