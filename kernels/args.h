@@ -23,7 +23,8 @@ struct HeadRow { uint32_t blank, blank_at, mask_at, stored, fields, fields_at, v
 struct FieldRow { uint32_t at, width, what, index; uint64_t detail; };
 constexpr uint32_t FIELD_STORED = 0, FIELD_COUNT = 1, FIELD_SEGMENT_BYTES = 2, FIELD_SEGMENT_OFFSET = 3, FIELD_PAYLOAD_BYTES = 4;
 constexpr uint32_t CRC_DATA = 5, CRC_HEAD = 6, CRC_REST = 7;
-struct SegmentRow { uint32_t value, unit, field, pad; };
+struct SegmentRow { uint32_t value, unit, field, at; };
+constexpr uint32_t FACT = 0xffffffffu;
 constexpr uint32_t VARINT = 1u << 31, NO_FIELD = 0x7fffffffu;
 struct RuleRow { uint32_t input, output, field, unit; };
 constexpr uint64_t STATUS_AT = 0, CALL_AT = 64, WORDS_AT = 192;
