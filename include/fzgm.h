@@ -19,9 +19,10 @@
  * Common parameters (`fzgm stages` lists those of all stages, with ranges and defaults)
  *
  *   error_bound        double  the largest error of a value, in the sense of mode; 1e-3 until set
- *   mode               string  "abs": the bound itself; "noa": times (max - min). Preset pfpl: "noa"; stage quantizer: "abs"
+ *   mode               string  "abs": the bound itself; "noa": times (max - min); "prel", not with the quantizer: times max |x|.
+ *                              Presets pfpl and fz: "noa"; stages quantizer and lorenzo_quant: "abs"
  *   outlier_threshold  double  values of this magnitude and above, such as fill values, are exact and outside of the range
- *   value_base         double  noa: the value range, where it is known; 0 until set: measured
+ *   value_base         double  noa: the value range, prel: the largest magnitude, where it is known; 0 until set: measured
  *   outlier_capacity   double  room of outlier lists, as a fraction of the elements; pfpl keeps outliers in place, without lists
  *
  * Conventions
@@ -357,8 +358,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
- * 1e-3 until they are set. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one element
- * type: pass the same `dtype` to fz_pipeline_finalize().
+ * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
+ * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one
+ * element type: pass the same `dtype` to fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */

@@ -163,13 +163,17 @@ pub const CRC_REST: u32 = 7;
 pub(crate) struct SegmentRow {
     /// What it holds.
     pub value: u32,
-    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes.
+    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes; [`FACT`]: four of its
+    /// bytes.
     pub unit: u32,
     /// The field that says how long it is: [`VARINT`] plus an index among the varints, or an index among the fields.
     pub field: u32,
-    pub pad: u32,
+    /// Where in the value these four bytes stand.
+    pub at: u32,
 }
 
+/// In place of a unit.
+pub const FACT: u32 = u32::MAX;
 /// Marks an index among the varints.
 pub const VARINT: u32 = 0x8000_0000;
 /// No field says it.

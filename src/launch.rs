@@ -43,6 +43,8 @@ pub(crate) struct Value {
     pub place: Place,
     /// Another name of this value.
     pub alias: Option<Val>,
+    /// A stage reads it.
+    pub feeds: bool,
 }
 
 /// One launch.
@@ -101,6 +103,17 @@ impl Emit<'_> {
     /// Type and length of a value.
     pub fn flow(&self, v: Val) -> Flow {
         self.values[v.index()].flow
+    }
+
+    /// True when another stage reads `v`; otherwise a container stores it.
+    pub fn feeds(&self, v: Val) -> bool {
+        self.values[v.index()].feeds
+    }
+
+    /// A value that only launches of this stage touch.
+    pub fn temporary(&mut self, flow: Flow) -> Val {
+        self.values.push(Value { flow, place: Place::Dead, alias: None, feeds: true });
+        Val(self.values.len() as u32 - 1)
     }
 
     /// Launches `kernel` after everything launched before.

@@ -23,11 +23,12 @@ fn random(rng: &mut Rng, dtype: DType) -> Pipeline {
         // The quantizer takes floats only: elsewhere it would only be refused.
         let spec = loop {
             let spec = rng.pick(STAGES).spec();
-            if spec.name != "quantizer" || (dtype.is_float() && rng.below(3) > 0) {
+            if !spec.name.contains("quant") || (dtype.is_float() && rng.below(3) > 0) {
                 break spec;
             }
         };
-        let spec = if i == 0 && dtype.is_float() && rng.below(2) == 0 { STAGES[0].spec() } else { spec };
+        let spec =
+            if i == 0 && dtype.is_float() && rng.below(2) == 0 { STAGES[rng.below(2)].spec() } else { spec };
         let node = p.add(spec.name).unwrap();
         parameters(&mut p, node, rng);
         if i > 0 && rng.below(50) > 0 {
@@ -50,7 +51,10 @@ fn parameters(p: &mut Pipeline, node: usize, rng: &mut Rng) {
             args.set_text("code", if rng.below(2) == 0 { "negabinary" } else { "zigzag" }).unwrap();
             continue;
         }
-        if rng.below(4) > 0 || param.name == "value_base" || (param.name == "input_type" && rng.below(4) > 0)
+        if rng.below(4) > 0
+            || param.name == "value_base"
+            || param.name.starts_with("dim_")
+            || (param.name == "input_type" && rng.below(4) > 0)
         {
             continue;
         }

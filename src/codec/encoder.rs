@@ -193,6 +193,7 @@ pub(super) fn make(
     making: Making,
 ) -> Result<(Plan, Template)> {
     let rules = Rules { strict: options.strict, generation: options.generation };
+    let pipeline = &pipeline.bound_to(array)?;
     let padded = match options.container {
         Container::Fzm => pipeline.padded(array.bytes())?,
         Container::Compact => array.bytes(),

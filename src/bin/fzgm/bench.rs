@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// A pipeline; may be repeated
     #[arg(long = "preset", value_name = "PRESET", default_value = "pfpl")]
     presets: Vec<String>,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or rel (|x|, each value)
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value)
     #[arg(long, default_value = "noa")]
     mode: String,
     /// An error bound; may be repeated. Lossless presets have none

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or rel (|x|, each value) [default: noa]
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value) [default: noa]
     #[arg(long)]
     mode: Option<String>,
     /// The error bound
