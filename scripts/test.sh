@@ -45,6 +45,35 @@ part_emu() {
   on_emulator pipelines ORDER=rev
   on_emulator cuda_calls ORDER=fwd DEFER=1
   on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
+  on_emulator cli ORDER=fwd
+  c_on_emulator
+}
+
+# tests/c/cuda.c as a program of a user, in the modes of the emulator and under sanitizers; and where GPUs are switched off
+# while the driver is there.
+c_on_emulator() {
+  local kind mode libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl) out=$PWD/build/emu-c
+  mkdir -p "$out"
+  cargo build --quiet --locked --lib
+  for kind in plain sanitize; do
+    local flags=(-std=c99 -g -O1 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wstrict-prototypes -Werror -Iinclude)
+    [ $kind = plain ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+    cc "${flags[@]}" tests/c/cuda.c "${CARGO_TARGET_DIR:-target}/debug/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
+    for mode in ORDER=fwd ORDER=rev DEFER=1; do
+      say "tests/c/cuda.c on the emulator, $kind, $mode"
+      env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "FZ_EMU_$mode" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
+    done
+    env FZGM_DISABLE_CUDA=1 LD_LIBRARY_PATH="$PWD/build/emu" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
+  done
+  local toolkit
+  toolkit=$(find .nvcc "${CUDA_HOME:-/usr/local/cuda}/" -name cuda_runtime.h -path '*include*' -print -quit 2>/dev/null || true)
+  if [ -n "$toolkit" ]; then
+    # It runs on a GPU alone: the CUDA runtime asks more of a driver than the emulator has.
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c
+    say "examples/compress_cuda.c compiles"
+  else
+    say "SKIPPED: examples/compress_cuda.c (no cuda_runtime.h)"
+  fi
 }
 
 # on_emulator <test> <mode>…: tests/<test>.rs. ORDER=fwd, rev or a number are orders of threads; with DEFER=1 streams run as

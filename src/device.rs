@@ -193,6 +193,7 @@ pub(crate) struct RuleRow {
 /// Where things lie at the start of a workspace; all of it is zero when a call starts.
 pub const STATUS_AT: u64 = 0;
 pub const CALL_AT: u64 = 64;
+const _: () = assert!(STATUS_AT < CALL_AT && CALL_AT < WORDS_AT);
 /// A word per value: its length. Behind them a word per value: where it starts in the container.
 pub const WORDS_AT: u64 = 192;
 

@@ -60,6 +60,8 @@ static void find(void *function, const char *name) {
   memcpy(function, &found, sizeof found); /* ISO C has no conversion from an object to a function */
 }
 
+#define FIND(name, arguments) find(&name, #name);
+
 enum { N = 20011, BYTES = N * 4 }; /* no multiple of any tile */
 static float x[N], y[N], z[N];
 static const uint64_t dims[1] = {N};
@@ -110,6 +112,59 @@ static void layouts(void) {
   CHECK(sizeof(fz_device) == 280 && offsetof(fz_device, memory_bytes) == 16 && offsetof(fz_device, name) == 24);
   CHECK(sizeof(fz_options) == 40 && offsetof(fz_options, device) == 24 && offsetof(fz_options, max_memory_bytes) == 32);
   CHECK(sizeof(fz_info) == 88 && sizeof(fz_cuda_stream) == sizeof(void *));
+}
+
+/* ---- memory */
+
+enum kind { HOST, PINNED, MANAGED, DEVICE, KINDS };
+
+static unsigned char *take(enum kind kind, size_t bytes) {
+  address_t address = 0;
+  void *memory = NULL;
+  switch (kind) {
+    case HOST: memory = malloc(bytes); break;
+    case PINNED: CU(cuMemHostAlloc(&memory, bytes, 1 | 2)); break; /* portable, mapped */
+    case MANAGED: CU(cuMemAllocManaged(&address, bytes, 1)); memory = (void *)(uintptr_t)address; break;
+    default: CU(cuMemAlloc_v2(&address, bytes)); memory = (void *)(uintptr_t)address; break;
+  }
+  CHECK(memory != NULL);
+  return (unsigned char *)memory;
+}
+
+static void drop(enum kind kind, unsigned char *memory) {
+  if (kind == HOST) free(memory);
+  else if (kind == PINNED) CU(cuMemFreeHost(memory));
+  else CU(cuMemFree_v2((address_t)(uintptr_t)memory));
+}
+
+static void put(enum kind kind, unsigned char *to, const void *from, size_t bytes) {
+  if (kind == DEVICE) CU(cuMemcpyHtoD_v2((address_t)(uintptr_t)to, from, bytes));
+  else memcpy(to, from, bytes);
+}
+
+static void get(enum kind kind, void *to, const unsigned char *from, size_t bytes) {
+  if (kind == DEVICE) CU(cuMemcpyDtoH_v2(to, (address_t)(uintptr_t)from, bytes));
+  else memcpy(to, from, bytes);
+}
+
+/* A device pointer of somebody who has a driver, where this library can do nothing with it: refused, not read. */
+static void foreign_pointer(const char *why) {
+  unsigned char *array, *container;
+  fz_plan *plan;
+  uint64_t bytes = 0;
+  libcuda = dlopen("libcuda.so.1", RTLD_NOW);
+  if (libcuda == NULL) return;
+  DRIVER(FIND)
+  if (cuInit(0) != 0 || cuDevicePrimaryCtxRetain(&primary, 0) != 0) return;
+  CU(cuCtxSetCurrent(primary));
+  plan = plan_with(FZ_DEVICE_AUTO, 1);
+  array = take(DEVICE, BYTES), container = take(HOST, (size_t)capacity);
+  GIVES(FZ_NO_DEVICE, fz_compress(plan, NULL, array, BYTES, container, capacity, &bytes));
+  CHECK(strstr(fz_last_error(), why) != NULL);
+  GIVES(FZ_NO_DEVICE, fz_decompress(NULL, NULL, array, BYTES, container, capacity, &bytes));
+  drop(HOST, container);
+  drop(DEVICE, array);
+  fz_plan_free(plan);
 }
 
 /* Every call that needs a GPU says that there is none, and why; those that need none work. */
@@ -203,39 +258,6 @@ static void arguments(void) {
   fz_plan_free(cpu);
   fz_plan_free(decoder);
   fz_plan_free(plan);
-}
-
-/* ---- memory */
-
-enum kind { HOST, PINNED, MANAGED, DEVICE, KINDS };
-
-static unsigned char *take(enum kind kind, size_t bytes) {
-  address_t address = 0;
-  void *memory = NULL;
-  switch (kind) {
-    case HOST: memory = malloc(bytes); break;
-    case PINNED: CU(cuMemHostAlloc(&memory, bytes, 1 | 2)); break; /* portable, mapped */
-    case MANAGED: CU(cuMemAllocManaged(&address, bytes, 1)); memory = (void *)(uintptr_t)address; break;
-    default: CU(cuMemAlloc_v2(&address, bytes)); memory = (void *)(uintptr_t)address; break;
-  }
-  CHECK(memory != NULL);
-  return (unsigned char *)memory;
-}
-
-static void drop(enum kind kind, unsigned char *memory) {
-  if (kind == HOST) free(memory);
-  else if (kind == PINNED) CU(cuMemFreeHost(memory));
-  else CU(cuMemFree_v2((address_t)(uintptr_t)memory));
-}
-
-static void put(enum kind kind, unsigned char *to, const void *from, size_t bytes) {
-  if (kind == DEVICE) CU(cuMemcpyHtoD_v2((address_t)(uintptr_t)to, from, bytes));
-  else memcpy(to, from, bytes);
-}
-
-static void get(enum kind kind, void *to, const unsigned char *from, size_t bytes) {
-  if (kind == DEVICE) CU(cuMemcpyDtoH_v2(to, (address_t)(uintptr_t)from, bytes));
-  else memcpy(to, from, bytes);
 }
 
 static void blocking(int32_t option) {
@@ -533,7 +555,6 @@ static void with_device(void) {
   printf("cuda:0 is %s, capability %d.%d\n", device.name, (int)device.capability_major, (int)device.capability_minor);
   libcuda = dlopen("libcuda.so.1", RTLD_NOW);
   CHECK(libcuda != NULL);
-#define FIND(name, arguments) find(&name, #name);
   DRIVER(FIND)
   CU(cuInit(0));
   CU(cuDevicePrimaryCtxRetain(&primary, 0));
@@ -572,6 +593,7 @@ int main(void) {
   } else {
     CHECK(required == NULL || strcmp(required, "1") != 0);
     without("no usable GPU");
+    foreign_pointer("no usable GPU");
   }
   guarded_free(plain);
   guarded_free(summed);

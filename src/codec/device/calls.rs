@@ -69,9 +69,10 @@ impl Encoder {
         match gpu_of(self.options.device, &[("src", src), ("dst", dst)])? {
             // SAFETY: the caller's promise; both are host memory.
             None => self.compress(ws, unsafe { src.host() }, unsafe { dst.host_mut() }),
-            // SAFETY: the caller's promise.
             Some(index) => {
-                self.compress_on(index, ws, unsafe { src.memory() }?, unsafe { dst.memory_mut() }?)
+                // SAFETY: the caller's promise.
+                let (src, dst) = unsafe { (src.memory()?, dst.memory_mut()?) };
+                self.compress_on(index, ws, src, dst)
             }
         }
     }

@@ -174,7 +174,7 @@ impl CallResult {
             Some(Status::OutlierCapacity) => Err(Error::OutlierCapacity {
                 stage,
                 needed: self.needed,
-                capacity: outlier_room(plan, stage),
+                capacity: outlier_room(plan, self.stage as usize),
             }),
             Some(Status::Corrupt) => Err(Error::corrupt(stage, "its segment is not what an encoder writes")),
             Some(Status::NotAContainer) => {
@@ -189,11 +189,8 @@ impl CallResult {
 }
 
 /// Entries of the shortest list of a stage.
-fn outlier_room(plan: &Plan, stage: &str) -> u64 {
-    let node = plan.pipeline.nodes.iter().position(|n| n.stage() == stage);
-    let lists = node
-        .and_then(|i| plan.graph.nodes.get(i))
-        .map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
+fn outlier_room(plan: &Plan, stage: usize) -> u64 {
+    let lists = plan.graph.nodes.get(stage).map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
     let entries =
         |v: &crate::launch::Val| plan.value(*v).flow.max_bytes() / plan.value(*v).flow.dtype.bytes();
     lists.iter().map(entries).min().unwrap_or(0)
