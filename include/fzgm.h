@@ -83,12 +83,6 @@ typedef struct CUstream_st *fz_cuda_stream;
  */
 #define FZ_ABI_VERSION 0
 
-/** In fz_options.device: a call runs where its memory is. */
-#define FZ_DEVICE_AUTO -1
-
-/** In fz_options.device: the CPU, always. */
-#define FZ_DEVICE_CPU -2
-
 /**
  * What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
  * container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
@@ -192,6 +186,14 @@ typedef enum {
   /** The one before, for readers of that time. */
   FZ_GENERATION_2026_05 = 1,
 } fz_generation;
+
+/** What runs the calls of a plan, when it is not one certain GPU; as int32_t, see fz_options. */
+typedef enum {
+  /** A call runs where its memory is. */
+  FZ_DEVICE_AUTO = -1,
+  /** The CPU, always. */
+  FZ_DEVICE_CPU = -2,
+} fz_device_choice;
 
 /**
  * Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
@@ -443,9 +445,8 @@ int32_t fz_options_init(fz_options *options);
  *
  * The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
  *
- * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE for a GPU
- * in options->device that is not there. What is wrong with a
- * pipeline or with its fit to the array is all said here.
+ * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE when
+ * options->device is a GPU and there is none. What is wrong with a pipeline or with its fit to the array is all said here.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -457,7 +458,7 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
 
 /**
  * Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
- * that plan, so it saves the work that fz_decompress() without a plan does for each. For fz_decompress_async() it is the only one.
+ * that plan, so it saves the work that fz_decompress() without a plan does for each. fz_decompress_async() takes no other.
  *
  * Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
  */

@@ -281,3 +281,8 @@ impl Recipe {
 pub(crate) fn tiles(bytes: u64) -> u64 {
     bytes.div_ceil(TILE as u64)
 }
+
+/// For kernels of the CPU alone.
+pub(crate) fn nowhere(_: &Shape<'_>) -> Option<Recipe> {
+    None
+}
