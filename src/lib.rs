@@ -9,7 +9,7 @@
 //!      ▼
 //!   steps ── fuse ── layout by liveness ── verify ─▶ Plan                   plan
 //!                                             │
-//!                       Workspace ──▶ run (CPU) ──▶ container       workspace, backend, format
+//!                           Workspace ──▶ run ──▶ container       workspace, backend, format
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use

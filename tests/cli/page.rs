@@ -37,7 +37,7 @@ fn the_page_is_true() {
         }
     }
     let help = desk.run("--help").ok();
-    for command in ["compress", "decompress", "info", "compare", "bench", "stages", "presets"] {
+    for command in ["compress", "decompress", "info", "compare", "bench", "devices", "stages", "presets"] {
         assert!(help.contains(command) && lines.iter().any(|l| l.starts_with(&format!("fzgm {command}"))));
     }
     for code in

@@ -83,13 +83,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.graph {
         return Err(Failure::usage("--graph is for GPUs: give --device cuda too"));
     }
+    let requests = args.requests(&array, &src)?;
     let copy = copy_speed(&src, args.runs)?;
     if !args.json {
         heading(args, &array, copy)?;
     }
     let threads = if args.threads.is_empty() { &[1, 0] } else { &args.threads[..] };
     let mut rows = vec![];
-    for request in args.requests(&array, &src)? {
+    for request in requests {
         for &threads in threads {
             let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
             let row = measure(request, &array, &src, &options, args.runs)?;

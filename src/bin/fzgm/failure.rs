@@ -22,7 +22,7 @@ Exit codes:
   2  usage: arguments that are wrong by themselves or do not fit the file
   3  a file cannot be read or written
   4  the container is damaged or unknown
-  5  the request cannot be met, for example for its memory or element type";
+  5  the request cannot be met, for example for its memory, its element type or a GPU that is not there";
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Failure {

@@ -35,6 +35,7 @@ struct Row<'a> {
 }
 
 pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<(), Failure> {
+    let requests = args.requests(array, src)?;
     let info = fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
     if info.name.starts_with("fzemu") {
         report::note("this is the emulator of the tests and no GPU: the times mean nothing");
@@ -52,7 +53,7 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
         ))?;
     }
     let mut rows = vec![];
-    for request in args.requests(array, src)? {
+    for request in requests {
         let row = measure(args, request, index, array, src)?;
         if !args.json {
             report::print(&line(&row))?;
