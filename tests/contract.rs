@@ -63,6 +63,7 @@ fn set(list: &[(&'static str, &str)]) -> Vec<Set> {
 }
 
 /// Combinations that single values do not reach, because parameters depend on each other.
+#[allow(clippy::too_many_lines)] // A table.
 fn combinations(stage: &str) -> Vec<Vec<Set>> {
     if stage == "lorenzo_quant" {
         let mut all = vec![];
