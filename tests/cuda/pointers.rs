@@ -68,7 +68,7 @@ fn large_arrays_in_host_memory_go_through_pinned_halves() {
     // Three and a bit of them, one thread and two.
     let n = (13 << 20) + 77;
     let array = fzgm::Array::new(DType::U8, &[n]).unwrap();
-    let src: Vec<u8> = (0..n).map(|i| (i * i >> 7) as u8).collect();
+    let src: Vec<u8> = (0..n).map(|i| ((i * i) >> 7) as u8).collect();
     let mut pipeline = fzgm::Pipeline::new();
     pipeline.add("stored").unwrap();
     let want = fzgm::compress(&pipeline, &array, &Options::default(), &src).unwrap();
