@@ -13,6 +13,7 @@ mod functions;
 mod graphs;
 mod hostile;
 mod pointers;
+mod rel;
 mod rig;
 
 /// Leaves a test that needs a device, and says so.
