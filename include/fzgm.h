@@ -19,9 +19,10 @@
  * Common parameters (`fzgm stages` lists those of all stages, with ranges and defaults)
  *
  *   error_bound        double  the largest error of a value, in the sense of mode; 1e-3 until set
- *   mode               string  "abs": the bound itself; "noa": times (max - min). Preset pfpl: "noa"; stage quantizer: "abs"
+ *   mode               string  "abs": the bound itself; "noa": times (max - min); "prel", not with the quantizer: times max |x|.
+ *                              Presets pfpl and fz: "noa"; stages quantizer and lorenzo_quant: "abs"
  *   outlier_threshold  double  values of this magnitude and above, such as fill values, are exact and outside of the range
- *   value_base         double  noa: the value range, where it is known; 0 until set: measured
+ *   value_base         double  noa: the value range, prel: the largest magnitude, where it is known; 0 until set: measured
  *   outlier_capacity   double  room of outlier lists, as a fraction of the elements; pfpl keeps outliers in place, without lists
  *
  * Conventions
@@ -36,13 +37,21 @@
  *   Any function may be called from any thread. A plan is immutable and may be used by any number of threads at once;
  *   pipelines and workspaces belong to one thread at a time. The library keeps no state between calls but the text of
  *   fz_last_error(), which is each thread's own. Nothing may be called from a signal handler. A child of fork() may use all
- *   handles of its parent, provided that no call was running in another thread when it was made. Calls with several threads
+ *   handles of its parent, provided that no call was running in another thread when it was made; but CUDA does not survive a
+ *   fork, so that in the child of a process that had started it, calls on a GPU return FZ_NO_DEVICE. Calls with several threads
  *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them.
+ *
+ * GPUs
+ *
+ *   fz_compress() and fz_decompress() take memory of any kind and wait; fz_compress_async() and fz_decompress_async() take device
+ *   memory and a stream, and do not. The bytes are the same everywhere. libcuda.so.1 is opened when a GPU is first asked for;
+ *   without it, and on the CPU, everything else works. The context of the calling thread is left as it was found.
  *
  * Memory
  *
  *   Handles are made by the functions that take a pointer to a handle and freed by the function of their kind, which takes
- *   NULL too. Arrays and containers are the caller's, may lie at any address, and are used during the call only.
+ *   NULL too. Arrays and containers are the caller's, may lie at any address, and are used during the call only, or until the
+ *   stream of an asynchronous call has passed it.
  */
 
 
@@ -64,6 +73,9 @@
 /** In place of the index of a stage: every stage that has the parameter. See fz_pipeline_set_double(). */
 #define FZ_EVERY_STAGE UINT32_MAX
 
+/** A cudaStream_t of the CUDA runtime or a CUstream of its driver: both are pointers to this. No CUDA header is needed. */
+typedef struct CUstream_st *fz_cuda_stream;
+
 
 /**
  * The version of the binary interface, the number in the SONAME. A program that was compiled against one number must not
@@ -71,9 +83,15 @@
  */
 #define FZ_ABI_VERSION 0
 
+/** In fz_options.device: a call runs where its memory is. */
+#define FZ_DEVICE_AUTO -1
+
+/** In fz_options.device: the CPU, always. */
+#define FZ_DEVICE_CPU -2
+
 /**
  * What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
- * container, 40 room, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+ * container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
  */
 typedef enum {
   /** Done. */
@@ -108,6 +126,10 @@ typedef enum {
   FZ_MEMORY_LIMIT = 42,
   /** The system has no memory left. */
   FZ_OUT_OF_MEMORY = 43,
+  /** There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels. */
+  FZ_NO_DEVICE = 50,
+  /** A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too. */
+  FZ_DEVICE = 51,
   /** A defect of fzgm was caught. Free the workspace of the call and report the text, please. */
   FZ_INTERNAL = 90,
 } fz_status;
@@ -180,7 +202,7 @@ typedef struct fz_pipeline fz_pipeline;
 /**
  * A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
  * plan at the same time. Made by fz_pipeline_finalize(), fz_plan_decoder() or fz_plan_open(), given back with
- * fz_plan_free() when no call uses it any more.
+ * fz_plan_free() when no call uses it any more; what an asynchronous call has put on a stream needs the plan no longer.
  */
 typedef struct fz_plan fz_plan;
 
@@ -188,6 +210,9 @@ typedef struct fz_plan fz_plan;
  * The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
  * array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
  * fz_workspace_new(), given back with fz_workspace_free().
+ *
+ * With a GPU in the option device it is device memory. With FZ_DEVICE_AUTO it starts with host memory, and the first call
+ * on a GPU, or fz_plan_preload(), adds device memory to it; blocking calls add more for copies of what is in host memory.
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -208,7 +233,10 @@ typedef struct {
   int32_t generation;
   /** Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM. */
   int32_t container;
-  /** 1 (default): checksums are written, and those that a container has are verified. 0: neither. */
+  /**
+   * 1 (default): blocking calls write checksums, and all calls verify those that a container has. 2: asynchronous calls
+   * write them too, for which the device reads the container once more. 0: none is written and none verified.
+   */
   int32_t checksum;
   /**
    * Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
@@ -216,11 +244,48 @@ typedef struct {
    */
   uint32_t threads;
   /**
+   * What runs the calls of the plan: FZ_DEVICE_AUTO (default), FZ_DEVICE_CPU, or n >= 0 for the GPU "cuda:n". It never
+   * changes the bytes.
+   *
+   * FZ_DEVICE_AUTO: blocking calls run where the memory is that they are given, asynchronous ones on the device of their
+   * stream. FZ_DEVICE_CPU: device memory is refused. A GPU: everything runs there, and host memory is copied there and
+   * back; a plan for a GPU that is not there is not made.
+   */
+  int32_t device;
+  /**
    * The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
    * made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array.
    */
   uint64_t max_memory_bytes;
 } fz_options;
+
+/** What fz_device_info() finds. */
+typedef struct {
+  /** sizeof(fz_device), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** CUDA version of the driver, 1000 x major + 10 x minor. */
+  int32_t driver_version;
+  /** Compute capability. */
+  int32_t capability_major;
+  /** Its second number. */
+  int32_t capability_minor;
+  /** Memory of the device in bytes. */
+  uint64_t memory_bytes;
+  /** Its name, with a zero at the end. */
+  char name[256];
+} fz_device;
+
+/** What an asynchronous call leaves behind, written by the stream after everything else that the call does. */
+typedef struct {
+  /** Length of the container or of the array in bytes; 0 on failure. */
+  uint64_t bytes;
+  /** FZ_DST_TOO_SMALL: the bytes that are needed. FZ_OUTLIER_CAPACITY: the outliers of the stage. */
+  uint64_t needed;
+  /** An fz_status; of several failures that of the earliest stage. */
+  int32_t status;
+  /** Index of the stage that failed. */
+  uint32_t stage;
+} fz_result;
 
 /** What fz_container_info() finds. */
 typedef struct {
@@ -293,8 +358,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
- * 1e-3 until they are set. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one element
- * type: pass the same `dtype` to fz_pipeline_finalize().
+ * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
+ * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one
+ * element type: pass the same `dtype` to fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */
@@ -377,7 +443,8 @@ int32_t fz_options_init(fz_options *options);
  *
  * The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
  *
- * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT. What is wrong with a
+ * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE for a GPU
+ * in options->device that is not there. What is wrong with a
  * pipeline or with its fit to the array is all said here.
  */
 FZ_NODISCARD
@@ -390,7 +457,7 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
 
 /**
  * Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
- * that plan, so it saves the work that fz_decompress() without a plan does for each.
+ * that plan, so it saves the work that fz_decompress() without a plan does for each. For fz_decompress_async() it is the only one.
  *
  * Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
  */
@@ -402,10 +469,12 @@ int32_t fz_plan_decoder(const fz_plan *encoder,
  * Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
  * and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
  *
- * `container_bytes`  length of the whole container.
- * `options`          NULL for the defaults. Of the others, checksum, threads and max_memory_bytes matter.
+ * `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
+ * `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
  *
- * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT.
+ * It is for blocking calls: asynchronous ones know nothing of a container, so that they need a plan of fz_plan_decoder().
+ *
+ * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
  */
 FZ_NODISCARD
 int32_t fz_plan_open(const void *container,
@@ -426,17 +495,28 @@ FZ_NODISCARD
 int32_t fz_max_compressed_bytes(const fz_plan *plan,
                                 uint64_t *bytes);
 
-/** The memory that a workspace for this plan takes, in bytes. */
-FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
+/** The memory that a workspace for this plan takes, in bytes: device memory when the option device is a GPU, else host memory. */
+FZ_NODISCARD
+int32_t fz_workspace_bytes(const fz_plan *plan,
+                           uint64_t *bytes);
 
 /**
  * Makes a workspace for calls with this plan.
  *
- * Errors: FZ_OUT_OF_MEMORY.
+ * With a GPU in the option device this takes the device memory of all calls and loads device code, in the context of the
+ * thread if it is one of that device, else in the primary context, which the CUDA runtime uses too.
+ *
+ * Errors: FZ_OUT_OF_MEMORY; FZ_NO_DEVICE, FZ_DEVICE.
  */
-FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **workspace);
+FZ_NODISCARD
+int32_t fz_workspace_new(const fz_plan *plan,
+                         fz_workspace **workspace);
 
-/** Frees a workspace; NULL is allowed. */
+/**
+ * Frees a workspace; NULL is allowed. Streams must have passed its asynchronous calls, and no graph that holds one is launched
+ * any more. When its context is gone, by cudaDeviceReset() or because the process ends, so is its device memory, and the rest
+ * is freed.
+ */
 void fz_workspace_free(fz_workspace *workspace);
 
 /**
@@ -449,12 +529,17 @@ void fz_workspace_free(fz_workspace *workspace);
  * `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
  * `compressed_bytes`    becomes the length of the container; untouched on failure.
  *
- * The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time. An array that the
+ * `src` and `dst` are memory of any kind, each its own: host, pinned, managed, or of a GPU; see the option device. With memory
+ * of a GPU the call runs there, on a stream of its own that waits for the NULL stream and for no other: what writes `src` has
+ * to be done before. When the call returns, everything is done.
+ *
+ * The bytes depend on the array, the pipeline and the options alone: not on threads, device, machine or time. An array that the
  * pipeline does not make smaller is stored as it is. An array with more outliers than the pipeline has room for is planned
  * anew with more room, in memory of the call's own.
  *
  * Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
- * decoder; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY. `dst` is then untouched.
+ * decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a
+ * GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
  */
 FZ_NODISCARD
 int32_t fz_compress(const fz_plan *plan,
@@ -476,11 +561,15 @@ int32_t fz_compress(const fz_plan *plan,
  * `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
  * `restored_bytes`      becomes the length of the array; untouched on failure.
  *
+ * `container` and `dst` are memory of any kind, as for fz_compress(). A plan of fz_plan_decoder() restores a container in
+ * device memory without a look at it from the host; other plans copy it to the host first, to read its head.
+ *
  * The container may come from anywhere: whatever its bytes are, the call ends with a status.
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
- * not belong together; FZ_INVALID_ARGUMENT for an encoder; FZ_DST_TOO_SMALL; FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY. The
- * contents of `dst` are then undefined.
+ * not belong together; FZ_INVALID_ARGUMENT for an encoder or memory on another device than the plan's; FZ_DST_TOO_SMALL;
+ * FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst` are then
+ * undefined.
  */
 FZ_NODISCARD
 int32_t fz_decompress(const fz_plan *plan,
@@ -492,7 +581,111 @@ int32_t fz_decompress(const fz_plan *plan,
                       uint64_t *restored_bytes);
 
 /**
+ * How many GPUs there are that fzgm can use. Opens the driver, which takes a while the first time.
+ *
+ * Errors: FZ_NO_DEVICE when there is none; fz_last_error() says whether it is the driver, the device or this build of fzgm
+ * that is missing. FZGM_DISABLE_CUDA=1 in the environment makes every GPU missing.
+ */
+FZ_NODISCARD
+int32_t fz_device_count(uint32_t *count);
+
+/**
+ * What there is to know about the GPU "cuda:index". Set device->struct_bytes to sizeof(fz_device) before the call.
+ *
+ * Errors: FZ_NO_DEVICE; FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes. `*device` is then
+ * untouched.
+ */
+FZ_NODISCARD
+int32_t fz_device_info(uint32_t index,
+                       fz_device *device);
+
+/**
+ * Makes plan and workspace ready for asynchronous calls on `stream`: loads device code, takes device memory, and waits
+ * for its own copies. Without it the first call does that itself.
+ *
+ * After it fz_compress_async() and fz_decompress_async() with this workspace put kernels, memsets and copies within the
+ * device on the stream and do nothing else: they allocate nothing and never wait, and they can be captured. It counts for
+ * the context of the stream; call it while nothing is captured.
+ *
+ * Errors: FZ_NO_DEVICE; FZ_UNSUPPORTED for a pipeline without device code; FZ_PLAN_MISMATCH for a workspace of another plan;
+ * FZ_OUT_OF_MEMORY; FZ_DEVICE.
+ */
+FZ_NODISCARD
+int32_t fz_plan_preload(const fz_plan *plan,
+                        fz_workspace *workspace,
+                        fz_cuda_stream stream);
+
+/**
+ * Compresses an array on a stream, without waiting for it.
+ *
+ * `plan`                from fz_pipeline_finalize().
+ * `workspace`           made for this plan; not NULL. One call at a time: the next one with it may be made at once on the
+ *                       same stream; another stream has to wait for this one first.
+ * `src`, `src_bytes`    the array, of the type and shape of the plan, at any address that the device of the stream reads.
+ * `dst`                 receives the container, at any address that the device writes; must not overlap with `src`.
+ * `dst_capacity_bytes`  fz_max_compressed_bytes() is enough for every array. Nothing is written beyond.
+ * `result`              where the stream writes what became of the call: device, pinned or managed memory, aligned to 8
+ *                       bytes, apart from `src` and `dst`. Read it when the stream has passed. NULL: nowhere, which leaves
+ *                       the length unknown, though the container is complete.
+ * `stream`              a cudaStream_t or CUstream of any context; NULL, cudaStreamLegacy and cudaStreamPerThread are those
+ *                       of the calling thread's current context, or of the plan's device where the thread has none.
+ *
+ * `src`, `dst`, `result` and the workspace stay as they are, and are not freed, until the stream has passed; the plan may go
+ * before. What is on the stream already is done before, so that the array may come from a kernel on it.
+ *
+ * The call can be captured into a graph after fz_plan_preload(), on any stream but the legacy one. Each launch of the graph
+ * compresses what `src` then holds; workspace and memory live as long as the graph does.
+ *
+ * The bytes are those of fz_compress(), without checksums unless the option checksum is 2. Outlier lists are not enlarged: an
+ * array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in `*result`.
+ *
+ * Returns what can be said before anything runs; then nothing was put on the stream and `*result` is not written:
+ * FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH; FZ_NO_DEVICE; FZ_UNSUPPORTED. FZ_DEVICE when the driver refuses a
+ * part of the call, of which the rest may be on the stream. The rest stands in `*result`: FZ_DST_TOO_SMALL,
+ * FZ_OUTLIER_CAPACITY; `dst` is then undefined.
+ */
+FZ_NODISCARD
+int32_t fz_compress_async(const fz_plan *plan,
+                          fz_workspace *workspace,
+                          const void *src,
+                          uint64_t src_bytes,
+                          void *dst,
+                          uint64_t dst_capacity_bytes,
+                          fz_result *result,
+                          fz_cuda_stream stream);
+
+/**
+ * Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
+ *
+ * `plan`                      from fz_plan_decoder().
+ * `workspace`                 made for this plan; as for fz_compress_async().
+ * `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads.
+ * `container_capacity_bytes`  at least the length of the container; nothing behind is read. The capacity that was given to
+ *                             fz_compress_async() will do, so that nobody has to wait for the length in between.
+ * `dst`                       receives the array, at any address that the device writes; must not overlap with `container`.
+ * `dst_capacity_bytes`        at least the length of the array. Nothing is written beyond.
+ * `result`, `stream`          as for fz_compress_async(), and so is all that is said there of memory and graphs.
+ *
+ * The container may come from anywhere: whatever its bytes are, the call ends, and with a status.
+ *
+ * Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
+ * fz_plan_open(). The rest stands in `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_PLAN_MISMATCH; `dst` is then
+ * undefined.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_async(const fz_plan *plan,
+                            fz_workspace *workspace,
+                            const void *container,
+                            uint64_t container_capacity_bytes,
+                            void *dst,
+                            uint64_t dst_capacity_bytes,
+                            fz_result *result,
+                            fz_cuda_stream stream);
+
+/**
  * Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
+ *
+ * The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
  * untouched.

@@ -36,6 +36,10 @@ struct Frame {
     const ValueRow& r = value(v);
     return r.place == PLACE_ARENA ? arena + r.offset : array;
   }
+  // A number that stands in place of a value.
+  FZ_DEV uint32_t number(const SegmentRow& s) const {
+    return s.unit == FACT ? load<uint32_t>(bytes_of(s.value) + s.at) : (uint32_t)(bytes(s.value) / s.unit);
+  }
   FZ_DEV uint64_t segment_bytes(const SegmentRow& s) const { return s.unit ? 4 : bytes(s.value); }
 };
 
@@ -60,6 +64,8 @@ struct Layout {
   FZ_DEV static uint64_t number(const Frame& f, const HeadRow& h, const FieldRow& r, uint64_t payload = 0) {
     const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
     switch (r.what) {
+      // Of a varint: others are copied as they are.
+      case FIELD_STORED: return load<uint64_t>(f.bytes_of(r.index) + r.detail);
       case FIELD_COUNT: return f.bytes(r.index) / r.detail;
       case FIELD_SEGMENT_BYTES: return f.segment_bytes(s[r.index]);
       case FIELD_SEGMENT_OFFSET: {

@@ -55,6 +55,15 @@ FZ_DEV bool set_length(const Frame& f, uint32_t v, uint64_t bytes) {
   *f.word(v) = bytes;
   return true;
 }
+
+// Puts a fact where kernels look for it. No bound and no count has eight bytes of ones, which would say that the head
+// does not tell.
+FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, const uint8_t* from, uint32_t width) {
+  if (f.value(r.index).place != PLACE_ARENA) return true;
+  uint8_t* to = f.bytes_of(r.index) + r.detail;
+  for (uint32_t k = 0; k < width; k++) to[k] = from[k];
+  return width < 8 || little_endian(from, width) != ~0ull;
+}
 }  // namespace fz
 
 // One block. Operands as for all border functions.
@@ -91,6 +100,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
     return;
   }
   const FieldRow* fields = f.table<FieldRow>(h->fields_at);
+  const FieldRow* rows = f.table<FieldRow>(h->varints_at);
   const SegmentRow* segments = f.table<SegmentRow>(h->segments_at);
   auto field = [&](uint32_t i) {
     if (i & VARINT) return varints[i & ~VARINT];
@@ -139,17 +149,20 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
       const FieldRow& r = fields[i];
       if (r.what == FIELD_STORED) {
         const uint8_t* from = f.container + r.at + moved(f, *h, o, r.at);
-        if (f.value(r.index).place == PLACE_ARENA)
-          for (uint32_t k = 0; k < r.width; k++) f.bytes_of(r.index)[r.detail + k] = from[k];
+        wrong |= !set_fact(f, r, from, r.width);
       } else if (h->stored) {
         wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
       } else {
         wrong |= field(i) != Layout::number(f, *h, r, o.payload);
       }
     }
+    for (uint32_t i = threadIdx.x; i < h->varints; i += blockDim.x)
+      if (rows[i].what == FIELD_STORED) wrong |= !set_fact(f, rows[i], reinterpret_cast<const uint8_t*>(varints + i), 8);
+    // Numbers of segments are compared with facts.
+    __syncthreads();
     uint64_t at = o.head;
     for (uint32_t i = 0; i < h->segments && threadIdx.x == 0; i++) {
-      if (segments[i].unit) wrong |= load<uint32_t>(f.container + at) != (uint32_t)(f.bytes(segments[i].value) / segments[i].unit);
+      if (segments[i].unit) wrong |= load<uint32_t>(f.container + at) != f.number(segments[i]);
       at += f.segment_bytes(segments[i]);
     }
   }

@@ -9,7 +9,7 @@ namespace quantizer {
 // As in src/stages/quantizer.rs.
 struct Params {
   double error_bound, threshold, value_base;
-  uint32_t mode, radius, switches, value, code, pad;
+  uint32_t mode, radius, switches, value, code, exact_bits;
 };
 struct Facts {
   double bound;

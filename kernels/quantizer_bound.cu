@@ -224,16 +224,16 @@ struct Sample {
 };
 
 // The facts with the step that promises the shortest result: the CPU's loop, with counts that are there already.
-FZ_DEV Facts choose(const Facts& facts, const Scratch* s, const unsigned long long* misses, const Sample& sample) {
-  const double EXACT_BITS = 256.0, SHRINK_BITS = 1.44;
+FZ_DEV Facts choose(const Params& p, const Facts& facts, const Scratch* s, const unsigned long long* misses, const Sample& sample) {
+  const double exact = p.exact_bits, SHRINK_BITS = 1.44;
   auto count = [&](uint32_t i) { return (double)peek(reinterpret_cast<const uint64_t*>(misses + i)); };
   Facts best = facts;
-  double least_cost = count(0) * EXACT_BITS;
+  double least_cost = count(0) * exact;
   for (uint32_t i = 0; i < s->candidates; i++) {
     const float bound = s->bounds[i];
     const double shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
     if (shrink >= least_cost) break;
-    const double cost = count(1 + i) * EXACT_BITS + shrink;
+    const double cost = count(1 + i) * exact + shrink;
     if (cost < least_cost) {
       least_cost = cost;
       best.bound = bound;
@@ -323,5 +323,5 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound_step(FZ_ARG
     if (misses[c]) atomicAdd(&counted[c], misses[c]);
   __syncthreads();
   if (threadIdx.x <= CANDIDATES && counted[threadIdx.x]) atomicAdd(&counts->misses[threadIdx.x], (unsigned long long)counted[threadIdx.x]);
-  if (ends_last(&counts->done[1], &last) && threadIdx.x == 0) store_facts(a, choose(facts, scratch, counts->misses, sample));
+  if (ends_last(&counts->done[1], &last) && threadIdx.x == 0) store_facts(a, choose(p, facts, scratch, counts->misses, sample));
 }

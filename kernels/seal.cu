@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_seal(FZ_ARGS) {
       for (uint32_t i = 0; i < h->segments; i++) {
         const uint64_t n = f.segment_bytes(s[i]);
         if (s[i].unit) {
-          if (blockIdx.x == 0 && threadIdx.x == 0) store<uint32_t>(f.container + at, (uint32_t)(f.bytes(s[i].value) / s[i].unit));
+          if (blockIdx.x == 0 && threadIdx.x == 0) store<uint32_t>(f.container + at, f.number(s[i]));
         } else if (f.value(s[i].value).place != PLACE_SEGMENT) {
           copy(f.container + at, f.bytes_of(s[i].value), n);
         }

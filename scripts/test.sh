@@ -40,17 +40,51 @@ part_emu() {
   local kind
   for kind in plain asan; do bash tests/emu/build.sh $kind; done
   bash tests/emu/selftest.sh
-  on_emulator cuda
+  # Both backends over everything that the contract tests make, and what only a device does in every mode.
+  on_emulator contract ORDER=fwd
+  on_emulator pipelines ORDER=rev
+  on_emulator cuda_calls ORDER=fwd DEFER=1
+  on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
+  on_emulator cli ORDER=fwd
+  c_on_emulator
 }
 
-# on_emulator <test>: tests/<test>.rs in three orders of threads, with streams that run as late as they may, and with
-# sanitizers in the kernels.
+# tests/c/cuda.c as a program of a user, in the modes of the emulator and under sanitizers; and where GPUs are switched off
+# while the driver is there.
+c_on_emulator() {
+  local kind mode libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl) out=$PWD/build/emu-c
+  mkdir -p "$out"
+  cargo build --quiet --locked --lib
+  for kind in plain sanitize; do
+    local flags=(-std=c99 -g -O1 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wstrict-prototypes -Werror -Iinclude)
+    [ $kind = plain ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+    cc "${flags[@]}" tests/c/cuda.c "${CARGO_TARGET_DIR:-target}/debug/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
+    for mode in ORDER=fwd ORDER=rev DEFER=1; do
+      say "tests/c/cuda.c on the emulator, $kind, $mode"
+      env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "FZ_EMU_$mode" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
+    done
+    env FZGM_DISABLE_CUDA=1 LD_LIBRARY_PATH="$PWD/build/emu" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
+  done
+  local toolkit
+  toolkit=$(find .nvcc "${CUDA_HOME:-/usr/local/cuda}/" -name cuda_runtime.h -path '*include*' -print -quit 2>/dev/null || true)
+  if [ -n "$toolkit" ]; then
+    # It runs on a GPU alone: the CUDA runtime asks more of a driver than the emulator has.
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c
+    say "examples/compress_cuda.c compiles"
+  else
+    say "SKIPPED: examples/compress_cuda.c (no cuda_runtime.h)"
+  fi
+}
+
+# on_emulator <test> <mode>…: tests/<test>.rs. ORDER=fwd, rev or a number are orders of threads; with DEFER=1 streams run as
+# late as they may; asan has sanitizers in the kernels.
 on_emulator() {
-  local program mode
-  program=$(cargo test --locked --no-run --test "$1" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
-  [ -n "$program" ] || { cargo test --locked --no-run --test "$1"; return 1; }
-  for mode in ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan; do
-    say "$1 on the emulator, $mode"
+  local program mode test=$1
+  shift
+  program=$(cargo test --locked --no-run --test "$test" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
+  [ -n "$program" ] || { cargo test --locked --no-run --test "$test"; return 1; }
+  for mode in "$@"; do
+    say "$test on the emulator, $mode"
     local set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
     case $mode in
       asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;

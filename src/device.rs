@@ -3,15 +3,18 @@
 //! All device functions take one argument block, [`LaunchArgs`]; `kernels/args.h` is generated from it. Grids come
 //! from what is known when the plan is made, work from the words that earlier kernels wrote.
 
+// cbindgen takes constants that are public, wherever they stand.
+#![allow(unreachable_pub)]
+
 use crate::tile::TILE;
 use bytemuck::{Pod, Zeroable};
 
 /// Operands of one launch, inputs and outputs together.
-pub(crate) const MAX_OPERANDS: usize = 8;
+pub const MAX_OPERANDS: usize = 8;
 /// Bytes of the parameter block of a launch.
-pub(crate) const PARAM_BYTES: usize = 64;
+pub const PARAM_BYTES: usize = 64;
 /// Kernels that one device function can run before or behind itself.
-pub(crate) const MAX_LINKS: usize = 4;
+pub const MAX_LINKS: usize = 4;
 
 /// A value as a device function sees it; all fields but `max` are addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,15 +94,15 @@ pub(crate) struct ValueRow {
 }
 
 /// A length that the plan knows, one that the run knows, facts.
-pub(crate) const KIND_STATIC: u32 = 0;
-pub(crate) const KIND_DYNAMIC: u32 = 1;
-pub(crate) const KIND_FACTS: u32 = 2;
+pub const KIND_STATIC: u32 = 0;
+pub const KIND_DYNAMIC: u32 = 1;
+pub const KIND_FACTS: u32 = 2;
 
-pub(crate) const PLACE_NONE: u32 = 0;
-pub(crate) const PLACE_ARRAY: u32 = 1;
-pub(crate) const PLACE_ARENA: u32 = 2;
+pub const PLACE_NONE: u32 = 0;
+pub const PLACE_ARRAY: u32 = 1;
+pub const PLACE_ARENA: u32 = 2;
 /// In the container itself.
-pub(crate) const PLACE_SEGMENT: u32 = 3;
+pub const PLACE_SEGMENT: u32 = 3;
 
 /// A form of container: its head with zeros where the run fills something in, and what that is.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -143,16 +146,16 @@ pub(crate) struct FieldRow {
 }
 
 /// Bytes of a fact value.
-pub(crate) const FIELD_STORED: u32 = 0;
+pub const FIELD_STORED: u32 = 0;
 /// Length of a value in units.
-pub(crate) const FIELD_COUNT: u32 = 1;
-pub(crate) const FIELD_SEGMENT_BYTES: u32 = 2;
-pub(crate) const FIELD_SEGMENT_OFFSET: u32 = 3;
-pub(crate) const FIELD_PAYLOAD_BYTES: u32 = 4;
+pub const FIELD_COUNT: u32 = 1;
+pub const FIELD_SEGMENT_BYTES: u32 = 2;
+pub const FIELD_SEGMENT_OFFSET: u32 = 3;
+pub const FIELD_PAYLOAD_BYTES: u32 = 4;
 /// Over the payload, over the head with zeros in the field, over all but the field.
-pub(crate) const CRC_DATA: u32 = 5;
-pub(crate) const CRC_HEAD: u32 = 6;
-pub(crate) const CRC_REST: u32 = 7;
+pub const CRC_DATA: u32 = 5;
+pub const CRC_HEAD: u32 = 6;
+pub const CRC_REST: u32 = 7;
 
 /// A segment of a container.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -160,17 +163,21 @@ pub(crate) const CRC_REST: u32 = 7;
 pub(crate) struct SegmentRow {
     /// What it holds.
     pub value: u32,
-    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes.
+    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes; [`FACT`]: four of its
+    /// bytes.
     pub unit: u32,
     /// The field that says how long it is: [`VARINT`] plus an index among the varints, or an index among the fields.
     pub field: u32,
-    pub pad: u32,
+    /// Where in the value these four bytes stand.
+    pub at: u32,
 }
 
+/// In place of a unit.
+pub const FACT: u32 = u32::MAX;
 /// Marks an index among the varints.
-pub(crate) const VARINT: u32 = 1 << 31;
+pub const VARINT: u32 = 0x8000_0000;
 /// No field says it.
-pub(crate) const NO_FIELD: u32 = 0x7fff_ffff;
+pub const NO_FIELD: u32 = 0x7fff_ffff;
 
 /// How long the input of a stage is.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -184,10 +191,11 @@ pub(crate) struct RuleRow {
 }
 
 /// Where things lie at the start of a workspace; all of it is zero when a call starts.
-pub(crate) const STATUS_AT: u64 = 0;
-pub(crate) const CALL_AT: u64 = 64;
+pub const STATUS_AT: u64 = 0;
+pub const CALL_AT: u64 = 64;
+const _: () = assert!(STATUS_AT < CALL_AT && CALL_AT < WORDS_AT);
 /// A word per value: its length. Behind them a word per value: where it starts in the container.
-pub(crate) const WORDS_AT: u64 = 192;
+pub const WORDS_AT: u64 = 192;
 
 /// Parameters of the functions that make and read containers.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -272,4 +280,9 @@ impl Recipe {
 /// Tiles of so many bytes.
 pub(crate) fn tiles(bytes: u64) -> u64 {
     bytes.div_ceil(TILE as u64)
+}
+
+/// For kernels of the CPU alone.
+pub(crate) fn nowhere(_: &Shape<'_>) -> Option<Recipe> {
+    None
 }

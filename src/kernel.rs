@@ -182,6 +182,23 @@ impl Threads<'_> {
         }
     }
 
+    /// The results of `f` for each of `items`, in order; `state` is working memory, made once per thread or more
+    /// often.
+    pub(crate) fn each<I, S, T, F>(self, items: Vec<I>, state: impl Fn() -> S + Sync + Send, f: F) -> Vec<T>
+    where
+        I: Send,
+        T: Send,
+        F: Fn(&mut S, I) -> T + Sync + Send,
+    {
+        match self.0.filter(|_| items.len() > 1) {
+            None => {
+                let mut state = state();
+                items.into_iter().map(|item| f(&mut state, item)).collect()
+            }
+            Some(pool) => pool.install(|| items.into_par_iter().map_init(state, f).collect()),
+        }
+    }
+
     /// Tiles to a part of [`Threads::parts`]; all of them with one thread.
     pub(crate) fn tiles_per_part(self) -> usize {
         if self.0.is_some() { TILES_PER_TASK } else { usize::MAX }

@@ -43,6 +43,8 @@ pub(crate) struct Value {
     pub place: Place,
     /// Another name of this value.
     pub alias: Option<Val>,
+    /// A stage reads it.
+    pub feeds: bool,
 }
 
 /// One launch.
@@ -52,6 +54,8 @@ pub(crate) struct Step {
     pub kernel: &'static Kernel,
     /// The name of the stage that asked for it.
     pub stage: &'static str,
+    /// Its index in the pipeline.
+    pub node: usize,
     /// Its parameter block.
     pub params: [u8; PARAM_BYTES],
     /// Values read.
@@ -88,6 +92,7 @@ pub(crate) struct StepLink {
 /// The hand of a stage while a plan is made: it can make temporaries and launch kernels.
 pub struct Emit<'a> {
     pub(crate) stage: &'static str,
+    pub(crate) node: usize,
     pub(crate) values: &'a mut Vec<Value>,
     pub(crate) steps: &'a mut Vec<Step>,
     /// Bytes of the caller's array, before any padding.
@@ -98,6 +103,17 @@ impl Emit<'_> {
     /// Type and length of a value.
     pub fn flow(&self, v: Val) -> Flow {
         self.values[v.index()].flow
+    }
+
+    /// True when another stage reads `v`; otherwise a container stores it.
+    pub fn feeds(&self, v: Val) -> bool {
+        self.values[v.index()].feeds
+    }
+
+    /// A value that only launches of this stage touch.
+    pub fn temporary(&mut self, flow: Flow) -> Val {
+        self.values.push(Value { flow, place: Place::Dead, alias: None, feeds: true });
+        Val(self.values.len() as u32 - 1)
     }
 
     /// Launches `kernel` after everything launched before.
@@ -120,6 +136,7 @@ impl Emit<'_> {
         self.steps.push(Step {
             kernel,
             stage: self.stage,
+            node: self.node,
             params: block,
             ins: ins.to_vec(),
             outs: outs.to_vec(),

@@ -70,7 +70,8 @@ mod workspace;
 
 pub use array::Array;
 pub use codec::{
-    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
+    CallResult, Clock, Container, Decoder, Device, DeviceSlice, Encoder, Options, Resident, compress,
+    decompress, info_at,
 };
 pub use dtype::DType;
 pub use error::{Error, Result, Status};

@@ -1,5 +1,6 @@
 //! What the user asks for: a graph of stages as plain data. No types bound, no memory, no backend.
 
+use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::param::Args;
 use crate::stage::Stage;
@@ -153,6 +154,13 @@ impl Pipeline {
     pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
         let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != "unbounded");
         self.nodes.iter().find(|n| bounded(n) && !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+    }
+
+    /// The pipeline with the parameters that are left to the shape of the array.
+    pub(crate) fn bound_to(&self, array: &Array) -> Result<Pipeline> {
+        let mut bound = self.clone();
+        bound.nodes.iter_mut().try_for_each(|n| n.stage.bind(&mut n.args, array))?;
+        Ok(bound)
     }
 
     /// True when nothing but stored stands between a node and the array.

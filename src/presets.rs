@@ -1,4 +1,5 @@
-//! Pipelines that work well, by name. Their parameters can be changed; until then `pfpl` has mode `noa` and error bound 1e-3.
+//! Pipelines that work well, by name. Their parameters can be changed; until then `fz` and `pfpl` have mode `noa` and
+//! error bound 1e-3.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -24,6 +25,12 @@ pub static PRESETS: &[Preset] = &[
         build: pfpl,
     },
     Preset {
+        name: "fz",
+        about: "bounded error: lorenzo_quant (1, 2 or 3 dimensions) > bitshuffle > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        build: fz,
+    },
+    Preset {
         name: "bits",
         about: "lossless: difference > bitshuffle > rze; any element type",
         lossless: true,
@@ -31,7 +38,7 @@ pub static PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset of this name, for arrays of this type and no other. `pfpl` has mode `noa` and error bound 1e-3 until they are
+/// The preset of this name, for arrays of this type and no other. `fz` and `pfpl` have mode `noa` and error bound 1e-3 until they are
 /// set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
 ///
 /// # Errors
@@ -64,6 +71,24 @@ fn pfpl(dtype: DType) -> Result<Pipeline> {
     args.set_int("inplace_outliers", 1)?;
     let tail = shuffle(&mut p, dtype)?;
     p.connect(quantizer, "codes", tail)?;
+    Ok(p)
+}
+
+fn fz(dtype: DType) -> Result<Pipeline> {
+    if !dtype.is_float() {
+        let what = format!("it bounds errors of f32 and f64, not of {dtype}; use preset bits");
+        return Err(Error::Unsupported { stage: "preset fz", what });
+    }
+    let mut p = Pipeline::new();
+    let predictor = p.add("lorenzo_quant")?;
+    let args = p.args_mut(predictor)?;
+    args.set_text("mode", "noa")?;
+    args.set_int("zigzag_codes", 1)?;
+    let bitshuffle = p.add("bitshuffle")?;
+    p.args_mut(bitshuffle)?.set_int("element_width", 2)?;
+    let rze = p.add("rze")?;
+    p.connect(predictor, "codes", bitshuffle)?;
+    p.connect(bitshuffle, "output", rze)?;
     Ok(p)
 }
 

@@ -1,6 +1,7 @@
 //! What a stage is: a definition that knows its ports, parameters and wire form, infers what comes out of
 //! it and lowers itself to kernel launches. It keeps no state and never runs.
 
+use crate::array::Array;
 use crate::error::Result;
 use crate::extent::Flow;
 use crate::launch::{Emit, Val};
@@ -143,6 +144,20 @@ pub trait Stage: Sync {
     /// True when the kernels cope with an array that is shorter than its padded length.
     fn takes_short_array(&self) -> bool {
         false
+    }
+
+    /// Where the facts hold, as a u64, the number of exact pairs: entries of the outlier lists behind those that
+    /// the format knows, of values bit for bit. `None`: the stage never has any.
+    fn exact_pairs_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// Sets parameters that are left to the shape of the array.
+    ///
+    /// # Errors
+    /// Parameters that contradict the shape.
+    fn bind(&self, _args: &mut Args, _array: &Array) -> Result<()> {
+        Ok(())
     }
 
     /// Bytes of the fact value.

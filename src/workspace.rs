@@ -2,7 +2,7 @@
 
 use crate::arena::Arena;
 use crate::error::{Error, Result};
-use crate::gpu::{DeviceMemory, Pinned};
+use crate::gpu::{DeviceMemory, Ferry, Pinned};
 use crate::plan::Plan;
 use crate::threads::Crew;
 
@@ -27,6 +27,8 @@ pub(crate) struct GpuMemory {
     /// Copies of the caller's host memory.
     pub(crate) array: Option<DeviceMemory>,
     pub(crate) container: Option<DeviceMemory>,
+    /// How those copies are made, when they are large.
+    pub(crate) ferry: Option<Ferry>,
     /// The result of blocking calls.
     pub(crate) result: Option<Pinned>,
 }
@@ -44,12 +46,12 @@ impl Workspace {
     }
 
     /// No memory on the host, for calls that run on a device.
-    pub(crate) fn bare() -> Result<Workspace> {
+    pub(crate) fn bare(threads: u32) -> Result<Workspace> {
         Ok(Workspace {
             arena: Arena::new(0)?,
             words: vec![],
             head: vec![],
-            threads: Crew::new(1)?,
+            threads: Crew::new(threads)?,
             gpu: None,
         })
     }

@@ -26,6 +26,8 @@ fn plans_are_what_was_reviewed() {
     let array = Array::new(DType::F32, &[100, 100, 100]).unwrap();
     let pfpl = preset("pfpl", DType::F32).unwrap();
     snapshot("pfpl-f32", &both(&pfpl, &array, &Options::default()));
+    let fz = preset("fz", DType::F32).unwrap();
+    snapshot("fz-f32", &both(&fz, &array, &Options::default()));
     snapshot("pfpl-f32-unfused", &both(&pfpl, &array, &Options { fuse: false, ..Options::default() }));
     let array = Array::new(DType::U16, &[1000, 7]).unwrap();
     let compact = Options { container: Container::Compact, ..Options::default() };

@@ -10,7 +10,7 @@ work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
 tree=$work/tree
 export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Quick ones first: most bugs fall to the first two.
-tests=(bound golden contract corrupt parameters pipelines memory reference_reader)
+tests=(bound lorenzo golden contract corrupt parameters pipelines memory reference_reader)
 
 mkdir -p "$tree"
 # Files are as new as the copy: cargo takes an older file for one that it has compiled already.

@@ -121,8 +121,7 @@ impl Run<'_> {
         if let Some(Place::Arena { offset }) = step.device.scratch.map(|v| self.plan.place(v)) {
             args.scratch = self.at(self.layout.in_arena(offset));
         }
-        args.stage =
-            self.plan.pipeline.nodes.iter().position(|n| n.stage() == step.stage).unwrap_or(0) as u32;
+        args.stage = step.node as u32;
         if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
             return Err(Error::Internal("a step carries more than a launch"));
         }

@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 
-use super::handle::{Bytes, bytes, optional, optional_mut, out, shared};
+use super::handle::{Bytes, optional, optional_mut, out, regions, shared};
 use super::plan::fz_plan;
 use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
-use crate::{Decoder, Error, Options, Workspace};
+use crate::{Decoder, DeviceSlice, Error, Options, Workspace};
 
 /// Compresses an array.
 ///
@@ -17,12 +17,17 @@ use crate::{Decoder, Error, Options, Workspace};
 /// `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
 /// `compressed_bytes`    becomes the length of the container; untouched on failure.
 ///
-/// The bytes depend on the array, the pipeline and the options alone: not on threads, machine or time. An array that the
+/// `src` and `dst` are memory of any kind, each its own: host, pinned, managed, or of a GPU; see the option device. With memory
+/// of a GPU the call runs there, on a stream of its own that waits for the NULL stream and for no other: what writes `src` has
+/// to be done before. When the call returns, everything is done.
+///
+/// The bytes depend on the array, the pipeline and the options alone: not on threads, device, machine or time. An array that the
 /// pipeline does not make smaller is stored as it is. An array with more outliers than the pipeline has room for is planned
 /// anew with more room, in memory of the call's own.
 ///
 /// Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
-/// decoder; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY. `dst` is then untouched.
+/// decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a
+/// GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress(
@@ -39,9 +44,11 @@ pub unsafe extern "C" fn fz_compress(
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (shared(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
-        let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(compressed_bytes, "compressed_bytes")?) };
+        let ((src, dst), length) =
+            (regions(src, dst)?, unsafe { out(compressed_bytes, "compressed_bytes") }?);
         let (encoder, length) = (plan.encoder()?, length.apart_from(dst, "dst")?);
-        length.put(with(plan, workspace, |ws| Ok(encoder.compress(ws, src, dst)?))?);
+        // SAFETY: the caller's promise.
+        length.put(with(plan, workspace, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?);
         Ok(())
     })
 }
@@ -56,11 +63,15 @@ pub unsafe extern "C" fn fz_compress(
 /// `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
 /// `restored_bytes`      becomes the length of the array; untouched on failure.
 ///
+/// `container` and `dst` are memory of any kind, as for fz_compress(). A plan of fz_plan_decoder() restores a container in
+/// device memory without a look at it from the host; other plans copy it to the host first, to read its head.
+///
 /// The container may come from anywhere: whatever its bytes are, the call ends with a status.
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
-/// not belong together; FZ_INVALID_ARGUMENT for an encoder; FZ_DST_TOO_SMALL; FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY. The
-/// contents of `dst` are then undefined.
+/// not belong together; FZ_INVALID_ARGUMENT for an encoder or memory on another device than the plan's; FZ_DST_TOO_SMALL;
+/// FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst` are then
+/// undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress(
@@ -78,31 +89,38 @@ pub unsafe extern "C" fn fz_decompress(
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (optional(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
-        let ((src, dst), length) = unsafe { (bytes(src, dst)?, out(restored_bytes, "restored_bytes")?) };
+        let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
         let length = length.apart_from(dst, "dst")?;
         length.put(match plan {
             Some(plan) => {
                 let decoder = plan.decoder()?;
-                with(plan, workspace, |ws| Ok(decoder.decompress(ws, src, dst)?))?
+                // SAFETY: the caller's promise.
+                with(plan, workspace, |ws| Ok(unsafe { decoder.decompress_at(ws, src, dst) }?))?
             }
             None if workspace.is_some() => {
                 return Err(Refusal::mismatch("a workspace was given without the plan that it was made for"));
             }
-            None => alone(src, dst)? as u64,
+            // SAFETY: the caller's promise.
+            None => unsafe { alone(src, dst) }? as u64,
         });
         Ok(())
     })
 }
 
 /// Restores a container of which nothing is known before.
-fn alone(container: &[u8], dst: &mut [u8]) -> Answer<usize> {
-    let decoder = Decoder::open(container, &Options::default())?;
-    let (need, have) = (decoder.array().bytes(), dst.len() as u64);
+///
+/// # Safety
+/// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
+unsafe fn alone(container: DeviceSlice, dst: DeviceSlice) -> Answer<usize> {
+    // SAFETY: the caller's promise.
+    let decoder = unsafe { Decoder::open_at(container, &Options::default()) }?;
+    let (need, have) = (decoder.array().bytes(), dst.bytes);
     // Before memory is asked for: the length is a number from a container that may come from anywhere.
     if need > have {
         return Err(Error::DstTooSmall { need, have }.into());
     }
-    Ok(decoder.decompress(&mut decoder.workspace()?, container, dst)?)
+    // SAFETY: the caller's promise.
+    Ok(unsafe { decoder.decompress_at(&mut decoder.workspace()?, container, dst) }?)
 }
 
 /// Runs a call in the caller's workspace, or in one of its own.

@@ -3,10 +3,10 @@
 //! the only thing that the functions here rely on unchecked.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::ops::Range;
 use std::slice;
 
 use super::wall::{Answer, Refusal};
+use crate::DeviceSlice;
 
 fn usable<T>(pointer: *const T, name: &str) -> Answer<()> {
     if pointer.is_null() {
@@ -76,40 +76,22 @@ pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) 
 
 /// Bytes to read and bytes to write; null stands for no bytes when there are none.
 ///
-/// # Safety
-/// Each pointer is null or points to as many bytes as its length says; nobody changes the first and nobody else uses the
-/// second while the slices live.
-pub(super) unsafe fn bytes<'a>(
+/// They stay addresses: one of a device must never become a slice, and only the core, which asks the driver, can tell.
+pub(super) fn regions(
     src: Bytes<*const c_void>,
     dst: Bytes<*mut c_void>,
-) -> Answer<(&'a [u8], &'a mut [u8])> {
+) -> Answer<(DeviceSlice, DeviceSlice)> {
     // Rust builds on it that what is written overlaps with nothing, so that is settled before there is a slice.
-    let (read, written) = (src.addresses(src.at as usize)?, dst.addresses(dst.at as usize)?);
-    if !read.is_empty() && !written.is_empty() && read.start < written.end && written.start < read.end {
-        return Err(Refusal::argument(format!("{} and {} overlap", src.name, dst.name)));
+    let (src, dst) = ((src.region(src.at as usize)?, src.name), (dst.region(dst.at as usize)?, dst.name));
+    if src.0.overlaps(dst.0) {
+        return Err(Refusal::argument(format!("{} and {} overlap", src.1, dst.1)));
     }
-    let src = match read.len() {
-        0 => &[],
-        // SAFETY: not null, no longer than an object can be; the rest is the caller's promise.
-        count => unsafe { slice::from_raw_parts(src.at.cast(), count) },
-    };
-    let dst = match written.len() {
-        0 => &mut [],
-        // SAFETY: as for `src`, and apart from it. Bytes that C never wrote have some value: their memory comes from outside
-        // of Rust.
-        count => unsafe { slice::from_raw_parts_mut(dst.at.cast(), count) },
-    };
-    Ok((src, dst))
+    Ok((src.0, dst.0))
 }
 
 /// Bytes to read alone.
-///
-/// # Safety
-/// As for [`bytes`].
-pub(super) unsafe fn input<'a>(at: *const c_void, count: u64, name: &'static str) -> Answer<&'a [u8]> {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { bytes(Bytes::new(at, count, name), Bytes::new(std::ptr::null_mut(), 0, "dst")) }
-        .map(|(src, _)| src)
+pub(super) fn region(at: *const c_void, count: u64, name: &'static str) -> Answer<DeviceSlice> {
+    Bytes::new(at, count, name).region(at as usize)
 }
 
 /// Memory as C names it.
@@ -124,14 +106,15 @@ impl<P> Bytes<P> {
         Bytes { at, count, name }
     }
 
-    fn addresses(&self, start: usize) -> Answer<Range<usize>> {
+    fn region(&self, start: usize) -> Answer<DeviceSlice> {
         let count = possible::<u8>(self.count, self.name)?;
         if start == 0 && count > 0 {
             return Err(Refusal::null(self.name));
         }
-        let end = start.checked_add(count);
-        end.map(|end| start..end)
-            .ok_or_else(|| Refusal::argument(format!("{} ends behind the address space", self.name)))
+        if start.checked_add(count).is_none() {
+            return Err(Refusal::argument(format!("{} ends behind the address space", self.name)));
+        }
+        Ok(DeviceSlice { address: start as u64, bytes: count as u64 })
     }
 }
 
@@ -159,13 +142,18 @@ pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Answer<Out<T>> {
 }
 
 impl<T> Out<T> {
-    /// Refuses a place inside of the bytes that the call writes: the result would damage them.
-    pub(super) fn apart_from(self, bytes: &[u8], name: &str) -> Answer<Self> {
-        let (at, range) = (self.0 as usize, bytes.as_ptr_range());
-        if !bytes.is_empty() && at < range.end as usize && (range.start as usize) < at + size_of::<T>() {
-            return Err(Refusal::argument(format!("the place for the length lies inside of {name}")));
+    /// Refuses a place inside of bytes that the call works on: the result would damage them.
+    pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> Answer<Self> {
+        let place = DeviceSlice { address: self.address(), bytes: size_of::<T>() as u64 };
+        if place.overlaps(bytes) {
+            return Err(Refusal::argument(format!("the place for the result lies inside of {name}")));
         }
         Ok(self)
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> u64 {
+        self.0 as u64
     }
 }
 
@@ -182,6 +170,15 @@ impl<T> Out<*mut T> {
     pub(super) fn give(self, value: T) {
         self.put(Box::into_raw(Box::new(value)));
     }
+}
+
+/// Refuses a structure of another length than this library's. `given` is its first field, as C set it.
+pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> Answer<()> {
+    let want = size_of::<T>();
+    if given as usize == want {
+        return Ok(());
+    }
+    Err(Refusal::argument(format!("{place}->struct_bytes is {given}; expected {want}, sizeof({name})")))
 }
 
 /// Takes back what [`Out::give`] handed out; null is nothing.

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use super::handle::{input, out};
+use super::handle::{expect_struct_bytes, out, region};
 use super::status::{fz_container, fz_mode};
-use super::wall::{Refusal, wall};
+use super::wall::wall;
 use crate::{Container, Info};
 
 /// What fz_container_info() finds.
@@ -42,6 +42,8 @@ pub struct fz_info {
 
 /// Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
 ///
+/// The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
+///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
 /// untouched.
 #[must_use]
@@ -53,17 +55,13 @@ pub unsafe extern "C" fn fz_container_info(
 ) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (container, place) =
-            unsafe { (input(container, container_bytes, "container")?, out(info, "info")?) };
+        let place = unsafe { out(info, "info") }?;
+        let container = region(container, container_bytes, "container")?;
         // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is set by the caller.
         let struct_bytes = unsafe { (&raw const (*info).struct_bytes).read() };
-        if struct_bytes as usize != size_of::<fz_info>() {
-            let want = size_of::<fz_info>();
-            return Err(Refusal::argument(format!(
-                "info->struct_bytes is {struct_bytes}; expected {want}, sizeof(fz_info)"
-            )));
-        }
-        place.put(fz_info::from(&crate::info(container)?));
+        expect_struct_bytes::<fz_info>("info", "fz_info", struct_bytes)?;
+        // SAFETY: the caller's promise.
+        place.put(fz_info::from(&unsafe { crate::info_at(container) }?));
         Ok(())
     })
 }

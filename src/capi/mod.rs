@@ -7,6 +7,7 @@
 
 mod about;
 mod codec;
+mod device;
 mod handle;
 mod info;
 mod options;
@@ -18,6 +19,7 @@ mod workspace;
 
 pub use about::*;
 pub use codec::*;
+pub use device::*;
 pub use info::*;
 pub use options::*;
 pub use pipeline::*;

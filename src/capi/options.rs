@@ -1,10 +1,10 @@
 //! Options of a plan, as C passes them and as the core takes them.
 
-use super::handle::{optional, out};
-use super::status::{fz_container, fz_generation};
+use super::handle::{expect_struct_bytes, optional, out};
+use super::status::{fz_container, fz_device_choice, fz_generation};
 use super::wall::{Answer, Refusal, wall};
 use crate::MAX_THREADS;
-use crate::{Container, Generation, Options};
+use crate::{Container, Device, Generation, Options};
 
 /// Choices for a plan. Fill it with fz_options_init() and change what is to be different.
 #[repr(C)]
@@ -23,11 +23,19 @@ pub struct fz_options {
     pub generation: i32,
     /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
     pub container: i32,
-    /// 1 (default): checksums are written, and those that a container has are verified. 0: neither.
+    /// 1 (default): blocking calls write checksums, and all calls verify those that a container has. 2: asynchronous calls
+    /// write them too, for which the device reads the container once more. 0: none is written and none verified.
     pub checksum: i32,
     /// Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
     /// The number never changes the bytes.
     pub threads: u32,
+    /// What runs the calls of the plan: FZ_DEVICE_AUTO (default), FZ_DEVICE_CPU, or n >= 0 for the GPU "cuda:n". It never
+    /// changes the bytes.
+    ///
+    /// FZ_DEVICE_AUTO: blocking calls run where the memory is that they are given, asynchronous ones on the device of their
+    /// stream. FZ_DEVICE_CPU: device memory is refused. A GPU: everything runs there, and host memory is copied there and
+    /// back; a plan for a GPU that is not there is not made.
+    pub device: i32,
     /// The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
     /// made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array.
     pub max_memory_bytes: u64,
@@ -46,6 +54,7 @@ pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
             container: fz_container::FZ_CONTAINER_FZM as i32,
             checksum: 1,
             threads: 1,
+            device: fz_device_choice::FZ_DEVICE_AUTO as i32,
             max_memory_bytes: 0,
         });
         Ok(())
@@ -54,16 +63,13 @@ pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
 
 impl fz_options {
     fn checked(&self) -> Answer<Options> {
-        if self.struct_bytes as usize != size_of::<fz_options>() {
-            let (got, want) = (self.struct_bytes, size_of::<fz_options>());
-            return Err(Refusal::argument(format!(
-                "options.struct_bytes is {got}; expected {want}, see fz_options_init"
-            )));
-        }
+        expect_struct_bytes::<fz_options>("options", "fz_options", self.struct_bytes)?;
         const G2026_08: i32 = fz_generation::FZ_GENERATION_2026_08 as i32;
         const G2026_05: i32 = fz_generation::FZ_GENERATION_2026_05 as i32;
         const FZM: i32 = fz_container::FZ_CONTAINER_FZM as i32;
         const COMPACT: i32 = fz_container::FZ_CONTAINER_COMPACT as i32;
+        const AUTO: i32 = fz_device_choice::FZ_DEVICE_AUTO as i32;
+        const CPU: i32 = fz_device_choice::FZ_DEVICE_CPU as i32;
         let one_of =
             |name: &str, got: i32| Refusal::argument(format!("options.{name} is {got}; expected 0 or 1"));
         Ok(Options {
@@ -78,7 +84,26 @@ impl fz_options {
                 COMPACT => Container::Compact,
                 other => return Err(one_of("container", other)),
             },
-            checksum: flag(self.checksum).ok_or_else(|| one_of("checksum", self.checksum))?,
+            checksum: self.checksum != 0,
+            checksum_async: match self.checksum {
+                0 | 1 => false,
+                2 => true,
+                other => {
+                    return Err(Refusal::argument(format!(
+                        "options.checksum is {other}; expected 0, 1 or 2"
+                    )));
+                }
+            },
+            device: match (self.device, u32::try_from(self.device)) {
+                (_, Ok(index)) => Device::Cuda(index),
+                (AUTO, _) => Device::Auto,
+                (CPU, _) => Device::Cpu,
+                (other, _) => {
+                    return Err(Refusal::argument(format!(
+                        "options.device is {other}; expected FZ_DEVICE_AUTO, FZ_DEVICE_CPU or the number of a GPU"
+                    )));
+                }
+            },
             threads: match self.threads {
                 threads @ 0..=MAX_THREADS => threads,
                 other => {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::handle::{elements, input, out, release, shared};
+use super::handle::{elements, out, region, release, shared};
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, Refusal, quiet_wall, wall};
@@ -11,7 +11,7 @@ use crate::{Array, DType, Decoder, Encoder};
 
 /// A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
 /// plan at the same time. Made by fz_pipeline_finalize(), fz_plan_decoder() or fz_plan_open(), given back with
-/// fz_plan_free() when no call uses it any more.
+/// fz_plan_free() when no call uses it any more; what an asynchronous call has put on a stream needs the plan no longer.
 pub struct fz_plan {
     pub(super) task: Task,
     /// What tells this plan from all others.
@@ -57,8 +57,8 @@ impl fz_plan {
 ///
 /// The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
 ///
-/// Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT. What is wrong with a
-/// pipeline or with its fit to the array is all said here.
+/// Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE when
+/// options->device is a GPU and there is none. What is wrong with a pipeline or with its fit to the array is all said here.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 }
 
 /// Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
-/// that plan, so it saves the work that fz_decompress() without a plan does for each.
+/// that plan, so it saves the work that fz_decompress() without a plan does for each. fz_decompress_async() takes no other.
 ///
 /// Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
 #[must_use]
@@ -98,10 +98,12 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
 /// and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
 ///
-/// `container_bytes`  length of the whole container.
-/// `options`          NULL for the defaults. Of the others, checksum, threads and max_memory_bytes matter.
+/// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
+/// `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT.
+/// It is for blocking calls: asynchronous ones know nothing of a container, so that they need a plan of fz_plan_decoder().
+///
+/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_open(
@@ -112,10 +114,11 @@ pub unsafe extern "C" fn fz_plan_open(
 ) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (container, options, decoder) = unsafe {
-            (input(container, container_bytes, "container")?, chosen(options)?, out(decoder, "decoder")?)
-        };
-        decoder.give(fz_plan::new(Task::Restore(Decoder::open(container, &options)?)));
+        let (options, decoder) = unsafe { (chosen(options)?, out(decoder, "decoder")?) };
+        let container = region(container, container_bytes, "container")?;
+        // SAFETY: the caller's promise.
+        let opened = unsafe { Decoder::open_at(container, &options) }?;
+        decoder.give(fz_plan::new(Task::Restore(opened)));
         Ok(())
     })
 }

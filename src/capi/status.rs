@@ -117,6 +117,15 @@ pub enum fz_generation {
     FZ_GENERATION_2026_05 = 1,
 }
 
+/// What runs the calls of a plan, when it is not one certain GPU; as int32_t, see fz_options.
+#[repr(C)]
+pub enum fz_device_choice {
+    /// A call runs where its memory is.
+    FZ_DEVICE_AUTO = -1,
+    /// The CPU, always.
+    FZ_DEVICE_CPU = -2,
+}
+
 const fn number(status: Status) -> fz_status {
     match status {
         Status::Ok => fz_status::FZ_OK,

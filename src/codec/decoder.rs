@@ -49,36 +49,43 @@ impl Decoder {
 
     /// The plan for GPUs.
     pub(super) fn gpu(&self) -> Result<&GpuDecoder> {
-        self.gpu.get_or_init(|| Ok(GpuDecoder::new(self.on_gpu()?, None))).as_ref().map_err(Error::clone)
+        self.gpu.get_or_init(|| self.gpu_plan(None)).as_ref().map_err(Error::clone)
     }
 
     /// The plan for GPUs, which reads the containers of `encoder` by itself.
     pub(super) fn like(&self, encoder: &GpuEncoder) -> OnceLock<Result<GpuDecoder>> {
-        OnceLock::from(self.on_gpu().map(|plan| GpuDecoder::new(plan, Some(encoder))))
+        OnceLock::from(self.gpu_plan(Some(encoder)))
     }
 
-    fn on_gpu(&self) -> Result<Plan> {
+    fn gpu_plan(&self, encoder: Option<&GpuEncoder>) -> Result<GpuDecoder> {
         let known = self.known.as_ref().map(|(lengths, segments)| (&lengths[..], &segments[..]));
         let making = Making { straight: false, ..self.options.on_gpu() };
-        Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)
+        let plan =
+            Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)?;
+        let gpu = GpuDecoder::new(plan, encoder);
+        // Memory of a device is memory too, and its plan may need more than the one for the CPU.
+        within(&self.options, self.array(), gpu.bytes())?;
+        Ok(gpu)
     }
 
     /// The decoder, if its memory is within the limit.
     pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options) -> Result<Decoder> {
-        let limit = match options.max_memory_bytes {
-            0 => plan.array().bytes().saturating_mul(8).saturating_add(64 << 20),
-            limit => limit,
-        };
-        let need = plan.workspace_bytes();
-        if need > limit {
-            return Err(Error::MemoryLimit { need, limit });
-        }
+        within(options, plan.array(), plan.workspace_bytes())?;
         Ok(Decoder { plan, padded, options: options.clone(), known: None, gpu: OnceLock::new() })
     }
 
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The plan for GPUs, as far as there is device code for the pipeline, and the device memory of a call. No GPU has to
+    /// be there.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], [`Error::MemoryLimit`].
+    pub fn device_plan(&self) -> Result<(&Plan, u64)> {
+        self.gpu().map(|gpu| (gpu.plan(), gpu.bytes()))
     }
 
     /// The array that comes out.
@@ -100,7 +107,9 @@ impl Decoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Cuda(index) => {
+                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
+            }
             Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
         }
     }
@@ -197,4 +206,13 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// Refuses to need more working memory than the options allow.
+fn within(options: &Options, array: &Array, need: u64) -> Result<()> {
+    let limit = match options.max_memory_bytes {
+        0 => array.bytes().saturating_mul(8).saturating_add(64 << 20),
+        limit => limit,
+    };
+    if need > limit { Err(Error::MemoryLimit { need, limit }) } else { Ok(()) }
 }

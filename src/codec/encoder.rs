@@ -56,6 +56,15 @@ impl Encoder {
         &self.plan
     }
 
+    /// The plan for GPUs, as far as there is device code for the pipeline, and the device memory of a call. No GPU has to
+    /// be there.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub fn device_plan(&self) -> Result<(&Plan, u64)> {
+        self.gpu().map(|gpu| (gpu.plan(), gpu.bytes()))
+    }
+
     /// The options.
     pub fn options(&self) -> &Options {
         &self.options
@@ -85,7 +94,9 @@ impl Encoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => device::workspace(index, |context, ws| self.gpu()?.ready(context, ws)),
+            Device::Cuda(index) => {
+                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
+            }
             Device::Auto | Device::Cpu => {
                 Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
             }
@@ -182,6 +193,7 @@ pub(super) fn make(
     making: Making,
 ) -> Result<(Plan, Template)> {
     let rules = Rules { strict: options.strict, generation: options.generation };
+    let pipeline = &pipeline.bound_to(array)?;
     let padded = match options.container {
         Container::Fzm => pipeline.padded(array.bytes())?,
         Container::Compact => array.bytes(),

@@ -12,7 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::{Making, Target};
 use crate::stage::Generation;
 pub use decoder::Decoder;
-pub use device::{CallResult, Device, DeviceSlice};
+pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at};
 pub use encoder::Encoder;
 
 /// What concerns a plan as a whole.

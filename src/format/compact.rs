@@ -11,7 +11,7 @@ use crate::format::Container;
 use crate::launch::Val;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::{Blueprint, Graph};
-use crate::stage::Generation;
+use crate::stage::{Fact, Generation};
 use crate::stages;
 use crate::wire::Reader;
 
@@ -51,6 +51,9 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
             w.u8(config.bytes.len() as u8);
         });
         t.config(&config);
+        if let Some(at) = node.stage.exact_pairs_at() {
+            t.varint(Field::Fact(Fact::Stored { of: g.nodes[i].facts, at }));
+        }
         let sources = if node.inputs.is_empty() { &[Source::Array] } else { &node.inputs[..] };
         for &source in sources {
             let (producer, port) = match source {
@@ -137,6 +140,7 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         let mut config = tier::widen(id, r.bytes(len)?)?;
         tier::settle(id, &mut config, Generation::G2026_08)?;
         let parsed = stage.parse(&config)?;
+        let pairs = if stage.exact_pairs_at().is_some() { r.varint()? } else { 0 };
         let inputs = stage.spec().inputs.iter().map(|_| {
             let [producer, port] = r.array()?;
             match usize::from(producer) {
@@ -148,6 +152,7 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         stages.pipeline.nodes.push(Node { stage, args: parsed.args.clone(), inputs });
         stages.parsed.push(parsed);
+        stages.set_exact_pairs(i, pairs)?;
     }
     Ok(stages)
 }

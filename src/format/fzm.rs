@@ -29,6 +29,8 @@ const HEAD_CRC: u16 = 2;
 const EXTENSION: usize = 172;
 const EXTENSION_MAGIC: [u8; 4] = *b"FZX1";
 const EXTENSION_VERSION: u16 = 1;
+/// Where a stage record states the number of exact pairs, inside of the block.
+const EXACT_PAIRS: usize = 232;
 /// Flags of the extension block: the bound was kept for every value; the forms are those of 2026-05.
 const EXTENSION_STRICT: u16 = 1;
 const EXTENSION_2026_05: u16 = 2;

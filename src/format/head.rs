@@ -105,6 +105,23 @@ impl Stages {
         })
     }
 
+    /// Puts the number of exact pairs of stage `i` where its kernels look for it.
+    pub(super) fn set_exact_pairs(&mut self, i: usize, count: u64) -> Result<()> {
+        let (Some(node), Some(parsed)) = (self.pipeline.nodes.get(i), self.parsed.get_mut(i)) else {
+            return Err(Error::Internal("a stage was not parsed"));
+        };
+        let at = node.stage.exact_pairs_at().map(|at| at as usize);
+        match at.and_then(|at| parsed.facts.get_mut(at..at + 8)) {
+            Some(field) => field.copy_from_slice(&count.to_le_bytes()),
+            None if count == 0 => {}
+            None => {
+                let what = format!("{count} exact pairs are stated for {}, which has none", node.stage());
+                return Err(Error::corrupt("exact pairs", what));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn lengths(&self) -> Vec<Length> {
         self.parsed.iter().map(|p| p.length).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::device::{
-    CRC_DATA, CRC_HEAD, CRC_REST, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_SEGMENT_BYTES,
+    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_SEGMENT_BYTES,
     FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC, KIND_FACTS, KIND_STATIC,
     NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, SegmentRow, VARINT, ValueRow,
 };
@@ -127,15 +127,15 @@ fn head(tables: &mut Tables, form: &Form<'_>, named: &dyn Fn(Val) -> Val) -> Hea
     let p = parts(form.template, named);
     let says = |row: &FieldRow, i: usize| row.what == FIELD_SEGMENT_BYTES && row.index == i as u32;
     let segment = |(i, s): (usize, &Segment)| {
-        let (value, unit) = match s {
-            Segment::Value(_) if form.stored => (Val::ARRAY, 0),
-            Segment::Value(v) => (named(*v), 0),
-            Segment::Count(Fact::Count { of, unit }) => (named(*of), *unit as u32),
-            Segment::Count(Fact::Stored { of, .. }) => (named(*of), 1),
+        let (value, unit, at) = match s {
+            Segment::Value(_) if form.stored => (Val::ARRAY, 0, 0),
+            Segment::Value(v) => (named(*v), 0, 0),
+            Segment::Count(Fact::Count { of, unit }) => (named(*of), *unit as u32, 0),
+            Segment::Count(Fact::Stored { of, at }) => (named(*of), FACT, *at as u32),
         };
         let fixed = p.fields.iter().position(|row| says(row, i)).map(|k| k as u32);
         let varint = p.varints.iter().position(|row| says(row, i)).map(|k| k as u32 | VARINT);
-        SegmentRow { value: value.0, unit, field: fixed.or(varint).unwrap_or(NO_FIELD), pad: 0 }
+        SegmentRow { value: value.0, unit, field: fixed.or(varint).unwrap_or(NO_FIELD), at }
     };
     let segments: Vec<SegmentRow> = form.template.segments.iter().enumerate().map(segment).collect();
     HeadRow {

@@ -4,6 +4,8 @@
 //! |---|---|---|---|
 //! | Quantizer ports | codes, vals, idxs, count; or codes | without count | number of outputs |
 //! | Quantizer config | 28 or 36 bytes | 36, 48, 56 or 72 | length |
+//! | LorenzoQuant ports | codes, errors, indices, count | without count | number of outputs |
+//! | LorenzoQuant config | 32, 40 or 44 bytes | 44 or 64 | length |
 //! | Difference config | 0, 1, 2 to 5 or 6 bytes | 6, or 7 with a fusion mode | length |
 //! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
 //! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
@@ -14,7 +16,9 @@
 
 use crate::error::{Error, Result};
 use crate::stage::{Config, Fact, Generation, Ports, Rules};
+use crate::stages::lorenzo_quant;
 
+const LORENZO_QUANT: u16 = 1;
 const DIFFERENCE: u16 = 2;
 const QUANTIZER: u16 = 14;
 const ZIGZAG: u16 = 15;
@@ -25,7 +29,7 @@ const RZE: u16 = 18;
 const F32: u8 = 8;
 const I32_U32: [u8; 2] = [6, 2];
 
-/// The name of the fourth Quantizer port of 2026-05, which the header repeats.
+/// The name of the fourth port of Quantizer and LorenzoQuant in 2026-05, which the header repeats.
 pub(super) const COUNT_PORT: &str = "outlier_count";
 
 /// A config as it stands in a container, in the widest form.
@@ -42,6 +46,14 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
             }
             c.resize(72, 0);
         }
+        (LORENZO_QUANT, 32 | 40 | 44 | 64) => {
+            if c.len() == 32 {
+                c[19] = 0;
+            }
+            c.resize(64, 0);
+            // Some writers leave anything in this gap.
+            c[44..48].fill(0);
+        }
         (DIFFERENCE, 0) => c.extend([F32, F32, 0, 0, 0, 0, 0]),
         (DIFFERENCE, 1) => c.extend([c[0], 0, 0, 0, 0, 0]),
         (DIFFERENCE, 2..=5) => {
@@ -55,7 +67,7 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
         (BITSHUFFLE, 4) => c.push(4),
         (RZE, 9) => c.push(if c[4] == 4 { 2 } else { 1 }),
         (DIFFERENCE, 7) | (ZIGZAG, 3) | (NEGABINARY, 2) | (BITSHUFFLE, 5) => {}
-        (DIFFERENCE | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
+        (LORENZO_QUANT | DIFFERENCE | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
             return Err(Error::corrupt("stage record", format!("stage {id} has no config of {n} bytes")));
         }
         _ => {}
@@ -88,6 +100,7 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
     let c = &mut config.bytes;
     match id {
         QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
+        LORENZO_QUANT => c.truncate(44),
         DIFFERENCE if c[6] == 0 => c.truncate(6),
         DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
             let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
@@ -120,19 +133,22 @@ pub(super) fn extra_port(
         (QUANTIZER, Generation::G2026_05, [_, values, _]) => {
             Some((COUNT_PORT, Fact::Count { of: *values, unit: value_bytes }))
         }
+        (LORENZO_QUANT, Generation::G2026_05, _) => {
+            Some((COUNT_PORT, Fact::Stored { of: io.facts, at: lorenzo_quant::OUTLIERS_AT }))
+        }
         _ => None,
     }
 }
 
 /// Buffer ids that a stage reserves when it is added, before its parameters can take ports away.
 pub(super) fn reserved_ids(id: u16, generation: Generation, ports: usize) -> usize {
-    if id == QUANTIZER && generation == Generation::G2026_05 { 4 } else { ports }
+    if records_room(id) && generation == Generation::G2026_05 { 4 } else { ports }
 }
 
 /// Of `found` recorded output ports, how many belong to the stage, which has `ports`; the rest are extras.
 pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> {
     match (id, found) {
-        (QUANTIZER, 4) if ports == 3 => Ok(3),
+        (QUANTIZER | LORENZO_QUANT, 4) if ports == 3 => Ok(3),
         _ if found == ports => Ok(ports),
         _ => Err(Error::corrupt(
             "stage record",
@@ -143,5 +159,5 @@ pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> 
 
 /// `allocated_size` of a buffer record is the room of the lists, not their length, for these stages.
 pub(super) fn records_room(id: u16) -> bool {
-    id == QUANTIZER
+    id == QUANTIZER || id == LORENZO_QUANT
 }

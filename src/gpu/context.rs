@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::driver::{Driver, Handle};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
@@ -10,7 +10,8 @@ use std::sync::Mutex;
 pub(crate) struct Context {
     driver: &'static Driver,
     /// Never that of another context.
-    pub(super) id: u64,
+    pub(crate) id: u64,
+    pub(super) handle: Handle,
     /// Index of the device.
     pub(crate) device: u32,
     pushed: bool,
@@ -20,23 +21,37 @@ pub(crate) struct Context {
 
 impl Context {
     /// The context of a stream. Special streams (NULL, legacy, per-thread) are those of the thread's context, and where
-    /// it has none, of the primary context of device 0, as in the CUDA runtime.
-    pub(crate) fn of(stream: Stream) -> Result<Context> {
+    /// it has none, of the primary context of a device: 0, as in the CUDA runtime, unless the plan is for another one.
+    pub(crate) fn of(stream: Stream, device: Option<u32>) -> Result<Context> {
         let driver = Driver::get()?;
         let current = driver.current()?;
         let wanted = match stream.special() {
             false => driver.stream_context(stream.0)?,
             true if current != 0 => current,
-            true => primary(driver, 0)?,
+            true => primary(driver, device.unwrap_or(0))?,
         };
-        Context::enter(driver, wanted, current)
+        let context = Context::enter(driver, wanted, current)?;
+        match device {
+            Some(want) if want != context.device => Err(Error::argument(
+                "stream",
+                format!("one of cuda:{}", context.device),
+                format!("one of cuda:{want}, the device of the plan"),
+            )),
+            _ => Ok(context),
+        }
     }
 
-    /// The primary context of a device.
-    pub(crate) fn primary(index: u32) -> Result<Context> {
+    /// A context of a device: the thread's if it is one, else the primary one.
+    pub(crate) fn on(index: u32) -> Result<Context> {
         let driver = Driver::get()?;
-        let wanted = primary(driver, index)?;
-        Context::enter(driver, wanted, driver.current()?)
+        let current = driver.current()?;
+        if current != 0 {
+            let context = Context::enter(driver, current, current)?;
+            if context.device == index {
+                return Ok(context);
+            }
+        }
+        Context::enter(driver, primary(driver, index)?, current)
     }
 
     fn enter(driver: &'static Driver, wanted: Handle, current: Handle) -> Result<Context> {
@@ -44,10 +59,17 @@ impl Context {
         if pushed {
             driver.push(wanted)?;
         }
-        let mut context = Context { driver, id: 0, device: 0, pushed, thread: PhantomData };
+        let mut context = Context { driver, id: 0, handle: wanted, device: 0, pushed, thread: PhantomData };
         context.id = driver.context_id(wanted)?;
         context.device = driver.current_device()?;
         Ok(context)
+    }
+
+    /// The context that memory was allocated in, if it is still that one.
+    pub(super) fn holding(handle: Handle, id: u64) -> Option<Context> {
+        let driver = Driver::get().ok()?;
+        let context = Context::enter(driver, handle, driver.current().ok()?).ok()?;
+        Some(context).filter(|c| c.id == id)
     }
 
     pub(super) fn driver(&self) -> &'static Driver {

@@ -1,11 +1,16 @@
-//! The one file that talks to libcuda. Functions are looked up once, by name, and their results are integers: a number
+//! The one place that talks to libcuda. Functions are looked up once, by name, and their results are integers: a number
 //! that a newer driver invents is a number and nothing else.
 #![allow(unsafe_code)]
 
+mod calls;
+pub(super) mod library;
+mod table;
+
 use super::DeviceInfo;
 use crate::error::{Error, Result};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
+use table::Table;
 
 /// What the driver returns.
 type Code = c_int;
@@ -13,80 +18,7 @@ type Code = c_int;
 pub(super) type Handle = usize;
 
 const SUCCESS: Code = 0;
-const INVALID_VALUE: Code = 1;
 const OUT_OF_MEMORY: Code = 2;
-
-macro_rules! table {
-    ($($call:ident: fn($($arg:ty),*);)*) => {
-        /// The functions of the driver that fzgm calls, all of which CUDA 12.0 has.
-        #[allow(non_snake_case)]
-        struct Table {
-            $($call: unsafe extern "C" fn($($arg),*) -> Code,)*
-        }
-
-        impl Table {
-            /// Every function, or the name of the first one that the driver lacks.
-            ///
-            /// # Safety
-            /// `find` gives the address of the function of that name in libcuda, or null.
-            unsafe fn load(find: impl Fn(&CStr) -> *mut c_void) -> Result<Table, &'static str> {
-                Ok(Table {$(
-                    $call: {
-                        const NAME: &str = concat!(stringify!($call), "\0");
-                        let name = CStr::from_bytes_with_nul(NAME.as_bytes()).unwrap_or_default();
-                        let address = find(name);
-                        if address.is_null() {
-                            return Err(stringify!($call));
-                        }
-                        // SAFETY: the function of that name has this signature since it exists.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> Code>(address) }
-                    },
-                )*})
-            }
-        }
-    };
-}
-
-table! {
-    cuInit: fn(c_uint);
-    cuDriverGetVersion: fn(*mut c_int);
-    cuDeviceGetCount: fn(*mut c_int);
-    cuDeviceGet: fn(*mut c_int, c_int);
-    cuDeviceGetName: fn(*mut c_char, c_int, c_int);
-    cuDeviceTotalMem_v2: fn(*mut usize, c_int);
-    cuDeviceGetAttribute: fn(*mut c_int, c_int, c_int);
-    cuDevicePrimaryCtxRetain: fn(*mut Handle, c_int);
-    cuCtxGetCurrent: fn(*mut Handle);
-    cuCtxPushCurrent_v2: fn(Handle);
-    cuCtxPopCurrent_v2: fn(*mut Handle);
-    cuCtxGetDevice: fn(*mut c_int);
-    cuCtxGetId: fn(Handle, *mut u64);
-    cuStreamCreate: fn(*mut Handle, c_uint);
-    cuStreamDestroy_v2: fn(Handle);
-    cuStreamSynchronize: fn(Handle);
-    cuStreamGetCtx: fn(Handle, *mut Handle);
-    cuThreadExchangeStreamCaptureMode: fn(*mut c_int);
-    cuLibraryLoadData: fn(*mut Handle, *const c_void, *mut c_void, *mut c_void, c_uint, *mut c_void, *mut c_void, c_uint);
-    cuLibraryGetKernel: fn(*mut Handle, Handle, *const c_char);
-    cuKernelGetFunction: fn(*mut Handle, Handle);
-    cuLaunchKernel: fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
-    cuMemAlloc_v2: fn(*mut Handle, usize);
-    cuMemFree_v2: fn(Handle);
-    cuMemHostAlloc: fn(*mut *mut c_void, usize, c_uint);
-    cuMemFreeHost: fn(*mut c_void);
-    cuMemcpyHtoDAsync_v2: fn(Handle, *const c_void, usize, Handle);
-    cuMemcpyDtoHAsync_v2: fn(*mut c_void, Handle, usize, Handle);
-    cuMemcpyDtoDAsync_v2: fn(Handle, Handle, usize, Handle);
-    cuMemsetD8Async: fn(Handle, u8, usize, Handle);
-    cuPointerGetAttribute: fn(*mut c_void, c_int, Handle);
-    cuEventCreate: fn(*mut Handle, c_uint);
-    cuEventDestroy_v2: fn(Handle);
-    cuEventRecord: fn(Handle, Handle);
-    cuEventSynchronize: fn(Handle);
-    cuEventElapsedTime: fn(*mut f32, Handle, Handle);
-    cuGetErrorName: fn(Code, *mut *const c_char);
-    cuGetErrorString: fn(Code, *mut *const c_char);
-}
 
 /// The driver of this process.
 pub(crate) struct Driver {
@@ -95,18 +27,22 @@ pub(crate) struct Driver {
     pub(super) version: i32,
     /// Devices that it sees.
     pub(super) devices: u32,
+    /// The process that opened it: a child of fork() has the memory of its parent, but no CUDA.
+    process: u32,
 }
 
 impl Driver {
     /// The driver, opened and initialised at the first call; the error says why there is none.
     pub(crate) fn get() -> Result<&'static Driver> {
         static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
-        DRIVER.get_or_init(Driver::open).as_ref().map_err(|why| Error::NoDevice(why.clone()))
-    }
-
-    /// The driver, if this process already has libcuda: whoever holds a device pointer has loaded it.
-    pub(super) fn present() -> Option<&'static Driver> {
-        library::loaded().then(Driver::get).and_then(Result::ok)
+        let driver = DRIVER.get_or_init(Driver::open).as_ref().map_err(|why| Error::NoDevice(why.clone()))?;
+        if driver.process == std::process::id() {
+            return Ok(driver);
+        }
+        Err(Error::NoDevice(
+            "CUDA was started before this process was forked, and does not survive a fork; fork first, or let the child start a program of its own"
+                .into(),
+        ))
     }
 
     fn open() -> Result<Driver, String> {
@@ -123,7 +59,7 @@ impl Driver {
         // SAFETY: `find` looks names up in libcuda.
         let table = unsafe { Table::load(find) }
             .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later"))?;
-        let mut driver = Driver { table, version: 0, devices: 0 };
+        let mut driver = Driver { table, version: 0, devices: 0, process: std::process::id() };
         let mut count = 0;
         let t = &driver.table;
         // SAFETY: plain calls in the documented order; the places for results are live.
@@ -254,224 +190,5 @@ impl Driver {
         // SAFETY: the place is live. A driver that refuses leaves things as they are.
         let _ = unsafe { (self.table.cuThreadExchangeStreamCaptureMode)(&mut mode) };
         mode
-    }
-
-    // Streams and events.
-
-    pub(super) fn create_stream(&self) -> Result<Handle> {
-        /// CU_STREAM_DEFAULT
-        const DEFAULT: c_uint = 0;
-        let mut stream = 0;
-        // SAFETY: the place for the result is live.
-        self.check("cuStreamCreate", unsafe { (self.table.cuStreamCreate)(&mut stream, DEFAULT) })
-            .map(|()| stream)
-    }
-
-    pub(super) fn destroy_stream(&self, stream: Handle) {
-        // SAFETY: the caller made it and forgets it.
-        let _ = unsafe { (self.table.cuStreamDestroy_v2)(stream) };
-    }
-
-    pub(super) fn synchronize(&self, stream: Handle) -> Result<()> {
-        // SAFETY: the stream is live by the promise of whoever handed it over.
-        self.check("cuStreamSynchronize", unsafe { (self.table.cuStreamSynchronize)(stream) })
-    }
-
-    pub(super) fn create_event(&self) -> Result<Handle> {
-        let mut event = 0;
-        // SAFETY: the place for the result is live.
-        self.check("cuEventCreate", unsafe { (self.table.cuEventCreate)(&mut event, 0) }).map(|()| event)
-    }
-
-    pub(super) fn destroy_event(&self, event: Handle) {
-        // SAFETY: the caller made it and forgets it.
-        let _ = unsafe { (self.table.cuEventDestroy_v2)(event) };
-    }
-
-    pub(super) fn record(&self, event: Handle, stream: Handle) -> Result<()> {
-        // SAFETY: both are live.
-        self.check("cuEventRecord", unsafe { (self.table.cuEventRecord)(event, stream) })
-    }
-
-    /// Milliseconds between two events, once the second one has passed.
-    pub(super) fn elapsed(&self, from: Handle, to: Handle) -> Result<f32> {
-        let mut ms = 0.0;
-        // SAFETY: both are live and recorded; the place for the result is live.
-        unsafe {
-            self.check("cuEventSynchronize", (self.table.cuEventSynchronize)(to))?;
-            self.check("cuEventElapsedTime", (self.table.cuEventElapsedTime)(&mut ms, from, to))?;
-        }
-        Ok(ms)
-    }
-
-    // Device code.
-
-    /// Loads a fat binary, for all contexts.
-    pub(super) fn load(&self, image: &'static [u8]) -> Result<Handle> {
-        let (mut library, null) = (0, std::ptr::null_mut());
-        // SAFETY: the image is a whole fat binary, aligned, and lives for ever.
-        let code = unsafe {
-            (self.table.cuLibraryLoadData)(&mut library, image.as_ptr().cast(), null, null, 0, null, null, 0)
-        };
-        self.check("cuLibraryLoadData", code).map(|()| library)
-    }
-
-    /// A function of a library in the current context.
-    pub(super) fn function(&self, library: Handle, name: &CStr) -> Result<Handle> {
-        let (mut kernel, mut function) = (0, 0);
-        // SAFETY: the library is live; the places for results are.
-        unsafe {
-            self.check(
-                "cuLibraryGetKernel",
-                (self.table.cuLibraryGetKernel)(&mut kernel, library, name.as_ptr()),
-            )?;
-            self.check("cuKernelGetFunction", (self.table.cuKernelGetFunction)(&mut function, kernel))?;
-        }
-        Ok(function)
-    }
-
-    /// Launches a function whose only argument is `argument`, which the driver copies.
-    pub(super) fn launch<A>(
-        &self,
-        function: Handle,
-        grid: u32,
-        block: u32,
-        stream: Handle,
-        argument: &A,
-    ) -> Result<()> {
-        let mut arguments = [std::ptr::from_ref(argument).cast_mut().cast::<c_void>()];
-        let none = std::ptr::null_mut();
-        // SAFETY: every device function takes one block of the type of `argument`; addresses in it are the planner's.
-        let code = unsafe {
-            (self.table.cuLaunchKernel)(
-                function,
-                grid,
-                1,
-                1,
-                block,
-                1,
-                1,
-                0,
-                stream,
-                arguments.as_mut_ptr(),
-                none,
-            )
-        };
-        self.check("cuLaunchKernel", code)
-    }
-
-    // Memory.
-
-    pub(super) fn allocate(&self, bytes: u64) -> Result<Handle> {
-        let mut address = 0;
-        // SAFETY: the place for the result is live.
-        match unsafe { (self.table.cuMemAlloc_v2)(&mut address, (bytes as usize).max(1)) } {
-            OUT_OF_MEMORY => Err(Error::OutOfMemory(bytes)),
-            code => self.check("cuMemAlloc", code).map(|()| address),
-        }
-    }
-
-    pub(super) fn free(&self, address: Handle) {
-        // SAFETY: the caller allocated it and forgets it.
-        let _ = unsafe { (self.table.cuMemFree_v2)(address) };
-    }
-
-    pub(super) fn allocate_host(&self, bytes: u64) -> Result<*mut u8> {
-        /// CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
-        const FLAGS: c_uint = 1 | 2;
-        let mut address = std::ptr::null_mut();
-        // SAFETY: the place for the result is live.
-        match unsafe { (self.table.cuMemHostAlloc)(&mut address, (bytes as usize).max(1), FLAGS) } {
-            OUT_OF_MEMORY => Err(Error::OutOfMemory(bytes)),
-            code => self.check("cuMemHostAlloc", code).map(|()| address.cast()),
-        }
-    }
-
-    pub(super) fn free_host(&self, address: *mut u8) {
-        // SAFETY: the caller allocated it and forgets it.
-        let _ = unsafe { (self.table.cuMemFreeHost)(address.cast()) };
-    }
-
-    /// # Safety
-    /// `src` stays as it is until the stream has passed; `to` has as many bytes.
-    pub(super) unsafe fn upload(&self, to: Handle, src: &[u8], stream: Handle) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let code = unsafe { (self.table.cuMemcpyHtoDAsync_v2)(to, src.as_ptr().cast(), src.len(), stream) };
-        self.check("cuMemcpyHtoDAsync", code)
-    }
-
-    /// # Safety
-    /// Nobody touches `dst` until the stream has passed; `from` has as many bytes.
-    pub(super) unsafe fn download(&self, dst: &mut [u8], from: Handle, stream: Handle) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let code =
-            unsafe { (self.table.cuMemcpyDtoHAsync_v2)(dst.as_mut_ptr().cast(), from, dst.len(), stream) };
-        self.check("cuMemcpyDtoHAsync", code)
-    }
-
-    pub(super) fn clear(&self, address: Handle, bytes: u64, stream: Handle) -> Result<()> {
-        // SAFETY: the range lies in memory of the caller's.
-        self.check("cuMemsetD8Async", unsafe {
-            (self.table.cuMemsetD8Async)(address, 0, bytes as usize, stream)
-        })
-    }
-
-    /// An attribute of an address; `None`: the driver does not know the address.
-    ///
-    /// # Safety
-    /// The attribute is of type `T`.
-    pub(super) unsafe fn attribute<T: Default>(
-        &self,
-        attribute: c_int,
-        address: Handle,
-    ) -> Result<Option<T>> {
-        let mut value = T::default();
-        let place = std::ptr::from_mut(&mut value).cast();
-        // SAFETY: the place for the result is live and of its type, by the caller's promise.
-        match unsafe { (self.table.cuPointerGetAttribute)(place, attribute, address) } {
-            INVALID_VALUE => Ok(None),
-            code => self.check("cuPointerGetAttribute", code).map(|()| Some(value)),
-        }
-    }
-}
-
-/// libcuda as a file.
-#[cfg(feature = "cuda")]
-mod library {
-    use std::ffi::{CStr, c_void};
-
-    const NAME: &CStr = c"libcuda.so.1";
-
-    /// True when the process has it already.
-    pub(super) fn loaded() -> bool {
-        // SAFETY: the name is a string; nothing is loaded. The handle's count stays raised, as it does for the process.
-        !unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) }.is_null()
-    }
-
-    /// Opens it, for ever.
-    pub(super) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, String> {
-        // SAFETY: the name is a string; the initialisers of the driver are trusted.
-        let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return Err(format!("{} is not found: there is no NVIDIA driver", NAME.to_string_lossy()));
-        }
-        // SAFETY: the handle is that of an open library and the name is a string.
-        Ok(move |name: &CStr| unsafe { libc::dlsym(handle, name.as_ptr()) })
-    }
-}
-
-/// A build without the feature `cuda`.
-#[cfg(not(feature = "cuda"))]
-mod library {
-    use std::ffi::{CStr, c_void};
-
-    pub(super) fn loaded() -> bool {
-        false
-    }
-
-    pub(super) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, String> {
-        Err::<fn(&CStr) -> *mut c_void, _>(
-            "this build of fzgm has no GPU backend (feature cuda is off)".into(),
-        )
     }
 }

@@ -6,7 +6,7 @@ use super::images;
 use super::stream::Stream;
 use crate::device::LaunchArgs;
 use crate::error::{Error, Result};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -32,10 +32,10 @@ impl Function {
 
 /// The function of that name, in that context. The first call per name and context is no stream operation.
 pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function> {
-    static KNOWN: RwLock<Option<HashMap<(u64, &'static str), Handle>>> = RwLock::new(None);
+    static KNOWN: RwLock<BTreeMap<(u64, &'static str), Handle>> = RwLock::new(BTreeMap::new());
     let key = (context.id, name);
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(&f) = known.as_ref().and_then(|known| known.get(&key)) {
+    if let Some(&f) = known.get(&key) {
         return Ok(Function(f));
     }
     drop(known);
@@ -43,8 +43,7 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
         images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let handle = context.relaxed(|| context.driver().function(library(context, image)?, &c_name))?;
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_with(HashMap::new).insert(key, handle);
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, handle);
     Ok(Function(handle))
 }
 
@@ -56,7 +55,7 @@ fn library(context: &Context, image: usize) -> Result<Handle> {
         return Ok(*library);
     }
     let library = context.driver().load(images::image(image)).map_err(|e| match e {
-        Error::Device { code, text, .. } if matches!(code, 200 | 209 | 222) => Error::NoDevice(format!(
+        Error::Device { code: 200 | 209 | 222, text, .. } => Error::NoDevice(format!(
             "this device or driver cannot run the device code of this build ({text}); fzgm needs driver 580 or later and compute capability 8.0"
         )),
         other => other,

@@ -3,13 +3,16 @@
 
 use super::context::Context;
 use super::driver::{Driver, Handle};
+use super::pointer::context_of;
 use super::stream::{OwnStream, Stream};
 use crate::error::{Error, Result};
 
 /// Device memory of our own.
 pub(crate) struct DeviceMemory {
     driver: &'static Driver,
-    device: u32,
+    /// Its context. Others cannot use it, not even on the same device.
+    context: Handle,
+    id: u64,
     address: Handle,
     bytes: u64,
 }
@@ -18,7 +21,7 @@ impl DeviceMemory {
     pub(crate) fn new(context: &Context, bytes: u64) -> Result<DeviceMemory> {
         let driver = context.driver();
         let address = context.relaxed(|| driver.allocate(bytes))?;
-        Ok(DeviceMemory { driver, device: context.device, address, bytes })
+        Ok(DeviceMemory { driver, context: context.handle, id: context.id, address, bytes })
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -29,14 +32,20 @@ impl DeviceMemory {
         self.bytes
     }
 
-    pub(crate) fn device(&self) -> u32 {
-        self.device
+    /// Whether it is memory of this context.
+    pub(crate) fn belongs(&self, context: &Context) -> bool {
+        self.id == context.id
     }
 
     /// Sets bytes to zero, as an operation of the stream.
     pub(crate) fn clear(&self, at: u64, bytes: u64, stream: Stream) -> Result<()> {
         self.inside(at, bytes)?;
         self.driver.clear(self.address + at as usize, bytes, stream.0)
+    }
+
+    /// Copies from other memory of the device as many bytes as both have, as an operation of the stream.
+    pub(crate) fn copy(&self, from: &DeviceMemory, stream: Stream) -> Result<()> {
+        self.driver.copy(self.address, from.address, self.bytes.min(from.bytes), stream.0)
     }
 
     /// Copies to the device and waits. Not for streams that are captured.
@@ -54,8 +63,10 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        // Without the context there is no memory either.
-        if let Ok(context) = Context::primary(self.device) {
+        // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
+        // may be the child of a fork. The address may even be another's by now.
+        let alive = Driver::get().is_ok() && context_of(self.address) == Some(self.context);
+        if let Some(context) = alive.then(|| Context::holding(self.context, self.id)).flatten() {
             context.relaxed(|| self.driver.free(self.address));
         }
     }
@@ -123,6 +134,9 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        self.driver.free_host(self.address);
+        // In the child of a fork it is the parent's.
+        if Driver::get().is_ok() {
+            self.driver.free_host(self.address);
+        }
     }
 }

@@ -4,21 +4,25 @@
 
 mod context;
 mod driver;
+mod ferry;
 mod functions;
+mod graph;
 mod images;
 mod memory;
 mod pointer;
 mod stream;
 
 pub(crate) use context::Context;
-pub(crate) use driver::Driver;
+pub(crate) use ferry::Ferry;
 pub(crate) use functions::function;
-pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
+pub(crate) use graph::Graph;
+pub(crate) use memory::{DeviceMemory, Pinned, download};
 pub(crate) use pointer::{Home, home};
 pub use stream::Stream;
 pub(crate) use stream::{OwnStream, Timer};
 
 use crate::error::Result;
+use driver::Driver;
 
 /// What there is to know about a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A plan as text: one line per launch, for `fzgm info --plan` and for reviews of the planner.
 
-use super::Plan;
+use super::{Plan, Target};
+use crate::device::Pass;
 use crate::extent::Extent;
 use crate::kernel::Role;
 use crate::launch::{Place, Val};
@@ -9,9 +10,13 @@ use std::fmt::{Display, Formatter, Result};
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Plan { direction, array, rules, arena_bytes, .. } = self;
+        let target = match self.target {
+            Target::Cpu => String::new(),
+            Target::Cuda => format!(" device=cuda zeroed={}B", self.zeroed_bytes),
+        };
         writeln!(
             f,
-            "plan {direction:?} array={}x{:?} strict={} generation={} arena={arena_bytes}B steps={}",
+            "plan {direction:?} array={}x{:?} strict={} generation={} arena={arena_bytes}B{target} steps={}",
             array.dtype(),
             array.dims(),
             rules.strict,
@@ -30,6 +35,14 @@ impl Display for Plan {
             write!(f, " ->")?;
             self.operands(f, &step.outs)?;
             writeln!(f)?;
+            for Pass { entry, grid, block } in &step.device.passes {
+                writeln!(f, "      {entry} <<<{grid}, {block}>>>")?;
+            }
+            if let Some(scratch) = step.device.scratch {
+                write!(f, "      scratch")?;
+                self.operands(f, &[scratch])?;
+                writeln!(f)?;
+            }
         }
         for sink in &self.graph.sinks {
             write!(f, "  segment {}.{}", self.pipeline.nodes[sink.node].stage(), sink.port)?;

@@ -36,7 +36,12 @@ pub(super) fn equip(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
             return Err(Error::Unsupported { stage: step.stage, what });
         };
         let scratch = (scratch > 0).then(|| {
-            g.values.push(Value { flow: Flow::fixed(DType::U8, scratch), place: Place::Dead, alias: None });
+            g.values.push(Value {
+                flow: Flow::fixed(DType::U8, scratch),
+                place: Place::Dead,
+                alias: None,
+                feeds: false,
+            });
             crate::launch::Val(g.values.len() as u32 - 1)
         });
         step.device = Equipment { passes, zeroed_at: zeroed, scratch };

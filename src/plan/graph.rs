@@ -73,7 +73,7 @@ impl Graph {
     }
 
     fn push(&mut self, flow: Flow) -> Val {
-        self.values.push(Value { flow, place: Place::Dead, alias: None });
+        self.values.push(Value { flow, place: Place::Dead, alias: None, feeds: false });
         Val(self.values.len() as u32 - 1)
     }
 
@@ -113,6 +113,7 @@ impl Graph {
                 }
             });
         }
+        inputs.iter().for_each(|v| self.values[v.index()].feeds = true);
         let flows: Vec<Flow> = inputs.iter().map(|&v| self.flow(v)).collect();
         let flows = node.stage.infer(&node.args, &flows, rules)?;
         if flows.len() != node.stage.outputs(&node.args)?.len()

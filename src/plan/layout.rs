@@ -44,9 +44,8 @@ pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, 
     };
     for k in 0..segments.min(g.sinks.len()) {
         let root = g.root(g.sinks[k].value);
-        let touched = |of: fn(&Step) -> &[Val]| {
-            steps.iter().flat_map(|s| of(s)).filter(|&&v| g.root(v) == root).count()
-        };
+        let touched =
+            |of: fn(&Step) -> &[Val]| steps.iter().flat_map(of).filter(|&&v| g.root(v) == root).count();
         let alone = g.sinks.iter().filter(|s| g.root(s.value) == root).count() == 1;
         let stays = match direction {
             Direction::Encode => touched(|s| &s.ins) == 0 && touched(|s| &s.outs) == 1,

@@ -22,12 +22,17 @@ pub(super) fn lower(
     match direction {
         Direction::Encode => {
             if copies {
-                emit(g, "pad", &mut steps).launch(&PAD, &(), &[Val::ARRAY], &[source])?;
+                emit(g, ("pad", 0), &mut steps).launch(&PAD, &(), &[Val::ARRAY], &[source])?;
             }
             for i in order {
                 let node = &pipeline.nodes[i];
                 let io = std::mem::take(&mut g.nodes[i]);
-                node.stage.encode(&node.args, io.ports(), rules, &mut emit(g, node.stage(), &mut steps))?;
+                node.stage.encode(
+                    &node.args,
+                    io.ports(),
+                    rules,
+                    &mut emit(g, (node.stage(), i), &mut steps),
+                )?;
                 g.nodes[i] = io;
             }
         }
@@ -35,11 +40,11 @@ pub(super) fn lower(
             for i in order.into_iter().rev().filter(|&i| regenerates(g, i)).collect::<Vec<_>>() {
                 let node = &pipeline.nodes[i];
                 let io = std::mem::take(&mut g.nodes[i]);
-                node.stage.decode(&node.args, io.ports(), &mut emit(g, node.stage(), &mut steps))?;
+                node.stage.decode(&node.args, io.ports(), &mut emit(g, (node.stage(), i), &mut steps))?;
                 g.nodes[i] = io;
             }
             if copies {
-                emit(g, "unpad", &mut steps).launch(&UNPAD, &(), &[source], &[Val::ARRAY])?;
+                emit(g, ("unpad", 0), &mut steps).launch(&UNPAD, &(), &[source], &[Val::ARRAY])?;
             }
         }
     }
@@ -61,6 +66,6 @@ fn regenerates(g: &Graph, node: usize) -> bool {
     })
 }
 
-fn emit<'a>(g: &'a mut Graph, stage: &'static str, steps: &'a mut Vec<Step>) -> Emit<'a> {
-    Emit { stage, values: &mut g.values, steps, array_bytes: g.array_bytes }
+fn emit<'a>(g: &'a mut Graph, (stage, node): (&'static str, usize), steps: &'a mut Vec<Step>) -> Emit<'a> {
+    Emit { stage, node, values: &mut g.values, steps, array_bytes: g.array_bytes }
 }

@@ -30,6 +30,7 @@ const fn assert_unique(ids: &[u16]) {
 
 stages! {
     quantizer::Quantizer,
+    lorenzo_quant::LorenzoQuant,
     difference::Difference,
     zigzag::Zigzag,
     negabinary::Negabinary,

@@ -99,7 +99,7 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
+pub(super) static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
 static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: device::encode };
 static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: device::decode };
 static REL_BOUND: Kernel =
@@ -112,51 +112,52 @@ static REL_DECODE: Kernel =
 /// What only the run knows, as kernels leave it and as the config carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-struct Facts {
+pub(super) struct Facts {
     /// The bound exactly as the decoder uses it: resolved and absolute, or for rel that of the config.
-    bound: f64,
+    pub(super) bound: f64,
     /// The same for the field of the header.
-    bound_f32: f32,
+    pub(super) bound_f32: f32,
     /// The value range, 0 when nothing was measured.
-    base: f32,
+    pub(super) base: f32,
     /// Bins on each side of zero; 0: everything is exact.
-    radius: u32,
+    pub(super) radius: u32,
     /// Entries of the outlier lists; only read when decoding.
     outliers: u32,
     /// What every error is compared with: the promised bound, not above it in the type of the values. Only
     /// known when encoding.
-    promise: f64,
+    pub(super) promise: f64,
 }
 
-const FACT_BYTES: u64 = size_of::<Facts>() as u64;
+pub(super) const FACT_BYTES: u64 = size_of::<Facts>() as u64;
 
 /// Modes as the config has them.
-const ABS: u32 = 0;
+pub(super) const ABS: u32 = 0;
 const REL: u32 = 1;
-const NOA: u32 = 2;
-const PREL: u32 = 3;
+pub(super) const NOA: u32 = 2;
+pub(super) const PREL: u32 = 3;
 
 /// Switches of [`Launch`].
 const ZIGZAG: u32 = 1;
 const IN_PLACE: u32 = 2;
-const STRICT: u32 = 4;
+pub(super) const STRICT: u32 = 4;
 /// The array is followed by padding zeros that belong to the value range (not strict only).
-const PADDED: u32 = 8;
+pub(super) const PADDED: u32 = 8;
 
-/// Argument block of the kernels of all modes but rel.
+/// Argument block of the kernels of all modes but rel. The first one serves other stages too.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Launch {
-    error_bound: f64,
-    threshold: f64,
-    value_base: f64,
-    mode: u32,
-    radius: u32,
-    switches: u32,
+pub(super) struct Launch {
+    pub(super) error_bound: f64,
+    pub(super) threshold: f64,
+    pub(super) value_base: f64,
+    pub(super) mode: u32,
+    pub(super) radius: u32,
+    pub(super) switches: u32,
     /// Bytes of a value and of a code.
-    value: u32,
-    code: u32,
-    pad: u32,
+    pub(super) value: u32,
+    pub(super) code: u32,
+    /// What an exact value costs in bits, by and large; see [`step`].
+    pub(super) exact_bits: u32,
 }
 
 /// Whether values of this width have codes as wide in their places.

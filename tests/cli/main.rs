@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod desk;
+mod devices;
 mod failures;
 mod page;
 mod results;

@@ -36,10 +36,28 @@ pub fn chain(stages: &[(&str, Sets)]) -> Pipeline {
     for (i, (stage, sets)) in stages.iter().enumerate() {
         let node = add(&mut p, stage, sets);
         if i > 0 {
-            let port = if stages[i - 1].0 == "quantizer" { "codes" } else { "output" };
+            let port = if stages[i - 1].0.contains("quant") { "codes" } else { "output" };
             p.connect(i - 1, port, node).unwrap();
         }
     }
+    p
+}
+
+/// Predicted values behind a stage that hands the array on, so that not the first stage has the exact pairs; one of their lists
+/// is coded.
+pub fn exact_pairs() -> Pipeline {
+    let mut p = Pipeline::new();
+    let first = add(&mut p, "stored", &[]);
+    let q = add(
+        &mut p,
+        "lorenzo_quant",
+        &[("mode", "prel"), ("outlier_threshold", "1e20"), ("zigzag_codes", "true")],
+    );
+    let codes = add(&mut p, "rze", &[]);
+    let values = add(&mut p, "bitshuffle", &[("block_size", "4096")]);
+    p.connect(first, "output", q).unwrap();
+    p.connect(q, "codes", codes).unwrap();
+    p.connect(q, "outlier_errors", values).unwrap();
     p
 }
 
@@ -82,7 +100,7 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
     for stage in STAGES {
         let spec = stage.spec();
         let dtype = match spec.name {
-            "quantizer" => DType::F32,
+            "quantizer" | "lorenzo_quant" => DType::F32,
             "zigzag" | "negabinary" => DType::I32,
             _ => DType::U32,
         };
@@ -112,6 +130,8 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
             pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
             all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
         }
+        all.push((format!("fz {dtype}"), preset("fz", dtype).unwrap(), dtype));
+        all.push((format!("exact pairs {dtype}"), exact_pairs(), dtype));
         all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
     }
     for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {

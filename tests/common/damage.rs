@@ -225,8 +225,9 @@ pub fn frame_stages(b: &[u8]) -> Option<(Vec<Range<usize>>, usize)> {
     let mut configs = vec![];
     for _ in 0..stages {
         let config = at + 3..at + 3 + usize::from(*b.get(at + 2)?);
-        // Every stage of today has one input.
-        at = config.end + 2;
+        // LorenzoQuant states a number of exact pairs. Every stage of today has one input.
+        let pairs = b.get(config.start - 3..config.start - 1)? == [1, 0];
+        at = if pairs { after_varint(b, config.end)? } else { config.end } + 2;
         configs.push(config);
     }
     Some((configs, at))

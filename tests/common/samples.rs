@@ -149,5 +149,6 @@ pub fn few(dtype: DType) -> Vec<Sample> {
         make(dtype, &[31], Content::Walk, 1),
         make(dtype, &[8193], Content::Specials, 1),
         make(dtype, &[4500], Content::Sparse, 2),
+        make(dtype, &[33, 9, 10], Content::Specials, 3),
     ]
 }

@@ -2,7 +2,8 @@
 //! same bytes is for the contract tests to show: with FZGM_REQUIRE_GPU=1 they run everything on the device too.
 //!
 //! A GPU, or the emulator of `tests/emu` in its place (`scripts/test.sh emu`).
-#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+// Its unsafe calls are those of the driver, on memory that lives until the test has waited.
+#![allow(clippy::unwrap_used, clippy::panic, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../common/mod.rs"]
@@ -14,6 +15,7 @@ mod graphs;
 mod hostile;
 mod pointers;
 mod rel;
+#[allow(unreachable_pub)]
 mod rig;
 
 /// Leaves a test that needs a device, and says so.

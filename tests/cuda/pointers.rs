@@ -63,6 +63,23 @@ fn host_managed_and_device_memory_in_every_combination() {
 }
 
 #[test]
+fn large_arrays_in_host_memory_go_through_pinned_halves() {
+    need_gpu!();
+    // Three and a bit of them, one thread and two.
+    let n = (13 << 20) + 77;
+    let array = fzgm::Array::new(DType::U8, &[n]).unwrap();
+    let src: Vec<u8> = (0..n).map(|i| (i * i >> 7) as u8).collect();
+    let mut pipeline = fzgm::Pipeline::new();
+    pipeline.add("stored").unwrap();
+    let want = fzgm::compress(&pipeline, &array, &Options::default(), &src).unwrap();
+    for threads in [1, 2] {
+        let options = Options { threads, ..options() };
+        assert!(fzgm::compress(&pipeline, &array, &options, &src).unwrap() == want);
+        assert!(fzgm::decompress(&want, &options).unwrap().1 == src);
+    }
+}
+
+#[test]
 fn a_plan_for_the_cpu_refuses_device_memory() {
     need_gpu!();
     let sample = samples::make(DType::F32, &[100], Content::Walk, 3);

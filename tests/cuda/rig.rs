@@ -65,6 +65,7 @@ impl Rig {
     pub fn compress(&mut self, stream: Stream) {
         let (src, dst) = (self.src.slice(0, self.src.bytes), self.container.slice(0, self.container.bytes));
         let result = self.results[0].slice(0, 24).address;
+        // SAFETY: the blocks and the workspace live until the test has waited for the stream.
         unsafe { self.encoder.compress_async(&mut self.encoding, src, dst, result, stream) }.unwrap();
     }
 
@@ -72,6 +73,7 @@ impl Rig {
         let (src, dst) =
             (self.container.slice(0, self.container.bytes), self.restored.slice(0, self.restored.bytes));
         let result = self.results[1].slice(0, 24).address;
+        // SAFETY: as above.
         unsafe { self.decoder.decompress_async(&mut self.decoding, src, dst, result, stream) }.unwrap();
     }
 

@@ -13,8 +13,9 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, Quantizer (without
-linear codes and dither), Stored.  Anything that is not exactly as described is a FormatError.
+Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
+that is not exactly as described is a FormatError.
 
 The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
 command line.
@@ -184,6 +185,8 @@ def bits_of(data):
 # `generation.modern` is true where only the 2026-08 forms may occur;
 # `generation.levels` says, where a container does, whether byte 4 of an RZE
 # configuration is a number of levels (True) or a word size (False).
+# `generation.exact_pairs` is how many entries at the end of the outlier lists of
+# LorenzoQuant are values bit for bit.
 # It has `ports` (names of its outputs) and `decode(outputs, limits) -> input`.
 
 
@@ -192,6 +195,7 @@ class Generation:
         self.ports = ports
         self.modern = modern
         self.levels = False if modern else None
+        self.exact_pairs = 0
 
 
 class Limits:
@@ -646,11 +650,158 @@ class Quantizer:
         return zip(indices, values)
 
 
-STAGES = {2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
+class LorenzoQuant:
+    """Floats as multiples of a step, kept as differences inside of tiles.
+
+    Large differences travel in two more ports (difference, index), and behind
+    them values that no multiple stands for (bits, index).
+    """
+
+    name = "LorenzoQuant"
+    LENGTHS = (32, 40, 44, 64)
+    NAN = {F32: 0x7FFFFFFF, F64: 0x7FFFFFFFFFFFFFFF}
+    TILES = {1: (1024, 1, 1), 2: (32, 32, 1), 3: (8, 8, 8)}
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in self.LENGTHS and not (generation.modern and size != 44),
+                f"LorenzoQuant: configuration of {size} bytes")
+        bound32, _radius, self.count, self.outliers = struct.unpack_from("<fIII", config, 0)
+        self.dtype, self.code_dtype, ndim, mode = config[16:20]
+        dims = list(struct.unpack_from("<3I", config, 20))
+        tail = (bytes(config) + bytes(64 - size))[40:]  # absent bytes count as zero
+        self.zigzag, centered = tail[:2]
+        require(size == 32 or mode in (0, 1, 2, 3), f"LorenzoQuant: mode {mode}")
+        require(self.zigzag < 2 and ndim < 4, "LorenzoQuant: bad switch or dimensions")
+        require(not centered, "LorenzoQuant: centered tiles are not supported")
+        require((self.dtype, self.code_dtype) in
+                [(F32, U8), (F32, U16), (F32, U32), (F64, U16), (F64, U32)],
+                f"LorenzoQuant: types {self.dtype} and {self.code_dtype}")
+        for axis in (1, 2):
+            dims[axis] = max(dims[axis], 1) if ndim > axis else 1
+        dims[0] = dims[0] or self.count // (dims[1] * dims[2])
+        require(math.prod(dims) <= self.count, f"LorenzoQuant: {dims} of {self.count} elements")
+        self.dims = dims
+        self.ndim = 3 if dims[2] > 1 else 2 if dims[1] > 1 else 1
+        bound64 = struct.unpack_from("<d", tail, 48 - 40)[0]
+        self.bound = bound64 if bound64 != 0 else bound32
+        if self.dtype == F32:
+            self.bound = round_f32(self.bound)
+        require(self.bound >= 0, "LorenzoQuant: bound is negative or not a number")
+        self.width = DTYPE_BYTES[self.dtype]
+        self.code_width = DTYPE_BYTES[self.code_dtype]
+        self.generation = generation
+        self.ports = ["codes", "outlier_errors", "outlier_indices"]
+        if generation.ports == 4:
+            self.ports = self.ports + ["outlier_count"]
+
+    def decode(self, outputs, limits):
+        codes = to_words(outputs[0], self.code_width, "LorenzoQuant codes")
+        require(len(codes) == self.count,
+                f"LorenzoQuant: {len(codes)} codes, header says {self.count}")
+        if self.zigzag:
+            differences = [float(unzigzag(code)) for code in codes]
+        else:
+            half = 1 << (8 * self.code_width - 1)
+            differences = [float((code ^ half) - half) for code in codes]
+        errors = to_words(outputs[1], self.width, "LorenzoQuant outlier_errors")
+        indices = to_words(outputs[2], 4, "LorenzoQuant outlier_indices")
+        listed = min(len(errors), len(indices))
+        pairs = self.generation.exact_pairs
+        require(pairs == 0 or self.outliers + pairs <= listed,
+                f"LorenzoQuant: {self.outliers} outliers and {pairs} pairs in {listed} entries")
+        outliers = min(self.outliers, listed)
+        require(all(i < self.count for i in indices[:outliers + pairs]),
+                "LorenzoQuant: index out of range")
+        as_floats = array.array("f" if self.dtype == F32 else "d")
+        as_floats.frombytes(errors.tobytes())
+        for i, error in zip(indices[:outliers], as_floats):
+            differences[i] = self.add([error], [differences[i]])[0]
+        sums = self.integrate(differences)
+        words = self.multiply(sums)
+        for i, bits in zip(indices[outliers:outliers + pairs], errors[outliers:]):
+            words[i] = bits
+        return from_words(words, self.width)
+
+    def integrate(self, differences):
+        """Undo the differences, tile by tile."""
+        if self.ndim == 1:
+            tiles = range(0, self.count, 1024)
+            return list(itertools.chain.from_iterable(
+                self.sum_1d(differences[at:at + 1024]) for at in tiles))
+        nx, ny, nz = self.dims
+        tx, ty, tz = self.TILES[self.ndim]
+        sums = [0.0] * self.count
+        for z, y, x in itertools.product(range(0, nz, tz), range(0, ny, ty), range(0, nx, tx)):
+            width = min(tx, nx - x)
+            starts = [[(k * ny + j) * nx + x for j in range(y, min(y + ty, ny))]
+                      for k in range(z, min(z + tz, nz))]
+            planes = [self.sum_2d([differences[at:at + width] for at in rows]) for rows in starts]
+            if self.ndim == 3:
+                flat = self.scan([list(itertools.chain.from_iterable(p)) for p in planes])
+                planes = [[p[at:at + width] for at in range(0, len(p), width)] for p in flat]
+            for rows, plane in zip(starts, planes):
+                for at, row in zip(rows, plane):
+                    sums[at:at + width] = row
+        return sums
+
+    def sum_1d(self, tile):
+        """8 parts of 32 groups of 4; vectors run over all groups."""
+        padded = tile + [0.0] * (1024 - len(tile))
+        fours = [padded[k::4] for k in range(4)]
+        for k in (1, 2, 3):
+            fours[k] = self.add(fours[k - 1], fours[k])
+        totals = self.scan([fours[3][g::32] for g in range(32)])  # of group g in each part
+        before = [totals[g % 32 - 1][g // 32] if g % 32 else 0.0 for g in range(256)]
+        fours = [self.add_where(v, before, lambda g: g % 32) for v in fours]
+        parts = [p[0] for p in self.scan([[fours[3][32 * p + 31]] for p in range(8)])]
+        before = [parts[g // 32 - 1] for g in range(256)]
+        fours = [self.add_where(v, before, lambda g: g // 32) for v in fours]
+        return [fours[i % 4][i // 4] for i in range(len(tile))]
+
+    def sum_2d(self, rows):
+        """Along y in pieces of eight rows, then along x."""
+        out = []
+        for at in range(0, len(rows), 8):
+            piece = [rows[at]]
+            for row in rows[at + 1:at + 8]:
+                piece.append(self.add(piece[-1], row))
+            out += [self.add(row, out[at - 1]) for row in piece] if at else piece
+        columns = self.scan([list(column) for column in zip(*out)])
+        return [list(row) for row in zip(*columns)]
+
+    def scan(self, lanes):
+        distance = 1
+        while distance < len(lanes):
+            lanes = lanes[:distance] + [self.add(lanes[i], lanes[i - distance])
+                                        for i in range(distance, len(lanes))]
+            distance *= 2
+        return lanes
+
+    def add(self, a, b):
+        """Sums of the value type; one of two f32 in double rounds to the right one."""
+        sums = [x + y for x, y in zip(a, b)]
+        return sums if self.dtype == F64 else array.array("f", sums).tolist()
+
+    def add_where(self, a, b, wanted):
+        sums = self.add(a, b)
+        return [sums[i] if wanted(i) else a[i] for i in range(len(a))]
+
+    def multiply(self, sums):
+        step = 2.0 * self.bound if self.dtype == F64 else round_f32(2.0 * self.bound)
+        values = [q * step for q in sums]
+        words = float_words(values, self.dtype)
+        for i, value in enumerate(values):
+            if value != value:
+                words[i] = self.NAN[self.dtype]
+        return words
+
+
+STAGES = {1: LorenzoQuant, 2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
           18: RZE, 0x8001: Stored}
 
 # Only for messages and `info`; these are not decoded here.
-OTHER_STAGES = {1: "LorenzoQuant", 3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
+OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
                 7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo", 19: "ADM", 20: "ANS",
                 22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
                 26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}
@@ -912,7 +1063,9 @@ def read_extension(container, records):
         require(magic == b"FZX1", f"{what}: unknown contents")
         require(version == 1, f"{what}: version {version} is not supported")
         require(not any(block[68:]), f"{what}: reserved bytes are not zero")
-        require(pairs == 0, f"{what}: {stage_name(container.nodes[i].id)} has no exact pairs")
+        require(pairs == 0 or container.nodes[i].id == 1,
+                f"{what}: {stage_name(container.nodes[i].id)} has no exact pairs")
+        container.nodes[i].generation.exact_pairs = pairs
         if i != container.result:
             require(not any(block[6:60]), f"{what}: fields that belong to the source")
             continue
@@ -971,11 +1124,13 @@ def parse_compact(data):
         stage_id = cursor.unsigned(2, what)
         require(stage_id in STAGES, f"compact frame: {stage_name(stage_id)} is not supported")
         config = cursor.take(cursor.unsigned(1, what), what)
+        pairs = cursor.varint("a number of exact pairs") if stage_id == 1 else 0
         producer, port = cursor.take(2, what)
         require(producer < k, f"compact frame: {what} stands before its producer")
         ports = 1 if producer == 0 else len(nodes[producer - 1].outputs)
         require(port < ports, f"compact frame: {what} reads a port that does not exist")
         generation = Generation(modern=True)
+        generation.exact_pairs = pairs
         outputs = STAGES[stage_id](config, generation).ports
         nodes.append(Node(stage_id, config, [(producer, port)],
                           [(k, p) for p in range(len(outputs))], generation))

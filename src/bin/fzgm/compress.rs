@@ -7,7 +7,7 @@ use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
 use crate::request::{self, Request, Setting};
 use clap::ValueEnum;
-use fzgm::{Array, Container, Encoder, Generation, Options};
+use fzgm::{Array, Container, Device, Encoder, Generation, Options};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or rel (|x|, each value) [default: noa]
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value) [default: noa]
     #[arg(long)]
     mode: Option<String>,
     /// The error bound
@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
+    /// What does it: auto (the CPU, where files are read to), cpu, cuda or cuda:N. Never shows in the bytes
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device)]
+    device: Device,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -75,7 +78,7 @@ enum Kind {
 
 impl Args {
     fn options(&self) -> Options {
-        let mut options = Options { threads: self.threads, ..Options::default() };
+        let mut options = Options { threads: self.threads, device: self.device, ..Options::default() };
         options.strict = !self.no_strict;
         options.checksum = !self.no_checksum;
         options.generation = match self.generation {
@@ -143,6 +146,7 @@ fn report(args: &Args, array: &Array, bytes: u64, seconds: f64) -> Result<(), Fa
             "dtype": array.dtype().name(),
             "dims": array.dims(),
             "preset": args.preset,
+            "device": args.device.to_string(),
             "array_bytes": array.bytes(),
             "container_bytes": bytes,
             "ratio": number(ratio),

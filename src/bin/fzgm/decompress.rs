@@ -5,7 +5,7 @@ use crate::field::shape;
 use crate::input;
 use crate::output::OutFile;
 use crate::report::{self, number, ratio, short, speed};
-use fzgm::{Decoder, Error, Options};
+use fzgm::{Decoder, Device, Error, Options};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Do not compare the checksums of the container
     #[arg(long)]
     no_checksum: bool,
+    /// What does it: auto (the CPU, where files are read to), cpu, cuda or cuda:N. Never shows in the bytes
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device)]
+    device: Device,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -38,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         threads: args.threads,
         checksum: !args.no_checksum,
         max_memory_bytes: args.max_memory,
+        device: args.device,
         ..Options::default()
     };
     let refused = |e: Error| match e {
@@ -77,6 +81,7 @@ fn report(args: &Args, decoder: &Decoder, container: u64, seconds: f64) -> Resul
             "output": args.output.path().to_string_lossy(),
             "dtype": array.dtype().name(),
             "dims": array.dims(),
+            "device": args.device.to_string(),
             "array_bytes": array.bytes(),
             "container_bytes": container,
             "ratio": number(ratio),

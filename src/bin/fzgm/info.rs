@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::field::shape;
 use crate::input;
 use crate::report::{self, number, ratio, setting, short};
-use fzgm::{Container, Decoder, Info, Options, StageInfo};
+use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Show the steps of the decompression and their memory
     #[arg(long)]
     plan: bool,
+    /// With --plan: for what; cuda shows the device functions too, and takes no GPU
+    #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device)]
+    device: Device,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -29,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plan = if args.plan {
         // Looking at a plan takes no memory, however much running it would.
         let options = Options { max_memory_bytes: u64::MAX, ..Options::default() };
-        Some(Decoder::open(&container, &options).map_err(refused)?.plan().to_string())
+        Some(plan(&Decoder::open(&container, &options).map_err(refused)?, args.device).map_err(refused)?)
     } else {
         None
     };
@@ -42,6 +45,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         text += &plan;
     }
     report::print(&text)
+}
+
+fn plan(decoder: &Decoder, device: Device) -> Result<String, Error> {
+    let (plan, bytes) = match device {
+        Device::Auto | Device::Cpu => (decoder.plan(), decoder.workspace_bytes()),
+        Device::Cuda(_) => decoder.device_plan()?,
+    };
+    Ok(format!("{plan}  workspace {bytes}B\n"))
 }
 
 fn kind(info: &Info) -> &'static str {

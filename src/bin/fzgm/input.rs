@@ -1,8 +1,8 @@
-//! What runs need: files, read whole, memory and threads.
+//! What runs need: files, read whole, memory, threads and devices.
 
 use crate::failure::Failure;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use fzgm::Error;
+use fzgm::{Device, Error};
 use std::path::{Path, PathBuf};
 
 /// The name of a file. `-`, which other programs take for a standard stream, is refused before it becomes a file of
@@ -30,4 +30,9 @@ pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, Failure> {
 /// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
 pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(fzgm::MAX_THREADS))
+}
+
+/// Of the library, with its list of what there is.
+pub(crate) fn device(text: &str) -> Result<Device, String> {
+    text.parse().map_err(|e: Error| e.to_string())
 }

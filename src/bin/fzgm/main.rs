@@ -4,6 +4,7 @@ mod bench;
 mod compare;
 mod compress;
 mod decompress;
+mod devices;
 mod failure;
 mod field;
 mod info;
@@ -41,6 +42,8 @@ enum Command {
     Compare(compare::Args),
     /// Measure ratio, speed and error in memory
     Bench(bench::Args),
+    /// List the GPUs that --device takes, or say why there is none
+    Devices(devices::Args),
     /// List the stages with their ports and parameters
     Stages(stages::Args),
     /// List the presets with their stages
@@ -69,6 +72,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Info(args) => info::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Devices(args) => devices::run(args),
         Command::Stages(args) => stages::run(args),
         Command::Presets(args) => presets::run(args),
     }

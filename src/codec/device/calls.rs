@@ -1,14 +1,15 @@
 //! The calls of encoders and decoders that take addresses instead of slices.
 #![allow(unsafe_code)]
 
-use super::{DeviceSlice, GpuEncoder, Memory, gpu_of};
-use crate::codec::{Decoder, Device, Encoder};
+use super::{DeviceSlice, GpuEncoder, Memory, context_of, gpu_of};
+use crate::codec::{Decoder, Encoder, Options, buffer};
 use crate::error::{Error, Result};
-use crate::format::{self, Head};
+use crate::format::{self, Head, Info};
 use crate::gpu::{Context, Home, OwnStream, Stream, download};
 use crate::kernel::Threads;
 use crate::stage::Generation;
 use crate::workspace::Workspace;
+use std::borrow::Cow;
 
 impl Encoder {
     /// The plan for GPUs.
@@ -25,7 +26,7 @@ impl Encoder {
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.ready(&Context::of(stream)?, ws)
+        self.gpu()?.ready(&context_of(self.options.device, stream)?, ws)
     }
 
     /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
@@ -47,7 +48,7 @@ impl Encoder {
         stream: Stream,
     ) -> Result<()> {
         self.takes(src.bytes)?;
-        let context = Context::of(stream)?;
+        let context = context_of(self.options.device, stream)?;
         self.gpu()?.enqueue(&context, ws, (src, dst), result, stream, self.options.checksum_async)
     }
 
@@ -68,9 +69,10 @@ impl Encoder {
         match gpu_of(self.options.device, &[("src", src), ("dst", dst)])? {
             // SAFETY: the caller's promise; both are host memory.
             None => self.compress(ws, unsafe { src.host() }, unsafe { dst.host_mut() }),
-            // SAFETY: the caller's promise.
             Some(index) => {
-                self.compress_on(index, ws, unsafe { src.memory() }?, unsafe { dst.memory_mut() }?)
+                // SAFETY: the caller's promise.
+                let (src, dst) = unsafe { (src.memory()?, dst.memory_mut()?) };
+                self.compress_on(index, ws, src, dst)
             }
         }
     }
@@ -83,7 +85,7 @@ impl Encoder {
         src: Memory<&[u8]>,
         mut dst: Memory<&mut [u8]>,
     ) -> Result<usize> {
-        let context = Context::primary(index)?;
+        let context = Context::on(index)?;
         let again = match &mut dst {
             Memory::Host(bytes) => Memory::Host(&mut **bytes),
             Memory::Device(slice) => Memory::Device(*slice),
@@ -96,7 +98,7 @@ impl Encoder {
         match self.gpu()?.compress(&context, ws, from, again, room, self.options.checksum) {
             Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
                 let larger = self.with_outliers(needed)?;
-                larger.compress_on(index, &mut Workspace::bare()?, src, dst)
+                larger.compress_on(index, &mut Workspace::bare(self.options.threads)?, src, dst)
             }
             done => done,
         }
@@ -104,12 +106,25 @@ impl Encoder {
 }
 
 impl Decoder {
+    /// [`Decoder::open`] for memory of any kind. From a device the container is copied.
+    ///
+    /// # Errors
+    /// As [`Decoder::open`], and those of the device.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody changes meanwhile.
+    pub unsafe fn open_at(container: DeviceSlice, options: &Options) -> Result<Decoder> {
+        gpu_of(options.device, &[("container", container)])?;
+        // SAFETY: the caller's promise.
+        Decoder::open(&unsafe { container.on_host() }?, options)
+    }
+
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`.
     ///
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.ready(&Context::of(stream)?, ws)
+        self.gpu()?.ready(&context_of(self.options.device, stream)?, ws)
     }
 
     /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is
@@ -130,7 +145,7 @@ impl Decoder {
         stream: Stream,
     ) -> Result<()> {
         let dst = self.cut(dst)?;
-        let context = Context::of(stream)?;
+        let context = context_of(self.options.device, stream)?;
         self.gpu()?.enqueue(&context, ws, (container, dst), result, stream, self.options.checksum)
     }
 
@@ -151,17 +166,19 @@ impl Decoder {
             // SAFETY: the caller's promise; both are host memory.
             return self.decompress(ws, unsafe { container.host() }, unsafe { dst.host_mut() });
         };
-        let on_host;
-        let bytes = match container.home()? {
-            Home::Device(_) => {
-                on_host = fetch(index, container)?;
-                &on_host[..]
-            }
-            // SAFETY: the caller's promise.
-            Home::Host | Home::Managed => unsafe { container.host() },
-        };
-        let head = format::read(bytes)?;
         let dst = self.cut(dst)?;
+        if let Home::Device(_) = container.home()? {
+            // SAFETY: the caller's promise.
+            let to = unsafe { dst.memory_mut() }?;
+            let context = Context::on(index)?;
+            let done = self.gpu()?.decompress_there(&context, ws, container, to, self.options.checksum)?;
+            if let Some(bytes) = done {
+                return Ok(bytes);
+            }
+        }
+        // SAFETY: the caller's promise.
+        let bytes = &*unsafe { container.on_host() }?;
+        let head = format::read(bytes)?;
         if self.options.checksum {
             head.verify(bytes, Threads(ws.threads.pool()))?;
         }
@@ -169,7 +186,13 @@ impl Decoder {
         let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
         match self.serving(&head)? {
             None => self.decompress_on(index, ws, &head, container, dst),
-            Some(stored) => stored.decompress_on(index, &mut Workspace::bare()?, &head, container, dst),
+            Some(stored) => stored.decompress_on(
+                index,
+                &mut Workspace::bare(self.options.threads)?,
+                &head,
+                container,
+                dst,
+            ),
         }
     }
 
@@ -182,7 +205,7 @@ impl Decoder {
         dst: Memory<&mut [u8]>,
     ) -> Result<usize> {
         let lengths = self.lengths(head)?;
-        self.gpu()?.decompress(&Context::primary(index)?, ws, head, &lengths, container, dst)
+        self.gpu()?.decompress(&Context::on(index)?, ws, head, &lengths, container, dst)
     }
 
     fn cut(&self, dst: DeviceSlice) -> Result<DeviceSlice> {
@@ -195,15 +218,34 @@ impl Decoder {
     }
 }
 
-/// A container in device memory, on the host.
-fn fetch(index: u32, container: DeviceSlice) -> Result<Vec<u8>> {
-    let context = Context::primary(index)?;
-    let mut bytes = crate::codec::buffer(container.bytes)?;
-    download(&context, &mut bytes, container.address, OwnStream::new(&context)?.borrow())?;
-    Ok(bytes)
+/// [`crate::info`] for memory of any kind. From a device the container is copied.
+///
+/// # Errors
+/// As [`crate::info`], and those of the device.
+///
+/// # Safety
+/// It is memory of as many bytes that nobody changes meanwhile.
+pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
+    // SAFETY: the caller's promise.
+    format::info(&unsafe { container.on_host() }?)
 }
 
 impl DeviceSlice {
+    /// The bytes where the processor can read them: themselves, or a copy of what is on a device.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody changes meanwhile.
+    unsafe fn on_host<'a>(self) -> Result<Cow<'a, [u8]>> {
+        let Home::Device(index) = self.home()? else {
+            // SAFETY: the caller's promise.
+            return Ok(Cow::Borrowed(unsafe { self.host() }));
+        };
+        let context = Context::on(index)?;
+        let mut bytes = buffer(self.bytes)?;
+        download(&context, &mut bytes, self.address, OwnStream::new(&context)?.borrow())?;
+        Ok(Cow::Owned(bytes))
+    }
+
     /// # Safety
     /// It is host memory of as many bytes that nobody changes meanwhile.
     unsafe fn host<'a>(self) -> &'a [u8] {
@@ -242,16 +284,5 @@ impl DeviceSlice {
             Home::Host => Memory::Host(unsafe { self.host_mut() }),
             Home::Device(_) | Home::Managed => Memory::Device(self),
         })
-    }
-}
-
-/// The device of a plan, for listings.
-impl std::fmt::Display for Device {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Device::Auto => f.write_str("auto"),
-            Device::Cpu => f.write_str("cpu"),
-            Device::Cuda(index) => write!(f, "cuda:{index}"),
-        }
     }
 }

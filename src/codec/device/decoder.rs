@@ -1,12 +1,13 @@
 //! Decompression on a GPU.
 
 use super::prepared::{self, Prepared};
-use super::{CallResult, DeviceSlice, GpuEncoder, Memory};
+use super::{DeviceSlice, GpuEncoder, Memory};
 use crate::backend::cuda::{Layout, OPEN, Run, loads};
 use crate::device::Border;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Status};
 use crate::format::{Form, Head, Template, image};
-use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::gpu::{Context, Ferry, OwnStream, Stream};
+use crate::kernel::Threads;
 use crate::launch::Place;
 use crate::plan::Plan;
 use crate::workspace::Workspace;
@@ -32,6 +33,11 @@ impl GpuDecoder {
             }
         };
         GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: encoder.is_some() }
+    }
+
+    /// The plan that a device runs.
+    pub(in crate::codec) fn plan(&self) -> &Plan {
+        &self.prepared.plan
     }
 
     /// Bytes of device memory of a call.
@@ -97,18 +103,11 @@ impl GpuDecoder {
             Memory::Device(slice) => slice,
             Memory::Host(host) => {
                 let staged = prepared::staging(context, &mut memory.container, host.len() as u64)?.address();
-                upload(context, staged, host, s)?;
+                Ferry::upload(context, &mut memory.ferry, staged, host, s, Threads(ws.threads.pool()))?;
                 DeviceSlice { address: staged, bytes: host.len() as u64 }
             }
         };
-        let (slice, host) = match dst {
-            Memory::Device(slice) => (slice, None),
-            Memory::Host(host) => {
-                let staged = prepared::staging(context, &mut memory.array, bytes)?.address();
-                (DeviceSlice { address: staged, bytes }, Some(host))
-            }
-        };
-        let slice = DeviceSlice { bytes, ..slice };
+        let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
         let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
         let run = self.prepared.run(context, &memory.block, s, (slice.span(), container.span()), 0);
@@ -117,16 +116,36 @@ impl GpuDecoder {
         self.place(&run, head, lengths)?;
         self.rest(&run, &Border { result, array_bytes: bytes, ..Border::default() })?;
         s.synchronize(context)?;
-        let pinned = memory.result.as_ref().ok_or(Error::Internal("a call has no place for its result"))?;
-        let outcome: CallResult = bytemuck::pod_read_unaligned(&pinned.bytes()[..size_of::<CallResult>()]);
-        outcome.of(&self.prepared.plan, slice.bytes)?;
-        if let Some(host) = host {
-            let to = host
-                .get_mut(..bytes as usize)
-                .ok_or(Error::Internal("a destination is shorter than was checked"))?;
-            download(context, to, slice.address, s)?;
+        prepared::outcome(ws)?.of(&self.prepared.plan, slice.bytes)?;
+        deliver(context, ws, host, slice, s)
+    }
+
+    /// Decompresses a container in device memory, whose head the device reads, and waits. `None`: it takes the host to
+    /// read this one, or to say what is wrong with it.
+    pub(in crate::codec) fn decompress_there(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        container: DeviceSlice,
+        dst: Memory<&mut [u8]>,
+        checksum: bool,
+    ) -> Result<Option<usize>> {
+        if !self.reads_heads {
+            return Ok(None);
         }
-        Ok(bytes as usize)
+        self.ready(context, ws)?;
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let bytes = self.prepared.plan.array.bytes();
+        let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
+        let result = prepared::result(context, &mut memory.result)?.address();
+        self.enqueue(context, ws, (container, slice), result, s, checksum)?;
+        s.synchronize(context)?;
+        if prepared::outcome(ws)?.status != Status::Ok as i32 {
+            return Ok(None);
+        }
+        deliver(context, ws, host, slice, s).map(Some)
     }
 
     /// Puts lengths, segment places and facts where `fz_open` puts them in asynchronous calls.
@@ -155,4 +174,22 @@ impl GpuDecoder {
         }
         Ok(())
     }
+}
+
+/// Copies a restored array to the host if that is where it belongs.
+fn deliver(
+    context: &Context,
+    ws: &mut Workspace,
+    host: Option<&mut [u8]>,
+    from: DeviceSlice,
+    stream: Stream,
+) -> Result<usize> {
+    let bytes = from.bytes as usize;
+    if let Some(host) = host {
+        let to = host.get_mut(..bytes).ok_or(Error::Internal("a destination is shorter than was checked"))?;
+        let Workspace { gpu, threads, .. } = ws;
+        let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        Ferry::download(context, &mut memory.ferry, to, from.address, stream, Threads(threads.pool()))?;
+    }
+    Ok(bytes)
 }

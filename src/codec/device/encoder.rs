@@ -1,16 +1,18 @@
 //! Compression on a GPU.
 
 use super::prepared::{self, Prepared};
-use super::{CallResult, DeviceSlice, Memory};
+use super::{DeviceSlice, Memory};
 use crate::array::Array;
 use crate::codec::Options;
 use crate::codec::encoder::{make, stored_pipeline};
 use crate::device::Border;
 use crate::error::{Error, Result};
 use crate::format::{Form, Template, image};
-use crate::gpu::{Context, OwnStream, Stream, download, upload};
+use crate::gpu::{Context, Ferry, OwnStream, Stream};
+use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::pipeline::Pipeline;
+use crate::plan::Plan;
 use crate::workspace::Workspace;
 
 /// An encoder's plan for GPUs.
@@ -40,6 +42,11 @@ impl GpuEncoder {
             forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect();
         let image = image(&plan, &rows, &|v| v);
         Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
+    }
+
+    /// The plan that a device runs.
+    pub(in crate::codec) fn plan(&self) -> &Plan {
+        &self.prepared.plan
     }
 
     /// Bytes of device memory of a call.
@@ -102,7 +109,7 @@ impl GpuEncoder {
             Memory::Device(slice) => slice,
             Memory::Host(bytes) => {
                 let staged = prepared::staging(context, &mut memory.array, bytes.len() as u64)?.address();
-                upload(context, staged, bytes, s)?;
+                Ferry::upload(context, &mut memory.ferry, staged, bytes, s, Threads(ws.threads.pool()))?;
                 DeviceSlice { address: staged, bytes: bytes.len() as u64 }
             }
         };
@@ -118,25 +125,18 @@ impl GpuEncoder {
         self.enqueue(context, ws, (src, slice), result, s, checksum)?;
         s.synchronize(context)?;
         let have = host.as_ref().map_or(slice.bytes, |h| h.len() as u64);
-        let bytes = self.outcome(ws)?.of(&self.prepared.plan, have)? as usize;
+        let bytes = prepared::outcome(ws)?.of(&self.prepared.plan, have)? as usize;
         if let Some(host) = &mut host {
             let to = host.get_mut(..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
-            download(context, to, slice.address, s)?;
+            let Workspace { gpu, threads, .. } = ws;
+            let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+            Ferry::download(context, &mut memory.ferry, to, slice.address, s, Threads(threads.pool()))?;
         }
         Ok(bytes)
     }
 
-    fn outcome(&self, ws: &Workspace) -> Result<CallResult> {
-        let pinned = ws.gpu.as_ref().and_then(|m| m.result.as_ref());
-        let bytes = pinned.map(|p| p.bytes()).ok_or(Error::Internal("a call has no place for its result"))?;
-        Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<CallResult>()]))
-    }
-
     /// The values of the plan in the order of the container's nodes, as another plan of the same container has them.
-    pub(in crate::codec) fn named_like<'p>(
-        &'p self,
-        other: &'p crate::plan::Plan,
-    ) -> impl Fn(Val) -> Val + 'p {
+    pub(in crate::codec) fn named_like<'p>(&'p self, other: &'p Plan) -> impl Fn(Val) -> Val + 'p {
         let (mine, theirs) = (&self.prepared.plan.graph, &other.graph);
         let mut pairs = vec![(Val::ARRAY, Val::ARRAY), (mine.source, theirs.source)];
         for (k, &i) in mine.order.iter().enumerate() {

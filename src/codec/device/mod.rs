@@ -4,13 +4,16 @@ mod calls;
 mod decoder;
 mod encoder;
 mod prepared;
+mod resident;
 
+pub use calls::info_at;
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::GpuEncoder;
+pub use resident::{Clock, Resident};
 
 use crate::backend::cuda::Span;
 use crate::error::{Error, Result, Status};
-use crate::gpu::{Context, Home, home};
+use crate::gpu::{Context, Home, Stream, home};
 use crate::plan::Plan;
 use crate::workspace::Workspace;
 use bytemuck::{Pod, Zeroable};
@@ -26,6 +29,17 @@ pub enum Device {
     Cpu,
     /// The GPU of this index, always; arrays in host memory are copied there.
     Cuda(u32),
+}
+
+/// `auto`, `cpu` or `cuda:N`, as [`Device::from_str`] reads it.
+impl std::fmt::Display for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Device::Auto => f.write_str("auto"),
+            Device::Cpu => f.write_str("cpu"),
+            Device::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
 }
 
 impl FromStr for Device {
@@ -56,6 +70,12 @@ pub struct DeviceSlice {
 }
 
 impl DeviceSlice {
+    /// Whether a byte belongs to both.
+    pub fn overlaps(self, other: DeviceSlice) -> bool {
+        let ends_behind = |a: DeviceSlice, b: DeviceSlice| a.address.saturating_add(a.bytes) > b.address;
+        self.bytes > 0 && other.bytes > 0 && ends_behind(self, other) && ends_behind(other, self)
+    }
+
     fn span(self) -> Span {
         Span { address: self.address, bytes: self.bytes }
     }
@@ -101,18 +121,30 @@ fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>>
     Ok(found)
 }
 
+/// The context of an asynchronous call: that of its stream, which has to be one of the plan's device.
+fn context_of(option: Device, stream: Stream) -> Result<Context> {
+    match option {
+        Device::Auto => Context::of(stream, None),
+        Device::Cuda(index) => Context::of(stream, Some(index)),
+        Device::Cpu => {
+            Err(Error::argument("device", option, "auto or cuda:N: asynchronous calls run on a GPU alone"))
+        }
+    }
+}
+
 /// Refuses a device that is not there.
 pub(super) fn reachable(index: u32) -> Result<()> {
-    Context::primary(index).map(|_| ())
+    Context::on(index).map(|_| ())
 }
 
 /// A workspace on a device, made ready.
 pub(super) fn workspace(
     index: u32,
+    threads: u32,
     ready: impl FnOnce(&Context, &mut Workspace) -> Result<()>,
 ) -> Result<Workspace> {
-    let context = Context::primary(index)?;
-    let mut ws = Workspace::bare()?;
+    let context = Context::on(index)?;
+    let mut ws = Workspace::bare(threads)?;
     ready(&context, &mut ws)?;
     Ok(ws)
 }
@@ -142,7 +174,7 @@ impl CallResult {
             Some(Status::OutlierCapacity) => Err(Error::OutlierCapacity {
                 stage,
                 needed: self.needed,
-                capacity: outlier_room(plan, stage),
+                capacity: outlier_room(plan, self.stage as usize),
             }),
             Some(Status::Corrupt) => Err(Error::corrupt(stage, "its segment is not what an encoder writes")),
             Some(Status::NotAContainer) => {
@@ -157,11 +189,8 @@ impl CallResult {
 }
 
 /// Entries of the shortest list of a stage.
-fn outlier_room(plan: &Plan, stage: &str) -> u64 {
-    let node = plan.pipeline.nodes.iter().position(|n| n.stage() == stage);
-    let lists = node
-        .and_then(|i| plan.graph.nodes.get(i))
-        .map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
+fn outlier_room(plan: &Plan, stage: usize) -> u64 {
+    let lists = plan.graph.nodes.get(stage).map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
     let entries =
         |v: &crate::launch::Val| plan.value(*v).flow.max_bytes() / plan.value(*v).flow.dtype.bytes();
     lists.iter().map(entries).min().unwrap_or(0)

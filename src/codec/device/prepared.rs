@@ -1,7 +1,7 @@
 //! A plan for a GPU with its tables, and the memory that both take.
 
+use super::{CallResult, DeviceSlice, Memory};
 use crate::backend::cuda::{Layout, Run, Span, preload};
-use crate::codec::CallResult;
 use crate::error::{Error, Result};
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
 use crate::plan::Plan;
@@ -32,18 +32,17 @@ impl Prepared {
     /// Makes device memory part of the workspace, loads the tables there and all functions: what an asynchronous call
     /// must not do.
     pub(super) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
-        if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.device() == context.device) {
+        if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
             return Ok(());
         }
         preload(context, &self.plan)?;
-        let fits = ws
-            .gpu
-            .as_ref()
-            .is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.device() == context.device);
+        let fits =
+            ws.gpu.as_ref().is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.belongs(context));
         if !fits {
             ws.gpu = None;
             let block = DeviceMemory::new(context, self.bytes())?;
-            ws.gpu = Some(GpuMemory { block, plan: 0, array: None, container: None, result: None });
+            ws.gpu =
+                Some(GpuMemory { block, plan: 0, array: None, container: None, ferry: None, result: None });
         }
         let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
         memory.block.upload(context, self.layout.image, &self.image)?;
@@ -85,4 +84,27 @@ pub(super) fn result<'m>(context: &Context, kept: &'m mut Option<Pinned>) -> Res
         Some(pinned) => Ok(pinned),
         none => Ok(none.insert(Pinned::new(context, size_of::<CallResult>() as u64)?)),
     }
+}
+
+/// What a blocking call that is over left there.
+pub(super) fn outcome(ws: &Workspace) -> Result<CallResult> {
+    let pinned = ws.gpu.as_ref().and_then(|m| m.result.as_ref());
+    let bytes = pinned.map(Pinned::bytes).ok_or(Error::Internal("a call has no place for its result"))?;
+    Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<CallResult>()]))
+}
+
+/// Where the device puts an array of so many bytes: there, or on its way to the host.
+pub(super) fn restored_to<'h>(
+    context: &Context,
+    kept: &mut Option<DeviceMemory>,
+    dst: Memory<&'h mut [u8]>,
+    bytes: u64,
+) -> Result<(DeviceSlice, Option<&'h mut [u8]>)> {
+    Ok(match dst {
+        Memory::Device(slice) => (DeviceSlice { bytes, ..slice }, None),
+        Memory::Host(host) => {
+            let address = staging(context, kept, bytes)?.address();
+            (DeviceSlice { address, bytes }, Some(host))
+        }
+    })
 }

@@ -1,8 +1,8 @@
 //! Files of every generation, trusting none of them.
 
 use super::{
-    CONFIG, CORE, CORE_3_0, DATA_CRC, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
-    EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
+    CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC,
+    EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
 };
 use crate::array::Array;
 use crate::dtype::DType;
@@ -42,8 +42,9 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         return Err(Error::corrupt(PLACE, what));
     }
     let mut ids: Vec<(u16, Id)> = vec![];
-    let extension = find_extension(stage_records)?;
-    let stages = read_stages(stage_records, extension.as_ref().map(|e| e.generation), &mut ids)?;
+    let (extension, pairs) = find_extension(stage_records)?;
+    let mut stages = read_stages(stage_records, extension.as_ref().map(|e| e.generation), &mut ids)?;
+    pairs.into_iter().enumerate().try_for_each(|(i, count)| stages.set_exact_pairs(i, count))?;
     let (array, origin) = match extension {
         Some(e) => (e.array, e.origin),
         None => unmarked(&stages, core.padded)?,
@@ -197,17 +198,29 @@ fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
     }
 }
 
-/// The extension block of the stage that reads the array, which stands first.
-fn find_extension(records: &[u8]) -> Result<Option<Extension>> {
-    let mut found = None;
+/// The extension block of the stage that reads the array, which stands first, and the number of exact pairs of
+/// every stage.
+fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
+    let (mut found, mut pairs) = (None, vec![]);
     for (i, record) in records.chunks_exact(RECORD).enumerate() {
-        let extension = read_extension(&record[EXTENSION..])?;
-        if extension.is_some() && i > 0 {
-            return Err(Error::corrupt("extension block", "it is not in the record of the first stage"));
+        let block = &record[EXTENSION..];
+        let marked = block.iter().any(|&b| b != 0);
+        if i == 0 {
+            found = read_extension(block)?;
+        } else if marked {
+            let only = [&EXTENSION_MAGIC[..], &EXTENSION_VERSION.to_le_bytes()].concat();
+            let rest = block[only.len()..EXACT_PAIRS - EXTENSION]
+                .iter()
+                .chain(&block[EXACT_PAIRS + 8 - EXTENSION..]);
+            if found.is_none() || block[..only.len()] != only || rest.into_iter().any(|&b| b != 0) {
+                let what =
+                    "behind the first stage it holds more than a number of exact pairs, or stands alone";
+                return Err(Error::corrupt("extension block", what));
+            }
         }
-        found = found.or(extension);
+        pairs.push(Reader::new("extension block", &record[EXACT_PAIRS..]).u64()?);
     }
-    Ok(found)
+    Ok((found, pairs))
 }
 
 fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
@@ -224,7 +237,7 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     let original = r.u64()?;
     let [dtype, ndim, zero_a, zero_b] = r.array()?;
     let dims = [r.u64()?, r.u64()?, r.u64()?];
-    let (bound, threshold, exact_pairs) = (r.f64()?, r.f64()?, r.u64()?);
+    let (bound, threshold, _exact_pairs) = (r.f64()?, r.f64()?, r.u64()?);
     if flags & !(EXTENSION_STRICT | EXTENSION_2026_05) != 0
         || zero_a | zero_b != 0
         || r.rest().iter().any(|&b| b != 0)
@@ -233,9 +246,6 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     }
     if !(0.0..f64::INFINITY).contains(&bound) || threshold.is_nan() || threshold <= 0.0 {
         return refuse("its bound or its threshold is not possible");
-    }
-    if exact_pairs != 0 {
-        return refuse("exact pairs are stated for a stage that has none");
     }
     let dtype = DType::from_number(dtype.into()).map_err(|e| Error::corrupt(place, e.to_string()))?;
     let Some((dims, unused)) = dims.split_at_checked(ndim.into()) else {

@@ -1,7 +1,7 @@
 //! The template of a file.
 
 use super::{
-    CONFIG, CORE, DATA_CRC, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
+    CONFIG, CORE, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
     EXTENSION_VERSION, HEAD_CRC, MAGIC, NO_ID, PORTS, RECORD, VERSION,
 };
 use crate::dtype::DType;
@@ -154,14 +154,24 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
         }
     });
     config(t, stage_config);
+    let pairs = node.stage.exact_pairs_at().filter(|_| tier::has_extension(plan.rules));
     t.bytes(|w| {
         if reads_array && tier::has_extension(plan.rules) {
             extension(w, plan);
+        } else if pairs.is_some() {
+            w.bytes(&EXTENSION_MAGIC);
+            w.u16(EXTENSION_VERSION);
         }
-        w.pad_to(RECORD - EXTENSION);
+        w.pad_to(EXACT_PAIRS - EXTENSION);
     });
+    match pairs {
+        Some(at) => t.fixed(Field::Fact(Fact::Stored { of: plan.graph.nodes[i].facts, at }), 8),
+        None => t.bytes(|w| w.u64(0)),
+    }
+    t.bytes(|w| w.pad_to(RECORD - EXACT_PAIRS - 8));
 }
 
+/// Up to the number of exact pairs.
 fn extension(w: &mut Writer, plan: Blueprint<'_>) {
     let (bound, threshold) = crate::format::info::requested(plan.pipeline);
     w.bytes(&EXTENSION_MAGIC);
@@ -176,8 +186,6 @@ fn extension(w: &mut Writer, plan: Blueprint<'_>) {
     }
     w.f64(bound);
     w.f64(threshold);
-    // Exact pairs: no stage of today has them.
-    w.u64(0);
 }
 
 fn buffer_record(

@@ -1,6 +1,6 @@
 //! The parameters of the stage, checked against the type of the values.
 
-use super::{ABS, IN_PLACE, Launch, NOA, PADDED, PREL, REL, SPEC, STRICT, ZIGZAG};
+use super::{ABS, IN_PLACE, Launch, NOA, PADDED, PREL, REL, SPEC, STRICT, ZIGZAG, step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -109,7 +109,7 @@ impl Params {
                 | switch(!rules.strict && padded, PADDED),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,
-            pad: 0,
+            exact_bits: step::EXACT_BITS,
         }
     }
 

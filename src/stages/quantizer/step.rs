@@ -18,8 +18,8 @@ const GROUP: usize = 32;
 /// Values to sample at least, if there are as many, and the largest share of the array to leave out.
 const SAMPLE: usize = 1 << 16;
 const SPARSE: usize = 128;
-/// What an exact value costs in bits, by and large: bits in all planes, twice because differences follow.
-const EXACT_BITS: f64 = 256.0;
+/// What an exact value of the quantizer costs in bits: bits in all planes, twice because differences follow.
+pub(super) const EXACT_BITS: u32 = 256;
 /// Bits that a code grows by when the step shrinks by its own length, 1 / ln 2, to a few digits: it decides
 /// nothing but which step is taken, and has to be the same number everywhere.
 const SHRINK_BITS: f64 = 1.44;
@@ -44,7 +44,8 @@ pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> 
         });
         counts.into_iter().sum::<usize>() as f64
     };
-    let mut best = (misses(&facts) * EXACT_BITS, facts);
+    let exact = f64::from(p.exact_bits);
+    let mut best = (misses(&facts) * exact, facts);
     for bound in candidates(facts.promise, facts.bound_f32) {
         // Candidates shrink, so none of the rest is better than what their shrinking costs.
         let shrink = (1.0 - f64::from(bound) / facts.bound) * SHRINK_BITS * (sampled * GROUP) as f64;
@@ -52,7 +53,7 @@ pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> 
             break;
         }
         let facts = Facts { bound: bound.into(), bound_f32: bound, ..facts };
-        let cost = misses(&facts) * EXACT_BITS + shrink;
+        let cost = misses(&facts) * exact + shrink;
         if cost < best.0 {
             best = (cost, facts);
         }

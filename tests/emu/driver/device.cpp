@@ -108,6 +108,7 @@ API cuCtxCreate_v2(Context** context, unsigned, int device) {
 API cuCtxDestroy_v2(Context* context) {
   if (!context || context == &primary) return INVALID_CONTEXT;
   if (current_context() == context) contexts.pop_back();
+  forget(context);
   delete context;
   return SUCCESS;
 }

@@ -56,6 +56,8 @@ struct Block {
 };
 // The live block that holds the address, or nullptr.
 const Block* block_at(Address address);
+// Memory of a context ends with it.
+void forget(const Context* context);
 // Ends the process where the bytes are not within one live block of the device: on a GPU this would be memory of another.
 void check_device(Address address, size_t bytes, const char* operation);
 

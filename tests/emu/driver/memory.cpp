@@ -65,6 +65,16 @@ const Block* block_at(Address a) {
   return a - block.start < block.bytes ? &block : nullptr;
 }
 
+void forget(const Context* context) {
+  Lock lock(driver());
+  finish_all();
+  for (auto block = blocks().begin(); block != blocks().end();) {
+    const bool gone = block->second.context == context && block->second.kind != Kind::pinned;
+    if (gone) free(pointer(block->second.start));
+    block = gone ? blocks().erase(block) : std::next(block);
+  }
+}
+
 void check_device(Address a, size_t bytes, const char* operation) {
   const Block* block = bytes ? block_at(a) : nullptr;
   if (bytes == 0 || (block && block->on_device() && bytes <= block->bytes - (a - block->start))) return;

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::input::memory;
-use crate::report::{ratio, speed};
+use crate::report::{number, optional, ratio, speed};
 use crate::request::Request;
 use fzgm::metrics::{self, Bound, Metrics};
 use fzgm::{Array, Decoder, Encoder, Options};
+use serde_json::{Value, json};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -16,9 +17,62 @@ pub(super) struct Row<'a> {
     /// GB/s.
     pub(super) compress: f64,
     pub(super) decompress: f64,
-    pub(super) metrics: Metrics,
+    pub(super) quality: Quality,
+}
+
+/// What came back.
+pub(super) struct Quality {
+    metrics: Metrics,
     /// The bound holds; without one, the bytes are the same.
     pub(super) kept: bool,
+}
+
+impl Quality {
+    pub(super) fn judge(
+        request: &Request<'_>,
+        array: &Array,
+        src: &[u8],
+        restored: &[u8],
+    ) -> Result<Quality, Failure> {
+        let asking = |e| Failure::asking(&e);
+        let (mode, eb) = (request.mode.unwrap_or("abs"), request.bound.unwrap_or(0.0));
+        // A range that is given is taken at its word.
+        let bound = match request.value_base {
+            Some(base) => Bound::from_name("abs", eb * base),
+            None => Bound::from_name(mode, eb),
+        };
+        let threshold = request.threshold.unwrap_or(f64::INFINITY);
+        let metrics = metrics::compare(array.dtype(), src, restored, Some(bound.map_err(asking)?), threshold)
+            .map_err(asking)?;
+        // An error of 0 is not yet the same bits: there are two zeros.
+        let kept = metrics.kept() && (request.bound.is_some() || restored == src);
+        Ok(Quality { metrics, kept })
+    }
+
+    /// Worst error / bound.
+    pub(super) fn text(&self, request: &Request<'_>) -> String {
+        match self.metrics.worst {
+            _ if !self.kept => format!("NOT KEPT: {:?}", self.metrics.worst.unwrap_or(f64::INFINITY)),
+            Some(worst) if request.bound.is_some() => format!("{worst:.6}"),
+            _ => "exact".into(),
+        }
+    }
+
+    /// What a line says whatever ran it.
+    pub(super) fn json(&self, request: &Request<'_>, ratio: f64) -> Value {
+        let m = &self.metrics;
+        json!({
+            "preset": request.preset,
+            "mode": request.mode.unwrap_or("lossless"),
+            "eb": number(request.bound.unwrap_or(0.0)),
+            "value_base": optional(request.value_base),
+            "ratio": number(ratio),
+            "worst_error_over_bound": optional(m.worst),
+            "max_abs_error": number(m.max_abs_error),
+            "psnr_db": number(m.psnr),
+            "kept": self.kept,
+        })
+    }
 }
 
 /// Compresses and decompresses. Plans, workspaces and buffers are made and touched beforehand, as a program
@@ -27,13 +81,13 @@ pub(super) fn measure<'a>(
     request: Request<'a>,
     array: &Array,
     src: &[u8],
-    threads: u32,
+    options: &Options,
     runs: u32,
 ) -> Result<Row<'a>, Failure> {
     let asking = |e| Failure::asking(&e);
-    let options = Options { threads, ..Options::default() };
+    let threads = options.threads;
     let pipeline = request.pipeline(array.dtype())?;
-    let encoder = Encoder::new(&pipeline, array, &options).map_err(asking)?;
+    let encoder = Encoder::new(&pipeline, array, options).map_err(asking)?;
     let mut workspace = encoder.workspace().map_err(asking)?;
     let mut container = memory(encoder.max_compressed_bytes())?;
     let mut bytes = 0;
@@ -45,7 +99,7 @@ pub(super) fn measure<'a>(
     drop(workspace);
 
     container.truncate(bytes);
-    let decoder = Decoder::open(&container, &options).map_err(asking)?;
+    let decoder = Decoder::open(&container, options).map_err(asking)?;
     let mut workspace = decoder.workspace().map_err(asking)?;
     let mut restored = memory(array.bytes())?;
     let seconds = median(runs, || {
@@ -54,14 +108,9 @@ pub(super) fn measure<'a>(
     })?;
     let decompress = speed(array.bytes(), seconds);
 
-    let (mode, eb) = (request.mode.unwrap_or("abs"), request.bound.unwrap_or(0.0));
-    let bound = Bound::from_name(mode, eb).map_err(asking)?;
-    let threshold = request.threshold.unwrap_or(f64::INFINITY);
-    let metrics = metrics::compare(array.dtype(), src, &restored, Some(bound), threshold).map_err(asking)?;
-    // An error of 0 is not yet the same bits: there are two zeros.
-    let kept = metrics.kept() && (request.bound.is_some() || restored == src);
+    let quality = Quality::judge(&request, array, src, &restored)?;
     let ratio = ratio(array.bytes(), bytes as u64);
-    Ok(Row { request, threads, ratio, compress, decompress, metrics, kept })
+    Ok(Row { request, threads, ratio, compress, decompress, quality })
 }
 
 /// Speed of copying the array within memory by one thread: what no compressor that reads it once can pass.
@@ -84,7 +133,12 @@ fn median(runs: u32, mut call: impl FnMut() -> Result<(), Failure>) -> Result<f6
         call()?;
         seconds.push(start.elapsed().as_secs_f64());
     }
+    Ok(middle(seconds))
+}
+
+/// The median.
+pub(super) fn middle(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     let half = seconds.len() / 2;
-    Ok(if seconds.len() % 2 == 1 { seconds[half] } else { (seconds[half - 1] + seconds[half]) / 2.0 })
+    if seconds.len() % 2 == 1 { seconds[half] } else { (seconds[half - 1] + seconds[half]) / 2.0 }
 }

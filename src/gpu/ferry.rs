@@ -1,0 +1,109 @@
+//! Large copies between a device and memory of the host that is not pinned: through two pinned halves, so that the device
+//! copies the one while the processor fills or empties the other.
+#![allow(unsafe_code)]
+
+use super::context::Context;
+use super::driver::{Driver, Handle};
+use super::memory::{self, Pinned};
+use super::pointer::pinned;
+use super::stream::Stream;
+use crate::error::Result;
+use crate::kernel::Threads;
+
+/// Bytes of a half.
+const HALF: usize = 4 << 20;
+/// From here on two halves are quicker than the driver's own way.
+const WORTH_IT: usize = 2 * HALF;
+
+/// The halves, each with an event that says when the device is done with it.
+pub(crate) struct Ferry {
+    driver: &'static Driver,
+    halves: [Pinned; 2],
+    passed: [Handle; 2],
+}
+
+impl Ferry {
+    fn new(context: &Context) -> Result<Ferry> {
+        let driver = context.driver();
+        let halves = [Pinned::new(context, HALF as u64)?, Pinned::new(context, HALF as u64)?];
+        Ok(Ferry { driver, halves, passed: [driver.create_event()?, driver.create_event()?] })
+    }
+
+    /// The ferry that is kept, or a new one; `None` where a plain copy is as good.
+    fn aboard<'m>(
+        context: &Context,
+        kept: &'m mut Option<Ferry>,
+        host: &[u8],
+    ) -> Result<Option<&'m mut Ferry>> {
+        if host.len() < WORTH_IT || pinned(host.as_ptr() as u64)? {
+            return Ok(None);
+        }
+        if kept.is_none() {
+            *kept = Some(Ferry::new(context)?);
+        }
+        Ok(kept.as_mut())
+    }
+
+    /// Copies to the device and waits.
+    pub(crate) fn upload(
+        context: &Context,
+        kept: &mut Option<Ferry>,
+        to: u64,
+        src: &[u8],
+        stream: Stream,
+        threads: Threads<'_>,
+    ) -> Result<()> {
+        let Some(ferry) = Ferry::aboard(context, kept, src)? else {
+            return memory::upload(context, to, src, stream);
+        };
+        for (k, piece) in src.chunks(HALF).enumerate() {
+            if k >= 2 {
+                ferry.driver.wait(ferry.passed[k % 2])?;
+            }
+            let half = &mut ferry.halves[k % 2].bytes_mut()[..piece.len()];
+            threads.copy(piece, half);
+            // SAFETY: the half is not touched again before its event has passed, or the stream.
+            unsafe { ferry.driver.upload(to as Handle + k * HALF, half, stream.0)? };
+            ferry.driver.record(ferry.passed[k % 2], stream.0)?;
+        }
+        stream.synchronize(context)
+    }
+
+    /// Copies from the device and waits.
+    pub(crate) fn download(
+        context: &Context,
+        kept: &mut Option<Ferry>,
+        dst: &mut [u8],
+        from: u64,
+        stream: Stream,
+        threads: Threads<'_>,
+    ) -> Result<()> {
+        let Some(ferry) = Ferry::aboard(context, kept, dst)? else {
+            return memory::download(context, dst, from, stream);
+        };
+        let pieces = dst.len().div_ceil(HALF);
+        let range = |k: usize, len: usize| k * HALF..len.min((k + 1) * HALF);
+        for k in 0..=pieces {
+            if k < pieces {
+                let n = range(k, dst.len()).len();
+                let half = &mut ferry.halves[k % 2].bytes_mut()[..n];
+                // SAFETY: what it held was copied out one round ago; it is not touched before its event has passed.
+                unsafe { ferry.driver.download(half, from as Handle + k * HALF, stream.0)? };
+                ferry.driver.record(ferry.passed[k % 2], stream.0)?;
+            }
+            if k > 0 {
+                ferry.driver.wait(ferry.passed[(k - 1) % 2])?;
+                let r = range(k - 1, dst.len());
+                let n = r.len();
+                threads.copy(&ferry.halves[(k - 1) % 2].bytes()[..n], &mut dst[r]);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ferry {
+    fn drop(&mut self) {
+        self.passed.iter().for_each(|&event| self.driver.destroy_event(event));
+    }
+}

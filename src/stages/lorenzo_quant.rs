@@ -1,0 +1,282 @@
+//! LorenzoQuant: differences of rounded values inside of small tiles, and the rest exactly.
+#![doc = include_str!("lorenzo_quant.md")]
+
+mod config;
+mod decode;
+mod encode;
+mod grid;
+mod lane;
+mod params;
+mod quantize;
+
+use super::quantizer;
+use super::words::{IN, only};
+use crate::array::Array;
+use crate::device::nowhere;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::kernel::{Kernel, alone};
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Fact, Generation, Parsed, Ports, Rules, Spec, Stage};
+use crate::tile::at;
+use bytemuck::{Pod, Zeroable};
+use params::{Params, dims, guard_bits, product, refuse};
+use std::mem::offset_of;
+
+/// See the module.
+pub struct LorenzoQuant;
+
+const DIM: Kind = Kind::Int { low: 0, high: u32::MAX as i64 };
+
+pub(super) const SPEC: Spec = Spec {
+    id: 1,
+    name: "lorenzo_quant",
+    about: "rounds floats to multiples of twice the error bound and keeps differences of neighbours in 1, 2 or 3 dimensions",
+    inputs: IN,
+    params: &[
+        Param {
+            name: "error_bound",
+            kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
+            default: Setting::Real(1e-3),
+            unit: "data units (abs), fraction of the value range (noa) or of the largest magnitude (prel)",
+            doc: "Largest error of a carried value.",
+        },
+        Param {
+            name: "mode",
+            kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
+            default: Setting::Choice("abs"),
+            unit: "",
+            doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the carried values.",
+        },
+        Param {
+            name: "code_type",
+            kind: Kind::Choice(&["u8", "u16", "u32"]),
+            default: Setting::Choice("u16"),
+            unit: "",
+            doc: "Type of the codes; u8 for f32 only.",
+        },
+        Param {
+            name: "quant_radius",
+            kind: Kind::Int { low: 0, high: 1 << 31 },
+            default: Setting::Int(0),
+            unit: "steps",
+            doc: "Differences below this have codes; at most half of the range of the codes, which is what 0 stands for.",
+        },
+        Param {
+            name: "zigzag_codes",
+            kind: Kind::Flag,
+            default: Setting::Flag(false),
+            unit: "",
+            doc: "Codes alternate in sign, so that small differences of both signs have small codes.",
+        },
+        Param {
+            name: "outlier_capacity",
+            kind: Kind::Real { low: 0.0, open: false, high: 1.0 },
+            default: Setting::Real(0.2),
+            unit: "fraction of the elements",
+            doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
+        },
+        Param {
+            name: "outlier_threshold",
+            kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
+            default: Setting::Real(f64::INFINITY),
+            unit: "data units",
+            doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+        },
+        Param {
+            name: "value_base",
+            kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
+            default: Setting::Real(0.0),
+            unit: "data units",
+            doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
+        },
+        Param {
+            name: "dim_x",
+            kind: DIM,
+            default: Setting::Int(0),
+            unit: "elements",
+            doc: "Length of the fastest dimension; 0 in all three: the shape of the array.",
+        },
+        Param {
+            name: "dim_y",
+            kind: DIM,
+            default: Setting::Int(0),
+            unit: "elements",
+            doc: "Length of the second dimension; 0: 1.",
+        },
+        Param {
+            name: "dim_z",
+            kind: DIM,
+            default: Setting::Int(0),
+            unit: "elements",
+            doc: "Length of the third dimension; 0: 1.",
+        },
+    ],
+};
+
+static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: nowhere };
+static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: alone, device: nowhere };
+
+/// What only the run knows, as kernels leave it and as containers carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+struct Facts {
+    /// Half of the step that the decoder takes.
+    bound: f64,
+    /// Entries behind the outliers that are values bit for bit.
+    exact: u64,
+    /// The bound in the field of the header.
+    bound_f32: f32,
+    /// The value range or the largest magnitude, 0 when nothing was measured.
+    base: f32,
+    /// Entries of the lists that are differences.
+    outliers: u32,
+    pad: u32,
+}
+
+/// Where the facts hold the number of outliers, which the files of May 2026 repeat as a port.
+pub(crate) const OUTLIERS_AT: u64 = offset_of!(Facts, outliers) as u64;
+
+/// Switches of [`Launch`].
+const ZIGZAG: u32 = 1;
+const STRICT: u32 = 2;
+/// The port feeds another stage, and the files of May 2026 hand over its whole room then.
+const WHOLE_ERRORS: u32 = 4;
+const WHOLE_INDICES: u32 = 8;
+
+/// Argument block of both kernels.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Launch {
+    threshold: f64,
+    /// Elements that are predicted.
+    count: u32,
+    dims: [u32; 3],
+    ndim: u32,
+    radius: u32,
+    switches: u32,
+    /// Bytes of a value and of a code.
+    value: u32,
+    code: u32,
+    pad: u32,
+}
+
+const PORTS: &[&str] = &["codes", "outlier_errors", "outlier_indices"];
+
+impl Stage for LorenzoQuant {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(PORTS)
+    }
+
+    fn takes_short_array(&self) -> bool {
+        true
+    }
+
+    fn fact_bytes(&self) -> u64 {
+        size_of::<Facts>() as u64
+    }
+
+    fn exact_pairs_at(&self) -> Option<u64> {
+        Some(offset_of!(Facts, exact) as u64)
+    }
+
+    fn mode(&self, args: &Args) -> Option<&'static str> {
+        args.choice("mode").ok()
+    }
+
+    fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
+        // Of these a container carries what the run made of them, or nothing.
+        let unsaid = ["outlier_capacity", "outlier_threshold", "value_base"];
+        let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
+        let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
+        if let Some(facts) = at::<Facts>(facts, 0) {
+            all.push(("resolved_bound", format!("{:?}", facts.bound)));
+            all.push(("value_range", format!("{:?}", facts.base)));
+            all.push(("outliers", facts.outliers.to_string()));
+            all.push(("exact_values", facts.exact.to_string()));
+        }
+        all
+    }
+
+    fn bind(&self, args: &mut Args, array: &Array) -> Result<()> {
+        let n = array.elements();
+        let given = dims(args)?;
+        let unset = given == [0, 1, 1] && args.int("dim_y")? + args.int("dim_z")? == 0;
+        let mut bound = given;
+        if unset && n > 0 {
+            array.dims().iter().zip(&mut bound).for_each(|(&d, b)| *b = d);
+        } else if given[0] == 0 {
+            bound[0] = n / (given[1] * given[2]);
+        }
+        if product(bound) != u128::from(n) {
+            let names = ["dim_x", "dim_y", "dim_z"];
+            let set = names.iter().zip(given).rev().find(|(_, d)| *d > 1);
+            let (name, got) = set.map_or((names[0], given[0]), |(name, d)| (*name, d));
+            return Err(refuse(name, got, format!("lengths whose product is the {n} elements of the array")));
+        }
+        for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(bound) {
+            let d = i64::try_from(d).ok().filter(|d| *d <= i64::from(u32::MAX)).ok_or(Error::TooLarge {
+                stage: SPEC.name,
+                needed: array.bytes(),
+                limit: u64::from(u32::MAX) * array.dtype().bytes(),
+            })?;
+            args.set_int(name, d)?;
+        }
+        Ok(())
+    }
+
+    fn infer(&self, args: &Args, inputs: &[Flow], rules: Rules) -> Result<Vec<Flow>> {
+        let p = Params::new(args, only(inputs)?)?;
+        if rules.strict && p.mode == quantizer::ABS && p.error_bound < f64::from(f32::MIN_POSITIVE) {
+            let expected = "at least 2^-126, the smallest step of the config; use stage quantizer on f64";
+            return Err(refuse("error_bound", format!("{:?}", p.error_bound), expected));
+        }
+        let k = p.outliers(rules.strict);
+        Ok(vec![
+            Flow::fixed(p.code, p.n * p.code.bytes()),
+            Flow::upto(p.value, k * p.value.bytes()),
+            Flow::upto(DType::U32, k * 4),
+        ])
+    }
+
+    fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()> {
+        let (&[input], &[codes, errors, indices]) = (io.inputs, io.outputs) else {
+            return Err(Error::Internal("lorenzo_quant has one input and three outputs"));
+        };
+        let flow = em.flow(input);
+        let p = Params::new(args, flow)?;
+        let bound = em.temporary(Flow::fixed(DType::U8, quantizer::FACT_BYTES));
+        let padded = flow.max_bytes() > em.array_bytes;
+        em.launch(&quantizer::BOUND, &p.bound_launch(rules, padded), &[input], &[bound])?;
+        let mut launch = p.launch(rules.strict);
+        let literal = !rules.strict && rules.generation == Generation::G2026_05;
+        for (port, switch) in [(errors, WHOLE_ERRORS), (indices, WHOLE_INDICES)] {
+            launch.switches |= if literal && em.feeds(port) { switch } else { 0 };
+        }
+        em.launch(&ENCODE, &launch, &[input, bound], &[codes, io.facts, errors, indices])
+    }
+
+    fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        let input = io.inputs.first().ok_or(Error::Internal("lorenzo_quant has one input"))?;
+        // In one dimension padding is decoded too, whoever wrote it.
+        let launch = Params::new(args, em.flow(*input))?.launch(false);
+        let ins = [io.outputs, &[io.facts]].concat();
+        em.launch(&DECODE, &launch, &ins, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, _: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let input = io.inputs.first().ok_or(Error::Internal("lorenzo_quant has one input"))?;
+        let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
+        Ok(config::write(&Params::new(args, flow(*input))?, fact))
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        config::read(config)
+    }
+}

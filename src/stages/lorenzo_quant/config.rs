@@ -1,0 +1,103 @@
+//! The config of the stage in a header, in its widest form of 64 bytes.
+
+use super::{Facts, Params, SPEC};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::param::Args;
+use crate::stage::{Config, Fact, Length, Parsed, Patch};
+use crate::stages::quantizer::{ABS, NOA};
+use crate::wire::{Reader, Writer};
+use std::mem::offset_of;
+
+/// Mode numbers on the wire; prel was called REL when it got its own.
+const WIRE_ABS: u8 = 0;
+const WIRE_PREL: u8 = 1;
+const WIRE_NOA: u8 = 2;
+const WIRE_PREL_LATER: u8 = 3;
+
+pub(super) fn write(p: &Params, fact: impl Fn(usize) -> Fact) -> Config {
+    let mut w = Writer::default();
+    w.f32(0.0);
+    w.u32(p.radius);
+    w.u32(p.n as u32);
+    w.u32(0);
+    let mode = match p.mode {
+        ABS => WIRE_ABS,
+        NOA => WIRE_NOA,
+        _ => WIRE_PREL,
+    };
+    w.bytes(&[p.value as u8, p.code as u8, p.ndim() as u8, mode]);
+    p.dims.iter().for_each(|&d| w.u32(d));
+    // Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
+    w.f32((p.error_bound as f32).clamp(f32::from_bits(1), f32::MAX));
+    w.f32(0.0);
+    w.u8(p.zigzag.into());
+    w.pad_to(64);
+    let patch = |at: usize, field: usize| Patch { at, width: 4, fact: fact(field) };
+    let patches = vec![
+        patch(0, offset_of!(Facts, bound_f32)),
+        patch(12, offset_of!(Facts, outliers)),
+        patch(36, offset_of!(Facts, base)),
+    ];
+    Config { bytes: w.0, patches }
+}
+
+pub(super) fn read(config: &[u8]) -> Result<Parsed> {
+    let mut r = Reader::new(SPEC.name, config);
+    let bound_f32 = r.f32()?;
+    let (radius, n, outliers) = (r.u32()?, r.u32()?, r.u32()?);
+    let [value, code, ndim, mode] = r.array()?;
+    let dims = [r.u32()?, r.u32()?, r.u32()?];
+    let (user, base) = (r.f32()?, r.f32()?);
+    let [zigzag, centering, ..] = r.array::<8>()?;
+    let (bound_f64, _base_f64) = (r.f64()?, r.f64()?);
+    let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
+    if !r.rest().is_empty() {
+        return refuse("its config has another length".into());
+    }
+    if centering != 0 {
+        let what = "centered tiles are not read by this version".into();
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    let (Ok(value), Ok(code)) = (DType::from_number(value.into()), DType::from_number(code.into())) else {
+        return refuse(format!("there are no element types {value} and {code}"));
+    };
+    if zigzag > 1 || ndim > 3 {
+        return refuse(format!("{ndim} dimensions or a flag of {zigzag} are not possible"));
+    }
+    let bound = if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() };
+    // Files of others have infinite bounds where the data has infinities.
+    if bound.is_nan() || bound < 0.0 {
+        return refuse(format!("its bound is {bound}"));
+    }
+    let mut args = Args::new(SPEC.name, SPEC.params);
+    args.set_text(
+        "mode",
+        match mode {
+            WIRE_ABS => "abs",
+            WIRE_NOA => "noa",
+            WIRE_PREL | WIRE_PREL_LATER => "prel",
+            other => return refuse(format!("there is no mode {other}")),
+        },
+    )?;
+    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    // The shortest configs do not say what was asked for.
+    let user = if user == 0.0 && bound > 0.0 { bound.min(f64::MAX) } else { user.into() };
+    put("bound", args.set_real("error_bound", user))?;
+    put("code type", args.set_text("code_type", code.name()))?;
+    args.set_int("zigzag_codes", zigzag.into())?;
+    args.set_real("outlier_capacity", 1.0)?;
+    // Nothing is decoded from the radius, and some writers state one that the codes cannot hold.
+    let most = 1u64 << (8 * code.bytes() - 1).min(31);
+    args.set_int("quant_radius", if u64::from(radius) > most { 0 } else { radius.into() })?;
+    let unused = |d: u32, from: u8| if ndim >= from { d.max(1) } else { 1 };
+    let (y, z) = (unused(dims[1], 2), unused(dims[2], 3));
+    let across = u64::from(y) * u64::from(z);
+    let x = if dims[0] == 0 { u64::from(n) / across } else { dims[0].into() };
+    for (name, d) in [("dim_x", x), ("dim_y", y.into()), ("dim_z", z.into())] {
+        args.set_int(name, d as i64)?;
+    }
+    let facts = Facts { bound, exact: 0, bound_f32, base, outliers, pad: 0 };
+    let length = Length::Bytes(u64::from(n) * value.bytes());
+    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+}

@@ -1,0 +1,304 @@
+//! Values to codes, outliers and exact values.
+
+use super::grid::{DEPTH, Grid, Run, STRIP, Unit};
+use super::lane::{Code, Lane};
+use super::quantize::Quantize;
+use super::{Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES, ZIGZAG};
+use crate::error::Fault;
+use crate::kernel::HostCall;
+use crate::stages::quantizer;
+use crate::tile::{at, load, store};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Kernel `lorenzo_quant_encode`.
+pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>();
+    match (p.value, p.code, p.switches & ZIGZAG != 0) {
+        (4, 1, true) => run::<f32, u8, true>(call, &p),
+        (4, 1, false) => run::<f32, u8, false>(call, &p),
+        (4, 2, true) => run::<f32, u16, true>(call, &p),
+        (4, 2, false) => run::<f32, u16, false>(call, &p),
+        (4, 4, true) => run::<f32, u32, true>(call, &p),
+        (4, 4, false) => run::<f32, u32, false>(call, &p),
+        (8, 2, true) => run::<f64, u16, true>(call, &p),
+        (8, 2, false) => run::<f64, u16, false>(call, &p),
+        (8, 4, true) => run::<f64, u32, true>(call, &p),
+        (8, 4, false) => run::<f64, u32, false>(call, &p),
+        _ => Err(Fault::BadLaunch),
+    }
+}
+
+type Entries<T> = Vec<(u32, T)>;
+
+/// What has no code in a unit: differences, and values.
+struct Found<T> {
+    outliers: Entries<T>,
+    exact: Entries<T>,
+}
+
+fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
+    let bound: quantizer::Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let (src, codes, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
+    let (errors, indices) = (call.output(2)?, call.output(3)?);
+    let (w, room) = (size_of::<T>(), (errors.len() / size_of::<T>()).min(indices.len() / 4));
+    let grid = Grid::new(p, PLANE / DEPTH);
+    let coder = Coder::<T> {
+        src,
+        quantize: Quantize::new(p, &bound),
+        radius: T::from_f64(p.radius.into()),
+        grid: &grid,
+        room,
+        found: AtomicUsize::new(0),
+    };
+    let (body, tail) = codes.split_at_mut_checked(grid.count * size_of::<C>()).ok_or(Fault::BadLaunch)?;
+    tail.fill(0);
+    let mut lists = Lists { errors, indices, len: 0 };
+    let mut exact: Entries<T> = vec![];
+    let batch = grid.batch() * grid.nx * grid.ny * size_of::<C>();
+    for (k, part) in body.chunks_mut(batch.max(1)).enumerate() {
+        let units = grid.units(k * grid.batch(), part, size_of::<C>());
+        let found = call.threads.each(units, Rows::new, |rows, unit| coder.unit::<C, ZIGZAG>(rows, unit));
+        if coder.found.load(Ordering::Relaxed) > room {
+            continue;
+        }
+        // Units of a layer have their planes interleaved.
+        let mut found = found.into_iter();
+        while found.len() > 0 {
+            let mut layer = Found { outliers: vec![], exact: vec![] };
+            for unit in found.by_ref().take(grid.bands()) {
+                append(&mut layer.outliers, unit.outliers);
+                append(&mut layer.exact, unit.exact);
+            }
+            layer.outliers.sort_unstable_by_key(|e| e.0);
+            layer.exact.sort_unstable_by_key(|e| e.0);
+            lists.push(&layer.outliers)?;
+            append(&mut exact, layer.exact);
+        }
+    }
+    let total = coder.found.into_inner();
+    if total > room {
+        return Err(Fault::OutlierCapacity(total as u64));
+    }
+    let outliers = lists.len;
+    lists.push(&exact)?;
+    let Lists { errors, indices, len } = lists;
+    errors[len * w..].fill(0);
+    indices[len * 4..].fill(0);
+    let made = Facts {
+        bound: bound.bound,
+        exact: exact.len() as u64,
+        bound_f32: bound.bound_f32,
+        base: bound.base,
+        outliers: outliers as u32,
+        pad: 0,
+    };
+    facts.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&made));
+    let whole = |switch: u32| if p.switches & switch != 0 { room } else { len };
+    call.publish(2, (whole(WHOLE_ERRORS) * w) as u64)?;
+    call.publish(3, (whole(WHOLE_INDICES) * 4) as u64)
+}
+
+/// Moves a list behind another one; without a copy where that is empty.
+fn append<T>(to: &mut Entries<T>, mut from: Entries<T>) {
+    if to.is_empty() { *to = from } else { to.append(&mut from) }
+}
+
+/// The two lists as far as they are filled.
+struct Lists<'a> {
+    errors: &'a mut [u8],
+    indices: &'a mut [u8],
+    len: usize,
+}
+
+impl Lists<'_> {
+    fn push<T: Lane>(&mut self, entries: &[(u32, T)]) -> Result<(), Fault> {
+        let (w, end) = (size_of::<T>(), self.len + entries.len());
+        let errors = self.errors.get_mut(self.len * w..end * w).ok_or(Fault::BadLaunch)?;
+        let indices = self.indices.get_mut(self.len * 4..end * 4).ok_or(Fault::BadLaunch)?;
+        for ((e, i), (index, value)) in errors.chunks_exact_mut(w).zip(indices.chunks_exact_mut(4)).zip(entries) {
+            e.copy_from_slice(bytemuck::bytes_of(value));
+            i.copy_from_slice(&index.to_le_bytes());
+        }
+        self.len = end;
+        Ok(())
+    }
+}
+
+impl<T: Lane> Rows<T> {
+    fn new() -> Rows<T> {
+        let none = [T::ZERO; STRIP];
+        let behind = [T::ZERO; PLANE];
+        Rows { x: none, q: none, part: none, above: none, behind, difference: none }
+    }
+}
+
+/// What units share.
+struct Coder<'a, T> {
+    src: &'a [u8],
+    quantize: Quantize<T>,
+    radius: T,
+    grid: &'a Grid,
+    /// Entries that the lists hold. Once more were found, they are only counted.
+    room: usize,
+    found: AtomicUsize,
+}
+
+/// Elements of a plane that is kept for the next one.
+const PLANE: usize = 4 * STRIP;
+
+/// A row on its way. Nothing of one unit is read in the next.
+struct Rows<T> {
+    /// Values, where the array ends in the row.
+    x: [T; STRIP],
+    q: [T; STRIP],
+    /// Differences to the plane behind, along x, or both.
+    part: [T; STRIP],
+    /// What the next row is taken from.
+    above: [T; STRIP],
+    /// The multiples of the plane behind, row by row.
+    behind: [T; PLANE],
+    difference: [T; STRIP],
+}
+
+impl<T: Lane> Coder<'_, T> {
+    fn unit<C: Code, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: Unit<'_>) -> Found<T> {
+        let Unit { z, y, mut planes } = unit;
+        let mut found = Found { outliers: vec![], exact: vec![] };
+        let walk = |rows: &mut Rows<T>, run: Run| {
+            self.multiples(rows, run, &mut found.exact);
+            self.differences(rows, run);
+            let w = size_of::<C>();
+            if let Some(bytes) = planes[run.plane].get_mut(run.at * w..(run.at + run.len) * w) {
+                self.codes::<C, ZIGZAG>(rows, run, bytes, &mut found.outliers);
+            }
+        };
+        self.grid.walk(z, y, rows, walk, |_, _| {});
+        found
+    }
+
+    /// What lies behind the end of the array counts as zero.
+    #[inline(always)]
+    fn multiples(&self, rows: &mut Rows<T>, run: Run, exact: &mut Entries<T>) {
+        let (w, mut buffer) = (size_of::<T>(), None);
+        let Rows { x: copy, q, .. } = rows;
+        let x = match self.src.get(run.start * w..(run.start + run.len) * w) {
+            Some(bytes) => load::<T>(bytes, &mut buffer),
+            None => {
+                let there = self.src.get(run.start * w..).unwrap_or_default();
+                let there = &there[..there.len() - there.len() % w];
+                copy[..run.len].fill(T::ZERO);
+                bytemuck::cast_slice_mut(&mut copy[..there.len() / w]).copy_from_slice(there);
+                &copy[..run.len]
+            }
+        };
+        let q = &mut q[..x.len()];
+        if !self.quantize.run(x, q) {
+            self.repair(x, q, run, exact);
+        }
+    }
+
+    /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbour along x, so
+    /// that its difference is 0 there, and no other value notices it.
+    #[cold]
+    fn repair(&self, x: &[T], q: &mut [T], run: Run, exact: &mut Entries<T>) {
+        let before = exact.len();
+        for i in 0..x.len() {
+            q[i] = match self.quantize.find(x[i]) {
+                Some(q) => q,
+                None => {
+                    exact.push(((run.start + i) as u32, x[i]));
+                    if i % self.grid.tile[0] == 0 { T::ZERO } else { q[i - 1] }
+                }
+            };
+        }
+        self.count(exact, before);
+    }
+
+    /// Adds to the number of entries found; forgets those that nobody will have room for.
+    fn count(&self, list: &mut Entries<T>, before: usize) {
+        let new = list.len() - before;
+        if self.found.fetch_add(new, Ordering::Relaxed) + new > self.room {
+            list.clear();
+        }
+    }
+
+    /// In one dimension along x; in two along y, then x; in three along z, x, y: the order of the format, which shows
+    /// only where differences round.
+    #[inline(always)]
+    fn differences(&self, rows: &mut Rows<T>, run: Run) {
+        let (n, width) = (run.len, self.grid.tile[0]);
+        let Rows { q, part, above, behind, difference, .. } = rows;
+        let (q, part, d) = (&q[..n], &mut part[..n], &mut difference[..n]);
+        match self.grid.ndim {
+            1 => along(q, d, width),
+            2 => {
+                minus(q, &above[..n], part, run.row > 0);
+                above[..n].copy_from_slice(q);
+                along(part, d, width);
+            }
+            _ => {
+                let behind = &mut behind[run.row * self.grid.strip..][..n];
+                minus(q, behind, d, run.plane > 0);
+                behind.copy_from_slice(q);
+                along(d, part, width);
+                minus(part, &above[..n], d, run.row > 0);
+                above[..n].copy_from_slice(part);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn codes<C: Code, const ZIGZAG: bool>(
+        &self,
+        rows: &Rows<T>,
+        run: Run,
+        bytes: &mut [u8],
+        outliers: &mut Entries<T>,
+    ) {
+        let difference = &rows.difference[..run.len];
+        let mut all = true;
+        store::<C>(bytes, |codes| {
+            for (c, &d) in codes.iter_mut().zip(difference) {
+                // NaN is not below anything.
+                let inside = d.abs() < self.radius;
+                *c = C::of::<T, ZIGZAG>(if inside { d } else { T::ZERO });
+                all &= inside;
+            }
+        });
+        if !all {
+            self.list(difference, run, outliers);
+        }
+    }
+
+    #[cold]
+    fn list(&self, difference: &[T], run: Run, outliers: &mut Entries<T>) {
+        let before = outliers.len();
+        for (i, d) in difference.iter().enumerate() {
+            let inside = d.abs() < self.radius;
+            if !inside {
+                outliers.push(((run.start + i) as u32, d.canonical()));
+            }
+        }
+        self.count(outliers, before);
+    }
+}
+
+/// a - b, or a where there is nothing to take away.
+#[inline(always)]
+fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
+    if any {
+        out.iter_mut().zip(a).zip(b).for_each(|((o, &a), &b)| *o = a.sub(b));
+    } else {
+        out.copy_from_slice(a);
+    }
+}
+
+/// Differences of neighbours, fresh at the start of every tile.
+#[inline(always)]
+fn along<T: Lane>(a: &[T], out: &mut [T], width: usize) {
+    if let Some(first) = out.first_mut() {
+        *first = a[0];
+    }
+    out.iter_mut().skip(1).zip(a).zip(&a[1.min(a.len())..]).for_each(|((o, &b), &a)| *o = a.sub(b));
+    out.iter_mut().zip(a).step_by(width).for_each(|(o, &a)| *o = a);
+}

@@ -1,0 +1,159 @@
+//! The parameters, checked against what they are applied to.
+
+use super::{Launch, SPEC, STRICT, ZIGZAG};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::param::Args;
+use crate::stage::Rules;
+use crate::stages::quantizer;
+use crate::stages::words::IN;
+use bytemuck::Zeroable;
+
+/// An exact value of f32 data takes this many bits: it stands in two lists and costs no code.
+const EXACT_BITS: u32 = 64;
+
+/// Largest multiple of the step, as a power of two: sums of as many of them as a tile has corners are exact
+/// in the type of the values, in any order.
+pub(super) fn guard_bits(value: DType, ndim: u32) -> u32 {
+    (if value == DType::F32 { 24 } else { 53 }) - ndim
+}
+
+/// The parameters, checked against the type and the number of the values.
+pub(super) struct Params {
+    pub(super) value: DType,
+    pub(super) code: DType,
+    pub(super) mode: u32,
+    pub(super) zigzag: bool,
+    pub(super) error_bound: f64,
+    pub(super) radius: u32,
+    capacity: f64,
+    threshold: f64,
+    value_base: f64,
+    pub(super) dims: [u32; 3],
+    /// Elements on the edge.
+    pub(super) n: u64,
+}
+
+pub(super) fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
+    Error::argument(format!("{}.{name}", SPEC.name), got, expected)
+}
+
+/// What the parameters say of the shape, ones in place of zeros but for x.
+pub(super) fn dims(args: &Args) -> Result<[u64; 3]> {
+    let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
+    Ok([dim("dim_x")?, dim("dim_y")?.max(1), dim("dim_z")?.max(1)])
+}
+
+pub(super) fn product(dims: [u64; 3]) -> u128 {
+    dims.iter().map(|&d| u128::from(d)).product()
+}
+
+impl Params {
+    pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
+        let value = flow.dtype;
+        if !value.is_float() {
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts: "f32 and f64" });
+        }
+        if flow.max_bytes() % value.bytes() != 0 || flow.extent.is_dynamic() {
+            let accepts = "whole floats of a length that is known beforehand";
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
+        }
+        let n = flow.max_bytes() / value.bytes();
+        if n > u64::from(u32::MAX) {
+            let limit = u64::from(u32::MAX) * value.bytes();
+            return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
+        }
+        let mode = match args.choice("mode")? {
+            "abs" => quantizer::ABS,
+            "noa" => quantizer::NOA,
+            "prel" => quantizer::PREL,
+            other => {
+                let what = format!("mode {other} bounds each value by itself, which a sum of differences cannot; use prel (relative to max |x|), or stage quantizer");
+                return Err(Error::Unsupported { stage: SPEC.name, what });
+            }
+        };
+        let code = DType::from_name(args.choice("code_type")?)?;
+        if value == DType::F64 && code == DType::U8 {
+            return Err(refuse("code_type", "u8", "u16 or u32 for f64"));
+        }
+        let most = 1u64 << (8 * code.bytes() - 1);
+        let radius = args.int("quant_radius")? as u64;
+        if radius > most {
+            return Err(refuse("quant_radius", radius, format!("at most {most} for {code} codes")));
+        }
+        let mut dims = dims(args)?;
+        if dims[0] == 0 {
+            dims[0] = n / (dims[1] * dims[2]);
+        }
+        if product(dims) > u128::from(n) {
+            return Err(refuse("dim_x", format!("{dims:?}"), format!("a shape of at most {n} elements")));
+        }
+        Ok(Params {
+            value,
+            code,
+            mode,
+            zigzag: args.flag("zigzag_codes")?,
+            error_bound: args.real("error_bound")?,
+            radius: (if radius == 0 { most } else { radius }) as u32,
+            capacity: args.real("outlier_capacity")?,
+            threshold: args.real("outlier_threshold")?,
+            value_base: args.real("value_base")?,
+            dims: dims.map(|d| d as u32),
+            n,
+        })
+    }
+
+    pub(super) fn ndim(&self) -> u32 {
+        match self.dims {
+            [_, _, z] if z > 1 => 3,
+            [_, y, _] if y > 1 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
+    pub(super) fn outliers(&self, strict: bool) -> u64 {
+        // Beyond 2^24 elements an f32 would round the whole of them down.
+        if self.capacity < 1.0 {
+            return ((self.n as f32 * self.capacity as f32).ceil() as u64).min(self.n);
+        }
+        // With neighbours above or behind it, the stand-in of an exact value can be an outlier itself.
+        if strict && self.ndim() > 1 { 2 * self.n } else { self.n }
+    }
+
+    pub(super) fn bound_launch(&self, rules: Rules, padded: bool) -> quantizer::Launch {
+        let guard = 1u64 << guard_bits(self.value, self.ndim());
+        let mut launch = quantizer::Launch::zeroed();
+        launch.error_bound = self.error_bound;
+        launch.threshold = self.threshold;
+        launch.value_base = self.value_base;
+        launch.mode = self.mode;
+        launch.radius = u32::try_from(guard).unwrap_or(u32::MAX);
+        launch.switches = match (rules.strict, padded) {
+            (true, _) => quantizer::STRICT,
+            (false, true) => quantizer::PADDED,
+            (false, false) => 0,
+        };
+        launch.value = self.value.bytes() as u32;
+        launch.code = self.code.bytes() as u32;
+        launch.exact_bits = EXACT_BITS;
+        launch
+    }
+
+    pub(super) fn launch(&self, strict: bool) -> Launch {
+        let flat = self.ndim() == 1 && !strict;
+        Launch {
+            threshold: self.threshold,
+            // In one dimension the reference goes on through the padding.
+            count: if flat { self.n as u32 } else { self.dims.iter().product() },
+            dims: self.dims,
+            ndim: self.ndim(),
+            radius: self.radius,
+            switches: if self.zigzag { ZIGZAG } else { 0 } | if strict { STRICT } else { 0 },
+            value: self.value.bytes() as u32,
+            code: self.code.bytes() as u32,
+            pad: 0,
+        }
+    }
+}
