@@ -13,14 +13,15 @@ struct Relative {
 };
 
 // 2^(bin L): the product in f32, the power in f64 and rounded once.
-FZ_DEV float restored(float bin, float step) { return __double2float_rn(power::exp2((double)__fmul_rn(bin, step))); }
+FZ_DEV float restored(float bin, float step) { return __double2float_rn(power::exp2(__fmul_rn(bin, step))); }
 
 // The arithmetic of one call. A comparison with NaN never holds, and zeros, subnormal numbers and infinities are not normal.
+// Bins are rounded products of f32, so those that have codes are as exact in 32 bits as in the f64 of the CPU.
 template <class T, class C, bool IS_STRICT> struct Logs {
   const Relative& p;
-  double threshold, radius;
+  double threshold;
 
-  FZ_DEV explicit Logs(const Relative& p) : p(p), threshold(IS_STRICT ? (double)Real<T>::from(p.threshold) : (double)(float)p.threshold), radius((double)p.radius) {}
+  FZ_DEV explicit Logs(const Relative& p) : p(p), threshold(IS_STRICT ? (double)Real<T>::from(p.threshold) : (double)(float)p.threshold) {}
 
   static FZ_DEV bool normal(float x) { return __uint_as_float(0x00800000u) <= x && x <= __uint_as_float(0x7f7fffffu); }
 
@@ -29,21 +30,23 @@ template <class T, class C, bool IS_STRICT> struct Logs {
     const float narrow = (float)fabs(x);
     return normal(narrow) & ((IS_STRICT ? fabs(x) : (double)narrow) < threshold);
   }
-  FZ_DEV double bin(double x) const {
-    const float log = __double2float_rn(power::log2((double)(float)fabs(x)));
-    return power::round((double)__fmul_rn(log, p.inverse));
+  // No radius is above what stands for bins of 2^31 and more and for none at all. Only a bound that is not strict has those.
+  FZ_DEV int32_t bin(double x) const {
+    const float q = __fmul_rn(__double2float_rn(power::log2((float)fabs(x))), p.inverse);
+    return fabsf(q) < 2147483648.0f ? __float2int_rn(q) : INT32_MIN;
   }
 
   // The code of `x` in this bin, 0 if the bin may not stand for it. `back`: what the decoder makes of it, without the sign.
-  FZ_DEV C code(double x, double bin, float& back) const {
+  FZ_DEV C code(double x, int32_t bin, float& back) const {
     const double magnitude = fabs(x);
     const float narrow = (float)magnitude;
-    back = restored(__double2float_rn(bin), p.step);
+    back = restored(__int2float_rn(bin), p.step);
     bool near;
     if (IS_STRICT) near = normal(back) & (fabs(__dsub_rn(magnitude, (double)back)) <= __dmul_rn(p.promise, magnitude));
     else near = (__fmul_rn(p.low, narrow) <= back) & (back <= __fmul_rn(p.high, narrow));
-    const uint64_t code = (power::integer(fabs(bin)) << 2 | (uint64_t)(bin < 0.0) << 1 | Real<double>::bits(x) >> 63) + 1;
-    const bool held = (fabs(bin) < radius) & (code <= (uint64_t)(C)~C(0));
+    const uint32_t size = bin < 0 ? 0u - (uint32_t)bin : (uint32_t)bin;
+    const uint64_t code = ((uint64_t)size << 2 | (uint64_t)(bin < 0) << 1 | Real<double>::bits(x) >> 63) + 1;
+    const bool held = (size < p.radius) & (code <= (uint64_t)(C)~C(0));
     return carried(x) & near & held ? (C)code : C(0);
   }
 };
@@ -57,6 +60,8 @@ template <class T, class C, bool IS_STRICT> FZ_DEV void encode(const Args& a, co
   constexpr int N = 16 / sizeof(T);
   const Arrays<T, C> at(a);
   const Logs<T, C, IS_STRICT> logs(p);
+  // A radius of 0 leaves no bin at all.
+  const bool retry = IS_STRICT && p.radius > 0;
   // Zeros of the padding are codes under strict, and values like any other for the reference.
   const uint64_t counted = IS_STRICT ? at.values : p.elements, all = at.all > counted ? at.all : counted;
   if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
@@ -70,20 +75,20 @@ template <class T, class C, bool IS_STRICT> FZ_DEV void encode(const Args& a, co
       Row<T, N> x;
       x.load(at.src + (first + e) * sizeof(T), part(have, e));
       Row<C, N> codes;
-      double bins[N];
+      int32_t bins[N];
       float back[N];
       uint32_t again = 0;
 #pragma unroll
       for (int k = 0; k < N; k++) {
         bins[k] = logs.bin((double)x.e[k]);
         codes.e[k] = logs.code((double)x.e[k], bins[k], back[k]);
-        if (IS_STRICT && codes.e[k] == 0 && logs.carried((double)x.e[k])) again |= 1u << k;
+        if (retry && codes.e[k] == 0 && logs.carried((double)x.e[k])) again |= 1u << k;
       }
-      // The bin on the other side of a value, where the nearest one does not keep the bound.
-      if (IS_STRICT && again) {
+      // The bin on the other side of a value, where the nearest one does not keep the bound. No bin is near 2^31 under strict.
+      if (retry && again) {
 #pragma unroll
         for (int k = 0; k < N; k++)
-          if (again >> k & 1) codes.e[k] = logs.code((double)x.e[k], bins[k] + ((double)back[k] < fabs((double)x.e[k]) ? 1.0 : -1.0), back[k]);
+          if (again >> k & 1) codes.e[k] = logs.code((double)x.e[k], bins[k] + ((double)back[k] < fabs((double)x.e[k]) ? 1 : -1), back[k]);
       }
 #pragma unroll
       for (int k = 0; k < N; k++) out += k < (int)n && codes.e[k] == 0 && !(IS_STRICT && plus_zero(x.e[k]));
@@ -173,7 +178,7 @@ extern "C" __global__ void quantizer_rel_bound(FZ_ARGS) {
   store_facts(a, f);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 4) quantizer_rel_encode(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(256, 2) quantizer_rel_encode(FZ_ARGS) {
   if (fz::dead(a)) return;
   __shared__ uint32_t shared[32];
   using namespace fz::quantizer;
