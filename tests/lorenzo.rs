@@ -219,10 +219,9 @@ fn values_on_the_border_of_a_multiple() {
     }
 }
 
-/// Just below half of a step from zero, where the nearest multiple is 1 by rounding alone, and the difference to it is
-/// no float: 1 - 2^-24 from 2, with a bound of 1.
+/// Half of a step goes away from zero, and not a unit in the last place less than that.
 #[test]
-fn a_difference_that_rounds_to_the_bound() {
+fn halves_go_away_from_zero() {
     for (dtype, below) in [(DType::F32, f64::from(1f32.next_down())), (DType::F64, 1f64.next_down())] {
         let sample = sample(dtype, &[4], &[below, -below, 1.0, 3.0]);
         let restored = holds(&Setup::new("abs", 1.0), &sample, Container::Compact);
