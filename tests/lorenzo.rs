@@ -444,3 +444,16 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
     let text = refusal(&[("mode", "rel")]).unwrap();
     assert!(text.contains("prel") && text.contains("quantizer"), "{text}");
 }
+
+/// A value at the threshold is exact, the one below it is not.
+#[test]
+fn the_threshold_itself_is_exact() {
+    for dtype in FLOATS {
+        let values: Vec<f64> = (0..200).map(|i| f64::from(i % 3) * 50.0).collect();
+        let sample = sample(dtype, &[20, 10], &values);
+        let setup = Setup { threshold: 100.0, ..Setup::new("abs", 0.3) };
+        keeps(&setup, &sample);
+        let restored = holds(&Setup { threshold: 100.5, ..setup }, &sample, Container::Compact);
+        assert_ne!(restored, sample.bytes, "{dtype}: 50 and 100 are no multiples of 0.6");
+    }
+}
