@@ -51,6 +51,9 @@ constexpr static const uint32_t CRC_HEAD = 6;
 
 constexpr static const uint32_t CRC_REST = 7;
 
+/// In place of a unit.
+constexpr static const uint32_t FACT = 4294967295;
+
 /// Marks an index among the varints.
 constexpr static const uint32_t VARINT = 2147483648;
 
@@ -175,11 +178,13 @@ struct FieldRow {
 struct SegmentRow {
   /// What it holds.
   uint32_t value;
-  /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes.
+  /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes; [`FACT`]: four of its
+  /// bytes.
   uint32_t unit;
   /// The field that says how long it is: [`VARINT`] plus an index among the varints, or an index among the fields.
   uint32_t field;
-  uint32_t pad;
+  /// Where in the value these four bytes stand.
+  uint32_t at;
 };
 
 /// How long the input of a stage is.
