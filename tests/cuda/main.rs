@@ -13,6 +13,7 @@ mod asynchrony;
 mod functions;
 mod graphs;
 mod hostile;
+mod lorenzo;
 mod pointers;
 #[allow(unreachable_pub)]
 mod rig;
