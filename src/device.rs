@@ -173,7 +173,7 @@ pub(crate) struct SegmentRow {
 }
 
 /// In place of a unit.
-pub const FACT: u32 = u32::MAX;
+pub const FACT: u32 = 0xffff_ffff;
 /// Marks an index among the varints.
 pub const VARINT: u32 = 0x8000_0000;
 /// No field says it.

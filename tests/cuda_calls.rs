@@ -23,7 +23,9 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         eprintln!("SKIPPED: this is not the emulator");
         return;
     }
-    for (name, dtype) in [("pfpl", DType::F32), ("pfpl", DType::F64), ("bits", DType::U16)] {
+    for (name, dtype) in
+        [("pfpl", DType::F32), ("pfpl", DType::F64), ("fz", DType::F32), ("bits", DType::U16)]
+    {
         let mut rig = Rig::of(name, dtype, 10_000);
         let src = rig.data(Content::Walk, 1);
         rig.src.put(0, &src);

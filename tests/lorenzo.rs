@@ -215,10 +215,9 @@ fn values_on_the_border_of_a_multiple() {
     }
 }
 
-/// Just below half of a step from zero, where the nearest multiple is 1 by rounding alone, and the difference to it is
-/// no float: 1 - 2^-24 from 2, with a bound of 1.
+/// Half of a step goes away from zero, and not a unit in the last place less than that.
 #[test]
-fn a_difference_that_rounds_to_the_bound() {
+fn halves_go_away_from_zero() {
     for (dtype, below) in [(DType::F32, f64::from(1f32.next_down())), (DType::F64, 1f64.next_down())] {
         let sample = sample(dtype, &[4], &[below, -below, 1.0, 3.0]);
         let restored = holds(&Setup::new("abs", 1.0), &sample, Container::Compact);
@@ -440,4 +439,17 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
     // What a predictor cannot promise, and what can be used in its place.
     let text = refusal(&[("mode", "rel")]).unwrap();
     assert!(text.contains("prel") && text.contains("quantizer"), "{text}");
+}
+
+/// A value at the threshold is exact, the one below it is not.
+#[test]
+fn the_threshold_itself_is_exact() {
+    for dtype in FLOATS {
+        let values: Vec<f64> = (0..200).map(|i| f64::from(i % 3) * 50.0).collect();
+        let sample = sample(dtype, &[20, 10], &values);
+        let setup = Setup { threshold: 100.0, ..Setup::new("abs", 0.3) };
+        keeps(&setup, &sample);
+        let restored = holds(&Setup { threshold: 100.5, ..setup }, &sample, Container::Compact);
+        assert_ne!(restored, sample.bytes, "{dtype}: 50 and 100 are no multiples of 0.6");
+    }
 }

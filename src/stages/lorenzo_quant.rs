@@ -3,6 +3,7 @@
 
 mod config;
 mod decode;
+mod device;
 mod encode;
 mod grid;
 mod lane;
@@ -12,7 +13,6 @@ mod quantize;
 use super::quantizer;
 use super::words::{IN, only};
 use crate::array::Array;
-use crate::device::nowhere;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -116,8 +116,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: nowhere };
-static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: alone, device: nowhere };
+static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: alone, device: device::decode };
 
 /// What only the run knows, as kernels leave it and as containers carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

@@ -9,9 +9,12 @@ use fzgm::{Array, DType, Encoder, Error, Options, Status, Stream};
 #[test]
 fn every_kind_of_stream_serves_and_the_context_is_left_alone() {
     need_gpu!();
-    let mut rig = Rig::of("pfpl", DType::F32, 5_000);
     let own = TestStream::new();
-    for (k, stream) in [0, 1, 2, own.0].into_iter().enumerate() {
+    let streams = [0, 1, 2, own.0].into_iter().enumerate();
+    for (k, stream, name) in
+        ["pfpl", "fz"].into_iter().flat_map(|name| streams.clone().map(move |(k, s)| (k, s, name)))
+    {
+        let mut rig = Rig::of(name, DType::F32, 5_000);
         let src = rig.data(Content::Walk, k as u64);
         rig.src.put(0, &src);
         let (mut before, mut after) = (0, 0);

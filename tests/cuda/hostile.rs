@@ -23,6 +23,8 @@ fn asynchronous_calls_end_with_a_status() {
     let kinds = [
         ("pfpl", DType::F32, Container::Fzm),
         ("pfpl", DType::F64, Container::Compact),
+        ("fz", DType::F32, Container::Fzm),
+        ("fz", DType::F64, Container::Compact),
         ("bits", DType::U16, Container::Fzm),
         ("bits", DType::U32, Container::Compact),
     ];

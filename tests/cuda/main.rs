@@ -13,6 +13,7 @@ mod asynchrony;
 mod functions;
 mod graphs;
 mod hostile;
+mod lorenzo;
 mod pointers;
 mod rel;
 #[allow(unreachable_pub)]

@@ -19,11 +19,12 @@ pub struct Rig {
     pub stream: TestStream,
 }
 
-/// A preset with a bound of a thousandth of the range, if it takes one.
+/// A preset with a bound of a thousandth of the range, if it takes one, and lists with room for whatever is needed.
 pub fn lossy(name: &str, dtype: DType) -> Pipeline {
     let mut p = preset(name, dtype).unwrap();
     let _ = p.set_everywhere("mode", |args| args.set_text("mode", "noa"));
     let _ = p.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-3));
+    let _ = p.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1.0));
     p
 }
 

@@ -34,7 +34,7 @@ impl<T: Lane> Quantize<T> {
         }
     }
 
-    /// `q` = the multiples of `x`, in a pass without branches; false where a value has none. Not strict, every
+    /// `q` = the multiples of `x`, in a pass without branches; false where one does not stand for its value. Not strict, every
     /// value has one, and be it NaN.
     #[inline(always)]
     pub(super) fn run(&self, x: &[T], q: &mut [T]) -> bool {
@@ -50,15 +50,11 @@ impl<T: Lane> Quantize<T> {
         all
     }
 
-    /// True only if `q` stands for `x`; false for some that it stands for. Where |x| is not below half of the
-    /// product, the difference is a float, and so the comparison is exact.
+    /// Whether `q` stands for `x`, where it is the nearest multiple or, if that fails, the one on the other side of `x`.
+    /// The difference is a float then, so the comparison is exact: the module's text proves it.
     #[inline(always)]
     fn near(&self, x: T, q: T) -> bool {
-        let y = q.mul(self.step);
-        (x.sub(y).abs() <= self.promise)
-            & (x.abs().add(x.abs()) >= y.abs())
-            & (q.abs() <= self.guard)
-            & (x.abs() < self.threshold)
+        (x.sub(q.mul(self.step)).abs() <= self.promise) & (q.abs() <= self.guard) & (x.abs() < self.threshold)
     }
 
     /// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. None: `x` has to be kept as it
@@ -71,20 +67,7 @@ impl<T: Lane> Quantize<T> {
         }
         let one = T::from_f64(1.0);
         let other = if x > q.mul(self.step) { q.add(one) } else { q.sub(one) };
-        let stands = |q: &T| q.abs() <= self.guard && self.within(x, q.mul(self.step));
+        let stands = |q: &T| self.near(x, *q);
         Some(q).filter(stands).or_else(|| Some(other).filter(stands))
-    }
-
-    /// |x - y| <= promise in real numbers. Rounding is monotonic, so it can only hide on which side of the promise a
-    /// difference lies that it has made equal to it; then what was lost decides.
-    fn within(&self, x: T, y: T) -> bool {
-        let d = x.sub(y);
-        if d.abs() < self.promise || d.abs() > self.promise {
-            return d.abs() < self.promise;
-        }
-        let back = x.sub(d);
-        let lost = x.sub(d.add(back)).add(back.sub(y));
-        // x - y = d + lost.
-        if d > T::ZERO { lost <= T::ZERO } else { lost >= T::ZERO }
     }
 }

@@ -1,0 +1,160 @@
+// LorenzoQuant: values to codes, outliers and exact pairs.
+#include "lorenzo_differences.cuh"
+
+namespace fz {
+namespace lorenzo {
+// Memory that is zero when the call starts: entries of both kinds.
+struct Totals {
+  uint64_t outliers, exact;
+  FZ_DEV uint64_t all() const { return outliers + exact; }
+};
+FZ_DEV const Totals& totals(const Args& a) { return *reinterpret_cast<const Totals*>(a.zeroed); }
+// Room in the lists, in entries.
+FZ_DEV uint64_t room_in_lists(const Args& a, const Params& p) { return least(output(a, 2).max / p.value, output(a, 3).max / 4); }
+
+// Entries of the tiles: outliers of all, then exact values of all.
+FZ_DEV uint64_t tiles_of(const Args& a, const Params& p) {
+  const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
+  return (all + per - 1) / per;
+}
+FZ_DEV Found* found_of(const Args& a) { return reinterpret_cast<Found*>(a.scratch); }
+
+template <class T, class C, int DIMS> FZ_DEV void encode(const Args& a, const Params& p, uint32_t* sums, Last<T>& last) {
+  constexpr int N = 16 / sizeof(T);
+  const Multiples<T> m(p, quantizer::load_facts(input(a, 1)));
+  const Field<T, DIMS> f(a, p, m);
+  const T radius = Real<T>::from((double)p.radius);
+  const bool zigzag = (p.switches & ZIGZAG) != 0;
+  uint8_t* codes = address(output(a, 0));
+  const uint64_t room = output(a, 0).max / sizeof(C), tiles = tiles_of(a, p);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
+  for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const uint64_t first = first_of<T>(tile);
+    const uint32_t fits = rest(room, first), have = rest(p.count, first);
+    uint32_t outliers = 0, exact = 0;
+    over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+      const uint32_t e = unit_at(i) / sizeof(T);
+      Row<C, N> row;
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        const bool coded = k < (int)part(have, e) && !(u.outliers >> k & 1);
+        row.e[k] = coded ? code_of<C>(u.d[k], zigzag) : C(0);
+      }
+      row.store(codes + (first + e) * sizeof(C), part(fits, e));
+      outliers += __popc(u.outliers);
+      exact += __popc(u.exact);
+    });
+    note(found_of(a)[tile], a.zeroed + offsetof(Totals, outliers), outliers, sums);
+    note(found_of(a)[tiles + tile], a.zeroed + offsetof(Totals, exact), exact, sums);
+  }
+}
+
+// The entries, tile by tile: most tiles have none, and are not looked at again.
+template <class T, int DIMS> FZ_DEV void list(const Args& a, const Params& p, uint32_t* sums, Last<T>& last) {
+  constexpr int N = 16 / sizeof(T);
+  typedef typename Real<T>::Bits Bits;
+  const Totals all = totals(a);
+  const Multiples<T> m(p, quantizer::load_facts(input(a, 1)));
+  const Field<T, DIMS> f(a, p, m);
+  const T radius = Real<T>::from((double)p.radius);
+  uint8_t *errors = address(output(a, 2)), *indices = address(output(a, 3));
+  const uint64_t tiles = tiles_of(a, p);
+  for (uint64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const Found outliers = found_of(a)[tile], exact = found_of(a)[tiles + tile];
+    if (outliers.here + exact.here == 0) continue;
+    const uint64_t first = first_of<T>(tile);
+    uint32_t out[UNITS], kept[UNITS], before_out[UNITS], before_kept[UNITS];
+    over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+      out[i] = u.outliers;
+      kept[i] = u.exact;
+    });
+    count_before(out, before_out, sums);
+    count_before(kept, before_kept, sums);
+    over_tile(f, first, radius, last, [&](int i, const Differences<T>& u) {
+      const uint64_t index = first + unit_at(i) / sizeof(T);
+      uint64_t j = (uint64_t)outliers.before + before_out[i], e = all.outliers + exact.before + before_kept[i];
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        if (u.outliers >> k & 1) {
+          store<Bits>(errors + j * sizeof(T), Real<T>::bits(canonical(u.d[k])));
+          store<uint32_t>(indices + j * 4, (uint32_t)(index + k));
+          j++;
+        }
+        if (u.exact >> k & 1) {
+          store<Bits>(errors + e * sizeof(T), index + k < f.values ? load<Bits>(f.src + (index + k) * sizeof(T)) : Bits(0));
+          store<uint32_t>(indices + e * 4, (uint32_t)(index + k));
+          e++;
+        }
+      }
+    });
+  }
+}
+
+// Zeros behind the entries, for a stage that gets all of the room.
+FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
+  const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+  for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
+}
+
+// The types of a call. What warps tell each other has room for either.
+template <int DIMS> FZ_DEV void encode_as(const Args& a, uint32_t* sums, Last<double>* ends) {
+  const Params& p = params<Params>(a);
+  by_types(p, [&](auto value, auto code) {
+    typedef decltype(value) T;
+    encode<T, decltype(code), DIMS>(a, p, sums, *reinterpret_cast<Last<T>*>(ends));
+  });
+}
+template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
+  const Params& p = params<Params>(a);
+  const uint64_t count = totals(a).all(), room = room_in_lists(a, p);
+  if (count > room) return;
+  if (p.switches & WHOLE_ERRORS) clear(address(output(a, 2)), count, room, p.value);
+  if (p.switches & WHOLE_INDICES) clear(address(output(a, 3)), count, room, 4);
+  if (count == 0) return;
+  if (p.value == 4) list<float, DIMS>(a, p, sums, *reinterpret_cast<Last<float>*>(ends));
+  else list<double, DIMS>(a, p, sums, *ends);
+}
+}  // namespace lorenzo
+}  // namespace fz
+
+#define LORENZO_ENCODE(DIMS)                                                                        \
+  extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_encode_##DIMS##d(FZ_ARGS) {      \
+    if (fz::dead(a)) return;                                                                        \
+    __shared__ uint32_t shared[32];                                                                 \
+    __shared__ fz::lorenzo::Last<double> ends;                                                      \
+    fz::lorenzo::encode_as<DIMS>(a, shared, &ends);                                                 \
+  }                                                                                                 \
+  extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_lists_##DIMS##d(FZ_ARGS) {       \
+    if (fz::dead(a)) return;                                                                        \
+    __shared__ uint32_t shared[32];                                                                 \
+    __shared__ fz::lorenzo::Last<double> ends;                                                      \
+    fz::lorenzo::list_as<DIMS>(a, shared, &ends);                                                   \
+  }
+
+LORENZO_ENCODE(1)
+LORENZO_ENCODE(2)
+LORENZO_ENCODE(3)
+
+// One block: where the entries of each tile go, and the facts.
+extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS) {
+  if (fz::dead(a)) return;
+  __shared__ uint32_t sums[32];
+  using namespace fz::lorenzo;
+  const Params& p = fz::params<Params>(a);
+  const Totals all = totals(a);
+  const uint64_t room = room_in_lists(a, p), kept = fz::least(all.all(), room), tiles = tiles_of(a, p);
+  if (threadIdx.x == 0) {
+    fz::publish(fz::output(a, 2), (p.switches & WHOLE_ERRORS ? room : kept) * p.value);
+    fz::publish(fz::output(a, 3), (p.switches & WHOLE_INDICES ? room : kept) * 4);
+    if (all.all() > room) fz::fail(a, fz::OUTLIER_CAPACITY, all.all());
+    const fz::quantizer::Facts f = fz::quantizer::load_facts(fz::input(a, 1));
+    const Facts made = {f.bound, all.exact, f.bound_f32, f.base, (uint32_t)all.outliers, 0};
+    uint64_t w[sizeof made / 8];
+    memcpy(w, &made, sizeof w);
+    for (uint32_t i = 0; i < sizeof made / 8; i++) fz::store<uint64_t>(fz::address(fz::output(a, 1)) + 8 * i, w[i]);
+    fz::publish(fz::output(a, 1), sizeof made);
+  }
+  if (all.all() == 0 || all.all() > room) return;
+  fz::place_tiles(found_of(a), tiles, sums);
+  fz::place_tiles(found_of(a) + tiles, tiles, sums);
+}

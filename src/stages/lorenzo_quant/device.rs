@@ -1,0 +1,42 @@
+//! How the kernels run on a GPU.
+
+use super::Launch;
+use crate::device::{Recipe, Shape, tiles};
+use crate::kernel::read_params;
+
+const THREADS: u32 = 256;
+/// Blocks of functions that go over all of the array several tiles at a time.
+const BLOCKS: u64 = 1024;
+
+pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let (encode, lists) = match p.ndim {
+        1 => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
+        2 => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
+        _ => ("lorenzo_quant_encode_3d", "lorenzo_quant_lists_3d"),
+    };
+    let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
+    let tiles = tiles(values * u64::from(p.value));
+    let recipe = Recipe::one(encode, tiles, THREADS);
+    let recipe = recipe.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), THREADS);
+    // The numbers of outliers and of exact values; and of each tile its own and those before it, in 32 bits.
+    Some(recipe.with(16, 16 * tiles.max(1)))
+}
+
+pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let (decode, blocks) = match p.ndim {
+        1 => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(1024)),
+        // A warp has a tile.
+        2 => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
+        _ => ("lorenzo_quant_decode_3d", nx.div_ceil(32) * ny.div_ceil(8) * nz.div_ceil(8)),
+    };
+    let listed = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
+    let recipe = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS)
+        .then("lorenzo_quant_decode_lists", listed, THREADS)
+        .then(decode, blocks, THREADS)
+        .then("lorenzo_quant_decode_exact", listed, THREADS);
+    // Whether indices ascend, of outliers and of exact values.
+    Some(recipe.with(8, 0))
+}
