@@ -52,11 +52,7 @@ constexpr static const uint32_t CRC_HEAD = 6;
 constexpr static const uint32_t CRC_REST = 7;
 
 /// In place of a unit.
-<<<<<<< HEAD
-constexpr static const uint32_t FACT = UINT32_MAX;
-=======
 constexpr static const uint32_t FACT = 4294967295;
->>>>>>> lqgpu
 
 /// Marks an index among the varints.
 constexpr static const uint32_t VARINT = 2147483648;
