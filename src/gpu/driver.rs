@@ -8,6 +8,7 @@ mod table;
 
 use super::DeviceInfo;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 use table::Table;
@@ -34,8 +35,10 @@ pub(crate) struct Driver {
 impl Driver {
     /// The driver, opened and initialised at the first call; the error says why there is none.
     pub(crate) fn get() -> Result<&'static Driver> {
-        static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
-        let driver = DRIVER.get_or_init(Driver::open).as_ref().map_err(|why| Error::NoDevice(why.clone()))?;
+        // Usual reasons are static, so that nothing is left on the heap for a leak checker to wonder about.
+        static DRIVER: OnceLock<Result<Driver, Cow<'static, str>>> = OnceLock::new();
+        let driver =
+            DRIVER.get_or_init(Driver::open).as_ref().map_err(|why| Error::NoDevice(why.to_string()))?;
         if driver.process == std::process::id() {
             return Ok(driver);
         }
@@ -45,7 +48,7 @@ impl Driver {
         ))
     }
 
-    fn open() -> Result<Driver, String> {
+    fn open() -> Result<Driver, Cow<'static, str>> {
         if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
             return Err("FZGM_DISABLE_CUDA is set".into());
         }

@@ -8,6 +8,7 @@ mod file {
     use std::ffi::{CStr, c_void};
 
     const NAME: &CStr = c"libcuda.so.1";
+    const NOT_FOUND: &str = "libcuda.so.1 is not found: there is no NVIDIA driver";
 
     /// The address of a function of libcuda, if the process has loaded that already.
     pub(in crate::gpu) fn find(name: &CStr) -> Option<*mut c_void> {
@@ -21,11 +22,11 @@ mod file {
     }
 
     /// Opens it, for ever.
-    pub(in crate::gpu) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, String> {
+    pub(in crate::gpu) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, &'static str> {
         // SAFETY: the name is a string; the initialisers of the driver are trusted.
         let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(format!("{} is not found: there is no NVIDIA driver", NAME.to_string_lossy()));
+            return Err(NOT_FOUND);
         }
         // SAFETY: the handle is that of an open library and the name is a string.
         Ok(move |name: &CStr| unsafe { libc::dlsym(handle, name.as_ptr()) })
@@ -41,9 +42,7 @@ mod file {
         None
     }
 
-    pub(in crate::gpu) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, String> {
-        Err::<fn(&CStr) -> *mut c_void, _>(
-            "this build of fzgm has no GPU backend (feature cuda is off)".into(),
-        )
+    pub(in crate::gpu) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, &'static str> {
+        Err::<fn(&CStr) -> *mut c_void, _>("this build of fzgm has no GPU backend (feature cuda is off)")
     }
 }
