@@ -36,7 +36,7 @@ template <class T, int DIMS> struct Field {
   const uint8_t* src;
   uint64_t values;
   uint32_t count, nx, ny;
-  const Multiples<T>& m;
+  Multiples<T> m;
 
   FZ_DEV Field(const Args& a, const Params& p, const Multiples<T>& multiples)
       : src(address(input(a, 0))), values(length(input(a, 0)) / sizeof(T)), count(p.count), nx(p.dims[0]), ny(p.dims[1]), m(multiples) {}
@@ -66,7 +66,13 @@ template <class T, int DIMS> struct Field {
     return DIMS == 3 && deep ? q - multiple(i - (uint64_t)nx * ny, x) : q;
   }
   // Two dimensions: the difference to the element above, then along x; three: to the plane behind, along x, to the row above.
-  __device__ __attribute__((noinline)) T difference(uint32_t i, bool* is_exact) const {
+  struct One {
+    T d;
+    bool exact;
+  };
+  // With what it needs as values: what is pointed to would not stay in registers.
+  static __device__ __attribute__((noinline)) One apart(const Field f, uint32_t i) { return f.difference(i); }
+  FZ_DEV One difference(uint32_t i) const {
     const uint32_t x = i % nx, row = i / nx, y = DIMS == 2 ? row : row % ny, z = DIMS == 2 ? 0 : row / ny;
     const bool left = x % WIDTH != 0, up = y % Shape<DIMS>::HEIGHT != 0, deep = z % 8 != 0;
     bool exact, other;
@@ -88,8 +94,7 @@ template <class T, int DIMS> struct Field {
         d = d - above;
       }
     }
-    *is_exact = exact;
-    return d;
+    return {d, exact};
   }
 
   // ---- N elements in a row, and the one before them
@@ -131,9 +136,9 @@ template <class T, int DIMS> struct Field {
     if (have < N || nx - x < N || (uint64_t)i + N > values) {
 #pragma unroll
       for (int k = 0; k < N; k++) {
-        bool exact = false;
-        out.d[k] = k < (int)have ? difference(i + k, &exact) : T(0);
-        out.exact |= (uint32_t)exact << k;
+        const One one = k < (int)have ? apart(*this, i + k) : One{T(0), false};
+        out.d[k] = one.d;
+        out.exact |= (uint32_t)one.exact << k;
       }
       return;
     }
@@ -145,7 +150,7 @@ template <class T, int DIMS> struct Field {
       along(q, x, out.d);
     } else {
       const uint64_t plane = (uint64_t)nx * ny;
-      T above[N];
+      T above[N] = {};
       if (up) {
         row_minus(i - nx, x, deep, plane, q);
         along(q, x, above);

@@ -46,17 +46,15 @@ template <class T> FZ_DEV bool within(T x, T y, T promise) {
   const T lost = (x - (d + back)) + (back - y);
   return d > T(0) ? lost <= T(0) : lost >= T(0);
 }
-// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. False: `x` has to be kept as it is.
+// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. NaN: `x` has to be kept as it is.
 // Rare, and so no part of what everybody runs.
-template <class T> __device__ __attribute__((noinline)) bool find(T x, T inverse, T step, T promise, T guard, T* q) {
+template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T step, T promise, T guard) {
   const T near = round_away(x * inverse);
   // NaN fails, and with it every value under a step that is none.
-  if (!(Real<T>::abs(near) <= guard)) return false;
+  if (!(Real<T>::abs(near) <= guard)) return nan<T>();
+  if (within(x, near * step, promise)) return near;
   const T other = x > near * step ? near + T(1) : near - T(1);
-  *q = near;
-  if (within(x, near * step, promise)) return true;
-  *q = other;
-  return Real<T>::abs(other) <= guard && within(x, other * step, promise);
+  return Real<T>::abs(other) <= guard && within(x, other * step, promise) ? other : nan<T>();
 }
 
 // The arithmetic of one call.
@@ -80,7 +78,8 @@ template <class T> struct Multiples {
     const T y = q * step, size = Real<T>::abs(x);
     const bool small = size < threshold;
     const bool near = (Real<T>::abs(x - y) <= promise) & (size + size >= Real<T>::abs(y)) & (Real<T>::abs(q) <= guard);
-    return small && (near || find(x, inverse, step, promise, guard, &q));
+    if (small && !near) q = find(x, inverse, step, promise, guard);
+    return small && q == q;
   }
 };
 

@@ -11,8 +11,9 @@ shift || true
 files=("$@")
 [ ${#files[@]} -gt 0 ] || mapfile -t files < <(find kernels -name '*.cu' | sort)
 
-# Nothing is contracted or reordered, and no rounding is taken for granted: bits are those of the device.
-flags=(-std=c++17 -g1 -fPIC -ffp-contract=off -frounding-math -fno-strict-aliasing -Wall -Wextra -Wno-unknown-pragmas
+# Nothing is contracted or reordered, and no rounding is taken for granted: bits are those of the device. Of two branches
+# that load the same bytes, one of them only if they are aligned, g++ 12 makes one that traps if they are not: no tail merge.
+flags=(-std=c++17 -g1 -fPIC -ffp-contract=off -frounding-math -fno-strict-aliasing -fno-tree-tail-merge -Wall -Wextra -Wno-unknown-pragmas
   -Wno-unused-function -Wno-unused-but-set-variable -Wno-parentheses -fvisibility=hidden -DFZ_EMULATED -Itests/emu -Ikernels)
 case $kind in
   plain) out=build/emu; flags+=(-O2) ;;
