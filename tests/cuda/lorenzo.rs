@@ -93,16 +93,19 @@ fn runs_of_exact_values() {
     need_gpu!();
     for dtype in [DType::F32, DType::F64] {
         for dims in [&[6000][..], &[70, 40], &[20, 18, 10]] {
-            for (first, every) in [(0, 1), (1, 2), (5, 3), (40, 700), (2000, 1)] {
+            for (first, every, run) in
+                [(0, 1, 1), (1, 2, 1), (5, 3, 1), (40, 700, 1), (2000, 1, 1), (40, 40, 520)]
+            {
                 let mut sample = samples::make(dtype, dims, Content::Walk, 3);
                 let width = dtype.bytes() as usize;
-                // Runs of 1, 2, 3, ... with as many good values between them as `every` says.
-                let (mut at, mut run) = (first, 1);
+                // Runs that grow if they are short, with as many good values between them as `every` says. Long ones
+                // fill what a warp has of a tile.
+                let (mut at, mut run) = (first, run);
                 while at < sample.bytes.len() / width {
                     let end = (at + run).min(sample.bytes.len() / width);
                     sample.bytes[at * width..end * width].fill(0xff);
                     at = end + every;
-                    run += 1 + run / 2;
+                    run += if run < 500 { 1 + run / 2 } else { 0 };
                 }
                 let p = stage(&[("mode", "noa"), ("outlier_capacity", "1")]);
                 forms().iter().for_each(|form| agrees(&p, &sample, form));
