@@ -5,8 +5,8 @@ use crate::common::rng::Rng;
 use crate::common::run::{every_way, forms};
 use crate::common::samples::{self, Content, Sample};
 use crate::need_gpu;
-use crate::rig::options;
-use fzgm::{Array, Container, DType, Generation, Options, Pipeline, compress, decompress};
+use crate::rig::{Rig, lossy, options};
+use fzgm::{Array, Container, DType, Generation, Options, Pipeline, Status, compress, decompress};
 
 const SHAPES: &[&[u64]] = &[
     &[1],
@@ -189,5 +189,31 @@ fn lists_of_other_writers() {
             let status = |options: &Options| decompress(&other, options).unwrap_err().status();
             assert_eq!(status(&on_cpu), status(&Options { checksum: false, ..options() }));
         }
+    }
+}
+
+/// The head is read on the device: a number of exact values that the lists do not hold is damage, and so is the one whose
+/// bits stand for a head that says nothing.
+#[test]
+fn numbers_of_exact_values_are_checked() {
+    need_gpu!();
+    let array = Array::new(DType::F32, &[40, 50]).unwrap();
+    let mut rig = Rig::new(&lossy("fz", DType::F32), &array, &Options { checksum: false, ..options() });
+    let src = rig.data(Content::Specials, 6);
+    rig.src.put(0, &src);
+    let (compressed, _) = rig.both();
+    rig.check(&src);
+    let file = rig.container.get()[..compressed.bytes as usize].to_vec();
+    let at = 80 + 232;
+    let pairs = u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    assert!(pairs > 0);
+    for (number, ok) in
+        [(pairs, true), (pairs - 1, true), (pairs + 1, false), (1 << 40, false), (u64::MAX, false)]
+    {
+        rig.container.put(at, &number.to_le_bytes());
+        rig.decompress(rig.stream.raw());
+        rig.stream.wait();
+        let want = if ok { Status::Ok } else { Status::Corrupt };
+        assert_eq!(rig.results[1].result().status, want as i32, "{number} pairs");
     }
 }
