@@ -281,9 +281,3 @@ impl Recipe {
 pub(crate) fn tiles(bytes: u64) -> u64 {
     bytes.div_ceil(TILE as u64)
 }
-
-/// For kernels of the CPU alone, of which there are none at present.
-#[allow(dead_code)]
-pub(crate) fn nowhere(_: &Shape<'_>) -> Option<Recipe> {
-    None
-}
