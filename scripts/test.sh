@@ -142,6 +142,8 @@ part_long() {
   need_c
   need_rust
   FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
+  bash tests/emu/build.sh plain
+  FZGM_LONG=1 on_emulator contract ORDER=fwd
 }
 
 # Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them.
