@@ -17,7 +17,7 @@ mkdir -p "$bundle"/{tests,bin,lib,include,gpu,golden}
 cargo build --quiet --locked --release
 # What compares with the CPU, and what only a device does.
 programs=(contract pipelines cuda)
-cargo test --quiet --locked --release --no-run --message-format=json "${programs[@]/#/--test=}" \
+cargo test --quiet --locked --no-run --message-format=json "${programs[@]/#/--test=}" \
   | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | while read -r program; do
   name=$(basename "$program")
   cp "$program" "$bundle/tests/${name%-*}"

@@ -111,6 +111,8 @@ impl Block {
             "{bytes} bytes of device memory"
         );
         assert_eq!(unsafe { (cuda().cuMemsetD8_v2)(at, 0xee, bytes.max(1)) }, 0);
+        // The host does not wait for it, and streams that do not wait for the NULL stream would not either.
+        assert_eq!(unsafe { (cuda().cuStreamSynchronize)(0) }, 0);
         Block { at, bytes }
     }
 
