@@ -167,11 +167,11 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
-  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
   if (dead(a)) return;
   const StreamIn in = stream_in(a, chunk);
   const uint64_t at = (uint64_t)c * chunk;
   if (at >= in.room) return;
+  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
   const uint32_t layout = index.layout(a);
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;

@@ -50,12 +50,13 @@ template <> struct TileBins<4> {
   }
   FZ_DEV float error(float x, float k) const { return fabsf(__fadd_rn(x, -__fmul_rn(k, step))); }
 
-  // The nearest bin or the bits of x. `again` becomes true where the bin on the other side of x may do.
+  // The nearest bin or the bits of x; `again` becomes true for the latter. Bitwise, so that nothing branches: the second
+  // try asks again what this one need not know.
   FZ_DEV uint32_t nearest(uint32_t bits, bool& again) const {
     const float x = __uint_as_float(bits), scaled = __fmul_rn(x, inverse), k = bin_of(scaled);
     // Not strict: the promise is infinite, and no comparison with NaN is true.
-    const bool ok = fabsf(k) < radius && fabsf(x) < threshold && !(error(x, k) > promise);
-    again = again || (!ok && fabsf(scaled) < radius);
+    const bool ok = (fabsf(k) < radius) & (fabsf(x) < threshold) & !(error(x, k) > promise);
+    again |= !ok;
     return ok ? code_of(k) : bits;
   }
   // Between two bins the rounding of one product can spare what that of the other costs.
@@ -63,7 +64,7 @@ template <> struct TileBins<4> {
     bool again = false;
     const uint32_t code = nearest(bits, again);
     const float x = __uint_as_float(bits);
-    if (!again || !keeps || !(fabsf(x) < threshold)) return code;
+    if (!again || !keeps || !(fabsf(x) < threshold) || !(fabsf(__fmul_rn(x, inverse)) < radius)) return code;
     const float k = bin_of(__fmul_rn(x, inverse));
     const float other = __fadd_rn(k, __fadd_rn(x, -__fmul_rn(k, step)) > 0.0f ? 1.0f : -1.0f);
     return error(x, other) <= promise && fabsf(other) < radius ? code_of(other) : bits;
