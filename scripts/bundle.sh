@@ -20,6 +20,7 @@ programs=(contract pipelines cuda)
 cargo test --quiet --locked --no-run --message-format=json "${programs[@]/#/--test=}" \
   | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | while read -r program; do
   name=$(basename "$program")
+  [[ $name == fzgm-* || $name == fzgm ]] && continue # the command line, which is built besides
   cp "$program" "$bundle/tests/${name%-*}"
 done
 cp target/release/fzgm "$bundle/bin/"
