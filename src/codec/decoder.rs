@@ -1,6 +1,6 @@
 //! From containers to arrays.
 
-use super::device::{self, GpuDecoder, GpuEncoder};
+use super::device::{self, GpuDecoder, LazyEncoder};
 use super::{Device, Options};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
@@ -11,7 +11,7 @@ use crate::launch::Place;
 use crate::plan::{Making, Plan};
 use crate::stage::Length;
 use crate::workspace::Workspace;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Decompresses containers of one array and pipeline. Immutable, as an [`super::Encoder`] is.
 pub struct Decoder {
@@ -20,6 +20,8 @@ pub struct Decoder {
     pub(super) options: Options,
     /// Lengths that the plan was made for, when it was made for one container.
     known: Option<(Vec<Length>, Vec<u64>)>,
+    /// The encoder that it was made from, whose containers a GPU reads by itself.
+    pub(super) encoder: Option<Arc<LazyEncoder>>,
     /// The plan for GPUs, made when one is first needed.
     pub(super) gpu: OnceLock<Result<GpuDecoder>>,
 }
@@ -49,29 +51,32 @@ impl Decoder {
 
     /// The plan for GPUs.
     pub(super) fn gpu(&self) -> Result<&GpuDecoder> {
-        self.gpu.get_or_init(|| self.gpu_plan(None)).as_ref().map_err(Error::clone)
+        self.gpu.get_or_init(|| self.gpu_plan()).as_ref().map_err(Error::clone)
     }
 
-    /// The plan for GPUs, which reads the containers of `encoder` by itself.
-    pub(super) fn like(&self, encoder: &GpuEncoder) -> OnceLock<Result<GpuDecoder>> {
-        OnceLock::from(self.gpu_plan(Some(encoder)))
-    }
-
-    fn gpu_plan(&self, encoder: Option<&GpuEncoder>) -> Result<GpuDecoder> {
+    fn gpu_plan(&self) -> Result<GpuDecoder> {
+        let encoder = self.encoder.as_ref().map(|encoder| encoder.get()).transpose()?;
         let known = self.known.as_ref().map(|(lengths, segments)| (&lengths[..], &segments[..]));
         let making = Making { straight: false, ..self.options.on_gpu() };
         let plan =
             Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)?;
         let gpu = GpuDecoder::new(plan, encoder);
         // Memory of a device is memory too, and its plan may need more than the one for the CPU.
-        within(&self.options, self.array(), gpu.bytes())?;
+        within(&self.options, self.array(), gpu.prepared.bytes())?;
         Ok(gpu)
     }
 
     /// The decoder, if its memory is within the limit.
     pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options) -> Result<Decoder> {
         within(options, plan.array(), plan.workspace_bytes())?;
-        Ok(Decoder { plan, padded, options: options.clone(), known: None, gpu: OnceLock::new() })
+        Ok(Decoder {
+            plan,
+            padded,
+            options: options.clone(),
+            known: None,
+            encoder: None,
+            gpu: OnceLock::new(),
+        })
     }
 
     /// The plan.
@@ -85,7 +90,7 @@ impl Decoder {
     /// # Errors
     /// [`Error::Unsupported`], [`Error::MemoryLimit`].
     pub fn device_plan(&self) -> Result<(&Plan, u64)> {
-        self.gpu().map(|gpu| (gpu.plan(), gpu.bytes()))
+        self.gpu().map(|gpu| (&gpu.prepared.plan, gpu.prepared.bytes()))
     }
 
     /// The array that comes out.
@@ -96,7 +101,7 @@ impl Decoder {
     /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
         match self.options.device {
-            Device::Cuda(_) => self.gpu().map_or(self.plan.workspace_bytes(), GpuDecoder::bytes),
+            Device::Cuda(_) => self.gpu().map_or(self.plan.workspace_bytes(), |gpu| gpu.prepared.bytes()),
             Device::Auto | Device::Cpu => self.plan.workspace_bytes(),
         }
     }
@@ -107,9 +112,9 @@ impl Decoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => {
-                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
-            }
+            Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {
+                self.gpu()?.prepared.ready(context, ws)
+            }),
             Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
         }
     }

@@ -1,6 +1,6 @@
 //! From arrays to containers.
 
-use super::device::{self, GpuEncoder};
+use super::device::{self, GpuEncoder, LazyEncoder};
 use super::{Container, Decoder, Device, Options};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
@@ -12,7 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::{Graph, Making, Plan};
 use crate::stage::{Generation, Rules};
 use crate::workspace::Workspace;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 /// Compresses arrays of one type and shape. Immutable; any number of threads may share it, each with a
 /// workspace of its own.
@@ -24,8 +24,8 @@ pub struct Encoder {
     /// Bytes of all segments at most, the outlier lists as long as a call may make them.
     payload: u64,
     pub(super) options: Options,
-    /// The plan for GPUs, made when one is first needed.
-    pub(super) gpu: OnceLock<Result<GpuEncoder>>,
+    /// The plan for GPUs.
+    gpu: Arc<LazyEncoder>,
 }
 
 impl Encoder {
@@ -42,8 +42,8 @@ impl Encoder {
         let literal = !options.strict && options.generation == Generation::G2026_05;
         let stored =
             if literal || !options.store_incompressible { None } else { Some(make(&stored_pipeline()?)?) };
-        let encoder =
-            Encoder { plan, template, stored, payload, options: options.clone(), gpu: OnceLock::new() };
+        let gpu = LazyEncoder::new(&plan.pipeline, array, options, stored.is_some());
+        let encoder = Encoder { plan, template, stored, payload, options: options.clone(), gpu };
         if let Device::Cuda(index) = options.device {
             device::reachable(index)?;
             encoder.gpu()?;
@@ -62,7 +62,12 @@ impl Encoder {
     /// # Errors
     /// [`Error::Unsupported`].
     pub fn device_plan(&self) -> Result<(&Plan, u64)> {
-        self.gpu().map(|gpu| (gpu.plan(), gpu.bytes()))
+        self.gpu().map(|gpu| (&gpu.prepared.plan, gpu.prepared.bytes()))
+    }
+
+    /// The plan for GPUs.
+    pub(super) fn gpu(&self) -> Result<&GpuEncoder> {
+        self.gpu.get()
     }
 
     /// The options.
@@ -83,7 +88,7 @@ impl Encoder {
     pub fn workspace_bytes(&self) -> u64 {
         let on_cpu = self.plan.workspace_bytes() + self.template.head_bound();
         match self.options.device {
-            Device::Cuda(_) => self.gpu().map_or(on_cpu, GpuEncoder::bytes),
+            Device::Cuda(_) => self.gpu().map_or(on_cpu, |gpu| gpu.prepared.bytes()),
             Device::Auto | Device::Cpu => on_cpu,
         }
     }
@@ -94,9 +99,9 @@ impl Encoder {
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
         match self.options.device {
-            Device::Cuda(index) => {
-                device::workspace(index, self.options.threads, |context, ws| self.gpu()?.ready(context, ws))
-            }
+            Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {
+                self.gpu()?.prepared.ready(context, ws)
+            }),
             Device::Auto | Device::Cpu => {
                 Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
             }
@@ -176,10 +181,7 @@ impl Encoder {
         let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
         let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
         let mut decoder = Decoder::within_limit(plan, padded, &self.options)?;
-        if self.options.device != Device::Cpu {
-            // What a GPU cannot run is said by the call that wants it to.
-            decoder.gpu = self.gpu().map_or_else(|e| OnceLock::from(Err(e)), |gpu| decoder.like(gpu));
-        }
+        decoder.encoder = Some(self.gpu.clone());
         Ok(decoder)
     }
 }

@@ -1,32 +1,23 @@
 //! The calls of encoders and decoders that take addresses instead of slices.
 #![allow(unsafe_code)]
 
-use super::{DeviceSlice, GpuEncoder, Memory, context_of, gpu_of};
+use super::{DeviceSlice, Memory, context_of, gpu_of};
 use crate::codec::{Decoder, Encoder, Options, buffer};
 use crate::error::{Error, Result};
 use crate::format::{self, Head, Info};
 use crate::gpu::{Context, Home, OwnStream, Stream, download};
 use crate::kernel::Threads;
-use crate::stage::Generation;
 use crate::workspace::Workspace;
 use std::borrow::Cow;
 
 impl Encoder {
-    /// The plan for GPUs.
-    pub(in crate::codec) fn gpu(&self) -> Result<&GpuEncoder> {
-        let literal = !self.options.strict && self.options.generation == Generation::G2026_05;
-        let may_store = !literal && self.options.store_incompressible;
-        let make = || GpuEncoder::new(&self.plan.pipeline, self.plan.array(), &self.options, may_store);
-        self.gpu.get_or_init(make).as_ref().map_err(Error::clone)
-    }
-
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`, so that those do nothing but
     /// put launches, memsets and copies on the stream.
     ///
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.ready(&context_of(self.options.device, stream)?, ws)
+        self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws)
     }
 
     /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
@@ -124,7 +115,7 @@ impl Decoder {
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.ready(&context_of(self.options.device, stream)?, ws)
+        self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws)
     }
 
     /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is

@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 
 /// A decoder's plan for GPUs.
 pub(in crate::codec) struct GpuDecoder {
-    prepared: Prepared,
+    pub(in crate::codec) prepared: Prepared,
     /// Whether the tables say how to read a head, so that the device can do it.
     reads_heads: bool,
 }
@@ -35,21 +35,6 @@ impl GpuDecoder {
         GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: encoder.is_some() }
     }
 
-    /// The plan that a device runs.
-    pub(in crate::codec) fn plan(&self) -> &Plan {
-        &self.prepared.plan
-    }
-
-    /// Bytes of device memory of a call.
-    pub(in crate::codec) fn bytes(&self) -> u64 {
-        self.prepared.bytes()
-    }
-
-    /// Does what a call must not do.
-    pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
-        self.prepared.ready(context, ws)
-    }
-
     /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known.
     pub(in crate::codec) fn enqueue(
         &self,
@@ -64,8 +49,8 @@ impl GpuDecoder {
             let what = "a plan made from one container reads it in blocking calls only; make the decoder from the encoder's plan";
             return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
         }
-        self.ready(context, ws)?;
-        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        self.prepared.ready(context, ws)?;
+        let memory = prepared::memory(&ws.gpu)?;
         let run = self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), 0);
         let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
         run.begin()?;
@@ -94,11 +79,11 @@ impl GpuDecoder {
         container: Memory<&[u8]>,
         dst: Memory<&mut [u8]>,
     ) -> Result<usize> {
-        self.ready(context, ws)?;
+        self.prepared.ready(context, ws)?;
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
         let bytes = self.prepared.plan.array.bytes();
-        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = prepared::memory_mut(&mut ws.gpu)?;
         let container = match container {
             Memory::Device(slice) => slice,
             Memory::Host(host) => {
@@ -109,7 +94,7 @@ impl GpuDecoder {
         };
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
-        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = prepared::memory(&ws.gpu)?;
         let run = self.prepared.run(context, &memory.block, s, (slice.span(), container.span()), 0);
         run.begin()?;
         s.synchronize(context)?;
@@ -133,10 +118,10 @@ impl GpuDecoder {
         if !self.reads_heads {
             return Ok(None);
         }
-        self.ready(context, ws)?;
+        self.prepared.ready(context, ws)?;
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
-        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = prepared::memory_mut(&mut ws.gpu)?;
         let bytes = self.prepared.plan.array.bytes();
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
@@ -188,7 +173,7 @@ fn deliver(
     if let Some(host) = host {
         let to = host.get_mut(..bytes).ok_or(Error::Internal("a destination is shorter than was checked"))?;
         let Workspace { gpu, threads, .. } = ws;
-        let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = prepared::memory_mut(gpu)?;
         Ferry::download(context, &mut memory.ferry, to, from.address, stream, Threads(threads.pool()))?;
     }
     Ok(bytes)

@@ -7,56 +7,63 @@ use crate::codec::Options;
 use crate::codec::encoder::{make, stored_pipeline};
 use crate::device::Border;
 use crate::error::{Error, Result};
-use crate::format::{Form, Template, image};
+use crate::format::{self, Form, Template, image};
 use crate::gpu::{Context, Ferry, OwnStream, Stream};
 use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::workspace::Workspace;
+use std::sync::{Arc, OnceLock};
 
-/// An encoder's plan for GPUs.
-pub(in crate::codec) struct GpuEncoder {
-    prepared: Prepared,
-    /// The forms that it writes: without checksums and with them; then the same of a stored array, if it may be stored.
-    pub(super) forms: Vec<(Template, bool)>,
+/// An encoder's plan for GPUs, made when one is first needed. The encoder and its decoders share it.
+pub(in crate::codec) struct LazyEncoder {
+    pipeline: Pipeline,
+    array: Array,
+    options: Options,
+    may_store: bool,
+    made: OnceLock<Result<GpuEncoder>>,
 }
 
-impl GpuEncoder {
+impl LazyEncoder {
+    /// Of an encoder with these arguments. `may_store`: whether it stores arrays that do not compress.
     pub(in crate::codec) fn new(
         pipeline: &Pipeline,
         array: &Array,
         options: &Options,
         may_store: bool,
-    ) -> Result<GpuEncoder> {
+    ) -> Arc<Self> {
+        let (pipeline, array, options) = (pipeline.clone(), *array, options.clone());
+        Arc::new(LazyEncoder { pipeline, array, options, may_store, made: OnceLock::new() })
+    }
+
+    /// The plan.
+    pub(in crate::codec) fn get(&self) -> Result<&GpuEncoder> {
+        let make = || GpuEncoder::new(&self.pipeline, &self.array, &self.options, self.may_store);
+        self.made.get_or_init(make).as_ref().map_err(Error::clone)
+    }
+}
+
+/// An encoder's plan for GPUs.
+pub(in crate::codec) struct GpuEncoder {
+    pub(in crate::codec) prepared: Prepared,
+    /// The forms that it writes: without checksums and with them; then the same of a stored array, if it may be stored.
+    pub(super) forms: Vec<(Template, bool)>,
+}
+
+impl GpuEncoder {
+    fn new(pipeline: &Pipeline, array: &Array, options: &Options, may_store: bool) -> Result<GpuEncoder> {
         let (plan, plain) = make(pipeline, array, options, false, options.on_gpu())?;
-        let (_, summed) = make(pipeline, array, options, true, options.on_cpu())?;
-        let mut forms = vec![(plain, false), (summed, false)];
+        let summed = |plan: &Plan| format::template(plan.blueprint(), options.container, true);
+        let mut forms = vec![(plain, false), (summed(&plan)?, false)];
         if may_store {
-            for checksum in [false, true] {
-                let (_, template) = make(&stored_pipeline()?, array, options, checksum, options.on_cpu())?;
-                forms.push((template, true));
-            }
+            let (plan, plain) = make(&stored_pipeline()?, array, options, false, options.on_cpu())?;
+            forms.extend([(plain, true), (summed(&plan)?, true)]);
         }
         let rows: Vec<Form<'_>> =
             forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect();
         let image = image(&plan, &rows, &|v| v);
         Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
-    }
-
-    /// The plan that a device runs.
-    pub(in crate::codec) fn plan(&self) -> &Plan {
-        &self.prepared.plan
-    }
-
-    /// Bytes of device memory of a call.
-    pub(in crate::codec) fn bytes(&self) -> u64 {
-        self.prepared.bytes()
-    }
-
-    /// Does what a call must not do.
-    pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
-        self.prepared.ready(context, ws)
     }
 
     /// Puts a whole compression on a stream. Nothing is waited for.
@@ -69,8 +76,8 @@ impl GpuEncoder {
         stream: Stream,
         checksum: bool,
     ) -> Result<()> {
-        self.ready(context, ws)?;
-        let memory = ws.gpu.as_ref().ok_or(Error::Internal("a workspace has no device memory"))?;
+        self.prepared.ready(context, ws)?;
+        let memory = prepared::memory(&ws.gpu)?;
         let own = u32::from(checksum);
         let head = self.forms[own as usize].0.head_bytes().unwrap_or(0);
         let stored = self.forms.get(2 + own as usize);
@@ -101,10 +108,10 @@ impl GpuEncoder {
         room: u64,
         checksum: bool,
     ) -> Result<usize> {
-        self.ready(context, ws)?;
+        self.prepared.ready(context, ws)?;
         let stream = OwnStream::new(context)?;
         let s = stream.borrow();
-        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = prepared::memory_mut(&mut ws.gpu)?;
         let src = match src {
             Memory::Device(slice) => slice,
             Memory::Host(bytes) => {
@@ -129,7 +136,7 @@ impl GpuEncoder {
         if let Some(host) = &mut host {
             let to = host.get_mut(..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
             let Workspace { gpu, threads, .. } = ws;
-            let memory = gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+            let memory = prepared::memory_mut(gpu)?;
             Ferry::download(context, &mut memory.ferry, to, slice.address, s, Threads(threads.pool()))?;
         }
         Ok(bytes)

@@ -8,7 +8,7 @@ mod resident;
 
 pub use calls::info_at;
 pub(super) use decoder::GpuDecoder;
-pub(super) use encoder::GpuEncoder;
+pub(super) use encoder::{GpuEncoder, LazyEncoder};
 pub use resident::{Clock, Resident};
 
 use crate::backend::cuda::Span;

@@ -9,8 +9,8 @@ use crate::workspace::{GpuMemory, Workspace};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A plan for a GPU.
-pub(super) struct Prepared {
-    pub(super) plan: Plan,
+pub(in crate::codec) struct Prepared {
+    pub(in crate::codec) plan: Plan,
     pub(super) layout: Layout,
     image: Vec<u8>,
     /// What tells it from all others.
@@ -25,13 +25,13 @@ impl Prepared {
     }
 
     /// Bytes of device memory of a call.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::codec) fn bytes(&self) -> u64 {
         self.layout.bytes
     }
 
     /// Makes device memory part of the workspace, loads the tables there and all functions: what an asynchronous call
     /// must not do.
-    pub(super) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
+    pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
         if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Prepared {
             ws.gpu =
                 Some(GpuMemory { block, plan: 0, array: None, container: None, ferry: None, result: None });
         }
-        let memory = ws.gpu.as_mut().ok_or(Error::Internal("a workspace has no device memory"))?;
+        let memory = memory_mut(&mut ws.gpu)?;
         memory.block.upload(context, self.layout.image, &self.image)?;
         memory.plan = self.id;
         Ok(())
@@ -61,6 +61,18 @@ impl Prepared {
     ) -> Run<'a> {
         Run { context, stream, plan: &self.plan, layout: self.layout, memory: block, array, container, head }
     }
+}
+
+const NO_MEMORY: Error = Error::Internal("a workspace has no device memory");
+
+/// The device memory of a workspace that is ready.
+pub(super) fn memory(kept: &Option<GpuMemory>) -> Result<&GpuMemory> {
+    kept.as_ref().ok_or(NO_MEMORY)
+}
+
+/// The same, to be changed.
+pub(super) fn memory_mut(kept: &mut Option<GpuMemory>) -> Result<&mut GpuMemory> {
+    kept.as_mut().ok_or(NO_MEMORY)
 }
 
 /// Device memory of at least so many bytes, kept from call to call.

@@ -50,8 +50,8 @@ impl<'p> Resident<'p> {
         };
         let context = Context::on(device)?;
         let (mut encoding, mut decoding) = (Workspace::bare(1)?, Workspace::bare(1)?);
-        encoder.gpu()?.ready(&context, &mut encoding)?;
-        decoder.gpu()?.ready(&context, &mut decoding)?;
+        encoder.gpu()?.prepared.ready(&context, &mut encoding)?;
+        decoder.gpu()?.prepared.ready(&context, &mut decoding)?;
         let array = DeviceMemory::new(&context, src.len() as u64)?;
         array.upload(&context, 0, src)?;
         Ok(Resident {
@@ -141,10 +141,11 @@ impl<'p> Resident<'p> {
             bytemuck::pod_read_unaligned(&self.result.bytes()[..size_of::<CallResult>()]);
         match way {
             Direction::Encode => {
-                self.container_bytes = outcome.of(self.encoder.gpu()?.plan(), self.container.bytes())?;
+                self.container_bytes =
+                    outcome.of(&self.encoder.gpu()?.prepared.plan, self.container.bytes())?;
             }
             Direction::Decode => {
-                outcome.of(self.decoder.gpu()?.plan(), self.restored.bytes())?;
+                outcome.of(&self.decoder.gpu()?.prepared.plan, self.restored.bytes())?;
             }
         }
         Ok(())
