@@ -191,3 +191,14 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
 }
 }  // namespace fz
+
+// The two device functions of a chain, of which so many blocks encode, and decode, on a multiprocessor at a time.
+#define FZ_CHAIN(NAME, ENCODERS, DECODERS, ...)                                                 \
+  extern "C" __global__ void __launch_bounds__(128, ENCODERS) chain_##NAME##_encode(FZ_ARGS) { \
+    __shared__ fz::EncodeShared sm;                                                             \
+    fz::chain_encode<__VA_ARGS__>(a, sm);                                                       \
+  }                                                                                             \
+  extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode(FZ_ARGS) { \
+    __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                \
+    fz::chain_decode<__VA_ARGS__>(a, sm);                                                       \
+  }
