@@ -11,7 +11,7 @@ mod params;
 mod quantize;
 
 use super::quantizer;
-use super::words::{IN, only};
+use super::words::{IN, OUTLIER_THRESHOLD, only};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -78,13 +78,7 @@ pub(super) const SPEC: Spec = Spec {
             unit: "fraction of the elements",
             doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
         },
-        Param {
-            name: "outlier_threshold",
-            kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
-            default: Setting::Real(f64::INFINITY),
-            unit: "data units",
-            doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
-        },
+        OUTLIER_THRESHOLD,
         Param {
             name: "value_base",
             kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },

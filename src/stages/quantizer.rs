@@ -12,7 +12,7 @@ mod real;
 mod rel;
 mod step;
 
-use super::words::{IN, only};
+use super::words::{IN, OUTLIER_THRESHOLD, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -82,13 +82,7 @@ pub(super) const SPEC: Spec = Spec {
             unit: "fraction of the elements",
             doc: "Room of the outlier lists; blocking calls enlarge it when it does not suffice.",
         },
-        Param {
-            name: "outlier_threshold",
-            kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
-            default: Setting::Real(f64::INFINITY),
-            unit: "data units",
-            doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
-        },
+        OUTLIER_THRESHOLD,
         Param {
             name: "value_base",
             kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },

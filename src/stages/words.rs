@@ -22,6 +22,15 @@ pub(super) const INPUT_TYPE: Param = Param {
     doc: "Element type that the stage works on; auto: the type on the edge. It must have the same width.",
 };
 
+/// `outlier_threshold` of the stages that lose something.
+pub(super) const OUTLIER_THRESHOLD: Param = Param {
+    name: "outlier_threshold",
+    kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
+    default: Setting::Real(f64::INFINITY),
+    unit: "data units",
+    doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+};
+
 /// The element type that a stage works on: that of the parameter, else that on the edge.
 pub(super) fn element(args: &Args, flow: Flow) -> Result<DType> {
     match args.choice("input_type")? {

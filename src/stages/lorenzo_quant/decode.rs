@@ -1,8 +1,8 @@
 //! Codes, outliers and exact values back to values.
 
 use super::grid::{Block, DEPTH, Grid, Run, STRIP, Unit};
-use super::lane::{Code, Lane};
-use super::{Facts, Launch, ZIGZAG};
+use super::lane::{Code, Lane, by_form};
+use super::{Facts, Launch};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{at, load, store};
@@ -12,19 +12,7 @@ use std::borrow::Cow;
 /// Kernel `lorenzo_quant_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<Launch>();
-    match (p.value, p.code, p.switches & ZIGZAG != 0) {
-        (4, 1, true) => run::<f32, u8, true>(call, &p),
-        (4, 1, false) => run::<f32, u8, false>(call, &p),
-        (4, 2, true) => run::<f32, u16, true>(call, &p),
-        (4, 2, false) => run::<f32, u16, false>(call, &p),
-        (4, 4, true) => run::<f32, u32, true>(call, &p),
-        (4, 4, false) => run::<f32, u32, false>(call, &p),
-        (8, 2, true) => run::<f64, u16, true>(call, &p),
-        (8, 2, false) => run::<f64, u16, false>(call, &p),
-        (8, 4, true) => run::<f64, u32, true>(call, &p),
-        (8, 4, false) => run::<f64, u32, false>(call, &p),
-        _ => Err(Fault::BadLaunch),
-    }
+    by_form!(p, run(call, &p))
 }
 
 fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {

@@ -1,9 +1,9 @@
 //! Values to codes, outliers and exact values.
 
 use super::grid::{DEPTH, Grid, Run, STRIP, Unit};
-use super::lane::{Code, Lane};
+use super::lane::{Code, Lane, by_form};
 use super::quantize::Quantize;
-use super::{Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES, ZIGZAG};
+use super::{Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stages::quantizer;
@@ -13,19 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Kernel `lorenzo_quant_encode`.
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<Launch>();
-    match (p.value, p.code, p.switches & ZIGZAG != 0) {
-        (4, 1, true) => run::<f32, u8, true>(call, &p),
-        (4, 1, false) => run::<f32, u8, false>(call, &p),
-        (4, 2, true) => run::<f32, u16, true>(call, &p),
-        (4, 2, false) => run::<f32, u16, false>(call, &p),
-        (4, 4, true) => run::<f32, u32, true>(call, &p),
-        (4, 4, false) => run::<f32, u32, false>(call, &p),
-        (8, 2, true) => run::<f64, u16, true>(call, &p),
-        (8, 2, false) => run::<f64, u16, false>(call, &p),
-        (8, 4, true) => run::<f64, u32, true>(call, &p),
-        (8, 4, false) => run::<f64, u32, false>(call, &p),
-        _ => Err(Fault::BadLaunch),
-    }
+    by_form!(p, run(call, &p))
 }
 
 type Entries<T> = Vec<(u32, T)>;

@@ -3,6 +3,26 @@
 use crate::stages::words::Word;
 use bytemuck::Pod;
 
+/// Calls a function of the types of values and codes, and of whether codes are zigzag, with those of a launch.
+macro_rules! by_form {
+    ($p:ident, $run:ident($($arg:expr),*)) => {
+        match ($p.value, $p.code, $p.switches & $crate::stages::lorenzo_quant::ZIGZAG != 0) {
+            (4, 1, true) => $run::<f32, u8, true>($($arg),*),
+            (4, 1, false) => $run::<f32, u8, false>($($arg),*),
+            (4, 2, true) => $run::<f32, u16, true>($($arg),*),
+            (4, 2, false) => $run::<f32, u16, false>($($arg),*),
+            (4, 4, true) => $run::<f32, u32, true>($($arg),*),
+            (4, 4, false) => $run::<f32, u32, false>($($arg),*),
+            (8, 2, true) => $run::<f64, u16, true>($($arg),*),
+            (8, 2, false) => $run::<f64, u16, false>($($arg),*),
+            (8, 4, true) => $run::<f64, u32, true>($($arg),*),
+            (8, 4, false) => $run::<f64, u32, false>($($arg),*),
+            _ => Err($crate::error::Fault::BadLaunch),
+        }
+    };
+}
+pub(super) use by_form;
+
 /// A float type.
 pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
     const ZERO: Self;
