@@ -59,7 +59,8 @@ template <class... S> struct DecodeShared {
 };
 
 // The tile that is staged, or of which the words are loaded here, to its place in the stream.
-template <bool WHOLE, class... S> FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, int tid) {
+template <bool WHOLE, class... S>
+FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, const typename Stages<S...>::P& p, int tid) {
   typedef Stages<S...> Chain;
   const uint32_t c = blockIdx.x;
   const uint64_t at = (uint64_t)c * TILE;
@@ -67,17 +68,22 @@ template <bool WHOLE, class... S> FZ_DEV void encode_tile(const Args& a, EncodeS
   uint32_t v[32], halo[2] = {0, 0}, live = 15;
   if constexpr (Chain::COUNT > 0) {
     if ((tid & 31) == 0 && tid) {
-      halo[0] = word_of(src, at + 128 * tid - 8);
-      halo[1] = word_of(src, at + 128 * tid - 4);
+      const uint64_t before = at + 128 * tid - 8;
+      if (WHOLE && direct(src, at)) {
+        halo[0] = *reinterpret_cast<const uint32_t*>(src.at + before);
+        halo[1] = *reinterpret_cast<const uint32_t*>(src.at + before + 4);
+      } else {
+        halo[0] = word_apart(src, before);
+        halo[1] = word_apart(src, before + 4);
+      }
     }
-    const typename Chain::P p = Chain::read_forward(a, 1);
     fz_copies_done();
     __syncwarp();
     read_e(sm.st, v, tid);
     Chain::forward(v, halo, live, p, t);
   } else load_p(src, at, v, tid);
   const RzeForm form = rze_form<WHOLE>(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
-  const StreamOut out = stream_out(a, total, TILE);
+  const StreamOut out = stream_out(a, a.operands[1 + Chain::EXTRA], total, TILE);
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
   rze_encode_tile(v, live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
   if (tid < 32) {
@@ -91,41 +97,60 @@ template <bool WHOLE, class... S> FZ_DEV void encode_tile(const Args& a, EncodeS
     put_p(sm.st, v, tid);
     __syncthreads();
   }
-  place(a, out, c, sm.z.before, st, entry & ~RAW, tid);
+  place(out, c, sm.z.before, st, entry & ~RAW, tid);
+}
+// The short last tile: a function of its own, so that its code does not stand between that of the others.
+template <class... S>
+__device__ __attribute__((noinline)) void encode_short_tile(const Args& a, EncodeShared& sm, const Bytes src, uint64_t total, const typename Stages<S...>::P p) {
+  encode_tile<false, S...>(a, sm, src, total, p, threadIdx.x);
 }
 
 // The array, or any bytes, to the stream. Block c makes chunk c.
 template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
   constexpr bool ELEMENTS = sizeof...(S) > 0;
   const int tid = threadIdx.x;
+  // All that has to be fetched is on its way before the first of it is looked at; where a launch before decides how long the
+  // input is, it has to have succeeded.
+  const unsigned long long failed = failure(a);
   const Operand& in = input(a, 0);
-  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
-  const Bytes src = {address(in), min(given, total)};
+  const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.chained ? length(a.passed) : given;
+  const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
-  // Where the launch itself says where the input is, it can be on its way while the status is looked at.
-  const bool early = ELEMENTS && mine && in.offset == 0 && in.bytes == 0;
+  const bool early = ELEMENTS && mine && in.bytes == 0;
   if (early) fetch_e(src, at, sm.st, tid);
-  if (dead(a)) { fz_copies_done(); return; }
+  const typename Stages<S...>::P p = Stages<S...>::read_forward(a, 1);
+  if (dead(a, failed)) { fz_copies_done(); return; }
   if (!mine) {
-    if (blockIdx.x == 0 && tid == 0) publish(output(a, 0), 0);
+    if (blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Stages<S...>::EXTRA], 0);
     return;
   }
   if (ELEMENTS && !early) fetch_e(src, at, sm.st, tid);
-  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, tid);
-  else encode_tile<false, S...>(a, sm, src, total, tid);
+  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, p, tid);
+  else encode_short_tile<S...>(a, sm, src, total, p);
 }
 
-// What the passes before leave: the layout that the stream turned out to have, then where each chunk that is wanted
-// starts among the payloads, with the mark of a raw one at the top, and where the last one ends.
+// What the passes before leave: the layout that the stream turned out to have, then for each chunk that is wanted where it
+// starts in the stream, how long it is and whether it is raw. A chunk that the stream does not have is longer than any.
 struct RzeIndex {
   const uint64_t* words;
+  static constexpr uint64_t STARTS = (1ull << 48) - 1, NONE = 0x7fffull << 48;
   FZ_DEV uint32_t layout(const Args& a) const {
     const uint32_t told = params<RzeParams>(a).layout;
     return told == LAYOUT_AMBIGUOUS ? (uint32_t)words[0] : told;
   }
 };
-constexpr uint64_t RAW64 = 1ull << 63;
+struct RzeChunk {
+  uint64_t word;
+  FZ_DEV uint64_t start() const { return word & RzeIndex::STARTS; }
+  FZ_DEV uint32_t size() const { return (uint32_t)(word >> 48) & 0x7fff; }
+  FZ_DEV bool raw() const { return word >> 63; }
+};
+FZ_DEV uint64_t rze_chunk(uint64_t start, uint32_t entry, uint64_t have) {
+  const uint32_t size = entry & ~RAW;
+  const bool there = size <= TILE && start + size <= have;
+  return there ? (uint64_t)(entry >> 31) << 63 | (uint64_t)size << 48 | (start & RzeIndex::STARTS) : RzeIndex::NONE;
+}
 
 // A stream as a decoder sees it: n chunks that make `total` bytes, of which `room` are wanted. The array may end before
 // its padding does.
@@ -133,8 +158,8 @@ struct StreamIn {
   Bytes bytes;
   uint64_t total, room, n, payloads;
 };
-FZ_DEV StreamIn stream_in(const Args& a, uint32_t chunk) {
-  const Operand &in = input(a, 0), &out = output(a, 0);
+FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
+  const Operand& in = input(a, 0);
   const uint64_t given = length(out), total = a.chained ? length(a.passed) : given;
   const uint64_t n = (total + chunk - 1) / chunk;
   return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEAD + 4 * n};
@@ -146,7 +171,7 @@ FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint
   typedef Stages<S...> Chain;
   uint32_t v[32], live = 0;
   if (!rze_decode_tile(v, live, rze_form<WHOLE>(len, old), sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
-  const Operand& o = output(a, 0);
+  const Operand& o = a.operands[1 + Chain::EXTRA];
   const uint64_t room = min(min(length(o), o.max), at + len);
   if constexpr (Chain::COUNT > 0) {
     Chain::backward(v, live, Chain::read_backward(a), sm.s, Tile<WHOLE>{sm.buf, len, tid});
@@ -167,25 +192,24 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
-  if (dead(a)) return;
-  const StreamIn in = stream_in(a, chunk);
-  const uint64_t at = (uint64_t)c * chunk;
-  if (at >= in.room) return;
-  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
+  // All that has to be fetched is on its way before the first of it is looked at.
+  const unsigned long long failed = failure(a);
+  const RzeChunk here = {index.words[1 + c]};
+  const StreamIn in = stream_in(a, a.operands[1 + Stages<S...>::EXTRA], chunk);
   const uint32_t layout = index.layout(a);
+  const uint64_t at = (uint64_t)c * chunk;
+  if (dead(a, failed) || at >= in.room) return;
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;
-  const uint32_t len = (uint32_t)min((uint64_t)chunk, in.total - at);
-  const bool old = layout == LAYOUT_2026_05, raw = from >> 63;
-  const uint64_t start = in.payloads + (from & ~RAW64), end = in.payloads + (to & ~RAW64);
-  // Without room for the table nothing was written to the index.
-  if (in.payloads > in.bytes.have || end > in.bytes.have || end < start || !rze_plausible(len, old, end - start, raw)) {
+  const uint32_t len = (uint32_t)min((uint64_t)chunk, in.total - at), size = here.size();
+  const bool old = layout == LAYOUT_2026_05, raw = here.raw();
+  if (!rze_plausible(len, old, size, raw)) {
     if (tid == 0) fail(a, CORRUPT);
     return;
   }
-  const uint32_t size = (uint32_t)(end - start);
-  const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
+  const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, here.start(), size, tid);
   rze_tables(sm.z, tid);
+  fz_copies_done();
   __syncthreads();
   if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, tid);
   else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);

@@ -32,7 +32,7 @@ template <int W> struct QuantizeStage {
   }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t&, const P& p, const T& t) {
     quantize_tile(p, v, t.st, t.tid);
-    if ((t.tid & 31) == 0 && t.tid) p.quantize(halo);
+    if ((t.tid & 31) == 0 && t.tid) p.quantize_halo(halo);
   }
   template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const T&) { p.restore(v); }
 };

@@ -37,12 +37,13 @@ struct Status {
 
 FZ_DEV Status* status_of(const Args& a) { return reinterpret_cast<Status*>(a.status); }
 
-// True in all threads of the block or in none: an earlier launch failed. What fails in this launch is not seen, so
-// that blocks which wait for each other still find each other.
-FZ_DEV bool dead(const Args& a) {
-  const unsigned long long failed = *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed);
-  return __syncthreads_or(failed != 0 && (failed >> 32) <= a.step) != 0;
-}
+// What has failed so far. It takes a while to come, so functions in which time counts ask for it before their data.
+FZ_DEV unsigned long long failure(const Args& a) { return *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed); }
+
+// True in all threads of the grid or in none: an earlier launch failed, and nobody changes that any more. What fails in this
+// launch is not seen, so that blocks which wait for each other still find each other.
+FZ_DEV bool dead(const Args& a, unsigned long long failed) { return failed != 0 && (failed >> 32) <= a.step; }
+FZ_DEV bool dead(const Args& a) { return dead(a, failure(a)); }
 
 // The first failure of a call is the one that is reported.
 FZ_DEV void fail(const Args& a, int32_t code, uint64_t needed = 0) {

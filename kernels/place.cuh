@@ -19,6 +19,7 @@ struct StreamOut {
   uint64_t max;    // bytes that may be written
   uint64_t total;  // O
   uint32_t n;
+  uint64_t length;  // address of the word for what is written, or 0
   uint64_t* words;  // one per chunk, zero at first
 
   FZ_DEV void put(uint64_t i, uint32_t w) const {
@@ -26,9 +27,8 @@ struct StreamOut {
   }
 };
 
-FZ_DEV StreamOut stream_out(const Args& a, uint64_t total, uint32_t chunk) {
-  const Operand& o = output(a, 0);
-  return {address(o), o.max, total, (uint32_t)((total + chunk - 1) / chunk), reinterpret_cast<uint64_t*>(a.zeroed)};
+FZ_DEV StreamOut stream_out(const Args& a, const Operand& o, uint64_t total, uint32_t chunk) {
+  return {address(o), o.max, total, (uint32_t)((total + chunk - 1) / chunk), o.bytes, reinterpret_cast<uint64_t*>(a.zeroed)};
 }
 
 // One thread: the entry of chunk c.
@@ -64,6 +64,7 @@ FZ_DEV void copy_out(uint8_t* to, const uint8_t* from, uint32_t size, int tid) {
   const uint32_t pieces = (size - head) >> 4, shift = (head & 3) * 8, done = head + pieces * 16;
   const uint32_t* w = reinterpret_cast<const uint32_t*>(from) + (head >> 2);
   uint4* to16 = reinterpret_cast<uint4*>(to + head);
+#pragma unroll 1
   for (uint32_t i = tid; i < pieces; i += THREADS) {
     const uint32_t* p = w + 4 * i;
     const uint32_t w0 = p[0], w1 = p[1], w2 = p[2], w3 = p[3], w4 = p[4];
@@ -76,7 +77,7 @@ FZ_DEV void copy_out(uint8_t* to, const uint8_t* from, uint32_t size, int tid) {
 }
 
 // The block: the payload, of which only what fits is written, and what stands around the payloads.
-FZ_DEV void place(const Args& a, const StreamOut& s, uint32_t c, uint64_t before, const uint8_t* payload, uint32_t size, int tid) {
+FZ_DEV void place(const StreamOut& s, uint32_t c, uint64_t before, const uint8_t* payload, uint32_t size, int tid) {
   const uint64_t from = STREAM_HEAD + 4 * (uint64_t)s.n + before;
   const uint64_t room = s.max > from ? s.max - from : 0;
   copy_out(s.at + from, payload, (uint32_t)min((uint64_t)size, room), tid);
@@ -86,7 +87,7 @@ FZ_DEV void place(const Args& a, const StreamOut& s, uint32_t c, uint64_t before
     uint64_t end = from + size;
     for (; end & 3; end++)
       if (end < s.max) s.at[end] = 0;
-    publish(output(a, 0), end);
+    if (s.length) *reinterpret_cast<uint64_t*>(s.length) = end;
   }
 }
 }  // namespace fz

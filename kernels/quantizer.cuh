@@ -20,11 +20,14 @@ struct Facts {
 enum : uint32_t { ABS = 0, REL = 1, NOA = 2, PREL = 3 };
 enum : uint32_t { ZIGZAG = 1, IN_PLACE = 2, STRICT = 4, PADDED = 8 };
 
+__device__ __attribute__((noinline)) inline uint64_t load_apart(const uint8_t* p) { return load<uint64_t>(p); }
 FZ_DEV Facts load_facts(const Operand& o) {
   const uint8_t* p = address(o);
+  const uint64_t* q = reinterpret_cast<const uint64_t*>(p);
+  const bool whole = aligned(p, 8);
   uint64_t w[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) w[i] = load<uint64_t>(p + 8 * i);
+  for (int i = 0; i < 4; i++) w[i] = whole ? q[i] : load_apart(p + 8 * i);
   Facts f;
   memcpy(&f, w, sizeof f);
   // All ones, or 0 where it has both: what was read from a head has the f32 alone.

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_encode_words(FZ_ARGS) {
   const RzeParams& p = params<RzeParams>(a);
   const Operand& in = input(a, 0);
   const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
-  const StreamOut out = stream_out(a, total, p.chunk);
+  const StreamOut out = stream_out(a, output(a, 0), total, p.chunk);
   const uint64_t at = (uint64_t)c * p.chunk;
   if (at >= total) {
     if (c == 0 && tid == 0) publish(output(a, 0), 0);
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_encode_words(FZ_ARGS) {
   }
   __syncthreads();
   const uint4* from = entry & RAW ? sm.chunk : sm.payload;
-  place(a, out, c, sm.before, reinterpret_cast<const uint8_t*>(from), entry & ~RAW, tid);
+  place(out, c, sm.before, reinterpret_cast<const uint8_t*>(from), entry & ~RAW, tid);
 }
 
 // First pass of every decoder: what stands around the payloads is checked, and where each chunk starts is summed up.
@@ -51,30 +51,31 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
   __shared__ uint64_t first;
   if (dead(a)) return;
   const RzeParams& p = params<RzeParams>(a);
-  const StreamIn in = stream_in(a, p.chunk);
+  const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   const uint32_t tid = threadIdx.x;
   if (in.total == 0 && in.bytes.have == 0) return;
-  const bool sound = in.total > 0 && in.payloads <= in.bytes.have && load<uint32_t>(in.bytes.at) == in.total &&
-                     load<uint32_t>(in.bytes.at + 4) == in.n;
+  const bool room = in.payloads <= in.bytes.have;
+  const bool sound = in.total > 0 && room && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
   if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
-  if (in.total == 0 || in.payloads > in.bytes.have) return;
+  if (in.total == 0) return;
   const uint8_t* table = in.bytes.at + STREAM_HEAD;
+  // Without room for the table there is no chunk.
+  const uint64_t entries = room ? in.n : 0;
   // The index has room for what the grid was made for.
   const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = min((in.room + p.chunk - 1) / p.chunk, (uint64_t)gridDim.x * 1024);
   if (from > 0 && from >= wanted) return;
   uint64_t sum = 0;
 #pragma unroll 8
-  for (uint64_t i = tid; i < from; i += 1024) sum += load<uint32_t>(table + 4 * i) & ~RAW;
+  for (uint64_t i = tid; i < min(from, entries); i += 1024) sum += load<uint32_t>(table + 4 * i) & ~RAW;
   sum = block_sum_to(sum, w);
   if (tid == 1023) first = sum;
   __syncthreads();
   const uint64_t i = from + tid;
-  const uint32_t entry = i < in.n ? load<uint32_t>(table + 4 * i) : 0;
+  const uint32_t entry = i < entries ? load<uint32_t>(table + 4 * i) : 0;
   const uint64_t upto = first + block_sum_to((uint64_t)(entry & ~RAW), w);
   uint64_t* index = reinterpret_cast<uint64_t*>(a.scratch) + 1;
-  if (i < wanted) index[i] = (upto - (entry & ~RAW)) | (uint64_t)(entry >> 31) << 63;
-  if (i + 1 == wanted) index[wanted] = upto;
-  if (from + 1024 < wanted) return;
+  if (i < wanted) index[i] = i < entries ? rze_chunk(in.payloads + upto - (entry & ~RAW), entry, in.bytes.have) : RzeIndex::NONE;
+  if (!room || from + 1024 < wanted) return;
   uint64_t rest = 0;
   for (uint64_t k = i + 1024; k < in.n; k += 1024) rest += load<uint32_t>(table + 4 * k) & ~RAW;
   rest = block_sum_to(rest, w);
@@ -99,22 +100,18 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_words(FZ_ARGS) {
   const uint32_t c = blockIdx.x;
   if (dead(a)) return;
   const RzeParams& p = params<RzeParams>(a);
-  const StreamIn in = stream_in(a, p.chunk);
+  const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   const uint64_t at = (uint64_t)c * p.chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
   if (at >= in.room || index.layout(a) == LAYOUT_2026_05 || (p.chunk == TILE && p.word == 1)) return;
-  const uint64_t from = index.words[1 + c], to = index.words[2 + c];
-  const uint32_t len = (uint32_t)min((uint64_t)p.chunk, in.total - at);
-  const bool raw = from >> 63;
-  const uint64_t start = in.payloads + (from & ~RAW64), end = in.payloads + (to & ~RAW64);
-  // Without room for the table nothing was written to the index.
-  bool good = in.payloads <= in.bytes.have && end <= in.bytes.have && end >= start && (raw ? end - start == len : end - start < len);
+  const RzeChunk here = {index.words[1 + c]};
+  const uint32_t len = (uint32_t)min((uint64_t)p.chunk, in.total - at), size = here.size();
+  bool good = here.raw() ? size == len : size < len;
   const uint4* result = sm.chunk;
   if (good) {
-    const uint32_t size = (uint32_t)(end - start);
-    stage_in(sm.payload, {in.bytes.at, end}, start, size, tid);
+    stage_in(sm.payload, {in.bytes.at, here.start() + size}, here.start(), size, tid);
     __syncthreads();
-    if (raw) result = sm.payload;
+    if (here.raw()) result = sm.payload;
     else good = words_decode(sm, words_form(p, len), size, tid);
   }
   if (!good) {
@@ -141,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
   const int tid = threadIdx.x;
   if (dead(a)) return;
   const RzeParams& p = params<RzeParams>(a);
-  const StreamIn in = stream_in(a, p.chunk);
+  const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   uint64_t* layout = reinterpret_cast<uint64_t*>(a.scratch);
   if (tid == 0) { *layout = LAYOUT_2026_08; sm.base = 0; sm.found = ALL; }
   if (in.payloads > in.bytes.have) return;
@@ -180,6 +177,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
   if (size == 2 + rest || p.chunk != TILE || start + size > in.bytes.have || !rze_plausible(len, true, size, false)) return;
   const uint32_t P = rze_fetch_payload(sm.buf, in.bytes, start, size, tid);
   rze_tables(sm.d, tid);
+  fz_copies_done();
   __syncthreads();
   uint32_t v[32], live;
   const bool good = rze_decode_tile(v, live, form, sm.d, sm.buf, P, size, false, tid);

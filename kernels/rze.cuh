@@ -33,18 +33,22 @@ FZ_DEV bool rze_raw(const RzeForm& f, uint32_t kept, uint32_t r0, uint32_t r1, u
 
 // ---------------------------------------------------------------- encoder
 struct RzeEncoder {
-  uint32_t m0[32 * 20];  // level 0: the 16 words of row p from 20 p on, against bank conflicts
   uint2 rank[512];       // a word of level 0, and the kept bytes before it within its 8 rows
   uint32_t sums[4];      // per 8 rows: kept bytes | marks of level 1 << 16
   uint16_t m1[128];
   uint32_t entry;  // of the table
   uint64_t before;
 };
-// A chunk that turns out to be raw may fill all levels first.
-constexpr int RZE_STAGE = 16384 + 2048 + 256 + 32 + 32;
+// Level 0: the 16 words of row p from 20 p on, against bank conflicts. It is used up before the payload is written, and so
+// stands behind the tile in the staging area.
+constexpr int RZE_M0 = 32 * 20 * 4;
+// A chunk that turns out to be raw may fill all levels first: 2048, 256, 32 bytes and the end of the payload.
+constexpr int RZE_STAGE = 16384 + RZE_M0;
+static_assert(RZE_M0 >= 2048 + 256 + 32 + 32, "room for all levels");
+FZ_DEV uint32_t* rze_m0(uint8_t* st) { return reinterpret_cast<uint32_t*>(st + 16384); }
 
 // The words of level 0 of 8 rows: each thread gathers 8 nibbles, 8 lanes exchange them.
-template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, RzeEncoder& s, int tid) {
+template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, uint32_t* m0, int tid) {
   const int lane = tid & 31;
   uint32_t n = 0;
   if (live) {
@@ -61,7 +65,7 @@ template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, RzeEn
     q = __shfl_xor_sync(ALL, n, 1);
     n = choose(n, __funnelshift_l(q, q, (lane & 1) ? 28 : 4), (lane & 1) ? 0xf0f0f0f0u : 0x0f0f0f0fu);
   }
-  s.m0[(8 * G + (lane & 7)) * 20 + (tid >> 3 & ~3) + (lane >> 3)] = n;
+  m0[(8 * G + (lane & 7)) * 20 + (tid >> 3 & ~3) + (lane >> 3)] = n;
 }
 // Bit i: byte i of a, b differs from the one before it.
 FZ_DEV uint32_t rze_changes(uint32_t before, uint32_t a, uint32_t b) {
@@ -77,13 +81,13 @@ FZ_DEV uint32_t rze_below(uint32_t marks, uint32_t first, uint32_t n) {
 struct RzeOwn {
   uint32_t m[4], marks, rank;
 };
-FZ_DEV RzeOwn rze_count(RzeEncoder& s, const RzeForm& f, int tid) {
+FZ_DEV RzeOwn rze_count(RzeEncoder& s, const uint32_t* m0, const RzeForm& f, int tid) {
   RzeOwn o;
   const int lane = tid & 31;
-  const uint4 q = *reinterpret_cast<const uint4*>(&s.m0[(tid >> 2) * 20 + (tid & 3) * 4]);
+  const uint4 q = *reinterpret_cast<const uint4*>(&m0[(tid >> 2) * 20 + (tid & 3) * 4]);
   o.m[0] = q.x; o.m[1] = q.y; o.m[2] = q.z; o.m[3] = q.w;
   uint32_t before = __shfl_up_sync(ALL, q.w, 1);
-  if (lane == 0) before = tid ? s.m0[((tid - 1) >> 2) * 20 + 15] : 0;
+  if (lane == 0) before = tid ? m0[((tid - 1) >> 2) * 20 + 15] : 0;
   o.marks = rze_changes(before, q.x, q.y) | rze_changes(q.y, q.z, q.w) << 8;
   if (f.shrunk()) o.marks = rze_below(o.marks, 16 * tid, f.b1);
   const uint32_t c0 = __popc(q.x), c1 = c0 + __popc(q.y), c2 = c1 + __popc(q.z), c3 = c2 + __popc(q.w);
@@ -133,12 +137,13 @@ FZ_DEV void rze_upper(RzeEncoder& s, uint8_t* st, const RzeForm& f, uint32_t kep
 // have something.
 template <class F>
 FZ_DEV void rze_encode_tile(const uint32_t (&w)[32], uint32_t live, const RzeForm& f, RzeEncoder& s, uint8_t* st, int tid, F announce) {
-  rze_mark8<0>(w, live & 1, s, tid);
-  rze_mark8<1>(w, live & 2, s, tid);
-  rze_mark8<2>(w, live & 4, s, tid);
-  rze_mark8<3>(w, live & 8, s, tid);
+  uint32_t* m0 = rze_m0(st);
+  rze_mark8<0>(w, live & 1, m0, tid);
+  rze_mark8<1>(w, live & 2, m0, tid);
+  rze_mark8<2>(w, live & 4, m0, tid);
+  rze_mark8<3>(w, live & 8, m0, tid);
   __syncthreads();
-  const RzeOwn o = rze_count(s, f, tid);
+  const RzeOwn o = rze_count(s, m0, f, tid);
   __syncthreads();
   const uint4 sums = *reinterpret_cast<const uint4*>(s.sums);
   const uint32_t b1 = sums.x, b2 = b1 + sums.y, b3 = b2 + sums.z, all = b3 + sums.w;

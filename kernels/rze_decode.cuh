@@ -27,8 +27,13 @@ FZ_DEV void rze_tables(RzeDecoder& s, int tid) {
   s.kept_of[tid] = k;
 }
 
+// Bytes from `at` on that the stream has, where it does not have all 16.
+__device__ __attribute__((noinline)) inline void rze_fetch_edge(uint8_t* to, const Bytes stream, int64_t at) {
+  for (int j = 0; j < 16; j++)
+    if (at + j >= 0 && (uint64_t)(at + j) < stream.have) to[j] = stream.at[at + j];
+}
 // Brings bytes from..from+size of the stream to the buffer, at the same offset to borders of 16 as in memory; returns
-// where. Pieces that the stream does not fill are taken byte by byte.
+// where. They are there after fz_copies_done().
 FZ_DEV uint32_t rze_fetch_payload(uint4* buf, const Bytes& stream, uint64_t from, uint32_t size, int tid) {
   const uint8_t* p = stream.at + from;
   const uint32_t phase = (uint32_t)(reinterpret_cast<uintptr_t>(p) & 15);
@@ -37,11 +42,8 @@ FZ_DEV uint32_t rze_fetch_payload(uint4* buf, const Bytes& stream, uint64_t from
     const int64_t at = (int64_t)from - phase + 16 * (int64_t)i;
     uint8_t* to = reinterpret_cast<uint8_t*>(buf + RZE_FRONT / 16 + i);
     if (at >= 0 && (uint64_t)at + 16 <= stream.have) fz_copy16(to, stream.at + at);
-    else
-      for (int j = 0; j < 16; j++)
-        if (at + j >= 0 && (uint64_t)(at + j) < stream.have) to[j] = stream.at[at + j];
+    else rze_fetch_edge(to, stream, at);
   }
-  fz_copies_done();
   return RZE_FRONT + phase;
 }
 

@@ -42,6 +42,7 @@ FZ_DEV uint32_t word_of(const Bytes& b, uint64_t at) {
     if (at + i < b.have) w |= (uint32_t)b.at[at + i] << 8 * i;
   return w;
 }
+__device__ __attribute__((noinline)) inline uint32_t word_apart(const Bytes b, uint64_t at) { return word_of(b, at); }
 FZ_DEV uint4 piece_of(const Bytes& b, uint64_t at) {
   uint4 q;
   const uint8_t* p = b.at + at;
@@ -72,51 +73,57 @@ FZ_DEV void put_bytes(uint8_t* to, const uint4& q, uint32_t n) {
 // ---- E layout through shared memory: each warp uses its own 4096 bytes, as rows of 128 bytes whose pieces of 16 are
 // XORed with the row. Accesses to memory are coalesced, those to shared memory free of conflicts, register indices
 // constant, and no barrier of the block is needed.
-FZ_DEV char* staged(uint4* s, int tid, int i) {
-  const int lane = tid & 31, row = i * 4 + (lane >> 3);
-  return reinterpret_cast<char*>(s) + (tid >> 5) * 4096 + row * 128 + ((lane & 7) ^ (row & 7)) * 16;
+constexpr int STAGED = 8, STAGED_STEP = 512;  // pieces of a thread, and how far they are apart in memory and when staged
+// Where the first piece of this thread stands in memory, and where its even and odd ones when staged, less their steps.
+FZ_DEV uint32_t staged_at(int tid) { return (tid >> 5) * 4096 + (tid & 31) * 16; }
+FZ_DEV char* staged(uint4* s, int tid, int odd) {
+  const int row = odd * 4 + (tid >> 3 & 3);
+  return reinterpret_cast<char*>(s) + (tid >> 5) * 4096 + (tid >> 3 & 3) * 128 + ((tid & 7) ^ row) * 16;
 }
-FZ_DEV uint32_t staged_at(int tid, int i) { return (tid >> 5) * 4096 + i * 512 + (tid & 31) * 16; }
+// Byte offset of piece j of the row that this thread owns.
+FZ_DEV uint32_t owned(int tid, int j) { return (tid * 128 + (tid & 7) * 16) ^ 16 * j; }
 
 // A whole, aligned tile is fetched behind the block's back.
 FZ_DEV bool direct(const Bytes& b, uint64_t at) { return aligned(b.at + at, 16) && at + TILE <= b.have; }
-FZ_DEV void fetch_e(const Bytes& b, uint64_t at, uint4* s, int tid) {
-  if (direct(b, at)) {
-#pragma unroll
-    for (int i = 0; i < 8; i++) fz_copy16(staged(s, tid, i), b.at + at + staged_at(tid, i));
-  } else {
+__device__ __attribute__((noinline)) inline void fetch_any(const Bytes b, uint64_t at, uint4* s, int tid) {
 #pragma unroll 1
-    for (int i = 0; i < 8; i++) *reinterpret_cast<uint4*>(staged(s, tid, i)) = piece_of(b, at + staged_at(tid, i));
-  }
+  for (int i = 0; i < STAGED; i++) *reinterpret_cast<uint4*>(staged(s, tid, i & 1) + i * STAGED_STEP) = piece_of(b, at + staged_at(tid) + i * STAGED_STEP);
+}
+FZ_DEV void fetch_e(const Bytes& b, uint64_t at, uint4* s, int tid) {
+  if (!direct(b, at)) return fetch_any(b, at, s, tid);
+  const uint8_t* from = b.at + at + staged_at(tid);
+  char *even = staged(s, tid, 0), *odd = staged(s, tid, 1);
+#pragma unroll
+  for (int i = 0; i < STAGED; i++) fz_copy16((i & 1 ? odd : even) + i * STAGED_STEP, from + i * STAGED_STEP);
 }
 FZ_DEV void read_e(const uint4* s, uint32_t (&v)[32], int tid) {
-  const char* row = reinterpret_cast<const char*>(s) + tid * 128;
 #pragma unroll
   for (int j = 0; j < 8; j++) {
-    const uint4 q = *reinterpret_cast<const uint4*>(row + (j ^ (tid & 7)) * 16);
+    const uint4 q = *reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(s) + owned(tid, j));
     v[4 * j] = q.x; v[4 * j + 1] = q.y; v[4 * j + 2] = q.z; v[4 * j + 3] = q.w;
   }
 }
 // The part of the tile that is below `have`.
 FZ_DEV void store_e(uint8_t* to, uint64_t at, uint64_t have, uint4* s, const uint32_t (&v)[32], int tid) {
-  char* row = reinterpret_cast<char*>(s) + tid * 128;
 #pragma unroll
   for (int j = 0; j < 8; j++) {
     uint4 q;
     q.x = v[4 * j]; q.y = v[4 * j + 1]; q.z = v[4 * j + 2]; q.w = v[4 * j + 3];
-    *reinterpret_cast<uint4*>(row + (j ^ (tid & 7)) * 16) = q;
+    *reinterpret_cast<uint4*>(reinterpret_cast<char*>(s) + owned(tid, j)) = q;
   }
   __syncwarp();
+  char *even = staged(s, tid, 0), *odd = staged(s, tid, 1);
   if (aligned(to + at, 16) && at + TILE <= have) {
+    uint8_t* first = to + at + staged_at(tid);
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-      *reinterpret_cast<uint4*>(to + at + staged_at(tid, i)) = *reinterpret_cast<const uint4*>(staged(s, tid, i));
+    for (int i = 0; i < STAGED; i++)
+      *reinterpret_cast<uint4*>(first + i * STAGED_STEP) = *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + i * STAGED_STEP);
     return;
   }
 #pragma unroll 1
-  for (int i = 0; i < 8; i++) {
-    const uint64_t o = at + staged_at(tid, i);
-    if (o < have) put_bytes(to + o, *reinterpret_cast<const uint4*>(staged(s, tid, i)), (uint32_t)min((uint64_t)16, have - o));
+  for (int i = 0; i < STAGED; i++) {
+    const uint64_t o = at + staged_at(tid) + i * STAGED_STEP;
+    if (o < have) put_bytes(to + o, *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + i * STAGED_STEP), (uint32_t)min((uint64_t)16, have - o));
   }
 }
 
