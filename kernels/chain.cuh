@@ -11,7 +11,7 @@ namespace fz {
 template <class... S> struct Stages;
 template <> struct Stages<> {
   static constexpr int COUNT = 0, EXTRA = 0;
-  static constexpr bool SYNCS = false;
+  static constexpr bool SYNCS = false, HALVES = false;
   struct P {};
   union Shared { char none; };
   static FZ_DEV P read_forward(const Args&, int) { return {}; }
@@ -22,7 +22,7 @@ template <> struct Stages<> {
 template <class A, class... R> struct Stages<A, R...> {
   typedef Stages<R...> Rest;
   static constexpr int COUNT = 1 + Rest::COUNT, EXTRA = A::EXTRA + Rest::EXTRA;
-  static constexpr bool SYNCS = A::SYNCS || Rest::SYNCS;
+  static constexpr bool SYNCS = A::SYNCS || Rest::SYNCS, HALVES = A::HALVES;
   struct P {
     typename A::P first;
     typename Rest::P rest;
@@ -47,6 +47,9 @@ template <class A, class... R> struct Stages<A, R...> {
     A::backward(v, live, p.first, s.first, t);
   }
 };
+
+// How the elements of a chain lie; those of a short tile always in E.
+template <bool WHOLE, class CHAIN> FZ_DEV constexpr int layout_of() { return WHOLE && CHAIN::HALVES ? H : E; }
 
 struct EncodeShared {
   uint4 st[(RZE_STAGE + 15) / 16];
@@ -79,7 +82,7 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
     }
     fz_copies_done();
     __syncwarp();
-    read_e(sm.st, v, tid);
+    read<layout_of<WHOLE, Chain>()>(sm.st, v, tid);
     Chain::forward(v, halo, live, p, t);
   } else load_p(src, at, v, tid);
   const RzeForm form = rze_form<WHOLE>(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
@@ -107,7 +110,8 @@ __device__ __attribute__((noinline)) void encode_short_tile(const Args& a, Encod
 
 // The array, or any bytes, to the stream. Block c makes chunk c.
 template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
-  constexpr bool ELEMENTS = sizeof...(S) > 0;
+  typedef Stages<S...> Chain;
+  constexpr bool ELEMENTS = Chain::COUNT > 0;
   const int tid = threadIdx.x;
   // All that has to be fetched is on its way before the first of it is looked at; where a launch before decides how long the
   // input is, it has to have succeeded.
@@ -118,14 +122,18 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
   const bool early = ELEMENTS && mine && in.bytes == 0;
-  if (early) fetch_e(src, at, sm.st, tid);
-  const typename Stages<S...>::P p = Stages<S...>::read_forward(a, 1);
+  const auto bring = [&] {
+    if (at + TILE <= total) fetch<layout_of<true, Chain>()>(src, at, sm.st, tid);
+    else fetch<E>(src, at, sm.st, tid);
+  };
+  if (early) bring();
+  const typename Chain::P p = Chain::read_forward(a, 1);
   if (dead(a, failed)) { fz_copies_done(); return; }
   if (!mine) {
-    if (blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Stages<S...>::EXTRA], 0);
+    if (blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Chain::EXTRA], 0);
     return;
   }
-  if (ELEMENTS && !early) fetch_e(src, at, sm.st, tid);
+  if (ELEMENTS && !early) bring();
   if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, p, tid);
   else encode_short_tile<S...>(a, sm, src, total, p);
 }
@@ -176,7 +184,7 @@ FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint
   if constexpr (Chain::COUNT > 0) {
     Chain::backward(v, live, Chain::read_backward(a), sm.s, Tile<WHOLE>{sm.buf, len, tid});
     if (!Chain::SYNCS) __syncthreads();  // nobody reads the payload any more
-    store_e(address(o), at, room, sm.buf, v, tid);
+    write<layout_of<WHOLE, Chain>()>(address(o), at, room, sm.buf, v, tid);
   } else store_p(address(o), at, room, v, tid);
 }
 

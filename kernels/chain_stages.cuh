@@ -3,6 +3,7 @@
 //   forward(v, halo, live, p, t), backward(v, live, p, shared, t)
 //   EXTRA                    its further inputs, 0 or 1
 //   SYNCS                    the last thing that backward() does with shared memory of others is a barrier
+//   HALVES                   as the first stage it takes a whole tile in H layout instead of E
 // `v` is the tile, in E layout until a bitshuffle has made P of it; `halo`, the two words before the slice of the warp, in lane 0
 // of the warps but the first, 0 elsewhere, goes through all that works element by element, so that a stage that looks
 // back needs no barrier; `live` says which groups of 8 rows may have ones; the staging area has the words as they were
@@ -24,7 +25,7 @@ struct Nothing {};
 
 template <int W> struct QuantizeStage {
   static constexpr int EXTRA = 1;
-  static constexpr bool SYNCS = false;
+  static constexpr bool SYNCS = false, HALVES = false;
   typedef Nothing Shared;
   typedef TileBins<W> P;
   static FZ_DEV P read(const Args& a, int link, int extra) {
@@ -40,7 +41,7 @@ template <int W> struct QuantizeStage {
 // Difference to the element before, in negabinary, anew in every tile. What is no whole element stays as it is.
 template <int W> struct DifferenceStage {
   static constexpr int EXTRA = 0, WORDS = W == 8 ? 2 : 1;  // words that are dealt with at once
-  static constexpr bool SYNCS = true;
+  static constexpr bool SYNCS = true, HALVES = false;
   typedef Nothing P;
   typedef Pack<W> E;
   struct Shared {
@@ -105,7 +106,7 @@ template <int W> struct DifferenceStage {
 // but not those of its column: they go through the staging area.
 template <int W> struct BitshuffleStage {
   static constexpr int EXTRA = 0;
-  static constexpr bool SYNCS = W != 4;
+  static constexpr bool SYNCS = W != 4, HALVES = false;
   typedef Nothing P;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
@@ -198,6 +199,76 @@ template <int W> struct BitshuffleStage {
             v[i] |= (a[31 - e % 32] >> (32 - 8 * W * (g + 1)) & (ALL >> (32 - 8 * (W % 8)))) << 8 * W * j;
           }
         }
+      }
+    }
+  }
+};
+
+// Bit planes of elements of two bytes in H layout, where each thread makes the words of its own column. The halves of a tile
+// are transposed as one: the elements of the first in the upper half of the words, those of the second in the lower one.
+struct HalvesStage {
+  static constexpr int EXTRA = 0;
+  static constexpr bool SYNCS = false, HALVES = true;
+  typedef Nothing P;
+  typedef Nothing Shared;
+  static FZ_DEV P read(const Args&, int, int) { return {}; }
+
+  // Rows 2 r and 2 r + 1 of the tile are plane 15 - r of the halves.
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], uint32_t& live, const P&, const T& t) {
+    if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
+    uint32_t any = 0, a[32];
+#pragma unroll
+    for (int i = 0; i < 32; i++) any |= v[i];
+    any = __reduce_or_sync(ALL, any | any >> 16) & 0xffff;
+    live = (any & 0xf000 ? 1 : 0) | (any & 0xf00 ? 2 : 0) | (any & 0xf0 ? 4 : 0) | (any & 0xf ? 8 : 0);
+    if (any < 256) {
+#pragma unroll
+      for (int e = 0; e < 32; e++) a[31 - e] = __byte_perm(v[e / 2], v[16 + e / 2], e & 1 ? 0x4426 : 0x4404);
+      to_planes<2>(a);
+#pragma unroll
+      for (int r = 0; r < 8; r++) {
+        v[2 * r] = v[2 * r + 1] = 0;
+        v[16 + 2 * r] = a[16 + r];
+        v[17 + 2 * r] = a[24 + r];
+      }
+    } else {
+#pragma unroll
+      for (int e = 0; e < 32; e++) a[31 - e] = __byte_perm(v[e / 2], v[16 + e / 2], e & 1 ? 0x3276 : 0x1054);
+      to_planes<4>(a);
+#pragma unroll
+      for (int r = 0; r < 16; r++) {
+        v[2 * r] = a[r];
+        v[2 * r + 1] = a[16 + r];
+      }
+    }
+  }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
+    if (!T::whole) { p_to_e(t.st, v, t.tid); return; }
+    uint32_t a[32];
+    if (live & 3) {
+#pragma unroll
+      for (int r = 0; r < 16; r++) {
+        a[r] = v[2 * r];
+        a[16 + r] = v[2 * r + 1];
+      }
+      from_planes<4>(a);
+#pragma unroll
+      for (int i = 0; i < 16; i++) {
+        v[i] = __byte_perm(a[31 - 2 * i], a[30 - 2 * i], 0x7632);
+        v[16 + i] = __byte_perm(a[31 - 2 * i], a[30 - 2 * i], 0x5410);
+      }
+    } else {
+#pragma unroll
+      for (int r = 0; r < 8; r++) {
+        a[r] = a[8 + r] = 0;
+        a[16 + r] = v[16 + 2 * r];
+        a[24 + r] = v[17 + 2 * r];
+      }
+      from_planes<2>(a);
+#pragma unroll
+      for (int i = 0; i < 16; i++) {
+        v[i] = __byte_perm(a[31 - 2 * i], a[30 - 2 * i], 0x7531);
+        v[16 + i] = __byte_perm(a[31 - 2 * i], a[30 - 2 * i], 0x7430);
       }
     }
   }

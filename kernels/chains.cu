@@ -7,3 +7,4 @@ using namespace fz;
 FZ_CHAIN(pfpl_f32, 8, 9, QuantizeStage<4>, DifferenceStage<4>, BitshuffleStage<4>)
 FZ_CHAIN(bits_u32, 8, 9, DifferenceStage<4>, BitshuffleStage<4>)
 FZ_CHAIN(planes_u32, 8, 9, BitshuffleStage<4>)
+FZ_CHAIN(planes_u16, 8, 9, HalvesStage)

@@ -15,6 +15,12 @@ struct Found {
 template <class T> FZ_DEV uint64_t first_of(uint64_t tile) { return tile * (TILE / sizeof(T)); }
 FZ_DEV uint32_t rest(uint64_t n, uint64_t first) { return n > first ? (uint32_t)least(n - first, TILE) : 0; }
 
+// What moves so many bytes at once.
+template <int BYTES> struct Whole;
+template <> struct Whole<4> { typedef uint32_t Word; };
+template <> struct Whole<8> { typedef uint2 Word; };
+template <> struct Whole<16> { typedef uint4 Word; };
+
 // `N` elements as words, of which the first `have` are there.
 template <class E, int N> struct Row {
   static_assert(N * sizeof(E) % 4 == 0, "whole words");
@@ -28,6 +34,17 @@ template <class E, int N> struct Row {
 #pragma unroll
       for (uint32_t k = 0; k < N; k++) e[k] = k < have ? fz::load<E>(p + k * sizeof(E)) : E(0);
     }
+  }
+  // All of it or zeros, at an address that is a multiple of its length.
+  FZ_DEV void load_whole(const uint8_t* p, bool there) {
+    typename Whole<N * sizeof(E)>::Word w = {};
+    if (there) w = *reinterpret_cast<const typename Whole<N * sizeof(E)>::Word*>(p);
+    memcpy(e, &w, sizeof e);
+  }
+  FZ_DEV void store_whole(uint8_t* p) const {
+    typename Whole<N * sizeof(E)>::Word w;
+    memcpy(&w, e, sizeof e);
+    *reinterpret_cast<typename Whole<N * sizeof(E)>::Word*>(p) = w;
   }
   FZ_DEV void store(uint8_t* p, uint32_t room) const {
     uint32_t w[N * sizeof(E) / 4];

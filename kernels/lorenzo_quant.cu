@@ -1,4 +1,5 @@
 // LorenzoQuant: values to codes, outliers and exact pairs.
+#include "lorenzo_bricks.cuh"
 #include "lorenzo_differences.cuh"
 
 namespace fz {
@@ -17,7 +18,7 @@ FZ_DEV uint64_t tiles_of(const Args& a, const Params& p) {
   const uint64_t per = TILE / p.value, room = output(a, 0).max / p.code, all = room > p.count ? room : p.count;
   return (all + per - 1) / per;
 }
-FZ_DEV Found* found_of(const Args& a) { return reinterpret_cast<Found*>(a.scratch); }
+FZ_DEV Found* found_of(const Args& a) { return reinterpret_cast<Found*>(a.zeroed + sizeof(Totals)); }
 
 template <class T, class C, int DIMS> FZ_DEV void encode(const Args& a, const Params& p, uint32_t* sums, Last<T>& last) {
   constexpr int N = 16 / sizeof(T);
@@ -96,12 +97,17 @@ FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
   for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
 }
 
-// The types of a call. What warps tell each other has room for either.
-template <int DIMS> FZ_DEV void encode_as(const Args& a, uint32_t* sums, Last<double>* ends) {
+// Of arrays of 4 or 8 bytes a value, or of both (0). What warps tell each other has room for either.
+template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const Params& p = params<Params>(a);
   by_types(p, [&](auto value, auto code) {
     typedef decltype(value) T;
-    encode<T, decltype(code), DIMS>(a, p, sums, *reinterpret_cast<Last<T>*>(ends));
+    if constexpr (DIMS < 3) encode<T, decltype(code), DIMS>(a, p, sums, *reinterpret_cast<Last<T>*>(ends));
+    else if constexpr (sizeof(T) == VALUE) {
+      if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
+      encode_bricks<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed);
+      clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
+    }
   });
 }
 template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
@@ -117,23 +123,28 @@ template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<doub
 }  // namespace lorenzo
 }  // namespace fz
 
-#define LORENZO_ENCODE(DIMS)                                                                        \
-  extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_encode_##DIMS##d(FZ_ARGS) {      \
-    if (fz::dead(a)) return;                                                                        \
-    __shared__ uint32_t shared[32];                                                                 \
-    __shared__ fz::lorenzo::Last<double> ends;                                                      \
-    fz::lorenzo::encode_as<DIMS>(a, shared, &ends);                                                 \
-  }                                                                                                 \
+#define LORENZO_ENCODE(NAME, DIMS, VALUE)                                                          \
+  extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_##NAME(FZ_ARGS) {      \
+    if (fz::dead(a)) return;                                                                       \
+    __shared__ uint32_t shared[32];                                                                \
+    __shared__ fz::lorenzo::Last<double> ends;                                                     \
+    fz::lorenzo::encode_as<DIMS, VALUE>(a, shared, &ends);                                         \
+  }
+#define LORENZO_LISTS(DIMS)                                                                        \
   extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_lists_##DIMS##d(FZ_ARGS) {       \
-    if (fz::dead(a)) return;                                                                        \
-    __shared__ uint32_t shared[32];                                                                 \
-    __shared__ fz::lorenzo::Last<double> ends;                                                      \
-    fz::lorenzo::list_as<DIMS>(a, shared, &ends);                                                   \
+    if (fz::dead(a)) return;                                                                       \
+    __shared__ uint32_t shared[32];                                                                \
+    __shared__ fz::lorenzo::Last<double> ends;                                                     \
+    fz::lorenzo::list_as<DIMS>(a, shared, &ends);                                                  \
   }
 
-LORENZO_ENCODE(1)
-LORENZO_ENCODE(2)
-LORENZO_ENCODE(3)
+LORENZO_ENCODE(1d, 1, 0)
+LORENZO_ENCODE(2d, 2, 0)
+LORENZO_ENCODE(3d_f32, 3, 4)
+LORENZO_ENCODE(3d_f64, 3, 8)
+LORENZO_LISTS(1)
+LORENZO_LISTS(2)
+LORENZO_LISTS(3)
 
 // One block: where the entries of each tile go, and the facts.
 extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS) {

@@ -2,7 +2,7 @@
 //
 // Sums are made in the order of the format, which shows where they round. Where there are outliers, differences stand in
 // the array before they become values: entries may come in any order, and several may have one index.
-#include "lorenzo_quant.cuh"
+#include "lorenzo_bricks.cuh"
 
 namespace fz {
 namespace lorenzo {
@@ -174,6 +174,24 @@ FZ_DEV void clear_behind(const Args& a, const Params& p) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   for (uint64_t i = (uint64_t)p.count * p.value + me; i < output(a, 0).max; i += step) dst[i] = 0;
 }
+
+// `shared`: as many elements as a block has to pass on.
+template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Params& p, double* shared) {
+  const Flow<T, C> f(a, p);
+  if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
+  else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
+  // Sums of codes alone do not round.
+  else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p);
+  else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
+}
+// Of arrays of 4 or 8 bytes a value, or of both (0).
+template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shared) {
+  const Params& p = params<Params>(a);
+  by_types(p, [&](auto value, auto code) {
+    if constexpr (VALUE == 0 || sizeof(value) == VALUE) decode<DIMS, decltype(value), decltype(code)>(a, p, shared);
+  });
+  clear_behind(a, p);
+}
 }  // namespace lorenzo
 }  // namespace fz
 
@@ -222,36 +240,19 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
   else add(double());
 }
 
-// `shared`: as many elements as a block has to pass on.
-template <int DIMS> FZ_DEV void decode_as(const fz::Args& a, double* shared) {
-  using namespace fz::lorenzo;
-  const Params& p = fz::params<Params>(a);
-  by_types(p, [&](auto value, auto code) {
-    typedef decltype(value) T;
-    const Flow<T, decltype(code)> f(a, p);
-    if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
-    else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
-    else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
-  });
-  clear_behind(a, p);
-}
+// SHARED elements of two words are what blocks pass on; of those so many run on a multiprocessor at a time.
+#define LORENZO_DECODE(NAME, DIMS, VALUE, SHARED, BLOCKS)                                  \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS) lorenzo_quant_decode_##NAME(FZ_ARGS) { \
+    if (fz::dead(a)) return;                                                                \
+    __shared__ double shared[SHARED];                                                       \
+    fz::lorenzo::decode_as<DIMS, VALUE>(a, shared);                                         \
+  }
 
-extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_1d(FZ_ARGS) {
-  if (fz::dead(a)) return;
-  __shared__ double shared[8];
-  decode_as<1>(a, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_2d(FZ_ARGS) {
-  if (fz::dead(a)) return;
-  decode_as<2>(a, nullptr);
-}
-
-extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_3d(FZ_ARGS) {
-  if (fz::dead(a)) return;
-  __shared__ double shared[8 * 8 * 32];
-  decode_as<3>(a, shared);
-}
+LORENZO_DECODE(1d, 1, 0, 8, 4)
+LORENZO_DECODE(2d, 2, 0, 1, 4)
+// The sums of a brick stand in registers.
+LORENZO_DECODE(3d_f32, 3, 4, 4 * 8 * 32, 3)
+LORENZO_DECODE(3d_f64, 3, 8, 8 * 8 * 32, 2)
 
 // Exact values to their places.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {

@@ -22,7 +22,7 @@ template <class B> __device__ __attribute__((noinline)) void quantize_again(cons
 template <class B> FZ_DEV void quantize_tile(const B& q, uint32_t (&v)[32], uint4* st, int tid) {
   if (__all_sync(ALL, q.nearest(v))) return;
   quantize_again(q, st, tid);
-  read_e(st, v, tid);
+  read<E>(st, v, tid);
 }
 
 template <int W> struct TileBins;

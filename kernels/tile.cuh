@@ -1,10 +1,11 @@
 // Register tiles: one block of 128 threads holds one tile of 16384 bytes, 32 words of four bytes in each thread.
 //
-// A tile has one of two layouts:
+// A tile has one of three layouts:
 //   E (elements)  v[i] = word 32 t + i      a thread owns 128 bytes in a row
+//   H (halves)    v[16 h + i] = word 2048 h + 16 t + i    64 bytes in a row of each half of the tile
 //   P (planes)    v[p] = word 128 p + t     row p of 512 bytes, a word in every thread
 // The 32 elements of four bytes that feed one word of every bit plane are those that one thread owns, so bitshuffle
-// turns E into P without a byte leaving its thread. Coders take and make P, which is also what loads word by word give.
+// turns E into P without a byte leaving its thread; of elements of two bytes those are what a thread owns in H. Coders take and make P, which is also what loads word by word give.
 #pragma once
 #include "fz.cuh"
 
@@ -70,60 +71,63 @@ FZ_DEV void put_bytes(uint8_t* to, const uint4& q, uint32_t n) {
   }
 }
 
-// ---- E layout through shared memory: each warp uses its own 4096 bytes, as rows of 128 bytes whose pieces of 16 are
-// XORed with the row. Accesses to memory are coalesced, those to shared memory free of conflicts, register indices
-// constant, and no barrier of the block is needed.
-constexpr int STAGED = 8, STAGED_STEP = 512;  // pieces of a thread, and how far they are apart in memory and when staged
-// Where the first piece of this thread stands in memory, and where its even and odd ones when staged, less their steps.
-FZ_DEV uint32_t staged_at(int tid) { return (tid >> 5) * 4096 + (tid & 31) * 16; }
-FZ_DEV char* staged(uint4* s, int tid, int odd) {
-  const int row = odd * 4 + (tid >> 3 & 3);
-  return reinterpret_cast<char*>(s) + (tid >> 5) * 4096 + (tid >> 3 & 3) * 128 + ((tid & 7) ^ row) * 16;
+// ---- E and H layout through shared memory: each warp uses its own 4096 bytes, as rows of as many bytes as a thread has in a
+// row, whose pieces of 16 are XORed with the number of the row. Accesses to memory are coalesced, those to shared memory free of
+// conflicts, register indices constant, and no barrier of the block is needed.
+enum : int { E = 0, H = 1 };
+// A thread copies eight pieces, so far apart in memory and when staged.
+constexpr int COPIES = 8;
+template <int LAYOUT> FZ_DEV constexpr uint32_t apart(int i) { return LAYOUT == E ? i * 512 : (i >> 2) * 8192 + (i & 3) * 512; }
+// Where the first of them stands in memory; and when staged, where the even and the odd ones do, less how far they are apart.
+template <int LAYOUT> FZ_DEV uint32_t first_copy(int tid) { return (tid >> 5) * (LAYOUT == E ? 4096 : 2048) + (tid & 31) * 16; }
+template <int LAYOUT> FZ_DEV char* staged(uint4* s, int tid, int odd) {
+  const int row = LAYOUT == E ? tid >> 3 & 3 : tid >> 2 & 7, piece = LAYOUT == E ? (tid & 7) ^ (odd * 4 + row) : (tid & 3) ^ (row >> 1);
+  return reinterpret_cast<char*>(s) + (tid >> 5) * (LAYOUT == E ? 4096 : 2048) + row * (LAYOUT == E ? 128 : 64) + piece * 16;
 }
-// Byte offset of piece j of the row that this thread owns.
-FZ_DEV uint32_t owned(int tid, int j) { return (tid * 128 + (tid & 7) * 16) ^ 16 * j; }
+// Byte offset of piece j of those that this thread owns.
+template <int LAYOUT> FZ_DEV uint32_t owned(int tid, int j) {
+  return LAYOUT == E ? (tid * 128 + (tid & 7) * 16) ^ 16 * j : ((tid * 64 + (tid >> 1 & 3) * 16) ^ 16 * (j & 3)) + (j >> 2) * 8192;
+}
 
 // A whole, aligned tile is fetched behind the block's back.
 FZ_DEV bool direct(const Bytes& b, uint64_t at) { return aligned(b.at + at, 16) && at + TILE <= b.have; }
-__device__ __attribute__((noinline)) inline void fetch_any(const Bytes b, uint64_t at, uint4* s, int tid) {
+template <int LAYOUT> __device__ __attribute__((noinline)) void fetch_any(const Bytes b, uint64_t at, uint4* s, int tid) {
 #pragma unroll 1
-  for (int i = 0; i < STAGED; i++) *reinterpret_cast<uint4*>(staged(s, tid, i & 1) + i * STAGED_STEP) = piece_of(b, at + staged_at(tid) + i * STAGED_STEP);
+  for (int i = 0; i < COPIES; i++)
+    *reinterpret_cast<uint4*>(staged<LAYOUT>(s, tid, i & 1) + apart<LAYOUT>(i)) = piece_of(b, at + first_copy<LAYOUT>(tid) + apart<LAYOUT>(i));
 }
-FZ_DEV void fetch_e(const Bytes& b, uint64_t at, uint4* s, int tid) {
-  if (!direct(b, at)) return fetch_any(b, at, s, tid);
-  const uint8_t* from = b.at + at + staged_at(tid);
-  char *even = staged(s, tid, 0), *odd = staged(s, tid, 1);
+template <int LAYOUT> FZ_DEV void fetch(const Bytes& b, uint64_t at, uint4* s, int tid) {
+  if (!direct(b, at)) return fetch_any<LAYOUT>(b, at, s, tid);
+  const uint8_t* from = b.at + at + first_copy<LAYOUT>(tid);
+  char *even = staged<LAYOUT>(s, tid, 0), *odd = staged<LAYOUT>(s, tid, 1);
 #pragma unroll
-  for (int i = 0; i < STAGED; i++) fz_copy16((i & 1 ? odd : even) + i * STAGED_STEP, from + i * STAGED_STEP);
+  for (int i = 0; i < COPIES; i++) fz_copy16((i & 1 ? odd : even) + apart<LAYOUT>(i), from + apart<LAYOUT>(i));
 }
-FZ_DEV void read_e(const uint4* s, uint32_t (&v)[32], int tid) {
+template <int LAYOUT> FZ_DEV void read(const uint4* s, uint32_t (&v)[32], int tid) {
 #pragma unroll
   for (int j = 0; j < 8; j++) {
-    const uint4 q = *reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(s) + owned(tid, j));
+    const uint4 q = *reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(s) + owned<LAYOUT>(tid, j));
     v[4 * j] = q.x; v[4 * j + 1] = q.y; v[4 * j + 2] = q.z; v[4 * j + 3] = q.w;
   }
 }
 // The part of the tile that is below `have`.
-FZ_DEV void store_e(uint8_t* to, uint64_t at, uint64_t have, uint4* s, const uint32_t (&v)[32], int tid) {
+template <int LAYOUT> FZ_DEV void write(uint8_t* to, uint64_t at, uint64_t have, uint4* s, const uint32_t (&v)[32], int tid) {
 #pragma unroll
-  for (int j = 0; j < 8; j++) {
-    uint4 q;
-    q.x = v[4 * j]; q.y = v[4 * j + 1]; q.z = v[4 * j + 2]; q.w = v[4 * j + 3];
-    *reinterpret_cast<uint4*>(reinterpret_cast<char*>(s) + owned(tid, j)) = q;
-  }
+  for (int j = 0; j < 8; j++)
+    *reinterpret_cast<uint4*>(reinterpret_cast<char*>(s) + owned<LAYOUT>(tid, j)) = make_uint4(v[4 * j], v[4 * j + 1], v[4 * j + 2], v[4 * j + 3]);
   __syncwarp();
-  char *even = staged(s, tid, 0), *odd = staged(s, tid, 1);
+  const char *even = staged<LAYOUT>(s, tid, 0), *odd = staged<LAYOUT>(s, tid, 1);
   if (aligned(to + at, 16) && at + TILE <= have) {
-    uint8_t* first = to + at + staged_at(tid);
+    uint8_t* first = to + at + first_copy<LAYOUT>(tid);
 #pragma unroll
-    for (int i = 0; i < STAGED; i++)
-      *reinterpret_cast<uint4*>(first + i * STAGED_STEP) = *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + i * STAGED_STEP);
+    for (int i = 0; i < COPIES; i++)
+      *reinterpret_cast<uint4*>(first + apart<LAYOUT>(i)) = *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + apart<LAYOUT>(i));
     return;
   }
 #pragma unroll 1
-  for (int i = 0; i < STAGED; i++) {
-    const uint64_t o = at + staged_at(tid) + i * STAGED_STEP;
-    if (o < have) put_bytes(to + o, *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + i * STAGED_STEP), (uint32_t)min((uint64_t)16, have - o));
+  for (int i = 0; i < COPIES; i++) {
+    const uint64_t o = at + first_copy<LAYOUT>(tid) + apart<LAYOUT>(i);
+    if (o < have) put_bytes(to + o, *reinterpret_cast<const uint4*>((i & 1 ? odd : even) + apart<LAYOUT>(i)), (uint32_t)min((uint64_t)16, have - o));
   }
 }
 

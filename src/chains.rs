@@ -64,6 +64,7 @@ static CHAINS: &[Chain] = &[
     chain!("bits_u32": Difference 4, Bitshuffle 4),
     chain!("bits_u64": Difference 8, Bitshuffle 8),
     chain!("planes_u32": Bitshuffle 4),
+    chain!("planes_u16": Bitshuffle 2),
 ];
 
 /// How `kernel` runs on a device with `links` chained to it, in the direction of the data; `None`: not at all.

@@ -10,27 +10,39 @@ const BLOCKS: u64 = 1024;
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
-    let (encode, lists) = match p.ndim {
-        1 => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
-        2 => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
-        _ => ("lorenzo_quant_encode_3d", "lorenzo_quant_lists_3d"),
+    let (encode, lists) = match (p.ndim, p.value) {
+        (1, _) => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
+        (2, _) => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
+        (_, 4) => ("lorenzo_quant_encode_3d_f32", "lorenzo_quant_lists_3d"),
+        _ => ("lorenzo_quant_encode_3d_f64", "lorenzo_quant_lists_3d"),
     };
     let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
     let tiles = tiles(values * u64::from(p.value));
-    let recipe = Recipe::one(encode, tiles, THREADS);
+    let blocks = if p.ndim == 3 { brick_blocks(&p) } else { tiles };
+    let recipe = Recipe::one(encode, blocks, THREADS);
     let recipe = recipe.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), THREADS);
     // The numbers of outliers and of exact values; and of each tile its own and those before it, in 32 bits.
-    Some(recipe.with(16, 16 * tiles.max(1)))
+    Some(recipe.with(16 + 16 * tiles.max(1), 0))
+}
+
+/// Blocks whose warps have a brick each: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
+fn brick_blocks(p: &Launch) -> u64 {
+    /// What a grid can have; beyond, a warp has several bricks.
+    const MOST: u64 = (1 << 31) - 1;
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let width = 32 * 16 / u64::from(p.value.max(1));
+    (nx.div_ceil(width) * ny.div_ceil(8) * nz.div_ceil(8)).div_ceil(u64::from(THREADS) / 32).min(MOST)
 }
 
 pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
-    let [nx, ny, nz] = p.dims.map(u64::from);
-    let (decode, blocks) = match p.ndim {
-        1 => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(1024)),
+    let [nx, ny, _] = p.dims.map(u64::from);
+    let (decode, blocks) = match (p.ndim, p.value) {
+        (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(1024)),
         // A warp has a tile.
-        2 => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
-        _ => ("lorenzo_quant_decode_3d", nx.div_ceil(32) * ny.div_ceil(8) * nz.div_ceil(8)),
+        (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
+        (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)),
+        _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p)),
     };
     let listed = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
     let recipe = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS)
