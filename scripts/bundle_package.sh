@@ -32,7 +32,7 @@ run nvcc "$work/by_nvcc"
 if command -v pkg-config >/dev/null; then
   cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
   # shellcheck disable=SC2046
-  PKG_CONFIG_PATH=$lib/pkgconfig gcc -std=c11 -O2 -I"$cuda/include" examples/compress_cuda.c -o "$work/by_pkg_config" \
-    $(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs fzgm) -L"$cuda/lib64" -lcudart -lm
+  PKG_CONFIG_PATH=$lib/pkgconfig gcc -std=c11 -O2 -I"$cuda/include" -I"$cuda/targets/x86_64-linux/include" examples/compress_cuda.c -o "$work/by_pkg_config" \
+    $(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs fzgm) -L"$cuda/lib64" -L"$cuda/lib" -L"$cuda/targets/x86_64-linux/lib" -lcudart -lm
   run "gcc, pkg-config" "$work/by_pkg_config"
 fi

@@ -4,7 +4,7 @@
 #   run.sh [<part or group>…]     without any: the group suite. `run.sh list` names all.
 #
 # FZGM_FIELDS: folders of fields for the part fields. BENCH: a folder with raw arrays named NAME.XxYxZ.f32 (or .f64) to
-# measure with. SHARE: of so many small arrays the sanitizers see one.
+# measure with. THIN: the sanitizers see so many times fewer arrays.
 set -u
 cd "$(dirname "$0")" || exit 1
 # Python where there is no xz.
@@ -13,6 +13,7 @@ if [ -e packed.tar.xz ] && [ ! -d tests ]; then
 fi
 out=${OUT:-$PWD/logs}
 logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 mkdir -p "$out"
 lib=$(dirname "$(find prefix -name 'libfzgm.so.*.*.*' | head -n 1)")
 so=$(basename "$lib"/libfzgm.so.*.*.*)
@@ -20,7 +21,8 @@ abi=libfzgm.so.$(sed -n 's/^#define FZ_ABI_VERSION //p' prefix/include/fzgm.h)
 ln -sf "$so" "$lib/$abi"
 ln -sf "$abi" "$lib/libfzgm.so"
 export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_TABLE=$out/fields.csv
-failures=0 made=/tmp/fzgm-fields
+# Outside of the bundle, which may come anew.
+failures=0 made=$(dirname "$(mktemp -u)")/fzgm-fields
 
 # Name, group, seconds that it may take, command, which may start with settings. `long` is a program of tests at full size. The
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
@@ -55,34 +57,34 @@ f64_rel_fine  exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_m
 mem_calls     memcheck    200 memcheck tests/cuda asynchrony graphs functions pointers
 mem_fz        memcheck    200 memcheck tests/cuda lorenzo
 mem_rel       memcheck    200 memcheck tests/cuda rel
-mem_mutants   memcheck    400 FZGM_MUTATIONS=700 memcheck tests/cuda hostile::asynchronous
+mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
 mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
-mem_contract  memcheck    300 memcheck tests/contract every_stage presets_hold what_does
+mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
 mem_pipelines memcheck    200 memcheck tests/pipelines
 init_calls    initcheck   200 initcheck tests/cuda asynchrony graphs pointers
 init_fz       initcheck   200 initcheck tests/cuda lorenzo
 init_rel      initcheck   200 initcheck tests/cuda rel hostile
-init_contract initcheck   300 initcheck tests/contract every_stage presets_hold what_does
+init_contract initcheck   300 SHARE=20 initcheck tests/contract every_stage presets_hold what_does
 init_forms    initcheck   300 initcheck tests/contract pairs_of the_quantizer
 init_pipelines initcheck  200 initcheck tests/pipelines
 sync_calls    synccheck   200 synccheck tests/cuda asynchrony graphs pointers
 sync_fz       synccheck   200 synccheck tests/cuda lorenzo
 sync_rel      synccheck   200 synccheck tests/cuda rel hostile
-sync_contract synccheck   300 synccheck tests/contract every_stage presets_hold what_does
+sync_contract synccheck   300 SHARE=20 synccheck tests/contract every_stage presets_hold what_does
 sync_forms    synccheck   300 synccheck tests/contract pairs_of the_quantizer
 sync_pipelines synccheck  200 synccheck tests/pipelines
 race_graphs   racecheck   150 racecheck tests/cuda graphs
 race_calls    racecheck   150 racecheck tests/cuda asynchrony
 race_hosts    racecheck   150 racecheck tests/cuda pointers
-race_fz_forms racecheck   150 racecheck tests/cuda lorenzo::every_shape
-race_fz_lists racecheck   150 racecheck tests/cuda lorenzo::runs lorenzo::lists lorenzo::numbers
-race_rel      racecheck   150 racecheck tests/cuda rel
+race_fz_forms racecheck   150 SHARE=3 racecheck tests/cuda lorenzo::every_shape
+race_fz_lists racecheck   150 SHARE=4 racecheck tests/cuda lorenzo::runs lorenzo::lists lorenzo::numbers
+race_rel      racecheck   150 SHARE=4 racecheck tests/cuda rel
 race_hostile  racecheck   150 FZGM_MUTATIONS=40 racecheck tests/cuda hostile
-race_stages   racecheck   150 racecheck tests/contract every_stage
-race_pairs    racecheck   150 racecheck tests/contract pairs_of
-race_quantizer racecheck  150 racecheck tests/contract the_quantizer
-race_presets  racecheck   150 racecheck tests/contract presets_hold what_does
+race_stages   racecheck   150 SHARE=120 racecheck tests/contract every_stage
+race_pairs    racecheck   150 SHARE=30 racecheck tests/contract pairs_of
+race_quantizer racecheck  150 SHARE=8 racecheck tests/contract the_quantizer
+race_presets  racecheck   150 SHARE=16 racecheck tests/contract presets_hold what_does
 race_pipelines racecheck  150 racecheck tests/pipelines
 bench         bench       500 bench
 TABLE
@@ -118,10 +120,11 @@ long() { FZGM_LONG=1 "$@" --test-threads=1; }
 
 # To ask the driver where an address lives is an error of its interface when the answer is "I do not know".
 sanitize() {
-  local tool=$1 flags=()
+  local tool=$1 flags=() share
+  share=${SHARE:-$([ "$1" = racecheck ] && echo 24 || echo 4)}
   shift
   [ "$tool" = memcheck ] && flags=(--report-api-errors no)
-  FZGM_SHARE=${SHARE:-$([ "$tool" = racecheck ] && echo 24 || echo 8)} \
+  FZGM_SHARE=$((share * ${THIN:-1})) \
     compute-sanitizer --tool "$tool" --error-exitcode 9 "${flags[@]}" "$@" --test-threads=1
 }
 
@@ -152,9 +155,9 @@ part() {
   grep -h ' violations, ' "$log" | cut -c 1-170 | sed 's/^/    /'
   if [ "$result" != PASS ]; then
     failures=$((failures + 1))
-    grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-200 | head -n 8 | sed 's/^/    /'
+    grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-160 | head -n 4 | sed 's/^/    /'
   fi
-  { printf '\n######## %s %s\n' "$name" "$result"; grep -v '^ON THE DEVICE' "$log" | tail -c 400000; } >>"$out/log.txt"
+  { printf '\n######## %s %s\n' "$name" "$result"; grep -v '^ON THE DEVICE' "$log" | tail -c 100000; } >>"$out/log.txt"
 }
 
 if [ "${1:-}" = --one ]; then
@@ -177,6 +180,5 @@ for wanted in "$@"; do
   done < <(parts)
   [ -n "$found" ] || { echo "there is no part or group $wanted; run.sh list names them"; failures=$((failures + 1)); }
 done
-rm -rf "$logs"
 printf 'failures: %d\n' "$failures"
 [ "$failures" = 0 ]

@@ -61,8 +61,16 @@ fn the_longest_array_fits_and_the_next_is_too_large() {
         assert_eq!(e.status(), Status::TooLarge, "{stages:?} {dtype}: {e}");
         let text = e.to_string();
         assert!(text.contains("rze can hold 4294967295 bytes") && text.contains("in slabs"), "{text}");
-        let bytes = (refused - 1) * dtype.bytes();
-        crate::note(&format!("{stages:?} {dtype}: up to {} elements, {bytes} bytes", refused - 1));
+        let longest = Array::new(dtype, &[refused - 1]).unwrap();
+        let encoder = Encoder::new(&pipeline, &longest, &options).unwrap();
+        crate::note(&format!(
+            "{stages:?} {dtype}: up to {} elements, {} bytes; container of at most {}, workspaces of {} and {}",
+            longest.elements(),
+            longest.bytes(),
+            encoder.max_compressed_bytes(),
+            encoder.workspace_bytes(),
+            encoder.decoder().unwrap().workspace_bytes()
+        ));
     }
 }
 

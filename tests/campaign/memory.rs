@@ -56,7 +56,9 @@ fn workspaces_take_what_plans_say_and_calls_take_nothing() {
                 between - after
             ));
             drop((encoding, decoding));
-            assert_eq!(free(), before, "{what}: not all of it came back");
+            // The driver may keep a page for blocks that are smaller.
+            let kept = before - free();
+            assert!((0..=page() as i64).contains(&kept), "{what}: {kept} bytes did not come back");
         }
     }
 }
