@@ -1,36 +1,51 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to test and measure fzgm, where there is a driver and perhaps nvcc, but no cargo:
-# build/bundle, a few MB. There, in the folder that holds it:
+# Packs what a machine with a GPU needs to test and measure fzgm, where there is a driver and perhaps a toolkit, but no cargo:
+# build/bundle, some 20 MB. There, in the folder that holds it:
 #
-#   bundle/run.sh [quick]      one line per step and a table; ends with the number of failures
+#   bundle/run.sh [<part or group>…]      one line per part; ends with the number of failures
 #
-# BUNDLE: another folder for the result.
+# BUNDLE: another folder for the result. BUNDLE_ADD: files and folders to take along, in bundle/extra.
 . "$(dirname "$0")/lib.sh"
 need_c
+need xz xz-utils
 need_rust
 need_nvcc
 [ "${FZGM_CUDA:-}" = require ] || die "there is no nvcc, and a bundle without device code tests nothing"
 bundle=${BUNDLE:-build/bundle}
 rm -rf "$bundle"
-mkdir -p "$bundle"/{tests,bin,lib,include,gpu,golden}
+mkdir -p "$bundle"/{tests,gpu,golden,extra}
 
-cargo build --quiet --locked --release
-# What compares with the CPU, and what only a device does.
-programs=(contract pipelines cuda)
-cargo test --quiet --locked --no-run --message-format=json "${programs[@]/#/--test=}" \
-  | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | while read -r program; do
-  name=$(basename "$program")
-  [[ $name == fzgm-* || $name == fzgm ]] && continue # the command line, which is built besides
-  cp "$program" "$bundle/tests/${name%-*}"
-done
-cp target/release/fzgm "$bundle/bin/"
-cp target/release/libfzgm.so "$bundle/lib/"
-# A copy and no link: links do not always travel.
-cp target/release/libfzgm.so "$bundle/lib/$(readelf -d target/release/libfzgm.so | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')"
-cp include/fzgm.h "$bundle/include/"
+# pack <flag of cargo>… -- <test>…
+pack() {
+  local flags=() name program
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
+  cargo test --quiet --locked --no-run --message-format=json "${flags[@]}" "${@/#/--test=}" \
+    | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | while read -r program; do
+    name=$(basename "$program")
+    [[ $name == fzgm-* || $name == fzgm ]] && continue # the command line, which is built besides
+    cp "$program" "$bundle/tests/${name%-*}"
+  done
+}
+# What compares with the CPU and what only a device does, with the checks of a debug build; what takes a processor long, without.
+pack -- contract pipelines cuda
+install_fzgm "$PWD/$bundle/prefix" # the same compiler output serves the tests
+CARGO_TARGET_DIR=build/cmake/cargo pack --release -- campaign fields exhaustive
+# Links do not always travel: run.sh makes them again.
+find "$bundle/prefix" -type l -delete
 cp tests/gpu/*.cu "$bundle/gpu/"
 cp tests/golden/*.fzm "$bundle/golden/"
+cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
+for path in ${BUNDLE_ADD:-}; do cp -rL "$path" "$bundle/extra/"; done
+cp scripts/bundle_package.sh "$bundle/package.sh"
+strip --strip-unneeded "$bundle"/prefix/lib*/*.so.* "$bundle"/tests/* "$bundle"/prefix/bin/*
+strip --strip-debug "$bundle"/prefix/lib*/*.a
+chmod -R u+w "$bundle"
+objdump -T "$bundle"/prefix/lib*/*.so.* "$bundle"/tests/* 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1 >"$bundle/GLIBC"
+# The programs have the same library and the same device code in them: far apart, but within this dictionary.
+tar -C "$bundle" -c . | xz --lzma2=preset=6,dict=64MiB >"$bundle.tar.xz"
+rm -rf "$bundle"
+mkdir "$bundle"
+mv "$bundle.tar.xz" "$bundle/packed.tar.xz"
 cp scripts/bundle_run.sh "$bundle/run.sh"
-strip --strip-unneeded "$bundle"/lib/* "$bundle"/tests/* "$bundle"/bin/*
-objdump -T "$bundle"/lib/*.so "$bundle"/tests/* 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1 >"$bundle/GLIBC"
 du -sh "$bundle"

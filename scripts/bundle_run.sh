@@ -1,52 +1,184 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: runs what scripts/bundle.sh packed. One line per step; logs beside it, or in $OUT.
+# On a machine with a GPU: runs what scripts/bundle.sh packed. One line per part; logs in $OUT, or beside it.
 #
-#   run.sh [quick]     quick: without the sanitizers
+#   run.sh [<part or group>…]     without any: the group suite. `run.sh list` names all.
 #
-# FIELDS: a folder with raw arrays named NAME.XxYxZ.f32 (or .f64), to measure with.
+# FZGM_FIELDS: folders of fields for the part fields. BENCH: a folder with raw arrays named NAME.XxYxZ.f32 (or .f64) to
+# measure with. THIN: the sanitizers see so many times fewer arrays.
 set -u
 cd "$(dirname "$0")" || exit 1
-logs=${OUT:-$PWD/logs}
-mkdir -p "$logs"
-export LD_LIBRARY_PATH=$PWD/lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden
-failures=0
+# Python where there is no xz.
+if [ -e packed.tar.xz ] && [ ! -d tests ]; then
+  tar -xf packed.tar.xz 2>/dev/null || python3 -m tarfile -e packed.tar.xz . || exit 1
+fi
+out=${OUT:-$PWD/logs}
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+mkdir -p "$out"
+lib=$(dirname "$(find prefix -name 'libfzgm.so.*.*.*' | head -n 1)")
+so=$(basename "$lib"/libfzgm.so.*.*.*)
+abi=libfzgm.so.$(sed -n 's/^#define FZ_ABI_VERSION //p' prefix/include/fzgm.h)
+ln -sf "$so" "$lib/$abi"
+ln -sf "$abi" "$lib/libfzgm.so"
+export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_TABLE=$out/fields.csv
+# Outside of the bundle, which may come anew.
+failures=0 made=$(dirname "$(mktemp -u)")/fzgm-fields
 
-# step <name> <command…>
-step() {
-  local name=$1 started=$SECONDS
-  shift
-  if "$@" >"$logs/$name.log" 2>&1; then result=PASS; else result="FAIL ($?)"; failures=$((failures + 1)); fi
-  printf '%-28s %-10s %4d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(grep -h 'test result' "$logs/$name.log" | tail -n 1)"
-  [ "$result" = PASS ] || grep -E 'panicked|ERROR|error|differ|status' -A 3 "$logs/$name.log" | head -n 12 | sed 's/^/    /'
+# Name, group, seconds that it may take, command, which may start with settings. `long` is a program of tests at full size. The
+# tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
+parts() {
+  cat <<'TABLE'
+cuda          suite       300 tests/cuda
+contract      suite       500 tests/contract
+pipelines     suite       300 tests/pipelines
+sass_only     suite       300 CUDA_DISABLE_PTX_JIT=1 tests/cuda
+ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/cuda
+no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/cuda
+late          suite       200 late
+package       suite       300 bash package.sh
+repeats       campaign    300 long tests/campaign repeats_of_every
+replays       campaign    300 long tests/campaign a_graph_of
+memory        campaign    300 long tests/campaign memory::
+limits        campaign    100 long tests/campaign limits::
+large_bits    large       400 long tests/campaign bits_at five_gib_of_u16_without
+large_pfpl    large       300 long tests/campaign pfpl_at
+large_rel     large       300 long tests/campaign rel_at
+large_fz      large       400 long tests/campaign eight_gib
+large_f64     large       400 long tests/campaign sixteen_gib
+fields        fields      580 long tests/fields --nocapture a_corner all_given
+fields_512    fields_512  580 made_fields
+f32_abs       exhaustive  300 long tests/exhaustive --nocapture every_f32_abs
+f32_rel       exhaustive  500 long tests/exhaustive --nocapture every_f32_rel_te every_f32_rel_th
+f32_rel_fine  exhaustive  500 long tests/exhaustive --nocapture every_f32_rel_mi
+f64_abs       exhaustive  500 long tests/exhaustive --nocapture random_f64_abs
+f64_rel_tenth exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_te
+f64_rel       exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_th
+f64_rel_fine  exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_mi
+mem_calls     memcheck    200 memcheck tests/cuda asynchrony graphs functions pointers
+mem_fz        memcheck    200 memcheck tests/cuda lorenzo
+mem_rel       memcheck    200 memcheck tests/cuda rel
+mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
+mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
+mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
+mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
+mem_pipelines memcheck    200 memcheck tests/pipelines
+init_calls    initcheck   200 initcheck tests/cuda asynchrony graphs pointers
+init_fz       initcheck   200 initcheck tests/cuda lorenzo
+init_rel      initcheck   200 initcheck tests/cuda rel hostile
+init_contract initcheck   300 SHARE=20 initcheck tests/contract every_stage presets_hold what_does
+init_forms    initcheck   300 initcheck tests/contract pairs_of the_quantizer
+init_pipelines initcheck  200 initcheck tests/pipelines
+sync_calls    synccheck   200 synccheck tests/cuda asynchrony graphs pointers
+sync_fz       synccheck   200 synccheck tests/cuda lorenzo
+sync_rel      synccheck   200 synccheck tests/cuda rel hostile
+sync_contract synccheck   300 SHARE=20 synccheck tests/contract every_stage presets_hold what_does
+sync_forms    synccheck   300 synccheck tests/contract pairs_of the_quantizer
+sync_pipelines synccheck  200 synccheck tests/pipelines
+race_graphs   racecheck   150 racecheck tests/cuda graphs
+race_calls    racecheck   150 racecheck tests/cuda asynchrony
+race_hosts    racecheck   150 racecheck tests/cuda pointers
+race_fz_forms racecheck   150 SHARE=3 racecheck tests/cuda lorenzo::every_shape
+race_fz_lists racecheck   150 SHARE=4 racecheck tests/cuda lorenzo::runs lorenzo::lists lorenzo::numbers
+race_rel      racecheck   150 SHARE=4 racecheck tests/cuda rel
+race_hostile  racecheck   150 FZGM_MUTATIONS=40 racecheck tests/cuda hostile
+race_stages   racecheck   150 SHARE=120 racecheck tests/contract every_stage
+race_pairs    racecheck   150 SHARE=30 racecheck tests/contract pairs_of
+race_quantizer racecheck  150 SHARE=8 racecheck tests/contract the_quantizer
+race_presets  racecheck   150 SHARE=16 racecheck tests/contract presets_hold what_does
+race_pipelines racecheck  150 racecheck tests/pipelines
+bench         bench       500 bench
+TABLE
 }
 
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -n 1
-for program in cuda contract pipelines; do step "$program" "tests/$program"; done
-step sass_only env CUDA_DISABLE_PTX_JIT=1 tests/cuda
-step ptx_only env CUDA_FORCE_PTX_JIT=1 tests/cuda
-# Without a device everything that does not need one works, and the rest says why it does not.
-step no_device env -u FZGM_REQUIRE_GPU CUDA_VISIBLE_DEVICES= tests/cuda
-if command -v nvcc >/dev/null; then
+# The programs of CUDA that need a toolkit to be built.
+late() {
+  local source name
   for source in gpu/*.cu; do
     name=$(basename "$source" .cu)
-    step "build_$name" nvcc -O2 -Iinclude "$source" -Llib -lfzgm -o "bin/$name"
-    step "$name" "bin/$name"
+    nvcc -O2 -Iprefix/include "$source" -L"$lib" -lfzgm -o "$logs/$name" && "$logs/$name" || return 1
   done
+}
+
+# Fields of 512^3, made where they are needed.
+made_fields() {
+  if [ ! -e $made/fields.json ]; then
+    python3 extra/fields.py $made --n 512 --only turb,density,cloud,wave,climate || return 1
+  fi
+  FZGM_FIELDS=$made long tests/fields --nocapture all_given
+}
+
+bench() {
+  local field name dims
+  for field in "${BENCH:-none}"/*.f[36][24]; do
+    [ -e "$field" ] || { echo "BENCH names no folder with fields"; return 1; }
+    dims=${field%.*} name=${field##*.}
+    prefix/bin/fzgm bench --device cuda --dtype "$name" --dims "${dims##*.}" --preset pfpl --preset fz --preset bits --eb 1e-3 --runs 15 "$field" || return 1
+  done
+}
+
+long() { FZGM_LONG=1 "$@" --test-threads=1; }
+
+# To ask the driver where an address lives is an error of its interface when the answer is "I do not know".
+sanitize() {
+  local tool=$1 flags=() share
+  share=${SHARE:-$([ "$1" = racecheck ] && echo 24 || echo 4)}
+  shift
+  [ "$tool" = memcheck ] && flags=(--report-api-errors no)
+  FZGM_SHARE=$((share * ${THIN:-1})) \
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "${flags[@]}" "$@" --test-threads=1
+}
+
+# one <command…>: what a line of the table says, in this process.
+one() {
+  while [[ $1 == *=* ]]; do export "${1?}"; shift; done
+  case $1 in
+    memcheck | initcheck | synccheck | racecheck) sanitize "$@" ;;
+    *) "$@" ;;
+  esac
+}
+
+# part <name> <seconds> <command…>
+part() {
+  local name=$1 limit=$2 log=$logs/$1.log started=$SECONDS result code=0 said
+  shift 2
+  # timeout ends processes and no functions: this script again, for one line of it.
+  timeout -k 10 "$limit" bash run.sh --one "$@" >"$log" 2>&1 || code=$?
+  case $code in
+    0) result=PASS ;;
+    124 | 137) result="CUT OFF" ;;
+    *) result="FAIL ($code)" ;;
+  esac
+  said=$(grep -h 'test result' "$log" | tail -n 1 | sed -n 's/.*\. \([0-9]* passed; [0-9]* failed\).*/\1/p')
+  said+=$(grep -c '^ON THE DEVICE' "$log" | sed 's/^0$//; s/\(..*\)/, \1 arrays/')
+  said+=$(sed -n 's/^=* \(ERROR SUMMARY: .*\|RACECHECK SUMMARY: .*\)/, \1/p' "$log" | tail -n 1)
+  printf '%-15s %-9s %4d s  %.90s\n' "$name" "$result" $((SECONDS - started)) "$said"
+  grep -h ' violations, ' "$log" | cut -c 1-170 | sed 's/^/    /'
+  if [ "$result" != PASS ]; then
+    failures=$((failures + 1))
+    grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-160 | head -n 4 | sed 's/^/    /'
+  fi
+  { printf '\n######## %s %s\n' "$name" "$result"; grep -v '^ON THE DEVICE' "$log" | tail -c 100000; } >>"$out/log.txt"
+}
+
+if [ "${1:-}" = --one ]; then
+  shift
+  one "$@"
+  exit
 fi
-if [ "${1:-}" != quick ] && command -v compute-sanitizer >/dev/null; then
-  # To ask the driver where an address lives is an error of its interface when the answer is "I do not know".
-  check() { compute-sanitizer --tool "$1" --error-exitcode 9 "${@:2}" --test-threads=1; }
-  step memcheck check memcheck --report-api-errors no tests/cuda
-  step initcheck check initcheck tests/cuda
-  step synccheck check synccheck tests/cuda
-  step racecheck check racecheck tests/cuda graphs asynchrony
-  step mutations env FZGM_MUTATIONS=600 bash -c "$(declare -f check); check memcheck --report-api-errors no tests/cuda hostile"
-fi
-for field in "${FIELDS:-none}"/*.f[36][24]; do
-  [ -e "$field" ] || continue
-  name=$(basename "$field") dims=${field%.*}
-  step "bench_$name" bin/fzgm bench --device cuda --dtype "${name##*.}" --dims "${dims##*.}" --preset pfpl --preset bits --eb 1e-3 --runs 15 "$field"
-  cat "$logs/bench_$name.log"
+if [ "${1:-}" = list ]; then parts | awk '{ print $2, $1 }'; exit; fi
+[ $# -gt 0 ] || set -- suite
+[ -n "${FZGM_FIELDS:-}" ] || [ ! -d extra/data ] || export FZGM_FIELDS=$PWD/extra/data
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -n 1
+for wanted in "$@"; do
+  found=
+  while read -r name group limit command; do
+    [ "$wanted" = "$name" ] || [ "$wanted" = "$group" ] || continue
+    found=1
+    # Its words are those of the table.
+    # shellcheck disable=SC2086
+    part "$name" "$limit" $command </dev/null
+  done < <(parts)
+  [ -n "$found" ] || { echo "there is no part or group $wanted; run.sh list names them"; failures=$((failures + 1)); }
 done
 printf 'failures: %d\n' "$failures"
-exit "$failures"
+[ "$failures" = 0 ]

@@ -45,6 +45,8 @@ part_emu() {
   on_emulator pipelines ORDER=rev
   on_emulator cuda_calls ORDER=fwd DEFER=1
   on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
+  on_emulator campaign ORDER=rev DEFER=1
+  only=corner on_emulator fields ORDER=fwd
   on_emulator cli ORDER=fwd
   c_on_emulator
 }
@@ -76,8 +78,8 @@ c_on_emulator() {
   fi
 }
 
-# on_emulator <test> <mode>…: tests/<test>.rs. ORDER=fwd, rev or a number are orders of threads; with DEFER=1 streams run as
-# late as they may; asan has sanitizers in the kernels.
+# on_emulator <test> <mode>…: tests/<test>.rs, or what $only picks of it. ORDER=fwd, rev or a number are orders of threads; with
+# DEFER=1 streams run as late as they may; asan has sanitizers in the kernels.
 on_emulator() {
   local program mode test=$1
   shift
@@ -90,7 +92,7 @@ on_emulator() {
       asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
       *) set+=("FZ_EMU_$mode") ;;
     esac
-    env "${set[@]}" "$program" --quiet
+    env "${set[@]}" "$program" --quiet ${only:+"$only"}
   done
 }
 

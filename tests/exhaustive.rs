@@ -1,18 +1,22 @@
 //! The quantizer over every f32 there is, and over 2^32 random f64: no violation of the bound, and everything that has no
 //! bin bit for bit. Every 401st slab in an ordinary run, all of them with `FZGM_LONG`; in release mode that takes minutes a
-//! bound:
+//! bound, of all cores, so one test at a time:
 //!
 //! ```sh
-//! FZGM_LONG=1 cargo test --release --test exhaustive -- --nocapture
+//! FZGM_LONG=1 cargo test --release --test exhaustive -- --nocapture --test-threads=1 every_f32_rel
 //! ```
+//!
+//! With a GPU (`FZGM_REQUIRE_GPU=1`) each slab goes through that too, and has to give the same bytes both ways.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[allow(dead_code, unreachable_pub)]
 mod common;
 
+use common::gpu;
 use common::oracle::{Bound, judge};
 use common::rng::Rng;
-use fzgm::{Array, Container, DType, Encoder, Options, Pipeline};
+use fzgm::{Array, Container, DType, Decoder, Encoder, Options, Pipeline, Workspace};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// Bits of a value that count through a slab.
@@ -41,15 +45,19 @@ impl Fast {
         }
     }
 
+    /// Of which error a value may be.
+    fn allowed(self, x: f64) -> f64 {
+        match self {
+            Fast::Abs(eb) => eb,
+            Fast::Rel(eb) => eb * x.abs(),
+        }
+    }
+
     /// True when `y` keeps the bound of `x` for certain. Below 2^-960 the product could be subnormal, and then its
     /// rounding is no share of it: nothing but equality is certain there.
     fn keeps(self, x: f64, y: f64) -> bool {
-        let error = (x - y).abs();
-        let allowed = match self {
-            Fast::Abs(eb) => eb,
-            Fast::Rel(eb) => eb * x.abs(),
-        };
-        (error <= allowed) & (allowed >= 1e-289)
+        let allowed = self.allowed(x);
+        ((x - y).abs() <= allowed) & (allowed >= 1e-289)
     }
 }
 
@@ -82,6 +90,18 @@ struct Count {
     rounded: u64,
     doubtful: u64,
     judged: u64,
+    /// Largest error over the bound, rounded.
+    worst: f64,
+}
+
+impl Count {
+    fn add(&mut self, other: &Count) {
+        self.values += other.values;
+        self.rounded += other.rounded;
+        self.doubtful += other.doubtful;
+        self.judged += other.judged;
+        self.worst = self.worst.max(other.worst);
+    }
 }
 
 /// A slab through the stage: everything that is not the same bit for bit keeps the bound.
@@ -91,7 +111,11 @@ fn check<W: Word>(x: &[u8], y: &[u8], bound: Bound, count: &mut Count) {
     for (a, b) in W::at(x).zip(W::at(y)) {
         let equal = a == b;
         same += u64::from(equal);
-        bad += u64::from(!equal & !fast.keeps(a.value(), b.value()));
+        let (a, b) = (a.value(), b.value());
+        let kept = fast.keeps(a, b);
+        bad += u64::from(!equal & !kept);
+        let share = (a - b).abs() / fast.allowed(a);
+        count.worst = if kept & (share > count.worst) { share } else { count.worst };
     }
     count.values += x.len() as u64 / W::DTYPE.bytes();
     count.rounded += x.len() as u64 / W::DTYPE.bytes() - same;
@@ -137,32 +161,67 @@ fn long() -> bool {
     std::env::var_os("FZGM_LONG").is_some()
 }
 
-/// Slabs `0..all`, every [`STRIDE`]th of them in an ordinary run, filled by `fill(slab, values)`.
-fn run<W: Word>(case: &Case, fill: impl Fn(u64, &mut Vec<u8>)) {
-    let started = Instant::now();
-    let (all, stride) = (1u64 << (32 - SLAB), if long() { 1 } else { STRIDE });
+/// An encoder and its decoder with what they need.
+struct Coder {
+    encoder: Encoder,
+    decoder: Decoder,
+    encoding: Workspace,
+    decoding: Workspace,
+    frame: Vec<u8>,
+    restored: Vec<u8>,
+}
+
+impl Coder {
+    fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Coder {
+        let encoder = Encoder::new(pipeline, array, options).unwrap();
+        let decoder = encoder.decoder().unwrap();
+        let (encoding, decoding) = (encoder.workspace().unwrap(), decoder.workspace().unwrap());
+        let frame = vec![0; encoder.max_compressed_bytes() as usize];
+        Coder { encoder, decoder, encoding, decoding, frame, restored: vec![0; array.bytes() as usize] }
+    }
+
+    /// Container and restored array.
+    fn both(&mut self, x: &[u8]) -> (&[u8], &[u8]) {
+        let n = self.encoder.compress(&mut self.encoding, x, &mut self.frame).unwrap();
+        let bytes = self.decoder.decompress(&mut self.decoding, &self.frame[..n], &mut self.restored);
+        assert_eq!(bytes.unwrap(), x.len());
+        (&self.frame[..n], &self.restored)
+    }
+}
+
+/// A worker takes slab after slab, until there is none.
+fn work<W: Word>(
+    case: &Case,
+    slabs: impl Iterator<Item = u64>,
+    fill: &impl Fn(u64, &mut Vec<u8>),
+    stride: u64,
+) -> Count {
     let array = Array::new(W::DTYPE, &[1 << SLAB]).unwrap();
     let options = Options {
-        threads: 2,
         container: Container::Compact,
         checksum: false,
         store_incompressible: false,
         ..Options::default()
     };
-    let encoder = Encoder::new(&case.pipeline(W::DTYPE), &array, &options).unwrap();
-    let decoder = encoder.decoder().unwrap();
-    let (mut encoding, mut decoding) = (encoder.workspace().unwrap(), decoder.workspace().unwrap());
-    let mut frame = vec![0; encoder.max_compressed_bytes() as usize];
+    let pipeline = case.pipeline(W::DTYPE);
+    let mut cpu = Coder::new(&pipeline, &array, &options);
+    // The emulator would take days.
+    let device = gpu::device().filter(|_| gpu::cuda().is_real());
+    let mut gpu = device.map(|device| Coder::new(&pipeline, &array, &Options { device, ..options }));
     let bytes = array.bytes() as usize;
-    let (mut x, mut y) = (Vec::with_capacity(bytes), vec![0; bytes]);
+    let mut x = Vec::with_capacity(bytes);
     let bound = Bound::of(case.mode, case.eb);
     let mut count = Count::default();
-    for slab in (0..all).step_by(stride as usize) {
+    for slab in slabs {
         x.clear();
         fill(slab, &mut x);
-        let n = encoder.compress(&mut encoding, &x, &mut frame).unwrap();
-        assert_eq!(decoder.decompress(&mut decoding, &frame[..n], &mut y).unwrap(), bytes);
-        check::<W>(&x, &y, bound, &mut count);
+        let (container, y) = cpu.both(&x);
+        if let Some(gpu) = &mut gpu {
+            let (there, restored) = gpu.both(&x);
+            assert!(there == container, "slab {slab}: the device writes other bytes");
+            assert!(restored == y, "slab {slab}: the device restores other bytes");
+        }
+        check::<W>(&x, y, bound, &mut count);
         if slab / stride % JUDGED == 0 {
             // The oracle, which knows no floats: values that are not finite have to be the same bits.
             let part = slab as usize * 4096 % (bytes - 4096) / 8 * 8;
@@ -171,13 +230,30 @@ fn run<W: Word>(case: &Case, fill: impl Fn(u64, &mut Vec<u8>)) {
             count.judged += 4096 / W::DTYPE.bytes();
         }
     }
+    count
+}
+
+/// Slabs `0..all`, every [`STRIDE`]th of them in an ordinary run, filled by `fill(slab, values)`, on all cores.
+fn run<W: Word>(case: &Case, fill: impl Fn(u64, &mut Vec<u8>) + Sync) {
+    let started = Instant::now();
+    let (all, stride) = (1u64 << (32 - SLAB), if long() { 1 } else { STRIDE });
+    let (next, fill) = (&AtomicU64::new(0), &fill);
+    let slabs = || std::iter::repeat_with(|| next.fetch_add(stride, Relaxed)).take_while(|slab| *slab < all);
+    let mut count = Count::default();
+    std::thread::scope(|s| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let running: Vec<_> =
+            (0..workers).map(|_| s.spawn(move || work::<W>(case, slabs(), fill, stride))).collect();
+        running.into_iter().for_each(|worker| count.add(&worker.join().unwrap()));
+    });
     println!(
-        "{} {} {:?}{}: {} values, {} rounded, {} too close to the bound for floats, {} judged by the oracle, {:.0} s",
+        "{} {} {:?}{}: {} values, 0 violations, worst error / bound {:.9}, {} rounded, {} too close to the bound for floats, {} judged by the oracle, {:.0} s",
         W::DTYPE,
         case.mode,
         case.eb,
         if case.in_place { " in place" } else { "" },
         count.values,
+        count.worst,
         count.rounded,
         count.doubtful,
         count.judged,

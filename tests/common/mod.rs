@@ -4,6 +4,7 @@
 pub mod alloc;
 pub mod corpus;
 pub mod damage;
+pub mod field;
 pub mod gpu;
 pub mod oracle;
 pub mod rng;

@@ -91,6 +91,8 @@ impl Dyadic {
 
 /// A float type, seen as f64 values (every f32 is one) and bits.
 trait Float: Copy {
+    /// The values of an array.
+    fn all(bytes: &[u8]) -> impl Iterator<Item = Self>;
     fn value(self) -> f64;
     fn bits(self) -> u64;
     /// The threshold in the type of the array.
@@ -98,6 +100,9 @@ trait Float: Copy {
 }
 
 impl Float for f32 {
+    fn all(bytes: &[u8]) -> impl Iterator<Item = Self> {
+        bytes.chunks_exact(size_of::<f32>()).map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+    }
     fn value(self) -> f64 {
         self.into()
     }
@@ -110,6 +115,9 @@ impl Float for f32 {
 }
 
 impl Float for f64 {
+    fn all(bytes: &[u8]) -> impl Iterator<Item = Self> {
+        bytes.chunks_exact(size_of::<f64>()).map(|b| f64::from_le_bytes(b.try_into().unwrap()))
+    }
     fn value(self) -> f64 {
         self
     }
@@ -133,40 +141,65 @@ pub fn judge(
         return Err(format!("{} bytes came back from {}", restored.len(), original.len()));
     }
     match dtype {
-        DType::F32 => {
-            let read = |b: &[u8]| f32::from_le_bytes(b.try_into().unwrap());
-            judge_values(
-                original.chunks_exact(4).map(read),
-                restored.chunks_exact(4).map(read),
-                bound,
-                threshold,
-            )
-        }
-        DType::F64 => {
-            let read = |b: &[u8]| f64::from_le_bytes(b.try_into().unwrap());
-            judge_values(
-                original.chunks_exact(8).map(read),
-                restored.chunks_exact(8).map(read),
-                bound,
-                threshold,
-            )
-        }
+        DType::F32 => judge_values::<f32>(original, restored, bound, threshold),
+        DType::F64 => judge_values::<f64>(original, restored, bound, threshold),
         other => Err(format!("there is no bound for {other}")),
     }
 }
 
+/// Bytes that are worth a thread.
+const PART: usize = 1 << 24;
+
+/// `f` of pieces of both arrays and the index of their first byte, in order.
+fn in_parts<R: Send>(a: &[u8], b: &[u8], f: impl Fn(usize, &[u8], &[u8]) -> R + Sync) -> Vec<R> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = a.len().div_ceil(workers).next_multiple_of(8).max(PART);
+    let pieces = a.chunks(part).zip(b.chunks(part)).enumerate();
+    if a.len() <= part {
+        return pieces.map(|(k, (a, b))| f(k * part, a, b)).collect();
+    }
+    let f = &f;
+    std::thread::scope(|s| {
+        let running: Vec<_> = pieces.map(|(k, (a, b))| s.spawn(move || f(k * part, a, b))).collect();
+        running.into_iter().map(|r| r.join().unwrap()).collect()
+    })
+}
+
 fn judge_values<T: Float>(
-    original: impl Iterator<Item = T> + Clone,
-    restored: impl Iterator<Item = T>,
+    original: &[u8],
+    restored: &[u8],
     bound: Bound,
     threshold: f64,
 ) -> Result<Verdict, String> {
     let limit = T::round(threshold);
     let carried = |x: f64| x.is_finite() && x.abs() < limit;
-    let exact = allowed(original.clone().map(T::value).filter(|&x| carried(x)), bound);
-    let clear = clearly_below(original.clone().map(T::value).filter(|&x| carried(x)), bound);
+    let extremes = in_parts(original, original, |_, part, _| {
+        extremes(T::all(part).map(T::value).filter(|&x| carried(x)))
+    });
+    let extremes = extremes.into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let (exact, clear) = (allowed(extremes, bound), clearly_below(extremes, bound));
+    let verdicts = in_parts(original, restored, |at, a, b| {
+        let first = at / size_of::<T>();
+        judge_part(first, T::all(a).zip(T::all(b)), bound, carried, (&exact, clear))
+    });
     let mut verdict = Verdict::default();
-    for (i, (a, b)) in original.zip(restored).enumerate() {
+    for part in verdicts {
+        let part = part?;
+        verdict.carried += part.carried;
+        verdict.worst = verdict.worst.max(part.worst);
+    }
+    Ok(verdict)
+}
+
+fn judge_part<T: Float>(
+    first: usize,
+    pairs: impl Iterator<Item = (T, T)>,
+    bound: Bound,
+    carried: impl Fn(f64) -> bool,
+    (exact, clear): (&Dyadic, f64),
+) -> Result<Verdict, String> {
+    let mut verdict = Verdict::default();
+    for (i, (a, b)) in (first..).zip(pairs) {
         let (x, y) = (a.value(), b.value());
         if !carried(x) {
             if a.bits() != b.bits() {
@@ -179,8 +212,12 @@ fn judge_values<T: Float>(
             continue;
         }
         verdict.carried += 1;
-        let clear = if let Bound::Rel(eb) = bound { clear_of(eb * x.abs()) } else { clear };
+        // A difference is never rounded to zero.
         let error = (x - y).abs();
+        if error == 0.0 {
+            continue;
+        }
+        let clear = if let Bound::Rel(eb) = bound { clear_of(eb * x.abs()) } else { clear };
         verdict.worst = verdict.worst.max(if clear > 0.0 { error / clear } else { 0.0 });
         if error < clear {
             continue;
@@ -189,7 +226,7 @@ fn judge_values<T: Float>(
         let of_value = |eb: f64| Dyadic::of(eb).times(&Dyadic::of(x)).magnitude();
         let keeps = || match bound {
             Bound::Rel(eb) => exact_error().at_most(&of_value(eb)),
-            _ => exact_error().at_most(&exact),
+            _ => exact_error().at_most(exact),
         };
         if !y.is_finite() || !keeps() {
             return Err(format!(
@@ -201,21 +238,21 @@ fn judge_values<T: Float>(
 }
 
 /// The bound as a number, exactly; under rel there is none for all values.
-fn allowed(carried: impl Iterator<Item = f64>, bound: Bound) -> Dyadic {
+fn allowed(extremes: Option<(f64, f64)>, bound: Bound) -> Dyadic {
     match bound {
         Bound::Abs(eb) => Dyadic::of(eb),
         Bound::NoaOf(eb, base) => Dyadic::of(eb).times(&Dyadic::of(base)),
-        Bound::Noa(eb) => match extremes(carried) {
+        Bound::Noa(eb) => match extremes {
             Some((low, high)) => Dyadic::of(eb).times(&Dyadic::of(high).minus(&Dyadic::of(low))),
             None => Dyadic::of(0.0),
         },
-        Bound::Prel(eb) => Dyadic::of(eb).times(&Dyadic::of(peak(carried))),
+        Bound::Prel(eb) => Dyadic::of(eb).times(&Dyadic::of(peak(extremes))),
         Bound::Rel(_) => Dyadic::of(0.0),
     }
 }
 
-fn peak(carried: impl Iterator<Item = f64>) -> f64 {
-    extremes(carried).map_or(0.0, |(low, high)| low.abs().max(high.abs()))
+fn peak(extremes: Option<(f64, f64)>) -> f64 {
+    extremes.map_or(0.0, |(low, high)| low.abs().max(high.abs()))
 }
 
 fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -226,12 +263,12 @@ fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// integers. Two or three operations make the bound and one makes the error, each off by at most 2^-53 of its
 /// result as long as nothing overflows or is subnormal, so a margin of 2^-49 is more than all of them. 0, which
 /// decides nothing, outside of that range.
-fn clearly_below(carried: impl Iterator<Item = f64>, bound: Bound) -> f64 {
+fn clearly_below(extremes: Option<(f64, f64)>, bound: Bound) -> f64 {
     let about = match bound {
         Bound::Abs(eb) => eb,
         Bound::NoaOf(eb, base) => eb * base,
-        Bound::Noa(eb) => extremes(carried).map_or(0.0, |(low, high)| eb * (high - low)),
-        Bound::Prel(eb) => eb * peak(carried),
+        Bound::Noa(eb) => extremes.map_or(0.0, |(low, high)| eb * (high - low)),
+        Bound::Prel(eb) => eb * peak(extremes),
         Bound::Rel(_) => 0.0,
     };
     clear_of(about)

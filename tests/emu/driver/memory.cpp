@@ -147,8 +147,11 @@ API cuMemHostGetDevicePointer_v2(Address* out, void* p, unsigned) {
   return SUCCESS;
 }
 API cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-  *free_bytes = size_t(1) << 33;
+  Lock lock(driver());
   *total = size_t(1) << 34;
+  *free_bytes = *total;
+  for (const auto& entry : blocks())
+    if (entry.second.on_device()) *free_bytes -= std::min(*free_bytes, entry.second.bytes);
   return SUCCESS;
 }
 API cuMemGetAddressRange_v2(Address* start, size_t* bytes, Address a) {
