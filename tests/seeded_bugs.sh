@@ -28,7 +28,7 @@ suite() {
   for t in "${tests[@]}"; do
     if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features --test "$t") >"$log" 2>&1; then
       if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; return; fi
-      printf '%s: %s\n' "$t" "$(grep -oE "^test .* FAILED|^    [a-z_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
+      printf '%s: %s\n' "$t" "$(grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
       return
     fi
   done
