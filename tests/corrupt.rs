@@ -212,3 +212,26 @@ fn an_outlier_beyond_the_array_is_corrupt() {
         }
     }
 }
+
+/// A frame has one form: what reads like it and is written otherwise is refused.
+#[test]
+fn a_frame_in_another_form_is_corrupt() {
+    let array = fzgm::Array::new(fzgm::DType::I32, &[4]).unwrap();
+    let options = Options {
+        container: fzgm::Container::Compact,
+        checksum: false,
+        store_incompressible: false,
+        ..Options::default()
+    };
+    let mut pipeline = fzgm::Pipeline::new();
+    pipeline.add("zigzag").unwrap();
+    let mut frame = fzgm::compress(&pipeline, &array, &options, &[7; 16]).unwrap();
+    assert_eq!(fzgm::decompress(&frame, &options).unwrap().1, [7; 16]);
+    // Behind magic, version, flags, type, dimensions, one length, bytes, one stage and its id: the length of the config, which
+    // may be 2 or 3, with a last byte of 0 for the same thing.
+    assert_eq!(frame[13], 2);
+    frame[13] = 3;
+    frame.insert(16, 0);
+    let e = fzgm::decompress(&frame, &options).unwrap_err();
+    assert!(e.status() == Status::Corrupt && e.to_string().contains("one form"), "{e}");
+}

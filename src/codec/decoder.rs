@@ -35,7 +35,8 @@ impl Decoder {
     }
 
     pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
-        let known = Some((&head.lengths[..], &head.segment_bytes()[..]));
+        let segments = head.segment_bytes();
+        let known = Some((&head.lengths[..], &segments[..]));
         let plan =
             Plan::decode(&head.pipeline, head.array, head.padded, head.rules, known, options.on_cpu())?;
         let mut decoder = Decoder::within_limit(plan, head.padded, options)?;
