@@ -458,7 +458,7 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
 
 /**
  * Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
- * that plan, so it saves the work that fz_decompress() without a plan does for each. fz_decompress_async() takes no other.
+ * that plan, so it saves the work that fz_decompress() without a plan does for each.
  *
  * Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
  */
@@ -473,7 +473,8 @@ int32_t fz_plan_decoder(const fz_plan *encoder,
  * `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
  * `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
  *
- * It is for blocking calls: asynchronous ones know nothing of a container, so that they need a plan of fz_plan_decoder().
+ * It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the head is one
+ * that fzgm would write otherwise, as some files of the reference have, it is for blocking calls alone.
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
  */
@@ -562,8 +563,9 @@ int32_t fz_compress(const fz_plan *plan,
  * `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
  * `restored_bytes`      becomes the length of the array; untouched on failure.
  *
- * `container` and `dst` are memory of any kind, as for fz_compress(). A plan of fz_plan_decoder() restores a container in
- * device memory without a look at it from the host; other plans copy it to the host first, to read its head.
+ * `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
+ * memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
+ * container is copied to the host first, to read its head.
  *
  * The container may come from anywhere: whatever its bytes are, the call ends with a status.
  *
@@ -658,9 +660,11 @@ int32_t fz_compress_async(const fz_plan *plan,
 /**
  * Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
  *
- * `plan`                      from fz_plan_decoder().
+ * `plan`                      from fz_plan_decoder() or fz_plan_open().
  * `workspace`                 made for this plan; as for fz_compress_async().
- * `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads.
+ * `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads. With
+ *                             a plan of fz_plan_open(): what it was opened from, or what the same encoder wrote, as far as it
+ *                             needs no more memory.
  * `container_capacity_bytes`  at least the length of the container; nothing behind is read. The capacity that was given to
  *                             fz_compress_async() will do, so that nobody has to wait for the length in between.
  * `dst`                       receives the array, at any address that the device writes; must not overlap with `container`.
@@ -670,8 +674,9 @@ int32_t fz_compress_async(const fz_plan *plan,
  * The container may come from anywhere: whatever its bytes are, the call ends, and with a status.
  *
  * Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
- * fz_plan_open(). The rest stands in `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_PLAN_MISMATCH; `dst` is then
- * undefined.
+ * fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
+ * `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM; FZ_PLAN_MISMATCH for a container of another plan, or one that needs
+ * more memory than the one that was opened; `dst` is then undefined.
  */
 FZ_NODISCARD
 int32_t fz_decompress_async(const fz_plan *plan,

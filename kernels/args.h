@@ -120,6 +120,9 @@ struct Image {
   uint32_t rules_at;
   /// Bytes of the array that the caller has.
   uint64_t array_bytes;
+  /// The status of a container that states a length beyond what the plan has room for.
+  int32_t longer;
+  uint32_t pad;
 };
 
 /// A value of the plan.

@@ -48,12 +48,13 @@ FZ_DEV uint64_t moved(const Frame& f, const HeadRow& h, const Opened& o, uint32_
   return n;
 }
 
-// Sets the length of a value, if it may have it.
-FZ_DEV bool set_length(const Frame& f, uint32_t v, uint64_t bytes) {
+// Sets the length of a value, if it may have it; returns a status.
+FZ_DEV int32_t set_length(const Frame& f, uint32_t v, uint64_t bytes) {
   const ValueRow& r = f.value(v);
-  if (r.kind == KIND_DYNAMIC ? bytes > r.max : bytes != r.max) return false;
+  if (r.kind == KIND_DYNAMIC && bytes > r.max) return f.head().longer;
+  if (r.kind != KIND_DYNAMIC && bytes != r.max) return CORRUPT;
   *f.word(v) = bytes;
-  return true;
+  return OK;
 }
 
 // Puts a fact where kernels look for it. No bound and no count has eight bytes of ones, which would say that the head
@@ -108,31 +109,33 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
   };
   // Lengths, by one thread: there are a handful.
   if (threadIdx.x == 0) {
-    bool good = true;
+    int32_t status = OK;
     uint64_t at = o.head;
-    for (uint32_t i = 0; i < h->segments && good; i++) {
+    for (uint32_t i = 0; i < h->segments && status == OK; i++) {
       const SegmentRow& s = segments[i];
       uint64_t n = 4;
       if (!s.unit) {
         n = s.field == NO_FIELD ? f.value(s.value).max : field(s.field);
-        good = h->stored ? n == f.array_bytes : set_length(f, s.value, n);
-        if (good && !h->stored) *f.start(s.value) = at;
+        if (!h->stored) status = set_length(f, s.value, n);
+        else if (n != f.array_bytes) status = CORRUPT;
+        if (status == OK && !h->stored) *f.start(s.value) = at;
       }
-      good = good && n <= f.capacity - at;
+      if (status == OK && n > f.capacity - at) status = CORRUPT;
       at += n;
     }
     o.payload = at - o.head;
     const RuleRow* rules = f.table<RuleRow>(image.rules_at);
-    for (uint32_t i = 0; i < image.rules && good && !h->stored; i++) {
+    for (uint32_t i = 0; i < image.rules && status == OK && !h->stored; i++) {
       const RuleRow& r = rules[i];
       const uint64_t n = r.field == NO_FIELD ? f.bytes(r.output) : field(r.field) * r.unit;
       // A word that is not zero was set by a segment or another reader of the same edge.
       const uint64_t known = *f.word(r.input);
-      good = set_length(f, r.input, n) && (known == 0 || known == n);
+      status = set_length(f, r.input, n);
+      if (status == OK && known != 0 && known != n) status = CORRUPT;
     }
     f.call()->head = o.head;
     f.call()->total = at;
-    o.status = good ? OK : CORRUPT;
+    o.status = status;
   }
   __syncthreads();
   // Facts that the head does not say are all ones.
@@ -167,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
     }
   }
   if (__syncthreads_or(wrong)) {
-    if (threadIdx.x == 0) fail(a, CORRUPT);
+    if (threadIdx.x == 0) fail(a, o.status != OK ? o.status : CORRUPT);
   } else if (h->stored && threadIdx.x == 0) {
     fail(a, STORED);
   }

@@ -74,6 +74,9 @@ pub(crate) struct Image {
     pub rules_at: u32,
     /// Bytes of the array that the caller has.
     pub array_bytes: u64,
+    /// The status of a container that states a length beyond what the plan has room for.
+    pub longer: i32,
+    pub pad: u32,
 }
 
 /// A value of the plan.

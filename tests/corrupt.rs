@@ -212,3 +212,38 @@ fn an_outlier_beyond_the_array_is_corrupt() {
         }
     }
 }
+
+/// A frame has one form: what reads like it and is written otherwise is refused.
+#[test]
+fn a_frame_in_another_form_is_corrupt() {
+    let options = Options {
+        container: fzgm::Container::Compact,
+        checksum: false,
+        store_incompressible: false,
+        ..Options::default()
+    };
+    // Behind magic, version, flags, type, dimensions, one length, bytes, one stage and its id.
+    let (length, config) = (13, 14);
+    let frame = |stage: &str, dtype, set: &[(&str, &str)]| {
+        let mut pipeline = fzgm::Pipeline::new();
+        let node = pipeline.add(stage).unwrap();
+        set.iter().for_each(|(name, value)| pipeline.args_mut(node).unwrap().set_text(name, value).unwrap());
+        let array = fzgm::Array::new(dtype, &[4]).unwrap();
+        let frame = fzgm::compress(&pipeline, &array, &options, &[7; 16]).unwrap();
+        assert!(fzgm::decompress(&frame, &options).is_ok());
+        frame
+    };
+    // A config of 3 bytes says no more than one of 2 when its last byte is 0.
+    let mut longer = frame("zigzag", fzgm::DType::I32, &[]);
+    assert_eq!(longer[length], 2);
+    longer[length] = 3;
+    longer.insert(config + 2, 0);
+    // Under rel readers take no notice of the switch for outliers in place.
+    let mut switched = frame("quantizer", fzgm::DType::F32, &[("mode", "rel")]);
+    assert_eq!((switched[length], switched[config + 26], switched[config + 32]), (36, 1, 0));
+    switched[config + 32] = 1;
+    for frame in [longer, switched] {
+        let e = fzgm::decompress(&frame, &options).unwrap_err();
+        assert!(e.status() == Status::Corrupt && e.to_string().contains("one form"), "{e}");
+    }
+}

@@ -9,7 +9,7 @@ mod rig;
 
 use common::gpu::{cuda, device};
 use common::samples::Content;
-use fzgm::DType;
+use fzgm::{DType, Decoder};
 use rig::Rig;
 
 #[test]
@@ -30,6 +30,10 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         let src = rig.data(Content::Walk, 1);
         rig.src.put(0, &src);
         let stream = rig.stream.raw();
+        // The decoder of the encoder, and one that was opened; both have made their workspace ready.
+        let opened = Decoder::open(&rig.expected(&src).0, &rig::options()).unwrap();
+        let mut opened_ws = opened.workspace().unwrap();
+        opened.preload(&mut opened_ws, stream).unwrap();
         let counts =
             || ["sync", "alloc", "free", "load", "copy_host"].map(|what| cuda().count(what).unwrap());
         let (before, launches) = (counts(), cuda().count("launch").unwrap());
@@ -37,6 +41,17 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         rig.decompress(stream);
         assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host");
         assert!(cuda().count("launch").unwrap() >= launches + 4, "{name} {dtype}: nothing was launched");
+        rig.stream.wait();
+        rig.check(&src);
+
+        let (before, launches) = (counts(), cuda().count("launch").unwrap());
+        rig.decompress(stream);
+        rig.decompress(stream);
+        assert_eq!(counts(), before, "{name} {dtype}, opened: sync, alloc, free, load, copy_host");
+        assert!(
+            cuda().count("launch").unwrap() >= launches + 2,
+            "{name} {dtype}, opened: nothing was launched"
+        );
         rig.stream.wait();
         rig.check(&src);
     }

@@ -453,3 +453,31 @@ fn the_threshold_itself_is_exact() {
         assert_ne!(restored, sample.bytes, "{dtype}: 50 and 100 are no multiples of 0.6");
     }
 }
+
+/// Readers may take any order, writers promise one: each of the two runs ascends, also where units of work cross each other.
+#[test]
+fn both_runs_of_the_lists_ascend() {
+    for (dtype, dims) in
+        FLOATS.iter().flat_map(|&d| [&[9000][..], &[90, 130], &[40, 70, 17], &[1100, 9, 9]].map(|s| (d, s)))
+    {
+        let n = dims.iter().product::<u64>() as usize;
+        let mut rng = Rng(0x243f_6a88);
+        let mut values: Vec<f64> = (0..n).map(|_| rng.unit() * 100.0).collect();
+        let descents = |values: &[f64]| {
+            let p = Setup { code: "u16", radius: 2, ..Setup::new("abs", 0.5) }.pipeline();
+            let sample = sample(dtype, dims, values);
+            let one = compress(&p, &sample.array, &options(Container::Compact, true), &sample.bytes).unwrap();
+            let list = info(&one).unwrap().segments.last().map(|s| (s.port, s.bytes as usize)).unwrap();
+            assert_eq!(list.0, "outlier_indices");
+            let index = |b: &[u8]| u32::from_le_bytes(b.try_into().unwrap());
+            let indices: Vec<u32> = one[one.len() - list.1..].chunks(4).map(index).collect();
+            assert!(indices.len() > n / 2, "{dtype} {dims:?}: {} outliers", indices.len());
+            indices.windows(2).filter(|pair| pair[0] >= pair[1]).count()
+        };
+        assert_eq!(descents(&values), 0, "{dtype} {dims:?}");
+        for (i, v) in values.iter_mut().enumerate() {
+            *v = if i % 37 == 0 { f64::NAN } else { *v };
+        }
+        assert_eq!(descents(&values), 1, "{dtype} {dims:?}");
+    }
+}

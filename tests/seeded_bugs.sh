@@ -9,6 +9,8 @@ list=tests/seeded_bugs/list.tsv
 work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
 tree=$work/tree
 export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
+# Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
+export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
 tests=(bound lorenzo golden contract corrupt parameters pipelines memory reference_reader)
 
@@ -18,6 +20,7 @@ copy() { git ls-files -z src kernels tests Cargo.toml Cargo.lock build.rs includ
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
+sed -i 's/^crate-type = .*/crate-type = ["lib"]/' "$tree/Cargo.toml"
 
 # suite: runs the tests one by one; prints the first that fails, with what it says.
 suite() {
@@ -25,7 +28,7 @@ suite() {
   for t in "${tests[@]}"; do
     if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features --test "$t") >"$log" 2>&1; then
       if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; return; fi
-      printf '%s: %s\n' "$t" "$(grep -oE "^test .* FAILED|^    [a-z_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
+      printf '%s: %s\n' "$t" "$(grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
       return
     fi
   done

@@ -63,8 +63,9 @@ pub unsafe extern "C" fn fz_compress(
 /// `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
 /// `restored_bytes`      becomes the length of the array; untouched on failure.
 ///
-/// `container` and `dst` are memory of any kind, as for fz_compress(). A plan of fz_plan_decoder() restores a container in
-/// device memory without a look at it from the host; other plans copy it to the host first, to read its head.
+/// `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
+/// memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
+/// container is copied to the host first, to read its head.
 ///
 /// The container may come from anywhere: whatever its bytes are, the call ends with a status.
 ///

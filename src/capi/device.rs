@@ -189,9 +189,11 @@ pub unsafe extern "C" fn fz_compress_async(
 
 /// Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
 ///
-/// `plan`                      from fz_plan_decoder().
+/// `plan`                      from fz_plan_decoder() or fz_plan_open().
 /// `workspace`                 made for this plan; as for fz_compress_async().
-/// `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads.
+/// `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads. With
+///                             a plan of fz_plan_open(): what it was opened from, or what the same encoder wrote, as far as it
+///                             needs no more memory.
 /// `container_capacity_bytes`  at least the length of the container; nothing behind is read. The capacity that was given to
 ///                             fz_compress_async() will do, so that nobody has to wait for the length in between.
 /// `dst`                       receives the array, at any address that the device writes; must not overlap with `container`.
@@ -201,8 +203,9 @@ pub unsafe extern "C" fn fz_compress_async(
 /// The container may come from anywhere: whatever its bytes are, the call ends, and with a status.
 ///
 /// Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
-/// fz_plan_open(). The rest stands in `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_PLAN_MISMATCH; `dst` is then
-/// undefined.
+/// fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
+/// `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM; FZ_PLAN_MISMATCH for a container of another plan, or one that needs
+/// more memory than the one that was opened; `dst` is then undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_async(

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 }
 
 /// Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
-/// that plan, so it saves the work that fz_decompress() without a plan does for each. fz_decompress_async() takes no other.
+/// that plan, so it saves the work that fz_decompress() without a plan does for each.
 ///
 /// Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
 #[must_use]
@@ -101,7 +101,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
 /// `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
 ///
-/// It is for blocking calls: asynchronous ones know nothing of a container, so that they need a plan of fz_plan_decoder().
+/// It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the head is one
+/// that fzgm would write otherwise, as some files of the reference have, it is for blocking calls alone.
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
 #[must_use]

@@ -9,7 +9,6 @@ use crate::format::{self, Head};
 use crate::kernel::Threads;
 use crate::launch::Place;
 use crate::plan::{Making, Plan};
-use crate::stage::Length;
 use crate::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
@@ -18,8 +17,8 @@ pub struct Decoder {
     pub(super) plan: Plan,
     pub(super) padded: u64,
     pub(super) options: Options,
-    /// Lengths that the plan was made for, when it was made for one container.
-    known: Option<(Vec<Length>, Vec<u64>)>,
+    /// The head of the container that the plan was made for, when it was made for one.
+    opened: Option<Head>,
     /// The encoder that it was made from, whose containers a GPU reads by itself.
     pub(super) encoder: Option<Arc<LazyEncoder>>,
     /// The plan for GPUs, made when one is first needed.
@@ -36,12 +35,12 @@ impl Decoder {
     }
 
     pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
-        let (lengths, segments) = (head.lengths.clone(), head.segment_bytes());
-        let known = Some((&lengths[..], &segments[..]));
+        let segments = head.segment_bytes();
+        let known = Some((&head.lengths[..], &segments[..]));
         let plan =
             Plan::decode(&head.pipeline, head.array, head.padded, head.rules, known, options.on_cpu())?;
         let mut decoder = Decoder::within_limit(plan, head.padded, options)?;
-        decoder.known = Some((lengths, segments));
+        decoder.opened = Some(head.clone());
         if let Device::Cuda(index) = options.device {
             device::reachable(index)?;
             decoder.gpu()?;
@@ -55,12 +54,16 @@ impl Decoder {
     }
 
     fn gpu_plan(&self) -> Result<GpuDecoder> {
-        let encoder = self.encoder.as_ref().map(|encoder| encoder.get()).transpose()?;
-        let known = self.known.as_ref().map(|(lengths, segments)| (&lengths[..], &segments[..]));
+        let segments = self.opened.as_ref().map(Head::segment_bytes).unwrap_or_default();
+        let known = self.opened.as_ref().map(|head| (&head.lengths[..], &segments[..]));
         let making = Making { straight: false, ..self.options.on_gpu() };
         let plan =
             Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)?;
-        let gpu = GpuDecoder::new(plan, encoder);
+        let gpu = match (&self.encoder, &self.opened) {
+            (Some(encoder), _) => GpuDecoder::of_encoder(plan, encoder.get()?),
+            (None, Some(head)) => GpuDecoder::of_container(plan, head, &self.options)?,
+            (None, None) => return Err(Error::Internal("a decoder has neither an encoder nor a container")),
+        };
         // Memory of a device is memory too, and its plan may need more than the one for the CPU.
         within(&self.options, self.array(), gpu.prepared.bytes())?;
         Ok(gpu)
@@ -73,7 +76,7 @@ impl Decoder {
             plan,
             padded,
             options: options.clone(),
-            known: None,
+            opened: None,
             encoder: None,
             gpu: OnceLock::new(),
         })

@@ -39,9 +39,8 @@ impl Encoder {
         check(&plan, options)?;
         let payload = payload_bound(&plan);
         // A file in the exact form of the reference is never replaced by a stage that only we read.
-        let literal = !options.strict && options.generation == Generation::G2026_05;
-        let stored =
-            if literal || !options.store_incompressible { None } else { Some(make(&stored_pipeline()?)?) };
+        let may_store = options.store_incompressible && !options.is_literal();
+        let stored = if may_store { Some(make(&stored_pipeline()?)?) } else { None };
         let gpu = LazyEncoder::new(&plan.pipeline, array, options, stored.is_some());
         let encoder = Encoder { plan, template, stored, payload, options: options.clone(), gpu };
         if let Device::Cuda(index) = options.device {

@@ -42,6 +42,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether containers are in the exact form of the reference.
+    fn is_literal(&self) -> bool {
+        !self.strict && self.generation == Generation::G2026_05
+    }
+
     /// How plans for the CPU are made.
     fn on_cpu(&self) -> Making {
         Making { fuse: self.fuse, target: Target::Cpu, straight: false }

@@ -2,15 +2,14 @@
 #![doc = include_str!("compact.md")]
 
 use super::head::{Checksum, Head, Origin, Stages, reading};
-use super::template::{Crc, Field, Report, Segment, Template};
+use super::template::{Crc, Field, Segment, Template};
 use super::tier;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::format::Container;
-use crate::launch::Val;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
-use crate::plan::{Blueprint, Graph};
+use crate::plan::Blueprint;
 use crate::stage::{Fact, Generation};
 use crate::stages;
 use crate::wire::Reader;
@@ -119,9 +118,15 @@ pub(super) fn read(container: &[u8]) -> Result<Head> {
         facts,
         segments,
         checksums,
+        bytes: container[..head].to_vec(),
     };
-    canonical(&parsed, &graph, stored, &container[..head])?;
-    Ok(parsed)
+    // Writing what was parsed has to give the same bytes: one comparison that covers reserved bits, counts, orders and
+    // unused fields.
+    if parsed.follows_from(&graph, rules)? {
+        Ok(parsed)
+    } else {
+        Err(Error::corrupt(PLACE, "its head is not in the one form that writers use"))
+    }
 }
 
 fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
@@ -171,23 +176,4 @@ fn split(head: usize, bytes: &[u64], end: usize) -> Result<Vec<std::ops::Range<u
         return Err(Error::corrupt(PLACE, format!("{} bytes follow its last segment", end as u64 - at)));
     }
     Ok(ranges)
-}
-
-/// A head is valid only if writing what was parsed gives the same bytes: one comparison that covers reserved
-/// bits, counts, orders and unused fields.
-fn canonical(head: &Head, graph: &Graph, stored: Option<u32>, bytes: &[u8]) -> Result<()> {
-    let blueprint = Blueprint { pipeline: &head.pipeline, array: head.array, rules: head.rules, graph };
-    let words = graph.lengths(&head.lengths, &head.segment_bytes())?;
-    let facts = |v: Val| graph.nodes.iter().position(|n| n.facts == v).map(|i| &head.facts[i][..]);
-    let report = Report { length: &|v| words[v.index()], bytes: &facts };
-    let mut again = vec![];
-    template(blueprint, stored.is_some())?.head(&report, &mut again)?;
-    if let (Some(crc), Some(field)) = (stored, again.last_chunk_mut::<4>()) {
-        *field = crc.to_le_bytes();
-    }
-    if again == bytes {
-        Ok(())
-    } else {
-        Err(Error::corrupt(PLACE, "its head is not in the one form that writers use"))
-    }
 }

@@ -1,9 +1,11 @@
 //! FZM 3.1 files.
 #![doc = include_str!("fzm.md")]
 
+mod added;
 mod read;
 mod write;
 
+pub(super) use added::as_added;
 pub(super) use read::read;
 pub(super) use write::template;
 
@@ -16,6 +18,8 @@ const CORE: usize = 80;
 const CORE_3_0: usize = 72;
 /// Bytes of a stage record and of a buffer record.
 const RECORD: usize = 256;
+/// Where the ids of output ports stand in a stage record.
+const OUTPUTS: usize = 24;
 /// Ids of buffers that a stage record holds.
 const PORTS: usize = 8;
 /// An id that is not used.

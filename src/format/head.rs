@@ -1,12 +1,13 @@
 //! What both containers come down to when they are read.
 
-use super::{compact, crc32, fzm};
+use super::{compact, crc32, fzm, template, tier};
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::format::Container;
+use crate::format::{Container, Report};
 use crate::kernel::Threads;
+use crate::launch::Val;
 use crate::pipeline::Pipeline;
-use crate::plan::Graph;
+use crate::plan::{Blueprint, Graph};
 use crate::stage::{Generation, Length, Parsed, Rules};
 use std::ops::Range;
 
@@ -22,6 +23,7 @@ pub(crate) struct Origin {
 }
 
 /// A container, parsed and checked.
+#[derive(Clone)]
 pub(crate) struct Head {
     pub(crate) container: Container,
     /// Stages in the order of the container.
@@ -39,9 +41,12 @@ pub(crate) struct Head {
     pub(crate) segments: Vec<Range<usize>>,
     /// Checksums as stored, with what they cover.
     pub(crate) checksums: Vec<Checksum>,
+    /// The head itself.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// A checksum of a container, not yet compared: over all but four bytes of it, or of its beginning.
+#[derive(Clone)]
 pub(crate) struct Checksum {
     pub(crate) what: &'static str,
     pub(crate) stored: u32,
@@ -64,6 +69,30 @@ impl Head {
     /// Lengths of the segments.
     pub(crate) fn segment_bytes(&self) -> Vec<u64> {
         self.segments.iter().map(|r| r.len() as u64).collect()
+    }
+
+    /// Whether a plan of these values, under these rules, writes just this head; checksums may be any.
+    pub(super) fn follows_from(&self, graph: &Graph, rules: Rules) -> Result<bool> {
+        let plan = Blueprint { pipeline: &self.pipeline, array: self.array, rules, graph };
+        let words = graph.lengths(&self.lengths, &self.segment_bytes())?;
+        let facts = |v: Val| graph.nodes.iter().position(|n| n.facts == v).map(|i| &self.facts[i][..]);
+        let report = Report { length: &|v| words[v.index()], bytes: &facts };
+        template(plan, self.container, !self.checksums.is_empty())?.makes(&report, &self.bytes)
+    }
+
+    /// The same with the pipeline and the rules of an encoder that writes just this head, and the values of its plan;
+    /// `None`: it is in a form that only others write. The values have the numbers that they have in a plan of this head.
+    pub(crate) fn origin(&self) -> Option<(Head, Graph)> {
+        let mut head = match self.container {
+            Container::Fzm => fzm::as_added(self),
+            Container::Compact => self.clone(),
+        };
+        [Generation::G2026_08, Generation::G2026_05].into_iter().find_map(|generation| {
+            head.rules.generation = generation;
+            head.pipeline.nodes.iter_mut().try_for_each(|node| tier::settle_node(node, generation)).ok()?;
+            let graph = Graph::new(&head.pipeline, head.array, head.padded, head.rules).ok()?;
+            head.follows_from(&graph, head.rules).ok()?.then(|| (head.clone(), graph))
+        })
     }
 
     /// Compares every checksum that the container has.

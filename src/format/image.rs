@@ -6,6 +6,7 @@ use crate::device::{
     FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC, KIND_FACTS, KIND_STATIC,
     NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, SegmentRow, VARINT, ValueRow,
 };
+use crate::error::Status;
 use crate::launch::{Place, Val};
 use crate::plan::Plan;
 use crate::stage::Fact;
@@ -19,8 +20,9 @@ pub(crate) struct Form<'a> {
     pub(crate) stored: bool,
 }
 
-/// The tables of a plan. `named` turns the values of the templates into those of the plan.
-pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val) -> Vec<u8> {
+/// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: what it means when a
+/// head states a length that the plan has no room for.
+pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Vec<u8> {
     let mut tables = Tables { bytes: vec![0; size_of::<Image>()] };
     let values: Vec<ValueRow> = (0..plan.graph.values.len()).map(|i| value(plan, Val(i as u32))).collect();
     let heads: Vec<HeadRow> = forms.iter().map(|form| head(&mut tables, form, named)).collect();
@@ -33,6 +35,8 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val)
         rules: rules.len() as u32,
         rules_at: tables.push(&rules),
         array_bytes: plan.array.bytes(),
+        longer: longer as i32,
+        pad: 0,
     };
     tables.bytes[..size_of::<Image>()].copy_from_slice(bytemuck::bytes_of(&image));
     tables.bytes
@@ -94,7 +98,7 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
     for piece in &template.pieces {
         let at = p.blank.len();
         let width = match piece {
-            Piece::Bytes(bytes) => {
+            Piece::Bytes(bytes) | Piece::Said(bytes) => {
                 p.blank.extend_from_slice(bytes);
                 p.mask.resize(p.blank.len(), 0xff);
                 continue;

@@ -6,6 +6,7 @@ use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::stage::{Config, Fact};
 use crate::wire::Writer;
+use std::ops::Range;
 
 /// A field of a head that the run fills in.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub(super) enum Field {
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Bytes(Vec<u8>),
+    /// Bytes that no reader needs: what the caller of the encoder asked for. They do not follow from the rest.
+    Said(Vec<u8>),
     Fixed(Field, usize),
     Varint(Field),
     /// Four bytes for a checksum, zero until everything else is in place.
@@ -75,6 +78,12 @@ impl Template {
         }
     }
 
+    pub(super) fn said(&mut self, write: impl FnOnce(&mut Writer)) {
+        let mut w = Writer::default();
+        write(&mut w);
+        self.pieces.push(Piece::Said(w.0));
+    }
+
     pub(super) fn fixed(&mut self, field: Field, width: usize) {
         self.pieces.push(Piece::Fixed(field, width));
     }
@@ -106,7 +115,7 @@ impl Template {
     /// The longest head.
     pub(crate) fn head_bound(&self) -> u64 {
         let piece = |p: &Piece| match p {
-            Piece::Bytes(b) => b.len() as u64,
+            Piece::Bytes(b) | Piece::Said(b) => b.len() as u64,
             Piece::Fixed(_, width) => *width as u64,
             Piece::Varint(_) => 10,
             Piece::Crc(_) => 4,
@@ -120,7 +129,7 @@ impl Template {
         w.0.clear();
         for piece in &self.pieces {
             match piece {
-                Piece::Bytes(b) => w.bytes(b),
+                Piece::Bytes(b) | Piece::Said(b) => w.bytes(b),
                 Piece::Fixed(field, width) => {
                     let mut bytes = [0; 8];
                     self.field(*field, report, &mut bytes[..*width])?;
@@ -175,25 +184,62 @@ impl Template {
     }
 
     fn seal_checksums(&self, head: usize, dst: &mut [u8], threads: Threads<'_>) -> Result<()> {
-        let mut at = 0;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Bytes(b) => at += b.len(),
-                Piece::Fixed(_, width) => at += width,
-                // The length of a number shows in its bytes: the last one has the high bit clear.
-                Piece::Varint(_) => at += 1 + dst[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
-                Piece::Crc(crc) => {
-                    let value = match crc {
-                        Crc::Data => crc32(threads, &[&dst[head..]]),
-                        Crc::Head => crc32(threads, &[&dst[..head]]),
-                        Crc::Rest => crc32(threads, &[&dst[..at], &dst[at + 4..]]),
-                    };
-                    dst[at..at + 4].copy_from_slice(&value.to_le_bytes());
-                    at += 4;
-                }
-            }
+        for (at, piece) in self.places(dst) {
+            let Piece::Crc(crc) = piece else { continue };
+            let value = match crc {
+                Crc::Data => crc32(threads, &[&dst[head..]]),
+                Crc::Head => crc32(threads, &[&dst[..head]]),
+                Crc::Rest => crc32(threads, &[&dst[..at.start], &dst[at.end..]]),
+            };
+            dst[at].copy_from_slice(&value.to_le_bytes());
         }
         Ok(())
+    }
+
+    /// Where the pieces stand in a head that was filled in.
+    fn places(&self, head: &[u8]) -> Vec<(Range<usize>, &Piece)> {
+        let (mut places, mut at) = (vec![], 0);
+        for piece in &self.pieces {
+            let bytes = match piece {
+                Piece::Bytes(b) | Piece::Said(b) => b.len(),
+                Piece::Fixed(_, width) => *width,
+                // The length of a number shows in its bytes: the last one has the high bit clear.
+                Piece::Varint(_) => 1 + head[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
+                Piece::Crc(_) => 4,
+            };
+            places.push((at..at + bytes, piece));
+            at += bytes;
+        }
+        places
+    }
+
+    /// Whether filling it in gives this head, in which checksums and what is only said may be anything.
+    pub(super) fn makes(&self, report: &Report<'_>, head: &[u8]) -> Result<bool> {
+        let mut own = vec![];
+        self.head(report, &mut own)?;
+        if own.len() != head.len() {
+            return Ok(false);
+        }
+        for (at, piece) in self.places(&own) {
+            if let Piece::Crc(_) | Piece::Said(_) = piece {
+                own[at.clone()].copy_from_slice(&head[at]);
+            }
+        }
+        Ok(own == head)
+    }
+
+    /// Says what a head says that it makes.
+    pub(crate) fn quote(&mut self, head: &[u8]) {
+        let said = self.places(head).into_iter().map(|(at, piece)| match piece {
+            Piece::Said(_) => head.get(at).map(<[u8]>::to_vec),
+            _ => None,
+        });
+        let said: Vec<_> = said.collect();
+        for (piece, said) in self.pieces.iter_mut().zip(said) {
+            if let Some(bytes) = said {
+                *piece = Piece::Said(bytes);
+            }
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! the stage, so that readers of that time understand it.
 
 use crate::error::{Error, Result};
+use crate::pipeline::Node;
 use crate::stage::{Config, Fact, Generation, Ports, Rules};
 use crate::stages::lorenzo_quant;
 
@@ -85,6 +86,17 @@ pub(super) fn settle(id: u16, config: &mut [u8], generation: Generation) -> Resu
                 return Err(Error::corrupt("rze", format!("{word} levels in a file of 2026-05; it has 4")));
             }
         }
+    }
+    Ok(())
+}
+
+/// A stage as a writer of the generation had it, where its config in files without a mark leaves that open.
+pub(super) fn settle_node(node: &mut Node, generation: Generation) -> Result<()> {
+    if (node.stage.spec().id, generation) == (RZE, Generation::G2026_05)
+        && node.args.choice("layout")? == "auto"
+    {
+        node.args.set_int("word_size", 1)?;
+        node.args.set_text("layout", generation.name())?;
     }
     Ok(())
 }

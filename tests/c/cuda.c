@@ -345,7 +345,8 @@ static fz_result read_result(enum kind kind, const unsigned char *result) {
 /* There and back on one stream, nothing waited for in between. */
 static void asynchronous(stream_t stream, enum kind results, int32_t checksum) {
   fz_plan *plan = plan_with(FZ_DEVICE_AUTO, checksum), *decoder = decoder_of(plan);
-  fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder);
+  fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder), *alone;
+  fz_plan *opened;
   unsigned char *array = take(DEVICE, BYTES), *container = take(DEVICE, (size_t)capacity), *back = take(DEVICE, BYTES);
   unsigned char *result = take(results, 2 * sizeof(fz_result)), *copy = take(HOST, (size_t)capacity);
   fz_result *out = (fz_result *)(void *)result, compress, decompress;
@@ -366,6 +367,19 @@ static void asynchronous(stream_t stream, enum kind results, int32_t checksum) {
   get(DEVICE, y, back, BYTES);
   CHECK(memcmp(y, z, BYTES) == 0);
 
+  /* a plan that knows nothing but the container */
+  OK(fz_plan_open(container, want, NULL, &opened));
+  alone = workspace_of(opened);
+  OK(fz_plan_preload(opened, alone, stream));
+  memset(y, 0, sizeof y);
+  put(DEVICE, back, y, BYTES);
+  OK(fz_decompress_async(opened, alone, container, capacity, back, BYTES, &out[1], stream));
+  CU(cuStreamSynchronize(stream));
+  decompress = read_result(results, result + sizeof(fz_result));
+  CHECK(decompress.status == FZ_OK && decompress.bytes == BYTES);
+  get(DEVICE, y, back, BYTES);
+  CHECK(memcmp(y, z, BYTES) == 0);
+
   /* the result is a courtesy */
   OK(fz_decompress_async(decoder, decoding, container, want, back, BYTES, NULL, stream));
   /* damage */
@@ -374,7 +388,11 @@ static void asynchronous(stream_t stream, enum kind results, int32_t checksum) {
   CU(cuStreamSynchronize(stream));
   decompress = read_result(results, result + sizeof(fz_result));
   CHECK(decompress.status == FZ_NOT_A_CONTAINER && decompress.bytes == 0);
+  /* another's plan */
+  CHECK(fz_plan_preload(opened, decoding, stream) == FZ_PLAN_MISMATCH);
 
+  fz_workspace_free(alone);
+  fz_plan_free(opened);
   fz_workspace_free(decoding);
   fz_workspace_free(workspace);
   fz_plan_free(decoder);

@@ -4,7 +4,7 @@
 // Calls of the driver as its manual has them, with places for results that are live: one reason for all.
 #![allow(unsafe_code, non_snake_case, clippy::undocumented_unsafe_blocks)]
 
-use fzgm::{CallResult, Device, DeviceSlice, Encoder, Options, Stream};
+use fzgm::{CallResult, Decoder, Device, DeviceSlice, Encoder, Options, Stream};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::sync::OnceLock;
@@ -310,13 +310,12 @@ fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &
     // The same form as the blocking calls wrote.
     let options = Options { checksum_async: encoder.options().checksum, ..encoder.options().clone() };
     let encoder = Encoder::new(encoder.plan().pipeline(), &sample.array, &options).unwrap();
-    let decoder = encoder.decoder().unwrap();
-    let (mut ews, mut dws) = (encoder.workspace().unwrap(), decoder.workspace().unwrap());
+    let planned = encoder.decoder().unwrap();
+    let mut ews = encoder.workspace().unwrap();
     let stream = TestStream::new();
     let src = Block::new(sample.bytes.len() + 1);
     src.put(1, &sample.bytes);
     let dst = Block::new(container.len() + 3);
-    let back = Block::new(decoder.array().bytes() as usize + 5);
     let result = Block::new(24);
     let room = container.len();
     unsafe {
@@ -343,14 +342,21 @@ fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &
         "{}: bytes around the container are touched",
         sample.name
     );
-    let bytes = decoder.array().bytes() as usize;
-    unsafe {
+    // The decoder of the encoder, and one that knows nothing but the container.
+    for decoder in [planned, Decoder::open(container, &options).unwrap()] {
         // More room than the container has: its length is in its head.
-        let (container, back) = (dst.slice(1, room + 2), back.slice(1, bytes));
-        decoder
-            .decompress_async(&mut dws, container, back, result.slice(0, 24).address, stream.raw())
-            .unwrap();
+        restores(&decoder, dst.slice(1, room + 2), sample, restored);
     }
+}
+
+/// Into an odd address between guards.
+fn restores(decoder: &Decoder, container: DeviceSlice, sample: &super::samples::Sample, restored: &[u8]) {
+    let bytes = decoder.array().bytes() as usize;
+    let (back, result, stream) = (Block::new(bytes + 5), Block::new(24), TestStream::new());
+    let mut ws = decoder.workspace().unwrap();
+    let (to, place) = (back.slice(1, bytes), result.slice(0, 24).address);
+    unsafe { decoder.decompress_async(&mut ws, container, to, place, stream.raw()) }
+        .unwrap_or_else(|e| panic!("{}: {e}", sample.name));
     stream.wait();
     let report = result.result();
     assert_eq!((report.status, report.bytes), (0, bytes as u64), "{}: {report:?}", sample.name);

@@ -108,19 +108,6 @@ fn wrong_lengths_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_decoder_that_was_opened_says_why_it_cannot() {
-    need_gpu!();
-    let rig = Rig::of("pfpl", DType::F32, 1_000);
-    let src = rig.data(Content::Walk, 1);
-    let (container, _) = rig.expected(&src);
-    let opened = fzgm::Decoder::open(&container, &options()).unwrap();
-    let mut ws = opened.workspace().unwrap();
-    let (from, to) = (rig.container.slice(0, 100), rig.restored.slice(0, 4_000));
-    let e = unsafe { opened.decompress_async(&mut ws, from, to, 0, rig.stream.raw()) }.unwrap_err();
-    assert!(matches!(e, Error::Unsupported { .. }), "{e}");
-}
-
-#[test]
 fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
     need_gpu!();
     for container in [fzgm::Container::Fzm, fzgm::Container::Compact] {

@@ -8,7 +8,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::need_gpu;
 use crate::rig::{Rig, lossy, options};
-use fzgm::{Array, Container, DType, Options, Status, decompress};
+use fzgm::{Array, Container, DType, Decoder, Options, Status, Workspace, decompress};
 
 /// Mutations per kind of container, in each of the two tests.
 fn rounds() -> usize {
@@ -36,20 +36,35 @@ fn asynchronous_calls_end_with_a_status() {
         let src = rig.data(Content::Sparse, 1);
         let (whole, restored) = rig.expected(&src);
         let case = case(&whole, &restored, container, dtype);
+        let opened = Decoder::open(&whole, &options).unwrap();
+        let mut opened_ws = opened.workspace().unwrap();
         let mut rng = Rng(0x6a09_e667);
         for _ in 0..rounds() {
             let (bytes, what) = damage(&case, &case, &mut rng);
             let room = Block::of(&bytes);
             let stream = rig.stream.raw();
-            let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
-            let result = rig.results[1].slice(0, 24).address;
-            unsafe { rig.decoder.decompress_async(&mut rig.decoding, from, to, result, stream) }.unwrap();
-            rig.stream.wait();
-            let r = rig.results[1].result();
-            let known = Status::ALL.iter().any(|s| *s as i32 == r.status);
-            assert!(known, "{name} {dtype} {what}: {r:?}");
-            assert_eq!(r.bytes, if r.status == 0 { restored.len() as u64 } else { 0 });
-            seen[r.status as usize] += 1;
+            let mut say = |decoder: &Decoder, ws: &mut Workspace| {
+                let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
+                let result = rig.results[1].slice(0, 24).address;
+                unsafe { decoder.decompress_async(ws, from, to, result, stream) }.unwrap();
+                rig.stream.wait();
+                let r = rig.results[1].result();
+                let known = Status::ALL.iter().any(|s| *s as i32 == r.status);
+                assert!(known, "{name} {dtype} {what}: {r:?}");
+                assert_eq!(r.bytes, if r.status == 0 { restored.len() as u64 } else { 0 });
+                seen[r.status as usize] += 1;
+                (r.status, rig.restored.get())
+            };
+            let planned = say(&rig.decoder, &mut rig.decoding);
+            // One that knows the whole container alone has room for that.
+            let other = say(&opened, &mut opened_ws);
+            assert!(
+                other.0 == Status::PlanMismatch as i32
+                    || other.0 == planned.0 && (other.0 != 0 || other == planned),
+                "{name} {dtype} {what}: {} and, opened, {}",
+                planned.0,
+                other.0
+            );
         }
         // The workspace is none the worse for it.
         rig.src.put(0, &src);

@@ -14,6 +14,7 @@ mod functions;
 mod graphs;
 mod hostile;
 mod lorenzo;
+mod opened;
 mod pointers;
 mod rel;
 #[allow(unreachable_pub)]

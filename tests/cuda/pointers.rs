@@ -1,6 +1,6 @@
 //! Blocking calls take memory of any kind.
 
-use crate::common::gpu::{Block, cuda};
+use crate::common::gpu::{Block, TestStream, cuda};
 use crate::common::samples::{self, Content};
 use crate::need_gpu;
 use crate::rig::{lossy, options};
@@ -107,7 +107,7 @@ fn reference_files_decode_on_the_device() {
     // A bundle of tests brings the files along.
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     let folder = std::env::var("FZGM_GOLDEN").unwrap_or(here.into());
-    let mut files = 0;
+    let (mut files, mut alone) = (0, 0);
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|x| x != "fzm") {
@@ -121,7 +121,23 @@ fn reference_files_decode_on_the_device() {
         }
         let opened = Decoder::open(&bytes, &options()).unwrap();
         assert_eq!(opened.array(), &on_cpu.0);
+        // The device reads those heads that we would write to the same byte.
+        let (from, to, result) = (Block::of(&bytes), Block::new(on_cpu.1.len()), Block::new(24));
+        let (f, t, place) = (from.slice(0, from.bytes), to.slice(0, to.bytes), result.slice(0, 24).address);
+        let (mut ws, stream) = (opened.workspace().unwrap(), TestStream::new());
+        match unsafe { opened.decompress_async(&mut ws, f, t, place, stream.raw()) } {
+            Ok(()) => {
+                stream.wait();
+                assert_eq!(result.result().status, 0, "{}", path.display());
+                assert!(to.get() == on_cpu.1, "{}", path.display());
+                alone += 1;
+            }
+            Err(e) => {
+                assert!(matches!(e, Error::Unsupported { .. }), "{}: {e}", path.display());
+                eprintln!("{} takes the host", path.display());
+            }
+        }
         files += 1;
     }
-    assert!(files >= 41, "{files} files");
+    assert!(files >= 41 && alone >= 41, "{files} files, of which {alone} without the host");
 }

@@ -123,7 +123,8 @@ impl Decoder {
     ///
     /// # Errors
     /// What can be said before anything runs: [`Error::DstTooSmall`], [`Error::Unsupported`] for a decoder that was
-    /// opened from one container. What is wrong with the container stands in the result.
+    /// opened from a container with a head that this library would write otherwise. What is wrong with the container stands in
+    /// the result; one that needs more memory than the opened one is a mismatch.
     ///
     /// # Safety
     /// As for [`Encoder::compress_async`].

@@ -1,38 +1,49 @@
 //! Decompression on a GPU.
 
+use super::encoder::{forms, rows};
 use super::prepared::{self, Prepared};
 use super::{DeviceSlice, GpuEncoder, Memory};
 use crate::backend::cuda::{Layout, OPEN, Run, loads};
+use crate::codec::Options;
 use crate::device::Border;
 use crate::error::{Error, Result, Status};
-use crate::format::{Form, Head, Template, image};
+use crate::format::{Head, Template, image};
 use crate::gpu::{Context, Ferry, OwnStream, Stream};
 use crate::kernel::Threads;
 use crate::launch::Place;
-use crate::plan::Plan;
+use crate::plan::{Blueprint, Plan};
+use crate::stage::Rules;
 use crate::workspace::Workspace;
 
 /// A decoder's plan for GPUs.
 pub(in crate::codec) struct GpuDecoder {
     pub(in crate::codec) prepared: Prepared,
-    /// Whether the tables say how to read a head, so that the device can do it.
+    /// Whether the tables say how to read a head, so that the device can do it. Not so for one that only others write.
     reads_heads: bool,
 }
 
 impl GpuDecoder {
-    /// Of a plan for GPUs; `encoder` is that of the containers, where it is known.
-    pub(in crate::codec) fn new(plan: Plan, encoder: Option<&GpuEncoder>) -> GpuDecoder {
-        let image = match encoder {
-            Some(encoder) => {
-                let forms = encoder.forms.iter().map(|(template, stored)| Form { template, stored: *stored });
-                image(&plan, &forms.collect::<Vec<_>>(), &encoder.named_like(&plan))
-            }
-            None => {
-                let template = Template::headless(plan.graph.sinks.iter().map(|s| s.value));
-                image(&plan, &[Form { template: &template, stored: false }], &|v| v)
-            }
+    /// Of a plan for GPUs, for what the encoder writes.
+    pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder) -> GpuDecoder {
+        let image = image(&plan, &rows(&encoder.forms), &encoder.named_like(&plan), Status::Corrupt);
+        GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true }
+    }
+
+    /// Of a plan for GPUs that was made for one container, for this one and for others that need no more room.
+    pub(in crate::codec) fn of_container(plan: Plan, head: &Head, options: &Options) -> Result<GpuDecoder> {
+        let Some((origin, graph)) = head.origin() else {
+            let template = Template::headless(plan.graph.sinks.iter().map(|s| s.value));
+            let image = image(&plan, &rows(&[(template, false)]), &|v| v, Status::PlanMismatch);
+            return Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: false });
         };
-        GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: encoder.is_some() }
+        let Head { ref pipeline, array, rules, container, .. } = origin;
+        let Rules { strict, generation } = rules;
+        let options = Options { strict, generation, container, ..options.clone() };
+        let writes = Blueprint { pipeline, array, rules, graph: &graph };
+        let mut forms = forms(writes, &options, !options.is_literal())?;
+        forms.iter_mut().filter(|(_, stored)| !stored).for_each(|(own, _)| own.quote(&head.bytes));
+        let image = image(&plan, &rows(&forms), &|v| v, Status::PlanMismatch);
+        Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true })
     }
 
     /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known.
@@ -46,7 +57,7 @@ impl GpuDecoder {
         checksum: bool,
     ) -> Result<()> {
         if !self.reads_heads {
-            let what = "a plan made from one container reads it in blocking calls only; make the decoder from the encoder's plan";
+            let what = "the head of the container that was opened is in a form that fzgm does not write, which takes the host to read; use the blocking call";
             return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
         }
         self.prepared.ready(context, ws)?;

@@ -6,13 +6,13 @@ use crate::array::Array;
 use crate::codec::Options;
 use crate::codec::encoder::{make, stored_pipeline};
 use crate::device::Border;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Status};
 use crate::format::{self, Form, Template, image};
 use crate::gpu::{Context, Ferry, OwnStream, Stream};
 use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::pipeline::Pipeline;
-use crate::plan::Plan;
+use crate::plan::{Blueprint, Plan};
 use crate::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
@@ -44,25 +44,35 @@ impl LazyEncoder {
     }
 }
 
+/// What an encoder with this plan writes: without checksums and with them; then the same of a stored array, if it may be
+/// stored.
+pub(super) fn forms(own: Blueprint<'_>, options: &Options, may_store: bool) -> Result<Vec<(Template, bool)>> {
+    let form = |plan: Blueprint<'_>, checksum| format::template(plan, options.container, checksum);
+    let mut forms = vec![(form(own, false)?, false), (form(own, true)?, false)];
+    if may_store {
+        let (plan, plain) = make(&stored_pipeline()?, &own.array, options, false, options.on_cpu())?;
+        forms.extend([(plain, true), (form(plan.blueprint(), true)?, true)]);
+    }
+    Ok(forms)
+}
+
+/// The same for the tables of a plan.
+pub(super) fn rows(forms: &[(Template, bool)]) -> Vec<Form<'_>> {
+    forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect()
+}
+
 /// An encoder's plan for GPUs.
 pub(in crate::codec) struct GpuEncoder {
     pub(in crate::codec) prepared: Prepared,
-    /// The forms that it writes: without checksums and with them; then the same of a stored array, if it may be stored.
+    /// What it writes, as [`forms`] has it.
     pub(super) forms: Vec<(Template, bool)>,
 }
 
 impl GpuEncoder {
     fn new(pipeline: &Pipeline, array: &Array, options: &Options, may_store: bool) -> Result<GpuEncoder> {
-        let (plan, plain) = make(pipeline, array, options, false, options.on_gpu())?;
-        let summed = |plan: &Plan| format::template(plan.blueprint(), options.container, true);
-        let mut forms = vec![(plain, false), (summed(&plan)?, false)];
-        if may_store {
-            let (plan, plain) = make(&stored_pipeline()?, array, options, false, options.on_cpu())?;
-            forms.extend([(plain, true), (summed(&plan)?, true)]);
-        }
-        let rows: Vec<Form<'_>> =
-            forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect();
-        let image = image(&plan, &rows, &|v| v);
+        let (plan, _) = make(pipeline, array, options, false, options.on_gpu())?;
+        let forms = forms(plan.blueprint(), options, may_store)?;
+        let image = image(&plan, &rows(&forms), &|v| v, Status::Corrupt);
         Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
     }
 

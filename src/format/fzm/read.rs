@@ -70,6 +70,7 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         facts,
         segments,
         checksums: checksums(&core, container.len()),
+        bytes: container[..core.head].to_vec(),
     })
 }
 

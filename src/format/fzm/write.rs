@@ -155,15 +155,17 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
     });
     config(t, stage_config);
     let pairs = node.stage.exact_pairs_at().filter(|_| tier::has_extension(plan.rules));
-    t.bytes(|w| {
-        if reads_array && tier::has_extension(plan.rules) {
-            extension(w, plan);
-        } else if pairs.is_some() {
-            w.bytes(&EXTENSION_MAGIC);
-            w.u16(EXTENSION_VERSION);
-        }
-        w.pad_to(EXACT_PAIRS - EXTENSION);
-    });
+    if reads_array && tier::has_extension(plan.rules) {
+        extension(t, plan);
+    } else {
+        t.bytes(|w| {
+            if pairs.is_some() {
+                w.bytes(&EXTENSION_MAGIC);
+                w.u16(EXTENSION_VERSION);
+            }
+            w.pad_to(EXACT_PAIRS - EXTENSION);
+        });
+    }
     match pairs {
         Some(at) => t.fixed(Field::Fact(Fact::Stored { of: plan.graph.nodes[i].facts, at }), 8),
         None => t.bytes(|w| w.u64(0)),
@@ -172,20 +174,24 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
 }
 
 /// Up to the number of exact pairs.
-fn extension(w: &mut Writer, plan: Blueprint<'_>) {
-    let (bound, threshold) = crate::format::info::requested(plan.pipeline);
-    w.bytes(&EXTENSION_MAGIC);
-    w.u16(EXTENSION_VERSION);
+fn extension(t: &mut Template, plan: Blueprint<'_>) {
     let flag = |on: bool, bit: u16| if on { bit } else { 0 };
     let old = plan.rules.generation == Generation::G2026_05;
-    w.u16(flag(plan.rules.strict, EXTENSION_STRICT) | flag(old, EXTENSION_2026_05));
-    w.u64(plan.array.bytes());
-    w.bytes(&[plan.array.dtype() as u8, plan.array.dims().len() as u8, 0, 0]);
-    for k in 0..3 {
-        w.u64(plan.array.dims().get(k).copied().unwrap_or(1));
-    }
-    w.f64(bound);
-    w.f64(threshold);
+    t.bytes(|w| {
+        w.bytes(&EXTENSION_MAGIC);
+        w.u16(EXTENSION_VERSION);
+        w.u16(flag(plan.rules.strict, EXTENSION_STRICT) | flag(old, EXTENSION_2026_05));
+        w.u64(plan.array.bytes());
+        w.bytes(&[plan.array.dtype() as u8, plan.array.dims().len() as u8, 0, 0]);
+        for k in 0..3 {
+            w.u64(plan.array.dims().get(k).copied().unwrap_or(1));
+        }
+    });
+    let (bound, threshold) = crate::format::info::requested(plan.pipeline);
+    t.said(|w| {
+        w.f64(bound);
+        w.f64(threshold);
+    });
 }
 
 fn buffer_record(
@@ -209,7 +215,7 @@ fn buffer_record(
     });
     t.fixed(Field::SegmentBytes(k), 8);
     match b.room {
-        Some(room) => t.bytes(|w| w.u64(room)),
+        Some(room) => t.said(|w| w.u64(room)),
         None => t.fixed(Field::SegmentBytes(k), 8),
     }
     t.fixed(Field::SegmentBytes(k), 8);

@@ -69,7 +69,7 @@ impl Params {
             "noa" => quantizer::NOA,
             "prel" => quantizer::PREL,
             other => {
-                let what = format!("mode {other} bounds each value by itself, which a sum of differences cannot; use prel (relative to max |x|), or stage quantizer");
+                let what = format!("mode {other} bounds each value by itself, which a sum of differences cannot; use prel (relative to max |x|), or stage quantizer, which preset pfpl begins with");
                 return Err(Error::Unsupported { stage: SPEC.name, what });
             }
         };
