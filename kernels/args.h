@@ -107,6 +107,10 @@ struct Args {
   uint32_t step;
   /// Index of the stage, for the result.
   uint32_t stage;
+  /// 1: input 0 is what the caller brought, and it and what passes have lengths that the plan knows. A function may
+  /// read it before earlier launches have ended.
+  uint32_t fresh;
+  uint32_t pad;
 };
 
 /// Head of an image: what the device has to know of a plan besides its launches. Tables are named by their offset in

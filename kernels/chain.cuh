@@ -99,6 +99,7 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   constexpr bool ELEMENTS = sizeof...(S) > 0;
   const int tid = threadIdx.x;
   const Operand& in = input(a, 0);
+  if (!a.fresh) await_former();
   const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
   const Bytes src = {address(in), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;

@@ -135,6 +135,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_sum(FZ_ARGS) {
 // Before anything is decoded. A container without checksums passes.
 extern "C" __global__ void __launch_bounds__(256) fz_verify(FZ_ARGS) {
   using namespace fz;
+  await_former();
   const Status* status = status_of(a);
   const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&status->failed);
   const int32_t code = (int32_t)(uint32_t)failed;

@@ -85,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
   __shared__ Opened o;
   __shared__ uint64_t varints[64];
   Frame f(a);
+  await_former();
   f.clear_zeroed(a);
   if (blockIdx.x > 0) return;
   const uint64_t at16 = 16 * threadIdx.x, left = f.capacity > at16 ? f.capacity - at16 : 0;
@@ -199,9 +200,10 @@ extern "C" __global__ void __launch_bounds__(256) fz_load(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
   using namespace fz;
   const Frame f(a);
+  await_former();
   const Border& p = params<Border>(a);
-  Status* status = status_of(a);
-  const unsigned long long failed = *reinterpret_cast<volatile unsigned long long*>(&status->failed);
+  const Status* status = status_of(a);
+  const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&status->failed);
   const bool stored = (int32_t)(uint32_t)failed == STORED;
   // As usual.
   if (!stored && !p.copies) {

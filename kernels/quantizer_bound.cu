@@ -281,6 +281,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   __shared__ Steps steps;
   __shared__ uint32_t counted[WARPS][32];
   __shared__ uint32_t last;
+  if (!a.fresh) fz::await_former();
   const Params& p = fz::params<Params>(a);
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;

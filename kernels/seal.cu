@@ -63,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
   __shared__ Staged staged;
   Frame f(a);
   const Border& p = params<Border>(a);
+  await_former();
   f.clear_zeroed(a);
   f.stage(a, staged, false);
   bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0, copied = false;

@@ -56,6 +56,10 @@ pub(crate) struct LaunchArgs {
     pub step: u32,
     /// Index of the stage, for the result.
     pub stage: u32,
+    /// 1: input 0 is what the caller brought, and it and what passes have lengths that the plan knows. A function may
+    /// read it before earlier launches have ended.
+    pub fresh: u32,
+    pub pad: u32,
 }
 
 /// Head of an image: what the device has to know of a plan besides its launches. Tables are named by their offset in

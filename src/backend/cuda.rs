@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Context, DeviceMemory, Stream, function};
 use crate::launch::{Place, Step, Val};
 use crate::plan::{Direction, Plan};
+use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,8 @@ pub(crate) struct Run<'a> {
     pub(crate) container: Span,
     /// Encoding: bytes of the head, before the segment that is written in place.
     pub(crate) head: u64,
+    /// Whether something of the call is on the stream.
+    pub(crate) begun: Cell<bool>,
 }
 
 /// Places of launches in a call. What fails at one place makes the later ones return at once.
@@ -92,13 +95,7 @@ impl Run<'_> {
         for (k, step) in self.plan.steps.iter().enumerate() {
             let args = self.args(step, FIRST_STEP + k as u32)?;
             for pass in &step.device.passes {
-                function(self.context, pass.entry)?.launch(
-                    self.context,
-                    pass.grid,
-                    pass.block,
-                    self.stream,
-                    &args,
-                )?;
+                self.launch(pass.entry, pass.grid, pass.block, &args)?;
             }
         }
         Ok(())
@@ -125,6 +122,9 @@ impl Run<'_> {
             args.scratch = self.at(self.layout.in_arena(offset));
         }
         args.stage = step.node as u32;
+        let brought = step.ins.first().is_some_and(|&v| matches!(self.plan.place(v), Place::Array));
+        let known = step.between.is_none_or(|v| !self.plan.value(v).flow.extent.is_dynamic());
+        args.fresh = (self.plan.direction == Direction::Encode && brought && known).into();
         if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
             return Err(Error::Internal("a step carries more than a launch"));
         }
@@ -144,6 +144,8 @@ impl Run<'_> {
             chained: 0,
             step: place,
             stage: 0,
+            fresh: 0,
+            pad: 0,
         }
     }
 
@@ -183,7 +185,13 @@ impl Run<'_> {
         args.operands[2] = at(self.at(self.layout.image), self.layout.staged);
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
-        function(self.context, entry)?.launch(self.context, grid, BORDER_THREADS, self.stream, &args)
+        self.launch(entry, grid, BORDER_THREADS, &args)
+    }
+
+    /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
+    fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
+        let follows = self.begun.replace(true);
+        function(self.context, entry)?.launch(self.context, grid, block, self.stream, follows, args)
     }
 
     /// The start of a decompression: reads the head, and clears what has to be zero.

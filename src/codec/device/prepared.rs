@@ -7,6 +7,7 @@ use crate::format::Tables;
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
 use crate::plan::Plan;
 use crate::workspace::{GpuMemory, Workspace};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A plan for a GPU.
@@ -61,7 +62,18 @@ impl Prepared {
         (array, container): (Span, Span),
         head: u64,
     ) -> Run<'a> {
-        Run { context, stream, plan: &self.plan, layout: self.layout, memory: block, array, container, head }
+        let begun = Cell::new(false);
+        Run {
+            context,
+            stream,
+            plan: &self.plan,
+            layout: self.layout,
+            memory: block,
+            array,
+            container,
+            head,
+            begun,
+        }
     }
 }
 
