@@ -172,14 +172,16 @@ FZ_DEV void copy(uint8_t* dst, const uint8_t* src, uint64_t n) {
 // The last block of the grid that comes here gets true, in all threads; it sees what the others wrote before, if they say that
 // they did. Fences cost as much as memory does.
 FZ_DEV bool last_block(unsigned int* ticket, bool wrote) {
-  if (wrote && gridDim.x > 1) __threadfence();
   __syncthreads();
   if (gridDim.x == 1) return true;
   int last = 0;
-  if (threadIdx.x == 0) last = atomicAdd(ticket, 1u) == gridDim.x - 1;
-  last = __syncthreads_or(last);
-  if (wrote) __threadfence();
-  return last != 0;
+  if (threadIdx.x == 0) {
+    // For the whole block: what it wrote stands before the barrier, what it reads behind the next one.
+    if (wrote) __threadfence();
+    last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+    if (wrote) __threadfence();
+  }
+  return __syncthreads_or(last) != 0;
 }
 
 // The end of a call, by one thread. Nobody reads the result before the stream has passed, so nothing orders its parts.

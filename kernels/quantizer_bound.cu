@@ -11,11 +11,14 @@ struct Counts { uint32_t done[2]; };
 
 // True in all threads of the block that ends last, and it sees what the others have written. `flag`: a shared word.
 FZ_DEV bool ends_last(uint32_t* done, uint32_t* flag) {
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) *flag = atomicAdd(done, 1u) == gridDim.x - 1;
+  if (threadIdx.x == 0) {
+    // For the whole block: what it wrote stands before the barrier, what it reads behind the next one.
+    __threadfence();
+    *flag = atomicAdd(done, 1u) == gridDim.x - 1;
+    __threadfence();
+  }
   __syncthreads();
-  __threadfence();
   return *flag != 0;
 }
 
@@ -205,8 +208,10 @@ FZ_DEV void find_steps(Steps& s, const Facts& facts) {
     const float mine = lane < CANDIDATES ? s.all[lane] : 0.0f;
     bool keep = mine >= smallest_normal() && mine < facts.bound_f32;
     uint32_t larger = 0;
-    for (uint32_t i = 0; i < lane && i < CANDIDATES; i++) keep &= s.all[i] != mine;
+#pragma unroll
+    for (uint32_t i = 0; i < CANDIDATES; i++) keep &= i >= lane || s.all[i] != mine;
     const uint32_t kept = __ballot_sync(ALL, keep);
+#pragma unroll
     for (uint32_t i = 0; i < CANDIDATES; i++) larger += (kept >> i & 1) && s.all[i] > mine;
     if (keep) s.bound[1 + larger] = mine;
     if (lane == 0) { s.bound[0] = facts.bound_f32; s.bounds = 1 + __popc(kept); }
@@ -226,15 +231,19 @@ struct Sample {
     groups = (all + stride - 1) / stride;
   }
   FZ_DEV const uint8_t* value(uint64_t group) const { return src + (group * stride * GROUP + (threadIdx.x & 31)) * 4; }
-  // From a group on, every `apart`th.
-  FZ_DEV void fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
+  // From a group on, every `apart`th; returns how many there are.
+  FZ_DEV int fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
     const bool whole = aligned(src, 4);
+    int n = 0;
 #pragma unroll
     for (int j = 0; j < BATCH; j++) {
       const uint64_t group = from + j * apart;
       x[j] = 0.0f;
-      if (group < groups) x[j] = whole ? *reinterpret_cast<const float*>(value(group)) : load<float>(value(group));
+      if (group >= groups) continue;
+      x[j] = whole ? *reinterpret_cast<const float*>(value(group)) : load<float>(value(group));
+      n++;
     }
+    return n;
   }
 };
 }  // namespace quantizer
@@ -287,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;
   const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
   float x[BATCH];
-  sample.fetch(x, first, warps);
+  int fetched = sample.fetch(x, first, warps);
   if (fz::dead(a)) return;
   const bool measured = p.mode != ABS && p.value_base == 0.0;
   Facts facts = measured ? load_facts(fz::output(a, 0)) : strict_facts<float>(p, false, no_range());
@@ -307,15 +316,17 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const double SHRINK_BITS = 1.44, shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
   uint32_t missed = 0;
   for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
-    if (from > first) sample.fetch(x, from, warps);
+    if (from > first) fetched = sample.fetch(x, from, warps);
     for (uint32_t i = 0; i < bounds; i++) {
       Bins<float> bins = mine;
       bins.inverse = __shfl_sync(fz::ALL, mine.inverse, (int)i);
       bins.step = __shfl_sync(fz::ALL, mine.step, (int)i);
       uint32_t count = 0;
 #pragma unroll
-      for (int j = 0; j < BATCH; j++)
-        if (from + j * warps < sample.groups) count += bins.misses(x[j]);
+      for (int j = 0; j < BATCH; j++) {
+        if (j == fetched) break;
+        count += bins.misses(x[j]);
+      }
       count = __reduce_add_sync(fz::ALL, count);
       if (lane == i) missed += count;
     }

@@ -9,13 +9,11 @@ FZ_DEV uint64_t content(const Frame& f, const HeadRow& h, const FieldRow& r, uin
   return r.what == FIELD_STORED ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
 }
 
-// By one block.
-FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload) {
+// By one block; `x` is the content of the thread's first field.
+FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload, uint64_t x) {
   const uint32_t first = threadIdx.x;
   const uint8_t* blank = f.said(h.blank_at);
   const FieldRow* rows = f.table<FieldRow>(h.fields_at);
-  // Facts are on their way while the blank is written.
-  uint64_t x = first < h.fields ? content(f, h, rows[first], payload) : 0;
   if (h.varints == 0 && aligned(f.container, 16)) {
     const uint32_t whole = h.blank / 16;
     for (uint32_t i = first; i < whole; i += blockDim.x) reinterpret_cast<uint4*>(f.container)[i] = reinterpret_cast<const uint4*>(blank)[i];
@@ -83,9 +81,12 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
       at += n;
     }
   }
+  // Facts are on their way while the blocks find out who is last.
+  const bool fills = !failed && fits && threadIdx.x < h.fields;
+  const uint64_t x = fills ? content(f, h, f.table<FieldRow>(h.fields_at)[threadIdx.x], c.layout.payload) : 0;
   if (!last_block(&f.call()->ticket, copied)) return;
   if (!failed && fits) {
-    write_head(f, h, c.layout.payload);
+    write_head(f, h, c.layout.payload, x);
     if (threadIdx.x == 0) {
       uint64_t at = c.layout.head;
       for (uint32_t i = 0; i < h.segments; i++) {
