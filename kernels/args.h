@@ -51,6 +51,9 @@ constexpr static const uint32_t CRC_HEAD = 6;
 
 constexpr static const uint32_t CRC_REST = 7;
 
+/// Bytes of tables that a block takes into shared memory, if there are no more.
+constexpr static const uint64_t STAGED_TABLES = 16384;
+
 /// In place of a unit.
 constexpr static const uint32_t FACT = 4294967295;
 
@@ -104,6 +107,10 @@ struct Args {
   uint32_t step;
   /// Index of the stage, for the result.
   uint32_t stage;
+  /// 1: input 0 is what the caller brought, and it and what passes have lengths that the plan knows. A function may
+  /// read it before earlier launches have ended.
+  uint32_t fresh;
+  uint32_t pad;
 };
 
 /// Head of an image: what the device has to know of a plan besides its launches. Tables are named by their offset in
@@ -210,6 +217,12 @@ struct Border {
   uint32_t stored;
   /// Bytes of the result when decoding.
   uint64_t array_bytes;
+  /// Where the words end, and zeroed memory of the steps begins.
+  uint64_t words_end;
+  /// 1: another function ends the call.
+  uint32_t more;
+  /// 1: a decoder has segments that are the array.
+  uint32_t copies;
 };
 
 }  // namespace fz

@@ -113,20 +113,21 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   typedef Stages<S...> Chain;
   constexpr bool ELEMENTS = Chain::COUNT > 0;
   const int tid = threadIdx.x;
-  // All that has to be fetched is on its way before the first of it is looked at; where a launch before decides how long the
-  // input is, it has to have succeeded.
-  const unsigned long long failed = failure(a);
+  // All that has to be fetched is on its way before the first of it is looked at; what earlier launches make has to wait
+  // for them.
+  const bool early = ELEMENTS && a.fresh;
+  if (!early) await_former();
   const Operand& in = input(a, 0);
   const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.chained ? length(a.passed) : given;
   const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
-  const bool early = ELEMENTS && mine && in.bytes == 0;
   const auto bring = [&] {
     if (at + TILE <= total) fetch<layout_of<true, Chain>()>(src, at, sm.st, tid);
     else fetch<E>(src, at, sm.st, tid);
   };
-  if (early) bring();
+  if (early && mine) bring();
+  const unsigned long long failed = failure(a);
   const typename Chain::P p = Chain::read_forward(a, 1);
   if (dead(a, failed)) { fz_copies_done(); return; }
   if (!mine) {

@@ -1,7 +1,7 @@
 // Heads of containers on the device: what src/format/template.rs does on the host, from tables that the host made of
 // the same templates.
 #pragma once
-#include "fz.cuh"
+#include "units.cuh"
 
 namespace fz {
 // What blocks of the border functions share through the workspace; zero when a call starts.
@@ -13,22 +13,66 @@ struct Call {
 // The caller's result, `fz_result` in C.
 struct Result { uint64_t bytes, needed; int32_t status; uint32_t stage; };
 
+// Tables and words in shared memory.
+constexpr int BORDER_THREADS = 256;
+constexpr uint64_t STAGED_WORDS = 16 * BORDER_THREADS;
+struct Staged {
+  uint4 tables[STAGED_TABLES / 16], words[STAGED_WORDS / 16];
+};
+
 // Operands of the border functions.
 struct Frame {
-  const uint8_t* image;
+  const uint8_t *tables, *image;  // all of them, and those that are staged
+  uint32_t staged;
+  uint8_t* seen;  // the words as they are read, and here also written: they themselves, or a copy in shared memory
   uint8_t *control, *arena, *array, *container;
   uint64_t array_bytes, capacity;
 
   FZ_DEV explicit Frame(const Args& a)
-      : image(address(a.operands[2])), control(address(a.operands[3])), arena(address(a.operands[4])), array(address(a.operands[0])),
+      : tables(address(a.operands[2])), image(tables), staged(0), seen(address(a.operands[3])), control(seen), arena(address(a.operands[4])), array(address(a.operands[0])),
         container(address(a.operands[1])), array_bytes(a.operands[0].max), capacity(a.operands[1].max) {}
+
+  // The block takes the tables, and the words or zeros for them, into shared memory: all of it at once, so that rows which
+  // lead to each other cost little. What is too long stays where it is. Behind it stands a barrier.
+  FZ_DEV void stage(const Args& a, Staged& s, bool zeros) {
+    constexpr int EACH = STAGED_TABLES / 16 / BORDER_THREADS;
+    const uint32_t rows = (uint32_t)a.operands[2].max / 16, i = threadIdx.x;
+    const uint64_t words = params<Border>(a).words_end / 16;
+    const bool short_words = words <= STAGED_WORDS / 16;
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    uint4 t[EACH], w = none;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+      const uint32_t at = i + k * BORDER_THREADS;
+      t[k] = at < rows ? reinterpret_cast<const uint4*>(tables)[at] : none;
+    }
+    if (!zeros && short_words && i < words) w = reinterpret_cast<const uint4*>(control)[i];
+#pragma unroll
+    for (int k = 0; k < EACH; k++) s.tables[i + k * BORDER_THREADS] = t[k];
+    if (short_words) s.words[i] = w;
+    if (rows) { image = reinterpret_cast<const uint8_t*>(s.tables); staged = 16 * rows; }
+    if (short_words) seen = reinterpret_cast<uint8_t*>(s.words);
+    else if (zeros) clear(control, words * 16, i, BORDER_THREADS);
+    __syncthreads();
+  }
+  // Zeros in place of memory that has to be zero when a call starts, aligned to 16.
+  static FZ_DEV void clear(uint8_t* p, uint64_t bytes, uint64_t first, uint64_t threads) {
+    for (uint64_t i = first; i < bytes / 16; i += threads) reinterpret_cast<uint4*>(p)[i] = make_uint4(0, 0, 0, 0);
+  }
+  // That of the steps, by all threads of the grid.
+  FZ_DEV void clear_zeroed(const Args& a) const {
+    const uint64_t from = params<Border>(a).words_end;
+    clear(control + from, a.operands[3].max - from, (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, (uint64_t)gridDim.x * blockDim.x);
+  }
 
   FZ_DEV const Image& head() const { return *reinterpret_cast<const Image*>(image); }
   template <class T> FZ_DEV const T* table(uint32_t at) const { return reinterpret_cast<const T*>(image + at); }
+  // Of the bytes of heads only some are staged.
+  FZ_DEV const uint8_t* said(uint32_t at) const { return (at < staged ? image : tables) + at; }
   FZ_DEV const HeadRow& form(uint32_t i) const { return table<HeadRow>(head().heads_at)[i]; }
   FZ_DEV const ValueRow& value(uint32_t i) const { return table<ValueRow>(head().values_at)[i]; }
   FZ_DEV Call* call() const { return reinterpret_cast<Call*>(control + CALL_AT); }
-  FZ_DEV uint64_t* word(uint32_t v) const { return reinterpret_cast<uint64_t*>(control + WORDS_AT) + value(v).word; }
+  FZ_DEV uint64_t* word(uint32_t v) const { return reinterpret_cast<uint64_t*>(seen + WORDS_AT) + value(v).word; }
   FZ_DEV uint64_t* start(uint32_t v) const { return word(v) + head().values; }
   FZ_DEV uint64_t bytes(uint32_t v) const { return value(v).kind == KIND_DYNAMIC ? *word(v) : value(v).max; }
   // Not for values in the container.
@@ -43,6 +87,16 @@ struct Frame {
   FZ_DEV uint64_t segment_bytes(const SegmentRow& s) const { return s.unit ? 4 : bytes(s.value); }
 };
 
+// A number of at most eight bytes.
+FZ_DEV uint64_t load_le(const uint8_t* p, uint32_t width) {
+  uint8_t b[8];
+#pragma unroll
+  for (uint32_t k = 0; k < 8; k++) b[k] = k < width ? p[k] : 0;
+  uint64_t x;
+  memcpy(&x, b, 8);
+  return x;
+}
+
 FZ_DEV uint32_t varint_bytes(uint64_t x) {
   uint32_t n = 1;
   while (x >>= 7) n++;
@@ -53,6 +107,7 @@ FZ_DEV uint32_t varint_bytes(uint64_t x) {
 struct Layout {
   uint64_t head, payload;
 
+  FZ_DEV Layout() : head(0), payload(0) {}
   FZ_DEV Layout(const Frame& f, const HeadRow& h) : head(h.blank), payload(0) {
     const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
     const FieldRow* v = f.table<FieldRow>(h.varints_at);
@@ -114,30 +169,32 @@ FZ_DEV void copy(uint8_t* dst, const uint8_t* src, uint64_t n) {
   for (uint64_t i = done + first; i < n; i += threads) dst[i] = src[i];
 }
 
-// The last block of the grid that comes here gets true, in all threads; it sees what the others wrote before.
-FZ_DEV bool last_block(unsigned int* ticket) {
-  __threadfence();
+// The last block of the grid that comes here gets true, in all threads; it sees what the others wrote before, if they say that
+// they did. Fences cost as much as memory does.
+FZ_DEV bool last_block(unsigned int* ticket, bool wrote) {
   __syncthreads();
+  if (gridDim.x == 1) return true;
   int last = 0;
-  if (threadIdx.x == 0) last = atomicAdd(ticket, 1u) == gridDim.x - 1;
-  last = __syncthreads_or(last);
-  __threadfence();
-  return last != 0;
+  if (threadIdx.x == 0) {
+    // For the whole block: what it wrote stands before the barrier, what it reads behind the next one.
+    if (wrote) __threadfence();
+    last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+    if (wrote) __threadfence();
+  }
+  return __syncthreads_or(last) != 0;
 }
 
-FZ_DEV void report(const Args& a, uint64_t bytes) {
+// The end of a call, by one thread. Nobody reads the result before the stream has passed, so nothing orders its parts.
+FZ_DEV void report(const Args& a, uint64_t bytes, bool failed) {
   const uint64_t to = params<Border>(a).result;
   if (!to) return;
-  const Status* s = status_of(a);
-  const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&s->failed);
-  Result r;
-  r.status = (int32_t)(uint32_t)failed;
-  r.bytes = r.status == OK ? bytes : 0;
-  r.needed = r.status == OK ? 0 : s->needed;
-  r.stage = r.status == OK ? 0 : s->stage;
+  Result r = {bytes, 0, OK, 0};
+  if (failed) {
+    const volatile Status* s = status_of(a);
+    r = {0, s->needed, (int32_t)(uint32_t)s->failed, s->stage};
+  }
   volatile Result* out = reinterpret_cast<volatile Result*>(to);
-  out->bytes = r.bytes; out->needed = r.needed; out->stage = r.stage;
-  __threadfence_system();
-  out->status = r.status;
+  out->bytes = r.bytes; out->needed = r.needed; out->stage = r.stage; out->status = r.status;
 }
+FZ_DEV bool has_failed(const Args& a) { return *reinterpret_cast<const volatile unsigned long long*>(&status_of(a)->failed) != 0; }
 }  // namespace fz

@@ -88,7 +88,7 @@ FZ_DEV void checksums(const Args& a, bool check) {
   }
   mine = warp_xor(mine);
   if ((threadIdx.x & 31) == 0) atomicXor(&f.call()->crc_payload, mine);
-  if (!last_block(&f.call()->crc_ticket)) return;
+  if (!last_block(&f.call()->crc_ticket, true)) return;
   const uint32_t data = *reinterpret_cast<volatile unsigned int*>(&f.call()->crc_payload);
   const FieldRow* rows = f.table<FieldRow>(h.crcs_at);
   bool good = true;
@@ -124,13 +124,18 @@ FZ_DEV void checksums(const Args& a, bool check) {
 extern "C" __global__ void __launch_bounds__(256) fz_sum(FZ_ARGS) {
   using namespace fz;
   const Frame f(a);
-  if (!dead(a)) checksums(a, false);
-  if (last_block(&f.call()->sum_ticket) && threadIdx.x == 0) report(a, f.call()->total);
+  const bool failed = dead(a);
+  if (!failed) checksums(a, false);
+  if (!last_block(&f.call()->sum_ticket, true)) return;
+  if (threadIdx.x == 0) report(a, f.call()->total, failed);
+  __syncthreads();
+  Frame::clear(f.control, params<Border>(a).words_end, threadIdx.x, blockDim.x);
 }
 
 // Before anything is decoded. A container without checksums passes.
 extern "C" __global__ void __launch_bounds__(256) fz_verify(FZ_ARGS) {
   using namespace fz;
+  await_former();
   const Status* status = status_of(a);
   const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&status->failed);
   const int32_t code = (int32_t)(uint32_t)failed;

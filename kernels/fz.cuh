@@ -3,6 +3,7 @@
 //
 // A device function is `extern "C" __global__ void name(FZ_ARGS)`. Its rules:
 //   - it starts with `if (fz::dead(a)) return;`, so that nothing runs on what an earlier launch could not make;
+//   - before `fz::dead` or `fz::await_former` it reads nothing but its argument and what the caller brought, and writes nothing;
 //   - it stays within Operand.max of what it writes, whatever the data says, and within the lengths of what it reads;
 //   - it publishes the length of every output that has a word, even where it cannot write all of it;
 //   - operands may lie at any address: the caller's array and the segments of a container are not aligned;
@@ -37,8 +38,24 @@ struct Status {
 
 FZ_DEV Status* status_of(const Args& a) { return reinterpret_cast<Status*>(a.status); }
 
+// A launch may start before the one ahead of it has ended (programmatic dependent launch), which hides what it takes to start.
+// Every thread that goes on waits here; then all that earlier launches wrote is there. The next launch may start from here
+// on: it finds places when all blocks of this one have started.
+#ifdef FZ_EMULATED
+FZ_DEV void await_former() { fzemu::await_former(); }
+#else
+FZ_DEV void await_former() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#endif
+}
+#endif
+
 // What has failed so far. It takes a while to come, so functions in which time counts ask for it before their data.
-FZ_DEV unsigned long long failure(const Args& a) { return *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed); }
+FZ_DEV unsigned long long failure(const Args& a) {
+  await_former();
+  return *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed);
+}
 
 // True in all threads of the grid or in none: an earlier launch failed, and nobody changes that any more. What fails in this
 // launch is not seen, so that blocks which wait for each other still find each other.

@@ -9,14 +9,11 @@ struct Opened {
   int32_t status;
 };
 
-FZ_DEV uint64_t little_endian(const uint8_t* p, uint32_t width) {
-  uint64_t x = 0;
-  for (uint32_t k = 0; k < width && k < 8; k++) x |= (uint64_t)p[k] << 8 * k;
-  return x;
-}
+// The first bytes of a container are looked at in shared memory.
+constexpr uint32_t FIRST = BORDER_THREADS * 16;
 
 // Reads the varints of a head in their shortest form; by one thread. Their places follow from each other.
-FZ_DEV bool read_varints(const Frame& f, const HeadRow& h, Opened& o, uint64_t (&values)[64]) {
+FZ_DEV bool read_varints(const Frame& f, const HeadRow& h, const uint8_t* c, Opened& o, uint64_t (&values)[64]) {
   const FieldRow* rows = f.table<FieldRow>(h.varints_at);
   uint64_t moved = 0;
   if (h.varints > 64) return false;
@@ -25,7 +22,7 @@ FZ_DEV bool read_varints(const Frame& f, const HeadRow& h, Opened& o, uint64_t (
     uint32_t n = 0;
     for (;; n++) {
       if (n == 10 || at + n >= f.capacity) return false;
-      const uint8_t b = f.container[at + n];
+      const uint8_t b = c[at + n];
       if (n == 9 && b > 1) return false;
       x |= (uint64_t)(b & 127) << 7 * n;
       if (!(b & 128)) {
@@ -59,43 +56,60 @@ FZ_DEV int32_t set_length(const Frame& f, uint32_t v, uint64_t bytes) {
 
 // Puts a fact where kernels look for it. No bound and no count has eight bytes of ones, which would say that the head
 // does not tell.
-FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, const uint8_t* from, uint32_t width) {
+FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, uint64_t x, uint32_t width) {
   if (f.value(r.index).place != PLACE_ARENA) return true;
   uint8_t* to = f.bytes_of(r.index) + r.detail;
-  for (uint32_t k = 0; k < width; k++) to[k] = from[k];
-  return width < 8 || little_endian(from, width) != ~0ull;
+  for (uint32_t k = 0; k < width; k++) to[k] = (uint8_t)(x >> 8 * k);
+  return width < 8 || x != ~0ull;
+}
+
+// Whether the bytes that the blank of a form says stand there, in this thread.
+FZ_DEV bool differs(const Frame& f, const HeadRow& h, const uint8_t* c, const Opened& o) {
+  const uint8_t *blank = f.said(h.blank_at), *mask = f.said(h.mask_at);
+  uint32_t bits = 0, done = 0;
+  if (h.varints == 0) {
+    done = h.blank & ~3u;
+    for (uint32_t i = 4 * threadIdx.x; i < done; i += 4 * blockDim.x)
+      bits |= (load<uint32_t>(c + i) ^ load<uint32_t>(blank + i)) & load<uint32_t>(mask + i);
+  }
+  for (uint32_t i = done + threadIdx.x; i < h.blank; i += blockDim.x) bits |= (c[i + moved(f, h, o, i)] ^ blank[i]) & mask[i];
+  return bits != 0;
 }
 }  // namespace fz
 
-// One block. Operands as for all border functions.
-extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
+// Operands as for all border functions. The first block reads the head and sets all words; all of them clear what the steps
+// want to be zero.
+extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS) {
   using namespace fz;
+  __shared__ Staged staged;
+  __shared__ uint4 first[FIRST / 16];
   __shared__ Opened o;
   __shared__ uint64_t varints[64];
-  const Frame f(a);
+  Frame f(a);
+  await_former();
+  f.clear_zeroed(a);
+  if (blockIdx.x > 0) return;
+  const uint64_t at16 = 16 * threadIdx.x, left = f.capacity > at16 ? f.capacity - at16 : 0;
+  const uint4 mine = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
+  first[threadIdx.x] = mine;
+  f.stage(a, staged, true);
   const Image& image = f.head();
   const HeadRow* h = nullptr;
-  for (uint32_t form = 0; form < image.heads && !h; form++) {
+  const uint8_t* c = nullptr;
+  uint32_t form = 0;
+  for (; form < image.heads && !h; form++) {
     const HeadRow& r = f.form(form);
-    if (threadIdx.x == 0) o.status = read_varints(f, r, o, varints) ? OK : CORRUPT;
+    c = r.blank + 10 * r.varints <= FIRST ? reinterpret_cast<const uint8_t*>(first) : f.container;
+    if (threadIdx.x == 0) o.status = read_varints(f, r, c, o, varints) ? OK : CORRUPT;
     __syncthreads();
-    int other = o.status != OK;
-    if (!other) {
-      for (uint32_t i = threadIdx.x; i < r.blank; i += blockDim.x) {
-        const uint8_t x = f.container[i + moved(f, r, o, i)];
-        if ((x ^ f.image[r.blank_at + i]) & f.image[r.mask_at + i]) other = 1;
-      }
-    }
-    if (!__syncthreads_or(other)) {
-      h = &r;
-      if (threadIdx.x == 0) f.call()->form = form;
-    }
+    if (!__syncthreads_or(o.status != OK || differs(f, r, c, o))) h = &r;
   }
   if (!h) {
+    uint8_t* control = f.control;
+    Frame::clear(control, params<Border>(a).words_end, threadIdx.x, blockDim.x);
+    __syncthreads();
     if (threadIdx.x == 0) {
-      const uint8_t* magic = f.image + f.form(0).blank_at;
-      bool known = f.capacity >= 4;
-      for (int i = 0; i < 4 && known; i++) known = f.container[i] == magic[i];
+      const bool known = f.capacity >= 4 && load<uint32_t>(first) == load<uint32_t>(f.said(f.form(0).blank_at));
       fail(a, known ? PLAN_MISMATCH : NOT_A_CONTAINER);
     }
     return;
@@ -105,8 +119,14 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
   const SegmentRow* segments = f.table<SegmentRow>(h->segments_at);
   auto field = [&](uint32_t i) {
     if (i & VARINT) return varints[i & ~VARINT];
-    return little_endian(f.container + fields[i].at + moved(f, *h, o, fields[i].at), fields[i].width);
+    return load_le(c + fields[i].at + moved(f, *h, o, fields[i].at), fields[i].width);
   };
+  // Facts that the head does not say are all ones; a warp for each value.
+  for (uint32_t v = threadIdx.x / 32; v < image.values; v += blockDim.x / 32) {
+    const ValueRow& r = f.value(v);
+    if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
+      for (uint32_t k = threadIdx.x & 31; k < r.max; k += 32) f.bytes_of(v)[k] = 0xff;
+  }
   // Lengths, by one thread: there are a handful.
   if (threadIdx.x == 0) {
     int32_t status = OK;
@@ -133,16 +153,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
       status = set_length(f, r.input, n);
       if (status == OK && known != 0 && known != n) status = CORRUPT;
     }
-    f.call()->head = o.head;
-    f.call()->total = at;
     o.status = status;
-  }
-  __syncthreads();
-  // Facts that the head does not say are all ones.
-  for (uint32_t v = 0; v < image.values; v++) {
-    const ValueRow& r = f.value(v);
-    if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
-      for (uint32_t k = threadIdx.x; k < r.max; k += blockDim.x) f.bytes_of(v)[k] = 0xff;
   }
   __syncthreads();
   // What else the head says has to agree with the lengths; facts are taken as they are.
@@ -150,17 +161,12 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
   if (!wrong) {
     for (uint32_t i = threadIdx.x; i < h->fields; i += blockDim.x) {
       const FieldRow& r = fields[i];
-      if (r.what == FIELD_STORED) {
-        const uint8_t* from = f.container + r.at + moved(f, *h, o, r.at);
-        wrong |= !set_fact(f, r, from, r.width);
-      } else if (h->stored) {
-        wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
-      } else {
-        wrong |= field(i) != Layout::number(f, *h, r, o.payload);
-      }
+      if (r.what == FIELD_STORED) wrong |= !set_fact(f, r, field(i), r.width);
+      else if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
+      else wrong |= field(i) != Layout::number(f, *h, r, o.payload);
     }
     for (uint32_t i = threadIdx.x; i < h->varints; i += blockDim.x)
-      if (rows[i].what == FIELD_STORED) wrong |= !set_fact(f, rows[i], reinterpret_cast<const uint8_t*>(varints + i), 8);
+      if (rows[i].what == FIELD_STORED) wrong |= !set_fact(f, rows[i], varints[i], 8);
     // Numbers of segments are compared with facts.
     __syncthreads();
     uint64_t at = o.head;
@@ -169,11 +175,17 @@ extern "C" __global__ void __launch_bounds__(256) fz_open(FZ_ARGS) {
       at += f.segment_bytes(segments[i]);
     }
   }
-  if (__syncthreads_or(wrong)) {
-    if (threadIdx.x == 0) fail(a, o.status != OK ? o.status : CORRUPT);
-  } else if (h->stored && threadIdx.x == 0) {
-    fail(a, STORED);
-  }
+  // All words at once, and zeros for what else blocks share.
+  const uint64_t words = params<Border>(a).words_end / 16;
+  for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
+  wrong = __syncthreads_or(wrong);
+  if (threadIdx.x != 0) return;
+  Call* call = f.call();
+  call->form = form - 1;
+  call->head = o.head;
+  call->total = o.head + o.payload;
+  if (wrong) fail(a, o.status != OK ? o.status : CORRUPT);
+  else if (h->stored) fail(a, STORED);
 }
 
 // Segments that a step changes in place, or that another value shares, are copied out of the container.
@@ -191,10 +203,16 @@ extern "C" __global__ void __launch_bounds__(256) fz_load(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
   using namespace fz;
   const Frame f(a);
+  await_former();
   const Border& p = params<Border>(a);
-  Status* status = status_of(a);
-  const unsigned long long failed = *reinterpret_cast<volatile unsigned long long*>(&status->failed);
+  const Status* status = status_of(a);
+  const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&status->failed);
   const bool stored = (int32_t)(uint32_t)failed == STORED;
+  // As usual.
+  if (!stored && !p.copies) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0);
+    return;
+  }
   if (stored) {
     copy(f.array, f.container + f.call()->head, f.array_bytes);
   } else if (!failed) {
@@ -203,8 +221,5 @@ extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
     for (uint32_t i = 0; i < h.segments; i++)
       if (!s[i].unit && f.value(s[i].value).place == PLACE_ARRAY) copy(f.array, f.container + *f.start(s[i].value), f.array_bytes);
   }
-  if (last_block(&f.call()->ticket) && threadIdx.x == 0) {
-    if (stored) status->failed = 0;
-    report(a, p.array_bytes);
-  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0 && !stored);
 }

@@ -127,11 +127,14 @@ template <class T> struct Bins {
   // The bin that stands for `x`, if any.
   template <bool FAST> FZ_DEV bool find(T x, Bin& bin) const { return nearest<FAST>(x, bin) || other(x, bin); }
 
-  // No bin stands for `x` although there is one for its size.
+  // No bin stands for `x` although there is one for its size. What `find` finds, without the bins: as values both
+  // neighbours follow from each other, since adding 1 rounds as converting the sum of integers does.
   FZ_DEV bool misses(T x) const {
-    Bin bin;
-    const bool inside = R::abs(x * inverse) < radius && R::abs(x) < threshold;
-    return inside && !(fast() ? find<true>(x, bin) : find<false>(x, bin));
+    const T q = x * inverse;
+    const T k = fast() ? (q + R::MAGIC) - R::MAGIC : R::round(q), rest = x - k * step;
+    if (!(R::abs(q) < radius && R::abs(x) < threshold) || (R::abs(rest) <= promise && R::abs(k) < radius)) return false;
+    const T other = k + (rest > T(0) ? T(1) : T(-1));
+    return !(near(x, other) && R::abs(other) < radius);
   }
 };
 

@@ -6,26 +6,19 @@ namespace quantizer {
 constexpr int CANDIDATES = 8;
 constexpr uint32_t GROUP = 32, SAMPLE = 1 << 16, SPARSE = 128;
 
-// Memory that is zero when the call starts.
-struct Counts {
-  uint32_t done[2];  // blocks that have ended, of either function
-  unsigned long long misses[1 + CANDIDATES];
-};
-// Memory with anything in it: what blocks found, as bits of f64, which holds every f32. As many as blocks of the first function.
-struct Scratch {
-  uint32_t candidates;
-  float bounds[CANDIDATES];
-  uint32_t pad;
-  uint64_t ranges[1];
-};
+// Memory that is zero when the call starts: blocks that have ended, of either function.
+struct Counts { uint32_t done[2]; };
 
 // True in all threads of the block that ends last, and it sees what the others have written. `flag`: a shared word.
 FZ_DEV bool ends_last(uint32_t* done, uint32_t* flag) {
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) *flag = atomicAdd(done, 1u) == gridDim.x - 1;
+  if (threadIdx.x == 0) {
+    // For the whole block: what it wrote stands before the barrier, what it reads behind the next one.
+    __threadfence();
+    *flag = atomicAdd(done, 1u) == gridDim.x - 1;
+    __threadfence();
+  }
   __syncthreads();
-  __threadfence();
   return *flag != 0;
 }
 
@@ -178,70 +171,81 @@ FZ_DEV double power_of_two(int exponent) {
 }
 
 // The largest bound whose step has exact products, or products whose rounding cannot matter, for values of up to 2^bits
-// bins. Where the CPU divides by a power of two, its inverse, which is exact, multiplies here.
+// bins. A warp does it, a lane for each spacing of floats that the CPU looks at in turn: only the smallest gap so far
+// passes from one to the next. Where the CPU divides by a power of two, its inverse, which is exact, multiplies here.
 FZ_DEV float aligned_bound(double promise, int bits) {
-  const double twice = 2.0 * promise;
-  const int exponent = (int)(Real<double>::bits(twice) >> 52) - 1023;
-  double step = 0.0, widest = twice;
-  for (int below = 0; below < 24; below++) {
-    const int e = exponent + bits - 23 - below;
-    const double u = power_of_two(e), v = power_of_two(-e);
-    const double s = floor(widest * v) * u, reach = floor(promise * v);
-    if (s > step) step = s;
-    if (reach >= 1.0) {
-      const double w = (2.0 * reach + 1.0) * u;
-      if (w < widest) widest = w;
-    }
-    if (e <= exponent - 23) break;
+  const double twice = 2.0 * promise, infinity = Real<double>::infinity();
+  const int below = threadIdx.x & 31, exponent = (int)(Real<double>::bits(twice) >> 52) - 1023, e = exponent + bits - 23 - below;
+  const double u = power_of_two(e), v = power_of_two(-e), reach = floor(promise * v);
+  double gap = below <= bits && reach >= 1.0 ? (2.0 * reach + 1.0) * u : infinity;
+#pragma unroll
+  for (int d = 1; d < 32; d <<= 1) {
+    const double before = __shfl_up_sync(ALL, gap, d);
+    if (below >= d && before < gap) gap = before;
+  }
+  const double before = __shfl_up_sync(ALL, gap, 1), widest = below > 0 && before < twice ? before : twice;
+  double step = below <= bits ? floor(widest * v) * u : 0.0;
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    const double other = __shfl_xor_sync(ALL, step, d);
+    if (other > step) step = other;
   }
   return (float)(step / 2.0);
 }
 
-// In descending order, without repetitions.
-FZ_DEV void keep_candidates(Scratch* s, const float* all, float whole) {
-  uint32_t n = 0;
-  for (int i = 0; i < CANDIDATES; i++) {
-    const float b = all[i];
-    if (!(b >= smallest_normal() && b < whole)) continue;
-    uint32_t at = 0;
-    while (at < n && s->bounds[at] > b) at++;
-    if (at < n && s->bounds[at] == b) continue;
-    for (uint32_t j = n; j > at; j--) s->bounds[j] = s->bounds[j - 1];
-    s->bounds[at] = b;
-    n++;
+struct Steps {
+  float all[CANDIDATES];
+  uint32_t bounds;
+  float bound[1 + CANDIDATES];  // the whole one, then the candidates
+};
+// The candidates in descending order, without repetitions, by a block of a warp for each.
+FZ_DEV void find_steps(Steps& s, const Facts& facts) {
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const float aligned = aligned_bound(facts.promise, 8 + 2 * (int)warp);
+  if (lane == 0) s.all[warp] = aligned;
+  __syncthreads();
+  if (warp == 0) {
+    const float mine = lane < CANDIDATES ? s.all[lane] : 0.0f;
+    bool keep = mine >= smallest_normal() && mine < facts.bound_f32;
+    uint32_t larger = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < CANDIDATES; i++) keep &= i >= lane || s.all[i] != mine;
+    const uint32_t kept = __ballot_sync(ALL, keep);
+#pragma unroll
+    for (uint32_t i = 0; i < CANDIDATES; i++) larger += (kept >> i & 1) && s.all[i] > mine;
+    if (keep) s.bound[1 + larger] = mine;
+    if (lane == 0) { s.bound[0] = facts.bound_f32; s.bounds = 1 + __popc(kept); }
   }
-  s->candidates = n;
+  __syncthreads();
 }
 
+// Groups of 32 neighbours, one of `stride` of them. A warp takes so many groups at a time.
+constexpr int BATCH = 16;
 struct Sample {
+  const uint8_t* src;
   uint64_t stride, groups;
-  FZ_DEV explicit Sample(uint64_t bytes) {
+  FZ_DEV Sample(const uint8_t* at, uint64_t bytes) : src(at) {
     const uint64_t all = bytes / (GROUP * 4);
     stride = bytes / 4 / SAMPLE;
     stride = stride < 1 ? 1 : stride > SPARSE ? SPARSE : stride;
     groups = (all + stride - 1) / stride;
   }
-};
-
-// The facts with the step that promises the shortest result: the CPU's loop, with counts that are there already.
-FZ_DEV Facts choose(const Params& p, const Facts& facts, const Scratch* s, const unsigned long long* misses, const Sample& sample) {
-  const double exact = p.exact_bits, SHRINK_BITS = 1.44;
-  auto count = [&](uint32_t i) { return (double)peek(reinterpret_cast<const uint64_t*>(misses + i)); };
-  Facts best = facts;
-  double least_cost = count(0) * exact;
-  for (uint32_t i = 0; i < s->candidates; i++) {
-    const float bound = s->bounds[i];
-    const double shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
-    if (shrink >= least_cost) break;
-    const double cost = count(1 + i) * exact + shrink;
-    if (cost < least_cost) {
-      least_cost = cost;
-      best.bound = bound;
-      best.bound_f32 = bound;
+  FZ_DEV const uint8_t* value(uint64_t group) const { return src + (group * stride * GROUP + (threadIdx.x & 31)) * 4; }
+  // From a group on, every `apart`th; returns how many there are.
+  FZ_DEV int fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
+    const bool whole = aligned(src, 4);
+    int n = 0;
+#pragma unroll
+    for (int j = 0; j < BATCH; j++) {
+      const uint64_t group = from + j * apart;
+      x[j] = 0.0f;
+      if (group >= groups) continue;
+      x[j] = whole ? *reinterpret_cast<const float*>(value(group)) : load<float>(value(group));
+      n++;
     }
+    return n;
   }
-  return best;
-}
+};
 }  // namespace quantizer
 }  // namespace fz
 
@@ -250,78 +254,115 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
   if (fz::dead(a)) return;
   using namespace fz::quantizer;
   __shared__ Range warps[32];
-  __shared__ float bounds[CANDIDATES];
-  __shared__ Facts facts;
   __shared__ uint32_t last;
   const Params& p = fz::params<Params>(a);
   Counts* counts = reinterpret_cast<Counts*>(a.zeroed);
-  Scratch* scratch = reinterpret_cast<Scratch*>(a.scratch);
+  uint64_t* ranges = reinterpret_cast<uint64_t*>(a.scratch);  // of each block, as bits of f64, which holds every f32
   const bool measured = p.mode != ABS && p.value_base == 0.0;
   Range range = no_range();
   if (measured) {
     range = join(p.value == 4 ? measure<float>(a, p) : measure<double>(a, p), warps);
     if (threadIdx.x == 0) {
-      fz::poke(scratch->ranges + 2 * blockIdx.x, Real<double>::bits(range.low));
-      fz::poke(scratch->ranges + 2 * blockIdx.x + 1, Real<double>::bits(range.high));
+      fz::poke(ranges + 2 * blockIdx.x, Real<double>::bits(range.low));
+      fz::poke(ranges + 2 * blockIdx.x + 1, Real<double>::bits(range.high));
     }
     if (!ends_last(&counts->done[0], &last)) return;
     range = no_range();
     for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-      range.add(Real<double>::value(fz::peek(scratch->ranges + 2 * i)), Real<double>::value(fz::peek(scratch->ranges + 2 * i + 1)));
+      range.add(Real<double>::value(fz::peek(ranges + 2 * i)), Real<double>::value(fz::peek(ranges + 2 * i + 1)));
     range = join(range, warps);
     if (p.switches & PADDED) range.add(0.0, 0.0);
   } else if (blockIdx.x > 0) {
     return;
   }
+  if (threadIdx.x != 0) return;
   const bool strict = p.switches & STRICT;
-  if (threadIdx.x == 0) {
-    if (p.value == 4) facts = strict ? strict_facts<float>(p, measured, range) : literal_facts<float>(p, measured, range);
-    else facts = strict ? strict_facts<double>(p, measured, range) : literal_facts<double>(p, measured, range);
-    store_facts(a, facts);
-  }
-  __syncthreads();
-  if (!strict || p.value != 4 || facts.radius == 0) return;
-  if (threadIdx.x < CANDIDATES) bounds[threadIdx.x] = aligned_bound(facts.promise, 8 + 2 * threadIdx.x);
-  __syncthreads();
-  if (threadIdx.x == 0) keep_candidates(scratch, bounds, facts.bound_f32);
+  if (p.value == 4) store_facts(a, strict ? strict_facts<float>(p, measured, range) : literal_facts<float>(p, measured, range));
+  else store_facts(a, strict ? strict_facts<double>(p, measured, range) : literal_facts<double>(p, measured, range));
 }
 
-// Strict, f32: what every candidate misses of a sample, all at once, and then the choice.
-extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound_step(FZ_ARGS) {
-  if (fz::dead(a)) return;
+// Strict, f32: what every candidate misses of a sample, all at once, and then the choice. Where no range is measured it
+// runs alone: each block makes the facts for itself, which costs nothing while the sample is on its way.
+extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) {
   using namespace fz::quantizer;
-  __shared__ uint32_t counted[1 + CANDIDATES];
+  constexpr uint32_t WARPS = 8;
+  static_assert(WARPS == CANDIDATES, "a warp for each candidate");
+  __shared__ Steps steps;
+  __shared__ uint32_t counted[WARPS][32];
   __shared__ uint32_t last;
+  if (!a.fresh) fz::await_former();
   const Params& p = fz::params<Params>(a);
-  Counts* counts = reinterpret_cast<Counts*>(a.zeroed);
-  const Scratch* scratch = reinterpret_cast<const Scratch*>(a.scratch);
-  const Facts facts = load_facts(fz::output(a, 0));
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;
+  const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
+  float x[BATCH];
+  int fetched = sample.fetch(x, first, warps);
+  if (fz::dead(a)) return;
+  const bool measured = p.mode != ABS && p.value_base == 0.0;
+  Facts facts = measured ? load_facts(fz::output(a, 0)) : strict_facts<float>(p, false, no_range());
+  const bool lossy = facts.radius > 0;
+  if (lossy) find_steps(steps, facts);
   // Everything is exact, or there is nothing to choose from.
-  if (facts.radius == 0 || scratch->candidates == 0) return;
-  const uint32_t bounds = 1 + scratch->candidates;
-  Bins<float> bins[1 + CANDIDATES];
-#pragma unroll
-  for (int c = 0; c <= CANDIDATES; c++) {
-    Facts f = facts;
-    if (c > 0 && c < (int)bounds) f.bound = scratch->bounds[c > 0 ? c - 1 : 0];
-    bins[c] = Bins<float>(p, f);
+  if (!lossy || steps.bounds == 1) {
+    if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_facts(a, facts);
+    return;
   }
-  if (threadIdx.x <= CANDIDATES) counted[threadIdx.x] = 0;
-  __syncthreads();
-  const uint8_t* src = fz::address(fz::input(a, 0));
-  const Sample sample(fz::length(fz::input(a, 0)));
-  uint32_t misses[1 + CANDIDATES] = {};
-  const uint64_t warps = (uint64_t)gridDim.x * (blockDim.x / 32);
-  for (uint64_t k = (uint64_t)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; k < sample.groups; k += warps) {
-    const float x = fz::load<float>(src + (k * sample.stride * GROUP + (threadIdx.x & 31)) * 4);
+  // Lane i has what belongs to bound i.
+  const uint32_t bounds = steps.bounds;
+  const float bound = lane < bounds ? steps.bound[lane] : facts.bound_f32;
+  Facts own = facts;
+  own.bound = own.bound_f32 = bound;
+  const Bins<float> mine(p, own);
+  const double SHRINK_BITS = 1.44, shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
+  uint32_t missed = 0;
+  for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
+    if (from > first) fetched = sample.fetch(x, from, warps);
+    for (uint32_t i = 0; i < bounds; i++) {
+      Bins<float> bins = mine;
+      bins.inverse = __shfl_sync(fz::ALL, mine.inverse, (int)i);
+      bins.step = __shfl_sync(fz::ALL, mine.step, (int)i);
+      uint32_t count = 0;
 #pragma unroll
-    for (int c = 0; c <= CANDIDATES; c++)
-      if (c < (int)bounds && bins[c].misses(x)) misses[c]++;
+      for (int j = 0; j < BATCH; j++) {
+        if (j == fetched) break;
+        count += bins.misses(x[j]);
+      }
+      count = __reduce_add_sync(fz::ALL, count);
+      if (lane == i) missed += count;
+    }
   }
-#pragma unroll
-  for (int c = 0; c <= CANDIDATES; c++)
-    if (misses[c]) atomicAdd(&counted[c], misses[c]);
+  // A row of counts for each bound, by blocks; the last block adds them up.
+  counted[warp][lane] = missed;
   __syncthreads();
-  if (threadIdx.x <= CANDIDATES && counted[threadIdx.x]) atomicAdd(&counts->misses[threadIdx.x], (unsigned long long)counted[threadIdx.x]);
-  if (ends_last(&counts->done[1], &last) && threadIdx.x == 0) store_facts(a, choose(p, facts, scratch, counts->misses, sample));
+  uint64_t* rows = reinterpret_cast<uint64_t*>(a.scratch);
+  if (threadIdx.x < bounds) {
+    uint64_t sum = 0;
+    for (uint32_t w = 0; w < WARPS; w++) sum += counted[w][threadIdx.x];
+    fz::poke(rows + threadIdx.x * gridDim.x + blockIdx.x, sum);
+  }
+  if (!ends_last(&reinterpret_cast<Counts*>(a.zeroed)->done[1], &last)) return;
+  uint32_t sums[1 + CANDIDATES] = {};
+#pragma unroll
+  for (uint32_t i = 0; i <= CANDIDATES; i++)
+    if (i < bounds && threadIdx.x < gridDim.x) sums[i] = (uint32_t)fz::peek(rows + i * gridDim.x + threadIdx.x);
+#pragma unroll
+  for (uint32_t i = 0; i <= CANDIDATES; i++) {
+    const uint32_t sum = __reduce_add_sync(fz::ALL, sums[i]);
+    if (lane == 0) counted[warp][i] = sum;
+  }
+  __syncthreads();
+  if (warp != 0) return;
+  // What a bound costs. The CPU stops looking where shrinking alone costs more, which only grows: it takes the first of
+  // the cheapest too.
+  uint64_t count = 0;
+  for (uint32_t w = 0; w < WARPS; w++) count += counted[w][lane];
+  double cost = lane < bounds ? (double)count * (double)p.exact_bits + shrink : Real<double>::infinity();
+  uint32_t best = lane;
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    const double other = __shfl_xor_sync(fz::ALL, cost, d);
+    const uint32_t who = __shfl_xor_sync(fz::ALL, best, d);
+    if (other < cost || (other == cost && who < best)) { cost = other; best = who; }
+  }
+  if (lane == best) store_facts(a, own);
 }

@@ -49,42 +49,44 @@ extern "C" __global__ void __launch_bounds__(128) rze_encode_words(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
   __shared__ uint64_t w[32];
   __shared__ uint64_t first;
-  if (dead(a)) return;
+  await_former();
+  // Lengths and status at once, then entries and what stands before them: no load waits for one that it does not need.
   const RzeParams& p = params<RzeParams>(a);
   const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   const uint32_t tid = threadIdx.x;
-  if (in.total == 0 && in.bytes.have == 0) return;
+  if (dead(a) || (in.total == 0 && in.bytes.have == 0)) return;
+  // Without room for the table there is no chunk.
   const bool room = in.payloads <= in.bytes.have;
+  const uint64_t entries = room ? in.n : 0;
+  const uint8_t* table = in.bytes.at + STREAM_HEAD;
+  const uint64_t i = (uint64_t)blockIdx.x * 1024 + tid;
   const bool sound = in.total > 0 && room && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
+  const uint32_t entry = i < entries ? load<uint32_t>(table + 4 * i) : 0;
   if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
   if (in.total == 0) return;
-  const uint8_t* table = in.bytes.at + STREAM_HEAD;
-  // Without room for the table there is no chunk.
-  const uint64_t entries = room ? in.n : 0;
   // The index has room for what the grid was made for.
   const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = min((in.room + p.chunk - 1) / p.chunk, (uint64_t)gridDim.x * 1024);
   if (from > 0 && from >= wanted) return;
   uint64_t sum = 0;
 #pragma unroll 8
-  for (uint64_t i = tid; i < min(from, entries); i += 1024) sum += load<uint32_t>(table + 4 * i) & ~RAW;
-  sum = block_sum_to(sum, w);
+  for (uint64_t k = tid; k < min(from, entries); k += 1024) sum += load<uint32_t>(table + 4 * k) & ~RAW;
+  if (from > 0) sum = block_sum_to(sum, w);
   if (tid == 1023) first = sum;
   __syncthreads();
-  const uint64_t i = from + tid;
-  const uint32_t entry = i < entries ? load<uint32_t>(table + 4 * i) : 0;
   const uint64_t upto = first + block_sum_to((uint64_t)(entry & ~RAW), w);
   uint64_t* index = reinterpret_cast<uint64_t*>(a.scratch) + 1;
   if (i < wanted) index[i] = i < entries ? rze_chunk(in.payloads + upto - (entry & ~RAW), entry, in.bytes.have) : RzeIndex::NONE;
   if (!room || from + 1024 < wanted) return;
   uint64_t rest = 0;
   for (uint64_t k = i + 1024; k < in.n; k += 1024) rest += load<uint32_t>(table + 4 * k) & ~RAW;
-  rest = block_sum_to(rest, w);
+  if (from + 1024 < in.n) rest = block_sum_to(rest, w);
   if (tid != 1023) return;
   const uint64_t end = in.payloads + upto + rest, last = (end + 3) & ~3ull;
   // The table and the head are whole words: the padding starts at the same remainder as in the payloads alone.
-  bool good = last == in.bytes.have;
-  for (uint64_t k = end; good && k < last; k++) good = in.bytes.at[k] == 0;
-  if (!good) fail(a, CORRUPT);
+  uint32_t padding = last != in.bytes.have;
+  if (!padding)
+    for (uint64_t k = 0; k < 3; k++) padding |= end + k < last ? in.bytes.at[end + k] : 0;
+  if (padding) fail(a, CORRUPT);
 }
 
 // Words of one byte: chunks of 16384, and all of layout 2026-05.

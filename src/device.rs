@@ -56,6 +56,10 @@ pub(crate) struct LaunchArgs {
     pub step: u32,
     /// Index of the stage, for the result.
     pub stage: u32,
+    /// 1: input 0 is what the caller brought, and it and what passes have lengths that the plan knows. A function may
+    /// read it before earlier launches have ended.
+    pub fresh: u32,
+    pub pad: u32,
 }
 
 /// Head of an image: what the device has to know of a plan besides its launches. Tables are named by their offset in
@@ -175,6 +179,9 @@ pub(crate) struct SegmentRow {
     pub at: u32,
 }
 
+/// Bytes of tables that a block takes into shared memory, if there are no more.
+pub const STAGED_TABLES: u64 = 16384;
+
 /// In place of a unit.
 pub const FACT: u32 = 0xffff_ffff;
 /// Marks an index among the varints.
@@ -213,6 +220,12 @@ pub(crate) struct Border {
     pub stored: u32,
     /// Bytes of the result when decoding.
     pub array_bytes: u64,
+    /// Where the words end, and zeroed memory of the steps begins.
+    pub words_end: u64,
+    /// 1: another function ends the call.
+    pub more: u32,
+    /// 1: a decoder has segments that are the array.
+    pub copies: u32,
 }
 
 /// One device function over a grid.

@@ -1,7 +1,8 @@
 //! The GPU backend: the steps of a plan as launches on a stream, and the functions that make and read containers.
 //!
-//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which one memset
-//! clears; the tables of the plan; the arena.
+//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which are zero between
+//! calls; the tables of the plan; the arena. No memset does that: it would cost what a kernel costs. The last function of a
+//! compression leaves zeros for the next one, and the first one of a decompression, which is short of work, makes its own.
 
 use crate::arena::ALIGN;
 use crate::device::{Border, LaunchArgs, MAX_LINKS, MAX_OPERANDS, Operand, PARAM_BYTES, STATUS_AT, WORDS_AT};
@@ -9,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu::{Context, DeviceMemory, Stream, function};
 use crate::launch::{Place, Step, Val};
 use crate::plan::{Direction, Plan};
+use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
 #[derive(Clone, Copy, Debug)]
@@ -19,17 +21,19 @@ pub(crate) struct Layout {
     pub(crate) control: u64,
     /// The tables start there.
     pub(crate) image: u64,
+    /// So many bytes of them belong into shared memory.
+    staged: u64,
     arena: u64,
     /// Bytes of all.
     pub(crate) bytes: u64,
 }
 
 impl Layout {
-    pub(crate) fn new(plan: &Plan, image_bytes: u64) -> Layout {
+    pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> Layout {
         let zeroed = Layout::words_end(plan).next_multiple_of(ALIGN);
         let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
         let arena = (control + image_bytes).next_multiple_of(ALIGN);
-        Layout { zeroed, control, image: control, arena, bytes: arena + plan.arena_bytes }
+        Layout { zeroed, control, image: control, staged, arena, bytes: arena + plan.arena_bytes }
     }
 
     /// Where the words end.
@@ -71,16 +75,18 @@ pub(crate) struct Run<'a> {
     pub(crate) container: Span,
     /// Encoding: bytes of the head, before the segment that is written in place.
     pub(crate) head: u64,
+    /// Whether something of the call is on the stream.
+    pub(crate) begun: Cell<bool>,
 }
 
 /// Places of launches in a call. What fails at one place makes the later ones return at once.
-pub(crate) const OPEN: u32 = 0;
+const OPEN: u32 = 0;
 const FIRST_STEP: u32 = 8;
 const CLOSE: u32 = u32::MAX / 2;
 
 impl Run<'_> {
-    /// Clears what has to be zero.
-    pub(crate) fn begin(&self) -> Result<()> {
+    /// Clears what has to be zero, where no device function does.
+    pub(crate) fn clear(&self) -> Result<()> {
         self.memory.clear(0, self.layout.control, self.stream)
     }
 
@@ -89,13 +95,7 @@ impl Run<'_> {
         for (k, step) in self.plan.steps.iter().enumerate() {
             let args = self.args(step, FIRST_STEP + k as u32)?;
             for pass in &step.device.passes {
-                function(self.context, pass.entry)?.launch(
-                    self.context,
-                    pass.grid,
-                    pass.block,
-                    self.stream,
-                    &args,
-                )?;
+                self.launch(pass.entry, pass.grid, pass.block, &args)?;
             }
         }
         Ok(())
@@ -122,6 +122,9 @@ impl Run<'_> {
             args.scratch = self.at(self.layout.in_arena(offset));
         }
         args.stage = step.node as u32;
+        let brought = step.ins.first().is_some_and(|&v| matches!(self.plan.place(v), Place::Array));
+        let known = step.between.is_none_or(|v| !self.plan.value(v).flow.extent.is_dynamic());
+        args.fresh = (self.plan.direction == Direction::Encode && brought && known).into();
         if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
             return Err(Error::Internal("a step carries more than a launch"));
         }
@@ -141,6 +144,8 @@ impl Run<'_> {
             chained: 0,
             step: place,
             stage: 0,
+            fresh: 0,
+            pad: 0,
         }
     }
 
@@ -169,17 +174,46 @@ impl Run<'_> {
     }
 
     /// Launches a function of the border: one that knows arrays and containers, and no stage.
-    pub(crate) fn border(&self, entry: &'static str, grid: u64, place: u32, border: &Border) -> Result<()> {
+    fn border(&self, entry: &'static str, grid: u64, place: u32, border: &Border) -> Result<()> {
         let mut args = self.blank(place);
-        args.params[..size_of::<Border>()].copy_from_slice(bytemuck::bytes_of(border));
+        let border = Border { words_end: self.layout.zeroed, ..*border };
+        args.params[..size_of::<Border>()].copy_from_slice(bytemuck::bytes_of(&border));
         args.inputs = 5;
         let at = |address: u64, max: u64| Operand { base: address, offset: 0, bytes: 0, max };
         args.operands[0] = at(self.array.address, self.array.bytes);
         args.operands[1] = at(self.container.address, self.container.bytes);
-        args.operands[2] = at(self.at(self.layout.image), 0);
+        args.operands[2] = at(self.at(self.layout.image), self.layout.staged);
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
-        function(self.context, entry)?.launch(self.context, grid, BORDER_THREADS, self.stream, &args)
+        self.launch(entry, grid, BORDER_THREADS, &args)
+    }
+
+    /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
+    fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
+        let follows = self.begun.replace(true);
+        function(self.context, entry)?.launch(self.context, grid, block, self.stream, follows, args)
+    }
+
+    /// The start of a decompression: reads the head, and clears what has to be zero.
+    pub(crate) fn open(&self, border: &Border) -> Result<()> {
+        /// Bytes that are worth a block, and the most blocks.
+        const PIECE: u64 = 1 << 14;
+        const MOST: u64 = 128;
+        let blocks = (self.layout.control - self.layout.zeroed).div_ceil(PIECE).clamp(1, MOST);
+        self.border("fz_open", blocks, OPEN, border)
+    }
+
+    /// Copies segments out of the container, where steps want that.
+    pub(crate) fn load(&self, border: &Border) -> Result<()> {
+        if self.sinks_in(|place| matches!(place, Place::Arena { .. })) {
+            self.border("fz_load", 64, OPEN + 2, border)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a segment lies at such a place.
+    fn sinks_in(&self, place: impl Fn(Place) -> bool) -> bool {
+        self.plan.graph.sinks.iter().any(|s| place(self.plan.place(s.value)))
     }
 
     /// The end of a compression.
@@ -199,13 +233,15 @@ impl Run<'_> {
 
     /// The end of a decompression.
     pub(crate) fn close(&self, border: &Border) -> Result<()> {
-        self.border("fz_close", self.copy_grid(), CLOSE, border)
+        let copies = self.sinks_in(|place| matches!(place, Place::Array)).into();
+        self.border("fz_close", self.copy_grid(), CLOSE, &Border { copies, ..*border })
     }
 
     /// Blocks of functions that may have to copy the whole array.
     fn copy_grid(&self) -> u64 {
-        /// Enough for the largest device of today, several to a multiprocessor.
-        const MOST: u64 = 1024;
+        /// Enough for the largest device of today, several to a multiprocessor. More would take their time where there is
+        /// nothing to copy, as is usual.
+        const MOST: u64 = 512;
         /// Bytes that are worth a block.
         const PIECE: u64 = 1 << 16;
         self.array.bytes.div_ceil(PIECE).clamp(1, MOST)
@@ -222,9 +258,4 @@ pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
         Direction::Decode => &["fz_open", "fz_verify", "fz_load", "fz_close"][..],
     };
     steps.chain(border.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
-}
-
-/// Whether a decoder has to copy segments out of the container before its steps.
-pub(crate) fn loads(plan: &Plan) -> bool {
-    plan.graph.sinks.iter().any(|s| matches!(plan.place(s.value), Place::Arena { .. }))
 }

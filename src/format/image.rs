@@ -4,7 +4,8 @@ use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::device::{
     CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_SEGMENT_BYTES,
     FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC, KIND_FACTS, KIND_STATIC,
-    NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, SegmentRow, VARINT, ValueRow,
+    NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, STAGED_TABLES, SegmentRow,
+    VARINT, ValueRow,
 };
 use crate::error::Status;
 use crate::launch::{Place, Val};
@@ -20,13 +21,23 @@ pub(crate) struct Form<'a> {
     pub(crate) stored: bool,
 }
 
+/// The tables of a plan.
+pub(crate) struct Tables {
+    /// All of them, behind an [`Image`].
+    pub(crate) bytes: Vec<u8>,
+    /// How many of the bytes are worth a copy in shared memory: all but the heads of further forms; 0 if these are too many.
+    pub(crate) staged: u64,
+}
+
 /// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: what it means when a
 /// head states a length that the plan has no room for.
-pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Vec<u8> {
-    let mut tables = Tables { bytes: vec![0; size_of::<Image>()] };
+pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Tables {
+    let mut tables = Tables { bytes: vec![0; size_of::<Image>()], staged: 0 };
     let values: Vec<ValueRow> = (0..plan.graph.values.len()).map(|i| value(plan, Val(i as u32))).collect();
-    let heads: Vec<HeadRow> = forms.iter().map(|form| head(&mut tables, form, named)).collect();
     let rules = forms.first().map_or(vec![], |form| rules(plan, form.template, named));
+    let all: Vec<Parts> = forms.iter().map(|form| parts(form.template, named)).collect();
+    let mut heads: Vec<HeadRow> =
+        forms.iter().zip(&all).map(|(form, parts)| head(&mut tables, form, parts, named)).collect();
     let image = Image {
         values: values.len() as u32,
         values_at: tables.push(&values),
@@ -38,20 +49,34 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
         longer: longer as i32,
         pad: 0,
     };
-    tables.bytes[..size_of::<Image>()].copy_from_slice(bytemuck::bytes_of(&image));
-    tables.bytes
-}
-
-struct Tables {
-    bytes: Vec<u8>,
+    for (head, parts) in heads.iter_mut().zip(&all) {
+        (head.blank_at, head.mask_at) = (tables.push(&parts.blank), tables.push(&parts.mask));
+        if tables.staged == 0 {
+            tables.staged = tables.end() as u64;
+        }
+    }
+    tables.staged = if tables.staged > STAGED_TABLES { 0 } else { tables.staged };
+    tables.put(0, &[image]);
+    tables.put(image.heads_at, &heads);
+    tables
 }
 
 impl Tables {
     fn push<T: Pod>(&mut self, rows: &[T]) -> u32 {
-        let at = self.bytes.len().next_multiple_of(16);
-        self.bytes.resize(at, 0);
+        let at = self.end();
         self.bytes.extend_from_slice(bytemuck::cast_slice(rows));
         at as u32
+    }
+
+    /// Fills up to a multiple of 16.
+    fn end(&mut self) -> usize {
+        self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
+        self.bytes.len()
+    }
+
+    fn put<T: Pod>(&mut self, at: u32, rows: &[T]) {
+        let bytes = bytemuck::cast_slice(rows);
+        self.bytes[at as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 }
 
@@ -127,8 +152,8 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
     p
 }
 
-fn head(tables: &mut Tables, form: &Form<'_>, named: &dyn Fn(Val) -> Val) -> HeadRow {
-    let p = parts(form.template, named);
+/// The row of a form, but for where its bytes are.
+fn head(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -> Val) -> HeadRow {
     let says = |row: &FieldRow, i: usize| row.what == FIELD_SEGMENT_BYTES && row.index == i as u32;
     let segment = |(i, s): (usize, &Segment)| {
         let (value, unit, at) = match s {
@@ -144,8 +169,8 @@ fn head(tables: &mut Tables, form: &Form<'_>, named: &dyn Fn(Val) -> Val) -> Hea
     let segments: Vec<SegmentRow> = form.template.segments.iter().enumerate().map(segment).collect();
     HeadRow {
         blank: p.blank.len() as u32,
-        blank_at: tables.push(&p.blank),
-        mask_at: tables.push(&p.mask),
+        blank_at: 0,
+        mask_at: 0,
         stored: form.stored.into(),
         fields: p.fields.len() as u32,
         fields_at: tables.push(&p.fields),

@@ -13,7 +13,7 @@ mod template;
 mod tier;
 
 pub(crate) use head::{Head, read};
-pub(crate) use image::{Form, image};
+pub(crate) use image::{Form, Tables, image};
 pub use info::{Info, SegmentInfo, StageInfo, info};
 pub(crate) use template::{Report, Template};
 

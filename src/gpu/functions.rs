@@ -12,39 +12,48 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 /// A function in one context.
 #[derive(Clone, Copy)]
-pub(crate) struct Function(Handle);
+pub(crate) struct Function {
+    handle: Handle,
+    /// Whether its code can wait for the launch ahead of it by itself.
+    waits: bool,
+}
 
 impl Function {
-    /// Launches it on a stream of the context.
+    /// Launches it on a stream of the context. `follows`: what is ahead on the stream is a launch of ours, and this one may
+    /// start before that has ended.
     pub(crate) fn launch(
         self,
         context: &Context,
         grid: u64,
         block: u32,
         stream: Stream,
+        follows: bool,
         args: &LaunchArgs,
     ) -> Result<()> {
         let grid = u32::try_from(grid).ok().filter(|g| *g <= i32::MAX as u32);
         let grid = grid.ok_or(Error::Internal("a launch has more blocks than a grid can have"))?;
-        context.driver().launch(self.0, grid, block, stream.0, args)
+        context.driver().launch(self.handle, grid, block, stream.0, follows && self.waits, args)
     }
 }
 
 /// The function of that name, in that context. The first call per name and context is no stream operation.
 pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function> {
-    static KNOWN: RwLock<BTreeMap<(u64, &'static str), Handle>> = RwLock::new(BTreeMap::new());
+    static KNOWN: RwLock<BTreeMap<(u64, &'static str), Function>> = RwLock::new(BTreeMap::new());
     let key = (context.id, name);
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(&f) = known.get(&key) {
-        return Ok(Function(f));
+        return Ok(f);
     }
     drop(known);
     let image =
         images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
-    let handle = context.relaxed(|| context.driver().function(library(context, image)?, &c_name))?;
-    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, handle);
-    Ok(Function(handle))
+    let driver = context.driver();
+    let handle = context.relaxed(|| driver.function(library(context, image)?, &c_name))?;
+    // See `await_former` in kernels/fz.cuh.
+    let found = Function { handle, waits: driver.made_for(handle)? >= 90 };
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, found);
+    Ok(found)
 }
 
 /// An image as a library, which serves all contexts; loaded once per process.

@@ -19,6 +19,7 @@ mod pointers;
 mod rel;
 #[allow(unreachable_pub)]
 mod rig;
+mod steps;
 
 /// Leaves a test that needs a device, and says so.
 macro_rules! need_gpu {

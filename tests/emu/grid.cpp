@@ -16,6 +16,7 @@ namespace {
 enum class State { ready, at_barrier, in_warp, left };
 struct EmulatedThread : Thread {
   State state;
+  bool awaited;  // the launch ahead
   Fiber* fiber;
   // Where it waits.
   const char* file;
@@ -30,6 +31,7 @@ unsigned alive, waiting;  // at the barrier
 int ayes, noes, count_of_ayes, count_of_noes;  // of this barrier, and of the last one
 const Entry* kernel;
 const void* argument;
+bool follows;
 
 EmulatedThread& me() { return *static_cast<EmulatedThread*>(current); }
 
@@ -63,6 +65,7 @@ void arrive(const char* file, int line) {
 
 void body() {
   kernel->call(argument);
+  if (follows && !me().awaited) fail("grid", 0, "a thread ends that has not waited for the launch ahead");
   me().state = State::left;
   me().warp->alive &= ~(1u << me().lane);
   if (--alive && waiting == alive) open_barrier();
@@ -147,6 +150,8 @@ void poison_static_shared() {
 }
 }  // namespace
 
+void await_former() { me().awaited = true; }
+
 void* dynamic_shared() { return dynamic_memory.data(); }
 
 void fail(const char* file, int line, const char* what) {
@@ -203,9 +208,10 @@ void meet(uint32_t mask, const char* file, int line) {
   for (int i = 0; i < 32; i++) if ((mask >> i & 1) && i != int(self.lane)) lanes[i].state = State::ready;
 }
 
-void run_grid(const Entry& entry, dim3 grid, dim3 block, size_t shared_bytes, const void* arg) {
+void run_grid(const Entry& entry, dim3 grid, dim3 block, size_t shared_bytes, const void* arg, bool may_overlap) {
   kernel = &entry;
   argument = arg;
+  follows = may_overlap;
   grid_size = grid;
   block_size = block;
   Order order(block.x * block.y * block.z);

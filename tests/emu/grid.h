@@ -8,5 +8,6 @@
 #undef gridDim
 
 namespace fzemu {
-void run_grid(const Entry& kernel, dim3 grid, dim3 block, size_t shared_bytes, const void* argument);
+// `follows`: on a device it may start before what is ahead of it has ended, so all threads have to wait for that.
+void run_grid(const Entry& kernel, dim3 grid, dim3 block, size_t shared_bytes, const void* argument, bool follows);
 }

@@ -39,6 +39,8 @@ graph_replays                    fwd,deferred,deferred-asan          passes
 limits_of_launches               fwd                                 passes
 kinds_of_pointers                fwd,asan                            passes
 counts                           fwd,deferred                        passes
+launch_ahead_awaited             fwd,deferred                        passes
+launch_ahead_not_awaited         fwd,deferred                        has not waited for the launch ahead
 # the order of threads
 missing_barrier                  fwd                                 passes
 missing_barrier                  rev,7                               in place of

@@ -21,7 +21,7 @@ impl Encoder {
     }
 
     /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
-    /// memory, or 0; the stream writes it last.
+    /// memory, or 0; the stream writes it always, and it holds once the stream has passed.
     ///
     /// # Errors
     /// What can be said before anything runs; the rest stands in the result: [`Error::DstTooSmall`],

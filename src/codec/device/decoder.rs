@@ -3,7 +3,7 @@
 use super::encoder::{forms, rows};
 use super::prepared::{self, Prepared};
 use super::{DeviceSlice, GpuEncoder, Memory};
-use crate::backend::cuda::{Layout, OPEN, Run, loads};
+use crate::backend::cuda::{Layout, Run};
 use crate::codec::Options;
 use crate::device::Border;
 use crate::error::{Error, Result, Status};
@@ -64,8 +64,7 @@ impl GpuDecoder {
         let memory = prepared::memory(&ws.gpu)?;
         let run = self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), 0);
         let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
-        run.begin()?;
-        run.border("fz_open", 1, OPEN, &border)?;
+        run.open(&border)?;
         if checksum {
             run.verify(&border)?;
         }
@@ -73,9 +72,7 @@ impl GpuDecoder {
     }
 
     fn rest(&self, run: &Run<'_>, border: &Border) -> Result<()> {
-        if loads(&self.prepared.plan) {
-            run.border("fz_load", 64, OPEN + 2, border)?;
-        }
+        run.load(border)?;
         run.steps()?;
         run.close(border)
     }
@@ -107,7 +104,7 @@ impl GpuDecoder {
         let result = prepared::result(context, &mut memory.result)?.address();
         let memory = prepared::memory(&ws.gpu)?;
         let run = self.prepared.run(context, &memory.block, s, (slice.span(), container.span()), 0);
-        run.begin()?;
+        run.clear()?;
         s.synchronize(context)?;
         self.place(&run, head, lengths)?;
         self.rest(&run, &Border { result, array_bytes: bytes, ..Border::default() })?;

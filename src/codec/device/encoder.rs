@@ -81,18 +81,34 @@ impl GpuEncoder {
         &self,
         context: &Context,
         ws: &mut Workspace,
-        (src, dst): (DeviceSlice, DeviceSlice),
+        slices: (DeviceSlice, DeviceSlice),
         result: u64,
         stream: Stream,
         checksum: bool,
     ) -> Result<()> {
         self.prepared.ready(context, ws)?;
+        let put = self.put(context, ws, slices, result, stream, checksum);
+        if put.is_err() {
+            // The last launch leaves zeros for the next call. Without it this memory is not fit for one.
+            ws.gpu = None;
+        }
+        put
+    }
+
+    fn put(
+        &self,
+        context: &Context,
+        ws: &Workspace,
+        (src, dst): (DeviceSlice, DeviceSlice),
+        result: u64,
+        stream: Stream,
+        checksum: bool,
+    ) -> Result<()> {
         let memory = prepared::memory(&ws.gpu)?;
         let own = u32::from(checksum);
         let head = self.forms[own as usize].0.head_bytes().unwrap_or(0);
         let stored = self.forms.get(2 + own as usize);
         let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), head);
-        run.begin()?;
         run.steps()?;
         let border = Border {
             result,
@@ -100,11 +116,12 @@ impl GpuEncoder {
             own,
             stored: if stored.is_some() { 2 + own } else { 0 },
             array_bytes: src.bytes,
+            ..Border::default()
         };
         if !checksum {
             return run.seal(&border);
         }
-        run.seal(&Border { result: 0, ..border })?;
+        run.seal(&Border { result: 0, more: 1, ..border })?;
         run.sum(&border)
     }
 

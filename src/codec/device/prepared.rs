@@ -3,25 +3,27 @@
 use super::{CallResult, DeviceSlice, Memory};
 use crate::backend::cuda::{Layout, Run, Span, preload};
 use crate::error::{Error, Result};
+use crate::format::Tables;
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
 use crate::plan::Plan;
 use crate::workspace::{GpuMemory, Workspace};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A plan for a GPU.
 pub(in crate::codec) struct Prepared {
     pub(in crate::codec) plan: Plan,
     pub(super) layout: Layout,
-    image: Vec<u8>,
+    tables: Tables,
     /// What tells it from all others.
     id: u64,
 }
 
 impl Prepared {
-    pub(super) fn new(plan: Plan, image: Vec<u8>) -> Prepared {
+    pub(super) fn new(plan: Plan, tables: Tables) -> Prepared {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let layout = Layout::new(&plan, image.len() as u64);
-        Prepared { plan, layout, image, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let layout = Layout::new(&plan, tables.bytes.len() as u64, tables.staged);
+        Prepared { plan, layout, tables, id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// Bytes of device memory of a call.
@@ -30,7 +32,7 @@ impl Prepared {
     }
 
     /// Makes device memory part of the workspace, loads the tables there and all functions: what an asynchronous call
-    /// must not do.
+    /// must not do. What has to be zero when a call starts is zero behind it.
     pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
         if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
             return Ok(());
@@ -45,7 +47,8 @@ impl Prepared {
                 Some(GpuMemory { block, plan: 0, array: None, container: None, ferry: None, result: None });
         }
         let memory = memory_mut(&mut ws.gpu)?;
-        memory.block.upload(context, self.layout.image, &self.image)?;
+        memory.block.upload(context, 0, &vec![0; self.layout.control as usize])?;
+        memory.block.upload(context, self.layout.image, &self.tables.bytes)?;
         memory.plan = self.id;
         Ok(())
     }
@@ -59,7 +62,18 @@ impl Prepared {
         (array, container): (Span, Span),
         head: u64,
     ) -> Run<'a> {
-        Run { context, stream, plan: &self.plan, layout: self.layout, memory: block, array, container, head }
+        let begun = Cell::new(false);
+        Run {
+            context,
+            stream,
+            plan: &self.plan,
+            layout: self.layout,
+            memory: block,
+            array,
+            container,
+            head,
+            begun,
+        }
     }
 }
 

@@ -5,6 +5,25 @@ use super::{Driver, Handle, OUT_OF_MEMORY};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_int, c_uint, c_void};
 
+/// CUlaunchConfig.
+#[repr(C)]
+pub(super) struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: Handle,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// CUlaunchAttribute; its value is a union of which the numbers stand at the start.
+#[repr(C)]
+struct LaunchAttribute {
+    id: c_uint,
+    pad: c_uint,
+    value: [u64; 8],
+}
+
 impl Driver {
     // Streams and events.
 
@@ -84,34 +103,46 @@ impl Driver {
         Ok(function)
     }
 
-    /// Launches a function whose only argument is `argument`, which the driver copies.
+    /// The compute capability that its code was compiled for, ten times: not that of a device which runs it from PTX.
+    pub(in crate::gpu) fn made_for(&self, function: Handle) -> Result<c_int> {
+        /// CU_FUNC_ATTRIBUTE_PTX_VERSION
+        const PTX_VERSION: c_int = 5;
+        let mut version = 0;
+        // SAFETY: the place for the result is live, and so is the function.
+        let code = unsafe { (self.table.cuFuncGetAttribute)(&mut version, PTX_VERSION, function) };
+        self.check("cuFuncGetAttribute", code).map(|()| version)
+    }
+
+    /// Launches a function whose only argument is `argument`, which the driver copies. `early`: it may start before the
+    /// launch ahead of it has ended.
     pub(in crate::gpu) fn launch<A>(
         &self,
         function: Handle,
         grid: u32,
         block: u32,
         stream: Handle,
+        early: bool,
         argument: &A,
     ) -> Result<()> {
+        /// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        const EARLY: c_uint = 6;
+        let attribute = LaunchAttribute { id: EARLY, pad: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+        let config = LaunchConfig {
+            grid: [grid, 1, 1],
+            block: [block, 1, 1],
+            shared_bytes: 0,
+            stream,
+            attributes: &raw const attribute,
+            attribute_count: early.into(),
+        };
         let mut arguments = [std::ptr::from_ref(argument).cast_mut().cast::<c_void>()];
         let none = std::ptr::null_mut();
-        // SAFETY: every device function takes one block of the type of `argument`; addresses in it are the planner's.
+        // SAFETY: every device function takes one block of the type of `argument`; addresses in it are the planner's; the
+        // driver reads configuration and attribute before it returns.
         let code = unsafe {
-            (self.table.cuLaunchKernel)(
-                function,
-                grid,
-                1,
-                1,
-                block,
-                1,
-                1,
-                0,
-                stream,
-                arguments.as_mut_ptr(),
-                none,
-            )
+            (self.table.cuLaunchKernelEx)(&raw const config, function, arguments.as_mut_ptr(), none)
         };
-        self.check("cuLaunchKernel", code)
+        self.check("cuLaunchKernelEx", code)
     }
 
     // Memory.

@@ -1,6 +1,7 @@
 //! The functions of libcuda, looked up once and by name.
 #![allow(unsafe_code)]
 
+use super::calls::LaunchConfig;
 use super::{Code, Handle};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -57,7 +58,8 @@ table! {
     cuLibraryLoadData: fn(*mut Handle, *const c_void, *mut c_void, *mut c_void, c_uint, *mut c_void, *mut c_void, c_uint);
     cuLibraryGetKernel: fn(*mut Handle, Handle, *const c_char);
     cuKernelGetFunction: fn(*mut Handle, Handle);
-    cuLaunchKernel: fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
+    cuFuncGetAttribute: fn(*mut c_int, c_int, Handle);
+    cuLaunchKernelEx: fn(*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void);
     cuMemAlloc_v2: fn(*mut Handle, usize);
     cuMemFree_v2: fn(Handle);
     cuMemHostAlloc: fn(*mut *mut c_void, usize, c_uint);

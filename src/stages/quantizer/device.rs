@@ -7,21 +7,29 @@ use crate::kernel::read_params;
 const THREADS: u32 = 256;
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
-/// What `quantizer_bound` counts in zeroed memory, and what it keeps besides two f64 of each block.
-const COUNTS: u64 = 80;
-const CANDIDATES: u64 = 48;
+/// What `quantizer_bound` counts in zeroed memory.
+const COUNTS: u64 = 8;
+/// Blocks that look at a sample, and what each of them leaves: a word for every bound.
+const SAMPLERS: u64 = 256;
+const COUNTED: u64 = 9 * 8;
 
-/// The last block of the range scan resolves the bound; the last one of the sample chooses the step.
+/// The last block of the range scan resolves the bound; the last one of the sample chooses the step. A base that is given
+/// is resolved where the step is chosen.
 pub(super) fn bound(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
     let bytes = shape.input(0);
     let measured = p.mode != ABS && p.value_base == 0.0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
-    let recipe = Recipe::one("quantizer_bound", blocks, THREADS).with(COUNTS, CANDIDATES + 16 * blocks);
-    if p.switches & STRICT == 0 || p.value != 4 {
-        return Some(recipe);
-    }
-    Some(recipe.then("quantizer_bound_step", tiles(bytes).min(BLOCKS), THREADS))
+    let steps = p.switches & STRICT != 0 && p.value == 4;
+    let scan = if measured || !steps {
+        Recipe::one("quantizer_bound", blocks, THREADS)
+    } else {
+        Recipe::default()
+    };
+    // A block for each two tiles: then few wait for the last one, and a sample of the least size is one batch.
+    let samplers = (tiles(bytes) / 2).clamp(1, SAMPLERS);
+    let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
+    Some(all.with(COUNTS, (16 * blocks).max(COUNTED * samplers)))
 }
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {

@@ -52,6 +52,8 @@ extern Thread* current;
 extern uint3 block_index;
 extern dim3 block_size, grid_size;
 void* dynamic_shared();
+// Waits for the launch ahead.
+void await_former();
 [[noreturn]] void fail(const char* file, int line, const char* what);
 }  // namespace fzemu
 

@@ -20,7 +20,7 @@ std::recursive_mutex& driver() {
 void count(const char* what) { counts()[what]++; }
 }  // namespace fzemu
 
-// Calls since the last reset: "sync" (calls that wait or may), "alloc", "free", "launch", "memset", "copy_dtod", "copy_host"
+// Calls since the last reset: "sync" (calls that wait or may), "alloc", "free", "launch", "overlap" (launches that may start before the one ahead has ended), "memset", "copy_dtod", "copy_host"
 // (copies within a stream that touch memory of the host), "load" (of libraries), "graph" (launches of graphs).
 extern "C" __attribute__((visibility("default"))) long fzemu_count(const char* what) {
   fzemu::Lock lock(fzemu::driver());

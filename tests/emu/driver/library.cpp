@@ -60,18 +60,51 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const Entry* functi
   *blocks = 2048 / threads;
   return SUCCESS;
 }
-API cuLaunchKernel(const Entry* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+namespace {
+Result launch(const Entry* function, dim3 grid, dim3 block, unsigned shared_bytes, void* stream, void** parameters, void** extra, bool follows) {
   Lock lock(driver());
   count("launch");
+  if (follows) count("overlap");
   if (!function || extra || !parameters) return INVALID_VALUE;
-  const uint64_t threads = uint64_t(bx) * by * bz;
-  if (!gx || !gy || !gz || gx > 0x7fffffffu || gy > 65535 || gz > 65535) return INVALID_VALUE;
-  if (!threads || threads > 1024 || threads > function->max_threads || bz > 64) return INVALID_VALUE;
+  const uint64_t threads = uint64_t(block.x) * block.y * block.z;
+  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) return INVALID_VALUE;
+  if (!threads || threads > 1024 || threads > function->max_threads || block.z > 64) return INVALID_VALUE;
   if (shared_bytes > unsigned(MAX_SHARED)) return INVALID_VALUE;
   // Arguments are read now, as the driver does it.
   const auto* first = static_cast<const unsigned char*>(parameters[0]);
   std::shared_ptr<unsigned char[]> argument(new unsigned char[function->argument_bytes]);
   memcpy(argument.get(), first, function->argument_bytes);
-  return enqueue(stream, [=] { run_grid(*function, dim3(gx, gy, gz), dim3(bx, by, bz), shared_bytes, argument.get()); });
+  return enqueue(stream, [=] { run_grid(*function, grid, block, shared_bytes, argument.get(), follows); });
+}
+
+// As cuda.h has them.
+struct Attribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    uint64_t words[8];
+    int number;
+  } value;
+};
+struct Config {
+  unsigned gx, gy, gz, bx, by, bz, shared_bytes;
+  void* stream;
+  Attribute* attributes;
+  unsigned attribute_count;
+};
+constexpr int PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+}  // namespace
+
+API cuLaunchKernel(const Entry* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+  return launch(function, dim3(gx, gy, gz), dim3(bx, by, bz), shared_bytes, stream, parameters, extra, false);
+}
+API cuLaunchKernelEx(const Config* c, const Entry* function, void** parameters, void** extra) {
+  bool follows = false;
+  for (unsigned i = 0; i < c->attribute_count; i++) {
+    if (c->attributes[i].id != PROGRAMMATIC_STREAM_SERIALIZATION) return INVALID_VALUE;
+    follows = c->attributes[i].value.number != 0;
+  }
+  return launch(function, dim3(c->gx, c->gy, c->gz), dim3(c->bx, c->by, c->bz), c->shared_bytes, c->stream, parameters, extra, follows);
 }

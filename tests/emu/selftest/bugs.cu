@@ -33,6 +33,11 @@ KERNEL(look_back) {
   out(a)[threadIdx.x] = uint32_t(before) + sum - 1;
 }
 
+KERNEL(waits) {
+  fz::await_former();
+  out(a)[threadIdx.x] = threadIdx.x;
+}
+
 // Each result is 1.
 KERNEL(functions) {
   bool ok = true;

@@ -43,6 +43,7 @@ int cuLibraryLoadData(void**, const void*, void*, void*, unsigned, void*, void*,
 int cuLibraryGetKernel(void**, void*, const char*);
 int cuKernelGetFunction(void**, void*);
 int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+int cuLaunchKernelEx(const void*, void*, void**, void**);
 long fzemu_count(const char*);
 void fzemu_reset();
 int fzemu_live_allocations();

@@ -251,6 +251,19 @@ void kinds_of_pointers() {
   EXPECT(type, 0);
 }
 
+// A launch that may start before the one ahead of it has ended.
+void follow(const char* name) {
+  struct { int id, pad; uint64_t value[8]; } early = {6, 0, {1}};
+  fz::Args args = writes(device(THREADS * 4));
+  const struct { unsigned grid[3], block[3], shared; void *stream, *attributes; unsigned count; } config = {{1, 1, 1}, {THREADS, 1, 1}, 0, nullptr, &early, 1};
+  void* parameters[] = {&args};
+  OK(cuLaunchKernelEx(&config, function(name), parameters, nullptr));
+  OK(cuStreamSynchronize(nullptr));
+  EXPECT(fzemu_count("overlap"), 1);
+}
+void launch_ahead_awaited() { follow("waits"); }
+void launch_ahead_not_awaited() { follow("neighbours"); }
+
 void counts() {
   const Address a = device(64), b = device(64);
   void *pinned, *s = stream();
@@ -288,6 +301,8 @@ const std::map<std::string, void (*)()> cases = {
     {"limits_of_launches", limits_of_launches},
     {"kinds_of_pointers", kinds_of_pointers},
     {"counts", counts},
+    {"launch_ahead_awaited", launch_ahead_awaited},
+    {"launch_ahead_not_awaited", launch_ahead_not_awaited},
 };
 }  // namespace
 
