@@ -3,45 +3,10 @@
 // Sums are made in the order of the format, which shows where they round. Where there are outliers, differences stand in
 // the array before they become values: entries may come in any order, and several may have one index.
 #include "lorenzo_bricks.cuh"
+#include "lorenzo_decode.cuh"
 
 namespace fz {
 namespace lorenzo {
-// Memory that is zero when the call starts: whether indices do not ascend.
-struct Mixed {
-  uint32_t outliers, exact;
-};
-FZ_DEV Mixed* mixed(const Args& a) { return reinterpret_cast<Mixed*>(a.zeroed); }
-
-// What the head says, within what the lists hold.
-struct Entries {
-  Lists outliers, exact;
-  double bound;
-  bool possible;
-
-  FZ_DEV Entries(const Args& a, const Params& p) : possible(true) {
-    const uint8_t* facts = address(input(a, 3));
-    uint64_t w[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) w[i] = load<uint64_t>(facts + 8 * i);
-    Facts f;
-    memcpy(&f, w, sizeof f);
-    // All ones: what was read from a head has the f32 alone, and has no exact values.
-    bound = w[0] == ~0ull ? (double)f.bound_f32 : f.bound;
-    if (f.exact == ~0ull) f.exact = 0;
-    // Lists that fed another stage are as long as their room; the head's count tells how much is meant.
-    const uint64_t all = listed(a, p.value), elements = length(input(a, 0)) / p.code, count = least(f.outliers, all);
-    if (f.exact > 0 && (f.exact > all || f.exact + f.outliers > all)) { possible = false; f.exact = 0; }
-    if (p.count > elements) possible = false;
-    outliers = {address(input(a, 1)), address(input(a, 2)), count, elements};
-    exact = outliers.from(count, f.exact, p.value);
-  }
-};
-
-// Elements that both are predicted and have a place in the caller's array, which may end before its padding does.
-template <class T> FZ_DEV uint64_t wanted(const Args& a, const Params& p) {
-  return least(least(p.count, length(input(a, 0)) / p.code), output(a, 0).max / sizeof(T));
-}
-
 // What a decoder of one type takes differences from, and puts values to.
 template <class T, class C> struct Flow {
   const uint8_t* codes;
@@ -178,6 +143,8 @@ FZ_DEV void clear_behind(const Args& a, const Params& p) {
 // `shared`: as many elements as a block has to pass on.
 template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Params& p, double* shared) {
   const Flow<T, C> f(a, p);
+  // A chain has made the values where no differences are listed.
+  if (a.chained && !f.listed) return;
   if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
   // Sums of codes alone do not round.
@@ -186,7 +153,7 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Pa
 }
 // Of arrays of 4 or 8 bytes a value, or of both (0).
 template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shared) {
-  const Params& p = params<Params>(a);
+  const Params& p = own_params(a);
   by_types(p, [&](auto value, auto code) {
     if constexpr (VALUE == 0 || sizeof(value) == VALUE) decode<DIMS, decltype(value), decltype(code)>(a, p, shared);
   });
@@ -199,7 +166,7 @@ template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shar
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_ARGS) {
   if (fz::dead(a)) return;
   using namespace fz::lorenzo;
-  const Params& p = fz::params<Params>(a);
+  const Params& p = own_params(a);
   const Entries e(a, p);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     fz::publish(fz::output(a, 0), fz::output(a, 0).max);
@@ -207,7 +174,8 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_A
   }
   fz::check_lists(a, e.outliers, &mixed(a)->outliers);
   fz::check_lists(a, e.exact, &mixed(a)->exact);
-  if (e.outliers.count == 0) return;
+  // A chain makes the differences itself.
+  if (e.outliers.count == 0 || a.chained) return;
   by_types(p, [&](auto value, auto code) {
     typedef decltype(value) T;
     const Flow<T, decltype(code)> f(a, p);
@@ -220,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_A
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_ARGS) {
   if (fz::dead(a)) return;
   using namespace fz::lorenzo;
-  const Params& p = fz::params<Params>(a);
+  const Params& p = own_params(a);
   const Entries e(a, p);
   uint8_t* dst = fz::address(fz::output(a, 0));
   const uint32_t lane = threadIdx.x & 31;
@@ -258,7 +226,7 @@ LORENZO_DECODE(3d_f64, 3, 8, 8 * 8 * 32, 2)
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {
   if (fz::dead(a)) return;
   using namespace fz::lorenzo;
-  const Params& p = fz::params<Params>(a);
+  const Params& p = own_params(a);
   const Entries e(a, p);
   if (p.value == 4) fz::put_entries<uint32_t>(a, e.exact, mixed(a)->exact != 0);
   else fz::put_entries<uint64_t>(a, e.exact, mixed(a)->exact != 0);

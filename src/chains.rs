@@ -5,7 +5,7 @@
 
 use crate::device::{PARAM_BYTES, Recipe, Shape};
 use crate::kernel::Kernel;
-use crate::stages::{bitshuffle, difference, quantizer, rze};
+use crate::stages::{bitshuffle, difference, lorenzo_quant, quantizer, rze};
 use crate::tile::TILE;
 
 /// A kernel that is chained, and its argument block.
@@ -20,6 +20,8 @@ enum Part {
     Difference(u32),
     /// Bitshuffle of whole tiles.
     Bitshuffle(u32),
+    /// LorenzoQuant of a field that a decoder takes in one launch.
+    LorenzoQuant,
 }
 
 impl Part {
@@ -34,6 +36,7 @@ impl Part {
             Part::Bitshuffle(width) => {
                 named("bitshuffle") && bitshuffle::is_plain(params, width.into(), tile)
             }
+            Part::LorenzoQuant => named("lorenzo_quant") && lorenzo_quant::is_banded(params),
         }
     }
 }
@@ -96,7 +99,16 @@ pub(crate) fn find(
     let same = |c: &&Chain| {
         c.parts.len() == parts.len() && c.parts.iter().zip(&parts).all(|(part, &link)| part.is(link))
     };
-    let chain = CHAINS.iter().find(same).filter(|_| rze::is_tile_wise(params))?;
+    if !rze::is_tile_wise(params) {
+        return None;
+    }
+    // The encoder needs no such chain: bricks read the array once, which a tile of codes in its order cannot.
+    if let (false, [first, second]) = (encodes, &parts[..]) {
+        if Part::LorenzoQuant.is(*first) && Part::Bitshuffle(2).is(*second) {
+            return Some(lorenzo_quant::chained(rze::starts(shape), shape, first.1));
+        }
+    }
+    let chain = CHAINS.iter().find(same)?;
     Some(if encodes {
         rze::encoder(shape, Some(chain.encode))
     } else {

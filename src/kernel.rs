@@ -33,6 +33,8 @@ pub enum Role {
     Gather,
     /// It makes output 0 tile by tile, through [`HostCall::target`].
     Scatter,
+    /// It goes on from tiles of input 0 to an array of other length. A GPU may have a function for it and what stands before it.
+    Last,
 }
 
 /// The role of kernels that are never chained.

@@ -13,13 +13,13 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
         let (join, back): (Join, usize) = match (steps[at].kernel.role)(&steps[at].params) {
             Role::Gather => (gather, 1),
             Role::Scatter => (scatter, 0),
-            Role::Alone | Role::Tile => {
+            Role::Alone | Role::Tile | Role::Last => {
                 at += 1;
                 continue;
             }
         };
         let (mut trial, mut joined) = (steps.clone(), at);
-        while joined >= back && join(g, &mut trial, joined) {
+        while joined >= back && join(g, &mut trial, joined, target) {
             joined -= back;
             if equip::takes(g, &trial[joined], target) {
                 (steps, at) = (trial.clone(), joined);
@@ -31,7 +31,7 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
 }
 
 /// Takes a neighbour into a step, if it can be.
-type Join = fn(&Graph, &mut Vec<Step>, usize) -> bool;
+type Join = fn(&Graph, &mut Vec<Step>, usize, Target) -> bool;
 
 /// True when the only thing that `first` makes is read by `second` alone, as its first input.
 fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
@@ -52,8 +52,8 @@ fn link(step: &Step) -> StepLink {
     StepLink { kernel: step.kernel, params: step.params, extra: step.ins.len().saturating_sub(1) }
 }
 
-fn is_tile(step: Option<&Step>) -> bool {
-    step.is_some_and(|s| (s.kernel.role)(&s.params) == Role::Tile && s.outs.len() == 1)
+fn plays(step: Option<&Step>, role: Role) -> bool {
+    step.is_some_and(|s| (s.kernel.role)(&s.params) == role && s.outs.len() == 1)
 }
 
 fn operands(a: &Step, b: &Step) -> usize {
@@ -66,8 +66,8 @@ fn full(step: &Step) -> bool {
 }
 
 /// Takes the step before `at` into `at`, as the first link.
-fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
-    let fits = is_tile(steps.get(at - 1)) && joined(g, steps, at - 1, at);
+fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
+    let fits = plays(steps.get(at - 1), Role::Tile) && joined(g, steps, at - 1, at);
     if !fits || full(&steps[at]) || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
         return false;
     }
@@ -83,8 +83,11 @@ fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
 }
 
 /// Takes the step behind `at` into `at`, as the last link.
-fn scatter(g: &Graph, steps: &mut Vec<Step>, at: usize) -> bool {
-    let fits = is_tile(steps.get(at + 1)) && joined(g, steps, at, at + 1);
+fn scatter(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
+    // Behind the last one of all there is nothing that takes tiles.
+    let open = steps[at].links.last().is_none_or(|l| (l.kernel.role)(&l.params) == Role::Tile);
+    let last = target == Target::Cuda && plays(steps.get(at + 1), Role::Last);
+    let fits = open && (last || plays(steps.get(at + 1), Role::Tile)) && joined(g, steps, at, at + 1);
     if !fits || full(&steps[at]) || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
         return false;
     }

@@ -12,11 +12,12 @@ mod quantize;
 
 use super::quantizer;
 use super::words::{IN, OUTLIER_THRESHOLD, only};
+pub(crate) use device::{chained, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
-use crate::kernel::{Kernel, alone};
+use crate::kernel::{Kernel, Role, alone};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Fact, Generation, Parsed, Ports, Rules, Spec, Stage};
@@ -111,7 +112,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: alone, device: device::decode };
+static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: |_| Role::Last, device: device::decode };
 
 /// What only the run knows, as kernels leave it and as containers carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

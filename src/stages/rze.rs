@@ -93,28 +93,31 @@ pub(crate) fn encoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe 
     Recipe::one(chain.unwrap_or(alone), chunks, THREADS).with(8 * chunks, 0)
 }
 
-/// The decoder on a device, alone or at the start of a chain. Chunks behind the end of the array are not looked at.
-pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
+/// What every decoder starts with on a device: it finds the chunks. Those behind the end of the array are not looked at.
+pub(crate) fn starts(shape: &Shape<'_>) -> Recipe {
     /// Chunks whose starts one block finds.
     const STARTS: u64 = 1024;
     let p = read_params::<Launch>(shape.params);
+    let blocks = shape.output(0).div_ceil(p.chunk.into()).div_ceil(STARTS).max(1);
+    let recipe = Recipe::one("rze_decode_starts", blocks, STARTS as u32).with(0, 8 * (1 + STARTS * blocks));
+    let ambiguous = p.layout == Layout::Ambiguous as u32;
+    if ambiguous { recipe.then("rze_decode_layout", 1, THREADS) } else { recipe }
+}
+
+/// The decoder on a device, alone or at the start of a chain.
+pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
+    let p = read_params::<Launch>(shape.params);
     let chunks = shape.output(0).div_ceil(p.chunk.into());
-    let blocks = chunks.div_ceil(STARTS).max(1);
-    let mut recipe = Recipe::one("rze_decode_starts", blocks, STARTS as u32);
     let (old, ambiguous) = (p.layout == Layout::G2026_05 as u32, p.layout == Layout::Ambiguous as u32);
-    if ambiguous {
-        recipe = recipe.then("rze_decode_layout", 1, THREADS);
-    }
     // Of the last two each knows when it is the other's turn.
     let tiles = is_tile_wise(shape.params);
-    recipe = match chain {
-        Some(entry) => recipe.then(entry, chunks, THREADS),
-        None if tiles || old => recipe.then("rze_decode", chunks, THREADS),
-        None if ambiguous => recipe.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS),
-        None => recipe.then("rze_decode_words", chunks, THREADS),
-    };
-    // The layout, the starts, and the end of the last one.
-    recipe.with(0, 8 * (STARTS * blocks + 2))
+    let starts = starts(shape);
+    match chain {
+        Some(entry) => starts.then(entry, chunks, THREADS),
+        None if tiles || old => starts.then("rze_decode", chunks, THREADS),
+        None if ambiguous => starts.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS),
+        None => starts.then("rze_decode_words", chunks, THREADS),
+    }
 }
 
 /// Bytes that the stream can be longer than its input, beyond its table: the pad to a multiple of four and,

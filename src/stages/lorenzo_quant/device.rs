@@ -2,7 +2,8 @@
 
 use super::Launch;
 use crate::device::{Recipe, Shape, tiles};
-use crate::kernel::read_params;
+use crate::kernel::{PARAM_BYTES, read_params};
+use crate::tile::TILE;
 
 const THREADS: u32 = 256;
 /// Blocks of functions that go over all of the array several tiles at a time.
@@ -44,11 +45,41 @@ pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
         (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p)),
     };
+    let made = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS);
+    Some(finish(made, shape, (decode, blocks)))
+}
+
+/// What follows when the lists are known to be sound: the outliers, sums, and the exact values.
+fn finish(recipe: Recipe, shape: &Shape<'_>, (decode, blocks): (&'static str, u64)) -> Recipe {
     let listed = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
-    let recipe = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS)
+    let recipe = recipe
         .then("lorenzo_quant_decode_lists", listed, THREADS)
         .then(decode, blocks, THREADS)
         .then("lorenzo_quant_decode_exact", listed, THREADS);
     // Whether indices ascend, of outliers and of exact values.
-    Some(recipe.with(8, 0))
+    recipe.with(8, 0)
+}
+
+/// Whether `chain_fz_decode` takes fields of these parameters: u16 codes of f32 whose tiles are whole bands of eight rows of one
+/// plane, twice.
+pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
+    let p = read_params::<Launch>(params);
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let whole = nx * ny * nz == u64::from(p.count) && nx * ny % BAND == 0;
+    p.ndim == 3 && p.value == 4 && p.code == 2 && whole && nx >= 8 && BAND / 2 % (8 * nx) == 0
+}
+
+/// Codes of a tile.
+const BAND: u64 = TILE as u64 / 2;
+
+/// The decoder at the end of a chain, behind the launches that find the chunks of the stream.
+pub(crate) fn chained(starts: Recipe, shape: &Shape<'_>, params: &[u8; PARAM_BYTES]) -> Recipe {
+    let p = read_params::<Launch>(params);
+    let [nx, ny, nz] = p.dims.map(u64::from);
+    let scratch = starts.scratch;
+    let recipe = starts
+        .then("lorenzo_quant_decode_open", tiles(shape.input(2)).clamp(1, BLOCKS), THREADS)
+        .then("chain_fz_decode", nx * ny / BAND * nz.div_ceil(8), 128);
+    let recipe = finish(recipe, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)));
+    Recipe { scratch, ..recipe }
 }
