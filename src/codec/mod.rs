@@ -10,7 +10,7 @@ use crate::format;
 pub use crate::format::Container;
 use crate::pipeline::Pipeline;
 use crate::plan::{Making, Target};
-use crate::stage::Generation;
+use crate::stage::{Generation, Rules};
 pub use decoder::Decoder;
 pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at};
 pub use encoder::Encoder;
@@ -42,6 +42,16 @@ pub struct Options {
 }
 
 impl Options {
+    /// With what the pipeline asks for: a departure from the defaults holds whoever asks for it.
+    fn with(&self, asked: Rules) -> Options {
+        let old = [self.generation, asked.generation].contains(&Generation::G2026_05);
+        Options {
+            strict: self.strict && asked.strict,
+            generation: if old { Generation::G2026_05 } else { self.generation },
+            ..self.clone()
+        }
+    }
+
     /// How plans for the CPU are made.
     fn on_cpu(&self) -> Making {
         Making { fuse: self.fuse, target: Target::Cpu, straight: false }
