@@ -7,8 +7,19 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 9] =
-    ["status", "about", "pipeline", "options", "plan", "workspace", "codec", "device", "info"];
+const SOURCES: [&str; 11] = [
+    "status",
+    "about",
+    "pipeline",
+    "text",
+    "stages",
+    "options",
+    "plan",
+    "workspace",
+    "codec",
+    "device",
+    "info",
+];
 
 #[test]
 fn the_committed_header_is_current() {
