@@ -1,8 +1,8 @@
 //! Error-bounded compression of arrays by pipelines of stages.
 //!
 //! ```text
-//!  C calls | command line         container bytes
-//!      │ build                         │ parse, validated          format
+//!  C calls | TOML | text          container bytes
+//!      │ build        notation         │ parse, validated          format
 //!      ▼                               ▼
 //!   Pipeline ── types, lengths ──▶ Graph                            pipeline, plan::graph
 //!      │ lower: stages emit launches                                stage, stages, launch

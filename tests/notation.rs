@@ -131,6 +131,9 @@ fn damaged_files_are_read_or_refused() {
         let rng = &mut Rng(seed);
         let mut bytes = rng.pick(&files).clone().into_bytes();
         for _ in 0..1 + rng.below(3) {
+            if bytes.is_empty() {
+                break;
+            }
             let (at, to) = (rng.below(bytes.len()), rng.below(bytes.len()));
             match rng.below(4) {
                 0 => bytes[at] = b" \n\"[]{}=,.>()#0a_-"[rng.below(18)],
