@@ -73,6 +73,9 @@
 /** In place of the index of a stage: every stage that has the parameter. See fz_pipeline_set_double(). */
 #define FZ_EVERY_STAGE UINT32_MAX
 
+/** In place of the index of a stage: none. See fz_port. */
+#define FZ_NO_STAGE UINT32_MAX
+
 /** A cudaStream_t of the CUDA runtime or a CUstream of its driver: both are pointers to this. No CUDA header is needed. */
 typedef struct CUstream_st *fz_cuda_stream;
 
@@ -195,6 +198,26 @@ typedef enum {
   FZ_DEVICE_CPU = -2,
 } fz_device_choice;
 
+/** What a parameter takes, as int32_t; see fz_parameter. */
+typedef enum {
+  /** A real number: fz_pipeline_set_double(). */
+  FZ_PARAMETER_REAL = 0,
+  /** A whole number: fz_pipeline_set_int(). */
+  FZ_PARAMETER_INT = 1,
+  /** 0 or 1: fz_pipeline_set_int(). */
+  FZ_PARAMETER_FLAG = 2,
+  /** One of some words: fz_pipeline_set_string(). */
+  FZ_PARAMETER_WORD = 3,
+} fz_parameter_kind;
+
+/** Which way data goes through a port, as int32_t. */
+typedef enum {
+  /** Into the stage when an array is compressed. */
+  FZ_PORT_INPUT = 0,
+  /** Out of it. */
+  FZ_PORT_OUTPUT = 1,
+} fz_port_direction;
+
 /**
  * Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
  * fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.
@@ -218,6 +241,82 @@ typedef struct fz_plan fz_plan;
  */
 typedef struct fz_workspace fz_workspace;
 
+/** A stage, in the library or in a pipeline. */
+typedef struct {
+  /** sizeof(fz_stage), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** Number of the stage in containers. */
+  uint32_t id;
+  /** Number of its input ports. */
+  uint32_t inputs;
+  /** Number of its output ports, which may depend on parameters: in the library under the defaults, in a pipeline as it is. */
+  uint32_t outputs;
+  /** Number of its parameters. */
+  uint32_t parameters;
+  /** Its name. */
+  char name[32];
+  /** What it does, one sentence. */
+  char about[188];
+} fz_stage;
+
+/** A port of a stage. */
+typedef struct {
+  /** sizeof(fz_port), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** Of an input in a pipeline: the stage that it reads. FZ_NO_STAGE: the array. Otherwise FZ_NO_STAGE. */
+  uint32_t producer;
+  /** The output port of that stage, by index; 0 where there is none. */
+  uint32_t producer_port;
+  /** Its name. */
+  char name[52];
+} fz_port;
+
+/** A parameter of a stage. */
+typedef struct {
+  /** sizeof(fz_parameter), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** What it takes, an fz_parameter_kind, which says by what function it is set. */
+  int32_t kind;
+  /** The smallest value of a number; of a word 0. */
+  double low;
+  /** The largest value of a number; of a word its last index among the choices. */
+  double high;
+  /** The value when nobody sets it; of a word its index among the choices. */
+  double default_value;
+  /** The value in this pipeline; in the library the default. */
+  double value;
+  /** 1: `low` itself is refused. */
+  uint32_t low_excluded;
+  /** How many values there are to choose from, for words and for some whole numbers; 0: all from `low` to `high`. */
+  uint32_t choices;
+  /** Its name. */
+  char name[32];
+  /** The default as fz_pipeline_set_string() takes it. */
+  char default_text[32];
+  /** The value as fz_pipeline_set_string() takes it. */
+  char value_text[32];
+  /** The choices, separated by blanks; "" without. */
+  char choices_text[96];
+  /** Its unit; "" for a bare number. */
+  char unit[160];
+  /** What it takes, in words. */
+  char range[96];
+  /** What it is, one or two sentences. */
+  char about[192];
+} fz_parameter;
+
+/** A preset. */
+typedef struct {
+  /** sizeof(fz_preset), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** 1: nothing is lost, so that there is no bound to set. */
+  uint32_t lossless;
+  /** Its name. */
+  char name[32];
+  /** What it is, one sentence. */
+  char about[216];
+} fz_preset;
+
 /** Choices for a plan. Fill it with fz_options_init() and change what is to be different. */
 typedef struct {
   /** sizeof(fz_options), set by fz_options_init(); any other value is refused. */
@@ -231,7 +330,10 @@ typedef struct {
    * fz_container_info() says how long that is.
    */
   int32_t strict;
-  /** Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. */
+  /**
+   * Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. What a pipeline from TOML asks for, strict = false or
+   * the generation before, holds as if it stood here.
+   */
   int32_t generation;
   /** Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM. */
   int32_t container;
@@ -432,6 +534,121 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
                                uint32_t stage,
                                const char *parameter,
                                const char *value);
+
+/**
+ * Makes a pipeline from TOML, the text of a file; docs/pipelines.md of the sources describes the schema, which is that of
+ * FZGPUModules.
+ *
+ * Errors, all with the line: FZ_INVALID_PIPELINE for what is no TOML or no pipeline; FZ_UNKNOWN_NAME for a key, stage or port,
+ * with the nearest one that there is; FZ_INVALID_ARGUMENT for a value; FZ_UNSUPPORTED for what the reference has and this
+ * version has not.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_from_toml(const char *toml,
+                              fz_pipeline **pipeline);
+
+/**
+ * Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
+ *
+ * A stage reads the first port of the one before it, or another one that is named: "quantizer.outlier_idxs > rze". Parameters
+ * that are left out have their defaults. "eb", "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
+ * "chunk" and "word" are short for the parameters that have these words in their names, "eb" for "error_bound".
+ *
+ * Errors: as fz_pipeline_from_toml(), with the column.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_from_text(const char *chain,
+                              fz_pipeline **pipeline);
+
+/**
+ * Writes a pipeline as TOML, from which fz_pipeline_from_toml() makes the same one.
+ *
+ * `toml`                 receives the text with a zero at its end. NULL with a capacity of 0: only the length is wanted.
+ * `toml_capacity_bytes`  room for the text and its zero. Nothing is written beyond.
+ * `toml_bytes`           becomes the length of the text with its zero; untouched on failure.
+ *
+ * Errors: FZ_DST_TOO_SMALL; FZ_INVALID_PIPELINE for a pipeline without stages.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_to_toml(const fz_pipeline *pipeline,
+                            char *toml,
+                            uint64_t toml_capacity_bytes,
+                            uint64_t *toml_bytes);
+
+/**
+ * Writes a pipeline as a chain, from which fz_pipeline_from_text() makes the same one. Arguments as for fz_pipeline_to_toml().
+ *
+ * Errors: FZ_DST_TOO_SMALL; FZ_INVALID_PIPELINE for a pipeline that is no chain, or asks for a generation or the arithmetic of
+ * the reference, for which TOML has a form.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_to_text(const fz_pipeline *pipeline,
+                            char *chain,
+                            uint64_t chain_capacity_bytes,
+                            uint64_t *chain_bytes);
+
+/** How many stages the library has. */
+FZ_NODISCARD int32_t fz_stage_count(uint32_t *count);
+
+/**
+ * Describes stage `index` of the library, from 0. Set stage->struct_bytes to sizeof(fz_stage) before the call.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+ */
+FZ_NODISCARD
+int32_t fz_stage_info(uint32_t index,
+                      fz_stage *stage);
+
+/**
+ * Describes a port of stage `index` of the library. `direction` is an fz_port_direction, `port` counts from 0. Set
+ * info->struct_bytes to sizeof(fz_port) before the call.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+ */
+FZ_NODISCARD
+int32_t fz_stage_port(uint32_t index,
+                      int32_t direction,
+                      uint32_t port,
+                      fz_port *info);
+
+/**
+ * Describes a parameter of stage `index` of the library, `parameter` counts from 0. Set info->struct_bytes to
+ * sizeof(fz_parameter) before the call.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+ */
+FZ_NODISCARD int32_t fz_stage_parameter(uint32_t index, uint32_t parameter, fz_parameter *info);
+
+/** How many presets the library has. */
+FZ_NODISCARD int32_t fz_preset_count(uint32_t *count);
+
+/**
+ * Describes preset `index`, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+ */
+FZ_NODISCARD int32_t fz_preset_info(uint32_t index, fz_preset *preset);
+
+/** How many stages a pipeline has. */
+FZ_NODISCARD int32_t fz_pipeline_stage_count(const fz_pipeline *pipeline, uint32_t *count);
+
+/** Describes a stage of a pipeline, by its index there. Otherwise as fz_stage_info(). */
+FZ_NODISCARD int32_t fz_pipeline_stage_info(const fz_pipeline *pipeline, uint32_t stage, fz_stage *info);
+
+/** Describes a port of a stage of a pipeline, and what an input is connected to. Otherwise as fz_stage_port(). */
+FZ_NODISCARD
+int32_t fz_pipeline_stage_port(const fz_pipeline *pipeline,
+                               uint32_t stage,
+                               int32_t direction,
+                               uint32_t port,
+                               fz_port *info);
+
+/** Describes a parameter of a stage of a pipeline, and its value there. Otherwise as fz_stage_parameter(). */
+FZ_NODISCARD
+int32_t fz_pipeline_stage_parameter(const fz_pipeline *pipeline,
+                                    uint32_t stage,
+                                    uint32_t parameter,
+                                    fz_parameter *info);
 
 /** Fills `*options` with the defaults, struct_bytes included. */
 int32_t fz_options_init(fz_options *options);

@@ -187,7 +187,7 @@ template <class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const En
 #pragma unroll
     for (int r = 0; r < EDGE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
     bool good = true;
-    T above[N];
+    T above[N] = {};
 #pragma unroll
     for (int r = 0; r < EDGE; r++) {
 #pragma unroll
@@ -212,7 +212,7 @@ template <class T, class C> __device__ __attribute__((noinline)) void encode_any
   T behind[EDGE][N] = {};
 #pragma unroll 1
   for (uint32_t z = 0; z < planes; z++) {
-    T above[N];
+    T above[N] = {};
 #pragma unroll
     for (int r = 0; r < EDGE; r++) {
       const uint64_t i = b.at(z, r);

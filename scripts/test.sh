@@ -96,18 +96,18 @@ on_emulator() {
   done
 }
 
-# The library as C and C++ programs see it: installed, found, linked, abused, under sanitizers and valgrind.
+# The library as programs in C, C++ and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind.
 part_c() {
   need_c
   need_rust
-  need valgrind valgrind pkg-config pkg-config readelf binutils
+  need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran
   local prefix=$PWD/build/install
   install_fzgm "$prefix"
   bash tests/c/package.sh "$prefix"
 
   local kind
   for kind in plain sanitize; do
-    say "C and C++ programs, $kind"
+    say "programs in C, C++ and Fortran, $kind"
     cmake -S tests/c -B "build/c-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DSANITIZE=$([ $kind = sanitize ] && echo ON || echo OFF) \
       >"build/c-$kind.log" 2>&1 || { cat "build/c-$kind.log" >&2; return 1; }
     cmake --build "build/c-$kind" -j "$(nproc)" >>"build/c-$kind.log" 2>&1 || { tail -n 40 "build/c-$kind.log" >&2; return 1; }

@@ -1,8 +1,8 @@
 //! Error-bounded compression of arrays by pipelines of stages.
 //!
 //! ```text
-//!  C calls | command line         container bytes
-//!      │ build                         │ parse, validated          format
+//!  C calls | TOML | text          container bytes
+//!      │ build        notation         │ parse, validated          format
 //!      ▼                               ▼
 //!   Pipeline ── types, lengths ──▶ Graph                            pipeline, plan::graph
 //!      │ lower: stages emit launches                                stage, stages, launch
@@ -14,7 +14,7 @@
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
 //! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, chains, pipeline, presets, plan, gpu, workspace, backend, format, codec, metrics, capi.
+//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -57,6 +57,7 @@ mod gpu;
 mod kernel;
 mod launch;
 pub mod metrics;
+mod notation;
 mod param;
 mod pipeline;
 mod plan;

@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::param::Args;
-use crate::stage::Stage;
+use crate::stage::{Generation, Rules, Stage};
 use crate::stages;
 
 /// Where an input port of a stage takes its data from.
@@ -63,6 +63,8 @@ impl PartialEq for Node {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pipeline {
     pub(crate) nodes: Vec<Node>,
+    /// What it asks of the plans that are made from it, beside what their options ask.
+    pub(crate) rules: Rules,
 }
 
 /// Stages that a container can list.
@@ -77,6 +79,16 @@ impl Pipeline {
     /// The stages, in the order in which they were added.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// False when it asks for the reference's arithmetic with its losses; plans then have the option `strict` off.
+    pub fn strict(&self) -> bool {
+        self.rules.strict
+    }
+
+    /// The form of FZM files that it asks for; anything but the default goes before the option of a plan.
+    pub fn generation(&self) -> Generation {
+        self.rules.generation
     }
 
     /// Adds a stage by name, with default parameters, reading the array until it is connected. Returns its
@@ -139,17 +151,29 @@ impl Pipeline {
             place: format!(" of {}", from.stage()),
             known: ports.join(", "),
         })?;
-        let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
-        if to.inputs.len() == to.stage.spec().inputs.len() {
-            let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
-            return Err(Error::InvalidPipeline(what));
-        }
-        to.inputs.push(Source::Port { node: producer, port });
+        self.input(consumer)?.push(Source::Port { node: producer, port });
         Ok(())
     }
 }
 
 impl Pipeline {
+    /// Feeds the next input port of a stage from the array. A stage without any input reads it anyway.
+    pub(crate) fn connect_array(&mut self, consumer: usize) -> Result<()> {
+        self.input(consumer)?.push(Source::Array);
+        Ok(())
+    }
+
+    /// The inputs of a stage, when it has room for one more.
+    fn input(&mut self, consumer: usize) -> Result<&mut Vec<Source>> {
+        let count = self.nodes.len();
+        let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
+        if to.inputs.len() == to.stage.spec().inputs.len() {
+            let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
+            return Err(Error::InvalidPipeline(what));
+        }
+        Ok(&mut to.inputs)
+    }
+
     /// A stage with a bound that does not get the values of the array: something before it recodes them.
     pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
         let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != "unbounded");

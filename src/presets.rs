@@ -1,5 +1,5 @@
-//! Pipelines that work well, by name. Their parameters can be changed; until then `fz` and `pfpl` have mode `noa` and
-//! error bound 1e-3.
+//! Pipelines that work well, by name: files of `presets/`, compiled in. Their parameters can be changed; until then `fz` and
+//! `pfpl` have mode `noa` and error bound 1e-3.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -13,30 +13,57 @@ pub struct Preset {
     pub about: &'static str,
     /// Whether decompression gives back the same bytes.
     pub lossless: bool,
-    build: fn(DType) -> Result<Pipeline>,
+    /// What it is for each element type.
+    forms: &'static [(&'static [DType], &'static str)],
 }
 
-/// Every preset.
+/// The registry.
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "pfpl",
         about: "bounded error: quantizer (in-place outliers) > difference > bitshuffle > rze; f32 and f64, any mode; under rel outliers have lists",
         lossless: false,
-        build: pfpl,
+        forms: &[
+            (&[DType::F32], include_str!("../presets/pfpl-f32.toml")),
+            (&[DType::F64], include_str!("../presets/pfpl-f64.toml")),
+        ],
     },
     Preset {
         name: "fz",
         about: "bounded error: lorenzo_quant (1, 2 or 3 dimensions) > bitshuffle > rze; f32 and f64, modes abs, noa and prel",
         lossless: false,
-        build: fz,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/fz.toml"))],
     },
     Preset {
         name: "bits",
         about: "lossless: difference > bitshuffle > rze; any element type",
         lossless: true,
-        build: bits,
+        forms: &[
+            (&[DType::U8, DType::I8], include_str!("../presets/bits-1.toml")),
+            (&[DType::U16, DType::I16], include_str!("../presets/bits-2.toml")),
+            (&[DType::U32, DType::I32, DType::F32], include_str!("../presets/bits-4.toml")),
+            (&[DType::U64, DType::I64, DType::F64], include_str!("../presets/bits-8.toml")),
+        ],
     },
 ];
+
+impl Preset {
+    /// Its file for arrays of this type, as `presets/` in the sources has it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a type that it does not compress.
+    pub fn toml(&self, dtype: DType) -> Result<&'static str> {
+        let form = self.forms.iter().find(|(types, _)| types.contains(&dtype));
+        form.map(|(_, toml)| *toml).ok_or_else(|| {
+            let types: Vec<&str> =
+                self.forms.iter().flat_map(|(types, _)| *types).map(|d| d.name()).collect();
+            let name = self.name;
+            let what =
+                format!("preset {name} is for {}, not for {dtype}; use preset bits", types.join(" and "));
+            Error::Unsupported { stage: "presets", what }
+        })
+    }
+}
 
 /// The preset of this name, for arrays of this type and no other. `fz` and `pfpl` have mode `noa` and error bound 1e-3 until they are
 /// set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
@@ -50,64 +77,5 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
         place: String::new(),
         known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
     })?;
-    (preset.build)(dtype)
-}
-
-fn pfpl(dtype: DType) -> Result<Pipeline> {
-    let code = match dtype {
-        DType::F32 => "u32",
-        DType::F64 => "u64",
-        other => {
-            let what = format!("it bounds errors of f32 and f64, not of {other}; use preset bits");
-            return Err(Error::Unsupported { stage: "preset pfpl", what });
-        }
-    };
-    let mut p = Pipeline::new();
-    let quantizer = p.add("quantizer")?;
-    let args = p.args_mut(quantizer)?;
-    args.set_text("mode", "noa")?;
-    args.set_text("code_type", code)?;
-    args.set_int("quant_radius", 0)?;
-    args.set_int("inplace_outliers", 1)?;
-    let tail = shuffle(&mut p, dtype)?;
-    p.connect(quantizer, "codes", tail)?;
-    Ok(p)
-}
-
-fn fz(dtype: DType) -> Result<Pipeline> {
-    if !dtype.is_float() {
-        let what = format!("it bounds errors of f32 and f64, not of {dtype}; use preset bits");
-        return Err(Error::Unsupported { stage: "preset fz", what });
-    }
-    let mut p = Pipeline::new();
-    let predictor = p.add("lorenzo_quant")?;
-    let args = p.args_mut(predictor)?;
-    args.set_text("mode", "noa")?;
-    args.set_int("zigzag_codes", 1)?;
-    let bitshuffle = p.add("bitshuffle")?;
-    p.args_mut(bitshuffle)?.set_int("element_width", 2)?;
-    let rze = p.add("rze")?;
-    p.connect(predictor, "codes", bitshuffle)?;
-    p.connect(bitshuffle, "output", rze)?;
-    Ok(p)
-}
-
-fn bits(dtype: DType) -> Result<Pipeline> {
-    let mut p = Pipeline::new();
-    shuffle(&mut p, dtype)?;
-    Ok(p)
-}
-
-/// Adds difference > bitshuffle > rze for elements of this width; returns the difference.
-fn shuffle(p: &mut Pipeline, dtype: DType) -> Result<usize> {
-    let difference = p.add("difference")?;
-    let args = p.args_mut(difference)?;
-    args.set_text("code", "negabinary")?;
-    args.set_int("chunk_size", 16384)?;
-    let bitshuffle = p.add("bitshuffle")?;
-    p.args_mut(bitshuffle)?.set_int("element_width", dtype.bytes() as i64)?;
-    let rze = p.add("rze")?;
-    p.connect(difference, "output", bitshuffle)?;
-    p.connect(bitshuffle, "output", rze)?;
-    Ok(difference)
+    Pipeline::from_toml(preset.toml(dtype)?)
 }

@@ -31,6 +31,12 @@ pub struct Rules {
     pub generation: Generation,
 }
 
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { strict: true, generation: Generation::G2026_08 }
+    }
+}
+
 /// Which form of FZM files is written. All of them are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
@@ -41,6 +47,9 @@ pub enum Generation {
 }
 
 impl Generation {
+    /// Every generation, the oldest first.
+    pub const ALL: [Generation; 2] = [Generation::G2026_05, Generation::G2026_08];
+
     /// `2026-05` or `2026-08`.
     pub const fn name(self) -> &'static str {
         match self {

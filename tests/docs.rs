@@ -204,8 +204,9 @@ fn no_paths_of_a_machine() {
     let words: Vec<String> =
         ["work", "root", "home", "tmp", "Users"].iter().map(|w| format!("/{w}/")).collect();
     let mut all = files("src", &[".rs", ".md"]);
-    for dir in ["docs", "examples", "include", "cmake", "scripts"] {
-        all.extend(files(dir, &[".md", ".c", ".h", ".txt", ".sh", ".cmake", ".in"]));
+    for dir in ["docs", "examples", "include", "cmake", "presets", "scripts"] {
+        let texts = [".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake", ".in"];
+        all.extend(files(dir, &texts));
     }
     all.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));
     for path in all {

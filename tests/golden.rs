@@ -68,7 +68,7 @@ fn pipeline(toml: &str) -> Pipeline {
                     toml::Value::Integer(v) => args.set_int(key, *v).unwrap(),
                     toml::Value::Float(v) => args.set_real(key, *v).unwrap(),
                     toml::Value::Boolean(v) => args.set_int(key, i64::from(*v)).unwrap(),
-                    other => panic!("{key} = {other}"),
+                    other => panic!("{key} = {other:?}"),
                 },
             }
         }

@@ -7,8 +7,19 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 9] =
-    ["status", "about", "pipeline", "options", "plan", "workspace", "codec", "device", "info"];
+const SOURCES: [&str; 11] = [
+    "status",
+    "about",
+    "pipeline",
+    "text",
+    "stages",
+    "options",
+    "plan",
+    "workspace",
+    "codec",
+    "device",
+    "info",
+];
 
 #[test]
 fn the_committed_header_is_current() {
@@ -77,4 +88,38 @@ fn short_comments(header: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The functions and constants of a C header, comments aside.
+fn names(header: &str) -> (Vec<String>, Vec<(String, String)>) {
+    let mut code = String::new();
+    for part in header.split("*/") {
+        code += part.split_once("/*").map_or(part, |(before, _)| before);
+    }
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '(');
+    let functions = words.filter_map(|w| w.split_once('(')).map(|(name, _)| name.to_string());
+    let functions = functions.filter(|name| name.starts_with("fz_")).collect();
+    let constants = code.lines().filter_map(|l| l.trim().trim_end_matches(',').split_once(" = "));
+    (functions, constants.map(|(name, value)| (name.into(), value.into())).collect())
+}
+
+/// `fzgm.hpp` and `fzgm.f90` are written by hand: what is new in the header is missed here.
+#[test]
+fn cpp_and_fortran_have_everything() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join("include").join(name)).expect("a header");
+    let (c, cpp, fortran) = (read("fzgm.h"), read("fzgm.hpp"), read("fzgm.f90"));
+    let (functions, constants) = names(&c);
+    assert!(functions.len() > 40 && constants.len() > 40, "{functions:?} {constants:?}");
+    for name in functions {
+        let called = [format!("{name}("), format!("{name}>"), format!("{name})")];
+        assert!(called.iter().any(|c| cpp.contains(c)), "fzgm.hpp does not call {name}");
+        assert!(fortran.contains(&format!("bind(C, name=\"{name}\")")), "fzgm.f90 does not declare {name}");
+    }
+    for (name, value) in constants {
+        let line = format!("parameter :: {name} = {value}\n");
+        assert!(fortran.contains(&line), "fzgm.f90 has no {name} = {value}");
+    }
+    let abi = c.lines().find_map(|l| l.strip_prefix("#define FZ_ABI_VERSION ")).expect("an ABI");
+    assert!(fortran.contains(&format!("FZ_ABI = {abi}\n")), "FZ_ABI of fzgm.f90 is not {abi}");
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::handle::{Bytes, Out, exclusive, expect_struct_bytes, out, regions, shared};
+use super::handle::{Bytes, Out, exclusive, out, place_for, regions, shared};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, wall};
 use super::workspace::fz_workspace;
@@ -84,11 +84,8 @@ pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i32 {
     wall(|| {
-        // SAFETY: the caller's promise.
-        let place = unsafe { out(device, "device") }?;
-        // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is set by the caller.
-        let struct_bytes = unsafe { (&raw const (*device).struct_bytes).read() };
-        expect_struct_bytes::<fz_device>("device", "fz_device", struct_bytes)?;
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(device, "device", "fz_device") }?;
         let info = crate::device_info(index)?;
         let mut name = [0; 256];
         // The last one stays a zero.
@@ -96,7 +93,7 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
             *to = from as c_char;
         }
         place.put(fz_device {
-            struct_bytes,
+            struct_bytes: size_of::<fz_device>() as u32,
             driver_version: info.driver,
             capability_major: info.capability.0,
             capability_minor: info.capability.1,

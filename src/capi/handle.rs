@@ -172,6 +172,19 @@ impl<T> Out<*mut T> {
     }
 }
 
+/// A place for a structure that begins with its own length, as C set it.
+///
+/// # Safety
+/// As for [`out`]; the first field of `T` is that length, a u32, and has been written.
+pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> Answer<Out<T>> {
+    // SAFETY: the caller's promise, passed on.
+    let out = unsafe { out(pointer, place) }?;
+    // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is there by the promise.
+    let given = unsafe { pointer.cast::<u32>().read() };
+    expect_struct_bytes::<T>(place, name, given)?;
+    Ok(out)
+}
+
 /// Refuses a structure of another length than this library's. `given` is its first field, as C set it.
 pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> Answer<()> {
     let want = size_of::<T>();

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::handle::{expect_struct_bytes, out, region};
+use super::handle::{place_for, region};
 use super::status::{fz_container, fz_mode};
 use super::wall::wall;
 use crate::{Container, Info};
@@ -54,12 +54,9 @@ pub unsafe extern "C" fn fz_container_info(
     info: *mut fz_info,
 ) -> i32 {
     wall(|| {
-        // SAFETY: the caller's promise.
-        let place = unsafe { out(info, "info") }?;
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(info, "info", "fz_info") }?;
         let container = region(container, container_bytes, "container")?;
-        // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is set by the caller.
-        let struct_bytes = unsafe { (&raw const (*info).struct_bytes).read() };
-        expect_struct_bytes::<fz_info>("info", "fz_info", struct_bytes)?;
         // SAFETY: the caller's promise.
         place.put(fz_info::from(&unsafe { crate::info_at(container) }?));
         Ok(())

@@ -13,7 +13,9 @@ mod info;
 mod options;
 mod pipeline;
 mod plan;
+mod stages;
 mod status;
+mod text;
 mod wall;
 mod workspace;
 
@@ -24,5 +26,7 @@ pub use info::*;
 pub use options::*;
 pub use pipeline::*;
 pub use plan::*;
+pub use stages::*;
 pub use status::*;
+pub use text::*;
 pub use workspace::*;

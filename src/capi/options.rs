@@ -19,7 +19,8 @@ pub struct fz_options {
     /// shape nor the length without padding. It is restored as one padded dimension, also by a plan of fz_plan_decoder();
     /// fz_container_info() says how long that is.
     pub strict: i32,
-    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
+    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. What a pipeline from TOML asks for, strict = false or
+    /// the generation before, holds as if it stood here.
     pub generation: i32,
     /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
     pub container: i32,

@@ -12,6 +12,11 @@ pub const FZ_ABI_VERSION: u32 = 0;
 /// cbindgen:ignore
 pub const FZ_EVERY_STAGE: u32 = u32::MAX;
 
+/// In place of the index of a stage: none. The header writes it as UINT32_MAX.
+///
+/// cbindgen:ignore
+pub const FZ_NO_STAGE: u32 = u32::MAX;
+
 /// What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
 /// container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
 #[repr(C)]
@@ -124,6 +129,28 @@ pub enum fz_device_choice {
     FZ_DEVICE_AUTO = -1,
     /// The CPU, always.
     FZ_DEVICE_CPU = -2,
+}
+
+/// What a parameter takes, as int32_t; see fz_parameter.
+#[repr(C)]
+pub enum fz_parameter_kind {
+    /// A real number: fz_pipeline_set_double().
+    FZ_PARAMETER_REAL = 0,
+    /// A whole number: fz_pipeline_set_int().
+    FZ_PARAMETER_INT = 1,
+    /// 0 or 1: fz_pipeline_set_int().
+    FZ_PARAMETER_FLAG = 2,
+    /// One of some words: fz_pipeline_set_string().
+    FZ_PARAMETER_WORD = 3,
+}
+
+/// Which way data goes through a port, as int32_t.
+#[repr(C)]
+pub enum fz_port_direction {
+    /// Into the stage when an array is compressed.
+    FZ_PORT_INPUT = 0,
+    /// Out of it.
+    FZ_PORT_OUTPUT = 1,
 }
 
 const fn number(status: Status) -> fz_status {

@@ -34,6 +34,7 @@ impl Encoder {
     /// # Errors
     /// Everything that is wrong with the pipeline, its parameters or its fit to the array is said here.
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
+        let options = &options.with(pipeline.rules);
         let make = |pipeline: &Pipeline| make(pipeline, array, options, options.checksum, options.on_cpu());
         let (plan, template) = make(pipeline)?;
         check(&plan, options)?;

@@ -10,7 +10,7 @@ use crate::format;
 pub use crate::format::Container;
 use crate::pipeline::Pipeline;
 use crate::plan::{Making, Target};
-use crate::stage::Generation;
+use crate::stage::{Generation, Rules};
 pub use decoder::Decoder;
 pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at};
 pub use encoder::Encoder;
@@ -45,6 +45,16 @@ impl Options {
     /// Whether containers are in the exact form of the reference.
     fn is_literal(&self) -> bool {
         !self.strict && self.generation == Generation::G2026_05
+    }
+
+    /// With what the pipeline asks for: a departure from the defaults holds whoever asks for it.
+    fn with(&self, asked: Rules) -> Options {
+        let old = [self.generation, asked.generation].contains(&Generation::G2026_05);
+        Options {
+            strict: self.strict && asked.strict,
+            generation: if old { Generation::G2026_05 } else { self.generation },
+            ..self.clone()
+        }
     }
 
     /// How plans for the CPU are made.

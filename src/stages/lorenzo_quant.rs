@@ -11,7 +11,7 @@ mod params;
 mod quantize;
 
 use super::quantizer;
-use super::words::{IN, OUTLIER_THRESHOLD, only};
+use super::words::{FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
 pub(crate) use device::{chained, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -37,6 +37,7 @@ pub(super) const SPEC: Spec = Spec {
     about: "rounds floats to multiples of twice the error bound and keeps differences of neighbours in 1, 2 or 3 dimensions",
     inputs: IN,
     params: &[
+        FLOAT_TYPE,
         Param {
             name: "error_bound",
             kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
@@ -187,7 +188,7 @@ impl Stage for LorenzoQuant {
 
     fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
         // Of these a container carries what the run made of them, or nothing.
-        let unsaid = ["outlier_capacity", "outlier_threshold", "value_base"];
+        let unsaid = ["input_type", "outlier_capacity", "outlier_threshold", "value_base"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {

@@ -12,7 +12,7 @@ mod real;
 mod rel;
 mod step;
 
-use super::words::{IN, OUTLIER_THRESHOLD, only};
+use super::words::{FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -33,6 +33,7 @@ pub(super) const SPEC: Spec = Spec {
     about: "rounds floats to bins of twice the error bound and keeps exactly what does not fit",
     inputs: IN,
     params: &[
+        FLOAT_TYPE,
         Param {
             name: "error_bound",
             kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
@@ -190,7 +191,7 @@ impl Stage for Quantizer {
 
     fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
         // Of these a container carries what the run made of them, or nothing.
-        let unsaid = ["quant_radius", "outlier_capacity", "value_base"];
+        let unsaid = ["input_type", "quant_radius", "outlier_capacity", "value_base"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {

@@ -22,6 +22,28 @@ pub(super) const INPUT_TYPE: Param = Param {
     doc: "Element type that the stage works on; auto: the type on the edge. It must have the same width.",
 };
 
+/// `input_type` of the stages that take floats as values.
+pub(super) const FLOAT_TYPE: Param = Param {
+    name: "input_type",
+    kind: Kind::Choice(&["auto", "f32", "f64"]),
+    default: Setting::Choice("auto"),
+    unit: "",
+    doc: "Element type that the pipeline is made for, any other is refused; auto: the type on the edge.",
+};
+
+/// The floats on the edge of a stage with [`FLOAT_TYPE`].
+pub(super) fn floats(stage: &'static str, args: &Args, flow: Flow) -> Result<DType> {
+    let refused = |accepts| Error::TypeMismatch { stage, port: IN[0], got: flow.dtype, accepts };
+    if !flow.dtype.is_float() {
+        return Err(refused("f32 and f64"));
+    }
+    match args.choice("input_type")? {
+        "f32" if flow.dtype != DType::F32 => Err(refused("f32, its input_type")),
+        "f64" if flow.dtype != DType::F64 => Err(refused("f64, its input_type")),
+        _ => Ok(flow.dtype),
+    }
+}
+
 /// `outlier_threshold` of the stages that lose something.
 pub(super) const OUTLIER_THRESHOLD: Param = Param {
     name: "outlier_threshold",

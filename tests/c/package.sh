@@ -45,6 +45,25 @@ strict=(-Wall -Wextra -Wpedantic -Werror -Wundef -Wshadow -I"$prefix/include" -f
 for std in c99 c11 c17 c2x; do cc -std=$std "${strict[@]}" -Wstrict-prototypes -Wmissing-prototypes "$work/alone.c"; done
 for std in c++11 c++14 c++17 c++20; do c++ -x c++ -std=$std "${strict[@]}" "$work/alone.c"; done
 ok "fzgm.h compiles alone as C99 to C23 and C++11 to C++20"
+echo '#include <fzgm.hpp>' >"$work/alone.c"
+for std in c++17 c++20 c++23; do
+  c++ -x c++ -std=$std "${strict[@]}" -Wconversion -Wsign-conversion "$work/alone.c"
+  c++ -x c++ -std=$std "${strict[@]}" -Wconversion -fno-exceptions "$work/alone.c"
+done
+ok "fzgm.hpp compiles alone as C++17 to C++23, with exceptions and without"
+
+# What the pages show.
+{
+  printf '#include <fzgm.h>\n#include <stdlib.h>\n#define TRY(call) if ((call) != FZ_OK) return 1\nint shown(void);\nint shown(void) {\n'
+  sed -n '/^```c$/,/^```$/p' docs/pipelines.md | sed '/^```/d'
+  printf '  free(toml);\n  fz_pipeline_free(pipeline);\n  return 0;\n}\n'
+} >"$work/shown.c"
+cc -std=c99 "${strict[@]}" "$work/shown.c"
+sed -n '/^```cpp$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.cpp"
+sed -n '/^```fortran$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.f90"
+c++ -std=c++17 "${strict[@]}" "$work/shown.cpp"
+gfortran -std=f2018 -Wall -Wextra -Werror -J"$work" -fsyntax-only "$prefix/include/fzgm.f90" "$work/shown.f90"
+ok "the examples of docs/pipelines.md and docs/languages.md compile"
 
 # The tree may be moved: everything in it is found relative to itself.
 cp -a "$prefix" "$work/moved"
@@ -61,6 +80,8 @@ ok "pkg-config, shared and static, from a moved prefix"
 cmake -S examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/moved" >/dev/null
 cmake --build "$work/examples" >/dev/null
 "$work/examples/quickstart" examples/data/egm96.f32 1440 721 >/dev/null
+"$work/examples/quickstart_cpp" examples/data/egm96.f32 1440 721 >/dev/null
+"$work/examples/quickstart_f90" examples/data/egm96.f32 1440 721 >/dev/null
 ok "find_package from a moved prefix"
 
 # While the version is 0.x, another minor version is another interface.

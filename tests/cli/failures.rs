@@ -44,7 +44,7 @@ fn usage_is_exit_2() {
         (&format!("{base} -o - --eb 1e-3").replace("-o x ", ""), &["'-'", "<OUT>", "give a file"]),
         ("decompress - -o x", &["<IN>", "give a file"]),
         ("decompress a.fzm -o - --force", &["<OUT>", "give a file"]),
-        ("info -", &["<IN>", "give a file"]),
+        ("info -", &["[IN]", "give a file"]),
         ("bench - --dtype f32", &["<IN>", "give a file"]),
         ("compare - b.f32 --dtype f32", &["<A>", "give a file"]),
         ("compare egm96.f32 - --dtype f32", &["<B>", "give a file"]),
@@ -166,4 +166,28 @@ fn violations_are_exit_1() {
     // Without a bound there is nothing to violate, but NaN does not go unseen.
     desk.run("compare a b --dtype f32").ok();
     assert_eq!(desk.run("compare a c --dtype f32").code, Some(1));
+}
+
+#[test]
+fn own_pipelines_are_refused_with_the_place() {
+    let desk = Desk::new();
+    desk.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
+    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"Huffman\"\n");
+    let start = "compress egm96.f32 -o a.fzm --dtype f32";
+    desk.fails(
+        &format!("{start} --config bad.toml"),
+        2,
+        &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
+    );
+    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "Huffman", "line 1"]);
+    desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
+    desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
+    desk.fails(&format!("{start} --pipeline rze>rce"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);
+    desk.fails(&format!("{start} --pipeline rze --eb 1e-3"), 2, &["lossless", "--eb"]);
+    desk.fails(&format!("{start} --pipeline rze --preset bits"), 2, &["--preset"]);
+    desk.fails(&format!("{start} --pipeline rze --config bad.toml"), 2, &["--config"]);
+    desk.fails(&format!("{start} --pipeline lorenzo_quant(input_type=f64)"), 5, &["f64", "f32"]);
+    desk.fails("info --stages egm96.f32", 2, &["--stages"]);
+    desk.fails("presets --toml pfpl --dtype i8", 5, &["pfpl", "bits"]);
+    desk.fails("bench egm96.f32 --dtype f32 --pipeline rze( --runs 1", 5, &["--pipeline", "column 5"]);
 }

@@ -150,3 +150,54 @@ fn empty_arrays_are_arrays() {
     desk.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
     desk.run("bench empty --dtype f32 --runs 1 --json").json();
 }
+
+/// A pipeline that is written out gives the bytes of the preset that it describes.
+#[test]
+fn own_pipelines_are_pipelines() {
+    let desk = Desk::new();
+    let field = "--dtype f32 --dims 1440x721";
+    desk.run(&format!("compress egm96.f32 -o preset.fzm {field} --preset fz --eb 1e-3")).ok();
+    let want = fs::read(desk.path("preset.fzm")).unwrap();
+    let same = |options: &str| {
+        let report =
+            desk.run(&format!("compress egm96.f32 -o own.fzm --force {field} --json {options}")).ok();
+        assert!(fs::read(desk.path("own.fzm")).unwrap() == want, "{options}");
+        serde_json::from_str::<Value>(&report).unwrap()
+    };
+    let chain = "lorenzo_quant(mode=noa,zigzag=true)>bitshuffle(width=2)>rze";
+    let report = same(&format!("--pipeline {chain}"));
+    assert!(report["pipeline"] == chain && report["preset"].is_null());
+    same(&format!("--pipeline {} --mode noa --eb 1e-3", chain.replace("mode=noa", "mode=abs,eb=5")));
+    desk.write("fz.toml", desk.run("presets --toml fz").ok().as_bytes());
+    let report = same("--config fz.toml");
+    assert_eq!(report["pipeline"], "fz.toml");
+    same("--config fz.toml --set element_width=2");
+    assert!(same("--preset fz --eb 1e-3")["pipeline"].is_null());
+    assert_eq!(desk.run("info --stages").ok(), desk.run("stages").ok());
+
+    // A bound of its own is the one that is judged; what loses nothing has none.
+    let bench =
+        "bench egm96.f32 --dtype f32 --threads 1 --runs 1 --json --config fz.toml --pipeline rze(word=4)";
+    let report: Value = serde_json::from_str(&desk.run(bench).ok()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    let row = |name: &str| rows.iter().find(|r| r["pipeline"] == name).unwrap();
+    assert!(
+        row("fz.toml")["mode"] == "noa" && row("fz.toml")["eb"] == 1e-3 && row("fz.toml")["kept"] == true
+    );
+    assert!(row("rze(word=4)")["mode"] == "lossless" && row("rze(word=4)")["kept"] == true);
+    let report: Value =
+        serde_json::from_str(&desk.run(&format!("{bench} --eb 1e-2 --eb 1e-4 --value-base")).ok()).unwrap();
+    assert_eq!(report["rows"].as_array().unwrap().len(), 5);
+
+    // The file asks for the form of the reference, which forgets the shape.
+    let asks = format!(
+        "[pipeline]\nstrict = false\ngeneration = \"2026-05\"\n{}",
+        desk.run("presets --toml fz").ok()
+    );
+    desk.write("old.toml", asks.as_bytes());
+    assert!(
+        desk.run(&format!("compress egm96.f32 -o old.fzm {field} --config old.toml")).err.contains("padding")
+    );
+    assert!(fs::read(desk.path("old.fzm")).unwrap() != want);
+}

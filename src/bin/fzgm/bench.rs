@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
 use crate::report::{self, number, short};
-use crate::request::{self, Request};
+use crate::request::{Own, Request, Start};
 use fzgm::{Array, Device, Options, metrics};
 use measure::{Row, copy_speed, measure};
 use serde_json::{Value, json};
@@ -20,14 +20,21 @@ pub(crate) struct Args {
     input: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// A pipeline; may be repeated
-    #[arg(long = "preset", value_name = "PRESET", default_value = "pfpl")]
+    /// A preset; may be repeated [default: pfpl, without --pipeline and --config]
+    #[arg(long = "preset", value_name = "PRESET")]
     presets: Vec<String>,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value)
-    #[arg(long, default_value = "noa")]
-    mode: String,
-    /// An error bound; may be repeated. Lossless presets have none
-    #[arg(long = "eb", value_name = "BOUND", default_value = "1e-3", allow_negative_numbers = true)]
+    /// A pipeline of your own; may be repeated
+    #[arg(long = "pipeline", value_name = "CHAIN")]
+    pipelines: Vec<String>,
+    /// A TOML file with a pipeline of your own; may be repeated
+    #[arg(long = "config", value_name = "FILE", value_parser = input::path())]
+    configs: Vec<PathBuf>,
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with a quantizer, rel (|x|, each value)
+    /// [default: noa; of a pipeline its own]
+    #[arg(long)]
+    mode: Option<String>,
+    /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
+    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true)]
     bounds: Vec<f64>,
     /// Values of this magnitude and above (fill values) are exact
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
@@ -83,7 +90,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.graph {
         return Err(Failure::usage("--graph is for GPUs: give --device cuda too"));
     }
-    let requests = args.requests(&array, &src)?;
+    let own = args.own()?;
+    let requests = args.requests(&own, &array, &src)?;
     let copy = copy_speed(&src, args.runs)?;
     if !args.json {
         heading(args, &array, copy)?;
@@ -125,41 +133,75 @@ fn all_kept(rows: impl Iterator<Item = bool> + Clone) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Every preset with every bound that it takes, and those with the value range given.
-    fn requests(&self, array: &Array, src: &[u8]) -> Result<Vec<Request<'_>>, Failure> {
-        let base = match self.value_base {
-            None => None,
-            Some(_) if self.mode != "noa" => {
-                return Err(Failure::usage(
-                    "--value-base is for --mode noa: leave it out, or change the mode",
-                ));
-            }
-            Some(Base::Given(base)) => Some(base),
-            Some(Base::Measured) => {
-                let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);
-                let range = metrics::compare(array.dtype(), src, src, None, threshold);
-                Some(range.map_err(|e| Failure::asking(&e))?.range)
-            }
-        };
+    /// The pipelines that were written out.
+    fn own(&self) -> Result<Vec<Own>, Failure> {
+        let chains = self.pipelines.iter().map(|text| Own::from_text(text));
+        chains.chain(self.configs.iter().map(|path| Own::from_file(path))).collect()
+    }
+
+    /// Every preset and pipeline with every bound that it takes, and those with the value range given.
+    fn requests<'a>(
+        &'a self,
+        own: &'a [Own],
+        array: &Array,
+        src: &[u8],
+    ) -> Result<Vec<Request<'a>>, Failure> {
+        let base = self.base(array, src)?;
+        let mut starts: Vec<Start<'a>> = self.presets.iter().map(|name| Start::Preset(name)).collect();
+        starts.extend(own.iter().map(Start::Own));
+        if starts.is_empty() {
+            starts.push(Start::Preset("pfpl"));
+        }
         let mut requests = vec![];
-        for preset in &self.presets {
-            if request::lossless(preset) {
-                requests.push(Request { preset, ..Request::default() });
+        for start in starts {
+            let plain = Request::plain(start);
+            if start.lossless() {
+                requests.push(plain);
                 continue;
             }
-            for &bound in &self.bounds {
-                let scan = Request {
-                    preset,
-                    mode: Some(&self.mode),
-                    bound: Some(bound),
-                    threshold: self.outlier_threshold,
-                    value_base: None,
+            let asked = Request { mode: self.mode.as_deref(), threshold: self.outlier_threshold, ..plain };
+            let mut bounds: Vec<Option<f64>> = self.bounds.iter().copied().map(Some).collect();
+            if bounds.is_empty() {
+                bounds.push(None);
+            }
+            for bound in bounds {
+                let scan = match start {
+                    Start::Preset(_) => {
+                        Request { mode: asked.mode.or(Some("noa")), bound: bound.or(Some(1e-3)), ..asked }
+                    }
+                    Start::Own(_) => Request { bound, ..asked }.completed(),
                 };
                 requests.push(scan);
-                requests.extend(base.map(|base| Request { value_base: Some(base), ..scan }));
+                if scan.mode == Some("noa") {
+                    requests.extend(base.map(|base| Request { value_base: Some(base), ..scan }));
+                }
             }
         }
         Ok(requests)
+    }
+
+    /// The value range that is given to calls.
+    fn base(&self, array: &Array, src: &[u8]) -> Result<Option<f64>, Failure> {
+        match self.value_base {
+            None => Ok(None),
+            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => {
+                Err(Failure::usage("--value-base is for --mode noa: leave it out, or change the mode"))
+            }
+            Some(Base::Given(base)) => Ok(Some(base)),
+            Some(Base::Measured) => {
+                let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);
+                let range = metrics::compare(array.dtype(), src, src, None, threshold);
+                Ok(Some(range.map_err(|e| Failure::asking(&e))?.range))
+            }
+        }
+    }
+}
+
+/// What a line is about. A pipeline of the user's own takes a line of its own.
+fn name(request: &Request<'_>) -> String {
+    match request.start.names() {
+        (Some(preset), _) => preset.into(),
+        (None, own) => format!("{}\n{:12}", own.unwrap_or_default(), ""),
     }
 }
 
@@ -205,7 +247,7 @@ fn line(row: &Row<'_>) -> String {
     let Row { request, threads, ratio, compress, decompress, quality } = row;
     format!(
         "{:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>12}{:>12}  {}\n",
-        request.preset,
+        name(request),
         request.mode.unwrap_or("-"),
         request.bound.map_or("-".into(), |eb| format!("{eb:e}")),
         base(request),

@@ -5,7 +5,7 @@ use crate::field::{Field, shape};
 use crate::input;
 use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
-use crate::request::{self, Request, Setting};
+use crate::request::{self, Own, Request, Setting, Start};
 use clap::ValueEnum;
 use fzgm::{Array, Container, Device, Encoder, Generation, Options};
 use serde_json::json;
@@ -24,6 +24,12 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
+    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze"
+    #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
+    pipeline: Option<String>,
+    /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some
+    #[arg(long, value_name = "FILE", conflicts_with = "preset", value_parser = input::path())]
+    config: Option<PathBuf>,
     /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value) [default: noa]
     #[arg(long)]
     mode: Option<String>,
@@ -94,16 +100,26 @@ impl Args {
         options
     }
 
-    /// Files of this form have no place for the shape, and with the reference's arithmetic nothing is added to them.
-    fn forgets_the_shape(&self) -> bool {
-        self.no_strict && matches!(self.generation, Some(Form::G2026_05))
+    fn own(&self) -> Result<Option<Own>, Failure> {
+        match (&self.pipeline, &self.config) {
+            (Some(text), _) => Own::from_text(text).map(Some),
+            (_, Some(path)) => Own::from_file(path).map(Some),
+            _ => Ok(None),
+        }
     }
+}
+
+/// Files of this form have no place for the shape, and with the reference's arithmetic nothing is added to them.
+fn forgets_the_shape(options: &Options) -> bool {
+    !options.strict && options.generation == Generation::G2026_05
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check()?;
+    let own = args.own()?;
+    let origin = own.as_ref().map_or(Start::Preset(&args.preset), Start::Own);
     let request = Request {
-        preset: &args.preset,
+        start: origin,
         mode: args.mode.as_deref(),
         bound: args.eb,
         threshold: args.outlier_threshold,
@@ -118,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
     let asking = |e| Failure::asking(&e);
     let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(asking)?;
-    if args.forgets_the_shape() {
+    if forgets_the_shape(encoder.options()) {
         report::note(
             "the file will not say its shape nor its length before padding; \
              it is restored as one dimension, with the padding",
@@ -131,21 +147,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     dst.truncate(bytes);
     args.output.write(&dst)?;
-    report(args, &array, bytes as u64, seconds)
+    report(args, origin, &array, bytes as u64, seconds)
 }
 
-fn report(args: &Args, array: &Array, bytes: u64, seconds: f64) -> Result<(), Failure> {
+fn report(args: &Args, origin: Start<'_>, array: &Array, bytes: u64, seconds: f64) -> Result<(), Failure> {
     let ratio = ratio(array.bytes(), bytes);
     let bits = bits_per_value(bytes, array.elements());
     let speed = speed(array.bytes(), seconds);
     if args.json {
+        let (preset, pipeline) = origin.names();
         return report::print_json(&json!({
             "command": "compress",
             "input": args.input.to_string_lossy(),
             "output": args.output.path().to_string_lossy(),
             "dtype": array.dtype().name(),
             "dims": array.dims(),
-            "preset": args.preset,
+            "preset": preset,
+            "pipeline": pipeline,
             "device": args.device.to_string(),
             "array_bytes": array.bytes(),
             "container_bytes": bytes,

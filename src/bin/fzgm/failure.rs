@@ -25,6 +25,11 @@ Exit codes:
   5  the request cannot be met, for example for its memory, its element type or a GPU that is not there";
 
 impl Failure {
+    /// With what it is about in front.
+    pub(crate) fn about(self, what: &str) -> Failure {
+        Failure { message: format!("{what}: {}", self.message), ..self }
+    }
+
     fn new(code: u8, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
     }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::field::shape;
 use crate::input;
 use crate::report::{self, number, ratio, setting, short};
+use crate::stages;
 use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -12,8 +13,11 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A container
-    #[arg(value_name = "IN", value_parser = input::path())]
-    input: PathBuf,
+    #[arg(value_name = "IN", value_parser = input::path(), required_unless_present = "stages")]
+    input: Option<PathBuf>,
+    /// In place of a container: what stages there are, as `fzgm stages` lists them
+    #[arg(long, conflicts_with_all = ["input", "plan"])]
+    stages: bool,
     /// Show the steps of the decompression and their memory
     #[arg(long)]
     plan: bool,
@@ -26,8 +30,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let container = input::read(&args.input)?;
-    let refused = |e| Failure::reading(&args.input, &e);
+    let Some(input) = &args.input else { return stages::list(args.json) };
+    let container = input::read(input)?;
+    let refused = |e| Failure::reading(input, &e);
     let info = fzgm::info(&container).map_err(refused)?;
     let plan = if args.plan {
         // Looking at a plan takes no memory, however much running it would.

@@ -10,12 +10,21 @@ pub(crate) struct Args {
     /// The element type whose pipelines are shown
     #[arg(long, value_parser = crate::field::dtype, default_value = "f32")]
     dtype: DType,
+    /// Show the file of this preset, to be changed and given to --config
+    #[arg(long, value_name = "PRESET", conflicts_with = "json")]
+    toml: Option<String>,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(name) = &args.toml {
+        let asking = |e| Failure::asking(&e);
+        preset(name, args.dtype).map_err(asking)?;
+        let found = PRESETS.iter().find(|p| p.name == name).map(|p| p.toml(args.dtype)).transpose();
+        return report::print(found.map_err(asking)?.unwrap_or_default());
+    }
     if args.json {
         let presets: Vec<Value> = PRESETS.iter().map(|p| to_json(p, args.dtype)).collect();
         let dtype = args.dtype.name();

@@ -1,43 +1,125 @@
-//! From a preset, a bound and settings to a pipeline.
+//! From a preset or a pipeline of the user's own, a bound and settings to a pipeline.
 
 use crate::failure::Failure;
-use fzgm::{DType, PRESETS, Pipeline, preset, stages};
+use fzgm::{DType, PRESETS, Pipeline, Setting as Value, preset, stages};
+use std::path::Path;
 
-/// What a lossy preset needs to know.
-#[derive(Clone, Copy, Default)]
+/// A pipeline that was written out.
+pub(crate) struct Own {
+    /// What it is called in reports.
+    pub(crate) name: String,
+    pub(crate) pipeline: Pipeline,
+}
+
+impl Own {
+    /// From `--pipeline`.
+    pub(crate) fn from_text(text: &str) -> Result<Own, Failure> {
+        let read = Pipeline::from_text(text).map_err(|e| Failure::asking(&e).about("--pipeline"))?;
+        Ok(Own { name: text.into(), pipeline: read })
+    }
+
+    /// From `--config`.
+    pub(crate) fn from_file(path: &Path) -> Result<Own, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
+        let name = path.display().to_string();
+        let read = Pipeline::from_toml(&text).map_err(|e| Failure::asking(&e).about(&name))?;
+        Ok(Own { name, pipeline: read })
+    }
+
+    /// The value of a parameter in the first stage that has it.
+    fn value(&self, name: &str) -> Option<&Value> {
+        let mut all = self.pipeline.nodes().iter().flat_map(|n| n.args().iter());
+        all.find(|(p, _)| p.name == name).map(|(_, value)| value)
+    }
+
+    fn real(&self, name: &str) -> Option<f64> {
+        match self.value(name) {
+            Some(Value::Real(v)) => Some(*v),
+            _ => None,
+        }
+    }
+}
+
+/// What a request starts with.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    Preset(&'a str),
+    Own(&'a Own),
+}
+
+impl Start<'_> {
+    pub(crate) fn lossless(self) -> bool {
+        match self {
+            Start::Preset(name) => PRESETS.iter().any(|p| p.name == name && p.lossless),
+            Start::Own(own) => own.value("error_bound").is_none(),
+        }
+    }
+
+    /// The name of the preset, and the pipeline as it was written: one of them.
+    pub(crate) fn names(&self) -> (Option<&str>, Option<&str>) {
+        match self {
+            Start::Preset(name) => (Some(name), None),
+            Start::Own(own) => (None, Some(&own.name)),
+        }
+    }
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    pub(crate) preset: &'a str,
+    pub(crate) start: Start<'a>,
     pub(crate) mode: Option<&'a str>,
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
     pub(crate) value_base: Option<f64>,
 }
 
-pub(crate) fn lossless(name: &str) -> bool {
-    PRESETS.iter().any(|p| p.name == name && p.lossless)
-}
+impl<'a> Request<'a> {
+    /// Nothing but the start.
+    pub(crate) fn plain(start: Start<'a>) -> Self {
+        Request { start, mode: None, bound: None, threshold: None, value_base: None }
+    }
 
-impl Request<'_> {
+    /// With what a pipeline of the user's own says, where nothing else is asked for.
+    pub(crate) fn completed(mut self) -> Self {
+        if let Start::Own(own) = self.start {
+            let mode = match own.value("mode") {
+                Some(Value::Choice(word)) => Some(*word),
+                _ => None,
+            };
+            self.mode = self.mode.or(mode);
+            self.bound = self.bound.or(own.real("error_bound"));
+            self.threshold = self.threshold.or(own.real("outlier_threshold"));
+        }
+        self
+    }
+
     pub(crate) fn pipeline(&self, dtype: DType) -> Result<Pipeline, Failure> {
-        let name = self.preset;
-        let mut pipeline = preset(name, dtype).map_err(|e| Failure::asking(&e))?;
+        let mut pipeline = match self.start {
+            Start::Preset(name) => preset(name, dtype).map_err(|e| Failure::asking(&e))?,
+            Start::Own(own) => own.pipeline.clone(),
+        };
         let numbers = [
             ("--eb", "error_bound", self.bound),
             ("--outlier-threshold", "outlier_threshold", self.threshold),
             ("--value-base", "value_base", self.value_base),
         ];
-        if lossless(name) {
+        let what = match self.start {
+            Start::Preset(name) => format!("preset {name}"),
+            Start::Own(_) => "the pipeline".into(),
+        };
+        if self.start.lossless() {
             let mode = self.mode.map(|_| "--mode");
             let given = mode.or(numbers.iter().find(|n| n.2.is_some()).map(|n| n.0));
             return given.map_or(Ok(pipeline), |option| {
                 Err(Failure::usage(format!(
-                    "preset {name} is lossless: leave {option} out, or choose a preset with a bound"
+                    "{what} is lossless: leave {option} out, or choose one with a bound"
                 )))
             });
         }
-        if self.bound.is_none() {
+        if self.bound.is_none() && matches!(self.start, Start::Preset(_)) {
             return Err(Failure::usage(format!(
-                "preset {name} needs a bound: give --eb, for example --mode noa --eb 1e-3"
+                "{what} needs a bound: give --eb, for example --mode noa --eb 1e-3"
             )));
         }
         if let Some(mode) = self.mode {

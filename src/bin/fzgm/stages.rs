@@ -15,7 +15,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if args.json {
+    list(args.json)
+}
+
+pub(crate) fn list(json: bool) -> Result<(), Failure> {
+    if json {
         let stages = STAGES.iter().map(|s| to_json(*s)).collect::<Result<Vec<_>, _>>()?;
         return report::print_json(&json!({ "command": "stages", "stages": stages }));
     }

@@ -179,7 +179,7 @@ fn read_stages(records: &[u8], generation: Option<Generation>, ids: &mut Vec<(u1
         nodes.push(Node { stage, args: node.args.clone(), inputs: sources });
         parsed.push(node);
     }
-    Ok(Stages { pipeline: Pipeline { nodes }, parsed })
+    Ok(Stages { pipeline: Pipeline { nodes, ..Pipeline::default() }, parsed })
 }
 
 fn read_ids(r: &mut Reader<'_>) -> Result<[u16; PORTS]> {

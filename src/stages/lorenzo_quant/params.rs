@@ -7,7 +7,7 @@ use crate::extent::Flow;
 use crate::param::Args;
 use crate::stage::Rules;
 use crate::stages::quantizer;
-use crate::stages::words::IN;
+use crate::stages::words::{IN, floats};
 use bytemuck::Zeroable;
 
 /// An exact value of f32 data takes this many bits: it stands in two lists and costs no code.
@@ -51,10 +51,7 @@ pub(super) fn product(dims: [u64; 3]) -> u128 {
 
 impl Params {
     pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = flow.dtype;
-        if !value.is_float() {
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts: "f32 and f64" });
-        }
+        let value = floats(SPEC.name, args, flow)?;
         if flow.max_bytes() % value.bytes() != 0 || flow.extent.is_dynamic() {
             let accepts = "whole floats of a length that is known beforehand";
             return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });

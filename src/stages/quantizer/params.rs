@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::param::Args;
 use crate::stage::Rules;
+use crate::stages::words::floats;
 
 pub(super) struct Params {
     pub(super) value: DType,
@@ -33,11 +34,7 @@ pub(super) fn in_place(args: &Args) -> Result<bool> {
 
 impl Params {
     pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = flow.dtype;
-        if !value.is_float() {
-            let port = SPEC.inputs[0];
-            return Err(Error::TypeMismatch { stage: SPEC.name, port, got: value, accepts: "f32 and f64" });
-        }
+        let value = floats(SPEC.name, args, flow)?;
         let mode = match args.choice("mode")? {
             "rel" => REL,
             "noa" => NOA,

@@ -61,8 +61,10 @@ impl Quality {
     /// What a line says whatever ran it.
     pub(super) fn json(&self, request: &Request<'_>, ratio: f64) -> Value {
         let m = &self.metrics;
+        let (preset, pipeline) = request.start.names();
         json!({
-            "preset": request.preset,
+            "preset": preset,
+            "pipeline": pipeline,
             "mode": request.mode.unwrap_or("lossless"),
             "eb": number(request.bound.unwrap_or(0.0)),
             "value_base": optional(request.value_base),

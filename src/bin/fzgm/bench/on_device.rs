@@ -35,7 +35,8 @@ struct Row<'a> {
 }
 
 pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<(), Failure> {
-    let requests = args.requests(array, src)?;
+    let own = args.own()?;
+    let requests = args.requests(&own, array, src)?;
     let info = fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
     if info.name.starts_with("fzemu") {
         report::note("this is the emulator of the tests and no GPU: the times mean nothing");
@@ -147,7 +148,7 @@ fn line(row: &Row<'_>) -> String {
     };
     format!(
         "{:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>8.3}{:>10}{:>8.3}{:>10}{:>10}{:>9}{graph}  {}\n",
-        request.preset,
+        super::name(request),
         request.mode.unwrap_or("-"),
         request.bound.map_or("-".into(), |eb| format!("{eb:e}")),
         base(request),

@@ -1,0 +1,517 @@
+! fzgm for Fortran 2008: the functions of fzgm.h by iso_c_binding. SPDX-License-Identifier: BSD-3-Clause
+!
+!   use fzgm
+!   type(c_ptr) :: pipeline, plan
+!   status = fz_pipeline_from_text(fz_c("lorenzo_quant(eb=1e-3,mode=noa) > rze"), pipeline)
+!   if (status /= FZ_OK) print *, fz_last_error_text()
+!   status = fz_pipeline_finalize(pipeline, FZ_F32, shape(x, c_int64_t), 3_c_int32_t, c_null_ptr, plan)
+!   status = fz_compress(plan, c_null_ptr, c_loc(x), c_sizeof(x), c_loc(container), capacity, bytes)
+!
+! Compile this file with the program: a .mod file belongs to one compiler. fzgm.h describes the functions. What differs:
+!
+! * Handles are type(c_ptr). Where C takes NULL, c_null_ptr is given.
+! * Texts are passed by fz_c(), which puts the zero at their end, and come back by fz_f(), from a pointer or from the field of a
+!   structure.
+! * Arrays and containers are addresses, c_loc() of a target, of the host or of a device: what c_devloc() of CUDA Fortran
+!   gives (in a c_devptr, by transfer), or c_loc() inside of host_data use_device of OpenACC and use_device_ptr of OpenMP.
+! * Dimensions run as in Fortran, the first one fastest: shape(x, c_int64_t) is right as it is.
+! * Names do not differ by case here: the structures are called fz_..._t, since there is FZ_DEVICE, and FZ_ABI_VERSION is FZ_ABI.
+!   UINT32_MAX is -1.
+module fzgm
+  use, intrinsic :: iso_c_binding
+  implicit none
+  public
+
+  integer(c_int32_t), parameter :: FZ_ABI = 0
+  integer(c_int32_t), parameter :: FZ_EVERY_STAGE = -1
+  integer(c_int32_t), parameter :: FZ_NO_STAGE = -1
+
+  ! What a call returns, fz_status.
+  integer(c_int32_t), parameter :: FZ_OK = 0
+  integer(c_int32_t), parameter :: FZ_INVALID_ARGUMENT = 10
+  integer(c_int32_t), parameter :: FZ_NULL_POINTER = 11
+  integer(c_int32_t), parameter :: FZ_PLAN_MISMATCH = 12
+  integer(c_int32_t), parameter :: FZ_UNKNOWN_NAME = 20
+  integer(c_int32_t), parameter :: FZ_TYPE_MISMATCH = 21
+  integer(c_int32_t), parameter :: FZ_INVALID_PIPELINE = 22
+  integer(c_int32_t), parameter :: FZ_UNSUPPORTED = 23
+  integer(c_int32_t), parameter :: FZ_TOO_LARGE = 24
+  integer(c_int32_t), parameter :: FZ_CORRUPT = 30
+  integer(c_int32_t), parameter :: FZ_CHECKSUM = 31
+  integer(c_int32_t), parameter :: FZ_NOT_A_CONTAINER = 32
+  integer(c_int32_t), parameter :: FZ_DST_TOO_SMALL = 40
+  integer(c_int32_t), parameter :: FZ_OUTLIER_CAPACITY = 41
+  integer(c_int32_t), parameter :: FZ_MEMORY_LIMIT = 42
+  integer(c_int32_t), parameter :: FZ_OUT_OF_MEMORY = 43
+  integer(c_int32_t), parameter :: FZ_NO_DEVICE = 50
+  integer(c_int32_t), parameter :: FZ_DEVICE = 51
+  integer(c_int32_t), parameter :: FZ_INTERNAL = 90
+
+  ! Types of elements, fz_dtype.
+  integer(c_int32_t), parameter :: FZ_U8 = 0
+  integer(c_int32_t), parameter :: FZ_U16 = 1
+  integer(c_int32_t), parameter :: FZ_U32 = 2
+  integer(c_int32_t), parameter :: FZ_U64 = 3
+  integer(c_int32_t), parameter :: FZ_I8 = 4
+  integer(c_int32_t), parameter :: FZ_I16 = 5
+  integer(c_int32_t), parameter :: FZ_I32 = 6
+  integer(c_int32_t), parameter :: FZ_I64 = 7
+  integer(c_int32_t), parameter :: FZ_F32 = 8
+  integer(c_int32_t), parameter :: FZ_F64 = 9
+
+  ! What a bound is relative to, fz_mode.
+  integer(c_int32_t), parameter :: FZ_MODE_UNBOUNDED = -2
+  integer(c_int32_t), parameter :: FZ_MODE_LOSSLESS = -1
+  integer(c_int32_t), parameter :: FZ_MODE_ABS = 0
+  integer(c_int32_t), parameter :: FZ_MODE_REL = 1
+  integer(c_int32_t), parameter :: FZ_MODE_NOA = 2
+  integer(c_int32_t), parameter :: FZ_MODE_PREL = 3
+
+  ! Forms of containers, fz_container.
+  integer(c_int32_t), parameter :: FZ_CONTAINER_FZM = 0
+  integer(c_int32_t), parameter :: FZ_CONTAINER_COMPACT = 1
+
+  ! Generations of FZM files, fz_generation.
+  integer(c_int32_t), parameter :: FZ_GENERATION_2026_08 = 0
+  integer(c_int32_t), parameter :: FZ_GENERATION_2026_05 = 1
+
+  ! What runs calls, fz_device_choice.
+  integer(c_int32_t), parameter :: FZ_DEVICE_AUTO = -1
+  integer(c_int32_t), parameter :: FZ_DEVICE_CPU = -2
+
+  ! What a parameter takes, fz_parameter_kind.
+  integer(c_int32_t), parameter :: FZ_PARAMETER_REAL = 0
+  integer(c_int32_t), parameter :: FZ_PARAMETER_INT = 1
+  integer(c_int32_t), parameter :: FZ_PARAMETER_FLAG = 2
+  integer(c_int32_t), parameter :: FZ_PARAMETER_WORD = 3
+
+  ! Directions of ports, fz_port_direction.
+  integer(c_int32_t), parameter :: FZ_PORT_INPUT = 0
+  integer(c_int32_t), parameter :: FZ_PORT_OUTPUT = 1
+
+  type, bind(C) :: fz_stage_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: id = 0
+    integer(c_int32_t) :: inputs = 0
+    integer(c_int32_t) :: outputs = 0
+    integer(c_int32_t) :: parameters = 0
+    character(kind=c_char) :: name(32) = c_null_char
+    character(kind=c_char) :: about(188) = c_null_char
+  end type fz_stage_t
+
+  type, bind(C) :: fz_port_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: producer = 0
+    integer(c_int32_t) :: producer_port = 0
+    character(kind=c_char) :: name(52) = c_null_char
+  end type fz_port_t
+
+  type, bind(C) :: fz_parameter_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: kind = 0
+    real(c_double) :: low = 0.0_c_double
+    real(c_double) :: high = 0.0_c_double
+    real(c_double) :: default_value = 0.0_c_double
+    real(c_double) :: value = 0.0_c_double
+    integer(c_int32_t) :: low_excluded = 0
+    integer(c_int32_t) :: choices = 0
+    character(kind=c_char) :: name(32) = c_null_char
+    character(kind=c_char) :: default_text(32) = c_null_char
+    character(kind=c_char) :: value_text(32) = c_null_char
+    character(kind=c_char) :: choices_text(96) = c_null_char
+    character(kind=c_char) :: unit(160) = c_null_char
+    character(kind=c_char) :: range(96) = c_null_char
+    character(kind=c_char) :: about(192) = c_null_char
+  end type fz_parameter_t
+
+  type, bind(C) :: fz_preset_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: lossless = 0
+    character(kind=c_char) :: name(32) = c_null_char
+    character(kind=c_char) :: about(216) = c_null_char
+  end type fz_preset_t
+
+  type, bind(C) :: fz_options_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: strict = 0
+    integer(c_int32_t) :: generation = 0
+    integer(c_int32_t) :: container = 0
+    integer(c_int32_t) :: checksum = 0
+    integer(c_int32_t) :: threads = 0
+    integer(c_int32_t) :: device = 0
+    integer(c_int64_t) :: max_memory_bytes = 0
+  end type fz_options_t
+
+  type, bind(C) :: fz_device_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: driver_version = 0
+    integer(c_int32_t) :: capability_major = 0
+    integer(c_int32_t) :: capability_minor = 0
+    integer(c_int64_t) :: memory_bytes = 0
+    character(kind=c_char) :: name(256) = c_null_char
+  end type fz_device_t
+
+  type, bind(C) :: fz_result_t
+    integer(c_int64_t) :: bytes = 0
+    integer(c_int64_t) :: needed = 0
+    integer(c_int32_t) :: status = 0
+    integer(c_int32_t) :: stage = 0
+  end type fz_result_t
+
+  type, bind(C) :: fz_info_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: container = 0
+    integer(c_int32_t) :: dtype = 0
+    integer(c_int32_t) :: ndim = 0
+    integer(c_int64_t) :: dims(3) = 0
+    integer(c_int64_t) :: original_bytes = 0
+    integer(c_int64_t) :: container_bytes = 0
+    integer(c_int32_t) :: stages = 0
+    integer(c_int32_t) :: strict = 0
+    integer(c_int32_t) :: mode = 0
+    real(c_double) :: bound = 0.0_c_double
+    real(c_double) :: outlier_threshold = 0.0_c_double
+  end type fz_info_t
+
+  ! A text of C as one of Fortran.
+  interface fz_f
+    module procedure text_at_pointer, text_of_field
+  end interface fz_f
+
+  interface
+    function fz_version() bind(C, name="fz_version")
+      import :: c_ptr
+      type(c_ptr) :: fz_version
+    end function fz_version
+    function fz_abi_version() bind(C, name="fz_abi_version")
+      import :: c_int32_t
+      integer(c_int32_t) :: fz_abi_version
+    end function fz_abi_version
+    function fz_build_info() bind(C, name="fz_build_info")
+      import :: c_ptr
+      type(c_ptr) :: fz_build_info
+    end function fz_build_info
+    function fz_strerror(status) bind(C, name="fz_strerror")
+      import :: c_int32_t, c_ptr
+      integer(c_int32_t), value :: status
+      type(c_ptr) :: fz_strerror
+    end function fz_strerror
+    function fz_last_error() bind(C, name="fz_last_error")
+      import :: c_ptr
+      type(c_ptr) :: fz_last_error
+    end function fz_last_error
+    function fz_pipeline_new(pipeline) bind(C, name="fz_pipeline_new")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), intent(inout) :: pipeline
+      integer(c_int32_t) :: fz_pipeline_new
+    end function fz_pipeline_new
+    function fz_pipeline_from_preset(name, dtype, pipeline) bind(C, name="fz_pipeline_from_preset")
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int32_t), value :: dtype
+      type(c_ptr), intent(inout) :: pipeline
+      integer(c_int32_t) :: fz_pipeline_from_preset
+    end function fz_pipeline_from_preset
+    subroutine fz_pipeline_free(pipeline) bind(C, name="fz_pipeline_free")
+      import :: c_ptr
+      type(c_ptr), value :: pipeline
+    end subroutine fz_pipeline_free
+    function fz_pipeline_add_stage(pipeline, stage_name, stage) bind(C, name="fz_pipeline_add_stage")
+      import :: c_char, c_int32_t, c_ptr
+      type(c_ptr), value :: pipeline
+      character(kind=c_char), intent(in) :: stage_name(*)
+      integer(c_int32_t), intent(inout) :: stage
+      integer(c_int32_t) :: fz_pipeline_add_stage
+    end function fz_pipeline_add_stage
+    function fz_pipeline_connect(pipeline, producer, port, consumer) bind(C, name="fz_pipeline_connect")
+      import :: c_char, c_int32_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: producer
+      character(kind=c_char), intent(in) :: port(*)
+      integer(c_int32_t), value :: consumer
+      integer(c_int32_t) :: fz_pipeline_connect
+    end function fz_pipeline_connect
+    function fz_pipeline_set_double(pipeline, stage, parameter, value) bind(C, name="fz_pipeline_set_double")
+      import :: c_char, c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage
+      character(kind=c_char), intent(in) :: parameter(*)
+      real(c_double), value :: value
+      integer(c_int32_t) :: fz_pipeline_set_double
+    end function fz_pipeline_set_double
+    function fz_pipeline_set_int(pipeline, stage, parameter, value) bind(C, name="fz_pipeline_set_int")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage
+      character(kind=c_char), intent(in) :: parameter(*)
+      integer(c_int64_t), value :: value
+      integer(c_int32_t) :: fz_pipeline_set_int
+    end function fz_pipeline_set_int
+    function fz_pipeline_set_string(pipeline, stage, parameter, value) bind(C, name="fz_pipeline_set_string")
+      import :: c_char, c_int32_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage
+      character(kind=c_char), intent(in) :: parameter(*), value(*)
+      integer(c_int32_t) :: fz_pipeline_set_string
+    end function fz_pipeline_set_string
+    function fz_pipeline_from_toml(toml, pipeline) bind(C, name="fz_pipeline_from_toml")
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), intent(in) :: toml(*)
+      type(c_ptr), intent(inout) :: pipeline
+      integer(c_int32_t) :: fz_pipeline_from_toml
+    end function fz_pipeline_from_toml
+    function fz_pipeline_from_text(chain, pipeline) bind(C, name="fz_pipeline_from_text")
+      import :: c_char, c_int32_t, c_ptr
+      character(kind=c_char), intent(in) :: chain(*)
+      type(c_ptr), intent(inout) :: pipeline
+      integer(c_int32_t) :: fz_pipeline_from_text
+    end function fz_pipeline_from_text
+    function fz_pipeline_to_toml(pipeline, toml, toml_capacity_bytes, toml_bytes) bind(C, name="fz_pipeline_to_toml")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: pipeline, toml
+      integer(c_int64_t), value :: toml_capacity_bytes
+      integer(c_int64_t), intent(inout) :: toml_bytes
+      integer(c_int32_t) :: fz_pipeline_to_toml
+    end function fz_pipeline_to_toml
+    function fz_pipeline_to_text(pipeline, chain, chain_capacity_bytes, chain_bytes) bind(C, name="fz_pipeline_to_text")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: pipeline, chain
+      integer(c_int64_t), value :: chain_capacity_bytes
+      integer(c_int64_t), intent(inout) :: chain_bytes
+      integer(c_int32_t) :: fz_pipeline_to_text
+    end function fz_pipeline_to_text
+    function fz_stage_count(count) bind(C, name="fz_stage_count")
+      import :: c_int32_t
+      integer(c_int32_t), intent(inout) :: count
+      integer(c_int32_t) :: fz_stage_count
+    end function fz_stage_count
+    function fz_stage_info(index, stage) bind(C, name="fz_stage_info")
+      import :: c_int32_t, fz_stage_t
+      integer(c_int32_t), value :: index
+      type(fz_stage_t), intent(inout) :: stage
+      integer(c_int32_t) :: fz_stage_info
+    end function fz_stage_info
+    function fz_stage_port(index, direction, port, info) bind(C, name="fz_stage_port")
+      import :: c_int32_t, fz_port_t
+      integer(c_int32_t), value :: index, direction, port
+      type(fz_port_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_stage_port
+    end function fz_stage_port
+    function fz_stage_parameter(index, parameter, info) bind(C, name="fz_stage_parameter")
+      import :: c_int32_t, fz_parameter_t
+      integer(c_int32_t), value :: index, parameter
+      type(fz_parameter_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_stage_parameter
+    end function fz_stage_parameter
+    function fz_preset_count(count) bind(C, name="fz_preset_count")
+      import :: c_int32_t
+      integer(c_int32_t), intent(inout) :: count
+      integer(c_int32_t) :: fz_preset_count
+    end function fz_preset_count
+    function fz_preset_info(index, preset) bind(C, name="fz_preset_info")
+      import :: c_int32_t, fz_preset_t
+      integer(c_int32_t), value :: index
+      type(fz_preset_t), intent(inout) :: preset
+      integer(c_int32_t) :: fz_preset_info
+    end function fz_preset_info
+    function fz_pipeline_stage_count(pipeline, count) bind(C, name="fz_pipeline_stage_count")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), intent(inout) :: count
+      integer(c_int32_t) :: fz_pipeline_stage_count
+    end function fz_pipeline_stage_count
+    function fz_pipeline_stage_info(pipeline, stage, info) bind(C, name="fz_pipeline_stage_info")
+      import :: c_int32_t, c_ptr, fz_stage_t
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage
+      type(fz_stage_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_pipeline_stage_info
+    end function fz_pipeline_stage_info
+    function fz_pipeline_stage_port(pipeline, stage, direction, port, info) bind(C, name="fz_pipeline_stage_port")
+      import :: c_int32_t, c_ptr, fz_port_t
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage, direction, port
+      type(fz_port_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_pipeline_stage_port
+    end function fz_pipeline_stage_port
+    function fz_pipeline_stage_parameter(pipeline, stage, parameter, info) bind(C, name="fz_pipeline_stage_parameter")
+      import :: c_int32_t, c_ptr, fz_parameter_t
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: stage, parameter
+      type(fz_parameter_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_pipeline_stage_parameter
+    end function fz_pipeline_stage_parameter
+    function fz_options_init(options) bind(C, name="fz_options_init")
+      import :: c_int32_t, fz_options_t
+      type(fz_options_t), intent(inout) :: options
+      integer(c_int32_t) :: fz_options_init
+    end function fz_options_init
+    function fz_pipeline_finalize(pipeline, dtype, dims, ndim, options, plan) bind(C, name="fz_pipeline_finalize")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_int32_t), value :: dtype
+      integer(c_int64_t), intent(in) :: dims(*)
+      integer(c_int32_t), value :: ndim
+      type(c_ptr), value :: options
+      type(c_ptr), intent(inout) :: plan
+      integer(c_int32_t) :: fz_pipeline_finalize
+    end function fz_pipeline_finalize
+    function fz_plan_decoder(encoder, decoder) bind(C, name="fz_plan_decoder")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: encoder
+      type(c_ptr), intent(inout) :: decoder
+      integer(c_int32_t) :: fz_plan_decoder
+    end function fz_plan_decoder
+    function fz_plan_open(container, container_bytes, options, decoder) bind(C, name="fz_plan_open")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      type(c_ptr), value :: options
+      type(c_ptr), intent(inout) :: decoder
+      integer(c_int32_t) :: fz_plan_open
+    end function fz_plan_open
+    subroutine fz_plan_free(plan) bind(C, name="fz_plan_free")
+      import :: c_ptr
+      type(c_ptr), value :: plan
+    end subroutine fz_plan_free
+    function fz_max_compressed_bytes(plan, bytes) bind(C, name="fz_max_compressed_bytes")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int32_t) :: fz_max_compressed_bytes
+    end function fz_max_compressed_bytes
+    function fz_workspace_bytes(plan, bytes) bind(C, name="fz_workspace_bytes")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int32_t) :: fz_workspace_bytes
+    end function fz_workspace_bytes
+    function fz_workspace_new(plan, workspace) bind(C, name="fz_workspace_new")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: plan
+      type(c_ptr), intent(inout) :: workspace
+      integer(c_int32_t) :: fz_workspace_new
+    end function fz_workspace_new
+    subroutine fz_workspace_free(workspace) bind(C, name="fz_workspace_free")
+      import :: c_ptr
+      type(c_ptr), value :: workspace
+    end subroutine fz_workspace_free
+    function fz_compress(plan, workspace, src, src_bytes, dst, dst_capacity_bytes, compressed_bytes) bind(C, name="fz_compress")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace, src
+      integer(c_int64_t), value :: src_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: compressed_bytes
+      integer(c_int32_t) :: fz_compress
+    end function fz_compress
+    function fz_decompress( &
+        plan, workspace, container, container_bytes, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace, container
+      integer(c_int64_t), value :: container_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress
+    end function fz_decompress
+    function fz_device_count(count) bind(C, name="fz_device_count")
+      import :: c_int32_t
+      integer(c_int32_t), intent(inout) :: count
+      integer(c_int32_t) :: fz_device_count
+    end function fz_device_count
+    function fz_device_info(index, device) bind(C, name="fz_device_info")
+      import :: c_int32_t, fz_device_t
+      integer(c_int32_t), value :: index
+      type(fz_device_t), intent(inout) :: device
+      integer(c_int32_t) :: fz_device_info
+    end function fz_device_info
+    function fz_plan_preload(plan, workspace, stream) bind(C, name="fz_plan_preload")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: plan, workspace, stream
+      integer(c_int32_t) :: fz_plan_preload
+    end function fz_plan_preload
+    function fz_compress_async( &
+        plan, workspace, src, src_bytes, dst, dst_capacity_bytes, result, stream) &
+        bind(C, name="fz_compress_async")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace, src
+      integer(c_int64_t), value :: src_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      type(c_ptr), value :: result, stream
+      integer(c_int32_t) :: fz_compress_async
+    end function fz_compress_async
+    function fz_decompress_async( &
+        plan, workspace, container, container_capacity_bytes, dst, dst_capacity_bytes, result, stream) &
+        bind(C, name="fz_decompress_async")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace, container
+      integer(c_int64_t), value :: container_capacity_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      type(c_ptr), value :: result, stream
+      integer(c_int32_t) :: fz_decompress_async
+    end function fz_decompress_async
+    function fz_container_info(container, container_bytes, info) bind(C, name="fz_container_info")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_info_t
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      type(fz_info_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_container_info
+    end function fz_container_info
+  end interface
+
+  interface
+    pure function fz_strlen(text) bind(C, name="strlen")
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+      integer(c_size_t) :: fz_strlen
+    end function fz_strlen
+  end interface
+  private :: text_at_pointer, text_of_field
+
+contains
+
+  ! A text as C wants it, without trailing blanks and with a zero at the end.
+  pure function fz_c(text) result(zero_ended)
+    character(len=*), intent(in) :: text
+    character(kind=c_char, len=len_trim(text) + 1) :: zero_ended
+    zero_ended = trim(text)//c_null_char
+  end function fz_c
+
+  ! What went wrong in the last call of this thread that failed.
+  function fz_last_error_text() result(text)
+    character(len=:), allocatable :: text
+    text = text_at_pointer(fz_last_error())
+  end function fz_last_error_text
+
+  function text_at_pointer(pointer) result(text)
+    type(c_ptr), intent(in) :: pointer
+    character(len=:), allocatable :: text
+    character(kind=c_char), dimension(:), pointer :: letters
+    if (.not. c_associated(pointer)) then
+      text = ""
+      return
+    end if
+    call c_f_pointer(pointer, letters, [fz_strlen(pointer) + 1_c_size_t])
+    text = text_of_field(letters)
+  end function text_at_pointer
+
+  pure function text_of_field(letters) result(text)
+    character(kind=c_char), intent(in) :: letters(:)
+    character(len=:), allocatable :: text
+    integer :: i, n
+    n = 0
+    do i = 1, size(letters)
+      if (letters(i) == c_null_char) exit
+      n = i
+    end do
+    allocate (character(len=n) :: text)
+    do i = 1, n
+      text(i:i) = letters(i)
+    end do
+  end function text_of_field
+
+end module fzgm

@@ -1,0 +1,475 @@
+/* fzgm for C++17: fzgm.h with owners of handles, views of memory, and failures that cannot be overlooked. Header only.
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze");
+ *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
+ *   auto workspace = plan.make_workspace();
+ *   std::vector<std::byte> container(plan.max_compressed_bytes());
+ *   container.resize(fzgm::compress(plan, workspace, field, container));
+ *   fzgm::decompress(container, restored);
+ *
+ * Every function is one of the C functions, which fzgm.h describes, and does nothing beside it. One that fails throws an
+ * fzgm::error with its status and text.
+ *
+ * Where FZGM_NO_EXCEPTIONS is defined, or the compiler has exceptions off, nothing is thrown: what returns a T then returns an
+ * fzgm::result<T>, which is true when there is one, and gives it by value(). Both forms may be parts of one program.
+ *
+ * pipeline, plan and workspace own what they were made with; they can be moved and not copied. An empty one, as it is after a
+ * move, is what NULL is in C. Who may use what from which thread is as in C.
+ */
+#ifndef FZGM_HPP
+#define FZGM_HPP
+
+#include <fzgm.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#if !defined(FZGM_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
+#define FZGM_NO_EXCEPTIONS
+#endif
+#ifndef FZGM_NO_EXCEPTIONS
+#include <stdexcept>
+#endif
+
+namespace fzgm {
+
+/** Element types. */
+enum class dtype : std::int32_t {
+  u8 = FZ_U8, u16 = FZ_U16, u32 = FZ_U32, u64 = FZ_U64,
+  i8 = FZ_I8, i16 = FZ_I16, i32 = FZ_I32, i64 = FZ_I64,
+  f32 = FZ_F32, f64 = FZ_F64,
+};
+
+/** Directions of ports. */
+enum class direction : std::int32_t { input = FZ_PORT_INPUT, output = FZ_PORT_OUTPUT };
+
+/** Each stage that has the parameter. */
+inline constexpr std::uint32_t every_stage = FZ_EVERY_STAGE;
+
+/** The element type of a type of C++. */
+template <class T> constexpr dtype dtype_of() {
+  using U = std::remove_cv_t<T>;
+  static_assert(std::is_arithmetic_v<U> && !std::is_same_v<U, bool> && sizeof(U) <= 8, "no element type of fzgm");
+  if constexpr (std::is_floating_point_v<U>) {
+    return sizeof(U) == 4 ? dtype::f32 : dtype::f64;
+  } else {
+    constexpr int width = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;
+    return static_cast<dtype>(width + (std::is_signed_v<U> ? FZ_I8 : FZ_U8));
+  }
+}
+
+namespace traits {
+
+template <class C> using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
+
+/* Whether C is a container, a span or an array of plain elements, which may be written where `Written` says so. */
+template <class C, bool Written, class = void> struct is_memory : std::false_type {};
+template <class C, bool Written>
+struct is_memory<C, Written, std::void_t<element<C>, decltype(std::size(std::declval<C &>()))>>
+    : std::bool_constant<std::is_trivially_copyable_v<element<C>> && !(Written && std::is_const_v<element<C>>)> {};
+
+template <class T> struct is_list : std::false_type {};
+template <class T> struct is_list<std::initializer_list<T>> : std::true_type {};
+
+} // namespace traits
+
+/** Bytes to read, of the host or of a device: a pointer and a length in bytes, or anything with data() and size(). */
+class const_bytes {
+public:
+  const_bytes(const void *data, std::uint64_t size) noexcept : data_(data), size_(size) {}
+  template <class C, class = std::enable_if_t<traits::is_memory<const C, false>::value && !traits::is_list<C>::value>>
+  const_bytes(const C &c) noexcept : data_(std::data(c)), size_(std::size(c) * sizeof(traits::element<const C>)) {}
+  const void *data() const noexcept { return data_; }
+  std::uint64_t size() const noexcept { return size_; }
+
+private:
+  const void *data_;
+  std::uint64_t size_;
+};
+
+/** Bytes to write; otherwise as const_bytes. */
+class mutable_bytes {
+public:
+  mutable_bytes(void *data, std::uint64_t size) noexcept : data_(data), size_(size) {}
+  template <class C, class = std::enable_if_t<traits::is_memory<C, true>::value && !std::is_same_v<std::decay_t<C>, mutable_bytes>>>
+  mutable_bytes(C &&c) noexcept : data_(std::data(c)), size_(std::size(c) * sizeof(traits::element<C>)) {}
+  void *data() const noexcept { return data_; }
+  std::uint64_t size() const noexcept { return size_; }
+
+private:
+  void *data_;
+  std::uint64_t size_;
+};
+
+/** Lengths of one to three dimensions, x first. More are refused when a plan is made. */
+class shape {
+public:
+  shape(std::initializer_list<std::uint64_t> dims) noexcept : shape(dims.begin(), dims.size()) {}
+  shape(const std::uint64_t *dims, std::size_t ndim) noexcept : ndim_(static_cast<std::uint32_t>(ndim < 4 ? ndim : 4)) {
+    for (std::size_t d = 0; d < ndim && d < 3; d++) dims_[d] = dims[d];
+  }
+  template <class C, class = std::enable_if_t<std::is_same_v<std::remove_const_t<traits::element<const C>>, std::uint64_t>>>
+  shape(const C &dims) noexcept : shape(std::data(dims), std::size(dims)) {}
+  const std::uint64_t *data() const noexcept { return dims_; }
+  std::uint32_t size() const noexcept { return ndim_; }
+
+private:
+  std::uint64_t dims_[3] = {1, 1, 1};
+  std::uint32_t ndim_;
+};
+
+/* What throws and what does not have other names to the linker, so that a program may hold both. */
+#ifdef FZGM_NO_EXCEPTIONS
+inline namespace returning {
+
+/** A value, or the status of the call that did not make one; the text is in fz_last_error(). */
+template <class T> class [[nodiscard]] result {
+public:
+  result(std::int32_t status, T &&value) : status_(status), value_(std::move(value)) {}
+  explicit operator bool() const noexcept { return status_ == FZ_OK; }
+  std::int32_t status() const noexcept { return status_; }
+  /** Empty or zero on failure. */
+  T &value() & noexcept { return value_; }
+  const T &value() const & noexcept { return value_; }
+  T value() && { return std::move(value_); }
+
+private:
+  std::int32_t status_;
+  T value_;
+};
+
+template <> class [[nodiscard]] result<void> {
+public:
+  explicit result(std::int32_t status) noexcept : status_(status) {}
+  explicit operator bool() const noexcept { return status_ == FZ_OK; }
+  std::int32_t status() const noexcept { return status_; }
+
+private:
+  std::int32_t status_;
+};
+
+namespace detail {
+template <class T> result<T> outcome(std::int32_t status, T value) { return result<T>(status, std::move(value)); }
+inline result<void> outcome(std::int32_t status) { return result<void>(status); }
+} // namespace detail
+#else
+inline namespace throwing {
+
+/** A call that failed. */
+class error : public std::runtime_error {
+public:
+  explicit error(std::int32_t status) : std::runtime_error(fz_last_error()), status_(status) {}
+  /** An fz_status. */
+  std::int32_t status() const noexcept { return status_; }
+
+private:
+  std::int32_t status_;
+};
+
+template <class T> using result = T;
+
+namespace detail {
+inline void outcome(std::int32_t status) {
+  if (status != FZ_OK) throw error(status);
+}
+template <class T> T outcome(std::int32_t status, T value) {
+  outcome(status);
+  return value;
+}
+} // namespace detail
+#endif
+
+namespace detail {
+
+/* The owner of a handle. */
+template <class H, void (*Free)(H *)> class owner {
+public:
+  owner() noexcept = default;
+  explicit owner(H *raw) noexcept : raw_(raw) {}
+  owner(owner &&other) noexcept : raw_(other.release()) {}
+  owner &operator=(owner &&other) noexcept {
+    if (this != &other) {
+      Free(raw_);
+      raw_ = other.release();
+    }
+    return *this;
+  }
+  owner(const owner &) = delete;
+  owner &operator=(const owner &) = delete;
+  ~owner() { Free(raw_); }
+  explicit operator bool() const noexcept { return raw_ != nullptr; }
+  /** The handle, for the functions of C. */
+  H *get() const noexcept { return raw_; }
+  /** The handle, which is the caller's to free. */
+  H *release() noexcept { return std::exchange(raw_, nullptr); }
+
+private:
+  H *raw_ = nullptr;
+};
+
+/* A structure that begins with its own length. */
+template <class T> T sized() noexcept {
+  T made{};
+  made.struct_bytes = sizeof(T);
+  return made;
+}
+
+} // namespace detail
+
+/** Memory of one call at a time. */
+class workspace : public detail::owner<fz_workspace, fz_workspace_free> {
+public:
+  using owner::owner;
+};
+
+/** Options with their defaults, to be changed. */
+inline fz_options options() noexcept {
+  fz_options made{};
+  fz_options_init(&made);
+  return made;
+}
+
+/** A pipeline for one type, shape and direction; any number of threads may share one. */
+class plan : public detail::owner<fz_plan, fz_plan_free> {
+public:
+  using owner::owner;
+
+  static result<plan> open(const_bytes container, const fz_options *options = nullptr) {
+    fz_plan *made = nullptr;
+    const std::int32_t status = fz_plan_open(container.data(), container.size(), options, &made);
+    return detail::outcome(status, plan(made));
+  }
+  result<plan> decoder() const {
+    fz_plan *made = nullptr;
+    const std::int32_t status = fz_plan_decoder(get(), &made);
+    return detail::outcome(status, plan(made));
+  }
+  result<std::uint64_t> max_compressed_bytes() const {
+    std::uint64_t bytes = 0;
+    const std::int32_t status = fz_max_compressed_bytes(get(), &bytes);
+    return detail::outcome(status, bytes);
+  }
+  result<std::uint64_t> workspace_bytes() const {
+    std::uint64_t bytes = 0;
+    const std::int32_t status = fz_workspace_bytes(get(), &bytes);
+    return detail::outcome(status, bytes);
+  }
+  result<workspace> make_workspace() const {
+    fz_workspace *made = nullptr;
+    const std::int32_t status = fz_workspace_new(get(), &made);
+    return detail::outcome(status, workspace(made));
+  }
+  result<void> preload(workspace &ws, fz_cuda_stream stream) const {
+    return detail::outcome(fz_plan_preload(get(), ws.get(), stream));
+  }
+};
+
+/** Stages, their parameters and connections. */
+class pipeline : public detail::owner<fz_pipeline, fz_pipeline_free> {
+public:
+  using owner::owner;
+
+  static result<pipeline> make() {
+    fz_pipeline *made = nullptr;
+    const std::int32_t status = fz_pipeline_new(&made);
+    return detail::outcome(status, pipeline(made));
+  }
+  static result<pipeline> from_preset(const std::string &name, dtype type) {
+    fz_pipeline *made = nullptr;
+    const std::int32_t status = fz_pipeline_from_preset(name.c_str(), static_cast<std::int32_t>(type), &made);
+    return detail::outcome(status, pipeline(made));
+  }
+  static result<pipeline> from_toml(const std::string &toml) {
+    fz_pipeline *made = nullptr;
+    const std::int32_t status = fz_pipeline_from_toml(toml.c_str(), &made);
+    return detail::outcome(status, pipeline(made));
+  }
+  static result<pipeline> from_text(const std::string &chain) {
+    fz_pipeline *made = nullptr;
+    const std::int32_t status = fz_pipeline_from_text(chain.c_str(), &made);
+    return detail::outcome(status, pipeline(made));
+  }
+  result<std::string> to_toml() const { return written(fz_pipeline_to_toml); }
+  result<std::string> to_text() const { return written(fz_pipeline_to_text); }
+
+  result<std::uint32_t> add_stage(const std::string &name) {
+    std::uint32_t stage = 0;
+    const std::int32_t status = fz_pipeline_add_stage(get(), name.c_str(), &stage);
+    return detail::outcome(status, stage);
+  }
+  result<void> connect(std::uint32_t producer, const std::string &port, std::uint32_t consumer) {
+    return detail::outcome(fz_pipeline_connect(get(), producer, port.c_str(), consumer));
+  }
+  /** Sets a parameter of a stage, or of every_stage that has it, from a number, a flag or a text. */
+  template <class T> result<void> set(std::uint32_t stage, const std::string &parameter, const T &value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return detail::outcome(fz_pipeline_set_double(get(), stage, parameter.c_str(), static_cast<double>(value)));
+    } else if constexpr (std::is_integral_v<T>) {
+      return detail::outcome(fz_pipeline_set_int(get(), stage, parameter.c_str(), static_cast<std::int64_t>(value)));
+    } else {
+      return detail::outcome(fz_pipeline_set_string(get(), stage, parameter.c_str(), std::string(value).c_str()));
+    }
+  }
+
+  result<std::uint32_t> stage_count() const {
+    std::uint32_t count = 0;
+    const std::int32_t status = fz_pipeline_stage_count(get(), &count);
+    return detail::outcome(status, count);
+  }
+  result<fz_stage> stage_info(std::uint32_t stage) const {
+    auto info = detail::sized<fz_stage>();
+    const std::int32_t status = fz_pipeline_stage_info(get(), stage, &info);
+    return detail::outcome(status, info);
+  }
+  result<fz_port> stage_port(std::uint32_t stage, direction way, std::uint32_t port) const {
+    auto info = detail::sized<fz_port>();
+    const std::int32_t status = fz_pipeline_stage_port(get(), stage, static_cast<std::int32_t>(way), port, &info);
+    return detail::outcome(status, info);
+  }
+  result<fz_parameter> stage_parameter(std::uint32_t stage, std::uint32_t parameter) const {
+    auto info = detail::sized<fz_parameter>();
+    const std::int32_t status = fz_pipeline_stage_parameter(get(), stage, parameter, &info);
+    return detail::outcome(status, info);
+  }
+
+  result<plan> finalize(dtype type, shape dims, const fz_options *options = nullptr) const {
+    fz_plan *made = nullptr;
+    const std::int32_t status =
+        fz_pipeline_finalize(get(), static_cast<std::int32_t>(type), dims.data(), dims.size(), options, &made);
+    return detail::outcome(status, plan(made));
+  }
+
+private:
+  result<std::string> written(std::int32_t (*write)(const fz_pipeline *, char *, std::uint64_t, std::uint64_t *)) const {
+    std::uint64_t bytes = 0;
+    std::string text;
+    std::int32_t status = write(get(), nullptr, 0, &bytes);
+    if (status == FZ_OK) {
+      text.resize(static_cast<std::size_t>(bytes)); // with its zero, which goes again
+      status = write(get(), text.data(), bytes, &bytes);
+      text.pop_back();
+    }
+    return detail::outcome(status, std::move(text));
+  }
+};
+
+/** Compresses `src` into `dst`; returns the length of the container. */
+inline result<std::uint64_t> compress(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status =
+      fz_compress(encoder.get(), ws.get(), src.data(), src.size(), dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** The same with a workspace of the call's own. */
+inline result<std::uint64_t> compress(const plan &encoder, const_bytes src, mutable_bytes dst) {
+  workspace none;
+  return compress(encoder, none, src, dst);
+}
+
+/** Restores an array into `dst`; returns its length in bytes. */
+inline result<std::uint64_t> decompress(const plan &decoder, workspace &ws, const_bytes container, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status =
+      fz_decompress(decoder.get(), ws.get(), container.data(), container.size(), dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** The same with a workspace of the call's own. */
+inline result<std::uint64_t> decompress(const plan &decoder, const_bytes container, mutable_bytes dst) {
+  workspace none;
+  return decompress(decoder, none, container, dst);
+}
+
+/** The same with a plan that is made from the container. */
+inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst) {
+  workspace none;
+  return decompress(plan(), none, container, dst);
+}
+
+/** Compresses device memory on a stream; `outcome` is memory that the device writes, or null. */
+inline result<void> compress_async(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst,
+                                   fz_result *outcome, fz_cuda_stream stream) {
+  return detail::outcome(fz_compress_async(encoder.get(), ws.get(), src.data(), src.size(), dst.data(), dst.size(),
+                                           outcome, stream));
+}
+
+/** Restores device memory on a stream. The length of `container` is its capacity. */
+inline result<void> decompress_async(const plan &decoder, workspace &ws, const_bytes container, mutable_bytes dst,
+                                     fz_result *outcome, fz_cuda_stream stream) {
+  return detail::outcome(fz_decompress_async(decoder.get(), ws.get(), container.data(), container.size(), dst.data(),
+                                             dst.size(), outcome, stream));
+}
+
+/** What a container says of itself. */
+inline result<fz_info> container_info(const_bytes container) {
+  auto info = detail::sized<fz_info>();
+  const std::int32_t status = fz_container_info(container.data(), container.size(), &info);
+  return detail::outcome(status, info);
+}
+
+inline result<std::uint32_t> device_count() {
+  std::uint32_t count = 0;
+  const std::int32_t status = fz_device_count(&count);
+  return detail::outcome(status, count);
+}
+
+inline result<fz_device> device_info(std::uint32_t index) {
+  auto info = detail::sized<fz_device>();
+  const std::int32_t status = fz_device_info(index, &info);
+  return detail::outcome(status, info);
+}
+
+inline result<std::uint32_t> stage_count() {
+  std::uint32_t count = 0;
+  const std::int32_t status = fz_stage_count(&count);
+  return detail::outcome(status, count);
+}
+
+inline result<fz_stage> stage_info(std::uint32_t index) {
+  auto info = detail::sized<fz_stage>();
+  const std::int32_t status = fz_stage_info(index, &info);
+  return detail::outcome(status, info);
+}
+
+inline result<fz_port> stage_port(std::uint32_t index, direction way, std::uint32_t port) {
+  auto info = detail::sized<fz_port>();
+  const std::int32_t status = fz_stage_port(index, static_cast<std::int32_t>(way), port, &info);
+  return detail::outcome(status, info);
+}
+
+inline result<fz_parameter> stage_parameter(std::uint32_t index, std::uint32_t parameter) {
+  auto info = detail::sized<fz_parameter>();
+  const std::int32_t status = fz_stage_parameter(index, parameter, &info);
+  return detail::outcome(status, info);
+}
+
+inline result<std::uint32_t> preset_count() {
+  std::uint32_t count = 0;
+  const std::int32_t status = fz_preset_count(&count);
+  return detail::outcome(status, count);
+}
+
+inline result<fz_preset> preset_info(std::uint32_t index) {
+  auto info = detail::sized<fz_preset>();
+  const std::int32_t status = fz_preset_info(index, &info);
+  return detail::outcome(status, info);
+}
+
+} // inline namespace
+
+inline const char *version() noexcept { return fz_version(); }
+inline std::uint32_t abi_version() noexcept { return fz_abi_version(); }
+inline const char *build_info() noexcept { return fz_build_info(); }
+inline const char *strerror(std::int32_t status) noexcept { return fz_strerror(status); }
+inline const char *last_error() noexcept { return fz_last_error(); }
+
+} // namespace fzgm
+
+#endif

@@ -1,0 +1,363 @@
+//! What there is: stages with their ports and parameters, and presets; in the library, and in a pipeline.
+
+use std::ffi::c_char;
+
+use super::handle::{Out, out, place_for, shared};
+use super::pipeline::fz_pipeline;
+use super::status::{FZ_NO_STAGE, fz_parameter_kind, fz_port_direction};
+use super::wall::{Answer, Refusal, wall};
+use crate::stages::STAGES;
+use crate::{Args, Kind, Node, PRESETS, Param, Setting, Source, Stage};
+
+/// A stage, in the library or in a pipeline.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_stage {
+    /// sizeof(fz_stage), set by the caller before the call; any other value is refused.
+    pub struct_bytes: u32,
+    /// Number of the stage in containers.
+    pub id: u32,
+    /// Number of its input ports.
+    pub inputs: u32,
+    /// Number of its output ports, which may depend on parameters: in the library under the defaults, in a pipeline as it is.
+    pub outputs: u32,
+    /// Number of its parameters.
+    pub parameters: u32,
+    /// Its name.
+    pub name: [c_char; 32],
+    /// What it does, one sentence.
+    pub about: [c_char; 188],
+}
+
+/// A port of a stage.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_port {
+    /// sizeof(fz_port), set by the caller before the call; any other value is refused.
+    pub struct_bytes: u32,
+    /// Of an input in a pipeline: the stage that it reads. FZ_NO_STAGE: the array. Otherwise FZ_NO_STAGE.
+    pub producer: u32,
+    /// The output port of that stage, by index; 0 where there is none.
+    pub producer_port: u32,
+    /// Its name.
+    pub name: [c_char; 52],
+}
+
+/// A parameter of a stage.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_parameter {
+    /// sizeof(fz_parameter), set by the caller before the call; any other value is refused.
+    pub struct_bytes: u32,
+    /// What it takes, an fz_parameter_kind, which says by what function it is set.
+    pub kind: i32,
+    /// The smallest value of a number; of a word 0.
+    pub low: f64,
+    /// The largest value of a number; of a word its last index among the choices.
+    pub high: f64,
+    /// The value when nobody sets it; of a word its index among the choices.
+    pub default_value: f64,
+    /// The value in this pipeline; in the library the default.
+    pub value: f64,
+    /// 1: `low` itself is refused.
+    pub low_excluded: u32,
+    /// How many values there are to choose from, for words and for some whole numbers; 0: all from `low` to `high`.
+    pub choices: u32,
+    /// Its name.
+    pub name: [c_char; 32],
+    /// The default as fz_pipeline_set_string() takes it.
+    pub default_text: [c_char; 32],
+    /// The value as fz_pipeline_set_string() takes it.
+    pub value_text: [c_char; 32],
+    /// The choices, separated by blanks; "" without.
+    pub choices_text: [c_char; 96],
+    /// Its unit; "" for a bare number.
+    pub unit: [c_char; 160],
+    /// What it takes, in words.
+    pub range: [c_char; 96],
+    /// What it is, one or two sentences.
+    pub about: [c_char; 192],
+}
+
+/// A preset.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct fz_preset {
+    /// sizeof(fz_preset), set by the caller before the call; any other value is refused.
+    pub struct_bytes: u32,
+    /// 1: nothing is lost, so that there is no bound to set.
+    pub lossless: u32,
+    /// Its name.
+    pub name: [c_char; 32],
+    /// What it is, one sentence.
+    pub about: [c_char; 216],
+}
+
+/// How many stages the library has.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let count = unsafe { out(count, "count") }?;
+        count.put(STAGES.len() as u32);
+        Ok(())
+    })
+}
+
+/// Describes stage `index` of the library, from 0. Set stage->struct_bytes to sizeof(fz_stage) before the call.
+///
+/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_stage_info(index: u32, stage: *mut fz_stage) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(stage, "stage", "fz_stage") }?;
+        let (stage, args) = in_library(index)?;
+        stage_info(stage, &args, place)
+    })
+}
+
+/// Describes a port of stage `index` of the library. `direction` is an fz_port_direction, `port` counts from 0. Set
+/// info->struct_bytes to sizeof(fz_port) before the call.
+///
+/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_stage_port(index: u32, direction: i32, port: u32, info: *mut fz_port) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(info, "info", "fz_port") }?;
+        let (stage, args) = in_library(index)?;
+        port_info(stage, &args, None, (direction, port), place)
+    })
+}
+
+/// Describes a parameter of stage `index` of the library, `parameter` counts from 0. Set info->struct_bytes to
+/// sizeof(fz_parameter) before the call.
+///
+/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_stage_parameter(index: u32, parameter: u32, info: *mut fz_parameter) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(info, "info", "fz_parameter") }?;
+        parameter_info(&in_library(index)?.1, parameter, place)
+    })
+}
+
+/// How many presets the library has.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let count = unsafe { out(count, "count") }?;
+        count.put(PRESETS.len() as u32);
+        Ok(())
+    })
+}
+
+/// Describes preset `index`, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
+///
+/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(preset, "preset", "fz_preset") }?;
+        let found = entry(PRESETS, index, "index", "presets")?;
+        place.put(fz_preset {
+            struct_bytes: size_of::<fz_preset>() as u32,
+            lossless: found.lossless.into(),
+            name: chars(found.name)?,
+            about: chars(found.about)?,
+        });
+        Ok(())
+    })
+}
+
+/// How many stages a pipeline has.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, count: *mut u32) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (pipeline, count) = unsafe { (shared(pipeline, "pipeline")?, out(count, "count")?) };
+        count.put(pipeline.0.nodes().len() as u32);
+        Ok(())
+    })
+}
+
+/// Describes a stage of a pipeline, by its index there. Otherwise as fz_stage_info().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_stage_info(
+    pipeline: *const fz_pipeline,
+    stage: u32,
+    info: *mut fz_stage,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let (pipeline, place) =
+            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_stage")?) };
+        let node = in_pipeline(pipeline, stage)?;
+        stage_info(node.stage, &node.args, place)
+    })
+}
+
+/// Describes a port of a stage of a pipeline, and what an input is connected to. Otherwise as fz_stage_port().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_stage_port(
+    pipeline: *const fz_pipeline,
+    stage: u32,
+    direction: i32,
+    port: u32,
+    info: *mut fz_port,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let (pipeline, place) =
+            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_port")?) };
+        let node = in_pipeline(pipeline, stage)?;
+        port_info(node.stage, &node.args, Some(node), (direction, port), place)
+    })
+}
+
+/// Describes a parameter of a stage of a pipeline, and its value there. Otherwise as fz_stage_parameter().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_stage_parameter(
+    pipeline: *const fz_pipeline,
+    stage: u32,
+    parameter: u32,
+    info: *mut fz_parameter,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let (pipeline, place) =
+            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_parameter")?) };
+        parameter_info(&in_pipeline(pipeline, stage)?.args, parameter, place)
+    })
+}
+
+fn entry<'a, T>(list: &'a [T], index: u32, name: &str, what: &str) -> Answer<&'a T> {
+    let refusal =
+        || Refusal::argument(format!("{name} is {index}; expected one of the {} {what}, from 0", list.len()));
+    list.get(index as usize).ok_or_else(refusal)
+}
+
+fn in_library(index: u32) -> Answer<(&'static dyn Stage, Args)> {
+    let stage = *entry(STAGES, index, "index", "stages")?;
+    Ok((stage, Args::new(stage.spec().name, stage.spec().params)))
+}
+
+fn in_pipeline(pipeline: &fz_pipeline, stage: u32) -> Answer<&Node> {
+    entry(pipeline.0.nodes(), stage, "stage", "stages of the pipeline")
+}
+
+fn stage_info(stage: &dyn Stage, args: &Args, place: Out<fz_stage>) -> Answer<()> {
+    let spec = stage.spec();
+    place.put(fz_stage {
+        struct_bytes: size_of::<fz_stage>() as u32,
+        id: spec.id.into(),
+        inputs: spec.inputs.len() as u32,
+        outputs: stage.outputs(args)?.len() as u32,
+        parameters: spec.params.len() as u32,
+        name: chars(spec.name)?,
+        about: chars(spec.about)?,
+    });
+    Ok(())
+}
+
+fn port_info(
+    stage: &dyn Stage,
+    args: &Args,
+    node: Option<&Node>,
+    (direction, port): (i32, u32),
+    place: Out<fz_port>,
+) -> Answer<()> {
+    const INPUT: i32 = fz_port_direction::FZ_PORT_INPUT as i32;
+    const OUTPUT: i32 = fz_port_direction::FZ_PORT_OUTPUT as i32;
+    let (ports, what) = match direction {
+        INPUT => (stage.spec().inputs, "input ports"),
+        OUTPUT => (stage.outputs(args)?, "output ports"),
+        other => {
+            let text = format!("direction is {other}; expected FZ_PORT_INPUT or FZ_PORT_OUTPUT");
+            return Err(Refusal::argument(text));
+        }
+    };
+    let name = entry(ports, port, "port", what)?;
+    let source = node.filter(|_| direction == INPUT).and_then(|n| n.inputs().get(port as usize));
+    let (producer, producer_port) = match source {
+        Some(Source::Port { node, port }) => (*node as u32, *port as u32),
+        Some(Source::Array) | None => (FZ_NO_STAGE, 0),
+    };
+    let struct_bytes = size_of::<fz_port>() as u32;
+    place.put(fz_port { struct_bytes, producer, producer_port, name: chars(name)? });
+    Ok(())
+}
+
+fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> Answer<()> {
+    let all: Vec<(&'static Param, &Setting)> = args.iter().collect();
+    let (param, value) = *entry(&all, parameter, "parameter", "parameters")?;
+    let (kind, low, high, choices) = match param.kind {
+        Kind::Real { low, high, .. } => (fz_parameter_kind::FZ_PARAMETER_REAL, low, high, vec![]),
+        Kind::Int { low, high } => (fz_parameter_kind::FZ_PARAMETER_INT, low as f64, high as f64, vec![]),
+        Kind::IntOf(list) => {
+            let end = |v: Option<&i64>| v.map_or(0.0, |v| *v as f64);
+            let words = list.iter().map(i64::to_string).collect();
+            (fz_parameter_kind::FZ_PARAMETER_INT, end(list.iter().min()), end(list.iter().max()), words)
+        }
+        Kind::Flag => (fz_parameter_kind::FZ_PARAMETER_FLAG, 0.0, 1.0, vec![]),
+        Kind::Choice(words) => {
+            let last = words.len().saturating_sub(1) as f64;
+            let words = words.iter().map(ToString::to_string).collect();
+            (fz_parameter_kind::FZ_PARAMETER_WORD, 0.0, last, words)
+        }
+    };
+    place.put(fz_parameter {
+        struct_bytes: size_of::<fz_parameter>() as u32,
+        kind: kind as i32,
+        low,
+        high,
+        default_value: number(&param.default, param.kind),
+        value: number(value, param.kind),
+        low_excluded: matches!(param.kind, Kind::Real { open: true, .. }).into(),
+        choices: choices.len() as u32,
+        name: chars(param.name)?,
+        default_text: chars(&param.default.to_string())?,
+        value_text: chars(&value.to_string())?,
+        choices_text: chars(&choices.join(" "))?,
+        unit: chars(param.unit)?,
+        range: chars(&param.kind.to_string())?,
+        about: chars(param.doc)?,
+    });
+    Ok(())
+}
+
+fn number(value: &Setting, kind: Kind) -> f64 {
+    match (value, kind) {
+        (Setting::Real(v), _) => *v,
+        (Setting::Int(v), _) => *v as f64,
+        (Setting::Flag(v), _) => f64::from(u8::from(*v)),
+        (Setting::Choice(word), Kind::Choice(words)) => {
+            words.iter().position(|w| w == word).unwrap_or_default() as f64
+        }
+        (Setting::Choice(_), _) => 0.0,
+    }
+}
+
+/// A text with a zero at its end.
+fn chars<const N: usize>(text: &str) -> Answer<[c_char; N]> {
+    let mut place = [0; N];
+    if text.len() >= N {
+        return Err(crate::Error::Internal("a text of a stage is longer than its place in the header").into());
+    }
+    text.bytes().zip(&mut place).for_each(|(byte, c)| *c = byte as c_char);
+    Ok(place)
+}

@@ -1,0 +1,197 @@
+! fzgm.f90 in Fortran 2008: every kind of function, the structures by their sizes, texts in both directions, and failures.
+program test_fortran
+  use fzgm
+  use, intrinsic :: iso_fortran_env, only: error_unit
+  implicit none
+
+  call about()
+  call round_trip()
+  call texts()
+  call listings()
+  call devices()
+  print '(a)', "fzgm.f90: every function as in C"
+
+contains
+
+  subroutine check(good, what)
+    logical, intent(in) :: good
+    character(len=*), intent(in) :: what
+    if (good) return
+    write (error_unit, '(3a)') what, " is not true; last error: ", fz_last_error_text()
+    error stop 1
+  end subroutine check
+
+  subroutine gives(want, got, what)
+    integer(c_int32_t), intent(in) :: want, got
+    character(len=*), intent(in) :: what
+    if (want == got) return
+    write (error_unit, '(2a, i0, a, i0, 2a)') what, " gives ", got, ", expected ", want, "; last error: ", fz_last_error_text()
+    error stop 1
+  end subroutine gives
+
+  subroutine ok(got, what)
+    integer(c_int32_t), intent(in) :: got
+    character(len=*), intent(in) :: what
+    call gives(FZ_OK, got, what)
+  end subroutine ok
+
+  subroutine about()
+    call check(fz_abi_version() == FZ_ABI, "the binary interface")
+    call check(len(fz_f(fz_version())) >= 5, "version")
+    call check(len(fz_f(fz_build_info())) > 5, "build")
+    call check(fz_f(fz_strerror(FZ_OK)) == "ok", "strerror")
+    call check(fz_last_error_text() == "", "no error yet")
+    call check(fz_f(c_null_ptr) == "", "no text")
+    call check(fz_c("a b  ") == "a b"//c_null_char, "a text")
+  end subroutine about
+
+  subroutine round_trip()
+    integer, parameter :: nx = 60, ny = 50
+    real(c_double), target :: x(nx, ny), y(nx, ny)
+    integer(c_int8_t), allocatable, target :: container(:)
+    type(fz_options_t), target :: options
+    type(fz_info_t) :: info
+    type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, decoder = c_null_ptr, opened = c_null_ptr
+    type(c_ptr) :: encoding = c_null_ptr, decoding = c_null_ptr
+    integer(c_int64_t) :: bytes, capacity, restored, length
+    integer(c_int32_t) :: first, second
+    integer :: i, j
+
+    do j = 1, ny
+      do i = 1, nx
+        x(i, j) = sin(0.1d0*i) + 0.01d0*j
+      end do
+    end do
+    length = 8_c_int64_t*nx*ny
+
+    call ok(fz_pipeline_new(pipeline), "pipeline_new")
+    call ok(fz_pipeline_add_stage(pipeline, fz_c("quantizer"), first), "add_stage")
+    call ok(fz_pipeline_add_stage(pipeline, fz_c("rze"), second), "add_stage")
+    call ok(fz_pipeline_connect(pipeline, first, fz_c("codes"), second), "connect")
+    call ok(fz_pipeline_set_string(pipeline, first, fz_c("mode"), fz_c("abs")), "set_string")
+    call ok(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, fz_c("error_bound"), 1.0e-4_c_double), "set_double")
+    call ok(fz_pipeline_set_int(pipeline, second, fz_c("word_size"), 4_c_int64_t), "set_int")
+    call ok(fz_options_init(options), "options_init")
+    call check(options%struct_bytes == c_sizeof(options) .and. options%strict == 1, "options")
+    options%container = FZ_CONTAINER_COMPACT
+    call ok(fz_pipeline_finalize(pipeline, FZ_F64, shape(x, c_int64_t), 2_c_int32_t, c_loc(options), plan), "finalize")
+    call ok(fz_plan_decoder(plan, decoder), "decoder")
+    call ok(fz_workspace_bytes(plan, bytes), "workspace_bytes")
+    call ok(fz_workspace_new(plan, encoding), "workspace")
+    call ok(fz_workspace_new(decoder, decoding), "workspace")
+    call ok(fz_max_compressed_bytes(plan, capacity), "max_compressed_bytes")
+    allocate (container(capacity))
+    call ok(fz_compress(plan, encoding, c_loc(x), length, c_loc(container), capacity, bytes), "compress")
+    call check(bytes < length, "smaller")
+
+    y = 0
+    call ok(fz_decompress(decoder, decoding, c_loc(container), bytes, c_loc(y), length, restored), "decompress")
+    call check(restored == length .and. maxval(abs(x - y)) <= 1.0e-4_c_double, "the bound")
+    y = 0
+    call ok(fz_plan_open(c_loc(container), bytes, c_null_ptr, opened), "open")
+    call ok(fz_decompress(opened, c_null_ptr, c_loc(container), bytes, c_loc(y), length, restored), "decompress")
+    call check(maxval(abs(x - y)) <= 1.0e-4_c_double, "the bound again")
+
+    call gives(FZ_INVALID_ARGUMENT, fz_container_info(c_loc(container), bytes, info), "info without its length")
+    info%struct_bytes = int(c_sizeof(info), c_int32_t)
+    call ok(fz_container_info(c_loc(container), bytes, info), "info")
+    call check(all(info%dims == [nx, ny, 1]) .and. info%dtype == FZ_F64 .and. info%mode == FZ_MODE_ABS, "info")
+    call check(info%container == FZ_CONTAINER_COMPACT .and. info%container_bytes == bytes .and. info%stages == 2, "info")
+
+    call gives(FZ_DST_TOO_SMALL, fz_decompress(c_null_ptr, c_null_ptr, c_loc(container), bytes, c_loc(y), 8_c_int64_t, restored), &
+      "a small destination")
+    call gives(FZ_NULL_POINTER, fz_compress(c_null_ptr, c_null_ptr, c_loc(x), length, c_loc(container), capacity, bytes), "no plan")
+    call gives(FZ_INVALID_ARGUMENT, fz_pipeline_set_double(pipeline, first, fz_c("error_bound"), -1.0_c_double), "a bound below 0")
+    call check(index(fz_last_error_text(), "quantizer.error_bound") > 0, "the text names the parameter")
+    call fz_workspace_free(encoding)
+    call fz_workspace_free(decoding)
+    call fz_plan_free(opened)
+    call fz_plan_free(decoder)
+    call fz_plan_free(plan)
+    call fz_pipeline_free(pipeline)
+  end subroutine round_trip
+
+  subroutine texts()
+    character(len=*), parameter :: chain = "quantizer(eb=0.5,mode=abs) > rze"
+    character(kind=c_char), allocatable, target :: letters(:)
+    type(c_ptr) :: pipeline = c_null_ptr, again = c_null_ptr
+    integer(c_int64_t) :: bytes
+    call ok(fz_pipeline_from_text(fz_c(chain), pipeline), "from_text")
+    call ok(fz_pipeline_to_toml(pipeline, c_null_ptr, 0_c_int64_t, bytes), "to_toml")
+    allocate (letters(bytes))
+    call ok(fz_pipeline_to_toml(pipeline, c_loc(letters), bytes, bytes), "to_toml")
+    call ok(fz_pipeline_from_toml(letters, again), "from_toml")
+    call ok(fz_pipeline_to_text(again, c_loc(letters), bytes, bytes), "to_text")
+    call check(fz_f(letters) == chain, "a chain and back")
+    call gives(FZ_UNKNOWN_NAME, fz_pipeline_from_preset(fz_c("none"), FZ_F32, pipeline), "no such preset")
+    call fz_pipeline_free(again)
+    call fz_pipeline_free(pipeline)
+  end subroutine texts
+
+  subroutine listings()
+    type(fz_stage_t) :: stage
+    type(fz_port_t) :: port
+    type(fz_parameter_t) :: parameter_
+    type(fz_preset_t) :: preset
+    type(c_ptr) :: pipeline = c_null_ptr
+    integer(c_int32_t) :: count, i
+    stage%struct_bytes = int(c_sizeof(stage), c_int32_t)
+    port%struct_bytes = int(c_sizeof(port), c_int32_t)
+    parameter_%struct_bytes = int(c_sizeof(parameter_), c_int32_t)
+    preset%struct_bytes = int(c_sizeof(preset), c_int32_t)
+    call ok(fz_stage_count(count), "stage_count")
+    do i = 0, count - 1
+      call ok(fz_stage_info(i, stage), "stage_info")
+      call ok(fz_stage_port(i, FZ_PORT_OUTPUT, 0_c_int32_t, port), "stage_port")
+      call check(len(fz_f(stage%name)) > 0 .and. len(fz_f(stage%about)) > 0 .and. len(fz_f(port%name)) > 0, "names")
+      if (stage%parameters > 0) call ok(fz_stage_parameter(i, 0_c_int32_t, parameter_), "stage_parameter")
+    end do
+    call ok(fz_preset_count(count), "preset_count")
+    do i = 0, count - 1
+      call ok(fz_preset_info(i, preset), "preset_info")
+      call ok(fz_pipeline_from_preset(preset%name, FZ_F64, pipeline), "from_preset")
+      call ok(fz_pipeline_stage_count(pipeline, count), "pipeline_stage_count")
+      call ok(fz_pipeline_stage_info(pipeline, count - 1, stage), "pipeline_stage_info")
+      call check(fz_f(stage%name) == "rze", "the last stage")
+      call ok(fz_pipeline_stage_port(pipeline, count - 1, FZ_PORT_INPUT, 0_c_int32_t, port), "pipeline_stage_port")
+      call check(port%producer == count - 2, "what it reads")
+      call ok(fz_pipeline_stage_parameter(pipeline, count - 1, 0_c_int32_t, parameter_), "pipeline_stage_parameter")
+      call check(fz_f(parameter_%name) == "chunk_size" .and. nint(parameter_%value) == 16384, "its first parameter")
+      call fz_pipeline_free(pipeline)
+      call ok(fz_preset_count(count), "preset_count")
+    end do
+  end subroutine listings
+
+  ! Where there is a GPU it has a name; elsewhere every call says that there is none.
+  subroutine devices()
+    type(fz_device_t) :: device
+    type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, decoder = c_null_ptr, workspace = c_null_ptr
+    type(fz_result_t), target :: outcome
+    integer(c_int8_t), target :: a(100), b(100)
+    integer(c_int32_t) :: count, status
+    device%struct_bytes = int(c_sizeof(device), c_int32_t)
+    status = fz_device_count(count)
+    call gives(status, fz_device_info(0_c_int32_t, device), "device_info")
+    if (status == FZ_OK) then
+      call check(len(fz_f(device%name)) > 0, "a device has a name")
+      return
+    end if
+    call gives(FZ_NO_DEVICE, status, "device_count")
+    call ok(fz_pipeline_from_text(fz_c("rze"), pipeline), "from_text")
+    call ok(fz_pipeline_finalize(pipeline, FZ_I8, [100_c_int64_t], 1_c_int32_t, c_null_ptr, plan), "finalize")
+    call ok(fz_plan_decoder(plan, decoder), "decoder")
+    call ok(fz_workspace_new(plan, workspace), "workspace")
+    call gives(FZ_NO_DEVICE, fz_plan_preload(plan, workspace, c_null_ptr), "preload")
+    call gives(FZ_NO_DEVICE, fz_compress_async(plan, workspace, c_loc(a), 100_c_int64_t, c_loc(b), 100_c_int64_t, &
+      c_loc(outcome), c_null_ptr), "compress_async")
+    call fz_workspace_free(workspace)
+    call ok(fz_workspace_new(decoder, workspace), "workspace")
+    call gives(FZ_NO_DEVICE, fz_decompress_async(decoder, workspace, c_loc(b), 100_c_int64_t, c_loc(a), 100_c_int64_t, &
+      c_loc(outcome), c_null_ptr), "decompress_async")
+    call fz_workspace_free(workspace)
+    call fz_plan_free(decoder)
+    call fz_plan_free(plan)
+    call fz_pipeline_free(pipeline)
+  end subroutine devices
+
+end program test_fortran

@@ -1,0 +1,166 @@
+// fzgm.hpp, once with exceptions and once without: owners of handles, views of memory, every function.
+#include <fzgm.hpp>
+
+#include "check.h"
+
+#include <array>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+#ifdef FZGM_NO_EXCEPTIONS
+template <class T> T good(fzgm::result<T> made) {
+  if (!made) CHECK(!fz_last_error());
+  CHECK(made.status() == FZ_OK);
+  return std::move(made).value();
+}
+void good(fzgm::result<void> done) { CHECK(done && done.status() == FZ_OK); }
+template <class F> std::int32_t status_of(F &&call) { return call().status(); }
+#else
+template <class T> T good(T made) { return made; }
+template <class F> std::int32_t status_of(F &&call) {
+  try {
+    static_cast<void>(call());
+  } catch (const fzgm::error &e) {
+    CHECK(std::string(e.what()) == fzgm::last_error() && e.what()[0] != '\0');
+    return e.status();
+  }
+  return FZ_OK;
+}
+#endif
+/* A call that returns nothing, in either form. */
+#ifdef FZGM_NO_EXCEPTIONS
+#define GOOD(call) good(call)
+#else
+#define GOOD(call) (call)
+#endif
+
+static_assert(fzgm::dtype_of<float>() == fzgm::dtype::f32 && fzgm::dtype_of<const double>() == fzgm::dtype::f64);
+static_assert(fzgm::dtype_of<unsigned char>() == fzgm::dtype::u8 && fzgm::dtype_of<long long>() == fzgm::dtype::i64);
+static_assert(fzgm::dtype_of<std::uint16_t>() == fzgm::dtype::u16 && fzgm::dtype_of<std::int32_t>() == fzgm::dtype::i32);
+template <class T> constexpr bool moves_only =
+    std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T> && !std::is_copy_constructible_v<T>;
+static_assert(moves_only<fzgm::pipeline> && moves_only<fzgm::plan> && moves_only<fzgm::workspace>);
+static_assert(std::is_convertible_v<const std::vector<float> &, fzgm::const_bytes>);
+static_assert(std::is_convertible_v<std::array<double, 3> &, fzgm::mutable_bytes>);
+static_assert(!std::is_convertible_v<const std::vector<float> &, fzgm::mutable_bytes>, "what is const is not written");
+static_assert(!std::is_convertible_v<std::vector<std::string> &, fzgm::const_bytes>, "no bytes of their own");
+
+void round_trip() {
+  std::vector<float> x(120 * 100), y(x.size());
+  fill(x.data(), x.size());
+  auto pipeline = good(fzgm::pipeline::from_preset("pfpl", fzgm::dtype_of<float>()));
+  GOOD(pipeline.set(fzgm::every_stage, "mode", "noa"));
+  GOOD(pipeline.set(0, std::string("error_bound"), 1e-3f));
+  GOOD(pipeline.set(0, "inplace_outliers", true));
+  GOOD(pipeline.set(0, "quant_radius", 0));
+  auto options = fzgm::options();
+  options.container = FZ_CONTAINER_COMPACT;
+  const auto plan = good(pipeline.finalize(fzgm::dtype::f32, {120, 100}, &options));
+  const auto decoder = good(plan.decoder());
+  auto in = good(plan.make_workspace()), out = good(decoder.make_workspace());
+  CHECK(good(plan.workspace_bytes()) > 0);
+  std::vector<unsigned char> container(good(plan.max_compressed_bytes())), same(container.size());
+  container.resize(good(fzgm::compress(plan, in, x, container)));
+  same.resize(good(fzgm::compress(plan, x, same)));
+  CHECK(same == container && container.size() < x.size());
+
+  const double bound = 1e-3 * range_of(x.data(), x.size());
+  const auto opened = good(fzgm::plan::open(container));
+  for (int way = 0; way < 4; way++) {
+    std::fill(y.begin(), y.end(), 0.0f);
+    const std::uint64_t bytes = way == 0   ? good(fzgm::decompress(container, y))
+                                : way == 1 ? good(fzgm::decompress(decoder, out, container, y))
+                                : way == 2 ? good(fzgm::decompress(decoder, container, y))
+                                           : good(fzgm::decompress(opened, container, {y.data(), y.size() * sizeof(float)}));
+    CHECK(bytes == x.size() * sizeof(float) && worst_error(x.data(), y.data(), x.size()) <= bound);
+  }
+  const fz_info info = good(fzgm::container_info(container));
+  CHECK(info.container == FZ_CONTAINER_COMPACT && info.dims[0] == 120 && info.mode == FZ_MODE_NOA);
+
+  float few[4] = {};
+  CHECK(status_of([&] { return fzgm::decompress(container, few); }) == FZ_DST_TOO_SMALL);
+  CHECK(status_of([&] { return fzgm::compress(decoder, x, container); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return fzgm::compress(plan, out, x, container); }) == FZ_PLAN_MISMATCH);
+  CHECK(status_of([&] { return fzgm::plan::open(std::vector<char>(100)); }) == FZ_NOT_A_CONTAINER);
+}
+
+void owners() {
+  auto a = good(fzgm::pipeline::make());
+  CHECK(good(a.add_stage("rze")) == 0 && a);
+  auto b = std::move(a);
+  CHECK(!a && b && good(b.stage_count()) == 1);
+  CHECK(status_of([&] { return a.stage_count(); }) == FZ_NULL_POINTER);
+  a = std::move(b);
+  CHECK(a && !b);
+  auto &self = a;
+  a = std::move(self);
+  CHECK(a);
+  fz_pipeline *raw = a.release();
+  CHECK(!a && raw != nullptr);
+  fzgm::pipeline again(raw);
+  CHECK(again.get() == raw);
+  CHECK(status_of([&] { return again.add_stage("no such stage"); }) == FZ_UNKNOWN_NAME);
+}
+
+void texts() {
+  const std::string chain = "quantizer(eb=0.5,mode=abs).outlier_vals > rze";
+  auto p = good(fzgm::pipeline::from_text(chain));
+  CHECK(good(p.to_text()) == chain);
+  auto q = good(fzgm::pipeline::from_toml(good(p.to_toml())));
+  CHECK(good(q.to_text()) == chain && good(q.to_toml()) == good(p.to_toml()));
+  CHECK(good(p.stage_port(1, fzgm::direction::input, 0)).producer_port == 1);
+  CHECK(std::string(good(p.stage_info(0)).name) == "quantizer");
+  CHECK(std::string(good(p.stage_parameter(0, 1)).value_text) == "0.5");
+  CHECK(status_of([&] { return p.set(0, "error_bound", "wide"); }) == FZ_INVALID_ARGUMENT);
+  const auto stage = good(p.add_stage("stored"));
+  GOOD(p.connect(0, "codes", stage));
+  CHECK(status_of([&] { return p.to_text(); }) == FZ_INVALID_PIPELINE);
+  CHECK(status_of([] { return fzgm::pipeline::from_text("rze >"); }) == FZ_INVALID_PIPELINE);
+}
+
+void listings() {
+  for (std::uint32_t i = 0; i < good(fzgm::stage_count()); i++) {
+    const fz_stage stage = good(fzgm::stage_info(i));
+    CHECK(std::string(good(fzgm::stage_port(i, fzgm::direction::output, 0)).name).size() > 0);
+    for (std::uint32_t k = 0; k < stage.parameters; k++) CHECK(good(fzgm::stage_parameter(i, k)).about[0] != '\0');
+  }
+  CHECK(good(fzgm::preset_count()) >= 3 && good(fzgm::preset_info(0)).name[0] != '\0');
+  CHECK(status_of([] { return fzgm::stage_info(1000); }) == FZ_INVALID_ARGUMENT);
+  CHECK(fzgm::abi_version() == FZ_ABI_VERSION && fzgm::version()[0] != '\0' && fzgm::build_info()[0] != '\0');
+  CHECK(std::string(fzgm::strerror(FZ_OK)) == "ok");
+}
+
+// Where there is a GPU it is described; elsewhere every call says that there is none.
+void devices() {
+  const auto status = status_of([] { return fzgm::device_count(); });
+  CHECK(status == FZ_OK || status == FZ_NO_DEVICE);
+  CHECK(status_of([] { return fzgm::device_info(0); }) == status);
+  auto plan = good(good(fzgm::pipeline::from_text("rze")).finalize(fzgm::dtype::u8, {100}));
+  auto ws = good(plan.make_workspace());
+  std::vector<char> src(100), dst(1000);
+  if (status == FZ_OK) return;
+  CHECK(status_of([&] { return plan.preload(ws, nullptr); }) == FZ_NO_DEVICE);
+  CHECK(status_of([&] { return fzgm::compress_async(plan, ws, src, dst, nullptr, nullptr); }) == FZ_NO_DEVICE);
+  const auto decoder = good(plan.decoder());
+  auto other = good(decoder.make_workspace());
+  CHECK(status_of([&] { return fzgm::decompress_async(decoder, other, dst, src, nullptr, nullptr); }) == FZ_NO_DEVICE);
+}
+
+} // namespace
+
+int main() {
+  round_trip();
+  owners();
+  texts();
+  listings();
+  devices();
+#ifdef FZGM_NO_EXCEPTIONS
+  std::printf("fzgm.hpp without exceptions\n");
+#else
+  std::printf("fzgm.hpp with exceptions\n");
+#endif
+  return 0;
+}
