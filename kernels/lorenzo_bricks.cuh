@@ -132,7 +132,11 @@ template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zi
   }
 }
 
-// What a call makes of bricks.
+struct Tallies {
+  Tally outliers, exact;
+};
+
+// What a call makes of bricks. What is not inlined gets all of it as values: what is pointed to would not stay in registers.
 template <class T> struct Encoder {
   static constexpr int N = 16 / sizeof(T);
   Multiples<T> m;
@@ -169,7 +173,7 @@ template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[1
 }
 
 // A brick of which every value has a code, in whole pieces: false as soon as it turns out to be another.
-template <class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const Near<T>& near) {
+template <bool ZIGZAGS, class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const Near<T>& near) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
@@ -196,7 +200,7 @@ template <class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const En
 #pragma unroll
       for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < e.radius);
       Row<C, N> made;
-      codes_of(row[r].e, e.zigzag, made);
+      codes_of(row[r].e, ZIGZAGS, made);
       if (r < (int)rows && b.have) made.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
     }
     if (!__all_sync(ALL, good)) return false;
@@ -204,7 +208,7 @@ template <class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const En
   return true;
 }
 // Any brick: outliers and exact values, rows of any length, arrays that end early.
-template <class T, class C> __device__ __attribute__((noinline)) void encode_any(const Brick<T>& b, const Encoder<T>& e, Tally& out, Tally& kept) {
+template <class T, class C> __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies) {
   constexpr int N = 16 / sizeof(T);
   constexpr uint64_t PER = TILE / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
@@ -219,7 +223,7 @@ template <class T, class C> __device__ __attribute__((noinline)) void encode_any
       const uint32_t have = r < (int)rows ? b.have : 0;
       T v[N], q[N];
       e.values.load(v, i, have);
-      kept.add(e.exact, PER, i, row_of(e.m, v, q, have, starts));
+      tallies.exact.add(e.exact, PER, i, row_of(e.m, v, q, have, starts));
       differences<T>(q, behind[r], above, z, r, starts);
       uint32_t flags = 0;
 #pragma unroll
@@ -228,12 +232,13 @@ template <class T, class C> __device__ __attribute__((noinline)) void encode_any
           flags |= 1u << k;
           q[k] = T(0);
         }
-      out.add(e.outliers, PER, i, flags & ((1u << have) - 1));
+      tallies.outliers.add(e.outliers, PER, i, flags & ((1u << have) - 1));
       Row<C, N> made;
       codes_of(q, e.zigzag, made);
       if (have) made.store(e.codes + i * sizeof(C), have);
     }
   }
+  return tallies;
 }
 
 template <class T, class C> FZ_DEV void encode_bricks(const Args& a, const Params& p, Found* outliers, Found* exact, uint64_t totals) {
@@ -242,19 +247,20 @@ template <class T, class C> FZ_DEV void encode_bricks(const Args& a, const Param
   const Near<T> near(e.m);
   const bool pieces = e.values.pieces && aligned(e.codes, N * sizeof(C));
   Brick<T> b(p);
-  Tally out, kept;
+  Tallies tallies;
   for (uint64_t brick = (uint64_t)blockIdx.x * (BRICK_THREADS / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BRICK_THREADS / 32)) {
     b.take(brick);
-    if (!pieces || !encode_plain<T, C>(b, e, near)) encode_any<T, C>(b, e, out, kept);
+    const bool done = pieces && (e.zigzag ? encode_plain<true, T, C>(b, e, near) : encode_plain<false, T, C>(b, e, near));
+    if (!done) tallies = encode_any<T, C>(b, e, tallies);
   }
-  out.close(totals);
-  kept.close(totals + 8);
+  tallies.outliers.close(totals);
+  tallies.exact.close(totals + 8);
 }
 
 // Codes back to values, where no sum of them rounds, in whatever order it is made: a tile has 512 of them, of up to 16
 // bits for f32 and up to 32 for f64.
-template <class T, class C, bool PIECES>
-FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag) {
+template <class T, class C, bool PIECES, bool ZIGZAGS>
+FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const uint64_t plane = (uint64_t)b.nx * b.ny;
@@ -281,7 +287,7 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
       T along[N];
 #pragma unroll
       for (int k = 0; k < N; k++) {
-        const T d = difference_of<C, T>(in[r].e[k], zigzag);
+        const T d = difference_of<C, T>(in[r].e[k], ZIGZAGS);
         down[k] = r ? down[k] + d : d;
         along[k] = k ? along[k ? k - 1 : 0] + down[k] : down[k];
       }
@@ -313,8 +319,10 @@ template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint
   const bool pieces = aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
   for (uint64_t brick = (uint64_t)blockIdx.x * (BRICK_THREADS / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BRICK_THREADS / 32)) {
     b.take(brick);
-    if (pieces) decode_brick<T, C, true>(b, codes, dst, n, step, zigzag);
-    else decode_brick<T, C, false>(b, codes, dst, n, step, zigzag);
+    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step);
+    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step);
+    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step);
+    else decode_brick<T, C, false, false>(b, codes, dst, n, step);
   }
 }
 }  // namespace lorenzo

@@ -1,6 +1,6 @@
 //! How the kernels run on a GPU.
 
-use super::Launch;
+use super::{Launch, ZIGZAG};
 use crate::device::{Recipe, Shape, tiles};
 use crate::kernel::{PARAM_BYTES, read_params};
 use crate::tile::TILE;
@@ -60,13 +60,14 @@ fn finish(recipe: Recipe, shape: &Shape<'_>, (decode, blocks): (&'static str, u6
     recipe.with(8, 0)
 }
 
-/// Whether `chain_fz_decode` takes fields of these parameters: u16 codes of f32 whose tiles are whole bands of eight rows of one
+/// Whether `chain_fz_decode` takes fields of these parameters: zigzag codes of u16 from f32 whose tiles are whole bands of eight rows of one
 /// plane, twice.
 pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<Launch>(params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let whole = nx * ny * nz == u64::from(p.count) && nx * ny % BAND == 0;
-    p.ndim == 3 && p.value == 4 && p.code == 2 && whole && nx >= 8 && BAND / 2 % (8 * nx) == 0
+    let zigzag = p.switches & ZIGZAG != 0;
+    zigzag && p.ndim == 3 && p.value == 4 && p.code == 2 && whole && nx >= 8 && BAND / 2 % (8 * nx) == 0
 }
 
 /// Codes of a tile.
