@@ -10,6 +10,7 @@
 mod common;
 
 mod asynchrony;
+mod bricks;
 mod functions;
 mod graphs;
 mod hostile;
