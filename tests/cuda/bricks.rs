@@ -29,16 +29,19 @@ fn f32_next(x: f32, up: i32) -> f32 {
     f32::from_bits((x.to_bits() as i32 + up) as u32)
 }
 
+/// `x` or one of the four floats around it.
+fn beside(dtype: DType, x: f64, rng: &mut Rng) -> f64 {
+    let by = rng.below(5) as i64 - 2;
+    match dtype {
+        DType::F32 => f32_next(x as f32, by as i32).into(),
+        _ => f64::from_bits((x.to_bits() as i64 + by) as u64),
+    }
+}
+
 /// A value that a kernel may take for another, in units of a step that is `step` in the type of the array. `guard` is the
 /// largest multiple.
 fn rare(dtype: DType, step: f64, guard: f64, radius: f64, rng: &mut Rng) -> f64 {
-    let near = |m: f64, rng: &mut Rng| {
-        let (x, by) = (m * step, rng.below(5) as i64 - 2);
-        match dtype {
-            DType::F32 => f32_next(x as f32, by as i32).into(),
-            _ => f64::from_bits((x.to_bits() as i64 + by) as u64),
-        }
-    };
+    let near = |m: f64, rng: &mut Rng| beside(dtype, m * step, rng);
     let sign = if rng.below(2) == 0 { 1.0 } else { -1.0 };
     sign * match rng.below(14) {
         0 => f64::NAN,
@@ -61,6 +64,18 @@ fn rare(dtype: DType, step: f64, guard: f64, radius: f64, rng: &mut Rng) -> f64 
     }
 }
 
+/// The largest multiple in three dimensions.
+fn guard_of(dtype: DType) -> f64 {
+    (1u64 << if dtype == DType::F32 { 21 } else { 50 }) as f64
+}
+
+fn put(dtype: DType, value: f64, out: &mut Vec<u8>) {
+    match dtype {
+        DType::F32 => out.extend_from_slice(&(value as f32).to_le_bytes()),
+        _ => out.extend_from_slice(&value.to_le_bytes()),
+    }
+}
+
 /// A smooth field with rare values; `step` as the type has it.
 pub(crate) fn field(
     dtype: DType,
@@ -70,8 +85,7 @@ pub(crate) fn field(
     seed: u64,
 ) -> Vec<u8> {
     let mut rng = Rng(seed);
-    let guard = f64::from(if dtype == DType::F32 { 1 << 21 } else { 1 << 30 })
-        * if dtype == DType::F32 { 1.0 } else { f64::from(1 << 20) };
+    let guard = guard_of(dtype);
     let edge =
         |i: u64, n: u64| i + 1 == n || matches!(i % 8, 0 | 7) || matches!(i % 128, 3 | 4 | 63 | 64 | 124);
     let mut out = vec![];
@@ -87,10 +101,7 @@ pub(crate) fn field(
             Rare::All => true,
         };
         let value = if is_rare { rare(dtype, step, guard, radius, &mut rng) } else { smooth };
-        match dtype {
-            DType::F32 => out.extend_from_slice(&(value as f32).to_le_bytes()),
-            _ => out.extend_from_slice(&value.to_le_bytes()),
-        }
+        put(dtype, value, &mut out);
     }
     out
 }
@@ -196,6 +207,54 @@ fn codes_lists_and_values_are_those_of_the_cpu() {
                 let what = format!("{dtype} {dims:?} {which:?} {sets:?} strict {}", form.strict);
                 let array = Array::new(dtype, dims).unwrap();
                 agrees(&stage("lorenzo_quant", &sets), &array, &src, &form, *rng.pick(&SHIFTS), &what);
+            }
+        }
+    }
+}
+
+/// Bricks in which nothing but one thing may be wrong: what is found in a hurry is then all there is. Differences of whole
+/// multiples have codes of 32 bits.
+#[test]
+fn bricks_of_one_kind_of_value() {
+    need_gpu!();
+    let mut rng = Rng(0x59f1_11f1);
+    for (dtype, dims) in [(DType::F32, [128, 8, 9]), (DType::F32, [136, 9, 8]), (DType::F64, [64, 8, 9])] {
+        let array = Array::new(dtype, &dims).unwrap();
+        for (kind, b) in (0..8).flat_map(|k| [(k, 0.5), (k, 0.3), (k, 1e-3)]) {
+            let step = if dtype == DType::F32 { (2.0 * b as f32).into() } else { 2.0 * b };
+            let (guard, threshold) = (guard_of(dtype), 97.0 * step);
+            let mut src = vec![];
+            for i in 0..dims.iter().product::<u64>() {
+                let (x, y, z) = (i % dims[0], i / dims[0] % dims[1], i / dims[0] / dims[1]);
+                let value = match kind {
+                    0 => beside(dtype, 0.5 * step, &mut rng),
+                    1 => beside(dtype, (rng.below(100) as f64 + 0.5) * step, &mut rng),
+                    // Within the guard and on it; then one by one beyond, which is a brick of its own in some planes.
+                    2 => (guard - rng.below(3) as f64) * step,
+                    3 => (guard + f64::from(u8::from(i % 4000 == 5))) * step,
+                    4 => beside(dtype, (guard + 0.5) * step, &mut rng),
+                    5 if i % 1500 == 7 => beside(dtype, threshold, &mut rng),
+                    5 => 96.0 * step,
+                    6 => [-0.0, 0.0, 1e-40, -1e-40][rng.below(4)],
+                    // One jump along x in each tile, below the radius, of it, and beyond, in tiles beside each other.
+                    _ => f64::from(u8::from(x % 8 > 2)) * (99 + (x / 8 + y / 8 + z / 8) % 3) as f64 * step,
+                };
+                put(dtype, value, &mut src);
+            }
+            for (strict, zigzag) in [(true, "true"), (true, "false"), (false, "true")] {
+                let (bound, limit) = (b.to_string(), threshold.to_string());
+                let sets = [
+                    ("mode", "abs"),
+                    ("error_bound", &bound[..]),
+                    ("code_type", if kind > 5 { "u16" } else { "u32" }),
+                    ("quant_radius", if kind > 5 { "100" } else { "0" }),
+                    ("zigzag_codes", zigzag),
+                    ("outlier_threshold", if kind == 5 { &limit } else { "inf" }),
+                    ("outlier_capacity", "1"),
+                ];
+                let form = Options { strict, store_incompressible: false, ..Options::default() };
+                let what = format!("{dtype} {dims:?} kind {kind}, strict {strict}, {sets:?}");
+                agrees(&stage("lorenzo_quant", &sets), &array, &src, &form, [0, 0], &what);
             }
         }
     }

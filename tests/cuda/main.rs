@@ -10,6 +10,7 @@
 mod common;
 
 mod asynchrony;
+mod bands;
 mod bricks;
 mod functions;
 mod graphs;
