@@ -9,6 +9,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod again;
 mod asynchrony;
 mod bands;
 mod bricks;
