@@ -42,14 +42,16 @@ struct Tally {
   // `flags` of this lane, for elements from `index` on. All lanes call it.
   FZ_DEV void add(Found* found, uint64_t per, uint64_t index, uint32_t flags) {
     if (!__any_sync(ALL, flags != 0)) return;
-    const uint32_t n = __popc(flags);
-    all += n;
-    const uint32_t tile = (uint32_t)(index / per);
+    all += __popc(flags);
+    const uint32_t tile = (uint32_t)(index / per), left = (uint32_t)(per - index % per);
+    // Where rows are no whole number of pieces, a tile may end among the elements of a lane.
+    const uint32_t own = left < 32 ? flags & ((1u << left) - 1) : flags, n = __popc(own);
     const uint32_t first = __shfl_sync(ALL, tile, 0);
     if (__all_sync(ALL, tile == first || n == 0)) {
       const uint32_t sum = __reduce_add_sync(ALL, n);
-      if ((threadIdx.x & 31) == 0) atomicAdd(&found[first].here, sum);
+      if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&found[first].here, sum);
     } else if (n) atomicAdd(&found[tile].here, n);
+    if (flags != own) atomicAdd(&found[tile + 1].here, (uint32_t)__popc(flags ^ own));
   }
   FZ_DEV void close(uint64_t total) const {
     const uint32_t sum = __reduce_add_sync(ALL, all);

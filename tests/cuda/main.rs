@@ -9,7 +9,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod again;
 mod asynchrony;
+mod bands;
+mod bricks;
 mod functions;
 mod graphs;
 mod hostile;

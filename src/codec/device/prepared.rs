@@ -38,14 +38,15 @@ impl Prepared {
             return Ok(());
         }
         preload(context, &self.plan)?;
-        let fits =
-            ws.gpu.as_ref().is_some_and(|m| m.block.bytes() >= self.bytes() && m.block.belongs(context));
-        if !fits {
-            ws.gpu = None;
-            let block = DeviceMemory::new(context, self.bytes())?;
-            ws.gpu =
-                Some(GpuMemory { block, plan: 0, array: None, container: None, ferry: None, result: None });
-        }
+        // Calls of another plan may still be on their way in this memory: freeing it waits for them, and what is written
+        // below does not. Copies of the caller's memory are those of blocking calls, which are over.
+        let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
+        let (array, container, ferry, result) = match kept {
+            Some(m) => (m.array, m.container, m.ferry, m.result),
+            None => (None, None, None, None),
+        };
+        let block = DeviceMemory::new(context, self.bytes())?;
+        ws.gpu = Some(GpuMemory { block, plan: 0, array, container, ferry, result });
         let memory = memory_mut(&mut ws.gpu)?;
         memory.block.upload(context, 0, &vec![0; self.layout.control as usize])?;
         memory.block.upload(context, self.layout.image, &self.tables.bytes)?;
