@@ -260,6 +260,35 @@ fn bricks_of_one_kind_of_value() {
     }
 }
 
+/// The same for tiles of preset pfpl: values around the last one that has a bin, and around the threshold.
+#[test]
+fn tiles_of_one_kind_of_value() {
+    need_gpu!();
+    let mut rng = Rng(0x923f_82a4);
+    let array = Array::new(DType::F32, &[9000]).unwrap();
+    for (k, b) in (0..3).flat_map(|k| [(k, 0.5), (k, 0.3), (k, 1e-3)]) {
+        let step = f64::from(2.0 * b as f32);
+        let middle = [1000.0, 999.0, 97.0][k] * step;
+        let mut src = vec![];
+        (0..9000).for_each(|i| {
+            put(
+                DType::F32,
+                if i % 7 < 5 { beside(DType::F32, middle, &mut rng) } else { 90.0 * step },
+                &mut src,
+            )
+        });
+        let (bound, limit) = (b.to_string(), if k == 2 { middle.to_string() } else { "inf".into() });
+        let sets = [
+            ("mode", "abs"),
+            ("error_bound", &bound[..]),
+            ("quant_radius", "1000"),
+            ("outlier_threshold", &limit),
+        ];
+        let what = format!("{sets:?}");
+        agrees(&stage("pfpl", &sets), &array, &src, &Options::default(), [0, 0], &what);
+    }
+}
+
 /// Preset fz, whose decoder takes banded fields of f32 in one launch.
 #[test]
 fn preset_fz_is_that_of_the_cpu() {
