@@ -117,6 +117,13 @@ fn entries_in_any_order_and_of_one_index() {
     }
 }
 
+fn truncated(case: &mut Case, payloads: usize) {
+    let whole = case.bytes.clone();
+    for short in [1, 4, 100, whole.len() / 2, whole.len() - payloads] {
+        assert_eq!(case.restore(&whole[..whole.len() - short], "truncated"), Status::Corrupt);
+    }
+}
+
 #[test]
 fn damaged_streams() {
     need_gpu!();
@@ -187,9 +194,7 @@ fn damaged_streams() {
             let ok = case.restore(&b, &format!("{dims:?} {what}, tile {c}")) == Status::Ok;
             seen[usize::from(ok)] += 1;
         }
-        for short in [1, 4, 100, whole.len() / 2, whole.len() - payloads] {
-            assert_eq!(case.restore(&whole[..whole.len() - short], "truncated"), Status::Corrupt);
-        }
+        truncated(&mut case, payloads);
         assert_eq!(case.restore(&whole, "as written"), Status::Ok);
     }
     // A bit of a tile that is left as it is shows in values alone.
