@@ -268,7 +268,7 @@ fn tiles_of_one_kind_of_value() {
     let array = Array::new(DType::F32, &[9000]).unwrap();
     for (k, b) in (0..3).flat_map(|k| [(k, 0.5), (k, 0.3), (k, 1e-3)]) {
         let step = f64::from(2.0 * b as f32);
-        let middle = [1000.0, 999.0, 97.0][k] * step;
+        let middle = [100_000.0, 99_999.0, 97.0][k] * step;
         let mut src = vec![];
         (0..9000).for_each(|i| {
             put(
@@ -281,7 +281,7 @@ fn tiles_of_one_kind_of_value() {
         let sets = [
             ("mode", "abs"),
             ("error_bound", &bound[..]),
-            ("quant_radius", "1000"),
+            ("quant_radius", "100000"),
             ("outlier_threshold", &limit),
         ];
         let what = format!("{sets:?}");
