@@ -161,6 +161,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
   if (!wrong) {
     for (uint32_t i = threadIdx.x; i < h->fields; i += blockDim.x) {
       const FieldRow& r = fields[i];
+      if (r.what == FIELD_REPEATED) continue;
       if (r.what == FIELD_STORED) wrong |= !set_fact(f, r, field(i), r.width);
       else if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
       else wrong |= field(i) != Layout::number(f, *h, r, o.payload);

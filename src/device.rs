@@ -163,6 +163,8 @@ pub const FIELD_PAYLOAD_BYTES: u32 = 4;
 pub const CRC_DATA: u32 = 5;
 pub const CRC_HEAD: u32 = 6;
 pub const CRC_REST: u32 = 7;
+/// As `FIELD_STORED`, of bytes that a field before it has said: heads repeat themselves, and readers take the first.
+pub const FIELD_REPEATED: u32 = 8;
 
 /// A segment of a container.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]

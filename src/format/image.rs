@@ -2,10 +2,10 @@
 
 use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::device::{
-    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_SEGMENT_BYTES,
-    FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC, KIND_FACTS, KIND_STATIC,
-    NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow, STAGED_TABLES, SegmentRow,
-    VARINT, ValueRow,
+    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_REPEATED,
+    FIELD_SEGMENT_BYTES, FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC,
+    KIND_FACTS, KIND_STATIC, NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow,
+    STAGED_TABLES, SegmentRow, VARINT, ValueRow,
 };
 use crate::error::Status;
 use crate::launch::{Place, Val};
@@ -129,7 +129,11 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
                 continue;
             }
             Piece::Fixed(f, width) => {
-                p.fields.push(field(*f, at, *width, named));
+                let row = field(*f, at, *width, named);
+                let same =
+                    |r: &FieldRow| (r.what, r.index, r.detail) == (FIELD_STORED, row.index, row.detail);
+                let repeats = row.what == FIELD_STORED && p.fields.iter().any(same);
+                p.fields.push(FieldRow { what: if repeats { FIELD_REPEATED } else { row.what }, ..row });
                 *width
             }
             Piece::Varint(f) => {

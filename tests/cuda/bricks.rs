@@ -149,10 +149,10 @@ fn agrees(p: &Pipeline, array: &Array, src: &[u8], form: &Options, shifts: [usiz
 }
 
 pub(crate) fn stage(name: &str, sets: &[(&str, &str)]) -> Pipeline {
-    let mut p = fzgm::preset("fz", DType::F32).unwrap();
-    if name != "fz" {
-        p = Pipeline::new();
-        p.add(name).unwrap();
+    let mut p = Pipeline::new();
+    match fzgm::preset(name, DType::F32) {
+        Ok(preset) => p = preset,
+        Err(_) => assert_eq!(p.add(name), Ok(0)),
     }
     for (key, value) in sets {
         p.args_mut(0).unwrap().set_text(key, value).unwrap();
@@ -257,6 +257,35 @@ fn bricks_of_one_kind_of_value() {
                 agrees(&stage("lorenzo_quant", &sets), &array, &src, &form, [0, 0], &what);
             }
         }
+    }
+}
+
+/// The same for tiles of preset pfpl: values around the last one that has a bin, and around the threshold.
+#[test]
+fn tiles_of_one_kind_of_value() {
+    need_gpu!();
+    let mut rng = Rng(0x923f_82a4);
+    let array = Array::new(DType::F32, &[9000]).unwrap();
+    for (k, b) in (0..3).flat_map(|k| [(k, 0.5), (k, 0.3), (k, 1e-3)]) {
+        let step = f64::from(2.0 * b as f32);
+        let middle = [100_000.0, 99_999.0, 97.0][k] * step;
+        let mut src = vec![];
+        (0..9000).for_each(|i| {
+            put(
+                DType::F32,
+                if i % 7 < 5 { beside(DType::F32, middle, &mut rng) } else { 90.0 * step },
+                &mut src,
+            )
+        });
+        let (bound, limit) = (b.to_string(), if k == 2 { middle.to_string() } else { "inf".into() });
+        let sets = [
+            ("mode", "abs"),
+            ("error_bound", &bound[..]),
+            ("quant_radius", "100000"),
+            ("outlier_threshold", &limit),
+        ];
+        let what = format!("{sets:?}");
+        agrees(&stage("pfpl", &sets), &array, &src, &Options::default(), [0, 0], &what);
     }
 }
 
