@@ -45,6 +45,14 @@ strict=(-Wall -Wextra -Wpedantic -Werror -Wundef -Wshadow -I"$prefix/include" -f
 for std in c99 c11 c17 c2x; do cc -std=$std "${strict[@]}" -Wstrict-prototypes -Wmissing-prototypes "$work/alone.c"; done
 for std in c++11 c++14 c++17 c++20; do c++ -x c++ -std=$std "${strict[@]}" "$work/alone.c"; done
 ok "fzgm.h compiles alone as C99 to C23 and C++11 to C++20"
+# The C compiler's view of what tests/abi has frozen.
+{
+  printf '#include <fzgm.h>\n#include <stddef.h>\n#define FROZEN(what) _Static_assert(what, #what)\n'
+  sed -nE 's/^value (.*) = (.*)/FROZEN(\1 == \2);/p; s/^struct (.*) (.*)/FROZEN(sizeof(\1) == \2);/p
+           s/^field (.*) (.*) (.*)/FROZEN(offsetof(\1, \2) == \3);/p; s/^function (.*)/\1;/p' tests/abi/frozen.txt
+} >"$work/frozen.c"
+cc -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only "$work/frozen.c"
+ok "$(wc -l <tests/abi/frozen.txt) numbers, offsets and prototypes are as tests/abi/frozen.txt has them"
 echo '#include <fzgm.hpp>' >"$work/alone.c"
 for std in c++17 c++20 c++23; do
   c++ -x c++ -std=$std "${strict[@]}" -Wconversion -Wsign-conversion "$work/alone.c"
