@@ -143,6 +143,26 @@ fn every_dependency_has_its_line() {
     }
 }
 
+#[test]
+fn recipes_are_of_this_version() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("toml");
+    let version = manifest["package"]["version"].as_str().expect("a version");
+    let rust = manifest["package"]["rust-version"].as_str().expect("a version");
+    let (spack, conda) = (read("packaging/spack/package.py"), read("packaging/conda/meta.yaml"));
+    for (recipe, line) in [
+        (&spack, format!("    version(\"{version}\"")),
+        (&spack, format!("depends_on(\"rust@{rust}:\"")),
+        (&conda, format!("{{% set version = \"{version}\" %}}")),
+    ] {
+        assert!(recipe.contains(&line), "no `{line}`");
+    }
+    // What a recipe sets, CMake knows.
+    let cmake = read("CMakeLists.txt");
+    for word in spack.split(['"', '\'']).filter(|w| w.starts_with("FZGM_") && !w.starts_with("FZGM_CUDA")) {
+        assert!(cmake.contains(&format!("({word} ")), "CMakeLists.txt has no {word}");
+    }
+}
+
 /// Edges that go back up the list, each for a plain type: errors name an element type, heads say which
 /// container they are, and a kernel is called with the chain of kernels that it is part of.
 const BACKWARDS: [(&str, &str); 2] = [("error", "dtype"), ("chain", "kernel")];
@@ -204,8 +224,8 @@ fn no_paths_of_a_machine() {
     let words: Vec<String> =
         ["work", "root", "home", "tmp", "Users"].iter().map(|w| format!("/{w}/")).collect();
     let mut all = files("src", &[".rs", ".md"]);
-    for dir in ["docs", "examples", "include", "cmake", "presets", "scripts"] {
-        let texts = [".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake", ".in"];
+    for dir in ["docs", "examples", "include", "cmake", "packaging", "presets", "scripts"] {
+        let texts = [".py", ".yaml", ".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake", ".in"];
         all.extend(files(dir, &texts));
     }
     all.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));
