@@ -225,7 +225,10 @@ fn no_paths_of_a_machine() {
         ["work", "root", "home", "tmp", "Users"].iter().map(|w| format!("/{w}/")).collect();
     let mut all = files("src", &[".rs", ".md"]);
     for dir in ["docs", "examples", "include", "cmake", "packaging", "presets", "scripts"] {
-        let texts = [".py", ".yaml", ".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake", ".in"];
+        let texts = [
+            ".py", ".yaml", ".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake",
+            ".in",
+        ];
         all.extend(files(dir, &texts));
     }
     all.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));

@@ -35,6 +35,7 @@ use() {
   bare cmake --build "$work/examples" --target quickstart >/dev/null
   "$work/examples/quickstart" examples/data/egm96.f32 1440 721 >/dev/null
   bare "$prefix/bin/fzgm" --version >/dev/null
+  [ -s "$prefix/share/man/man1/fzgm-compress.1" ] && [ -s "$prefix/share/bash-completion/completions/fzgm" ] || fail "no manual page or completion in $2"
   ok "$2: shared, static, pkg-config, find_package and the command line, without Rust"
 }
 
