@@ -105,6 +105,7 @@ part_c() {
   install_fzgm "$prefix"
   bash tests/c/package.sh "$prefix"
   bash tests/c/packages.sh
+  bash tests/c/snippets/run.sh "$prefix"
 
   local kind
   for kind in plain sanitize; do

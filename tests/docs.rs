@@ -143,6 +143,29 @@ fn every_dependency_has_its_line() {
     }
 }
 
+/// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
+/// tests/cli and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says.
+#[test]
+fn pages_are_listed_and_their_blocks_checked() {
+    let index = read("docs/README.md");
+    for path in files("docs", &[".md"]) {
+        let name = path.file_name().and_then(|n| n.to_str()).expect("a name");
+        let text = read(&path);
+        assert!(
+            name == "README.md" || index.contains(&format!("| [{name}]({name}) |")),
+            "docs/README.md has no {name}"
+        );
+        assert_eq!(text.matches("\n```").count() % 2, 0, "{name}: a block that does not end");
+        for block in text.split("\n```").skip(1).step_by(2) {
+            let language = block.lines().next().unwrap_or_default();
+            let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text"];
+            assert!(known.contains(&language), "{name}: a block in `{language}`");
+            let run = ["cli.md", "bounds.md", "tuning.md", "install.md"];
+            assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");
+        }
+    }
+}
+
 #[test]
 fn recipes_are_of_this_version() {
     let manifest: toml::Table = read("Cargo.toml").parse().expect("toml");

@@ -60,19 +60,6 @@ for std in c++17 c++20 c++23; do
 done
 ok "fzgm.hpp compiles alone as C++17 to C++23, with exceptions and without"
 
-# What the pages show.
-{
-  printf '#include <fzgm.h>\n#include <stdlib.h>\n#define TRY(call) if ((call) != FZ_OK) return 1\nint shown(void);\nint shown(void) {\n'
-  sed -n '/^```c$/,/^```$/p' docs/pipelines.md | sed '/^```/d'
-  printf '  free(toml);\n  fz_pipeline_free(pipeline);\n  return 0;\n}\n'
-} >"$work/shown.c"
-cc -std=c99 "${strict[@]}" "$work/shown.c"
-sed -n '/^```cpp$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.cpp"
-sed -n '/^```fortran$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.f90"
-c++ -std=c++17 "${strict[@]}" "$work/shown.cpp"
-gfortran -std=f2018 -Wall -Wextra -Werror -J"$work" -fsyntax-only "$prefix/include/fzgm.f90" "$work/shown.f90"
-ok "the examples of docs/pipelines.md and docs/languages.md compile"
-
 # The tree may be moved: everything in it is found relative to itself.
 cp -a "$prefix" "$work/moved"
 export PKG_CONFIG_PATH=$work/moved/${lib#"$prefix"/}/pkgconfig
