@@ -50,8 +50,9 @@
  * Memory
  *
  *   Handles are made by the functions that take a pointer to a handle and freed by the function of their kind, which takes
- *   NULL too. Arrays and containers are the caller's, may lie at any address, and are used during the call only, or until the
- *   stream of an asynchronous call has passed it.
+ *   NULL too. A debug build of the library refuses a handle that was freed, or is of another kind, with
+ *   FZ_INVALID_ARGUMENT; a release build takes it for what the call expects. Arrays and containers are the caller's, may lie
+ *   at any address, and are used during the call only, or until the stream of an asynchronous call has passed it.
  */
 
 

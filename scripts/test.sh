@@ -2,10 +2,10 @@
 # Sets up what is missing and runs the tests.
 #
 #   scripts/test.sh                    the parts rust, emu, c, golden and python
-#   scripts/test.sh <part>…            rust | emu | c | golden | python | long | fuzz
+#   scripts/test.sh <part>…            rust | emu | c | golden | python | long | fuzz | tsan
 . "$(dirname "$0")/lib.sh"
 parts=(rust emu c golden python)
-all_parts=("${parts[@]}" long fuzz)
+all_parts=("${parts[@]}" long fuzz tsan)
 mkdir -p build
 
 # Format, lints, tests, documentation. The tests run optimised with debug assertions: [profile.test] in Cargo.toml.
@@ -100,10 +100,12 @@ on_emulator() {
 part_c() {
   need_c
   need_rust
-  need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran
+  need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran dpkg-deb dpkg
   local prefix=$PWD/build/install
   install_fzgm "$prefix"
   bash tests/c/package.sh "$prefix"
+  bash tests/c/packages.sh
+  bash tests/c/snippets/run.sh "$prefix"
 
   local kind
   for kind in plain sanitize; do
@@ -153,6 +155,26 @@ part_fuzz() {
   need_c
   need_rust
   FUZZ_SECONDS=${FUZZ_SECONDS:-300} cargo test --quiet --locked --test corrupt -- --ignored --nocapture fuzz
+}
+
+# Threads that share a plan, under ThreadSanitizer, which rustc has for its nightly form alone; and one race that it must find.
+part_tsan() {
+  need_c
+  need_rust
+  local out=$PWD/build/tsan host library program libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl)
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  FZGM_CUDA=off RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
+    CARGO_TARGET_DIR=$out cargo build --quiet --locked --lib --no-default-features --features capi --target "$host"
+  library=$out/$host/debug/libfzgm.a
+  cc -g -O1 -fno-builtin -fsanitize=thread -c tests/c/tsan/memory.c -o "$out/memory.o"
+  for program in threads tsan/race; do
+    c++ -std=c++17 -g -O1 -fsanitize=thread -Iinclude "tests/c/$program.cpp" "$out/memory.o" "$library" "${libraries[@]}" \
+      -o "$out/$(basename $program)"
+  done
+  "$out/threads"
+  if "$out/race" >"$out/race.log" 2>&1; then die "ThreadSanitizer does not see a race that is there"; fi
+  grep -q 'WARNING: ThreadSanitizer: data race' "$out/race.log" || { cat "$out/race.log" >&2; return 1; }
+  echo "and a race that is there is found"
 }
 
 [ $# -gt 0 ] && parts=("$@")

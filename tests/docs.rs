@@ -143,6 +143,49 @@ fn every_dependency_has_its_line() {
     }
 }
 
+/// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
+/// tests/cli and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says.
+#[test]
+fn pages_are_listed_and_their_blocks_checked() {
+    let index = read("docs/README.md");
+    for path in files("docs", &[".md"]) {
+        let name = path.file_name().and_then(|n| n.to_str()).expect("a name");
+        let text = read(&path);
+        assert!(
+            name == "README.md" || index.contains(&format!("| [{name}]({name}) |")),
+            "docs/README.md has no {name}"
+        );
+        assert_eq!(text.matches("\n```").count() % 2, 0, "{name}: a block that does not end");
+        for block in text.split("\n```").skip(1).step_by(2) {
+            let language = block.lines().next().unwrap_or_default();
+            let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text"];
+            assert!(known.contains(&language), "{name}: a block in `{language}`");
+            let run = ["cli.md", "bounds.md", "tuning.md", "install.md"];
+            assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");
+        }
+    }
+}
+
+#[test]
+fn recipes_are_of_this_version() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("toml");
+    let version = manifest["package"]["version"].as_str().expect("a version");
+    let rust = manifest["package"]["rust-version"].as_str().expect("a version");
+    let (spack, conda) = (read("packaging/spack/package.py"), read("packaging/conda/meta.yaml"));
+    for (recipe, line) in [
+        (&spack, format!("    version(\"{version}\"")),
+        (&spack, format!("depends_on(\"rust@{rust}:\"")),
+        (&conda, format!("{{% set version = \"{version}\" %}}")),
+    ] {
+        assert!(recipe.contains(&line), "no `{line}`");
+    }
+    // What a recipe sets, CMake knows.
+    let cmake = read("CMakeLists.txt");
+    for word in spack.split(['"', '\'']).filter(|w| w.starts_with("FZGM_") && !w.starts_with("FZGM_CUDA")) {
+        assert!(cmake.contains(&format!("({word} ")), "CMakeLists.txt has no {word}");
+    }
+}
+
 /// Edges that go back up the list, each for a plain type: errors name an element type, heads say which
 /// container they are, and a kernel is called with the chain of kernels that it is part of.
 const BACKWARDS: [(&str, &str); 2] = [("error", "dtype"), ("chain", "kernel")];
@@ -204,8 +247,11 @@ fn no_paths_of_a_machine() {
     let words: Vec<String> =
         ["work", "root", "home", "tmp", "Users"].iter().map(|w| format!("/{w}/")).collect();
     let mut all = files("src", &[".rs", ".md"]);
-    for dir in ["docs", "examples", "include", "cmake", "presets", "scripts"] {
-        let texts = [".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake", ".in"];
+    for dir in ["docs", "examples", "include", "cmake", "packaging", "presets", "scripts"] {
+        let texts = [
+            ".py", ".yaml", ".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh", ".cmake",
+            ".in",
+        ];
         all.extend(files(dir, &texts));
     }
     all.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));

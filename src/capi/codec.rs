@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::handle::{Bytes, optional, optional_mut, out, regions, shared};
+use super::handle::{Bytes, handle, optional_handle, optional_mut, out, regions};
 use super::plan::fz_plan;
 use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn fz_compress(
     let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (shared(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) =
             (regions(src, dst)?, unsafe { out(compressed_bytes, "compressed_bytes") }?);
@@ -88,7 +88,8 @@ pub unsafe extern "C" fn fz_decompress(
         (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (optional(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        let (plan, workspace) =
+            unsafe { (optional_handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
         let length = length.apart_from(dst, "dst")?;

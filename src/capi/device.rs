@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::handle::{Bytes, Out, exclusive, out, place_for, regions, shared};
+use super::handle::{Bytes, Out, exclusive, handle, out, place_for, regions};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, wall};
 use super::workspace::fz_workspace;
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn fz_plan_preload(
 ) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (shared(plan, "plan")?, exclusive(workspace, "workspace")?) };
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let workspace = workspace.serve(plan)?;
         match &plan.task {
             Task::Compress(encoder) => encoder.preload(workspace, stream_of(stream))?,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn fz_compress_async(
     let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (shared(plan, "plan")?, exclusive(workspace, "workspace")?) };
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (encoder, (src, dst)) = (plan.encoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
         let result = unsafe { place_of(result, (src, "src"), (dst, "dst")) }?;
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn fz_decompress_async(
     let dst = Bytes::new(dst, dst_capacity_bytes, "dst");
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (shared(plan, "plan")?, exclusive(workspace, "workspace")?) };
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (decoder, (src, dst)) = (plan.decoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
         let result = unsafe { place_of(result, (src, "container"), (dst, "dst")) }?;

@@ -5,6 +5,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::slice;
 
+use super::live::{self, Handle};
 use super::wall::{Answer, Refusal};
 use crate::DeviceSlice;
 
@@ -23,7 +24,7 @@ fn usable<T>(pointer: *const T, name: &str) -> Answer<()> {
 ///
 /// # Safety
 /// `pointer` is null or points to a `T` that nobody changes while the reference lives.
-pub(super) unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Answer<&'a T> {
+unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Answer<&'a T> {
     usable(pointer, name)?;
     // SAFETY: not null, aligned; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
@@ -41,11 +42,34 @@ pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> Answer<Op
     unsafe { shared(pointer, name) }.map(Some)
 }
 
-/// What `pointer` points to, to be changed, or nothing for null.
+/// A handle, to be looked at.
+///
+/// # Safety
+/// As for [`shared`].
+pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> Answer<&'a T> {
+    usable(pointer, name)?;
+    live::expect(pointer, name)?;
+    // SAFETY: not null, aligned; the rest is the caller's promise.
+    Ok(unsafe { &*pointer })
+}
+
+/// A handle, to be looked at, or nothing for null.
+///
+/// # Safety
+/// As for [`shared`].
+pub(super) unsafe fn optional_handle<'a, T: Handle>(pointer: *const T, name: &str) -> Answer<Option<&'a T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise, passed on.
+    unsafe { handle(pointer, name) }.map(Some)
+}
+
+/// A handle, to be changed, or nothing for null.
 ///
 /// # Safety
 /// As for [`exclusive`].
-pub(super) unsafe fn optional_mut<'a, T>(pointer: *mut T, name: &str) -> Answer<Option<&'a mut T>> {
+pub(super) unsafe fn optional_mut<'a, T: Handle>(pointer: *mut T, name: &str) -> Answer<Option<&'a mut T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -53,12 +77,13 @@ pub(super) unsafe fn optional_mut<'a, T>(pointer: *mut T, name: &str) -> Answer<
     unsafe { exclusive(pointer, name) }.map(Some)
 }
 
-/// What `pointer` points to, to be changed.
+/// A handle, to be changed.
 ///
 /// # Safety
 /// `pointer` is null or points to a `T` that nobody else uses while the reference lives.
-pub(super) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Answer<&'a mut T> {
+pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> Answer<&'a mut T> {
     usable(pointer, name)?;
+    live::expect(pointer, name)?;
     // SAFETY: not null, aligned; the rest is the caller's promise.
     Ok(unsafe { &mut *pointer })
 }
@@ -165,10 +190,12 @@ impl<T: Copy> Out<T> {
     }
 }
 
-impl<T> Out<*mut T> {
+impl<T: Handle> Out<*mut T> {
     /// Hands `value` over to C, which gives it back to [`release`].
     pub(super) fn give(self, value: T) {
-        self.put(Box::into_raw(Box::new(value)));
+        let handle = Box::into_raw(Box::new(value));
+        live::made(handle);
+        self.put(handle);
     }
 }
 
@@ -198,11 +225,13 @@ pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> Ans
 ///
 /// # Safety
 /// `pointer` is null or came from [`Out::give`] for the same type and was not released before.
-pub(super) unsafe fn release<T>(pointer: *mut T) {
+pub(super) unsafe fn release<T: Handle>(pointer: *mut T, name: &str) -> Answer<()> {
     if !pointer.is_null() {
+        live::freed(pointer, name)?;
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(pointer) });
     }
+    Ok(())
 }
 
 fn possible<T>(count: u64, name: &str) -> Answer<usize> {

@@ -10,6 +10,7 @@ mod codec;
 mod device;
 mod handle;
 mod info;
+mod live;
 mod options;
 mod pipeline;
 mod plan;

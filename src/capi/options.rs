@@ -130,7 +130,7 @@ const fn flag(number: i32) -> Option<bool> {
 /// The options that C passed, or the defaults for null.
 ///
 /// # Safety
-/// As for [`shared`].
+/// As for [`optional`].
 pub(super) unsafe fn chosen(options: *const fz_options) -> Answer<Options> {
     // SAFETY: the caller's promise, passed on.
     unsafe { optional(options, "options") }?.map_or(Ok(Options::default()), fz_options::checked)

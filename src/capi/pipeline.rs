@@ -51,7 +51,7 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(pipeline) });
+    quiet_wall(|| unsafe { release(pipeline, "pipeline") });
 }
 
 /// Adds a stage with default parameters. `*stage` becomes its index, 0 for the first; `stage` may be NULL.

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::handle::{elements, out, region, release, shared};
+use super::handle::{elements, handle, out, region, release};
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, Refusal, quiet_wall, wall};
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 ) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (pipeline, plan) = unsafe { (shared(pipeline, "pipeline")?, out(plan, "plan")?) };
+        let (pipeline, plan) = unsafe { (handle(pipeline, "pipeline")?, out(plan, "plan")?) };
         // SAFETY: the caller's promise.
         let (dims, options) = unsafe { (shape(dims, ndim)?, chosen(options)?) };
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut *mut fz_plan) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (encoder, decoder) = unsafe { (shared(encoder, "encoder")?, out(decoder, "decoder")?) };
+        let (encoder, decoder) = unsafe { (handle(encoder, "encoder")?, out(decoder, "decoder")?) };
         decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)));
         Ok(())
     })
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn fz_plan_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(plan) });
+    quiet_wall(|| unsafe { release(plan, "plan") });
 }
 
 /// The most bytes that fz_compress() with this plan can write, whatever the array holds: a destination of that size is never
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
 pub unsafe extern "C" fn fz_max_compressed_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, bytes) = unsafe { (shared(plan, "plan")?, out(bytes, "bytes")?) };
+        let (plan, bytes) = unsafe { (handle(plan, "plan")?, out(bytes, "bytes")?) };
         bytes.put(plan.encoder()?.max_compressed_bytes());
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::handle::{Out, out, place_for, shared};
+use super::handle::{Out, handle, out, place_for};
 use super::pipeline::fz_pipeline;
 use super::status::{FZ_NO_STAGE, fz_parameter_kind, fz_port_direction};
 use super::wall::{Answer, Refusal, wall};
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i
 pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, count: *mut u32) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (pipeline, count) = unsafe { (shared(pipeline, "pipeline")?, out(count, "count")?) };
+        let (pipeline, count) = unsafe { (handle(pipeline, "pipeline")?, out(count, "count")?) };
         count.put(pipeline.0.nodes().len() as u32);
         Ok(())
     })
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_info(
     wall(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
-            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_stage")?) };
+            unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_stage")?) };
         let node = in_pipeline(pipeline, stage)?;
         stage_info(node.stage, &node.args, place)
     })
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_port(
     wall(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
-            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_port")?) };
+            unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_port")?) };
         let node = in_pipeline(pipeline, stage)?;
         port_info(node.stage, &node.args, Some(node), (direction, port), place)
     })
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_parameter(
     wall(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
-            unsafe { (shared(pipeline, "pipeline")?, place_for(info, "info", "fz_parameter")?) };
+            unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_parameter")?) };
         parameter_info(&in_pipeline(pipeline, stage)?.args, parameter, place)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::handle::{Out, out, region, shared, text};
+use super::handle::{Out, handle, out, region, text};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, wall};
 use crate::{Error, Pipeline, Result};
@@ -86,7 +86,7 @@ unsafe fn read(
 }
 
 /// # Safety
-/// As for [`shared`] and [`out`]; the place for the text has the room that it says.
+/// As for [`handle`] and [`out`]; the place for the text has the room that it says.
 unsafe fn write(
     pipeline: *const fz_pipeline,
     (dst, capacity, name): (*mut c_char, u64, &'static str),
@@ -94,7 +94,7 @@ unsafe fn write(
     print: fn(&Pipeline) -> Result<String>,
 ) -> Answer<()> {
     // SAFETY: the caller's promise, passed on.
-    let (pipeline, bytes) = unsafe { (shared(pipeline, "pipeline")?, out(bytes, &format!("{name}_bytes"))?) };
+    let (pipeline, bytes) = unsafe { (handle(pipeline, "pipeline")?, out(bytes, &format!("{name}_bytes"))?) };
     let bytes = bytes.apart_from(region(dst.cast_const().cast(), capacity, name)?, name)?;
     let text = print(&pipeline.0)?;
     // SAFETY: the caller's promise, passed on.

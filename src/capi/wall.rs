@@ -53,11 +53,9 @@ pub(super) fn wall(body: impl FnOnce() -> Answer<()>) -> i32 {
     refusal.status as i32
 }
 
-/// Runs the body of a function that frees: nothing to report, nothing to let through.
-pub(super) fn quiet_wall(body: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-        remember(&panic_text(payload));
-    }
+/// Runs the body of a function that frees: there is no status to return, and nothing is let through.
+pub(super) fn quiet_wall(body: impl FnOnce() -> Answer<()>) {
+    let _ = wall(body);
 }
 
 fn panic_text(payload: Box<dyn Any + Send>) -> String {

@@ -3,7 +3,7 @@
 use std::process;
 use std::sync::Arc;
 
-use super::handle::{out, release, shared};
+use super::handle::{handle, out, release};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, Refusal, quiet_wall, wall};
 use crate::Workspace;
@@ -49,7 +49,7 @@ impl fz_workspace {
 pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, bytes) = unsafe { (shared(plan, "plan")?, out(bytes, "bytes")?) };
+        let (plan, bytes) = unsafe { (handle(plan, "plan")?, out(bytes, "bytes")?) };
         bytes.put(match &plan.task {
             Task::Compress(encoder) => encoder.workspace_bytes(),
             Task::Restore(decoder) => decoder.workspace_bytes(),
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut *mut fz_workspace) -> i32 {
     wall(|| {
         // SAFETY: the caller's promise.
-        let (plan, workspace) = unsafe { (shared(plan, "plan")?, out(workspace, "workspace")?) };
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
         workspace.give(fz_workspace::new(plan)?);
         Ok(())
     })
@@ -81,5 +81,5 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(workspace) });
+    quiet_wall(|| unsafe { release(workspace, "workspace") });
 }

@@ -45,25 +45,20 @@ strict=(-Wall -Wextra -Wpedantic -Werror -Wundef -Wshadow -I"$prefix/include" -f
 for std in c99 c11 c17 c2x; do cc -std=$std "${strict[@]}" -Wstrict-prototypes -Wmissing-prototypes "$work/alone.c"; done
 for std in c++11 c++14 c++17 c++20; do c++ -x c++ -std=$std "${strict[@]}" "$work/alone.c"; done
 ok "fzgm.h compiles alone as C99 to C23 and C++11 to C++20"
+# The C compiler's view of what tests/abi has frozen.
+{
+  printf '#include <fzgm.h>\n#include <stddef.h>\n#define FROZEN(what) _Static_assert(what, #what)\n'
+  sed -nE 's/^value (.*) = (.*)/FROZEN(\1 == \2);/p; s/^struct (.*) (.*)/FROZEN(sizeof(\1) == \2);/p
+           s/^field (.*) (.*) (.*)/FROZEN(offsetof(\1, \2) == \3);/p; s/^function (.*)/\1;/p' tests/abi/frozen.txt
+} >"$work/frozen.c"
+cc -std=c11 -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only "$work/frozen.c"
+ok "$(wc -l <tests/abi/frozen.txt) numbers, offsets and prototypes are as tests/abi/frozen.txt has them"
 echo '#include <fzgm.hpp>' >"$work/alone.c"
 for std in c++17 c++20 c++23; do
   c++ -x c++ -std=$std "${strict[@]}" -Wconversion -Wsign-conversion "$work/alone.c"
   c++ -x c++ -std=$std "${strict[@]}" -Wconversion -fno-exceptions "$work/alone.c"
 done
 ok "fzgm.hpp compiles alone as C++17 to C++23, with exceptions and without"
-
-# What the pages show.
-{
-  printf '#include <fzgm.h>\n#include <stdlib.h>\n#define TRY(call) if ((call) != FZ_OK) return 1\nint shown(void);\nint shown(void) {\n'
-  sed -n '/^```c$/,/^```$/p' docs/pipelines.md | sed '/^```/d'
-  printf '  free(toml);\n  fz_pipeline_free(pipeline);\n  return 0;\n}\n'
-} >"$work/shown.c"
-cc -std=c99 "${strict[@]}" "$work/shown.c"
-sed -n '/^```cpp$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.cpp"
-sed -n '/^```fortran$/,/^```$/p' docs/languages.md | sed '/^```/d' >"$work/shown.f90"
-c++ -std=c++17 "${strict[@]}" "$work/shown.cpp"
-gfortran -std=f2018 -Wall -Wextra -Werror -J"$work" -fsyntax-only "$prefix/include/fzgm.f90" "$work/shown.f90"
-ok "the examples of docs/pipelines.md and docs/languages.md compile"
 
 # The tree may be moved: everything in it is found relative to itself.
 cp -a "$prefix" "$work/moved"

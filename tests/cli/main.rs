@@ -7,6 +7,8 @@ mod desk;
 mod devices;
 mod failures;
 mod page;
+mod pictures;
 mod results;
+mod slabs;
 #[cfg(target_os = "linux")]
 mod streams;

@@ -1,4 +1,4 @@
-//! `docs/cli.md` and the help, held to their word.
+//! The pages that show commands, and the help, held to their word.
 
 use crate::desk::{Desk, PROGRAM, ROOT, Run};
 use serde_json::Value;
@@ -15,17 +15,23 @@ fn help_is_a_result() {
     assert!(desk.run("--version").ok().starts_with("fzgm "));
 }
 
-/// Every command of the page runs as it stands there.
+/// Every command of other pages runs as it stands there.
 #[cfg(unix)]
 #[test]
-fn the_page_is_true() {
-    let desk = Desk::new();
-    let page = fs::read_to_string(Path::new(ROOT).join("docs/cli.md")).unwrap();
+fn other_pages_are_true() {
+    for page in ["docs/bounds.md", "docs/tuning.md"] {
+        run_all(&Desk::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
+    }
+}
+
+/// Runs the commands of a page; what they are.
+#[cfg(unix)]
+fn run_all<'a>(desk: &Desk, page: &'a str) -> Vec<&'a str> {
     let path =
         format!("{}:{}", Path::new(PROGRAM).parent().unwrap().display(), std::env::var("PATH").unwrap());
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines: Vec<&str> = blocks.flat_map(str::lines).collect();
-    assert!(lines.len() > 20);
+    assert!(!lines.is_empty());
     for line in &lines {
         assert!(line.starts_with("fzgm "), "{line}");
         let want = line.split("# exit ").nth(1).map_or(0, |code| code.trim().parse().unwrap());
@@ -36,6 +42,17 @@ fn the_page_is_true() {
             serde_json::from_str::<Value>(&run.out).unwrap();
         }
     }
+    lines
+}
+
+/// And those of the page of the command line, which has them all.
+#[cfg(unix)]
+#[test]
+fn the_page_is_true() {
+    let desk = Desk::new();
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/cli.md")).unwrap();
+    let lines = run_all(&desk, &page);
+    assert!(lines.len() > 20);
     let help = desk.run("--help").ok();
     for command in ["compress", "decompress", "info", "compare", "bench", "devices", "stages", "presets"] {
         assert!(help.contains(command) && lines.iter().any(|l| l.starts_with(&format!("fzgm {command}"))));

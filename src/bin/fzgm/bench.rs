@@ -2,13 +2,14 @@
 
 mod measure;
 mod on_device;
+mod table;
 
 use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
 use crate::report::{self, number, short};
 use crate::request::{Own, Request, Start};
-use fzgm::{Array, Device, Options, metrics};
+use fzgm::{Array, Device, Options, PRESETS, metrics, preset};
 use measure::{Row, copy_speed, measure};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     input: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// A preset; may be repeated [default: pfpl, without --pipeline and --config]
+    /// A preset, or all; may be repeated [default: pfpl, without --pipeline and --config]
     #[arg(long = "preset", value_name = "PRESET")]
     presets: Vec<String>,
     /// A pipeline of your own; may be repeated
@@ -59,9 +60,19 @@ pub(crate) struct Args {
     /// Every kernel by itself, to see what chains are worth. Never shows in the bytes
     #[arg(long)]
     no_fuse: bool,
+    /// Report as a table of comma-separated values, with the keys of --json
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    /// Lines appear as they are measured.
+    fn for_people(&self) -> bool {
+        !self.json && !self.csv
+    }
 }
 
 /// The value range of a line, as it was asked for.
@@ -93,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let own = args.own()?;
     let requests = args.requests(&own, &array, &src)?;
     let copy = copy_speed(&src, args.runs)?;
-    if !args.json {
+    if args.for_people() {
         heading(args, &array, copy)?;
     }
     let threads = if args.threads.is_empty() { &[1, 0] } else { &args.threads[..] };
@@ -102,11 +113,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         for &threads in threads {
             let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
             let row = measure(request, &array, &src, &options, args.runs)?;
-            if !args.json {
+            if args.for_people() {
                 report::print(&line(&row))?;
             }
             rows.push(row);
         }
+    }
+    let lines: Vec<Value> = rows.iter().map(to_json).collect();
+    if args.csv {
+        report::print(&table::csv(&lines))?;
     }
     if args.json {
         report::print_json(&json!({
@@ -119,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "device": "cpu",
             "fused": !args.no_fuse,
             "memcpy_gb_per_s": number(copy),
-            "rows": rows.iter().map(to_json).collect::<Vec<_>>(),
+            "rows": lines,
         }))?;
     }
     all_kept(rows.iter().map(|row| row.quality.kept))
@@ -147,7 +162,19 @@ impl Args {
         src: &[u8],
     ) -> Result<Vec<Request<'a>>, Failure> {
         let base = self.base(array, src)?;
-        let mut starts: Vec<Start<'a>> = self.presets.iter().map(|name| Start::Preset(name)).collect();
+        let mut starts: Vec<Start<'a>> = vec![];
+        for name in &self.presets {
+            match name.as_str() {
+                // Those that are for this type.
+                "all" => starts.extend(
+                    PRESETS
+                        .iter()
+                        .filter(|p| preset(p.name, array.dtype()).is_ok())
+                        .map(|p| Start::Preset(p.name)),
+                ),
+                name => starts.push(Start::Preset(name)),
+            }
+        }
         starts.extend(own.iter().map(Start::Own));
         if starts.is_empty() {
             starts.push(Start::Preset("pfpl"));

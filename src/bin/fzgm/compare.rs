@@ -1,9 +1,11 @@
 //! `fzgm compare`
 
 use crate::failure::Failure;
+use crate::field::Field;
 use crate::input;
+use crate::output::OutFile;
+use crate::plot::{self, Legend};
 use crate::report::{self, bits_per_value, number, optional};
-use fzgm::DType;
 use fzgm::metrics::{Bound, Metrics};
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,9 +23,8 @@ pub(crate) struct Args {
     /// What came back
     #[arg(value_name = "B", value_parser = input::path())]
     restored: PathBuf,
-    /// Element type: f32, f64, i8 to i64, u8 to u64
-    #[arg(long, value_parser = crate::field::dtype)]
-    dtype: DType,
+    #[command(flatten)]
+    field: Field,
     /// What --eb is multiplied with: abs (1), noa (max - min), rel (|x|), prel (max |x|)
     #[arg(long, requires = "eb")]
     mode: Option<String>,
@@ -36,6 +37,15 @@ pub(crate) struct Args {
     /// The container, for ratio and bits per value
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
+    /// Draw a slice of both and their difference into this PNG file; give --dims too, and see what --slice is
+    #[arg(long, value_name = "FILE", value_parser = input::path())]
+    plot: Option<PathBuf>,
+    /// With --plot: the index of the plane in a volume [default: the one in the middle]
+    #[arg(long, value_name = "Z", requires = "plot")]
+    slice: Option<u64>,
+    /// Replace the file of --plot if it exists
+    #[arg(long, requires = "plot")]
+    force: bool,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -47,6 +57,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (Some(mode), Some(eb)) => Some(Bound::from_name(mode, eb).map_err(asking)?),
         _ => None,
     };
+    let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
+    plot.as_ref().map_or(Ok(()), OutFile::check)?;
     let (a, b) = (input::read(&args.original)?, input::read(&args.restored)?);
     if a.len() != b.len() {
         return Err(Failure::usage(format!(
@@ -61,8 +73,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
     };
-    let m = fzgm::metrics::compare(args.dtype, &a, &b, bound, args.outlier_threshold).map_err(asking)?;
-    report(args, &m, container)?;
+    let array = match args.plot.is_some() || args.field.dims().is_some() {
+        true => Some(args.field.array(&args.original, a.len() as u64)?),
+        false => None,
+    };
+    let m =
+        fzgm::metrics::compare(args.field.dtype, &a, &b, bound, args.outlier_threshold).map_err(asking)?;
+    let legend = match (&plot, &array) {
+        (Some(out), Some(array)) => Some(plot::write(out, array, (&a, &b), args.slice)?),
+        _ => None,
+    };
+    report(args, &m, container, legend.as_ref())?;
     if m.kept() {
         return Ok(());
     }
@@ -76,13 +97,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-fn report(args: &Args, m: &Metrics, container: Option<u64>) -> Result<(), Failure> {
+fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Legend>) -> Result<(), Failure> {
+    let dtype = args.field.dtype;
     let bits = container.map(|bytes| bits_per_value(bytes, m.elements));
-    let ratio = container.map(|bytes| report::ratio(m.elements * args.dtype.bytes(), bytes));
+    let ratio = container.map(|bytes| report::ratio(m.elements * dtype.bytes(), bytes));
     if args.json {
         return report::print_json(&json!({
             "command": "compare",
-            "dtype": args.dtype.name(),
+            "dtype": dtype.name(),
             "elements": m.elements,
             "carried": m.carried,
             "min": number(m.min),
@@ -104,10 +126,17 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>) -> Result<(), Failur
             "ratio": optional(ratio),
             "bits_per_value": optional(bits),
             "kept": m.kept(),
+            "plot": legend.map(|l| json!({
+                "file": args.plot.as_ref().map(|p| p.to_string_lossy()),
+                "slice": l.slice,
+                "low": number(l.low),
+                "high": number(l.high),
+                "error": number(l.error),
+            })),
         }));
     }
     let mut lines = vec![
-        format!("elements              {} of {}, {} carried", m.elements, args.dtype, m.carried),
+        format!("elements              {} of {}, {} carried", m.elements, dtype, m.carried),
         format!("value range           {:?} to {:?}: {:?}", m.min, m.max, m.range),
         format!("max absolute error    {:?}", m.max_abs_error),
         format!("max relative error    {:?}", m.max_rel_error),
@@ -126,6 +155,12 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>) -> Result<(), Failur
     if let (Some(bits), Some(ratio)) = (bits, ratio) {
         lines.push(format!("ratio                 {}", report::short(ratio)));
         lines.push(format!("bits per value        {}", report::short(bits)));
+    }
+    if let Some(l) = legend {
+        lines.push(format!(
+            "plot                  slice {}, values {:?} to {:?}, errors to {:?}",
+            l.slice, l.low, l.high, l.error
+        ));
     }
     report::print(&(lines.join("\n") + "\n"))
 }

@@ -6,16 +6,17 @@ use crate::input;
 use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
 use crate::request::{self, Own, Request, Setting, Start};
+use crate::slabs;
 use clap::ValueEnum;
-use fzgm::{Array, Container, Device, Encoder, Generation, Options};
+use fzgm::{Array, Container, Device, Encoder, Generation, Options, Pipeline};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Raw little-endian array without a header
-    #[arg(value_name = "IN", value_parser = input::path())]
+    /// Raw little-endian array without a header; - for standard input
+    #[arg(value_name = "IN")]
     input: PathBuf,
     #[command(flatten)]
     output: OutFile,
@@ -57,6 +58,10 @@ pub(crate) struct Args {
     /// fzm, or compact for chunks and small messages [default: fzm]
     #[arg(long)]
     container: Option<Kind>,
+    /// A slab file, for arrays larger than memory: slabs of about this size, such as 256M, along the slowest dimension, each in
+    /// a container of its own
+    #[arg(long, value_name = "BYTES", value_parser = input::bytes)]
+    slab: Option<u64>,
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
@@ -129,6 +134,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for setting in &args.settings {
         setting.apply(&mut pipeline)?;
     }
+    if let Some(bytes) = args.slab {
+        return in_slabs(args, origin, pipeline, bytes);
+    }
     let src = input::read(&args.input)?;
     let array = args.field.array(&args.input, src.len() as u64)?;
 
@@ -147,16 +155,60 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     dst.truncate(bytes);
     args.output.write(&dst)?;
-    report(args, origin, &array, bytes as u64, seconds)
+    report(args, origin, &Done { array, bytes: bytes as u64, seconds, slabs: None })
 }
 
-fn report(args: &Args, origin: Start<'_>, array: &Array, bytes: u64, seconds: f64) -> Result<(), Failure> {
-    let ratio = ratio(array.bytes(), bytes);
-    let bits = bits_per_value(bytes, array.elements());
-    let speed = speed(array.bytes(), seconds);
+/// The same slab by slab, with the memory of one.
+fn in_slabs(args: &Args, origin: Start<'_>, mut pipeline: Pipeline, bytes: u64) -> Result<(), Failure> {
+    let (options, dtype) = (args.options(), args.field.dtype);
+    if forgets_the_shape(&options) {
+        return Err(Failure::usage(
+            "--slab needs containers that say their shape: leave --no-strict or --generation out",
+        ));
+    }
+    let start = Instant::now();
+    let length = input::length(&args.input)?;
+    let array = length.map(|bytes| args.field.array(&args.input, bytes)).transpose()?;
+    let dims = array.as_ref().map(Array::dims).or(args.field.dims());
+    let head = slabs::Head::new(dtype, dims, bytes);
+    let mode = request::mode(&pipeline).filter(|mode| ["noa", "prel"].contains(mode));
+    if let Some(mode) = mode.filter(|_| request::real(&pipeline, "value_base") == Some(0.0)) {
+        // A file can be read twice. A stream cannot: there the bound is that of each slab, which is never a larger one.
+        if length.is_some() {
+            let threshold = request::real(&pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
+            let base = slabs::base((&mut input::open(&args.input)?, &args.input), dtype, mode, threshold)?;
+            if base > 0.0 {
+                let set = pipeline.set_everywhere("value_base", |args| args.set_real("value_base", base));
+                set.map_err(|e| Failure::asking(&e))?;
+            }
+        }
+    }
+    let (mut src, mut sink) = (input::open(&args.input)?, args.output.create()?);
+    let to = args.output.path();
+    let totals = slabs::write((&mut *src, &args.input), (&mut sink, to), &head, &pipeline, &options)?;
+    sink.commit()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let array = head.array(totals.slowest).map_err(|e| Failure::asking(&e))?;
+    report(args, origin, &Done { array, bytes: totals.file_bytes, seconds, slabs: Some(totals.slabs) })
+}
+
+/// What a report is about.
+struct Done {
+    array: Array,
+    bytes: u64,
+    seconds: f64,
+    slabs: Option<u64>,
+}
+
+fn report(args: &Args, origin: Start<'_>, done: &Done) -> Result<(), Failure> {
+    let Done { array, bytes, seconds, slabs } = done;
+    let ratio = ratio(array.bytes(), *bytes);
+    let bits = bits_per_value(*bytes, array.elements());
+    let speed = speed(array.bytes(), *seconds);
+    let beside = args.output.is_stream();
     if args.json {
         let (preset, pipeline) = origin.names();
-        return report::print_json(&json!({
+        let value = json!({
             "command": "compress",
             "input": args.input.to_string_lossy(),
             "output": args.output.path().to_string_lossy(),
@@ -169,12 +221,15 @@ fn report(args: &Args, origin: Start<'_>, array: &Array, bytes: u64, seconds: f6
             "container_bytes": bytes,
             "ratio": number(ratio),
             "bits_per_value": number(bits),
-            "seconds": number(seconds),
+            "seconds": number(*seconds),
             "gb_per_s": number(speed),
-        }));
+            "slabs": slabs,
+        });
+        return report::print_beside(beside, &format!("{value}\n"));
     }
-    report::print(&format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes, ratio {}, {} bits per value, {} GB/s\n",
+    let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
+    let text = format!(
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n",
         args.input.display(),
         shape(array),
         array.dtype(),
@@ -183,5 +238,6 @@ fn report(args: &Args, origin: Start<'_>, array: &Array, bytes: u64, seconds: f6
         short(ratio),
         short(bits),
         short(speed),
-    ))
+    );
+    report::print_beside(beside, &text)
 }

@@ -2,18 +2,20 @@
 
 use crate::failure::Failure;
 use crate::field::shape;
-use crate::input;
+use crate::input::{self, Whole};
 use crate::output::OutFile;
 use crate::report::{self, number, ratio, short, speed};
-use fzgm::{Decoder, Device, Error, Options};
+use crate::slabs;
+use fzgm::{Array, Decoder, Device, Error, Options};
 use serde_json::json;
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A container
-    #[arg(value_name = "IN", value_parser = input::path())]
+    /// A container or a slab file; - for standard input
+    #[arg(value_name = "IN")]
     input: PathBuf,
     #[command(flatten)]
     output: OutFile,
@@ -36,13 +38,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check()?;
-    let container = input::read(&args.input)?;
     let options = Options {
         threads: args.threads,
         checksum: !args.no_checksum,
         max_memory_bytes: args.max_memory,
         device: args.device,
         ..Options::default()
+    };
+    let container = match input::whole(&args.input)? {
+        Whole::Bytes(container) => container,
+        Whole::Slabs(src) => return in_slabs(args, src, &options),
     };
     let refused = |e: Error| match e {
         Error::MemoryLimit { need, limit } => too_large(args, need, limit),
@@ -60,7 +65,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     dst.truncate(bytes);
     args.output.write(&dst)?;
-    report(args, &decoder, container.len() as u64, seconds)
+    report(args, decoder.array(), container.len() as u64, seconds, None)
+}
+
+/// The same slab by slab, with the memory of one.
+fn in_slabs(args: &Args, mut src: Box<dyn Read>, options: &Options) -> Result<(), Failure> {
+    let start = Instant::now();
+    let (mut sink, to) = (args.output.create()?, args.output.path());
+    let (head, totals) = slabs::restore((&mut *src, &args.input), (&mut sink, to), options)?;
+    sink.commit()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let array = head.array(totals.slowest).map_err(|e| Failure::reading(&args.input, &e))?;
+    report(args, &array, totals.file_bytes, seconds, Some(totals.slabs))
 }
 
 fn too_large(args: &Args, need: u64, limit: u64) -> Failure {
@@ -70,12 +86,18 @@ fn too_large(args: &Args, need: u64, limit: u64) -> Failure {
     ))
 }
 
-fn report(args: &Args, decoder: &Decoder, container: u64, seconds: f64) -> Result<(), Failure> {
-    let array = decoder.array();
+fn report(
+    args: &Args,
+    array: &Array,
+    container: u64,
+    seconds: f64,
+    slabs: Option<u64>,
+) -> Result<(), Failure> {
+    let beside = args.output.is_stream();
     let ratio = ratio(array.bytes(), container);
     let speed = speed(array.bytes(), seconds);
     if args.json {
-        return report::print_json(&json!({
+        let value = json!({
             "command": "decompress",
             "input": args.input.to_string_lossy(),
             "output": args.output.path().to_string_lossy(),
@@ -87,14 +109,17 @@ fn report(args: &Args, decoder: &Decoder, container: u64, seconds: f64) -> Resul
             "ratio": number(ratio),
             "seconds": number(seconds),
             "gb_per_s": number(speed),
-        }));
+            "slabs": slabs,
+        });
+        return report::print_beside(beside, &format!("{value}\n"));
     }
-    report::print(&format!(
+    let text = format!(
         "{}: {} of {}, {} bytes, {} GB/s\n",
         args.output.path().display(),
         shape(array),
         array.dtype(),
         array.bytes(),
         short(speed),
-    ))
+    );
+    report::print_beside(beside, &text)
 }

@@ -50,9 +50,19 @@ impl Failure {
         Failure::new(IO, message)
     }
 
-    /// The system refused something about a file.
+    /// The system refused something about a file or a standard stream.
     pub(crate) fn io(verb: &str, path: &Path, e: &std::io::Error) -> Failure {
-        Failure::new(IO, format!("cannot {verb} {}: {e}", path.display()))
+        let name = match (crate::input::is_stream(path), verb) {
+            (true, "read") => "standard input".into(),
+            (true, _) => "standard output".into(),
+            _ => path.display().to_string(),
+        };
+        Failure::new(IO, format!("cannot {verb} {name}: {e}"))
+    }
+
+    /// A container is damaged, as this program found by itself.
+    pub(crate) fn container(path: &Path, what: &str) -> Failure {
+        Failure::new(CONTAINER, format!("{}: {what}", path.display()))
     }
 
     /// The library refused a container. What this version does not know it cannot tell from damage.

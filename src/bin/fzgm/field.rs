@@ -43,6 +43,11 @@ fn dims(text: &str) -> Result<Dims, String> {
 }
 
 impl Field {
+    /// The dimensions that were given.
+    pub(crate) fn dims(&self) -> Option<&[u64]> {
+        self.dims.as_ref().map(|dims| dims.0.as_slice())
+    }
+
     /// The array of `path`, which has so many bytes.
     pub(crate) fn array(&self, path: &Path, bytes: u64) -> Result<Array, Failure> {
         let Field { dtype, dims } = self;

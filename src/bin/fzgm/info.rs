@@ -1,24 +1,26 @@
 //! `fzgm info`
 
+use crate::drawing;
 use crate::failure::Failure;
 use crate::field::shape;
-use crate::input;
+use crate::input::{self, Whole};
 use crate::report::{self, number, ratio, setting, short};
+use crate::slabs::{self, Outline};
 use crate::stages;
 use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A container
-    #[arg(value_name = "IN", value_parser = input::path(), required_unless_present = "stages")]
+    /// A container or a slab file; - for standard input
+    #[arg(value_name = "IN", required_unless_present = "stages")]
     input: Option<PathBuf>,
     /// In place of a container: what stages there are, as `fzgm stages` lists them
     #[arg(long, conflicts_with_all = ["input", "plan"])]
     stages: bool,
-    /// Show the steps of the decompression and their memory
+    /// Draw the stages, and show the steps of the decompression and their memory
     #[arg(long)]
     plan: bool,
     /// With --plan: for what; cuda shows the device functions too, and takes no GPU
@@ -31,25 +33,88 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Some(input) = &args.input else { return stages::list(args.json) };
-    let container = input::read(input)?;
-    let refused = |e| Failure::reading(input, &e);
-    let info = fzgm::info(&container).map_err(refused)?;
-    let plan = if args.plan {
-        // Looking at a plan takes no memory, however much running it would.
-        let options = Options { max_memory_bytes: u64::MAX, ..Options::default() };
-        Some(plan(&Decoder::open(&container, &options).map_err(refused)?, args.device).map_err(refused)?)
-    } else {
-        None
+    let (container, slabs) = match input::whole(input)? {
+        Whole::Bytes(container) => (container, None),
+        Whole::Slabs(mut src) => {
+            let mut outline = slabs::outline(&mut *src, input)?;
+            (std::mem::take(&mut outline.container), Some(outline))
+        }
     };
+    // A slab file of nothing has no first slab to be described.
+    let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
+    let described = if empty { None } else { Some(describe(args, input, &container)?) };
     if args.json {
-        return report::print_json(&to_json(&info, plan));
+        let mut value = described.as_ref().map_or_else(|| json!({ "command": "info" }), Described::json);
+        if let Some(slabs) = &slabs {
+            value["slab_file"] = slab_json(slabs);
+        }
+        return report::print_json(&value);
     }
-    let mut text = to_text(&info);
-    if let Some(plan) = plan {
-        text += "\n";
-        text += &plan;
+    let about = slabs.as_ref().map_or(String::new(), slab_text);
+    report::print(&(about + &described.as_ref().map_or(String::new(), Described::text)))
+}
+
+/// What is to be said of a container.
+struct Described {
+    info: Info,
+    /// The drawing and the steps, where they were asked for.
+    plan: Option<(Vec<String>, String)>,
+}
+
+fn describe(args: &Args, input: &Path, container: &[u8]) -> Result<Described, Failure> {
+    let refused = |e| Failure::reading(input, &e);
+    let info = fzgm::info(container).map_err(refused)?;
+    if !args.plan {
+        return Ok(Described { info, plan: None });
     }
-    report::print(&text)
+    // Looking at a plan takes no memory, however much running it would.
+    let options = Options { max_memory_bytes: u64::MAX, ..Options::default() };
+    let steps = plan(&Decoder::open(container, &options).map_err(refused)?, args.device).map_err(refused)?;
+    Ok(Described { plan: Some((drawing::graph(&info), steps)), info })
+}
+
+impl Described {
+    fn text(&self) -> String {
+        let plan = self.plan.as_ref().map(|(graph, steps)| format!("\n{}\n\n{steps}", graph.join("\n")));
+        to_text(&self.info) + &plan.unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        let mut value = to_json(&self.info);
+        if let Some((graph, steps)) = &self.plan {
+            value["graph"] = graph.clone().into();
+            value["plan"] = steps.lines().collect();
+        }
+        value
+    }
+}
+
+fn slab_text(outline: &Outline) -> String {
+    let Outline { head, totals, .. } = outline;
+    let dims: Vec<String> = head.dims(totals.slowest).iter().map(u64::to_string).collect();
+    format!(
+        "slab file  {} slabs of {} rows, {} bytes, ratio {}\nwhole      {} of {}, {} bytes\nfirst slab\n",
+        totals.slabs,
+        head.rows,
+        totals.file_bytes,
+        short(ratio(totals.array_bytes, totals.file_bytes)),
+        dims.join("x"),
+        head.dtype,
+        totals.array_bytes
+    )
+}
+
+fn slab_json(outline: &Outline) -> Value {
+    let Outline { head, totals, .. } = outline;
+    json!({
+        "slabs": totals.slabs,
+        "rows": head.rows,
+        "dtype": head.dtype.name(),
+        "dims": head.dims(totals.slowest),
+        "array_bytes": totals.array_bytes,
+        "file_bytes": totals.file_bytes,
+        "ratio": number(ratio(totals.array_bytes, totals.file_bytes)),
+    })
 }
 
 fn plan(decoder: &Decoder, device: Device) -> Result<String, Error> {
@@ -115,7 +180,7 @@ fn sources(info: &Info, stage: &StageInfo) -> Vec<String> {
     stage.inputs.iter().map(name).collect()
 }
 
-fn to_json(info: &Info, plan: Option<String>) -> Value {
+fn to_json(info: &Info) -> Value {
     let stage = |s: &StageInfo| {
         let params: serde_json::Map<_, _> =
             s.params.iter().map(|(name, value)| ((*name).into(), setting(value))).collect();
@@ -127,7 +192,7 @@ fn to_json(info: &Info, plan: Option<String>) -> Value {
     };
     let segments: Vec<Value> =
         info.segments.iter().map(|s| json!({ "stage": s.stage, "port": s.port, "bytes": s.bytes })).collect();
-    let mut value = json!({
+    json!({
         "command": "info",
         "container": kind(info),
         "container_bytes": info.container_bytes,
@@ -141,9 +206,5 @@ fn to_json(info: &Info, plan: Option<String>) -> Value {
         "strict": info.strict,
         "stages": info.stages.iter().map(stage).collect::<Vec<_>>(),
         "segments": segments,
-    });
-    if let Some(plan) = plan {
-        value["plan"] = plan.lines().collect();
-    }
-    value
+    })
 }

@@ -1,23 +1,85 @@
-//! What runs need: files, read whole, memory, threads and devices.
+//! What runs need: files, memory, threads and devices.
 
 use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::slabs;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use fzgm::{Device, Error};
+use std::fs::File;
+use std::io::{BufReader, Read, stdin};
 use std::path::{Path, PathBuf};
 
-/// The name of a file. `-`, which other programs take for a standard stream, is refused before it becomes a file of
-/// that name; `./-` is one.
+/// The name of a file where no standard stream will do. `-`, which elsewhere is one, is refused before it becomes a file
+/// of that name; `./-` is one.
 pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
-        if path.as_os_str() == "-" {
-            return Err("give a file; standard input and output are not supported in this version");
+        if is_stream(&path) {
+            return Err("give a file; a standard stream is not supported here");
         }
         Ok(path)
     })
 }
 
+/// `-` is standard input, or standard output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What `path` gives, from its beginning.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if is_stream(path) {
+        return Ok(Box::new(stdin().lock()));
+    }
+    let file = File::open(path).map_err(|e| Failure::io("read", path, &e))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
+}
+
+/// The length of a file; of a stream nobody knows it.
+pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
+    if is_stream(path) {
+        return Ok(None);
+    }
+    let found = std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?;
+    // A pipe or a device has a length of 0.
+    Ok(found.is_file().then_some(found.len()))
+}
+
+/// A file that is read as a whole, or a slab file, which is not.
+pub(crate) enum Whole {
+    Bytes(Vec<u8>),
+    /// Behind the magic number.
+    Slabs(Box<dyn Read>),
+}
+
+/// What `path` has, which its first bytes tell.
+pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
+    let mut src = open(path)?;
+    let mut first = vec![];
+    (&mut src).take(4).read_to_end(&mut first).map_err(|e| Failure::io("read", path, &e))?;
+    if first == slabs::MAGIC {
+        return Ok(Whole::Slabs(src));
+    }
+    rest(path, src, first).map(Whole::Bytes)
+}
+
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|e| Failure::io("read", path, &e))
+    rest(path, open(path)?, vec![])
+}
+
+/// What was read of `path`, and what is to be read.
+fn rest(path: &Path, mut src: Box<dyn Read>, mut all: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    let refused = |e: std::io::Error| Failure::io("read", path, &e);
+    let bytes = length(path)?;
+    let progress = bytes.map(|bytes| Progress::new("read", Some(bytes)));
+    let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX);
+    all.try_reserve_exact(room).map_err(|_| Failure::asking(&Error::OutOfMemory(room as u64)))?;
+    // In pieces, to say how far it is.
+    while (&mut src).take(1 << 24).read_to_end(&mut all).map_err(refused)? > 0 {
+        if let Some(progress) = &progress {
+            progress.at(all.len() as u64);
+        }
+    }
+    Ok(all)
 }
 
 /// Zeroed memory, or a message where the system has none.
@@ -35,4 +97,36 @@ pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
 /// Of the library, with its list of what there is.
 pub(crate) fn device(text: &str) -> Result<Device, String> {
     text.parse().map_err(|e: Error| e.to_string())
+}
+
+/// Bytes: `1048576`, `64M`, `2G`, with units of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" => 1,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        _ => return Err(format!("`{text}` is no number of bytes; write it as 67108864 or 64M")),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    number
+        .filter(|n| *n > 0)
+        .ok_or_else(|| format!("`{text}` is no number of bytes; write it as 67108864 or 64M"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn numbers_of_bytes() {
+        assert_eq!(
+            [bytes("4096"), bytes("64M"), bytes("2GiB"), bytes("1K")].map(Result::ok),
+            [4096, 64 << 20, 2 << 30, 1 << 10].map(Some)
+        );
+        for text in ["", "0", "M", "64m", "64 M", "-1", "1.5G", "99999999999999999999", "99999999999G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
 }

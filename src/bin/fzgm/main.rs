@@ -5,18 +5,23 @@ mod compare;
 mod compress;
 mod decompress;
 mod devices;
+mod drawing;
 mod failure;
 mod field;
+mod generate;
 mod info;
 mod input;
 mod listing;
 mod output;
+mod plot;
 mod presets;
+mod progress;
 mod report;
 mod request;
+mod slabs;
 mod stages;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
@@ -48,6 +53,9 @@ enum Command {
     Stages(stages::Args),
     /// List the presets with their stages
     Presets(presets::Args),
+    /// Write manual pages and completions of shells, as they are installed
+    #[command(hide = true)]
+    Generate(generate::Args),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +83,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Devices(args) => devices::run(args),
         Command::Stages(args) => stages::run(args),
         Command::Presets(args) => presets::run(args),
+        Command::Generate(args) => generate::run(args, Cli::command()),
     }
 }
 

@@ -1,15 +1,15 @@
-//! A result file that exists complete or not at all.
+//! A result file that exists complete or not at all; or standard output, which cannot promise that.
 
 use crate::failure::Failure;
 use crate::input;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct OutFile {
-    /// The file to write
-    #[arg(short = 'o', long = "output", value_name = "OUT", value_parser = input::path())]
+    /// The file to write; - for standard output, with the report on standard error
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
     path: PathBuf,
     /// Replace OUT if it exists
     #[arg(long)]
@@ -19,6 +19,9 @@ pub(crate) struct OutFile {
 impl OutFile {
     /// Refuses an OUT that will not do, before anything has been computed for it.
     pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.is_stream() {
+            return Ok(());
+        }
         match fs::metadata(&self.path) {
             // Renaming over a device or a pipe would replace it.
             Ok(found) if !found.is_file() => Err(self.refused("is no regular file; name a file to write")),
@@ -47,34 +50,90 @@ impl OutFile {
         Failure::io("write", &self.path, e)
     }
 
-    /// Writes beside OUT, and makes it OUT once it is on the disk.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut sink = self.create()?;
+        sink.write_all(bytes).map_err(|e| self.failed(&e))?;
+        sink.commit()
+    }
+
+    /// A place beside OUT, which becomes OUT by [`Sink::commit`].
+    pub(crate) fn create(&self) -> Result<Sink<'_>, Failure> {
+        if self.is_stream() {
+            return Ok(Sink { out: self, place: Place::Stream(stdout()) });
+        }
         let failed = |e| self.failed(&e);
         // Without --force nothing is there that could be a link.
         let target = if self.force { behind_links(&self.path).map_err(failed)? } else { self.path.clone() };
-        let (temporary, mut file) = Temporary::beside(&target).map_err(failed)?;
+        let (temporary, file) = Temporary::beside(&target).map_err(failed)?;
         if self.force {
             // Before the first byte: what only its owner may read is never there for others.
             keep_permissions(&target, &file).map_err(failed)?;
         }
-        file.write_all(bytes).map_err(failed)?;
+        Ok(Sink { out: self, place: Place::File { target, temporary, file } })
+    }
+
+    /// For a file that is no container.
+    pub(crate) fn at(path: PathBuf, force: bool) -> OutFile {
+        OutFile { path, force }
+    }
+
+    /// A report goes where the result does not.
+    pub(crate) fn is_stream(&self) -> bool {
+        input::is_stream(&self.path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Where a result goes while it is made.
+pub(crate) struct Sink<'a> {
+    out: &'a OutFile,
+    place: Place,
+}
+
+enum Place {
+    Stream(Stdout),
+    File { target: PathBuf, temporary: Temporary, file: File },
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.place {
+            Place::Stream(stream) => stream.write(bytes),
+            Place::File { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.place {
+            Place::Stream(stream) => stream.flush(),
+            Place::File { file, .. } => file.flush(),
+        }
+    }
+}
+
+impl Sink<'_> {
+    /// What was written becomes OUT, once it is on the disk.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        let out = self.out;
+        let failed = |e| out.failed(&e);
+        self.flush().map_err(failed)?;
+        let Place::File { target, temporary, file } = self.place else { return Ok(()) };
         file.sync_all().map_err(failed)?;
         drop(file);
-        if !self.force {
+        if !out.force {
             match temporary.become_new_file(&target) {
                 Ok(()) => return Ok(()),
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(self.exists()),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(out.exists()),
                 // A file system without hard links; the check below is the best that it allows.
                 Err(_) => {}
             }
         }
         // Another program may have made OUT in the meantime.
-        self.check()?;
+        out.check()?;
         temporary.become_file(&target).map_err(failed)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

@@ -15,6 +15,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints a report where it does not get in the way of a result on standard output.
+pub(crate) fn print_beside(result_on_stdout: bool, text: &str) -> Result<(), Failure> {
+    if !result_on_stdout {
+        return print(text);
+    }
+    // With stderr gone, the result counts.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    Ok(())
+}
+
 /// A line for people that is no result. With stderr gone, the result counts.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "fzgm: {text}");

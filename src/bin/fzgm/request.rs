@@ -26,17 +26,34 @@ impl Own {
         Ok(Own { name, pipeline: read })
     }
 
-    /// The value of a parameter in the first stage that has it.
     fn value(&self, name: &str) -> Option<&Value> {
-        let mut all = self.pipeline.nodes().iter().flat_map(|n| n.args().iter());
-        all.find(|(p, _)| p.name == name).map(|(_, value)| value)
+        value(&self.pipeline, name)
     }
 
     fn real(&self, name: &str) -> Option<f64> {
-        match self.value(name) {
-            Some(Value::Real(v)) => Some(*v),
-            _ => None,
-        }
+        real(&self.pipeline, name)
+    }
+}
+
+/// The value of a parameter in the first stage that has it.
+fn value<'a>(pipeline: &'a Pipeline, name: &str) -> Option<&'a Value> {
+    let mut all = pipeline.nodes().iter().flat_map(|n| n.args().iter());
+    all.find(|(p, _)| p.name == name).map(|(_, value)| value)
+}
+
+/// Its value where it is a real number.
+pub(crate) fn real(pipeline: &Pipeline, name: &str) -> Option<f64> {
+    match value(pipeline, name) {
+        Some(Value::Real(v)) => Some(*v),
+        _ => None,
+    }
+}
+
+/// The mode of the first stage that has one.
+pub(crate) fn mode(pipeline: &Pipeline) -> Option<&'static str> {
+    match value(pipeline, "mode") {
+        Some(Value::Choice(word)) => Some(*word),
+        _ => None,
     }
 }
 
@@ -83,11 +100,7 @@ impl<'a> Request<'a> {
     /// With what a pipeline of the user's own says, where nothing else is asked for.
     pub(crate) fn completed(mut self) -> Self {
         if let Start::Own(own) = self.start {
-            let mode = match own.value("mode") {
-                Some(Value::Choice(word)) => Some(*word),
-                _ => None,
-            };
-            self.mode = self.mode.or(mode);
+            self.mode = self.mode.or(mode(&own.pipeline));
             self.bound = self.bound.or(own.real("error_bound"));
             self.threshold = self.threshold.or(own.real("outlier_threshold"));
         }

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
     if info.name.starts_with("fzemu") {
         report::note("this is the emulator of the tests and no GPU: the times mean nothing");
     }
-    if !args.json {
+    if args.for_people() {
         report::print(&format!(
             "{}: {} of {}, {} bytes on cuda:{index}, {}; GB/s of the array, median of {} runs\n{}",
             args.input.display(),
@@ -56,10 +56,14 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
     let mut rows = vec![];
     for request in requests {
         let row = measure(args, request, index, array, src)?;
-        if !args.json {
+        if args.for_people() {
             report::print(&line(&row))?;
         }
         rows.push(row);
+    }
+    let lines: Vec<Value> = rows.iter().map(to_json).collect();
+    if args.csv {
+        report::print(&super::table::csv(&lines))?;
     }
     if args.json {
         report::print_json(&json!({
@@ -72,7 +76,7 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
             "device": format!("cuda:{index}"),
             "device_name": info.name,
             "fused": !args.no_fuse,
-            "rows": rows.iter().map(to_json).collect::<Vec<_>>(),
+            "rows": lines,
         }))?;
     }
     all_kept(rows.iter().map(|row| row.quality.kept))

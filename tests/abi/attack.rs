@@ -1,0 +1,129 @@
+//! What can be wrong with an argument, from its type in C and from what it is.
+
+use crate::desk::{Desk, Is, Word};
+use crate::header::Parameter;
+use fzgm::capi::fz_status;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Want {
+    /// This status.
+    Status(i32),
+    /// Any failure.
+    Failure,
+    /// Whatever it says, it does not crash.
+    Anything,
+}
+
+pub(crate) struct Attack {
+    pub(crate) what: String,
+    pub(crate) word: Word,
+    /// In place of `word`: a handle of this kind, by its number, that is freed just before.
+    pub(crate) freed: Option<usize>,
+    /// In place of the length that a structure begins with.
+    pub(crate) struct_bytes: Option<u32>,
+    pub(crate) want: Want,
+}
+
+const NULL: Want = Want::Status(fz_status::FZ_NULL_POINTER as i32);
+const REFUSED: Want = Want::Status(fz_status::FZ_INVALID_ARGUMENT as i32);
+
+impl Attack {
+    fn new(what: &str, word: u64, want: Want) -> Attack {
+        Attack { what: what.into(), word: Word(word), freed: None, struct_bytes: None, want }
+    }
+}
+
+/// The attacks on one argument; `good` is what it would be.
+pub(crate) fn attacks(
+    desk: &Desk,
+    parameter: &Parameter,
+    is: Is,
+    good: Word,
+    struct_bytes: u32,
+) -> Vec<Attack> {
+    let mut all = values(&parameter.ctype, is);
+    if parameter.ctype.ends_with('*') {
+        all.extend(pointers(desk, parameter, is, good));
+    }
+    if is == Is::Described {
+        for length in [0, struct_bytes - 1, struct_bytes + 1, u32::MAX] {
+            let attack = Attack::new(&format!("struct_bytes {length}"), good.0, REFUSED);
+            all.push(Attack { struct_bytes: Some(length), ..attack });
+        }
+    }
+    all
+}
+
+fn pointers(desk: &Desk, parameter: &Parameter, is: Is, good: Word) -> Vec<Attack> {
+    let ctype = parameter.ctype.as_str();
+    let freeing = matches!(is, Is::FreshPipeline | Is::FreshPlan | Is::FreshSpace);
+    let optional = freeing || format!("{is:?}").starts_with("May");
+    let mut all = vec![Attack::new("NULL", 0, if optional { Want::Anything } else { NULL })];
+    if !ctype.contains("void") && !ctype.contains("char") {
+        all.push(Attack::new("misaligned", good.0 + 1, REFUSED));
+    }
+    // Handles: those of a debug build know what they are.
+    let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *"];
+    if let Some(kind) = kinds.iter().position(|k| ctype.ends_with(k)).filter(|_| cfg!(debug_assertions)) {
+        let live = [desk.pipeline as u64, desk.encoder as u64, desk.spaces[0] as u64];
+        for other in (0..3).filter(|k| *k != kind) {
+            all.push(Attack::new("a handle of another kind", live[other], REFUSED));
+        }
+        all.push(Attack::new("no handle at all", (&raw const *desk.described) as u64, REFUSED));
+        all.push(Attack { freed: Some(kind), ..Attack::new("freed", good.0, REFUSED) });
+    }
+    match is {
+        // A call that takes any plan calls it plan.
+        Is::Encoder if parameter.name != "plan" => {
+            all.push(Attack::new("a decoder", desk.decoder as u64, REFUSED));
+        }
+        Is::Decoder | Is::MayDecoder => all.push(Attack::new("an encoder", desk.encoder as u64, REFUSED)),
+        Is::EncoderSpace | Is::MayEncoderSpace => {
+            all.push(Attack::new("of another plan", desk.spaces[1] as u64, Want::Failure));
+        }
+        Is::DecoderSpace | Is::MayDecoderSpace => {
+            all.push(Attack::new("of another plan", desk.spaces[0] as u64, Want::Failure));
+        }
+        _ => {}
+    }
+    all
+}
+
+fn values(ctype: &str, is: Is) -> Vec<Attack> {
+    let whole = |values: &[i64], want| -> Vec<Attack> {
+        values.iter().map(|v| Attack::new(&v.to_string(), *v as u64, want)).collect()
+    };
+    match ctype {
+        "const char *" => vec![
+            Attack::new("not UTF-8", c"\xff\xfe".as_ptr() as u64, REFUSED),
+            Attack::new("an empty text", c"".as_ptr() as u64, Want::Failure),
+            Attack::new("a long text", long_text(), Want::Failure),
+        ],
+        "uint64_t" => {
+            // A text of no room asks for its length.
+            let mut all = whole(&[0], if is == Is::TextBytes { Want::Anything } else { Want::Failure });
+            all.extend(whole(&[1, i64::MIN, -1], Want::Failure));
+            all
+        }
+        "uint32_t" => {
+            let mut all = whole(&[0], if is == Is::Ndim { REFUSED } else { Want::Anything });
+            all.extend(whole(&[-1], if is == Is::AnyStage { Want::Anything } else { Want::Failure }));
+            all.extend(whole(&[-2, i32::MIN.into(), i32::MAX.into()], Want::Failure));
+            all
+        }
+        "int32_t" => whole(&[-1, i32::MIN.into(), i32::MAX.into(), 1000], Want::Failure),
+        "int64_t" => whole(&[-1, i64::MIN, i64::MAX], Want::Failure),
+        "double" => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0]
+            .map(|v| Attack::new(&v.to_string(), v.to_bits(), REFUSED))
+            .into(),
+        _ => vec![],
+    }
+}
+
+/// Longer than any name or file that makes sense.
+fn long_text() -> u64 {
+    use std::ffi::CString;
+    use std::sync::OnceLock;
+    static TEXT: OnceLock<CString> = OnceLock::new();
+    TEXT.get_or_init(|| CString::new(vec![b'x'; 1 << 20]).unwrap()).as_ptr() as u64
+}

@@ -1,0 +1,267 @@
+//! Good arguments for every function, by what they are.
+
+use fzgm::capi::*;
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An argument as C would put it into a register.
+#[derive(Clone, Copy)]
+pub(crate) struct Word(pub(crate) u64);
+
+impl<T> From<*const T> for Word {
+    fn from(pointer: *const T) -> Word {
+        Word(pointer as u64)
+    }
+}
+
+/// What an argument is. `May…` may be NULL; `New…`, `…Out` and `Length` are places for results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Is {
+    Pipeline,
+    Encoder,
+    Decoder,
+    MayDecoder,
+    EncoderSpace,
+    MayEncoderSpace,
+    DecoderSpace,
+    MayDecoderSpace,
+    FreshPipeline,
+    FreshPlan,
+    FreshSpace,
+    NewPipeline,
+    NewPlan,
+    NewSpace,
+    Array,
+    ArrayBytes,
+    Sink,
+    SinkBytes,
+    Container,
+    ContainerBytes,
+    Length,
+    Count,
+    MayCount,
+    Text,
+    TextBytes,
+    PresetName,
+    StageName,
+    PortName,
+    RealName,
+    IntName,
+    WordName,
+    WordValue,
+    Toml,
+    Chain,
+    DType,
+    Dims,
+    Ndim,
+    MayOptions,
+    OptionsOut,
+    Zero,
+    One,
+    AnyStage,
+    Direction,
+    Status,
+    Real,
+    Whole,
+    Described,
+    MayResult,
+    Stream,
+}
+
+pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
+
+/// One test at a time: another one would get the addresses of handles that this one has freed.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Everything that arguments point to.
+pub(crate) struct Desk {
+    _turn: MutexGuard<'static, ()>,
+    pub(crate) pipeline: *mut fz_pipeline,
+    pub(crate) encoder: *mut fz_plan,
+    pub(crate) decoder: *mut fz_plan,
+    pub(crate) spaces: [*mut fz_workspace; 2],
+    array: Vec<f32>,
+    container: Vec<u8>,
+    sink: Vec<u8>,
+    text: Vec<u8>,
+    texts: Vec<CString>,
+    dims: [u64; 1],
+    options: Box<fz_options>,
+    /// Places for results of one word.
+    pub(crate) slot: Box<u64>,
+    /// A place for any structure, with its length at its beginning.
+    pub(crate) described: Box<[u64; 128]>,
+    result: Box<fz_result>,
+}
+
+pub(crate) fn ok(status: i32) {
+    assert_eq!(status, 0, "{}", last_error());
+}
+
+pub(crate) fn last_error() -> String {
+    unsafe { std::ffi::CStr::from_ptr(fz_last_error()) }.to_string_lossy().into_owned()
+}
+
+pub(crate) fn pipeline() -> *mut fz_pipeline {
+    let mut pipeline = ptr::null_mut();
+    ok(unsafe { fz_pipeline_from_preset(c"pfpl".as_ptr(), 8, &mut pipeline) });
+    pipeline
+}
+
+/// Two stages that nothing connects yet.
+fn unconnected() -> *mut fz_pipeline {
+    let mut pipeline = ptr::null_mut();
+    ok(unsafe { fz_pipeline_new(&mut pipeline) });
+    for stage in [c"quantizer", c"rze"] {
+        ok(unsafe { fz_pipeline_add_stage(pipeline, stage.as_ptr(), ptr::null_mut()) });
+    }
+    pipeline
+}
+
+impl Desk {
+    pub(crate) fn new() -> Desk {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        // What there is on a GPU is for tests/cuda_calls.rs; here it is the arguments that count.
+        unsafe { std::env::set_var("FZGM_DISABLE_CUDA", "1") };
+        let array: Vec<f32> = (0..5000).map(|i| (i as f32 * 1e-2).sin()).collect();
+        let dims = [array.len() as u64];
+        let mut options = Box::new(unsafe { std::mem::zeroed::<fz_options>() });
+        ok(unsafe { fz_options_init(&mut *options) });
+        let texts = ["pfpl", "rze", "codes", "error_bound", "quant_radius", "mode", "noa"];
+        let toml = "[[stage]]\nname = \"s\"\ntype = \"Difference\"\n";
+        let texts = texts.into_iter().chain([toml, "difference > rze"]).map(|t| CString::new(t).unwrap());
+        let mut desk = Desk {
+            _turn: turn,
+            pipeline: pipeline(),
+            encoder: ptr::null_mut(),
+            decoder: ptr::null_mut(),
+            spaces: [ptr::null_mut(); 2],
+            container: vec![],
+            sink: vec![0; 100_000],
+            text: vec![0; 10_000],
+            texts: texts.collect(),
+            array,
+            dims,
+            options,
+            slot: Box::new(UNTOUCHED),
+            described: Box::new([0; 128]),
+            result: Box::new(unsafe { std::mem::zeroed() }),
+        };
+        desk.encoder = desk.plan();
+        ok(unsafe { fz_plan_decoder(desk.encoder, &mut desk.decoder) });
+        desk.spaces = [desk.encoder, desk.decoder].map(|plan| desk.space(plan));
+        let (mut container, mut bytes) = (vec![0; 100_000], 0);
+        let (src, len) = (desk.array.as_ptr().cast(), 4 * desk.dims[0]);
+        let made = unsafe {
+            fz_compress(
+                desk.encoder,
+                ptr::null_mut(),
+                src,
+                len,
+                container.as_mut_ptr().cast(),
+                100_000,
+                &mut bytes,
+            )
+        };
+        ok(made);
+        container.truncate(bytes as usize);
+        desk.container = container;
+        desk
+    }
+
+    /// A handle of each kind that has just been freed: its address may be taken again soon.
+    pub(crate) fn freed(&self) -> [u64; 3] {
+        let (p, plan) = (pipeline(), self.plan());
+        let space = self.space(plan);
+        unsafe { (fz_pipeline_free(p), fz_workspace_free(space), fz_plan_free(plan)) };
+        [p as u64, plan as u64, space as u64]
+    }
+
+    fn plan(&self) -> *mut fz_plan {
+        let mut plan = ptr::null_mut();
+        ok(unsafe { fz_pipeline_finalize(self.pipeline, 8, self.dims.as_ptr(), 1, ptr::null(), &mut plan) });
+        plan
+    }
+
+    fn space(&self, plan: *const fz_plan) -> *mut fz_workspace {
+        let mut space = ptr::null_mut();
+        ok(unsafe { fz_workspace_new(plan, &mut space) });
+        space
+    }
+
+    fn text_of(&self, index: usize) -> Word {
+        self.texts[index].as_ptr().into()
+    }
+
+    /// An argument that the function takes.
+    pub(crate) fn good(&mut self, is: Is, struct_bytes: u32) -> Word {
+        match is {
+            Is::Pipeline => self.pipeline.cast_const().into(),
+            Is::Encoder => self.encoder.cast_const().into(),
+            Is::Decoder | Is::MayDecoder => self.decoder.cast_const().into(),
+            Is::EncoderSpace | Is::MayEncoderSpace => self.spaces[0].cast_const().into(),
+            Is::DecoderSpace | Is::MayDecoderSpace => self.spaces[1].cast_const().into(),
+            Is::FreshPipeline => unconnected().cast_const().into(),
+            Is::FreshPlan => self.plan().cast_const().into(),
+            Is::FreshSpace => self.space(self.encoder).cast_const().into(),
+            Is::NewPipeline | Is::NewPlan | Is::NewSpace | Is::Length | Is::Count | Is::MayCount => {
+                *self.slot = UNTOUCHED;
+                (&raw const *self.slot).into()
+            }
+            Is::Array => self.array.as_ptr().into(),
+            Is::ArrayBytes => Word(4 * self.dims[0]),
+            Is::Sink => self.sink.as_ptr().into(),
+            Is::SinkBytes => Word(self.sink.len() as u64),
+            Is::Container => self.container.as_ptr().into(),
+            Is::ContainerBytes => Word(self.container.len() as u64),
+            Is::Text => self.text.as_ptr().cast::<c_char>().into(),
+            Is::TextBytes => Word(self.text.len() as u64),
+            Is::PresetName => self.text_of(0),
+            Is::StageName => self.text_of(1),
+            Is::PortName => self.text_of(2),
+            Is::RealName => self.text_of(3),
+            Is::IntName => self.text_of(4),
+            Is::WordName => self.text_of(5),
+            Is::WordValue => self.text_of(6),
+            Is::Toml => self.text_of(7),
+            Is::Chain => self.text_of(8),
+            Is::DType => Word(8),
+            Is::Dims => self.dims.as_ptr().into(),
+            Is::MayOptions => (&raw const *self.options).into(),
+            Is::OptionsOut | Is::Described => {
+                self.described.fill(UNTOUCHED);
+                let length = UNTOUCHED & !u64::from(u32::MAX) | u64::from(struct_bytes);
+                self.described[0] = length;
+                self.described.as_ptr().into()
+            }
+            Is::Ndim | Is::One | Is::Direction => Word(1),
+            Is::Zero | Is::AnyStage | Is::Status | Is::Stream => Word(0),
+            Is::Real => Word(1e-3f64.to_bits()),
+            Is::Whole => Word(1024),
+            Is::MayResult => (&raw const *self.result).into(),
+        }
+    }
+
+    /// Gives back what a call that succeeded put into the slot.
+    pub(crate) fn clear(&mut self, is: Is) {
+        let made = *self.slot as usize;
+        match is {
+            Is::NewPipeline => unsafe { fz_pipeline_free(made as *mut fz_pipeline) },
+            Is::NewPlan => unsafe { fz_plan_free(made as *mut fz_plan) },
+            Is::NewSpace => unsafe { fz_workspace_free(made as *mut fz_workspace) },
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        unsafe {
+            self.spaces.iter().for_each(|space| fz_workspace_free(*space));
+            fz_plan_free(self.decoder);
+            fz_plan_free(self.encoder);
+            fz_pipeline_free(self.pipeline);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One row for each function of the header: how it is called, and what its arguments are.
+
+use crate::desk::{Is, Word};
+use fzgm::capi::*;
+use std::ffi::c_char;
+
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: &'static [Is],
+    /// Its status, if it returns one.
+    pub(crate) call: fn(&[Word]) -> Option<i32>,
+    /// It needs a GPU, and says so where all arguments are good.
+    pub(crate) gpu: bool,
+}
+
+/// A register as the type of a parameter.
+trait Argument {
+    fn of(word: &Word) -> Self;
+}
+
+impl<T> Argument for *const T {
+    fn of(word: &Word) -> Self {
+        word.0 as usize as *const T
+    }
+}
+
+impl<T> Argument for *mut T {
+    fn of(word: &Word) -> Self {
+        word.0 as usize as *mut T
+    }
+}
+
+impl Argument for f64 {
+    fn of(word: &Word) -> Self {
+        f64::from_bits(word.0)
+    }
+}
+
+macro_rules! whole {
+    ($($t:ty)*) => { $(impl Argument for $t {
+        fn of(word: &Word) -> Self { word.0 as $t }
+    })* };
+}
+whole!(u32 i32 u64 i64);
+
+/// What a function returns.
+trait Answer {
+    fn status(self) -> Option<i32>;
+}
+
+impl Answer for i32 {
+    fn status(self) -> Option<i32> {
+        Some(self)
+    }
+}
+
+impl Answer for () {
+    fn status(self) -> Option<i32> {
+        None
+    }
+}
+
+impl Answer for u32 {
+    fn status(self) -> Option<i32> {
+        None
+    }
+}
+
+/// Static text.
+impl Answer for *const c_char {
+    fn status(self) -> Option<i32> {
+        assert!(!self.is_null());
+        None
+    }
+}
+
+macro_rules! rows {
+    ($($name:ident($($is:ident),*) $($gpu:ident)?;)*) => {
+        &[$(Row {
+            name: stringify!($name),
+            arguments: &[$(Is::$is),*],
+            call: |_words| {
+                let mut _words = _words.iter();
+                #[allow(unused_unsafe)]
+                let answer = unsafe { $name($({ let _ = Is::$is; Argument::of(_words.next().unwrap()) }),*) };
+                answer.status()
+            },
+            gpu: !matches!(stringify!($($gpu)?).as_bytes(), b""),
+        }),*]
+    };
+}
+
+pub(crate) const ROWS: &[Row] = rows! {
+    fz_version();
+    fz_abi_version();
+    fz_build_info();
+    fz_strerror(Status);
+    fz_last_error();
+    fz_pipeline_new(NewPipeline);
+    fz_pipeline_from_preset(PresetName, DType, NewPipeline);
+    fz_pipeline_free(FreshPipeline);
+    fz_pipeline_add_stage(FreshPipeline, StageName, MayCount);
+    fz_pipeline_connect(FreshPipeline, Zero, PortName, One);
+    fz_pipeline_set_double(Pipeline, AnyStage, RealName, Real);
+    fz_pipeline_set_int(Pipeline, AnyStage, IntName, Whole);
+    fz_pipeline_set_string(Pipeline, AnyStage, WordName, WordValue);
+    fz_pipeline_from_toml(Toml, NewPipeline);
+    fz_pipeline_from_text(Chain, NewPipeline);
+    fz_pipeline_to_toml(Pipeline, Text, TextBytes, Length);
+    fz_pipeline_to_text(Pipeline, Text, TextBytes, Length);
+    fz_stage_count(Count);
+    fz_stage_info(Zero, Described);
+    fz_stage_port(Zero, Direction, Zero, Described);
+    fz_stage_parameter(Zero, Zero, Described);
+    fz_preset_count(Count);
+    fz_preset_info(Zero, Described);
+    fz_pipeline_stage_count(Pipeline, Count);
+    fz_pipeline_stage_info(Pipeline, Zero, Described);
+    fz_pipeline_stage_port(Pipeline, Zero, Direction, Zero, Described);
+    fz_pipeline_stage_parameter(Pipeline, Zero, Zero, Described);
+    fz_options_init(OptionsOut);
+    fz_pipeline_finalize(Pipeline, DType, Dims, Ndim, MayOptions, NewPlan);
+    fz_plan_decoder(Encoder, NewPlan);
+    fz_plan_open(Container, ContainerBytes, MayOptions, NewPlan);
+    fz_plan_free(FreshPlan);
+    fz_max_compressed_bytes(Encoder, Length);
+    fz_workspace_bytes(Encoder, Length);
+    fz_workspace_new(Encoder, NewSpace);
+    fz_workspace_free(FreshSpace);
+    fz_compress(Encoder, MayEncoderSpace, Array, ArrayBytes, Sink, SinkBytes, Length);
+    fz_decompress(MayDecoder, MayDecoderSpace, Container, ContainerBytes, Sink, SinkBytes, Length);
+    fz_device_count(Count) gpu;
+    fz_device_info(Zero, Described) gpu;
+    fz_plan_preload(Encoder, EncoderSpace, Stream) gpu;
+    fz_compress_async(Encoder, EncoderSpace, Array, ArrayBytes, Sink, SinkBytes, MayResult, Stream) gpu;
+    fz_decompress_async(Decoder, DecoderSpace, Container, ContainerBytes, Sink, SinkBytes, MayResult, Stream) gpu;
+    fz_container_info(Container, ContainerBytes, Described);
+};
