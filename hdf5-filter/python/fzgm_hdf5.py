@@ -7,6 +7,7 @@
 The cd_values are in docs/hdf5.md. Reading takes the plugin and nothing of this module.
 """
 
+import glob
 import os
 import struct
 
@@ -51,13 +52,16 @@ def fzgm(*, abs=None, rel=None, noa=None, range=None, preset=None):
 
 
 def plugin_folder():
-    """Where the plugin is: FZGM_HDF5_PLUGIN, or where it was installed relative to this file."""
+    """Where the plugin is: in FZGM_HDF5_PLUGIN, beside this file, or where it was installed with it."""
     here = os.path.dirname(os.path.abspath(__file__))
-    known = os.environ.get("FZGM_HDF5_PLUGIN")
-    for folder in [known] if known else [here, os.path.join(here, "plugin"), os.path.join(here, "..", "plugin")]:
+    prefix = os.path.join(here, "..", "..", "..")
+    folders = [here, *glob.glob(os.path.join(prefix, "lib*", "fzgm", "hdf5")), *glob.glob(os.path.join(prefix, "lib", "*", "fzgm", "hdf5"))]
+    if "FZGM_HDF5_PLUGIN" in os.environ:
+        folders = [os.environ["FZGM_HDF5_PLUGIN"]]
+    for folder in folders:
         if os.path.exists(os.path.join(folder, "libh5fzgm.so")):
             return os.path.normpath(folder)
-    raise FileNotFoundError("libh5fzgm.so is not beside fzgm_hdf5.py; name its folder in FZGM_HDF5_PLUGIN")
+    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; name its folder in FZGM_HDF5_PLUGIN")
 
 
 def load():

@@ -65,6 +65,11 @@ fn outside() -> Option<libc::Dl_info> {
 pub(crate) struct Symbols(*mut c_void);
 
 impl Symbols {
+    /// Those that the process as a whole shows.
+    pub(crate) fn of_process() -> Symbols {
+        Symbols(libc::RTLD_DEFAULT)
+    }
+
     /// The address of a symbol.
     pub(crate) fn get(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the handle is one of `dlopen` or the default one, the name ends with a zero.
@@ -93,5 +98,5 @@ pub(crate) fn with_symbols<T>(f: impl Fn(&Symbols) -> Option<T>) -> Option<T> {
             }
         }
     }
-    f(&Symbols(libc::RTLD_DEFAULT))
+    f(&Symbols::of_process())
 }

@@ -3,6 +3,7 @@
 
 use crate::caller::{Symbols, with_symbols};
 use crate::words::MAX_RANK;
+use fzgm::DType;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
@@ -12,7 +13,10 @@ pub(crate) type Hid = i64;
 /// Classes of types (`H5T_class_t`).
 pub(crate) const INTEGER: c_int = 0;
 pub(crate) const FLOAT: c_int = 1;
+const LITTLE_ENDIAN: c_int = 0;
 const BIG_ENDIAN: c_int = 1;
+/// `H5T_NORM_IMPLIED`: the first bit of mantissas is not stored.
+const IMPLIED: c_int = 0;
 const UNSIGNED: c_int = 0;
 const FILL_BY_USER: c_int = 2;
 
@@ -21,7 +25,6 @@ macro_rules! functions {
         /// Functions of the library that called us.
         pub(crate) struct Hdf5 {
             $($field: unsafe extern "C" fn($($arg),*) -> $ret,)*
-            ieee: [(Hid, fzgm::DType, bool); 4],
         }
 
         impl Hdf5 {
@@ -31,12 +34,6 @@ macro_rules! functions {
                     $($field: unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> $ret>(symbols.get($name)?)
                     },)*
-                    ieee: [
-                        (id(symbols, c"H5T_IEEE_F32LE_g")?, fzgm::DType::F32, false),
-                        (id(symbols, c"H5T_IEEE_F32BE_g")?, fzgm::DType::F32, true),
-                        (id(symbols, c"H5T_IEEE_F64LE_g")?, fzgm::DType::F64, false),
-                        (id(symbols, c"H5T_IEEE_F64BE_g")?, fzgm::DType::F64, true),
-                    ],
                 })
             }
         }
@@ -49,7 +46,11 @@ functions! {
     type_size = c"H5Tget_size": fn(Hid) -> usize;
     type_order = c"H5Tget_order": fn(Hid) -> c_int;
     type_sign = c"H5Tget_sign": fn(Hid) -> c_int;
-    type_equal = c"H5Tequal": fn(Hid, Hid) -> c_int;
+    type_fields = c"H5Tget_fields": fn(Hid, *mut usize, *mut usize, *mut usize, *mut usize, *mut usize) -> c_int;
+    type_offset = c"H5Tget_offset": fn(Hid) -> c_int;
+    type_precision = c"H5Tget_precision": fn(Hid) -> usize;
+    type_bias = c"H5Tget_ebias": fn(Hid) -> usize;
+    type_norm = c"H5Tget_norm": fn(Hid) -> c_int;
     space_rank = c"H5Sget_simple_extent_ndims": fn(Hid) -> c_int;
     space_dims = c"H5Sget_simple_extent_dims": fn(Hid, *mut u64, *mut u64) -> c_int;
     filter_by_id = c"H5Pget_filter_by_id2":
@@ -61,11 +62,14 @@ functions! {
     fill_value = c"H5Pget_fill_value": fn(Hid, Hid, *mut c_void) -> c_int;
 }
 
-/// The value of a global id.
+/// The id in a variable of the library. A program that uses it by name may have a copy, which the library then sets in place of its own:
+/// that stays negative, and the one of the process as a whole is meant.
 fn id(symbols: &Symbols, name: &CStr) -> Option<Hid> {
-    let address = symbols.get(name)?.cast::<Hid>();
-    // SAFETY: the symbols of these names are variables of this type, set since the library was opened.
-    Some(unsafe { *address })
+    [symbols.get(name), Symbols::of_process().get(name)].into_iter().flatten().find_map(|address| {
+        // SAFETY: the symbols of these names are variables of this type.
+        let id = unsafe { *address.cast::<Hid>() };
+        (id > 0).then_some(id)
+    })
 }
 
 impl Hdf5 {
@@ -91,9 +95,14 @@ impl Hdf5 {
         unsafe { (self.type_size)(kind) }
     }
 
-    pub(crate) fn big_endian(&self, kind: Hid) -> bool {
+    /// Whether bytes stand in the other order; nothing for orders that are neither.
+    pub(crate) fn swapped(&self, kind: Hid) -> Option<bool> {
         // SAFETY: as in `class`.
-        unsafe { (self.type_order)(kind) == BIG_ENDIAN }
+        match unsafe { (self.type_order)(kind) } {
+            LITTLE_ENDIAN => Some(false),
+            BIG_ENDIAN => Some(true),
+            _ => None,
+        }
     }
 
     /// Of an integer; of another type it would leave noise on the error stack.
@@ -102,11 +111,24 @@ impl Hdf5 {
         unsafe { (self.type_sign)(kind) == UNSIGNED }
     }
 
-    /// The type as one of IEEE 754, and whether its bytes stand in the other order.
-    pub(crate) fn ieee(&self, kind: Hid) -> Option<(fzgm::DType, bool)> {
+    /// The float of IEEE 754 whose bits those of the type are. `H5Tequal` would be shorter, but takes the ids of types from variables, of
+    /// which a program may have a copy that the library uses in place of its own.
+    pub(crate) fn ieee(&self, kind: Hid) -> Option<DType> {
+        let mut fields = [0usize; 5];
+        let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = &mut fields;
+        // SAFETY: as in `class`, with five numbers of ours to write to.
+        let found = unsafe {
+            (self.type_fields)(kind, sign, exponent, exponent_bits, mantissa, mantissa_bits) >= 0
+                && (self.type_offset)(kind) == 0
+                && (self.type_norm)(kind) == IMPLIED
+        };
         // SAFETY: as in `class`.
-        let equal = |other: Hid| unsafe { (self.type_equal)(kind, other) > 0 };
-        self.ieee.iter().find(|(other, ..)| equal(*other)).map(|(_, dtype, swapped)| (*dtype, *swapped))
+        let (precision, bias) = unsafe { ((self.type_precision)(kind), (self.type_bias)(kind)) };
+        match (found, self.size(kind), precision, bias, fields) {
+            (true, 4, 32, 127, [31, 23, 8, 0, 23]) => Some(DType::F32),
+            (true, 8, 64, 1023, [63, 52, 11, 0, 52]) => Some(DType::F64),
+            _ => None,
+        }
     }
 
     /// Dimensions, the slowest first.

@@ -39,22 +39,20 @@ pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<
 fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
     let class = hdf5.class(kind);
     let bytes = u32::try_from(hdf5.size(kind)).ok().filter(|b| *b > 0).ok_or("the type has no size")?;
-    if class == FLOAT {
-        let known = hdf5.ieee(kind);
-        return Ok(known.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)));
-    }
     let signed = match bytes {
         1 => DType::I8,
         2 => DType::I16,
         4 => DType::I32,
-        8 => DType::I64,
-        _ => return Ok(Element::opaque(bytes)),
+        _ => DType::I64,
     };
-    if class != INTEGER {
-        return Ok(Element::opaque(bytes));
-    }
-    let dtype = if hdf5.unsigned(kind) { signed.unsigned() } else { signed };
-    Ok(Element::number(dtype, hdf5.big_endian(kind)))
+    let known = match class {
+        FLOAT => hdf5.ieee(kind),
+        INTEGER if u64::from(bytes) != signed.bytes() => None,
+        INTEGER => Some(if hdf5.unsigned(kind) { signed.unsigned() } else { signed }),
+        _ => None,
+    };
+    let number = known.zip(known.and_then(|_| hdf5.swapped(kind)));
+    Ok(number.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)))
 }
 
 /// Refuses filters before this one that make something else of the values.
