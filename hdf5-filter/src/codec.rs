@@ -168,3 +168,61 @@ pub(crate) fn with_plan<T>(
     keep(key, plan);
     done
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+    use crate::words::User;
+    use fzgm::DType;
+
+    fn stored(element: Element, dims: &[u64]) -> Stored {
+        let user = User { mode: Mode::Abs(0.5), preset: Preset::Auto };
+        let bound = if element.dtype.is_float() { 0.5 } else { 0.0 };
+        Stored { user, element, bound, threshold: f64::INFINITY, dims: dims.to_vec() }
+    }
+
+    #[test]
+    fn chunks_have_at_most_three_dimensions_without_those_of_1() {
+        let of = |dims: &[u64]| {
+            array(&stored(Element::number(DType::F32, false), dims)).map(|a| a.dims().to_vec())
+        };
+        assert_eq!(of(&[1, 721, 1440]), Ok(vec![1440, 721]));
+        assert_eq!(of(&[4, 3, 1, 5, 7]), Ok(vec![7, 5, 12]));
+        assert_eq!(of(&[1, 1]), Ok(vec![1]));
+        let record = stored(Element::opaque(12), &[10, 2]);
+        assert_eq!(array(&record).map(|a| (a.dtype(), a.dims().to_vec())), Ok((DType::U32, vec![60])));
+    }
+
+    #[test]
+    fn files_and_frames_of_other_pipelines_are_read() {
+        let chunk: Vec<u8> = (0..600).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let mut plan = Plan::on(&stored(Element::number(DType::F32, false), &[20, 30]), Device::Cpu).unwrap();
+        let array = Array::new(DType::F32, &[600]).unwrap();
+        for container in [Container::Fzm, Container::Compact] {
+            let options = Options { container, ..Options::default() };
+            let own = fzgm::compress(&preset("bits", DType::F32).unwrap(), &array, &options, &chunk).unwrap();
+            let mut dst = vec![0; chunk.len()];
+            plan.decode(&own, &mut dst).unwrap();
+            assert_eq!(dst, chunk);
+            assert!(plan.decode(&own, &mut dst[..chunk.len() - 4]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_the_plans_of_the_last_datasets() {
+        let element = Element::number(DType::I32, false);
+        for rows in (1..=20).chain([20]) {
+            let stored = stored(element, &[rows]);
+            let chunk = vec![7; 4 * rows as usize];
+            let made = with_plan(&stored.words(), &stored, |plan| {
+                let mut dst = vec![0; plan.max_bytes() as usize];
+                plan.encode(&chunk, &mut dst)
+            });
+            assert!(made.is_ok());
+        }
+        let held: Vec<u64> = PLANS
+            .with_borrow(|plans| plans.iter().map(|(_, p)| p.encoder.plan().array().elements()).collect());
+        assert_eq!(held, (13..=20).rev().collect::<Vec<_>>());
+    }
+}

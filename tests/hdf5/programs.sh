@@ -47,7 +47,8 @@ if cc -std=c99 -D_GNU_SOURCE "${strict[@]}" $flags tests/hdf5/filter.c -o "$work
   "$work/static" hidden "$work/b.h5" 2>"$work/said.txt"
   grep -q "fzgm: the 3 cd_values are not those that H5Dcreate stores" "$work/said.txt" || fail "no word of cd_values that are not complete"
   "$work/static" explicit "$work/b.h5"
-  cc -std=c99 -D_GNU_SOURCE "${strict[@]}" $flags -Wl,--export-dynamic tests/hdf5/filter.c -o "$work/exporting" "$archive" $rest
+  cc -std=c99 -D_GNU_SOURCE "${strict[@]}" $flags -Wl,--export-dynamic tests/hdf5/filter.c -o "$work/exporting" \
+    -Wl,--whole-archive "$archive" -Wl,--no-whole-archive $rest
   "$work/exporting" write "$work/b.h5"
   ok "HDF5 linked statically, without its names and with them"
 else
