@@ -139,28 +139,32 @@ part_python() {
   python3 -m unittest discover -s tests/reference -t tests/reference
 }
 
-# The filter plugin in other people's programs: Python, the tools of HDF5, C. With the checks of a debug build, and for the CPU alone,
+# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C. With the checks of a debug build, and for the CPU alone,
 # as cargo builds it by default.
 part_hdf5() {
   need_c
   need_rust
-  need h5dump hdf5-tools pkg-config pkg-config readelf binutils valgrind valgrind python3 python3
-  pkg-config --exists hdf5 || packages libhdf5-dev
+  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind python3 python3
+  pkg-config --exists hdf5-serial || packages libhdf5-dev
+  pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
   local python=$PWD/build/hdf5-venv/bin/python folder=$PWD/build/hdf5-plugin
-  if ! "$python" -c 'import h5py' 2>/dev/null; then
+  if ! "$python" -c 'import h5py, netCDF4' 2>/dev/null; then
     python3 -m venv build/hdf5-venv
-    "$python" -m pip install --quiet h5py numpy
+    "$python" -m pip install --quiet h5py numpy netCDF4
   fi
   cargo build --quiet --locked -p fzgm-hdf5
   mkdir -p "$folder"
   cp "${CARGO_TARGET_DIR:-target}/debug/libh5fzgm.so" "$folder/"
   export HDF5_PLUGIN_PATH=$folder
   say "the filter in h5py"
-  PYTHONPATH=$PWD/hdf5-filter/python "$python" tests/hdf5/test_h5py.py
-  say "the filter in h5repack, h5dump and programs in C"
+  export PYTHONPATH=$PWD/hdf5-filter/python
+  "$python" tests/hdf5/test_h5py.py
+  say "the filter in h5repack, h5dump, netCDF, parallel HDF5 and programs in C"
   bash tests/hdf5/tools.sh "$python"
-  bash tests/hdf5/programs.sh "$PWD/hdf5-filter"
+  bash tests/hdf5/netcdf.sh "$python"
+  bash tests/hdf5/parallel.sh "$python" hdf5-filter
+  bash tests/hdf5/programs.sh hdf5-filter
 }
 
 # The plugin as it is installed, found by the module for Python beside it.

@@ -3,8 +3,8 @@
 #
 #   programs.sh <folder of fzgm_hdf5.h>      HDF5_PLUGIN_PATH names the folder of the plugin
 set -euo pipefail
+include=$(realpath "$1")
 cd "$(dirname "$0")/../.."
-include=$1
 plugin=$HDF5_PLUGIN_PATH/libh5fzgm.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -66,7 +66,7 @@ h5repack -f "f64:UD=$id,0,0" -l f64:CHUNK=16x16x50 in.h5 lossless.h5
 compressed lossless.h5 1
 "$python" compare.py in.h5 lossless.h5 0
 h5repack -f SHUF -f "f64:UD=$id,0,3,1,$low,$high" -l f64:CHUNK=16x16x50 in.h5 refused.h5 >refused.txt 2>&1 || true
-if [ -e refused.h5 ] && h5dump -pH refused.h5 | grep -q USER_DEFINED; then fail "shuffle before a bound is not refused"; fi
+[ ! -e refused.h5 ] || compressed refused.h5 0
 
 # A damaged chunk: h5dump fails and says why.
 "$python" - <<'PY'
