@@ -46,6 +46,7 @@ part_emu() {
   on_emulator cuda_calls ORDER=fwd DEFER=1
   on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
   on_emulator campaign ORDER=rev DEFER=1
+  on_emulator again ORDER=fwd
   only=corner on_emulator fields ORDER=fwd
   on_emulator cli ORDER=fwd
   c_on_emulator
