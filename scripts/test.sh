@@ -166,6 +166,8 @@ part_hdf5() {
   bash tests/hdf5/netcdf.sh "$python"
   bash tests/hdf5/parallel.sh "$python" hdf5-filter
   bash tests/hdf5/programs.sh hdf5-filter
+  say "tests of HDF5, netCDF and hdf5plugin with the filter"
+  bash tests/hdf5/upstream.sh "$python"
 }
 
 # The plugin as it is installed, found by the module for Python beside it.
