@@ -54,19 +54,26 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
   const RzeParams& p = params<RzeParams>(a);
   const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   const uint32_t tid = threadIdx.x;
-  if (dead(a) || (in.total == 0 && in.bytes.have == 0)) return;
+  // The index has room for what the grid was made for, and all of it is written: who finds out that nothing is to be done has
+  // read it by then.
+  const uint64_t i = (uint64_t)blockIdx.x * 1024 + tid, from = i - tid;
+  const uint64_t wanted = min((in.room + p.chunk - 1) / p.chunk, (uint64_t)gridDim.x * 1024);
+  uint64_t* index = reinterpret_cast<uint64_t*>(a.scratch) + 1;
+  if (i == 0) index[-1] = LAYOUT_2026_08;
+  const bool off = dead(a), empty = in.total == 0;
   // Without room for the table there is no chunk.
   const bool room = in.payloads <= in.bytes.have;
+  if (!off && !(empty && in.bytes.have == 0)) {
+    const bool sound = !empty && room && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
+    if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
+  }
+  if (off || empty || (from > 0 && from >= wanted)) {
+    index[i] = RzeIndex::NONE;
+    return;
+  }
   const uint64_t entries = room ? in.n : 0;
   const uint8_t* table = in.bytes.at + STREAM_HEAD;
-  const uint64_t i = (uint64_t)blockIdx.x * 1024 + tid;
-  const bool sound = in.total > 0 && room && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
   const uint32_t entry = i < entries ? load<uint32_t>(table + 4 * i) : 0;
-  if (!sound && blockIdx.x == 0 && tid == 0) fail(a, CORRUPT);
-  if (in.total == 0) return;
-  // The index has room for what the grid was made for.
-  const uint64_t from = (uint64_t)blockIdx.x * 1024, wanted = min((in.room + p.chunk - 1) / p.chunk, (uint64_t)gridDim.x * 1024);
-  if (from > 0 && from >= wanted) return;
   uint64_t sum = 0;
 #pragma unroll 8
   for (uint64_t k = tid; k < min(from, entries); k += 1024) sum += load<uint32_t>(table + 4 * k) & ~RAW;
@@ -74,8 +81,7 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
   if (tid == 1023) first = sum;
   __syncthreads();
   const uint64_t upto = first + block_sum_to((uint64_t)(entry & ~RAW), w);
-  uint64_t* index = reinterpret_cast<uint64_t*>(a.scratch) + 1;
-  if (i < wanted) index[i] = i < entries ? rze_chunk(in.payloads + upto - (entry & ~RAW), entry, in.bytes.have) : RzeIndex::NONE;
+  index[i] = i < wanted && i < entries ? rze_chunk(in.payloads + upto - (entry & ~RAW), entry, in.bytes.have) : RzeIndex::NONE;
   if (!room || from + 1024 < wanted) return;
   uint64_t rest = 0;
   for (uint64_t k = i + 1024; k < in.n; k += 1024) rest += load<uint32_t>(table + 4 * k) & ~RAW;

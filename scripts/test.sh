@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Sets up what is missing and runs the tests.
 #
-#   scripts/test.sh                    the parts rust, emu, c, golden and python
-#   scripts/test.sh <part>…            rust | emu | c | golden | python | long | fuzz | tsan
+#   scripts/test.sh                    the parts rust, emu, c, golden, python and hdf5
+#   scripts/test.sh <part>…            rust | emu | c | golden | python | hdf5 | long | fuzz | tsan
 . "$(dirname "$0")/lib.sh"
-parts=(rust emu c golden python)
+parts=(rust emu c golden python hdf5)
 all_parts=("${parts[@]}" long fuzz tsan)
 mkdir -p build
 
@@ -15,9 +15,9 @@ part_rust() {
   need_nvcc
   rust_tool fmt rustfmt && cargo fmt --all -- --check
   if rust_tool clippy clippy; then
-    cargo clippy --quiet --locked -- -D warnings
+    cargo clippy --quiet --locked --workspace -- -D warnings
     # A test says by a panic that it fails.
-    cargo clippy --quiet --locked --all-targets -- -D warnings -A clippy::expect_used -A clippy::unwrap_used -A clippy::panic
+    cargo clippy --quiet --locked --workspace --all-targets -- -D warnings -A clippy::expect_used -A clippy::unwrap_used -A clippy::panic
   fi
   cargo test --quiet --locked --workspace
   RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps --workspace
@@ -46,6 +46,7 @@ part_emu() {
   on_emulator cuda_calls ORDER=fwd DEFER=1
   on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
   on_emulator campaign ORDER=rev DEFER=1
+  on_emulator again ORDER=fwd
   only=corner on_emulator fields ORDER=fwd
   on_emulator cli ORDER=fwd
   c_on_emulator
@@ -141,6 +142,47 @@ part_python() {
   python3 -m unittest discover -s tests/reference -t tests/reference
 }
 
+# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C. With the checks of a debug build, and for the CPU alone,
+# as cargo builds it by default.
+part_hdf5() {
+  need_c
+  need_rust
+  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind python3 python3
+  pkg-config --exists hdf5-serial || packages libhdf5-dev
+  pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  local python=$PWD/build/hdf5-venv/bin/python folder=$PWD/build/hdf5-plugin
+  if ! "$python" -c 'import h5py, netCDF4' 2>/dev/null; then
+    python3 -m venv build/hdf5-venv
+    "$python" -m pip install --quiet h5py numpy netCDF4
+  fi
+  cargo build --quiet --locked -p fzgm-hdf5
+  mkdir -p "$folder"
+  cp "${CARGO_TARGET_DIR:-target}/debug/libh5fzgm.so" "$folder/"
+  export HDF5_PLUGIN_PATH=$folder
+  say "the filter in h5py"
+  export PYTHONPATH=$PWD/hdf5-filter/python
+  "$python" tests/hdf5/test_h5py.py
+  say "the filter in h5repack, h5dump, netCDF, parallel HDF5 and programs in C"
+  bash tests/hdf5/tools.sh "$python"
+  bash tests/hdf5/netcdf.sh "$python"
+  bash tests/hdf5/parallel.sh "$python" hdf5-filter
+  bash tests/hdf5/programs.sh hdf5-filter
+  say "tests of HDF5, netCDF and hdf5plugin with the filter"
+  bash tests/hdf5/upstream.sh "$python"
+}
+
+# The plugin as it is installed, found by the module for Python beside it.
+installed_hdf5() {
+  local prefix=$PWD/build/hdf5-install
+  cmake -S . -B build/hdf5-cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" -DFZGM_BUILD_HDF5=ON >/dev/null
+  cmake --build build/hdf5-cmake --target fzgm_hdf5
+  cmake --install build/hdf5-cmake --component hdf5 >/dev/null
+  env -u HDF5_PLUGIN_PATH PYTHONPATH="$prefix/share/fzgm/python" build/hdf5-venv/bin/python -c 'import fzgm_hdf5; fzgm_hdf5.load()'
+  HDF5_PLUGIN_PATH=$(dirname "$(find "$prefix" -name libh5fzgm.so)") PYTHONPATH=$prefix/share/fzgm/python \
+    build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
+}
+
 # Tests that take too long for every change: five times the mutations, and all that is ignored otherwise save the fuzzer.
 part_long() {
   need_c
@@ -148,6 +190,8 @@ part_long() {
   FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
   bash tests/emu/build.sh plain
   FZGM_LONG=1 on_emulator contract ORDER=fwd
+  part_hdf5
+  installed_hdf5
 }
 
 # Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them.

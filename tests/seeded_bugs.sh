@@ -12,11 +12,11 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
-tests=(bound lorenzo golden contract corrupt parameters notation pipelines memory reference_reader)
+tests=(bound again lorenzo golden contract corrupt parameters notation pipelines memory reference_reader)
 
 mkdir -p "$tree"
 # Files are as new as the copy: cargo takes an older file for one that it has compiled already.
-copy() { git ls-files -z src kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
+copy() { git ls-files -z src hdf5-filter kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy

@@ -11,7 +11,7 @@ mod params;
 mod quantize;
 
 use super::quantizer;
-use super::words::{FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
+use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
 pub(crate) use device::{chained, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -88,6 +88,7 @@ pub(super) const SPEC: Spec = Spec {
             unit: "data units",
             doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
         },
+        FIXED_STEP,
         Param {
             name: "dim_x",
             kind: DIM,
@@ -188,7 +189,7 @@ impl Stage for LorenzoQuant {
 
     fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
         // Of these a container carries what the run made of them, or nothing.
-        let unsaid = ["input_type", "outlier_capacity", "outlier_threshold", "value_base"];
+        let unsaid = ["input_type", "outlier_capacity", "outlier_threshold", "value_base", "fixed_step"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {

@@ -12,7 +12,7 @@ mod real;
 mod rel;
 mod step;
 
-use super::words::{FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
+use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -91,6 +91,7 @@ pub(super) const SPEC: Spec = Spec {
             unit: "data units",
             doc: "noa and prel: the value range or the largest magnitude, when the caller knows it; 0: measured.",
         },
+        FIXED_STEP,
     ],
 };
 
@@ -151,7 +152,7 @@ pub(super) struct Launch {
     /// Bytes of a value and of a code.
     pub(super) value: u32,
     pub(super) code: u32,
-    /// What an exact value costs in bits, by and large; see [`step`].
+    /// What an exact value costs in bits, by and large; see [`step`]. With 0 no bound costs less than the whole one.
     pub(super) exact_bits: u32,
 }
 
@@ -191,7 +192,7 @@ impl Stage for Quantizer {
 
     fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
         // Of these a container carries what the run made of them, or nothing.
-        let unsaid = ["input_type", "quant_radius", "outlier_capacity", "value_base"];
+        let unsaid = ["input_type", "quant_radius", "outlier_capacity", "value_base", "fixed_step"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {

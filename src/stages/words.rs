@@ -53,6 +53,15 @@ pub(super) const OUTLIER_THRESHOLD: Param = Param {
     doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
 };
 
+/// `fixed_step` of the stages that lose something.
+pub(super) const FIXED_STEP: Param = Param {
+    name: "fixed_step",
+    kind: Kind::Flag,
+    default: Setting::Flag(false),
+    unit: "",
+    doc: "The step follows from the bound alone and not from a sample of f32 values, so what was restored is coded as it is.",
+};
+
 /// The element type that a stage works on: that of the parameter, else that on the edge.
 pub(super) fn element(args: &Args, flow: Flow) -> Result<DType> {
     match args.choice("input_type")? {

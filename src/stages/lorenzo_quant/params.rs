@@ -30,6 +30,7 @@ pub(super) struct Params {
     capacity: f64,
     threshold: f64,
     value_base: f64,
+    fixed_step: bool,
     pub(super) dims: [u32; 3],
     /// Elements on the edge.
     pub(super) n: u64,
@@ -96,6 +97,7 @@ impl Params {
             capacity: args.real("outlier_capacity")?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
+            fixed_step: args.flag("fixed_step")?,
             dims: dims.map(|d| d as u32),
             n,
         })
@@ -134,7 +136,7 @@ impl Params {
         };
         launch.value = self.value.bytes() as u32;
         launch.code = self.code.bytes() as u32;
-        launch.exact_bits = EXACT_BITS;
+        launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };
         launch
     }
 

@@ -21,6 +21,7 @@ pub(super) struct Params {
     pub(super) capacity: f64,
     pub(super) threshold: f64,
     pub(super) value_base: f64,
+    fixed_step: bool,
 }
 
 fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
@@ -52,6 +53,7 @@ impl Params {
             capacity: args.real("outlier_capacity")?,
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
+            fixed_step: args.flag("fixed_step")?,
         };
         p.check()?;
         Ok(p)
@@ -106,7 +108,7 @@ impl Params {
                 | switch(!rules.strict && padded, PADDED),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,
-            exact_bits: step::EXACT_BITS,
+            exact_bits: if self.fixed_step { 0 } else { step::EXACT_BITS },
         }
     }
 

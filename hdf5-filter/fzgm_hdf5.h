@@ -1,0 +1,77 @@
+/* fzgm for HDF5 programs in C and C++: the number of the filter, and calls that put it into a dataset creation property list. A header
+ * and nothing else: it needs hdf5.h, and the plugin when chunks are written or read. docs/hdf5.md has the cd_values. */
+#ifndef FZGM_HDF5_H
+#define FZGM_HDF5_H
+
+#include <hdf5.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Until The HDF Group assigns another; files with this one will always be read. */
+#define H5Z_FILTER_FZGM 32770
+
+/* What may be lost. */
+#define FZGM_LOSSLESS 0 /* nothing */
+#define FZGM_ABS 1      /* |x - x'| <= bound */
+#define FZGM_REL 2      /* |x - x'| <= bound * |x| */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The two words of a double, the low one first. */
+static inline void fzgm_double_words(double value, unsigned words[2]) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  words[0] = (unsigned)(bits & 0xffffffffu);
+  words[1] = (unsigned)(bits >> 32);
+}
+
+/* Compress the datasets of this list, each with a mode and its bound (0 for FZGM_LOSSLESS). It is the first filter that has to be set.
+ * H5Dcreate fails when the bound or the dataset does not fit, with a text on the error stack. */
+static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
+  unsigned cd[3];
+  cd[0] = mode;
+  fzgm_double_words(bound, cd + 1);
+  return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 3, cd);
+}
+
+/* The same for programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
+ * chunk: native float or double, without a fill value other than 0. The chunk must have been set. */
+static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsigned mode, double bound) {
+  hsize_t dims[32];
+  unsigned cd[12 + 2 * 32];
+  uint64_t bits;
+  double used = 0.0, none = HUGE_VAL;
+  int i, rank = H5Pget_chunk(dcpl, 32, dims);
+  if (rank < 1 || rank > 32 || (element_bytes != 4 && element_bytes != 8)) return -1;
+  if (mode != FZGM_LOSSLESS) {
+    /* As the plugin does it: six leading bits of the bound for float, those of a float for double. */
+    used = bound;
+    if (mode == FZGM_ABS && bound >= 1.1754943508222875e-38) {
+      memcpy(&bits, &bound, sizeof bits);
+      bits &= ~((((uint64_t)1) << (element_bytes == 4 ? 47 : 29)) - 1);
+      memcpy(&used, &bits, sizeof bits);
+    }
+  }
+  cd[0] = mode;
+  fzgm_double_words(mode == FZGM_LOSSLESS ? 0.0 : bound, cd + 1);
+  cd[3] = 0;
+  cd[4] = 0x465a0001u;
+  cd[5] = element_bytes == 4 ? 8u : 9u;
+  cd[6] = (unsigned)element_bytes;
+  fzgm_double_words(used, cd + 7);
+  fzgm_double_words(none, cd + 9);
+  cd[11] = (unsigned)rank;
+  for (i = 0; i < rank; i++) {
+    cd[12 + 2 * i] = (unsigned)(dims[i] & 0xffffffffu);
+    cd[13 + 2 * i] = (unsigned)(dims[i] >> 32);
+  }
+  return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 12 + 2 * (size_t)rank, cd);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+//! Memory that HDF5 takes over: it frees what a filter returns.
+#![allow(unsafe_code)]
+
+use crate::Answer;
+use std::ffi::c_void;
+
+/// Memory of `malloc`.
+pub(crate) struct Block {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Block {
+    /// So many zeros.
+    pub(crate) fn new(bytes: u64) -> Answer<Block> {
+        let refused = || format!("there is no memory for {bytes} bytes");
+        let len = usize::try_from(bytes).map_err(|_| refused())?;
+        // SAFETY: any size may be asked for; one of zero bytes would give a null pointer or none.
+        let start = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();
+        if start.is_null() { Err(refused()) } else { Ok(Block { start, len }) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `start` has `len` bytes, which were set, and nobody else has the pointer.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+
+    /// Gives the rest back to the system: HDF5 keeps the block until the chunk is written.
+    pub(crate) fn shorten(&mut self, bytes: usize) {
+        self.len = bytes.min(self.len);
+        // SAFETY: the block is one of `calloc`, not freed; where it cannot be made shorter it stays.
+        let moved = unsafe { libc::realloc(self.start.cast(), self.len.max(1)) };
+        if !moved.is_null() {
+            self.start = moved.cast();
+        }
+    }
+
+    /// Pointer and length, which the caller has to free.
+    pub(crate) fn into_raw(self) -> (*mut c_void, usize) {
+        let raw = (self.start.cast(), self.len);
+        std::mem::forget(self);
+        raw
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the block is one of `calloc`, and this is its end.
+        unsafe { libc::free(self.start.cast()) };
+    }
+}

@@ -1,0 +1,115 @@
+//! The bound that values are compressed with. It depends on the dataset alone and not on what a chunk holds, so that a chunk which
+//! is restored, changed in part and compressed again moves no other value.
+
+use crate::element::Element;
+use crate::words::{Mode, Preset, User};
+use fzgm::DType;
+
+/// A bound with the fill value: every value at or above the threshold stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Resolved {
+    pub(crate) bound: f64,
+    pub(crate) threshold: f64,
+}
+
+/// The bound of a dataset. The fill value, if there is one, has to come back bit for bit: programs compare with it.
+pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolved {
+    let fill = fill.map(f64::abs).filter(|f| f.is_finite() && *f > 0.0);
+    let kept = fill.unwrap_or(f64::INFINITY);
+    match user.mode {
+        _ if !element.dtype.is_float() => Resolved { bound: 0.0, threshold: f64::INFINITY },
+        Mode::Lossless => Resolved { bound: 0.0, threshold: f64::INFINITY },
+        // Bins of logarithms: no fill value but 0 is in the middle of one.
+        Mode::Rel(bound) => Resolved { bound, threshold: kept },
+        Mode::Abs(bound) => match fill.map(|f| with_fill(element.dtype, user.preset, bound, f)) {
+            None => Resolved { bound: plain(element.dtype, bound), threshold: f64::INFINITY },
+            Some(Some(bound)) => Resolved { bound, threshold: f64::INFINITY },
+            Some(None) => Resolved { bound: plain(element.dtype, bound), threshold: kept },
+        },
+    }
+}
+
+/// The bound without a fill value. For f32 its six leading bits: then products of its bins up to 2^18 do not round, and
+/// no value lies out of reach of both its neighbours. For f64 the f32 below it, which is what containers hold.
+fn plain(dtype: DType, bound: f64) -> f64 {
+    let dropped = if dtype == DType::F32 { 52 - 5 } else { 52 - 23 };
+    let rounded = f64::from_bits(bound.to_bits() >> dropped << dropped);
+    if rounded < f64::from(f32::MIN_POSITIVE) { bound } else { rounded }
+}
+
+/// The largest bound, among some, of which a bin is the fill value.
+fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64> {
+    let plain = plain(dtype, bound);
+    // What lies further out than bins reach is kept in any case.
+    let bins = match (dtype, preset) {
+        (DType::F32, Preset::Fz) => 1u64 << 23,
+        (DType::F32, _) => 1 << 22,
+        (_, Preset::Fz) => 1 << 52,
+        _ => 1 << 31,
+    };
+    if fill / (2.0 * plain) > bins as f64 * 1.001 {
+        return Some(plain);
+    }
+    let least = (fill / (2.0 * bound)).ceil().max(1.0);
+    // Powers of two divide without rounding, so the last one of these serves every fill value of 24 bits.
+    let near = (0..4096).map(|k| least + f64::from(k)).take_while(|k| *k < 2.0 * least);
+    near.chain([2f64.powi(least.log2().ceil() as i32)]).find_map(|bins| {
+        let tried = (fill / (2.0 * bins)) as f32;
+        let tried = if f64::from(tried) > bound { f32::from_bits(tried.to_bits() - 1) } else { tried };
+        let hit = if dtype == DType::F32 {
+            f64::from(bins as f32 * (2.0 * tried)) == fill
+        } else {
+            bins * (2.0 * f64::from(tried)) == fill
+        };
+        (hit && tried.is_normal() && f64::from(tried) <= bound).then_some(f64::from(tried))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn abs(dtype: DType, bound: f64, fill: Option<f64>) -> Resolved {
+        let user = User { mode: Mode::Abs(bound), preset: Preset::Auto };
+        resolve(user, Element::number(dtype, false), fill)
+    }
+
+    #[test]
+    fn bounds_are_rounded_down_and_not_far() {
+        let mut x = 1u64;
+        for _ in 0..10_000 {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let bound = f64::from_bits((0x390 << 52) + (x >> 3) % (0x80 << 52));
+            for (dtype, least) in [(DType::F32, 1.0 - 1.0 / 32.0), (DType::F64, 1.0 - 2.0 / 16_777_216.0)] {
+                let r = abs(dtype, bound, None).bound;
+                assert!(r <= bound && r >= bound * least, "{dtype} {bound:e} {r:e}");
+                assert_eq!(f64::from(r as f32), r);
+            }
+        }
+        // No f32 is near: the library stores everything, or keeps an f64 of its own.
+        assert_eq!(abs(DType::F64, 1e-50, None).bound, 1e-50);
+    }
+
+    #[test]
+    fn a_fill_value_is_a_bin_or_a_threshold() {
+        for fill in [-9999.0f32, -1.0, 0.1, 3.0e-4, 1e20, 12345.678] {
+            for bound in [1e-2, 0.7, 1e-6, 5000.0] {
+                let r = abs(DType::F32, bound, Some(fill.into()));
+                let step = 2.0 * r.bound as f32;
+                let bins = (fill.abs() / step).round_ties_even();
+                let kept = f64::from(fill.abs()) >= r.threshold || bins > 4_194_304.0;
+                assert!(r.bound <= bound && r.bound > bound / 2.01 || bins == 1.0, "{fill} {bound} {r:?}");
+                assert!(kept || bins * step == fill.abs(), "{fill} {bound} {r:?}");
+            }
+        }
+        // 24 bits are a bin of an f64 too; more of them are no product of an f32.
+        assert_eq!(abs(DType::F64, 1e-2, Some(-9999.0)).threshold, f64::INFINITY);
+        assert_eq!(abs(DType::F64, 1e-2, Some(0.1)).threshold, 0.1);
+        assert_eq!(abs(DType::F32, 1e-2, Some(f64::NAN)), abs(DType::F32, 1e-2, None));
+        assert_eq!(abs(DType::F32, 1e-2, Some(-0.0)), abs(DType::F32, 1e-2, None));
+        let rel = User { mode: Mode::Rel(1e-3), preset: Preset::Auto };
+        assert_eq!(resolve(rel, Element::number(DType::F32, false), Some(-5.0)).threshold, 5.0);
+        let int = Element::number(DType::I32, false);
+        assert_eq!(resolve(rel, int, None), Resolved { bound: 0.0, threshold: f64::INFINITY });
+    }
+}

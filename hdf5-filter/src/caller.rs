@@ -1,0 +1,102 @@
+//! Which of the objects in this process called us: a process may hold several HDF5 libraries, whose ids mean nothing to each other.
+//!
+//! Debian gives the symbols of its builds different versions, wheels of h5py and netCDF4 carry renamed libraries that are visible to
+//! nobody: a plugin that is linked to one of them, or asks for whichever comes first, works with that one alone.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        step: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+/// What the steps of a walk share.
+struct Walk {
+    /// Where this object lies.
+    own: *mut c_void,
+    found: Option<libc::Dl_info>,
+    steps: u32,
+}
+
+/// `_URC_END_OF_STACK`, which ends a walk, and `_URC_NO_REASON`, which goes on.
+const STOP: c_int = 5;
+const ON: c_int = 0;
+/// Frames of our own between a callback and here are a few.
+const MAX_STEPS: u32 = 64;
+
+fn object(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info =
+        libc::Dl_info { dli_fname: null(), dli_fbase: null_mut(), dli_sname: null(), dli_saddr: null_mut() };
+    // SAFETY: any address may be asked for; what is written to is ours.
+    let known = unsafe { libc::dladdr(address, &mut info) } != 0;
+    known.then_some(info)
+}
+
+extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
+    // SAFETY: the argument is that of the call in `outside`, which outlives the walk and is used by nobody meanwhile.
+    let walk = unsafe { &mut *argument.cast::<Walk>() };
+    // SAFETY: the context is the one that the unwinder hands us.
+    let ip = unsafe { _Unwind_GetIP(context) };
+    walk.steps += 1;
+    // A return address may be the first one of the next function.
+    let Some(info) = ip.checked_sub(1).and_then(|ip| object(ip as *const c_void)) else { return STOP };
+    if info.dli_fbase == walk.own {
+        return if walk.steps < MAX_STEPS { ON } else { STOP };
+    }
+    walk.found = Some(info);
+    STOP
+}
+
+/// The object of the first frame outside of this one.
+fn outside() -> Option<libc::Dl_info> {
+    let own = object(step as *const c_void)?.dli_fbase;
+    let mut walk = Walk { own, found: None, steps: 0 };
+    // SAFETY: `step` takes its argument for what it is, and does not unwind.
+    unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
+    walk.found
+}
+
+/// Symbols of an object.
+pub(crate) struct Symbols(*mut c_void);
+
+impl Symbols {
+    /// Those that the process as a whole shows.
+    pub(crate) fn of_process() -> Symbols {
+        Symbols(libc::RTLD_DEFAULT)
+    }
+
+    /// The address of a symbol.
+    pub(crate) fn get(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is one of `dlopen` or the default one, the name ends with a zero.
+        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// What `f` makes of the symbols of the object that called us, else of those of the process as a whole.
+pub(crate) fn with_symbols<T>(f: impl Fn(&Symbols) -> Option<T>) -> Option<T> {
+    if let Some(info) = outside() {
+        let flags = libc::RTLD_LAZY | libc::RTLD_LOCAL | libc::RTLD_NOLOAD;
+        // SAFETY: the name is that of a loaded object, in the loader's own memory.
+        let mut handle = unsafe { libc::dlopen(info.dli_fname, flags) };
+        if handle.is_null() {
+            // The program itself, which may hold HDF5 and is loaded under no name.
+            // SAFETY: a null name stands for it.
+            handle = unsafe { libc::dlopen(null(), libc::RTLD_LAZY) };
+        }
+        if !handle.is_null() {
+            let made = f(&Symbols(handle));
+            // SAFETY: the handle is open, and is closed once. The caller stays loaded, its code is on the stack.
+            unsafe { libc::dlclose(handle) };
+            if made.is_some() {
+                return made;
+            }
+        }
+    }
+    f(&Symbols::of_process())
+}

@@ -1,0 +1,228 @@
+//! Chunks to compact frames and back, by plans that a thread keeps.
+
+use crate::Answer;
+use crate::words::{Mode, Preset, Stored};
+use fzgm::{Array, Container, Decoder, Device, Encoder, Error, Options, Pipeline, Workspace, preset};
+use std::cell::RefCell;
+
+/// The plans of one dataset.
+pub(crate) struct Plan {
+    encoder: Encoder,
+    decoder: Decoder,
+    options: Options,
+    /// Of calls that are over, if it is small.
+    encoding: Option<Workspace>,
+    decoding: Option<Workspace>,
+}
+
+/// A thread keeps a workspace of at most this many bytes from call to call.
+const MAX_KEPT: u64 = 32 << 20;
+/// Datasets whose plans a thread keeps.
+const MAX_PLANS: usize = 8;
+
+fn text(error: Error) -> String {
+    error.to_string()
+}
+
+/// The device of `FZGM_DEVICE`.
+fn device() -> Answer<Device> {
+    match std::env::var("FZGM_DEVICE") {
+        Ok(wish) => wish.parse().map_err(|e: Error| format!("FZGM_DEVICE: {e}")),
+        Err(_) => Ok(Device::Auto),
+    }
+}
+
+/// The array that a chunk is: numbers in at most three dimensions, dimensions of 1 left out; words in one.
+fn array(stored: &Stored) -> Answer<Array> {
+    let bytes = stored.chunk_bytes()? as u64;
+    let dtype = stored.element.dtype;
+    if stored.element.opaque {
+        return Array::new(dtype, &[bytes / dtype.bytes()]).map_err(text);
+    }
+    let mut dims: Vec<u64> = stored.dims.iter().rev().copied().filter(|d| *d > 1).collect();
+    let slow: u64 = dims.iter().skip(2).product();
+    dims.truncate(2);
+    dims.extend((slow > 1).then_some(slow));
+    if dims.is_empty() {
+        dims.push(1);
+    }
+    Array::new(dtype, &dims).map_err(text)
+}
+
+fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
+    let mode = match stored.user.mode {
+        Mode::Abs(_) if stored.bound > 0.0 => "abs",
+        Mode::Rel(_) if stored.bound > 0.0 => "rel",
+        _ => return preset("bits", stored.element.dtype),
+    };
+    let name = if stored.user.preset == Preset::Fz { "fz" } else { "pfpl" };
+    let mut pipeline = preset(name, stored.element.dtype)?;
+    pipeline.set_everywhere("mode", |a| a.set_text("mode", mode))?;
+    pipeline.set_everywhere("error_bound", |a| a.set_real("error_bound", stored.bound))?;
+    pipeline.set_everywhere("outlier_threshold", |a| a.set_real("outlier_threshold", stored.threshold))?;
+    // Otherwise another part of the chunk could change the step, and with it values that were restored.
+    pipeline.set_everywhere("fixed_step", |a| a.set_int("fixed_step", 1))?;
+    Ok(pipeline)
+}
+
+impl Plan {
+    pub(crate) fn new(stored: &Stored) -> Answer<Plan> {
+        Plan::on(stored, device()?)
+    }
+
+    fn on(stored: &Stored, device: Device) -> Answer<Plan> {
+        let options = Options { container: Container::Compact, device, ..Options::default() };
+        let array = array(stored)?;
+        let pipeline = pipeline(stored).map_err(text)?;
+        let encoder = Encoder::new(&pipeline, &array, &options).map_err(text)?;
+        let decoder = encoder.decoder().map_err(text)?;
+        Ok(Plan { encoder, decoder, options, encoding: None, decoding: None })
+    }
+
+    /// Bytes of a compressed chunk at most.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.encoder.max_compressed_bytes()
+    }
+
+    pub(crate) fn encode(&mut self, chunk: &[u8], dst: &mut [u8]) -> Answer<usize> {
+        let kept = self.encoding.take();
+        let mut workspace = kept.map_or_else(|| self.encoder.workspace(), Ok).map_err(text)?;
+        let bytes = self.encoder.compress(&mut workspace, chunk, dst).map_err(text)?;
+        self.encoding = (self.encoder.workspace_bytes() <= MAX_KEPT).then_some(workspace);
+        Ok(bytes)
+    }
+
+    pub(crate) fn decode(&mut self, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
+        let kept = self.decoding.take();
+        let mut workspace = kept.map_or_else(|| self.decoder.workspace(), Ok).map_err(text)?;
+        let done = self.decoder.decompress(&mut workspace, chunk, dst);
+        self.decoding = (self.decoder.workspace_bytes() <= MAX_KEPT).then_some(workspace);
+        match done {
+            Ok(_) => Ok(()),
+            // Not of this encoder: a program compressed it by itself, and wrote it with H5Dwrite_chunk.
+            Err(Error::PlanMismatch(_)) => self.decode_other(chunk, dst),
+            Err(e) => Err(format!("a chunk cannot be restored: {e}")),
+        }
+    }
+
+    fn decode_other(&self, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
+        let failed = |e: Error| format!("a chunk cannot be restored: {e}");
+        let decoder = Decoder::open(chunk, &self.options).map_err(failed)?;
+        let (is, be) = (decoder.array(), self.decoder.array());
+        if is.bytes() != dst.len() as u64 || is.dtype().bytes() != be.dtype().bytes() {
+            return Err(format!(
+                "a chunk cannot be restored: it holds {} elements of type {}, a chunk of this dataset has {} of type {}",
+                is.elements(),
+                is.dtype(),
+                be.elements(),
+                be.dtype()
+            ));
+        }
+        let mut workspace = decoder.workspace().map_err(failed)?;
+        decoder.decompress(&mut workspace, chunk, dst).map_err(failed).map(|_| ())
+    }
+}
+
+/// What a plan is kept under.
+#[derive(PartialEq)]
+struct Key {
+    words: Vec<u32>,
+    device: Device,
+}
+
+thread_local! {
+    /// The last one used is the first. Of each thread its own, so that a child of a fork finds no lock that nobody opens.
+    static PLANS: RefCell<Vec<(Key, Plan)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take(key: &Key) -> Option<Plan> {
+    let found = PLANS.try_with(|plans| {
+        let mut plans = plans.borrow_mut();
+        let place = plans.iter().position(|(k, _)| k == key)?;
+        Some(plans.remove(place).1)
+    });
+    // A thread that ends has no storage left.
+    found.ok().flatten()
+}
+
+fn keep(key: Key, plan: Plan) {
+    let _ = PLANS.try_with(|plans| {
+        let mut plans = plans.borrow_mut();
+        plans.truncate(MAX_PLANS - 1);
+        plans.insert(0, (key, plan));
+    });
+}
+
+/// Calls `f` with the plan of a dataset, which this thread keeps afterwards.
+pub(crate) fn with_plan<T>(
+    words: &[u32],
+    stored: &Stored,
+    f: impl FnOnce(&mut Plan) -> Answer<T>,
+) -> Answer<T> {
+    let key = Key { words: words.to_vec(), device: device()? };
+    let mut plan = match take(&key) {
+        Some(plan) => plan,
+        None => Plan::on(stored, key.device)?,
+    };
+    let done = f(&mut plan);
+    keep(key, plan);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+    use crate::words::User;
+    use fzgm::DType;
+
+    fn stored(element: Element, dims: &[u64]) -> Stored {
+        let user = User { mode: Mode::Abs(0.5), preset: Preset::Auto };
+        let bound = if element.dtype.is_float() { 0.5 } else { 0.0 };
+        Stored { user, element, bound, threshold: f64::INFINITY, dims: dims.to_vec() }
+    }
+
+    #[test]
+    fn chunks_have_at_most_three_dimensions_without_those_of_1() {
+        let of = |dims: &[u64]| {
+            array(&stored(Element::number(DType::F32, false), dims)).map(|a| a.dims().to_vec())
+        };
+        assert_eq!(of(&[1, 721, 1440]), Ok(vec![1440, 721]));
+        assert_eq!(of(&[4, 3, 1, 5, 7]), Ok(vec![7, 5, 12]));
+        assert_eq!(of(&[1, 1]), Ok(vec![1]));
+        let record = stored(Element::opaque(12), &[10, 2]);
+        assert_eq!(array(&record).map(|a| (a.dtype(), a.dims().to_vec())), Ok((DType::U32, vec![60])));
+    }
+
+    #[test]
+    fn files_and_frames_of_other_pipelines_are_read() {
+        let chunk: Vec<u8> = (0..600).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let mut plan = Plan::on(&stored(Element::number(DType::F32, false), &[20, 30]), Device::Cpu).unwrap();
+        let array = Array::new(DType::F32, &[600]).unwrap();
+        for container in [Container::Fzm, Container::Compact] {
+            let options = Options { container, ..Options::default() };
+            let own = fzgm::compress(&preset("bits", DType::F32).unwrap(), &array, &options, &chunk).unwrap();
+            let mut dst = vec![0; chunk.len()];
+            plan.decode(&own, &mut dst).unwrap();
+            assert_eq!(dst, chunk);
+            assert!(plan.decode(&own, &mut dst[..chunk.len() - 4]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_the_plans_of_the_last_datasets() {
+        let element = Element::number(DType::I32, false);
+        for rows in (1..=20).chain([20]) {
+            let stored = stored(element, &[rows]);
+            let chunk = vec![7; 4 * rows as usize];
+            let made = with_plan(&stored.words(), &stored, |plan| {
+                let mut dst = vec![0; plan.max_bytes() as usize];
+                plan.encode(&chunk, &mut dst)
+            });
+            assert!(made.is_ok());
+        }
+        let held: Vec<u64> = PLANS
+            .with_borrow(|plans| plans.iter().map(|(_, p)| p.encoder.plan().array().elements()).collect());
+        assert_eq!(held, (13..=20).rev().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,37 @@
+//! What happens to a chunk. Nothing here asks HDF5 for anything, so that files can be read by every program.
+
+use crate::Answer;
+use crate::block::Block;
+use crate::codec::with_plan;
+use crate::words::Stored;
+
+/// The chunk of a dataset as it is written.
+pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
+    let stored = Stored::read(cd)?;
+    let bytes = stored.chunk_bytes()?;
+    if chunk.len() != bytes {
+        return Err(format!("a chunk has {} bytes, by its cd_values it should have {bytes}", chunk.len()));
+    }
+    let turned = stored.element.swapped.then(|| {
+        let mut turned = chunk.to_vec();
+        stored.element.swap(&mut turned);
+        turned
+    });
+    with_plan(cd, &stored, |plan| {
+        let mut block = Block::new(plan.max_bytes())?;
+        let bytes = plan.encode(turned.as_deref().unwrap_or(chunk), block.bytes_mut())?;
+        block.shorten(bytes);
+        Ok(block)
+    })
+}
+
+/// The chunk of a dataset as it is read. Its length is that of the cd_values: HDF5 up to 1.14 reads past the end of a shorter one.
+pub(crate) fn restore(cd: &[u32], frame: &[u8]) -> Answer<Block> {
+    let stored = Stored::read(cd)?;
+    let mut block = Block::new(stored.chunk_bytes()? as u64)?;
+    with_plan(cd, &stored, |plan| plan.decode(frame, block.bytes_mut()))?;
+    if stored.element.swapped {
+        stored.element.swap(block.bytes_mut());
+    }
+    Ok(block)
+}

@@ -1,0 +1,23 @@
+//! The HDF5 filter plugin of fzgm.
+//!
+//! ```text
+//!  H5Dcreate ─▶ set_local ─ type, chunk, fill ─▶ Stored cd_values        local, words, element, bound
+//!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, codec
+//! ```
+//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`), of which a process may hold
+//! several. `filter` needs none of them; all that a chunk takes stands in the cd_values and in the chunk. No state is shared
+//! between threads.
+
+mod block;
+mod bound;
+mod caller;
+mod codec;
+mod element;
+mod entry;
+mod filter;
+mod hdf5;
+mod local;
+mod words;
+
+/// What makes a callback fail: a sentence for the user, which goes to the error stack of HDF5.
+type Answer<T> = Result<T, String>;

@@ -1,0 +1,95 @@
+//! What happens when a dataset is created: the words of the user become the stored ones, or the dataset is refused.
+//!
+//! Refusals belong here and nowhere later. h5py and netCDF set filters as optional, so a chunk that `filter` refuses is stored as it
+//! is without a word, and parallel HDF5 1.10 then writes a file that cannot be read.
+
+use crate::Answer;
+use crate::bound::resolve;
+use crate::codec::Plan;
+use crate::element::Element;
+use crate::hdf5::{FLOAT, Hdf5, Hid, INTEGER};
+use crate::words::{ID, MAX_WORDS, Mode, Stored, User};
+use fzgm::DType;
+use std::ffi::c_int;
+
+/// `H5Z_FILTER_SHUFFLE`, the one filter that changes no length.
+const SHUFFLE: c_int = 2;
+
+/// Completes the cd_values in the list of a dataset.
+pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<()> {
+    let (flags, cd) =
+        hdf5.filter(list, ID, MAX_WORDS).ok_or("H5Pget_filter_by_id2 does not give the cd_values")?;
+    let user = User::read(&cd)?;
+    let element = element(hdf5, kind)?;
+    let lossy = element.dtype.is_float() && user.mode != Mode::Lossless;
+    first(hdf5, list, lossy)?;
+    let dims = hdf5.dims(space).ok_or("the dataspace of the chunk has no dimensions")?;
+    let fill = if lossy { fill(hdf5, list, kind, element) } else { None };
+    let resolved = resolve(user, element, fill);
+    let stored = Stored { user, element, bound: resolved.bound, threshold: resolved.threshold, dims };
+    stored.chunk_bytes()?;
+    // What a plan refuses is said now.
+    Plan::new(&stored)?;
+    if hdf5.set_filter(list, ID, flags, &stored.words()) {
+        return Ok(());
+    }
+    Err("H5Pmodify_filter does not take the cd_values".into())
+}
+
+fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
+    let class = hdf5.class(kind);
+    let bytes = u32::try_from(hdf5.size(kind)).ok().filter(|b| *b > 0).ok_or("the type has no size")?;
+    let signed = match bytes {
+        1 => DType::I8,
+        2 => DType::I16,
+        4 => DType::I32,
+        _ => DType::I64,
+    };
+    let known = match class {
+        FLOAT => hdf5.ieee(kind),
+        INTEGER if u64::from(bytes) != signed.bytes() => None,
+        INTEGER => Some(if hdf5.unsigned(kind) { signed.unsigned() } else { signed }),
+        _ => None,
+    };
+    let number = known.zip(known.and_then(|_| hdf5.swapped(kind)));
+    Ok(number.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)))
+}
+
+/// Refuses filters before this one that make something else of the values.
+fn first(hdf5: &Hdf5, list: Hid, lossy: bool) -> Answer<()> {
+    for index in 0.. {
+        match hdf5.filter_id(list, index) {
+            ID => return Ok(()),
+            SHUFFLE if !lossy => {}
+            id if id < 0 => return Err("the pipeline does not have the filter".into()),
+            id if lossy => {
+                return Err(format!(
+                    "filter {id} stands before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+                ));
+            }
+            id => {
+                return Err(format!(
+                    "filter {id} stands before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The fill value of the dataset, as it stands in chunks.
+fn fill(hdf5: &Hdf5, list: Hid, kind: Hid, element: Element) -> Option<f64> {
+    let mut bytes = [0; 8];
+    let value = bytes.get_mut(..element.bytes as usize)?;
+    if !hdf5.fill(list, kind, value) {
+        return None;
+    }
+    if element.swapped {
+        value.reverse();
+    }
+    Some(if element.bytes == 4 {
+        f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
+    } else {
+        f64::from_le_bytes(bytes)
+    })
+}

@@ -1,0 +1,253 @@
+//! The cd_values: what a user gives, and what a dataset stores. `docs/hdf5.md` has them as tables.
+
+use crate::Answer;
+use crate::element::Element;
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Mode {
+    /// Every byte comes back.
+    Lossless,
+    /// |x - x'| is at most this.
+    Abs(f64),
+    /// |x - x'| is at most this times |x|.
+    Rel(f64),
+}
+
+/// The pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preset {
+    /// The one that the mode takes: pfpl, or bits without a bound.
+    Auto = 0,
+    /// Bins, differences, bit planes; in any mode with a bound.
+    Pfpl = 1,
+    /// Differences in as many dimensions as the chunk has; mode abs.
+    Fz = 2,
+}
+
+/// The words of a user: mode, bound as two words, preset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct User {
+    pub(crate) mode: Mode,
+    pub(crate) preset: Preset,
+}
+
+/// The number of the filter. It is written once, in the header for programs; see build.rs.
+pub(crate) const ID: i32 = match i32::from_str_radix(env!("FZGM_HDF5_ID"), 10) {
+    Ok(id) => id,
+    Err(_) => panic!("H5Z_FILTER_FZGM is no number"),
+};
+const USER_WORDS: usize = 4;
+/// "FZ", and the version of the stored form in the lower half.
+const MAGIC: u32 = 0x465a_0000;
+const VERSION: u32 = 1;
+/// Words before the dimensions.
+const FIXED_WORDS: usize = 12;
+/// H5S_MAX_RANK.
+pub(crate) const MAX_RANK: usize = 32;
+/// Words that a stored form has at most.
+pub(crate) const MAX_WORDS: usize = FIXED_WORDS + 2 * MAX_RANK;
+/// Bounds for which restored values keep their bins, see the page of the stage quantizer.
+const REL: std::ops::RangeInclusive<f64> = 1.0 / 131_072.0..=0.25;
+
+fn double(low: u32, high: u32) -> f64 {
+    f64::from_bits(u64::from(low) | u64::from(high) << 32)
+}
+
+fn halves(x: u64) -> [u32; 2] {
+    [x as u32, (x >> 32) as u32]
+}
+
+impl User {
+    /// What the words of a dataset that is created ask for: those of a user, or the stored ones of another dataset, which tools
+    /// hand back.
+    pub(crate) fn read(cd: &[u32]) -> Answer<User> {
+        let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
+        match (cd, stored) {
+            (_, true) => Stored::read(cd).map(|s| s.user),
+            ([] | [0], _) => Ok(User { mode: Mode::Lossless, preset: Preset::Auto }),
+            ([mode, low, high], _) => User::of(*mode, double(*low, *high), 0),
+            ([mode, low, high, preset], _) => User::of(*mode, double(*low, *high), *preset),
+            _ => Err(format!(
+                "{} cd_values were given; expected none, or mode, the two words of the bound as a double (low word first), and optionally a preset",
+                cd.len()
+            )),
+        }
+    }
+
+    fn of(mode: u32, bound: f64, preset: u32) -> Answer<User> {
+        let positive = bound.is_finite() && bound > 0.0;
+        let mode = match mode {
+            0 => Mode::Lossless,
+            1 if positive => Mode::Abs(bound),
+            1 => {
+                return Err(format!(
+                    "the error bound is {bound:?}; mode abs takes a positive number, as two words, the low one first"
+                ));
+            }
+            2 if REL.contains(&bound) => Mode::Rel(bound),
+            2 => {
+                return Err(format!(
+                    "the error bound is {bound:?}; mode rel takes 2^-17 = 7.63e-6 to 0.25; below that take mode abs or lossless"
+                ));
+            }
+            3 => {
+                return Err("there is no mode noa for chunks, whose ranges differ: give mode 1 (abs) and bound * (max - min) of the whole dataset".into());
+            }
+            _ => return Err(format!("the mode is {mode}; expected 0 (lossless), 1 (abs) or 2 (rel)")),
+        };
+        let preset = match (preset, mode) {
+            (0, _) => Preset::Auto,
+            (1, Mode::Abs(_) | Mode::Rel(_)) => Preset::Pfpl,
+            (2, Mode::Abs(_)) => Preset::Fz,
+            _ => {
+                return Err(format!(
+                    "the preset is {preset}; expected 0 (the default), 1 (pfpl, modes abs and rel) or 2 (fz, mode abs)"
+                ));
+            }
+        };
+        Ok(User { mode, preset })
+    }
+
+    fn words(self) -> [u32; USER_WORDS] {
+        let (mode, bound) = match self.mode {
+            Mode::Lossless => (0, 0.0),
+            Mode::Abs(bound) => (1, bound),
+            Mode::Rel(bound) => (2, bound),
+        };
+        let [low, high] = halves(f64::to_bits(bound));
+        [mode, low, high, self.preset as u32]
+    }
+}
+
+/// All that a chunk takes to be compressed and restored. The words of the user are its beginning.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) user: User,
+    pub(crate) element: Element,
+    /// The bound that values are compressed with, not above that of the user; 0 where nothing is lost.
+    pub(crate) bound: f64,
+    /// Values of this magnitude and above stay as they are: a fill value that no bin of the bound holds. Else infinity.
+    pub(crate) threshold: f64,
+    /// Elements of a chunk, the slowest dimension first.
+    pub(crate) dims: Vec<u64>,
+}
+
+impl Stored {
+    /// The words of a dataset.
+    pub(crate) fn words(&self) -> Vec<u32> {
+        let mut words = self.user.words().to_vec();
+        words.extend([MAGIC | VERSION, self.element.word(), self.element.bytes]);
+        words.extend(halves(self.bound.to_bits()));
+        words.extend(halves(self.threshold.to_bits()));
+        words.push(self.dims.len() as u32);
+        words.extend(self.dims.iter().flat_map(|d| halves(*d)));
+        words
+    }
+
+    /// The words of a dataset, every one of them checked.
+    pub(crate) fn read(cd: &[u32]) -> Answer<Stored> {
+        let damaged = |what: &str| format!("the cd_values of the dataset are damaged: {what}");
+        let version = cd.get(USER_WORDS).filter(|w| **w & 0xffff_0000 == MAGIC).map(|w| w & 0xffff);
+        if let Some(version @ (0 | 2..)) = version {
+            return Err(format!(
+                "version {version} of the cd_values is not one that this plugin reads, which is {VERSION}; take a newer plugin"
+            ));
+        }
+        let Some((fixed, dims)) = cd.split_first_chunk::<FIXED_WORDS>().filter(|_| version.is_some()) else {
+            return Err(format!(
+                "the {} cd_values are not those that H5Dcreate stores; docs/hdf5.md says what programs do whose HDF5 functions the plugin cannot find",
+                cd.len()
+            ));
+        };
+        let &[mode, low, high, preset, _, kind, bytes, b0, b1, t0, t1, rank] = fixed;
+        let user = User::of(mode, double(low, high), preset)?;
+        let element = Element::from_words(kind, bytes).ok_or_else(|| damaged("no such type"))?;
+        let (bound, threshold) = (double(b0, b1), double(t0, t1));
+        if rank as usize > MAX_RANK || dims.len() != 2 * rank as usize {
+            return Err(damaged("there are fewer or more dimensions than they say"));
+        }
+        let dims = dims.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        let most = match user.mode {
+            Mode::Abs(bound) | Mode::Rel(bound) if element.dtype.is_float() => bound,
+            _ => 0.0,
+        };
+        // Comparisons that a NaN fails. What is not lossless has a bound.
+        let bounded = bound >= 0.0 && bound <= most && (bound > 0.0) == (most > 0.0);
+        let sound = bounded && threshold > 0.0;
+        if !sound {
+            return Err(damaged("the bound is not one of the mode"));
+        }
+        let stored = Stored { user, element, bound, threshold, dims };
+        stored.chunk_bytes()?;
+        Ok(stored)
+    }
+
+    /// Bytes of a chunk, which HDF5 counts in 32 bits.
+    pub(crate) fn chunk_bytes(&self) -> Answer<usize> {
+        let bytes = self.dims.iter().try_fold(u64::from(self.element.bytes), |n, d| n.checked_mul(*d));
+        match bytes.filter(|b| *b < 1 << 32).and_then(|b| usize::try_from(b).ok()) {
+            Some(0) => Err("the chunk has no elements".into()),
+            Some(bytes) => Ok(bytes),
+            None => Err(format!(
+                "chunks of {:?} elements of {} bytes have 4 GiB or more; take smaller ones, best of 1 to 64 MiB",
+                self.dims, self.element.bytes
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fzgm::DType;
+
+    fn stored() -> Stored {
+        Stored {
+            user: User { mode: Mode::Abs(1e-3), preset: Preset::Fz },
+            element: Element::number(DType::F64, true),
+            bound: 9.9e-4,
+            threshold: 1e20,
+            dims: vec![3, 1 << 20, 7],
+        }
+    }
+
+    #[test]
+    fn stored_words_are_read_back_and_begin_with_those_of_the_user() {
+        let words = stored().words();
+        assert_eq!(words[..4], [1, 0xd2f1_a9fc, 0x3f50_624d, 2]);
+        assert_eq!(Stored::read(&words), Ok(stored()));
+        assert_eq!(User::read(&words), Ok(stored().user));
+        assert_eq!(User::read(&words[..4]), Ok(stored().user));
+    }
+
+    #[test]
+    fn every_other_length_is_refused() {
+        let words = stored().words();
+        for n in (0..words.len()).chain([words.len() + 1]) {
+            let cut: Vec<u32> = words.iter().copied().chain([0]).take(n).collect();
+            assert!(Stored::read(&cut).is_err(), "{n}");
+            assert_eq!(User::read(&cut).is_ok(), [0, 3, 4].contains(&n), "{n}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_the_user_did_not_ask_for_are_refused() {
+        let wrong = [(1.1e-3, 1.0), (0.0, 1.0), (-1e-4, 1.0), (f64::NAN, 1.0), (1e-4, 0.0), (1e-4, f64::NAN)];
+        for (bound, threshold) in wrong {
+            let s = Stored { bound, threshold, ..stored() };
+            assert!(Stored::read(&s.words()).is_err(), "{bound} {threshold}");
+        }
+        let lossless = Stored { user: User { mode: Mode::Lossless, preset: Preset::Auto }, ..stored() };
+        assert!(Stored::read(&lossless.words()).is_err());
+    }
+
+    #[test]
+    fn chunks_of_4_gib_are_refused() {
+        let of = |dims: &[u64]| Stored { dims: dims.to_vec(), ..stored() }.chunk_bytes();
+        assert_eq!(of(&[1 << 28, 2]).ok(), None);
+        assert_eq!(of(&[(1 << 29) - 1]), Ok(usize::try_from((1u64 << 32) - 8).unwrap()));
+        assert_eq!(of(&[1 << 63, 1 << 63]).ok(), None);
+        assert_eq!(of(&[3, 0]).ok(), None);
+    }
+}

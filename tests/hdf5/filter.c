@@ -1,0 +1,156 @@
+/* The filter in a C program: fzgm_hdf5.h, the plugin as H5Zregister takes it, and what happens where it cannot find HDF5.
+ *
+ *   filter write <file> | explicit <file> | hidden <file> | register <file> <plugin>
+ */
+#include <dlfcn.h>
+#include <fzgm_hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROWS 60
+#define COLUMNS 50
+
+static void check(int fine, const char *what, int line) {
+  if (fine) return;
+  fprintf(stderr, "filter.c:%d: %s\n", line, what);
+  exit(1);
+}
+#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
+
+static double values[ROWS * COLUMNS], restored[ROWS * COLUMNS];
+
+static herr_t collect(unsigned n, const H5E_error2_t *error, void *text) {
+  (void)n;
+  if (error->desc) strncat((char *)text, error->desc, 999 - strlen((char *)text));
+  return 0;
+}
+
+static double distance(void) {
+  double most = 0;
+  int i;
+  for (i = 0; i < ROWS * COLUMNS; i++) most = fmax(most, fabs(values[i] - restored[i]));
+  return most;
+}
+
+/* Writes the values with a list, closes the file, and reads them back. */
+static double through(const char *path, hid_t dcpl, hid_t type) {
+  hsize_t dims[2] = {ROWS, COLUMNS};
+  hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(2, dims, NULL);
+  hid_t set = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+  CHECK(set >= 0);
+  CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+  CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+  file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  set = H5Dopen2(file, "d", H5P_DEFAULT);
+  CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, restored) >= 0);
+  CHECK(H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+  return distance();
+}
+
+static hid_t list(void) {
+  hsize_t chunk[2] = {16, COLUMNS};
+  hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+  CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0);
+  return dcpl;
+}
+
+static void writes(const char *path) {
+  char text[1000] = "";
+  hsize_t dims[1] = {64};
+  hid_t dcpl, file, space;
+  double off;
+  dcpl = list();
+  CHECK(H5Pset_fzgm(dcpl, FZGM_ABS, 1e-3) >= 0);
+  off = through(path, dcpl, H5T_IEEE_F32BE);
+  CHECK(off > 1e-4 && off <= 1e-3);
+  H5Pclose(dcpl);
+  dcpl = list();
+  CHECK(H5Pset_fzgm(dcpl, FZGM_LOSSLESS, 0) >= 0);
+  CHECK(through(path, dcpl, H5T_NATIVE_DOUBLE) == 0);
+  H5Pclose(dcpl);
+
+  /* What is refused is refused when the dataset is created, with the reason on the error stack. */
+  dcpl = H5Pcreate(H5P_DATASET_CREATE);
+  CHECK(H5Pset_chunk(dcpl, 1, dims) >= 0 && H5Pset_fzgm(dcpl, FZGM_ABS, -1) >= 0);
+  file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  space = H5Screate_simple(1, dims, NULL);
+  CHECK(H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+  CHECK(H5Dcreate2(file, "d", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT) < 0);
+  CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
+  CHECK(strstr(text, "fzgm: the error bound is -1.0") != NULL);
+  /* By this use the program has copies of the ids of the library, which the plugin must not miss. */
+  CHECK(H5E_ERR_CLS > 0 && H5E_PLINE > 0 && H5E_CANTFILTER > 0);
+  H5Pclose(dcpl);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+/* The complete cd_values must be those that the plugin would have made. */
+static void explicitly(const char *path) {
+  static const double bounds[] = {1e-3, 0.37, 5, 1e-39};
+  static const size_t sizes[] = {4, 8};
+  unsigned own[80], made[80], flags;
+  size_t i, k, n, m;
+  for (i = 0; i < 8; i++) {
+    double bound = bounds[i / 2];
+    hid_t type = i % 2 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT, dcpl = list(), file, set, stored;
+    CHECK(H5Pset_fzgm_explicit(dcpl, sizes[i % 2], FZGM_ABS, bound) >= 0);
+    /* Between 1e-39 and the values lie more steps than there are bins: they are exact, save for becoming floats. */
+    CHECK(through(path, dcpl, type) <= (bound < 1e-6 ? 1e-6 : bound));
+    n = m = 80;
+    CHECK(H5Pget_filter_by_id2(dcpl, H5Z_FILTER_FZGM, &flags, &n, own, 0, NULL, NULL) >= 0);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    set = H5Dopen2(file, "d", H5P_DEFAULT);
+    stored = H5Dget_create_plist(set);
+    CHECK(H5Pget_filter_by_id2(stored, H5Z_FILTER_FZGM, &flags, &m, made, 0, NULL, NULL) >= 0);
+    CHECK(n == m);
+    for (k = 0; k < n; k++) CHECK(own[k] == made[k]);
+    H5Pclose(stored);
+    H5Dclose(set);
+    H5Fclose(file);
+    H5Pclose(dcpl);
+  }
+}
+
+/* HDF5 is in this program without names: short cd_values cannot be completed, and writing says so. */
+static void hidden(const char *path) {
+  hsize_t dims[2] = {ROWS, COLUMNS};
+  hid_t dcpl = list(), file, space, set;
+  CHECK(H5Pset_fzgm(dcpl, FZGM_ABS, 1e-3) >= 0);
+  file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  space = H5Screate_simple(2, dims, NULL);
+  set = H5Dcreate2(file, "d", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+  CHECK(H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+  CHECK(set < 0 || H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 || H5Dclose(set) < 0);
+  /* What could not be written would be tried again when the library closes. */
+  _Exit(0);
+}
+
+static void registers(const char *path, const char *plugin) {
+  const H5Z_class2_t *(*info)(void);
+  const H5Z_class2_t *class;
+  void *symbol, *opened = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  CHECK(opened != NULL);
+  symbol = dlsym(opened, "H5PLget_plugin_info");
+  CHECK(symbol != NULL);
+  memcpy(&info, &symbol, sizeof info);
+  class = info();
+  CHECK(class->version == H5Z_CLASS_T_VERS && class->id == H5Z_FILTER_FZGM && class->encoder_present == 1);
+  CHECK(class->decoder_present == 1 && strcmp(class->name, "fzgm") == 0 && class->can_apply && class->set_local && class->filter);
+  CHECK(H5Zregister(class) >= 0);
+  CHECK(class->filter(0, 0, NULL, 0, NULL, NULL) == 0);
+  writes(path);
+}
+
+int main(int argc, char **argv) {
+  int i;
+  CHECK(argc >= 3);
+  for (i = 0; i < ROWS * COLUMNS; i++) values[i] = (float)sin(i / 9.0);
+  if (!strcmp(argv[1], "write")) writes(argv[2]);
+  if (!strcmp(argv[1], "explicit")) explicitly(argv[2]);
+  if (!strcmp(argv[1], "hidden")) hidden(argv[2]);
+  if (!strcmp(argv[1], "register")) registers(argv[2], argv[3]);
+  CHECK(H5close() >= 0);
+  return 0;
+}

@@ -1,0 +1,23 @@
+"""Writes a file that later versions have to read: make_frozen.py frozen/<version of the cd_values>.h5, once for each version."""
+
+import sys
+
+import h5py
+
+from fzgm_hdf5 import fzgm
+from test_h5py import field
+
+CASES = {
+    "abs_f4": ("<f4", (40, 30), (16, 16), fzgm(abs=1e-2), 1e-2, None),
+    "abs_f8_big_endian": (">f8", (40, 30), (16, 30), fzgm(abs=1e-5), 1e-5, None),
+    "fz_f4": ("<f4", (12, 10, 9), (6, 5, 9), fzgm(abs=1e-3, preset="fz"), 1e-3, None),
+    "rel_f4": ("<f4", (500,), (200,), fzgm(rel=1e-3), 4e-3, None),
+    "fill_f4": ("<f4", (500,), (200,), fzgm(abs=1e-3), 1e-3, -1.0),
+    "lossless_f8": ("<f8", (20, 20), (10, 10), fzgm(), 0.0, None),
+    "lossless_i2": (">i2", (400,), (100,), fzgm(abs=1.0), 0.0, None),
+}
+
+with h5py.File(sys.argv[1], "w") as f:
+    for name, (dtype, shape, chunks, opts, bound, fill) in CASES.items():
+        d = f.create_dataset(name, data=field(shape, dtype, seed=5), chunks=chunks, fillvalue=fill, **opts)
+        d.attrs["bound"] = bound

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The filter in parallel HDF5, with one, two and four ranks, and what they wrote read by a serial HDF5.
+#
+#   parallel.sh <python with h5py> <folder of fzgm_hdf5.h>      HDF5_PLUGIN_PATH names the folder of the plugin
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+python=$1 include=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# shellcheck disable=SC2046
+mpicc -std=c99 -O1 -Wall -Wextra -Werror -I"$include" $(pkg-config --cflags hdf5-openmpi) "$here/parallel.c" -o parallel $(pkg-config --libs hdf5-openmpi) -lm
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for ranks in 1 2 4; do
+  mpirun -n $ranks --oversubscribe ./parallel p.h5
+  "$python" - <<'PY'
+import h5py, numpy as np
+with h5py.File("p.h5") as f:
+    d = f["d"]
+    want = np.fromfunction(lambda i, j: np.sin(i / 9) * np.cos(j / 7), d.shape)
+    assert 0 < abs(d[()] - want).max() <= 1e-3
+    assert all(d.id.get_chunk_info(i).filter_mask == 0 for i in range(d.id.get_num_chunks()))
+PY
+done
+printf 'ok  parallel HDF5 with 1, 2 and 4 ranks\n'

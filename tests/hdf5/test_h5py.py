@@ -1,0 +1,542 @@
+"""The filter through h5py. HDF5_PLUGIN_PATH names the folder of the plugin; the folder of fzgm_hdf5.py is on PYTHONPATH."""
+
+import ctypes
+import glob
+import multiprocessing
+import os
+import struct
+import tempfile
+import threading
+import unittest
+
+import h5py
+import numpy as np
+
+import fzgm_hdf5
+from fzgm_hdf5 import FILTER_ID, fzgm, words
+
+PLUGIN = os.path.join(os.environ["HDF5_PLUGIN_PATH"], "libh5fzgm.so")
+
+
+def field(shape, dtype="f8", seed=0):
+    rng = np.random.default_rng(seed)
+    n = int(np.prod(shape))
+    return (np.sin(np.arange(n) / 37.0) * 3 + rng.normal(0, 0.01, n)).reshape(shape).astype(dtype)
+
+
+def error(a, b):
+    return np.max(np.abs(a.astype("f8") - b.astype("f8")))
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "t.h5")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, data, chunks, name="d", opts=None, **more):
+        """Writes and reads back through a file that was closed between."""
+        opts = fzgm() if opts is None else opts
+        with h5py.File(self.path, "w") as f:
+            f.create_dataset(name, data=data, chunks=chunks, **opts, **more)
+        return self.read(name)
+
+    def read(self, name="d"):
+        with h5py.File(self.path) as f:
+            d = f[name]
+            # HDF5 itself leaves filters out for elements of any length, which lie elsewhere.
+            for i in range(0 if h5py.check_vlen_dtype(d.dtype) else d.id.get_num_chunks()):
+                # A bit of the mask stands for a filter that was left out.
+                self.assertEqual(d.id.get_chunk_info(i).filter_mask, 0)
+            return d[()]
+
+    def cd_values(self, name="d"):
+        with h5py.File(self.path) as f:
+            return f[name].id.get_create_plist().get_filter(0)
+
+
+class Modes(Base):
+    def test_abs_keeps_the_bound_of_every_float(self):
+        for dtype in ("<f4", "<f8", ">f4", ">f8"):
+            for preset in (None, "pfpl", "fz"):
+                for bound in (1e-1, 1e-3, 1e-6):
+                    a = field((40, 50), dtype)
+                    b = self.write(a, (16, 20), opts=fzgm(abs=bound, preset=preset))
+                    self.assertEqual(b.dtype, a.dtype)
+                    self.assertLessEqual(error(a, b), bound, (dtype, preset, bound))
+                    self.assertGreater(error(a, b), 0, (dtype, preset, bound))
+
+    def test_it_compresses(self):
+        a = field((512, 512), "f4")
+        with h5py.File(self.path, "w") as f:
+            f.create_dataset("d", data=a, chunks=(256, 256), **fzgm(abs=1e-2))
+            self.assertLess(f["d"].id.get_storage_size(), a.nbytes / 3)
+
+    def test_rel(self):
+        a = (field((3000,)) ** 3) * 10.0 ** (np.arange(3000) % 30 - 15)
+        for dtype in ("<f4", ">f8"):
+            x = a.astype(dtype)
+            b = self.write(x, (1000,), opts=fzgm(rel=1e-3))
+            self.assertTrue(np.all(np.abs(x.astype("f8") - b.astype("f8")) <= 1e-3 * np.abs(x.astype("f8"))))
+            self.assertGreater(error(x, b), 0)
+
+    def test_noa_is_abs_of_a_range(self):
+        a = field((100,)) * 50
+        b = self.write(a, (50,), opts=fzgm(noa=1e-3, range=(a.min(), a.max())))
+        self.assertLessEqual(error(a, b), 1e-3 * (a.max() - a.min()))
+        self.assertEqual(self.cd_values()[2][0], 1)
+
+    def test_lossless_is_lossless(self):
+        for dtype in ("<f4", ">f4", "<f8", ">f8"):
+            a = field((333,), dtype)
+            self.assertEqual(self.write(a, (100,)).tobytes(), a.tobytes())
+            self.assertEqual(self.write(a, (100,), opts={"compression": FILTER_ID}).tobytes(), a.tobytes())
+
+    def test_nan_and_infinities(self):
+        for dtype in ("<f4", ">f4", "<f8", ">f8"):
+            a = field((10, 100), dtype)
+            a[0, :5] = [np.nan, np.inf, -np.inf, 1e30, -1e30]
+            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz")):
+                b = self.write(a, (10, 100), opts=opts)
+                self.assertEqual(b[0, :5].tobytes(), a[0, :5].tobytes())
+                self.assertLessEqual(error(a[1:], b[1:]), 1e-3)
+
+    def test_the_words_of_the_user_are_the_beginning_of_those_that_are_stored(self):
+        self.write(field((64,), "f4"), (16,), opts=fzgm(abs=1e-3))
+        _, flags, cd, name = self.cd_values()
+        self.assertEqual(cd[:3], words("abs", 1e-3))
+        self.assertEqual(cd[3:7], (0, 0x465A0001, 8, 4))
+        self.assertEqual(cd[11:], (1, 16, 0))
+        # Six leading bits of the bound.
+        self.assertEqual(struct.unpack("<d", struct.pack("<II", *cd[7:9]))[0], 1 / 1024)
+        self.assertEqual(name, b"fzgm")
+        self.write(field((64, 3, 2)), (16, 3, 1), opts=fzgm(abs=1e-3))
+        self.assertEqual(self.cd_values()[2][11:], (3, 16, 0, 3, 0, 1, 0))
+
+
+class Types(Base):
+    def test_integers_lose_nothing_in_any_mode(self):
+        for kind in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"):
+            for order in "<>":
+                a = (field((7, 30)) * 20).astype(order + kind)
+                for opts in (fzgm(), fzgm(abs=1.0), fzgm(rel=0.1)):
+                    b = self.write(a, (3, 16), opts=opts)
+                    self.assertEqual((b.dtype, b.tobytes()), (a.dtype, a.tobytes()))
+
+    def test_all_else_comes_back_as_it_is(self):
+        compound = np.zeros(70, dtype=[("a", "<f4"), ("b", ">i8"), ("c", "S3")])
+        compound["a"], compound["b"], compound["c"] = np.arange(70), np.arange(70) * 7, b"xyz"
+        for a in (
+            np.array([b"one", b"two", b"three", b"four"] * 9),
+            np.array([True, False, True] * 20),
+            np.arange(60, dtype="f2"),
+            np.arange(60, dtype="c8"),
+            np.arange(60, dtype=">c16"),
+            np.arange(60, dtype="longdouble"),
+            np.array([np.void(b"12345")] * 33),
+            compound,
+        ):
+            b = self.write(a, (16,), opts=fzgm(abs=0.5))
+            self.assertEqual(b.tobytes(), a.tobytes(), a.dtype)
+
+    def test_strings_of_any_length_and_enumerations(self):
+        texts = ["a", "bb", "ccc" * 50, "ä"] * 10
+        b = self.write(texts, (16,), dtype=h5py.string_dtype())
+        self.assertEqual([t.decode() for t in b], texts)
+        kind = h5py.enum_dtype({"RED": 0, "GREEN": 1}, basetype="i2")
+        a = np.array([0, 1, 1] * 9, dtype=kind)
+        self.assertEqual(self.write(a, (8,), dtype=kind).tobytes(), a.tobytes())
+        kind = np.dtype(("f4", (3,)))
+        with h5py.File(self.path, "w") as f:
+            f.create_dataset("d", (20,), kind, chunks=(8,), **fzgm(abs=0.1))[...] = field((20, 3), "f4")
+        self.assertEqual(self.read().tobytes(), field((20, 3), "f4").tobytes())
+
+    def test_a_float_of_four_bytes_that_is_not_ieee_is_opaque(self):
+        with h5py.File(self.path, "w") as f:
+            kind = h5py.h5t.IEEE_F32LE.copy()
+            kind.set_fields(31, 20, 11, 0, 20)
+            kind.set_ebias(1023)
+            space = h5py.h5s.create_simple((50,))
+            dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            dcpl.set_chunk((20,))
+            dcpl.set_filter(FILTER_ID, h5py.h5z.FLAG_OPTIONAL, words("abs", 0.1))
+            d = h5py.h5d.create(f.id, b"d", kind, space, dcpl)
+            a = np.arange(50, dtype="f8") / 4
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, a)
+        with h5py.File(self.path) as f:
+            b = np.zeros(50)
+            f["d"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, b)
+            self.assertEqual(error(a, b), 0)
+
+
+class Shapes(Base):
+    def test_ranks_and_chunks_of_any_shape(self):
+        shapes = [((100003,), (5000,)), ((1,), (1,)), ((5, 7), (1, 1)), ((1, 300, 2), (1, 300, 2)), ((3, 4, 5, 6), (2, 3, 4, 5))]
+        shapes += [((2,) * 9, (2,) * 9), ((4, 1, 5, 1, 6, 1), (4, 1, 5, 1, 6, 1)), ((10, 10, 10), (3, 4, 10))]
+        for shape, chunks in shapes:
+            for dtype in ("f4", ">f8"):
+                for preset in ("pfpl", "fz"):
+                    a = field(shape, dtype)
+                    b = self.write(a, chunks, opts=fzgm(abs=1e-2, preset=preset))
+                    self.assertLessEqual(error(a, b), 1e-2, (shape, chunks))
+
+    def test_resizing(self):
+        a = field((90, 40), "f4")
+        with h5py.File(self.path, "w") as f:
+            f.create_dataset("d", (0, 40), "f4", maxshape=(None, 40), chunks=(16, 40), **fzgm(abs=1e-3))
+        for i in range(0, 90, 9):
+            with h5py.File(self.path, "r+") as f:
+                f["d"].resize((i + 9, 40))
+                f["d"][i : i + 9] = a[i : i + 9]
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+        with h5py.File(self.path, "r+") as f:
+            f["d"].resize((20, 40))
+        self.assertLessEqual(error(self.read(), a[:20]), 1e-3)
+
+    def test_after_other_filters(self):
+        a = field((200,), "f4")
+        b = self.write(a, (64,), opts=fzgm(abs=1e-3), fletcher32=True)
+        self.assertLessEqual(error(a, b), 1e-3)
+        b = self.write(a, (64,), shuffle=True)
+        self.assertEqual(b.tobytes(), a.tobytes())
+        i = np.arange(99, dtype="i4")
+        self.assertEqual(self.write(i, (64,), opts=fzgm(abs=1), shuffle=True).tobytes(), i.tobytes())
+
+
+class Fills(Base):
+    def test_fill_values_come_back_bit_for_bit(self):
+        for dtype in ("<f4", ">f4", "<f8", ">f8"):
+            for fill in (-9999.0, 1e20, 9.969209968386869e36, -1.0, 0.1, 1.1e-3, 7.0, 0.0, np.nan, -99.99, 12345.678):
+                for opts in (fzgm(abs=1e-2), fzgm(abs=1e-2, preset="fz"), fzgm(rel=1e-2)):
+                    a = field((30, 20), dtype)
+                    a[::3] = fill
+                    b = self.write(a, (20, 20), opts=opts, fillvalue=np.array(fill, dtype)[()])
+                    what = (dtype, fill, opts)
+                    self.assertEqual(b[::3].tobytes(), a[::3].tobytes(), what)
+                    bound = 1e-2 * (np.abs(a[1::3]) if opts == fzgm(rel=1e-2) else 1)
+                    self.assertTrue(np.all(np.abs(a[1::3].astype("f8") - b[1::3]) <= bound), what)
+
+    def test_what_was_never_written_is_fill(self):
+        for fill in (np.nan, -1.0, 3.3):
+            with h5py.File(self.path, "w") as f:
+                d = f.create_dataset("d", (50,), "f8", chunks=(8,), fillvalue=fill, **fzgm(abs=0.1))
+                d[20:21] = 5
+            b = self.read()
+            self.assertEqual(b[:20].tobytes(), np.full(20, fill).tobytes())
+            self.assertEqual(b[21:].tobytes(), np.full(29, fill).tobytes())
+            self.assertLessEqual(abs(b[20] - 5), 0.1)
+
+    def test_a_fill_value_of_f4_does_not_cost_compression(self):
+        a = np.where(np.arange(65536) % 7 < 2, -9999, field((65536,)) * 1000).astype("f4")
+        sizes = []
+        for fill in (None, -9999):
+            with h5py.File(self.path, "w") as f:
+                sizes.append(f.create_dataset("d", data=a, chunks=(65536,), fillvalue=fill, **fzgm(abs=0.1)).id.get_storage_size())
+        self.assertLess(sizes[1], sizes[0] * 1.1)
+
+
+class Rewriting(Base):
+    """Chunks that are read, changed in part and written again: the bound holds all the same."""
+
+    def test_twenty_rounds(self):
+        for dtype in ("<f4", ">f4", "<f8"):
+            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(rel=1e-4)):
+                rng = np.random.default_rng(1)
+                a = (field((64, 128)) * 10.0 ** rng.integers(-2, 4, (64, 1))).astype(dtype)
+                with h5py.File(self.path, "w") as f:
+                    f.create_dataset("d", data=a, chunks=(64, 128), **opts)
+                for _ in range(20):
+                    rows = rng.choice(64, 3)
+                    scale = 10.0 ** rng.integers(-2, 5)
+                    a[rows] = (rng.normal(0, 1, (3, 128)) * scale).astype(dtype)
+                    with h5py.File(self.path, "r+") as f:
+                        for r in rows:
+                            f["d"][r] = a[r]
+                b = self.read()
+                d = np.abs(a.astype("f8") - b.astype("f8"))
+                bound = 1e-4 * np.abs(a.astype("f8")) if opts == fzgm(rel=1e-4) else 1e-3
+                self.assertTrue(np.all(d <= bound), (dtype, opts, d.max()))
+
+    def test_a_chunk_larger_than_the_cache(self):
+        a = field((1024, 512), "f4")
+        with h5py.File(self.path, "w", rdcc_nbytes=1 << 20) as f:
+            d = f.create_dataset("d", a.shape, "f4", chunks=(1024, 512), **fzgm(abs=1e-3))
+            for i in range(0, 1024, 64):
+                d[i : i + 64] = a[i : i + 64]
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+
+    def test_restored_bytes_do_not_change(self):
+        a = field((64, 64), "f4")
+        b = self.write(a, (32, 64), opts=fzgm(abs=1e-3))
+        for _ in range(3):
+            c = self.write(b, (16, 16), opts=fzgm(abs=1e-3))
+            self.assertEqual(c.tobytes(), b.tobytes())
+
+
+class Refusals(Base):
+    def refused(self, text, data=None, chunks=(16,), **opts):
+        data = field((64,)) if data is None else data
+        with h5py.File(self.path, "w") as f:
+            with self.assertRaisesRegex(Exception, text):
+                f.create_dataset("d", data=data, chunks=chunks, **opts)
+
+    def test_cd_values(self):
+        def cd(*opts):
+            return {"compression": FILTER_ID, "compression_opts": opts}
+
+        self.refused("2 cd_values were given", **cd(1, 2))
+        self.refused("the error bound is", **cd(1, 0, 0))
+        self.refused("the error bound is", **cd(*words("abs", -1.0)))
+        self.refused("the error bound is", **cd(*words("abs", float("nan"))))
+        self.refused("the error bound is", **cd(*words("abs", float("inf"))))
+        self.refused("2\\^-17", **cd(*words("rel", 1e-6)))
+        self.refused("2\\^-17", **cd(*words("rel", 0.3)))
+        self.refused("noa", **cd(3, *words("abs", 1.0)[1:]))
+        self.refused("the mode is 17", **cd(17, *words("abs", 1.0)[1:]))
+        self.refused("the preset is 9", **cd(*words("abs", 1.0), 9))
+        self.refused("the preset is 2", **cd(*words("rel", 1e-3), 2))
+        self.refused("cd_values were given", **cd(*words("abs", 1.0), 0, 0, 0, 0, 0))
+        self.refused("are not those that H5Dcreate stores", **cd(*words("abs", 1.0), 0, 0x465A0001, 8, 4))
+        self.refused("newer", **cd(*words("abs", 1.0), 0, 0x465A0002, 8, 4))
+
+    def test_a_lossy_filter_that_is_not_first(self):
+        self.refused("must be the first filter", shuffle=True, **fzgm(abs=1e-3))
+        self.refused("must be the first filter", shuffle=True, data=field((64,), ">f4"), **fzgm(rel=1e-3))
+        self.refused("change the length", data=np.arange(64), scaleoffset=6, **fzgm())
+
+    def test_chunks_of_4_gib(self):
+        with h5py.File(self.path, "w", libver="latest") as f:
+            for rows in (1 << 16, (1 << 16) + 1):
+                with self.assertRaisesRegex(Exception, "4 GiB|4GB|32-bit"):
+                    f.create_dataset("d", (1 << 17, 1 << 13), "f8", chunks=(rows, 1 << 13), **fzgm(abs=1))
+
+    def test_the_module(self):
+        for bad in ({"abs": 1, "rel": 1}, {"noa": 1}, {"abs": 1, "range": (0, 1)}, {"abs": 1, "preset": "no"}):
+            with self.assertRaises(ValueError):
+                fzgm(**bad)
+
+
+class Direct(Base):
+    def frame(self, chunk):
+        with h5py.File(self.path, "w") as f:
+            f.create_dataset("d", data=chunk, chunks=chunk.shape, **fzgm(abs=1e-3))
+        with h5py.File(self.path) as f:
+            return f["d"].id.read_direct_chunk((0,) * chunk.ndim)[1]
+
+    def put(self, frame, shape=(16, 64), dtype="f4", **opts):
+        with h5py.File(self.path, "w") as f:
+            d = f.create_dataset("d", shape, dtype, chunks=shape, **(opts or fzgm(abs=1e-3)))
+            d.id.write_direct_chunk((0,) * len(shape), frame)
+
+    def test_a_chunk_is_a_compact_frame(self):
+        a = field((16, 64), "f4")
+        frame = self.frame(a)
+        self.assertEqual(frame[:4], b"FZC1")
+        self.put(frame)
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+
+    def test_frames_of_other_pipelines_are_read(self):
+        a = field((16, 64), "f4")
+        frame = self.frame(a)
+        # Another bound, another shape of the same size, and lossless: what the frame says counts.
+        self.put(frame, **fzgm(abs=1.0))
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+        self.put(frame, **fzgm())
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+        self.put(frame, shape=(64, 16))
+        self.assertLessEqual(error(self.read(), a.reshape(64, 16)), 1e-3)
+
+    def test_frames_of_another_length_or_width_are_not(self):
+        frame = self.frame(field((16, 64), "f4"))
+        for shape, dtype in (((16, 63), "f4"), ((16, 65), "f4"), ((8, 64), "f8"), ((16, 64), "f8"), ((16, 128), "f2")):
+            self.put(frame, shape=shape, dtype=dtype)
+            with self.assertRaises(OSError):
+                self.read()
+
+    def test_every_byte_of_a_chunk_matters(self):
+        a = field((6, 10), "f4")
+        frame = self.frame(a)
+        for i in range(len(frame)):
+            for flip in (1, 0x80):
+                bad = bytearray(frame)
+                bad[i] ^= flip
+                self.put(bytes(bad), shape=(6, 10))
+                with self.assertRaises(OSError, msg=f"byte {i}"):
+                    self.read()
+
+    def test_truncated_chunks(self):
+        frame = self.frame(field((6, 10), "f4"))
+        for n in range(1, len(frame)):
+            self.put(frame[:n], shape=(6, 10))
+            with self.assertRaises(OSError, msg=f"{n} bytes"):
+                self.read()
+        self.put(frame + b"\0", shape=(6, 10))
+        with self.assertRaises(OSError):
+            self.read()
+
+
+class Words(unittest.TestCase):
+    """filter() itself, as a damaged file calls it."""
+
+    def setUp(self):
+        class Class(ctypes.Structure):
+            _fields_ = [("version", ctypes.c_int), ("id", ctypes.c_int), ("encoder", ctypes.c_uint), ("decoder", ctypes.c_uint)]
+            _fields_ += [("name", ctypes.c_char_p), ("can_apply", ctypes.c_void_p), ("set_local", ctypes.c_void_p), ("filter", ctypes.c_void_p)]
+
+        plugin = ctypes.CDLL(PLUGIN)
+        self.assertEqual(plugin.H5PLget_plugin_type(), 0)
+        plugin.H5PLget_plugin_info.restype = ctypes.POINTER(Class)
+        info = plugin.H5PLget_plugin_info().contents
+        self.assertEqual((info.version, info.id, info.encoder, info.decoder, info.name), (1, FILTER_ID, 1, 1, b"fzgm"))
+        size = ctypes.c_size_t
+        kind = ctypes.CFUNCTYPE(size, ctypes.c_uint, size, ctypes.POINTER(ctypes.c_uint), size, ctypes.POINTER(size), ctypes.POINTER(ctypes.c_void_p))
+        self.filter = kind(info.filter)
+        self.libc = ctypes.CDLL(None)
+        self.libc.malloc.restype = ctypes.c_void_p
+        self.libc.malloc.argtypes = [size]
+        self.libc.free.argtypes = [ctypes.c_void_p]
+
+        # Where no HDF5 calls, there is no error stack, and reasons go to standard error.
+        shown, quiet = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 2)
+        os.close(quiet)
+        self.addCleanup(lambda: (os.dup2(shown, 2), os.close(shown)))
+
+    def call(self, flags, cd, data):
+        block = self.libc.malloc(max(len(data), 1))
+        ctypes.memmove(block, data, len(data))
+        pointer, size = ctypes.c_void_p(block), ctypes.c_size_t(len(data))
+        n = self.filter(flags, len(cd), (ctypes.c_uint * max(len(cd), 1))(*cd), len(data), ctypes.byref(size), ctypes.byref(pointer))
+        if n == 0:
+            self.assertEqual((pointer.value, size.value), (block, len(data)), "a failure leaves everything as it was")
+        else:
+            self.assertGreaterEqual(size.value, n)
+        out = ctypes.string_at(pointer.value, n) if n else None
+        self.libc.free(pointer)
+        return out
+
+    def stored(self, rows=30, mode=1, bound=1e-3, dtype=8, size=4):
+        half = words("abs", bound)[1:]
+        return [mode, *half, 0, 0x465A0001, dtype, size, *half, *words("abs", float("inf"))[1:], 2, rows, 0, 10, 0]
+
+    def test_wrong_words_are_errors_both_ways(self):
+        a = field((30, 10), "f4").tobytes()
+        frame = self.call(0, self.stored(), a)
+        self.assertEqual(len(self.call(0x100, self.stored(), frame)), len(a))
+        rng = np.random.default_rng(2)
+        tried = [self.stored()[:n] for n in range(len(self.stored()))] + [[], [0] * 16, [0xFFFFFFFF] * 80]
+        for i in range(len(self.stored())):
+            for value in (0, 1, 2, 3, 0x7FFFFFFF, 0xFFFFFFFF, *rng.integers(0, 1 << 32, 5)):
+                cd = self.stored()
+                cd[i] = int(value)
+                tried.append(cd)
+        for cd in tried:
+            back = self.call(0x100, cd, frame)
+            self.assertIn(None if back is None else len(back), (None, len(a)), cd)
+            made = self.call(0, cd, a)
+            if made is not None:
+                self.assertEqual(len(self.call(0x100, cd, made)), len(a))
+
+    def test_a_chunk_of_another_length_is_refused(self):
+        a = field((30, 10), "f4").tobytes()
+        self.assertIsNone(self.call(0, self.stored(), a[:-4]))
+        self.assertIsNone(self.call(0, self.stored(), a + a))
+        self.assertIsNone(self.call(0, self.stored(), b""))
+        self.assertIsNone(self.call(0x100, self.stored(), b""))
+
+    def test_a_large_chunk_that_a_small_frame_claims_costs_no_memory(self):
+        frame = self.call(0, self.stored(), field((30, 10), "f4").tobytes())
+        self.assertIsNone(self.call(0x100, self.stored(rows=1 << 26), frame))
+
+
+def fork_child(path, queue):
+    with h5py.File(path) as f:
+        queue.put(float(f["d"][()].sum()))
+
+
+class Processes(Base):
+    def test_threads(self):
+        # h5py has one lock; the filter itself is called from several threads through ctypes.
+        words_case = Words("test_wrong_words_are_errors_both_ways")
+        words_case.setUp()
+        self.addCleanup(words_case.doCleanups)
+        failed = []
+
+        def work(seed):
+            for rows in (30, 40, 50) * 10:
+                a = field((rows, 10), "f4", seed)
+                cd = words_case.stored(rows)
+                b = np.frombuffer(words_case.call(0x100, cd, words_case.call(0, cd, a.tobytes())), "f4").reshape(a.shape)
+                if error(a, b) > 1e-3:
+                    failed.append((seed, rows))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failed, [])
+
+    def test_fork(self):
+        a = field((400, 50), "f4")
+        expected = float(self.write(a, (50, 50), opts=fzgm(abs=1e-3)).sum())
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        children = [context.Process(target=fork_child, args=(self.path, queue)) for _ in range(3)]
+        for c in children:
+            c.start()
+        for _ in children:
+            self.assertEqual(queue.get(timeout=60), expected)
+        for c in children:
+            c.join(60)
+            self.assertEqual(c.exitcode, 0)
+
+    def test_registered_by_hand(self):
+        plugin = ctypes.CDLL(PLUGIN)
+        plugin.H5PLget_plugin_info.restype = ctypes.c_void_p
+        self.assertTrue(h5py.h5z.register_filter(plugin.H5PLget_plugin_info()))
+        a = field((100,))
+        self.assertLessEqual(error(self.write(a, (30,), opts=fzgm(abs=1e-3)), a), 1e-3)
+
+    def test_the_device(self):
+        a = field((100,), "f4")
+        before = self.write(a, (30,), opts=fzgm(abs=1e-3))
+        for wish in ("cpu", "auto"):
+            os.environ["FZGM_DEVICE"] = wish
+            try:
+                self.assertEqual(self.write(a, (30,), opts=fzgm(abs=1e-3)).tobytes(), before.tobytes())
+            finally:
+                del os.environ["FZGM_DEVICE"]
+        os.environ["FZGM_DEVICE"] = "toaster"
+        try:
+            with h5py.File(self.path, "w") as f, self.assertRaisesRegex(Exception, "FZGM_DEVICE"):
+                f.create_dataset("d", data=a, chunks=(30,), **fzgm(abs=1e-3))
+        finally:
+            del os.environ["FZGM_DEVICE"]
+
+
+class Frozen(Base):
+    def test_files_of_earlier_versions_are_read(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        found = sorted(glob.glob(os.path.join(here, "frozen", "*.h5")))
+        self.assertTrue(found)
+        for path in found:
+            with h5py.File(path) as f:
+                for name in f:
+                    d = f[name]
+                    a = field(d.shape, d.dtype, seed=5)
+                    self.assertLessEqual(error(a, d[()]), d.attrs["bound"], (path, name))
+                    with h5py.File(self.path, "w") as g:
+                        again = g.create_dataset(name, data=a, chunks=d.chunks, fillvalue=d.fillvalue, **fzgm_of(d))
+                        self.assertEqual(again.id.get_storage_size(), d.id.get_storage_size())
+
+
+def fzgm_of(dataset):
+    cd = dataset.id.get_create_plist().get_filter(0)[2]
+    return {"compression": FILTER_ID, "compression_opts": cd}
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# The filter in the tools of HDF5: h5repack writes and h5dump reads through the plugin in HDF5_PLUGIN_PATH.
+#
+#   tools.sh <python with h5py>
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+python=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+id=$(sed -n 's/^#define H5Z_FILTER_FZGM //p' "$here/../../hdf5-filter/fzgm_hdf5.h")
+grep -q "^FILTER_ID = $id " "$here/../../hdf5-filter/python/fzgm_hdf5.py" || fail "fzgm_hdf5.py and fzgm_hdf5.h differ on the id"
+
+"$python" - <<'PY'
+import h5py, numpy as np
+x = np.fromfunction(lambda i, j, k: np.sin(i / 5) * np.cos(j / 7) + k / 50, (32, 32, 50))
+with h5py.File("in.h5", "w", libver=("earliest", "v110")) as f:
+    for name, dtype in dict(f32="<f4", f64="<f8", f32be=">f4", f64be=">f8").items():
+        f[name] = x.astype(dtype)
+    f["i16"], f["u8"], f["text"], f["scalar"] = (x * 100).astype("<i2"), (x * 50 + 80).astype("u1"), np.array([b"ab", b"cd"]), 3.0
+    f["line"] = np.linspace(0, 1, 100003)
+    f["nan"] = np.where(x > 0.9, np.nan, x).astype("f4")
+PY
+cat >compare.py <<'PY'
+import sys, h5py, numpy as np
+bound = float(sys.argv[3])
+with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
+    for name in a:
+        x, y = a[name][()], b[name][()]
+        if np.asarray(x).dtype.kind == "f":
+            assert np.array_equal(np.isnan(x), np.isnan(y)), name
+            d = np.nanmax(np.abs(np.asarray(x, "f8") - y))
+            assert d <= bound, (name, d)
+        else:
+            assert np.array_equal(x, y), name
+PY
+# compressed <file> <how many>: h5repack says 0 when a filter fails, so the datasets that have it are counted.
+compressed() {
+  local n
+  n=$(h5dump -pH "$1" | grep -c "FILTER_ID $id" || true)
+  [ "$n" = "$2" ] || fail "$1 has $n compressed datasets, not $2"
+}
+
+# 0.001 as two words, the low one first.
+low=3539053052 high=1062232653
+for spec in CHUNK=16x16x50 CHUNK=32x8x10; do
+  h5repack -f "UD=$id,0,3,1,$low,$high" -l "f32,f64,f32be,f64be,i16,u8,nan:$spec" -l line:CHUNK=5000 -l text:CHUNK=2 in.h5 out.h5
+  compressed out.h5 9
+  "$python" compare.py in.h5 out.h5 1e-3
+  h5dump out.h5 >dump.txt || fail "h5dump does not read what h5repack wrote"
+  grep -q "COMMENT fzgm" <(h5dump -pH out.h5) || fail "h5dump does not show the name of the filter"
+  # The stored words, handed back with other chunks, and the result once more.
+  h5repack -l f32,f64,f32be,f64be:CHUNK=8x32x25 out.h5 again.h5
+  compressed again.h5 9
+  "$python" compare.py out.h5 again.h5 0
+  h5repack -f NONE out.h5 plain.h5
+  compressed plain.h5 0
+  "$python" compare.py out.h5 plain.h5 0
+done
+
+h5repack -f "f64:UD=$id,0,3,2,$low,$high" -l f64:CHUNK=16x16x50 in.h5 rel.h5
+compressed rel.h5 1
+h5repack -f "f64:UD=$id,0,0" -l f64:CHUNK=16x16x50 in.h5 lossless.h5
+compressed lossless.h5 1
+"$python" compare.py in.h5 lossless.h5 0
+h5repack -f SHUF -f "f64:UD=$id,0,3,1,$low,$high" -l f64:CHUNK=16x16x50 in.h5 refused.h5 >refused.txt 2>&1 || true
+[ ! -e refused.h5 ] || compressed refused.h5 0
+
+# A damaged chunk: h5dump fails and says why.
+"$python" - <<'PY'
+import h5py
+with h5py.File("out.h5") as f:
+    where = f["f32"].id.get_chunk_info(0)
+with open("out.h5", "r+b") as f:
+    f.seek(where.byte_offset + where.size // 2)
+    byte = f.read(1)[0]
+    f.seek(-1, 1)
+    f.write(bytes([byte ^ 4]))
+PY
+if h5dump --enable-error-stack -d /f32 out.h5 >dump.txt 2>errors.txt; then fail "h5dump reads a damaged chunk"; fi
+grep -q "fzgm: a chunk cannot be restored" errors.txt dump.txt || { cat errors.txt; fail "the error stack has no reason"; }
+printf 'ok  h5repack and h5dump %s\n' "$(h5dump --version | sed 's/.*Version //')"
