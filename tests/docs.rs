@@ -145,7 +145,8 @@ fn every_dependency_has_its_line() {
 }
 
 /// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
-/// tests/cli and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says.
+/// tests/cli and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says, and
+/// tests/hdf5 what hdf5.md does.
 #[test]
 fn pages_are_listed_and_their_blocks_checked() {
     let index = read("docs/README.md");
@@ -161,7 +162,7 @@ fn pages_are_listed_and_their_blocks_checked() {
             let language = block.lines().next().unwrap_or_default();
             let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text"];
             assert!(known.contains(&language), "{name}: a block in `{language}`");
-            let run = ["cli.md", "bounds.md", "tuning.md", "install.md"];
+            let run = ["cli.md", "bounds.md", "tuning.md", "install.md", "hdf5.md"];
             assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");
         }
     }
