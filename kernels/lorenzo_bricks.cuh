@@ -123,14 +123,14 @@ template <class T> struct Values {
   }
 };
 
-// Differences below the radius as codes. Those of 16 bits from f32 by way of the low bits of 2^22 + |d|, which are 2 |d|.
+// Differences below the radius as codes; others give any. Those of 16 bits from f32 by way of the low bits of 2^22 + |d|, which are 2 |d|.
 template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zigzag, Row<C, N>& made) {
 #pragma unroll
   for (int k = 0; k < N; k++) {
     if constexpr (sizeof(T) == 4 && sizeof(C) <= 2) {
       const uint32_t twice = __float_as_uint(Real<T>::abs(d[k]) + 4194304.0f), sign = (uint32_t)((int32_t)__float_as_uint(d[k] + T(0)) >> 31);
       made.e[k] = (C)(zigzag ? twice + sign : ((twice >> 1 & 0xffff) ^ sign) - sign);
-    } else made.e[k] = code_of<C>(d[k], zigzag);
+    } else made.e[k] = Real<T>::abs(d[k]) < T(2147483648.0) ? code_of<C>(d[k], zigzag) : C(0);
   }
 }
 
