@@ -140,7 +140,6 @@ struct Tallies {
 
 // What a call makes of bricks. What is not inlined gets all of it as values: what is pointed to would not stay in registers.
 template <class T> struct Encoder {
-  static constexpr int N = 16 / sizeof(T);
   Multiples<T> m;
   Values<T> values;
   T radius;

@@ -2,15 +2,10 @@
 # What an installed fzgm must be, whoever looks at it: the linker, the loader, pkg-config, CMake, a packager.
 #
 #   tests/c/package.sh <prefix> [<cmake build tree>]
-set -euo pipefail
+. "$(dirname "$0")/../shell.sh"
 cd "$(dirname "$0")/../.."
 prefix=$(realpath "$1")
 tree=$(realpath "${2:-build/cmake}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-ok() { printf 'ok  %s\n' "$*"; }
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 lib=$(dirname "$(find "$prefix" -name libfzgm.so)")
 header=$prefix/include/fzgm.h

@@ -2,15 +2,11 @@
 # The archives that CPack makes, unpacked and used where there is no Rust; and fzgm inside of another project's build.
 #
 #   tests/c/packages.sh [<cmake build tree>]
-set -euo pipefail
+. "$(dirname "$0")/../shell.sh"
 cd "$(dirname "$0")/../.."
 tree=$(realpath "${1:-build/cmake}")
 source=$PWD
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
-ok() { printf 'ok  %s\n' "$*"; }
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 # Nothing of this shell: no Rust, no variable that says where something is.
 bare() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH="${libs:-}" PKG_CONFIG_PATH="${libs:+$libs/pkgconfig}" "$@"; }
 bare sh -c 'command -v cargo rustc' && printf 'note: there is a Rust in /usr/bin\n'

@@ -4,18 +4,11 @@
  */
 #include <dlfcn.h>
 #include <fzgm_hdf5.h>
-#include <stdio.h>
-#include <stdlib.h>
+
+#include "check.h"
 
 #define ROWS 60
 #define COLUMNS 50
-
-static void check(int fine, const char *what, int line) {
-  if (fine) return;
-  fprintf(stderr, "filter.c:%d: %s\n", line, what);
-  exit(1);
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
 
 static double values[ROWS * COLUMNS], restored[ROWS * COLUMNS];
 

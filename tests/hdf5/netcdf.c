@@ -2,21 +2,15 @@
 #include <math.h>
 #include <netcdf.h>
 #include <netcdf_filter.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "check.h"
 
 #define ID 32770
 #define ROWS 40
 #define COLUMNS 64
 
-static void check(int fine, const char *what, int line) {
-  if (fine) return;
-  fprintf(stderr, "netcdf.c:%d: %s\n", line, what);
-  exit(1);
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
-#define OK(call) check((call) == NC_NOERR, #call, __LINE__)
+#define OK(call) check((call) == NC_NOERR, #call, __FILE__, __LINE__)
 
 static double values[ROWS * COLUMNS], restored[ROWS * COLUMNS];
 static int counts[ROWS * COLUMNS], counted[ROWS * COLUMNS];

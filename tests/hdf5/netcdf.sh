@@ -2,13 +2,9 @@
 # The filter in netCDF: its C interface, nccopy, and h5py beside netCDF4 in one process, each of which brings an HDF5 of its own.
 #
 #   netcdf.sh <python with h5py and netCDF4>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/../shell.sh"
 python=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 # shellcheck disable=SC2046
 cc -std=c99 -O1 -Wall -Wextra -Werror $(nc-config --cflags) "$here/netcdf.c" -o netcdf -lnetcdf -lm

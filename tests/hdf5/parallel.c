@@ -4,18 +4,12 @@
  */
 #include <fzgm_hdf5.h>
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+
+#define STOP() MPI_Abort(MPI_COMM_WORLD, 1)
+#include "check.h"
 
 #define ROWS 96
 #define COLUMNS 128
-
-static void check(int fine, const char *what, int line) {
-  if (fine) return;
-  fprintf(stderr, "parallel.c:%d: %s\n", line, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
 
 struct record {
   double re;

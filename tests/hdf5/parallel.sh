@@ -2,11 +2,8 @@
 # The filter in parallel HDF5, with one, two and four ranks, and what they wrote read by a serial HDF5.
 #
 #   parallel.sh <python with h5py> <folder of fzgm_hdf5.h>      HDF5_PLUGIN_PATH names the folder of the plugin
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/../shell.sh"
 python=$1 include=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 # shellcheck disable=SC2046

@@ -2,14 +2,10 @@
 # Programs in C and C++ with fzgm_hdf5.h against the HDF5 of the system, shared and static, and under valgrind.
 #
 #   programs.sh <folder of fzgm_hdf5.h>      HDF5_PLUGIN_PATH names the folder of the plugin
-set -euo pipefail
+. "$(dirname "$0")/../shell.sh"
 include=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 plugin=$HDF5_PLUGIN_PATH/libh5fzgm.so
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-ok() { printf 'ok  %s\n' "$*"; }
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 exported=$(nm -D --defined-only "$plugin" | awk '{print $3}' | sort | tr '\n' ' ')
 [ "$exported" = "H5PLget_plugin_info H5PLget_plugin_type " ] || fail "the plugin exports $exported"

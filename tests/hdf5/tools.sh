@@ -2,13 +2,9 @@
 # The filter in the tools of HDF5: h5repack writes and h5dump reads through the plugin in HDF5_PLUGIN_PATH.
 #
 #   tools.sh <python with h5py>
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/../shell.sh"
 python=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 id=$(sed -n 's/^#define H5Z_FILTER_FZGM //p' "$here/../../hdf5-filter/fzgm_hdf5.h")
 grep -q "^FILTER_ID = $id " "$here/../../hdf5-filter/python/fzgm_hdf5.py" || fail "fzgm_hdf5.py and fzgm_hdf5.h differ on the id"

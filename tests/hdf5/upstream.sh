@@ -3,14 +3,9 @@
 # of its own. The sources come from Debian and PyPI and are not kept.
 #
 #   upstream.sh <python>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/../shell.sh"
 python=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-ok() { printf 'ok  %s\n' "$*"; }
-fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 "$python" -c 'import hdf5plugin' 2>/dev/null || "$python" -m pip install --quiet hdf5plugin
 "$python" "$here/plugin_suite.py"
