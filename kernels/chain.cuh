@@ -11,21 +11,27 @@ namespace fz {
 template <class... S> struct Stages;
 template <> struct Stages<> {
   static constexpr int COUNT = 0, EXTRA = 0;
-  static constexpr bool SYNCS = false, HALVES = false;
+  static constexpr bool SYNCS = false, HALVES = false, OCTETS = false, HALO = false;
   struct P {};
+  struct Q {};
   union Shared { char none; };
   static FZ_DEV P read_forward(const Args&, int) { return {}; }
-  static FZ_DEV P read_backward(const Args&) { return {}; }
-  template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t (&)[2], uint32_t&, const P&, const T&) {}
-  template <class T> static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const P&, Shared&, const T&) {}
+  static FZ_DEV Q read_backward(const Args&) { return {}; }
+  template <class T> static FZ_DEV void forward(uint32_t (&)[32], uint32_t (&)[2], Rows&, const P&, const T&) {}
+  template <class T> static FZ_DEV void backward(uint32_t (&)[32], uint32_t, const Q&, Shared&, const T&) {}
 };
 template <class A, class... R> struct Stages<A, R...> {
   typedef Stages<R...> Rest;
   static constexpr int COUNT = 1 + Rest::COUNT, EXTRA = A::EXTRA + Rest::EXTRA;
-  static constexpr bool SYNCS = A::SYNCS || Rest::SYNCS, HALVES = A::HALVES;
+  static constexpr bool SYNCS = A::SYNCS || Rest::SYNCS, HALVES = A::HALVES,
+                        OCTETS = sizeof...(R) ? Rest::OCTETS : A::OCTETS, HALO = A::HALO || Rest::HALO;
   struct P {
     typename A::P first;
     typename Rest::P rest;
+  };
+  struct Q {
+    typename A::Q first;
+    typename Rest::Q rest;
   };
   union Shared {
     typename A::Shared first;
@@ -35,16 +41,14 @@ template <class A, class... R> struct Stages<A, R...> {
   static FZ_DEV P read_forward(const Args& a, int extra) {
     return {A::read(a, (int)a.chained - COUNT, extra), Rest::read_forward(a, extra + A::EXTRA)};
   }
-  static FZ_DEV P read_backward(const Args& a) {
-    return {A::read(a, COUNT - 1, 1 + Rest::EXTRA), Rest::read_backward(a)};
+  static FZ_DEV Q read_backward(const Args& a) { return {A::read_back(a, 1 + Rest::EXTRA), Rest::read_backward(a)}; }
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows& rows, const P& p, const T& t) {
+    A::forward(v, halo, rows, p.first, t);
+    Rest::forward(v, halo, rows, p.rest, t);
   }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t& live, const P& p, const T& t) {
-    A::forward(v, halo, live, p.first, t);
-    Rest::forward(v, halo, live, p.rest, t);
-  }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P& p, Shared& s, const T& t) {
-    Rest::backward(v, live, p.rest, s.rest, t);
-    A::backward(v, live, p.first, s.first, t);
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const Q& q, Shared& s, const T& t) {
+    Rest::backward(v, live, q.rest, s.rest, t);
+    A::backward(v, live, q.first, s.first, t);
   }
 };
 
@@ -53,6 +57,7 @@ template <bool WHOLE, class CHAIN> FZ_DEV constexpr int layout_of() { return WHO
 
 struct EncodeShared {
   uint4 st[(RZE_STAGE + 15) / 16];
+  uint4 before[4];  // ends with the words before the slice of each warp but the first
   RzeEncoder z;
 };
 template <class... S> struct DecodeShared {
@@ -63,32 +68,30 @@ template <class... S> struct DecodeShared {
 
 // The tile that is staged, or of which the words are loaded here, to its place in the stream.
 template <bool WHOLE, class... S>
-FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, const typename Stages<S...>::P& p, int tid) {
+FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, const typename Stages<S...>::P& p, unsigned long long failed, int tid) {
   typedef Stages<S...> Chain;
   const uint32_t c = blockIdx.x;
   const uint64_t at = (uint64_t)c * TILE;
   const Tile<WHOLE> t = {sm.st, WHOLE ? TILE : (uint32_t)(total - at), tid};
-  uint32_t v[32], halo[2] = {0, 0}, live = 15;
+  uint32_t v[32], halo[2] = {0, 0};
+  Rows rows = {15, {}};
   if constexpr (Chain::COUNT > 0) {
-    if ((tid & 31) == 0 && tid) {
-      const uint64_t before = at + 128 * tid - 8;
-      if (WHOLE && direct(src, at)) {
-        halo[0] = *reinterpret_cast<const uint32_t*>(src.at + before);
-        halo[1] = *reinterpret_cast<const uint32_t*>(src.at + before + 4);
-      } else {
-        halo[0] = word_apart(src, before);
-        halo[1] = word_apart(src, before + 4);
-      }
-    }
     fz_copies_done();
     __syncwarp();
+    if (dead(a, failed)) return;
+    if (Chain::HALO && tid > 31) {
+      halo[0] = sm.before[tid >> 5].z;
+      halo[1] = sm.before[tid >> 5].w;
+    }
     read<layout_of<WHOLE, Chain>()>(sm.st, v, tid);
-    Chain::forward(v, halo, live, p, t);
+    Chain::forward(v, halo, rows, p, t);
   } else load_p(src, at, v, tid);
   const RzeForm form = rze_form<WHOLE>(t.len, params<RzeParams>(a).layout == LAYOUT_2026_05);
   const StreamOut out = stream_out(a, a.operands[1 + Chain::EXTRA], total, TILE);
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
-  rze_encode_tile(v, live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
+  if constexpr (WHOLE && Chain::OCTETS) rze_mark(rows, rze_m0(st), tid);
+  else rze_mark(v, rows.live, rze_m0(st), tid);
+  rze_encode_tile(v, rows.live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
   if (tid < 32) {
     __syncwarp();
     const uint64_t before = find_place(out, c, sm.z.entry & ~RAW, tid);
@@ -104,8 +107,15 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
 }
 // The short last tile: a function of its own, so that its code does not stand between that of the others.
 template <class... S>
-__device__ __attribute__((noinline)) void encode_short_tile(const Args& a, EncodeShared& sm, const Bytes src, uint64_t total, const typename Stages<S...>::P p) {
-  encode_tile<false, S...>(a, sm, src, total, p, threadIdx.x);
+__device__ __attribute__((noinline)) void encode_short_tile(const Args& a, EncodeShared& sm, const Bytes src, uint64_t total, const typename Stages<S...>::P p, unsigned long long failed) {
+  encode_tile<false, S...>(a, sm, src, total, p, failed, threadIdx.x);
+}
+// The tile at `at`, and what stands before the slices of its warps, on their way to shared memory.
+template <class... S> FZ_DEV void bring_tile(EncodeShared& sm, const Bytes& src, uint64_t at, uint64_t total, int tid) {
+  typedef Stages<S...> Chain;
+  if (at + TILE <= total) fetch<layout_of<true, Chain>()>(src, at, sm.st, tid);
+  else fetch<E>(src, at, sm.st, tid);
+  if (Chain::HALO && (tid & 31) == 0 && tid) fetch_piece(src, at + 128 * tid - 16, &sm.before[tid >> 5]);
 }
 
 // The array, or any bytes, to the stream. Block c makes chunk c.
@@ -113,29 +123,25 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   typedef Stages<S...> Chain;
   constexpr bool ELEMENTS = Chain::COUNT > 0;
   const int tid = threadIdx.x;
-  // All that has to be fetched is on its way before the first of it is looked at. The status comes first: to fetch the array
-  // before earlier launches have ended helps the first blocks and costs all of them 3 %.
-  const unsigned long long failed = failure(a);
+  // All that has to be fetched is on its way before the first of it is looked at, the caller's array even before earlier launches
+  // have ended.
   const bool early = ELEMENTS && a.fresh;
   const Operand& in = input(a, 0);
   const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.chained ? length(a.passed) : given;
   const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
-  const auto bring = [&] {
-    if (at + TILE <= total) fetch<layout_of<true, Chain>()>(src, at, sm.st, tid);
-    else fetch<E>(src, at, sm.st, tid);
-  };
-  if (early && mine) bring();
+  if (early && mine) bring_tile<S...>(sm, src, at, total, tid);
+  const unsigned long long failed = failure(a);
   const typename Chain::P p = Chain::read_forward(a, 1);
-  if (dead(a, failed)) { fz_copies_done(); return; }
-  if (!mine) {
-    if (blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Chain::EXTRA], 0);
-    return;
+  if (!mine || !ELEMENTS) {
+    if (dead(a, failed)) return;
+    if (!mine && blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Chain::EXTRA], 0);
+    if (!mine) return;
   }
-  if (ELEMENTS && !early) bring();
-  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, p, tid);
-  else encode_short_tile<S...>(a, sm, src, total, p);
+  if (ELEMENTS && !early) bring_tile<S...>(sm, src, at, total, tid);
+  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, p, failed, tid);
+  else encode_short_tile<S...>(a, sm, src, total, p, failed);
 }
 
 // What the passes before leave: the layout that the stream turned out to have, then for each chunk that is wanted where it
@@ -173,6 +179,33 @@ FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
   return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEAD + 4 * n};
 }
 
+// A chunk of few, for which no launch before has made an index: every block looks at all of the table, which takes less time than
+// another launch. Starts with what `sums` were before and ends with a barrier.
+__device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& a, uint32_t out, uint64_t* sums) {
+  const StreamIn in = stream_in(a, a.operands[out], TILE);
+  const uint32_t c = blockIdx.x;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
+  const bool there = in.total > 0 && in.payloads <= in.bytes.have && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
+  const uint8_t* table = in.bytes.at + STREAM_HEAD;
+  uint64_t before = 0, all = 0;
+  for (uint64_t k = tid; there && k < in.n; k += THREADS) {
+    const uint32_t size = load<uint32_t>(table + 4 * k) & ~RAW;
+    if (k < c) before += size;
+    all += size;
+  }
+  before = warp_sum_to(before);
+  all = warp_sum_to(all);
+  if (lane == 31) { sums[warp] = before; sums[4 + warp] = all; }
+  __syncthreads();
+  before = sums[0] + sums[1] + sums[2] + sums[3];
+  const uint64_t end = in.payloads + sums[4] + sums[5] + sums[6] + sums[7], last = (end + 3) & ~3ull;
+  __syncthreads();
+  bool sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
+  for (uint64_t k = end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;
+  if (!sound && tid == 0) fail(a, CORRUPT);
+  return there && sound && c < in.n ? rze_chunk(in.payloads + before, load<uint32_t>(table + 4 * (uint64_t)c), in.bytes.have) : RzeIndex::NONE;
+}
+
 // The payload at P of the buffer to the array.
 template <bool WHOLE, class... S>
 FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, int tid) {
@@ -194,19 +227,21 @@ __device__ __attribute__((noinline)) void decode_short_tile(const Args& a, Decod
   decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, threadIdx.x);
 }
 
-// The stream to the array, or any bytes.
-template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
+// The stream to the array, or any bytes. FEW: without an index of chunks.
+template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
   constexpr bool ELEMENTS = sizeof...(S) > 0;
   const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
   // All that has to be fetched is on its way before the first of it is looked at.
   const unsigned long long failed = failure(a);
-  const RzeChunk here = {index.words[1 + c]};
+  RzeChunk here = {FEW ? RzeIndex::NONE : index.words[1 + c]};
   const StreamIn in = stream_in(a, a.operands[1 + Stages<S...>::EXTRA], chunk);
-  const uint32_t layout = index.layout(a);
+  const uint32_t layout = FEW ? params<RzeParams>(a).layout : index.layout(a);
   const uint64_t at = (uint64_t)c * chunk;
-  if (dead(a, failed) || at >= in.room) return;
+  if (dead(a, failed)) return;
+  if (FEW) here.word = rze_find_chunk(a, 1 + Stages<S...>::EXTRA, reinterpret_cast<uint64_t*>(sm.buf));
+  if (at >= in.room) return;
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;
   const uint32_t len = (uint32_t)min((uint64_t)chunk, in.total - at), size = here.size();
@@ -232,5 +267,11 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   }                                                                                             \
   extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode(FZ_ARGS) { \
     __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                \
-    fz::chain_decode<__VA_ARGS__>(a, sm);                                                       \
+    fz::chain_decode<false, __VA_ARGS__>(a, sm);                                                \
+  }
+// The decoder for arrays of few chunks, of which each block finds its own one.
+#define FZ_CHAIN_OF_FEW(NAME, DECODERS, ...)                                                            \
+  extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode_few(FZ_ARGS) { \
+    __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                        \
+    fz::chain_decode<true, __VA_ARGS__>(a, sm);                                                         \
   }

@@ -1,12 +1,14 @@
 // Stages as parts of chains, for elements of W bytes. A stage is a type with
-//   P                        what it needs of its launch; made from its argument block and its further operand
-//   forward(v, halo, live, p, t), backward(v, live, p, shared, t)
+//   P, Q                     what it needs of its launch to encode, and to decode; made by read() and read_back() from its argument
+//                            block and its further operand
+//   forward(v, halo, rows, p, t), backward(v, live, q, shared, t)
 //   EXTRA                    its further inputs, 0 or 1
 //   SYNCS                    the last thing that backward() does with shared memory of others is a barrier
 //   HALVES                   as the first stage it takes a whole tile in H layout instead of E
-// `v` is the tile, in E layout until a bitshuffle has made P of it; `halo`, the two words before the slice of the warp, in lane 0
-// of the warps but the first, 0 elsewhere, goes through all that works element by element, so that a stage that looks
-// back needs no barrier; `live` says which groups of 8 rows may have ones; the staging area has the words as they were
+//   OCTETS                   as the last stage it says where a whole tile has bytes that are not zero
+//   HALO                     it looks back
+// `v` is the tile, in E layout until a bitshuffle has made P of it; `halo`, the two words before the slice of the warp, zeros
+// before the first, goes through all that works element by element, so that a stage that looks back needs no barrier; `live`, in `rows`, says which groups of 8 rows may have ones; the staging area has the words as they were
 // loaded, until a bitshuffle.
 #pragma once
 #include "quantize_tile.cuh"
@@ -25,29 +27,35 @@ struct Nothing {};
 
 template <int W> struct QuantizeStage {
   static constexpr int EXTRA = 1;
-  static constexpr bool SYNCS = false, HALVES = false;
+  static constexpr bool SYNCS = false, HALVES = false, OCTETS = false, HALO = false;
   typedef Nothing Shared;
   typedef TileBins<W> P;
-  static FZ_DEV P read(const Args& a, int link, int extra) {
-    return P(link_params<quantizer::Params>(a, link), quantizer::load_facts(input(a, extra)));
+  typedef TileSteps<W> Q;
+  static FZ_DEV P read(const Args& a, int link, int extra) { return P(link_params<quantizer::Params>(a, link), input(a, extra)); }
+  static FZ_DEV Q read_back(const Args& a, int extra) { return Q(quantizer::load_facts(input(a, extra))); }
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows&, const P& p, const T& t) {
+    quantize_tile(p, v, halo, t.st, t.tid);
+    // A difference follows, which takes out what codes are shifted by. Behind the end of a short tile it takes nothing.
+    if constexpr (!T::whole) {
+#pragma unroll
+      for (int i = 0; i < 32; i++) v[i] -= p.shifted();
+      halo[1] -= p.shifted();
+    }
   }
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t&, const P& p, const T& t) {
-    quantize_tile(p, v, t.st, t.tid);
-    if ((t.tid & 31) == 0 && t.tid) p.quantize_halo(halo);
-  }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P& p, Shared&, const T&) { p.restore(v); }
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const Q& q, Shared&, const T&) { q.restore(v); }
 };
 
 // Difference to the element before, in negabinary, anew in every tile. What is no whole element stays as it is.
 template <int W> struct DifferenceStage {
   static constexpr int EXTRA = 0, WORDS = W == 8 ? 2 : 1;  // words that are dealt with at once
-  static constexpr bool SYNCS = true, HALVES = false;
-  typedef Nothing P;
+  static constexpr bool SYNCS = true, HALVES = false, OCTETS = false, HALO = true;
+  typedef Nothing P, Q;
   typedef Pack<W> E;
   struct Shared {
     E sums[4];
   };
   static FZ_DEV P read(const Args&, int, int) { return {}; }
+  static FZ_DEV Q read_back(const Args&, int) { return {}; }
 
   static FZ_DEV E pack(uint32_t low, uint32_t high) { return W == 8 ? (E)((uint64_t)high << 32 | low) : (E)high; }
   static FZ_DEV E get(const uint32_t (&v)[32], int i) { return pack(v[i], v[i + WORDS - 1]); }
@@ -69,7 +77,7 @@ template <int W> struct DifferenceStage {
     return x;
   }
 
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], uint32_t&, const P&, const T& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows&, const P&, const T& t) {
     uint32_t high = __shfl_up_sync(ALL, v[31], 1), low = W == 8 ? __shfl_up_sync(ALL, v[30], 1) : 0;
     if ((t.tid & 31) == 0) { low = halo[0]; high = halo[1]; }
 #pragma unroll
@@ -79,7 +87,7 @@ template <int W> struct DifferenceStage {
       set(v, i, negabinary<W>(sub<W>(x, before)), t);
     }
   }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const P&, Shared& s, const T& t) {
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t, const Q&, Shared& s, const T& t) {
     const int lane = t.tid & 31, warp = t.tid >> 5;
     E sum = 0;  // one element
 #pragma unroll
@@ -106,10 +114,11 @@ template <int W> struct DifferenceStage {
 // but not those of its column: they go through the staging area.
 template <int W> struct BitshuffleStage {
   static constexpr int EXTRA = 0;
-  static constexpr bool SYNCS = W != 4, HALVES = false;
-  typedef Nothing P;
+  static constexpr bool SYNCS = W != 4, HALVES = false, OCTETS = W == 4, HALO = false;
+  typedef Nothing P, Q;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
+  static FZ_DEV Q read_back(const Args&, int) { return {}; }
 
   // Words of planes to and from elements. W < 4: 4 / W groups of 32 elements stand side by side, the last element first, so
   // that element 0 becomes the lowest bit. W = 8: of 64 elements two neighbours trade halves, so that one has the upper
@@ -143,15 +152,18 @@ template <int W> struct BitshuffleStage {
     return k % PLANES * (128 * GROUPS) + GROUPS * tid + k / PLANES;
   }
 
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], uint32_t& live, const P&, const T& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], Rows& rows, const P&, const T& t) {
     if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
     if constexpr (W == 4) {
-      uint32_t any = 0;
 #pragma unroll
-      for (int i = 0; i < 32; i++) any |= v[i];
-      any = __reduce_or_sync(ALL, any);
-      if (any < 256) { to_planes<1>(v); live = 8; }
-      else if (any < 65536) { to_planes<2>(v); live = 12; }
+      for (int j = 0; j < 4; j++) {
+        rows.octets[j] = 0;
+#pragma unroll
+        for (int i = 24 - 8 * j; i < 32 - 8 * j; i++) rows.octets[j] |= v[i];
+      }
+      const uint32_t any = __reduce_or_sync(ALL, rows.octets[0] | rows.octets[1] | rows.octets[2] | rows.octets[3]);
+      if (any < 256) { to_planes<1>(v); rows.live = 8; }
+      else if (any < 65536) { to_planes<2>(v); rows.live = 12; }
       else to_planes<4>(v);
     } else {
       uint32_t a[32], *words = reinterpret_cast<uint32_t*>(t.st);
@@ -173,7 +185,7 @@ template <int W> struct BitshuffleStage {
       for (int p = 0; p < 32; p++) v[p] = words[128 * p + t.tid];
     }
   }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const Q&, Shared&, const T& t) {
     if (!T::whole) { p_to_e(t.st, v, t.tid); return; }
     if constexpr (W == 4) {
       if (live & 3) from_planes<4>(v);
@@ -208,19 +220,20 @@ template <int W> struct BitshuffleStage {
 // are transposed as one: the elements of the first in the upper half of the words, those of the second in the lower one.
 struct HalvesStage {
   static constexpr int EXTRA = 0;
-  static constexpr bool SYNCS = false, HALVES = true;
-  typedef Nothing P;
+  static constexpr bool SYNCS = false, HALVES = true, OCTETS = false, HALO = false;
+  typedef Nothing P, Q;
   typedef Nothing Shared;
   static FZ_DEV P read(const Args&, int, int) { return {}; }
+  static FZ_DEV Q read_back(const Args&, int) { return {}; }
 
   // Rows 2 r and 2 r + 1 of the tile are plane 15 - r of the halves.
-  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], uint32_t& live, const P&, const T& t) {
+  template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&)[2], Rows& rows, const P&, const T& t) {
     if (!T::whole) { e_to_p(t.st, v, t.tid); return; }
     uint32_t any = 0, a[32];
 #pragma unroll
     for (int i = 0; i < 32; i++) any |= v[i];
     any = __reduce_or_sync(ALL, any | any >> 16) & 0xffff;
-    live = (any & 0xf000 ? 1 : 0) | (any & 0xf00 ? 2 : 0) | (any & 0xf0 ? 4 : 0) | (any & 0xf ? 8 : 0);
+    rows.live = (any & 0xf000 ? 1 : 0) | (any & 0xf00 ? 2 : 0) | (any & 0xf0 ? 4 : 0) | (any & 0xf ? 8 : 0);
     if (any < 256) {
 #pragma unroll
       for (int e = 0; e < 32; e++) a[31 - e] = __byte_perm(v[e / 2], v[16 + e / 2], e & 1 ? 0x4426 : 0x4404);
@@ -242,7 +255,7 @@ struct HalvesStage {
       }
     }
   }
-  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const P&, Shared&, const T& t) {
+  template <class T> static FZ_DEV void backward(uint32_t (&v)[32], uint32_t live, const Q&, Shared&, const T& t) {
     if (!T::whole) { p_to_e(t.st, v, t.tid); return; }
     uint32_t a[32];
     if (live & 3) {

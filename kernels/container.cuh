@@ -32,25 +32,27 @@ struct Frame {
       : tables(address(a.operands[2])), image(tables), staged(0), seen(address(a.operands[3])), control(seen), arena(address(a.operands[4])), array(address(a.operands[0])),
         container(address(a.operands[1])), array_bytes(a.operands[0].max), capacity(a.operands[1].max) {}
 
-  // The block takes the tables, and the words or zeros for them, into shared memory: all of it at once, so that rows which
-  // lead to each other cost little. What is too long stays where it is. Behind it stands a barrier.
-  FZ_DEV void stage(const Args& a, Staged& s, bool zeros) {
+  // The block takes the tables into shared memory, all of them at once, so that rows which lead to each other cost little. They
+  // belong to the plan and do not wait for earlier launches. stage() has to follow.
+  FZ_DEV void stage_tables(const Args& a, Staged& s) {
     constexpr int EACH = STAGED_TABLES / 16 / BORDER_THREADS;
     const uint32_t rows = (uint32_t)a.operands[2].max / 16, i = threadIdx.x;
-    const uint64_t words = params<Border>(a).words_end / 16;
-    const bool short_words = words <= STAGED_WORDS / 16;
-    const uint4 none = make_uint4(0, 0, 0, 0);
-    uint4 t[EACH], w = none;
+    uint4 t[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
       const uint32_t at = i + k * BORDER_THREADS;
-      t[k] = at < rows ? reinterpret_cast<const uint4*>(tables)[at] : none;
+      t[k] = at < rows ? reinterpret_cast<const uint4*>(tables)[at] : make_uint4(0, 0, 0, 0);
     }
-    if (!zeros && short_words && i < words) w = reinterpret_cast<const uint4*>(control)[i];
 #pragma unroll
     for (int k = 0; k < EACH; k++) s.tables[i + k * BORDER_THREADS] = t[k];
-    if (short_words) s.words[i] = w;
     if (rows) { image = reinterpret_cast<const uint8_t*>(s.tables); staged = 16 * rows; }
+  }
+  // The same with the words, or zeros for them. What is too long stays where it is. Behind it stands a barrier.
+  FZ_DEV void stage(const Args& a, Staged& s, bool zeros) {
+    const uint32_t i = threadIdx.x;
+    const uint64_t words = params<Border>(a).words_end / 16;
+    const bool short_words = words <= STAGED_WORDS / 16;
+    if (short_words) s.words[i] = !zeros && i < words ? reinterpret_cast<const uint4*>(control)[i] : make_uint4(0, 0, 0, 0);
     if (short_words) seen = reinterpret_cast<uint8_t*>(s.words);
     else if (zeros) clear(control, words * 16, i, BORDER_THREADS);
     __syncthreads();

@@ -3,7 +3,8 @@
 //
 // A device function is `extern "C" __global__ void name(FZ_ARGS)`. Its rules:
 //   - it starts with `if (fz::dead(a)) return;`, so that nothing runs on what an earlier launch could not make;
-//   - before `fz::dead` or `fz::await_former` it reads nothing but its argument and what the caller brought, and writes nothing;
+//   - before `fz::dead` or `fz::await_former` it reads nothing but its argument, tables of the plan and what the caller brought,
+//     and writes nothing;
 //   - it stays within Operand.max of what it writes, whatever the data says, and within the lengths of what it reads;
 //   - it publishes the length of every output that has a word, even where it cannot write all of it;
 //   - operands may lie at any address: the caller's array and the segments of a container are not aligned;

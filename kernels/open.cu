@@ -89,6 +89,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
   await_former();
   f.clear_zeroed(a);
   if (blockIdx.x > 0) return;
+  f.stage_tables(a, staged);
   const uint64_t at16 = 16 * threadIdx.x, left = f.capacity > at16 ? f.capacity - at16 : 0;
   const uint4 mine = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
   first[threadIdx.x] = mine;

@@ -6,7 +6,7 @@
 namespace fz {
 // The second try of a warp, for words whose bits stand in `st`: rare and long, so it runs in a loop and is no part of what
 // everybody runs.
-template <class B> __device__ __attribute__((noinline)) void quantize_again(const B q, uint4* st, int tid) {
+template <class B> __device__ __attribute__((noinline)) uint2 quantize_again(const B q, uint4* st, const uint2 halo, int tid) {
   char* row = reinterpret_cast<char*>(st) + tid * 128;
 #pragma unroll 1
   for (int j = 0; j < 8; j++) {
@@ -17,48 +17,65 @@ template <class B> __device__ __attribute__((noinline)) void quantize_again(cons
     q.quantize(high);
     *p = make_uint4(low[0], low[1], high[0], high[1]);
   }
+  uint32_t before[2] = {halo.x, halo.y};
+  q.quantize(before);
+  return make_uint2(before[0], before[1]);
 }
-// Codes of a tile in E layout whose bits also stand in `st`: first the nearest bins of all, as if they stood for their values.
-template <class B> FZ_DEV void quantize_tile(const B& q, uint32_t (&v)[32], uint4* st, int tid) {
-  if (__all_sync(ALL, q.nearest(v))) return;
-  quantize_again(q, st, tid);
+// Codes of a tile in E layout whose bits also stand in `st`, and of the words before the slice of a warp: first the nearest bins
+// of all, as if they stood for their values. They come out as q.shifted() more than they are.
+template <class B> FZ_DEV void quantize_tile(const B& q, uint32_t (&v)[32], uint32_t (&halo)[2], uint4* st, int tid) {
+  const uint2 given = make_uint2(halo[0], halo[1]);
+  if (__all_sync(ALL, q.nearest(v, halo))) return;
+  const uint2 before = quantize_again(q, st, given, tid);
   read<E>(st, v, tid);
+#pragma unroll
+  for (int i = 0; i < 32; i++) v[i] += q.shifted();
+  halo[0] = before.x;
+  halo[1] = before.y + q.shifted();
 }
 
 template <int W> struct TileBins;
 
-// f32, whose radius is at most 2^22: what lies farther out rounds to no smaller bin in bin_of(), and fails the same test.
+// f32, whose radius is at most 2^22. A zigzag code is made by the addition of floats that puts 2 |k| into the low bits of a
+// sum; what else stands in the sum is taken out of all codes only where somebody asks for codes that are not differences.
 template <> struct TileBins<4> {
-  float inverse, step, promise, radius, threshold, limit;
-  uint32_t bins;
+  // floor: is added to |k|; from 2^22 to 2^23, where floats are halves. above: the bits of sums of good bins are less, one by
+  // one and all taken together.
+  float inverse, step, promise, floor;
+  uint32_t above;
+  float radius, threshold;
   bool keeps;
 
-  FZ_DEV TileBins(const quantizer::Params& p, const quantizer::Facts& f) {
-    step = __fmul_rn(2.0f, (float)f.bound);
-    inverse = __fdiv_rn(1.0f, step);
-    keeps = (p.switches & quantizer::STRICT) != 0;
-    promise = keeps ? (float)f.promise : quantizer::Real<float>::infinity();
-    bins = f.radius;
-    radius = (float)f.radius;
-    threshold = (float)p.threshold;
-    // Below this a value has a bin of its size and is below the threshold: a little less than it could be, so that no rounding
-    // matters.
-    limit = fminf(threshold, __fmul_rn(__fmul_rn(step, radius - 1.0f), 0.9999990f));
+  FZ_DEV TileBins(const quantizer::Params&, const Operand& facts) {
+    const quantizer::TileFacts f = quantizer::load_tile_facts(facts);
+    inverse = f.inverse;
+    step = f.step;
+    promise = f.promise;
+    floor = f.floor;
+    above = f.above;
+    radius = f.radius;
+    threshold = f.threshold;
+    keeps = f.keeps != 0;
   }
+  FZ_DEV uint32_t shifted() const { return __float_as_uint(floor); }
   // Adding 1.5 x 2^23 rounds half to even; never -0.
   static FZ_DEV float bin_of(float scaled) { return __fadd_rn(__fadd_rn(scaled, 12582912.0f), -12582912.0f); }
-  // Zigzag of a bin below 2^22: 2 |k| stands in the low bits of 2^22 + |k|, which is exact.
-  static FZ_DEV uint32_t code_of(float k) {
-    return __float_as_uint(__fadd_rn(fabsf(k), 4194304.0f)) - 0x4a800000u + (uint32_t)(__float_as_int(k) >> 31);
-  }
+  // The sum that has 2 |k| in its low bits, exact below 2^22.
+  static FZ_DEV uint32_t sum_of(float k, float floor) { return __float_as_uint(__fadd_rn(fabsf(k), floor)); }
+  static FZ_DEV uint32_t sign_of(float k) { return (uint32_t)(__float_as_int(k) >> 31); }
+  // Zigzag.
+  static FZ_DEV uint32_t code_of(float k) { return sum_of(k, 4194304.0f) - quantizer::FLOOR + sign_of(k); }
   FZ_DEV float error(float x, float k) const { return fabsf(__fadd_rn(x, -__fmul_rn(k, step))); }
 
-  // The code of the nearest bin; `good` stays true where that is known to stand for x. Bitwise, so that nothing branches.
-  FZ_DEV uint32_t nearest(uint32_t bits, bool& good) const {
+  // The code of the nearest bin, shifted; `good` stays true and `sums` below `above` where that is known to stand for x.
+  // Bitwise, so that nothing branches.
+  FZ_DEV uint32_t nearest(uint32_t bits, bool& good, uint32_t& sums) const {
     const float x = __uint_as_float(bits), k = bin_of(__fmul_rn(x, inverse));
-    // Not strict: the promise is infinite, and no comparison with NaN is true.
-    good = good & (fabsf(x) < limit) & !(error(x, k) > promise);
-    return code_of(k);
+    // Not strict: the promise is infinite, and no comparison with NaN is true; but the sum of one is large.
+    good = good & !(error(x, k) > promise);
+    const uint32_t sum = sum_of(k, floor);
+    sums |= sum;
+    return sum + sign_of(k);
   }
   // The code of a bin that stands for x, or the bits of x. Between two bins the rounding of one product can spare what that
   // of the other costs.
@@ -71,23 +88,51 @@ template <> struct TileBins<4> {
     return error(x, other) <= promise && fabsf(other) < radius ? code_of(other) : bits;
   }
 
-  // Four answers that do not wait for each other.
-  FZ_DEV bool nearest(uint32_t (&v)[32]) const {
+  // Four answers that do not wait for each other. Of the words before a slice the nearer one is an element; where there
+  // is none a zero is as good as any.
+  FZ_DEV bool nearest(uint32_t (&v)[32], uint32_t (&halo)[2]) const {
     bool good[4] = {true, true, true, true};
+    uint32_t sums[4] = {0, 0, 0, 0};
+    halo[1] = nearest(halo[1], good[0], sums[0]);
 #pragma unroll
-    for (int i = 0; i < 32; i++) v[i] = nearest(v[i], good[i % 4]);
-    return good[0] & good[1] & good[2] & good[3];
+    for (int i = 0; i < 32; i++) v[i] = nearest(v[i], good[i % 4], sums[i % 4]);
+    return good[0] & good[1] & good[2] & good[3] & ((sums[0] | sums[1] | sums[2] | sums[3]) < above);
   }
   FZ_DEV void quantize(uint32_t (&w)[2]) const { w[0] = find(w[0]); w[1] = find(w[1]); }
-  // Of the words before a slice the nearer one is an element.
-  FZ_DEV void quantize_halo(uint32_t (&w)[2]) const {
-    bool good = true;
-    const uint32_t code = nearest(w[1], good);
-    w[1] = good ? code : find_rare(*this, w[1]);
-  }
-  static __device__ __attribute__((noinline)) uint32_t find_rare(const TileBins q, uint32_t bits) { return q.find(bits); }
+};
 
-  // Codes back to values, for any radius and step that a header may have.
+// f64, by the arithmetic of the stage's own kernels.
+FZ_DEV uint64_t join_words(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+FZ_DEV void split_words(uint32_t& low, uint32_t& high, uint64_t x) { low = (uint32_t)x; high = (uint32_t)(x >> 32); }
+template <> struct TileBins<8> {
+  quantizer::Bins<double> q;
+  FZ_DEV TileBins(const quantizer::Params& p, const Operand& facts) : q(p, quantizer::load_facts(facts)) {}
+
+  static FZ_DEV uint32_t shifted() { return 0; }
+  FZ_DEV bool nearest(uint32_t (&v)[32], uint32_t (&halo)[2]) const {
+    int64_t bin;
+    bool good = q.nearest<true>(quantizer::Real<double>::value(join_words(halo[0], halo[1])), bin);
+    split_words(halo[0], halo[1], quantizer::code_of<uint64_t>(bin, true));
+#pragma unroll
+    for (int i = 0; i < 32; i += 2) {
+      int64_t bin;
+      good = q.nearest<true>(quantizer::Real<double>::value(join_words(v[i], v[i + 1])), bin) & good;
+      split_words(v[i], v[i + 1], quantizer::code_of<uint64_t>(bin, true));
+    }
+    return good;
+  }
+  FZ_DEV void quantize(uint32_t (&w)[2]) const {
+    int64_t bin;
+    if (q.find<true>(quantizer::Real<double>::value(join_words(w[0], w[1])), bin)) split_words(w[0], w[1], quantizer::code_of<uint64_t>(bin, true));
+  }
+};
+
+// Codes back to values, for any radius and step that a header may have.
+template <int W> struct TileSteps;
+template <> struct TileSteps<4> {
+  float step;
+  uint32_t bins;
+  FZ_DEV explicit TileSteps(const quantizer::Facts& f) : step(quantizer::step_of<float>(f)), bins(f.radius) {}
   FZ_DEV void restore(uint32_t (&v)[32]) const {
     if (bins <= 1u << 22 && fabsf(step) < quantizer::Real<float>::infinity()) {
 #pragma unroll
@@ -107,36 +152,15 @@ template <> struct TileBins<4> {
     }
   }
 };
-
-// f64, by the arithmetic of the stage's own kernels.
-template <> struct TileBins<8> {
-  quantizer::Bins<double> q;
+template <> struct TileSteps<8> {
+  double step;
   uint32_t bins;
-
-  FZ_DEV TileBins(const quantizer::Params& p, const quantizer::Facts& f) : q(p, f), bins(f.radius) {}
-
-  static FZ_DEV uint64_t bits(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
-  static FZ_DEV void set(uint32_t& low, uint32_t& high, uint64_t x) { low = (uint32_t)x; high = (uint32_t)(x >> 32); }
-  FZ_DEV bool nearest(uint32_t (&v)[32]) const {
-    bool good = true;
-#pragma unroll
-    for (int i = 0; i < 32; i += 2) {
-      int64_t bin;
-      good = q.nearest<true>(quantizer::Real<double>::value(bits(v[i], v[i + 1])), bin) & good;
-      set(v[i], v[i + 1], quantizer::code_of<uint64_t>(bin, true));
-    }
-    return good;
-  }
-  FZ_DEV void quantize(uint32_t (&w)[2]) const {
-    int64_t bin;
-    if (q.find<true>(quantizer::Real<double>::value(bits(w[0], w[1])), bin)) set(w[0], w[1], quantizer::code_of<uint64_t>(bin, true));
-  }
-  FZ_DEV void quantize_halo(uint32_t (&w)[2]) const { quantize(w); }
+  FZ_DEV explicit TileSteps(const quantizer::Facts& f) : step(quantizer::step_of<double>(f)), bins(f.radius) {}
   FZ_DEV void restore(uint32_t (&v)[32]) const {
 #pragma unroll
     for (int i = 0; i < 32; i += 2) {
-      const uint64_t u = bits(v[i], v[i + 1]);
-      if (u >> 1 < bins) set(v[i], v[i + 1], quantizer::Real<double>::bits(quantizer::value_of(quantizer::bin_of(u, true), q.step)));
+      const uint64_t u = join_words(v[i], v[i + 1]);
+      if (u >> 1 < bins) split_words(v[i], v[i + 1], quantizer::Real<double>::bits(quantizer::value_of(quantizer::bin_of(u, true), step)));
     }
   }
 };

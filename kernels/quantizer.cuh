@@ -20,26 +20,35 @@ struct Facts {
 enum : uint32_t { ABS = 0, REL = 1, NOA = 2, PREL = 3 };
 enum : uint32_t { ZIGZAG = 1, IN_PLACE = 2, STRICT = 4, PADDED = 8 };
 
-__device__ __attribute__((noinline)) inline uint64_t load_apart(const uint8_t* p) { return load<uint64_t>(p); }
-FZ_DEV Facts load_facts(const Operand& o) {
-  const uint8_t* p = address(o);
-  const uint64_t* q = reinterpret_cast<const uint64_t*>(p);
-  const bool whole = aligned(p, 8);
-  uint64_t w[4];
-#pragma unroll
-  for (int i = 0; i < 4; i++) w[i] = whole ? q[i] : load_apart(p + 8 * i);
-  Facts f;
+// What tiles of f32 are quantized with. It stands behind the facts, made once, so that no tile makes it anew. Two sums of
+// floats decide whether the bin of a value is surely good, see TileBins.
+struct TileFacts {
+  float inverse, step, promise, floor;
+  uint32_t above;
+  float radius, threshold;
+  uint32_t keeps;
+};
+constexpr uint32_t FACT_BYTES = sizeof(Facts) + sizeof(TileFacts);
+
+// Facts lie in the arena, at a place that the plan knows, aligned.
+template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
+  static_assert(sizeof(F) == 32, "two pieces");
+  const uint4* p = reinterpret_cast<const uint4*>(o.base + at);
+  const uint4 w[2] = {p[0], p[1]};
+  F f;
   memcpy(&f, w, sizeof f);
+  return f;
+}
+FZ_DEV TileFacts load_tile_facts(const Operand& o) { return load_aligned<TileFacts>(o, sizeof(Facts)); }
+FZ_DEV Facts load_facts(const Operand& o) {
+  Facts f = load_aligned<Facts>(o, 0);
   // All ones, or 0 where it has both: what was read from a head has the f32 alone.
-  if (w[0] == ~0ull || f.bound == 0.0) f.bound = (double)f.bound_f32;
+  if (__double_as_longlong(f.bound) == -1 || f.bound == 0.0) f.bound = (double)f.bound_f32;
   return f;
 }
 FZ_DEV void store_facts(const Args& a, const Facts& f) {
-  uint64_t w[4];
-  memcpy(w, &f, sizeof w);
-  uint8_t* p = address(output(a, 0));
-  for (int i = 0; i < 4; i++) store<uint64_t>(p + 8 * i, w[i]);
-  publish(output(a, 0), sizeof f);
+  *reinterpret_cast<Facts*>(address(output(a, 0))) = f;
+  publish(output(a, 0), FACT_BYTES);
 }
 
 // f32 and f64: bits, rounding half to even as a float and as an integer. Accepted bins are below 2^31 in magnitude.
@@ -72,6 +81,30 @@ template <> struct Real<double> {
   static FZ_DEV int64_t bin(double x) { return __double2ll_rn(x); }
   static FZ_DEV double nan() { return __longlong_as_double((long long)0xfff8000000000000ull); }
 };
+
+constexpr uint32_t FLOOR = 0x4a800000u;  // bits of 2^22
+FZ_DEV TileFacts tile_facts(const Params& p, const Facts& f) {
+  TileFacts t;
+  t.step = __fmul_rn(2.0f, (float)f.bound);
+  t.inverse = __fdiv_rn(1.0f, t.step);
+  t.keeps = (p.switches & STRICT) != 0;
+  t.promise = t.keeps ? (float)f.promise : Real<float>::infinity();
+  t.radius = (float)f.radius;
+  t.threshold = (float)p.threshold;
+  // A value in a bin below `fine` is below the threshold, and its bin below the radius: the quotient is a little less than it
+  // could be, so that no rounding matters, nor does one of x * inverse below 2^21. NaN: none is.
+  const float quotient = fminf(__fmul_rn(__fmul_rn(t.threshold, t.inverse), 0.999999f), 2097152.0f);
+  const uint32_t fine = quotient >= 1.0f ? min(f.radius, (uint32_t)quotient) : 0;
+  const uint32_t power = fine > 1 ? 1u << (32 - __clz(fine - 1)) : fine;
+  t.floor = 4194304.0f + (float)(power - fine);
+  t.above = fine ? FLOOR + 2 * power : 0;
+  return t;
+}
+// Facts and what tiles make of them.
+template <class T> FZ_DEV void store_all(const Args& a, const Params& p, const Facts& f) {
+  store_facts(a, f);
+  if constexpr (sizeof(T) == 4) *reinterpret_cast<TileFacts*>(address(output(a, 0)) + sizeof(Facts)) = tile_facts(p, f);
+}
 
 template <class T> FZ_DEV T step_of(const Facts& f) { return T(2) * Real<T>::from(f.bound); }
 

@@ -4,7 +4,7 @@
 namespace fz {
 namespace quantizer {
 constexpr int CANDIDATES = 8;
-constexpr uint32_t GROUP = 32, SAMPLE = 1 << 16, SPARSE = 128;
+constexpr uint32_t GROUP = 32, SAMPLE = 1 << 16, SPARSE = 512;
 
 // Memory that is zero when the call starts: blocks that have ended, of either function.
 struct Counts { uint32_t done[2]; };
@@ -56,7 +56,9 @@ template <class T> FZ_DEV Range measure(const Args& a, const Params& p) {
   const uint8_t* src = address(input(a, 0));
   const uint64_t n = length(input(a, 0)) / sizeof(T) * sizeof(T);
   T low = inf, high = -inf;
-  for (uint64_t at = (uint64_t)blockIdx.x * TILE; at < n; at += (uint64_t)gridDim.x * TILE) {
+  // From the end to the beginning, which then is still in the cache when the codes are made.
+  for (uint64_t left = (n + TILE - 1) / TILE, step = gridDim.x, i = blockIdx.x; i < left; i += step) {
+    const uint64_t at = (left - 1 - i) * TILE;
     uint4 u[UNITS];
     load_tile(u, src + at, n - at);
 #pragma unroll
@@ -277,8 +279,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
   }
   if (threadIdx.x != 0) return;
   const bool strict = p.switches & STRICT;
-  if (p.value == 4) store_facts(a, strict ? strict_facts<float>(p, measured, range) : literal_facts<float>(p, measured, range));
-  else store_facts(a, strict ? strict_facts<double>(p, measured, range) : literal_facts<double>(p, measured, range));
+  if (p.value == 4) store_all<float>(a, p, strict ? strict_facts<float>(p, measured, range) : literal_facts<float>(p, measured, range));
+  else store_all<double>(a, p, strict ? strict_facts<double>(p, measured, range) : literal_facts<double>(p, measured, range));
 }
 
 // Strict, f32: what every candidate misses of a sample, all at once, and then the choice. Where no range is measured it
@@ -304,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   if (lossy) find_steps(steps, facts);
   // Everything is exact, or there is nothing to choose from.
   if (!lossy || steps.bounds == 1) {
-    if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_facts(a, facts);
+    if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_all<float>(a, p, facts);
     return;
   }
   // Lane i has what belongs to bound i.
@@ -364,5 +366,5 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
     const uint32_t who = __shfl_xor_sync(fz::ALL, best, d);
     if (other < cost || (other == cost && who < best)) { cost = other; best = who; }
   }
-  if (lane == best) store_facts(a, own);
+  if (lane == best) store_all<float>(a, p, own);
 }

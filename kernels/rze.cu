@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
 // Words of one byte: chunks of 16384, and all of layout 2026-05.
 extern "C" __global__ void __launch_bounds__(128, 9) rze_decode(FZ_ARGS) {
   __shared__ DecodeShared<> sm;
-  chain_decode<>(a, sm);
+  chain_decode<false>(a, sm);
 }
 
 // All others.
@@ -193,6 +193,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
   // A payload of the other layout can use up its bytes by accident, but hardly be what an encoder of this one makes of
   // the result.
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
+  rze_mark(v, 15, rze_m0(st), tid);
   rze_encode_tile(v, 15, form, sm.e, st, tid, [](uint32_t) {});
   __syncthreads();
   bool same = sm.e.entry == size;

@@ -47,9 +47,24 @@ constexpr int RZE_STAGE = 16384 + RZE_M0;
 static_assert(RZE_M0 >= 2048 + 256 + 32 + 32, "room for all levels");
 FZ_DEV uint32_t* rze_m0(uint8_t* st) { return reinterpret_cast<uint32_t*>(st + 16384); }
 
-// The words of level 0 of 8 rows: each thread gathers 8 nibbles, 8 lanes exchange them.
-template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, uint32_t* m0, int tid) {
-  const int lane = tid & 31;
+// Eight lanes exchange words, so that each gets a nibble of all: the bits of a lane's number trade places with those of the
+// number of a bit that are worth 16, 8 and 4.
+struct RzeTrade {
+  uint32_t far, near, shift, mask;
+  FZ_DEV explicit RzeTrade(int lane)
+      : far((lane & 4) ? 0x3276u : 0x5410u), near((lane & 2) ? 0x3715u : 0x6240u), shift((lane & 1) ? 28 : 4), mask((lane & 1) ? 0xf0f0f0f0u : 0x0f0f0f0fu) {}
+  FZ_DEV uint32_t operator()(uint32_t n) const {
+    n = __byte_perm(n, __shfl_xor_sync(ALL, n, 4), far);
+    n = __byte_perm(n, __shfl_xor_sync(ALL, n, 2), near);
+    const uint32_t q = __shfl_xor_sync(ALL, n, 1);
+    return choose(n, __funnelshift_l(q, q, shift), mask);
+  }
+};
+// The word of level 0 of a row for the eight lanes around this one.
+FZ_DEV uint32_t* rze_mark_at(uint32_t* m0, int row, int tid) { return m0 + row * 20 + (tid >> 3); }
+
+// The words of level 0 of 8 rows: each thread gathers 8 nibbles.
+template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, const RzeTrade& trade, uint32_t* m0, int tid) {
   uint32_t n = 0;
   if (live) {
 #pragma unroll
@@ -58,14 +73,44 @@ template <int G> FZ_DEV void rze_mark8(const uint32_t (&w)[32], bool live, uint3
       b = __dp4a(nonzero80(w[8 * G + 2 * m + 1]), 0x80402010u, b);  // 128 times eight flags
       n = m == 0 ? b >> 7 : n + (b << (8 * m - 7));
     }
-    uint32_t q = __shfl_xor_sync(ALL, n, 4);
-    n = __byte_perm(n, q, (lane & 4) ? 0x3276u : 0x5410u);
-    q = __shfl_xor_sync(ALL, n, 2);
-    n = __byte_perm(n, q, (lane & 2) ? 0x3715u : 0x6240u);
-    q = __shfl_xor_sync(ALL, n, 1);
-    n = choose(n, __funnelshift_l(q, q, (lane & 1) ? 28 : 4), (lane & 1) ? 0xf0f0f0f0u : 0x0f0f0f0fu);
+    n = trade(n);
   }
-  m0[(8 * G + (lane & 7)) * 20 + (tid >> 3 & ~3) + (lane >> 3)] = n;
+  *rze_mark_at(m0, 8 * G + (tid & 7), tid) = n;
+}
+FZ_DEV void rze_mark(const uint32_t (&w)[32], uint32_t live, uint32_t* m0, int tid) {
+  const RzeTrade trade(tid & 31);
+  rze_mark8<0>(w, live & 1, trade, m0, tid);
+  rze_mark8<1>(w, live & 2, trade, m0, tid);
+  rze_mark8<2>(w, live & 4, trade, m0, tid);
+  rze_mark8<3>(w, live & 8, trade, m0, tid);
+}
+
+// The lowest bits of the numbers of two registers and of their bits, of which the 2^BIT are set in `m`, trade places.
+template <int BIT> FZ_DEV void rze_swap(uint32_t& a, uint32_t& b, uint32_t m) {
+  const uint32_t x = a, y = b;
+  a = choose(y << BIT, x, m);
+  b = choose(y, x >> BIT, m);
+}
+// The same, of flags. A bit of octets[j1 j0] is row 31 - (g1 g0 q2 q1 q0): first q0 trades with j0 and q1 with j1, which makes registers (q1 q0) of
+// bits (g1 g0 q2 j1 j0), of which each group of rows has a byte that is a nibble for q2 = 0 and one for 1; the bytes of a
+// group then are words of bits (q1 q0 q2 j1 j0), and lanes (a2 a1 a0) trade in this order.
+FZ_DEV void rze_mark(const Rows& rows, uint32_t* m0, int tid) {
+  uint32_t a = rows.octets[0], b = rows.octets[1], c = rows.octets[2], d = rows.octets[3];
+  rze_swap<1>(a, b, 0xaaaaaaaau);
+  rze_swap<1>(c, d, 0xaaaaaaaau);
+  rze_swap<2>(a, c, 0xccccccccu);
+  rze_swap<2>(b, d, 0xccccccccu);
+  const RzeTrade trade(tid & 31);
+  const int row = 7 - ((tid & 1) << 2 | (tid & 7) >> 1);
+#pragma unroll
+  for (int g = 0; g < 4; g++) {
+    uint32_t n = 0;
+    if (rows.live >> g & 1) {
+      const uint32_t pick = (3 - g) | (7 - g) << 4;
+      n = trade(__byte_perm(__byte_perm(a, b, pick), __byte_perm(c, d, pick), 0x5410));
+    }
+    *rze_mark_at(m0, 8 * g + row, tid) = n;
+  }
 }
 // Bit i: byte i of a, b differs from the one before it.
 FZ_DEV uint32_t rze_changes(uint32_t before, uint32_t a, uint32_t b) {
@@ -133,17 +178,11 @@ FZ_DEV void rze_upper(RzeEncoder& s, uint8_t* st, const RzeForm& f, uint32_t kep
 }
 
 // Puts the payload at `st` and calls `announce(entry)` as early as it is known, from one thread; s.entry is for all after the
-// next barrier. A raw chunk leaves anything at `st`. `live`, the same in the whole warp: which groups of 8 rows may
-// have something.
+// next barrier. A raw chunk leaves anything at `st`. Its rows have been marked.
 template <class F>
 FZ_DEV void rze_encode_tile(const uint32_t (&w)[32], uint32_t live, const RzeForm& f, RzeEncoder& s, uint8_t* st, int tid, F announce) {
-  uint32_t* m0 = rze_m0(st);
-  rze_mark8<0>(w, live & 1, m0, tid);
-  rze_mark8<1>(w, live & 2, m0, tid);
-  rze_mark8<2>(w, live & 4, m0, tid);
-  rze_mark8<3>(w, live & 8, m0, tid);
   __syncthreads();
-  const RzeOwn o = rze_count(s, m0, f, tid);
+  const RzeOwn o = rze_count(s, rze_m0(st), f, tid);
   __syncthreads();
   const uint4 sums = *reinterpret_cast<const uint4*>(s.sums);
   const uint32_t b1 = sums.x, b2 = b1 + sums.y, b3 = b2 + sums.z, all = b3 + sums.w;
@@ -175,11 +214,11 @@ FZ_DEV void rze_encode_tile(const uint32_t (&w)[32], uint32_t live, const RzeFor
         const uint32_t x = w[8 * g + k];
         if (__any_sync(ALL, x)) {
           const uint2 e = s.rank[(8 * g + k) * 16 + (tid >> 3)];
-          uint8_t* to = d + e.y + __popc(e.x & below);
-          if (x & 0xffu) *to++ = uint8_t(x);
-          if (x & 0xff00u) *to++ = uint8_t(x >> 8);
-          if (x & 0xff0000u) *to++ = uint8_t(x >> 16);
-          if (x & 0xff000000u) *to = uint8_t(x >> 24);
+          fz_cursor to(d + e.y + __popc(e.x & below));
+          to.put(x & 0xffu, x);
+          to.put(x & 0xff00u, x >> 8);
+          to.put(x & 0xff0000u, x >> 16);
+          to.put(x & 0xff000000u, x >> 24);
         }
       }
     }

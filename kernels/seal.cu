@@ -62,9 +62,10 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
   __shared__ Staged staged;
   Frame f(a);
   const Border& p = params<Border>(a);
+  f.stage_tables(a, staged);
   await_former();
-  f.clear_zeroed(a);
   f.stage(a, staged, false);
+  f.clear_zeroed(a);
   bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0, copied = false;
   Choice c = {p.own, Layout()};
   if (!failed) c = choose(f, p);

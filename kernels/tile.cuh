@@ -13,11 +13,26 @@
 #ifdef FZ_EMULATED
 FZ_DEV void fz_copy16(void* shared, const void* global) { memcpy(shared, global, 16); }
 FZ_DEV void fz_copies_done() {}
+struct fz_cursor {
+  uint8_t* at;
+  FZ_DEV explicit fz_cursor(uint8_t* shared) { at = shared; }
+  FZ_DEV void put(uint32_t wanted, uint32_t byte) {
+    if (wanted) *at++ = uint8_t(byte);
+  }
+};
 #else
 FZ_DEV void fz_copy16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
 }
 FZ_DEV void fz_copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// Bytes one behind the other in shared memory, those that are wanted. Written in C each takes one instruction more.
+struct fz_cursor {
+  uint32_t at;
+  FZ_DEV explicit fz_cursor(uint8_t* shared) { at = (uint32_t)__cvta_generic_to_shared(shared); }
+  FZ_DEV void put(uint32_t wanted, uint32_t byte) {
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; @p st.shared.u8 [%0], %2; @p add.u32 %0, %0, 1;}" : "+r"(at) : "r"(wanted), "r"(byte) : "memory");
+  }
+};
 #endif
 
 namespace fz {
@@ -43,7 +58,6 @@ FZ_DEV uint32_t word_of(const Bytes& b, uint64_t at) {
     if (at + i < b.have) w |= (uint32_t)b.at[at + i] << 8 * i;
   return w;
 }
-__device__ __attribute__((noinline)) inline uint32_t word_apart(const Bytes b, uint64_t at) { return word_of(b, at); }
 FZ_DEV uint4 piece_of(const Bytes& b, uint64_t at) {
   uint4 q;
   const uint8_t* p = b.at + at;
@@ -59,6 +73,7 @@ FZ_DEV uint4 piece_of(const Bytes& b, uint64_t at) {
   q.x = word_of(b, at); q.y = word_of(b, at + 4); q.z = word_of(b, at + 8); q.w = word_of(b, at + 12);
   return q;
 }
+__device__ __attribute__((noinline)) inline uint4 piece_apart(const Bytes b, uint64_t at) { return piece_of(b, at); }
 // The first `n` bytes of q.
 FZ_DEV void put_bytes(uint8_t* to, const uint4& q, uint32_t n) {
 #pragma unroll
@@ -103,6 +118,11 @@ template <int LAYOUT> FZ_DEV void fetch(const Bytes& b, uint64_t at, uint4* s, i
 #pragma unroll
   for (int i = 0; i < COPIES; i++) fz_copy16((i & 1 ? odd : even) + apart<LAYOUT>(i), from + apart<LAYOUT>(i));
 }
+// One piece, the same way.
+FZ_DEV void fetch_piece(const Bytes& b, uint64_t at, uint4* to) {
+  if (aligned(b.at + at, 16) && at + 16 <= b.have) fz_copy16(to, b.at + at);
+  else *to = piece_apart(b, at);
+}
 template <int LAYOUT> FZ_DEV void read(const uint4* s, uint32_t (&v)[32], int tid) {
 #pragma unroll
   for (int j = 0; j < 8; j++) {
@@ -132,6 +152,11 @@ template <int LAYOUT> FZ_DEV void write(uint8_t* to, uint64_t at, uint64_t have,
 }
 
 // ---- P layout: word by word
+// What is known of the rows of a tile. `live`, the same in the whole warp: which groups of 8 rows may have something. Some stages
+// know more: bit 31 - p of octets[j], whether byte j of this thread in row p has.
+struct Rows {
+  uint32_t live, octets[4];
+};
 FZ_DEV void load_p(const Bytes& b, uint64_t at, uint32_t (&v)[32], int tid) {
   if (aligned(b.at + at, 4) && at + TILE <= b.have) {
     const uint32_t* w = reinterpret_cast<const uint32_t*>(b.at + at) + tid;

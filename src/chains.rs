@@ -46,6 +46,8 @@ struct Chain {
     parts: &'static [Part],
     encode: &'static str,
     decode: &'static str,
+    /// The decoder for few chunks, where there is one.
+    few: Option<&'static str>,
 }
 
 /// A chain, and the names of its device functions.
@@ -55,12 +57,16 @@ macro_rules! chain {
             parts: &[$(Part::$part($width)),*],
             encode: concat!("chain_", $name, "_encode"),
             decode: concat!("chain_", $name, "_decode"),
+            few: None,
         }
     };
 }
 
 static CHAINS: &[Chain] = &[
-    chain!("pfpl_f32": Quantizer 4, Difference 4, Bitshuffle 4),
+    Chain {
+        few: Some("chain_pfpl_f32_decode_few"),
+        ..chain!("pfpl_f32": Quantizer 4, Difference 4, Bitshuffle 4)
+    },
     chain!("pfpl_f64": Quantizer 8, Difference 8, Bitshuffle 8),
     chain!("bits_u8": Difference 1, Bitshuffle 1),
     chain!("bits_u16": Difference 2, Bitshuffle 2),
@@ -112,6 +118,7 @@ pub(crate) fn find(
     Some(if encodes {
         rze::encoder(shape, Some(chain.encode))
     } else {
-        rze::decoder(shape, Some(chain.decode))
+        let few = chain.few.and_then(|entry| rze::decoder_of_few(shape, entry));
+        few.unwrap_or_else(|| rze::decoder(shape, Some(chain.decode)))
     })
 }

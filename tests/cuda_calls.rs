@@ -44,7 +44,7 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host, memset");
         let (launches, early) =
             (cuda().count("launch").unwrap() - launches, cuda().count("overlap").unwrap() - early);
-        assert!(launches >= 4, "{name} {dtype}: nothing was launched");
+        assert!(launches >= 3, "{name} {dtype}: nothing was launched");
         // All but the first one of a call.
         assert_eq!(early, launches - 2, "{name} {dtype}: launches that start before the one ahead has ended");
         rig.stream.wait();

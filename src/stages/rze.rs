@@ -104,6 +104,15 @@ pub(crate) fn starts(shape: &Shape<'_>) -> Recipe {
     if ambiguous { recipe.then("rze_decode_layout", 1, THREADS) } else { recipe }
 }
 
+/// The decoder on a device for few chunks, of which each block finds its own one, so that small arrays take a launch less.
+pub(crate) fn decoder_of_few(shape: &Shape<'_>, chain: &'static str) -> Option<Recipe> {
+    const FEW: u64 = 512;
+    let p = read_params::<Launch>(shape.params);
+    let chunks = shape.output(0).div_ceil(p.chunk.into());
+    let told = p.layout != Layout::Ambiguous as u32;
+    (told && (1..=FEW).contains(&chunks)).then(|| Recipe::one(chain, chunks, THREADS))
+}
+
 /// The decoder on a device, alone or at the start of a chain.
 pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
     let p = read_params::<Launch>(shape.params);

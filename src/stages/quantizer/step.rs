@@ -17,7 +17,7 @@ use crate::tile::{TILE, load};
 const GROUP: usize = 32;
 /// Values to sample at least, if there are as many, and the largest share of the array to leave out.
 const SAMPLE: usize = 1 << 16;
-const SPARSE: usize = 128;
+const SPARSE: usize = 512;
 /// What an exact value of the quantizer costs in bits: bits in all planes, twice because differences follow.
 pub(super) const EXACT_BITS: u32 = 256;
 /// Bits that a code grows by when the step shrinks by its own length, 1 / ln 2, to a few digits: it decides
