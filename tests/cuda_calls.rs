@@ -87,6 +87,7 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
             rig.compress(Stream::from_raw(stream));
             rig.decompress(Stream::from_raw(stream));
             assert_eq!(counts(), before, "{name} {dtype}, stream {stream}");
+            // SAFETY: a plain call of the driver.
             assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
             rig.check(&src);
         }
@@ -122,9 +123,11 @@ fn blocking_calls_run_on_the_device() {
         let (mut ews, mut dws) = (rig.encoder.workspace().unwrap(), rig.decoder.workspace().unwrap());
         let (from, to) = (rig.src.slice(0, src.len()), rig.container.slice(0, rig.container.bytes));
         let before = launches();
+        // SAFETY: the blocks are those of the device and live on.
         let n = unsafe { rig.encoder.compress_at(&mut ews, from, to) }.unwrap();
         let between = launches();
         let (from, to) = (rig.container.slice(0, n), rig.restored.slice(0, src.len()));
+        // SAFETY: the blocks are those of the device and live on.
         unsafe { rig.decoder.decompress_at(&mut dws, from, to) }.unwrap();
         assert!(before < between && between < launches(), "{name} {dtype}: memory of a device");
     }
