@@ -83,7 +83,8 @@ fn entries(container: &[u8]) -> u64 {
 fn outliers_that_find_no_room_are_counted() {
     need_gpu!();
     let (abs, rel) = ([("mode", "abs"), ("error_bound", "1e-3")], [("mode", "rel"), ("error_bound", "1e-5")]);
-    let all: [(&str, &[(&str, &str)], DType, &[u64]); 8] = [
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], DType, &'a [u64]);
+    let all: [Case<'_>; 8] = [
         ("quantizer", &abs, DType::F32, &[9_000]),
         ("quantizer", &rel, DType::F32, &[9_000]),
         ("quantizer", &rel, DType::F64, &[9_000]),
