@@ -54,6 +54,9 @@ constexpr static const uint32_t CRC_REST = 7;
 /// As `FIELD_STORED`, of bytes that a field before it has said: heads repeat themselves, and readers take the first.
 constexpr static const uint32_t FIELD_REPEATED = 8;
 
+/// As `FIELD_STORED`, of a float that is no bound when it is negative or NaN, or has eight bytes and is infinite.
+constexpr static const uint32_t FIELD_BOUND = 9;
+
 /// Bytes of tables that a block takes into shared memory, if there are no more.
 constexpr static const uint64_t STAGED_TABLES = 16384;
 

@@ -76,8 +76,8 @@ template <class T> struct Near {
     const T scaled = x * inverse;
     // Half away from zero, below WHOLE: what is cut off behind adding a half.
     const T size = toward_zero(toward_zero(Real<T>::abs(scaled), T(0.5)), WHOLE) - WHOLE;
-    const T q = with_sign(size, scaled), y = q * step;
-    good = good & (Real<T>::abs(x) < limit) & (Real<T>::abs(x - y) <= promise) & (Real<T>::abs(x) + Real<T>::abs(x) >= Real<T>::abs(y));
+    const T q = with_sign(size, scaled);
+    good = good & (Real<T>::abs(x) < limit) & (Real<T>::abs(x - q * step) <= promise);
     return q;
   }
 };

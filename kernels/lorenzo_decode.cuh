@@ -33,7 +33,7 @@ struct Entries {
     // Lists that fed another stage are as long as their room; the head's count tells how much is meant.
     const uint64_t all = listed(a, p.value), elements = code_bytes(a) / p.code, count = least(f.outliers, all);
     if (f.exact > 0 && (f.exact > all || f.exact + f.outliers > all)) { possible = false; f.exact = 0; }
-    if (p.count > elements || !(bound >= 0.0)) possible = false;
+    if (p.count > elements) possible = false;
     outliers = {address(input(a, 1)), address(input(a, 2)), count, elements};
     exact = outliers.from(count, f.exact, p.value);
   }

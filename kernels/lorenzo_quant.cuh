@@ -38,23 +38,16 @@ template <class T> FZ_DEV T round_away(T x) {
   return a < WHOLE ? with_sign(away, x) : x;
 }
 
-// |x - y| <= promise in real numbers: what a rounded difference has lost decides where it is the promise itself.
-template <class T> FZ_DEV bool within(T x, T y, T promise) {
-  const T d = x - y;
-  if (Real<T>::abs(d) < promise || Real<T>::abs(d) > promise) return Real<T>::abs(d) < promise;
-  const T back = x - d;
-  const T lost = (x - (d + back)) + (back - y);
-  return d > T(0) ? lost <= T(0) : lost >= T(0);
-}
 // The multiple that stands for `x`: the nearest, or the one on the other side of `x`. NaN: `x` has to be kept as it is.
-// Rare, and so no part of what everybody runs.
+// Rare, and so no part of what everybody runs. Differences to both are floats, as the page of the stage proves, so the
+// comparisons are exact.
 template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T step, T promise, T guard) {
   const T near = round_away(x * inverse);
   // NaN fails, and with it every value under a step that is none.
   if (!(Real<T>::abs(near) <= guard)) return nan<T>();
-  if (within(x, near * step, promise)) return near;
+  if (Real<T>::abs(x - near * step) <= promise) return near;
   const T other = x > near * step ? near + T(1) : near - T(1);
-  return Real<T>::abs(other) <= guard && within(x, other * step, promise) ? other : nan<T>();
+  return Real<T>::abs(other) <= guard && Real<T>::abs(x - other * step) <= promise ? other : nan<T>();
 }
 
 // The arithmetic of one call.
@@ -75,9 +68,8 @@ template <class T> struct Multiples {
   FZ_DEV bool of(T x, T& q) const {
     q = round_away(x * inverse);
     if (!strict) return true;
-    const T y = q * step, size = Real<T>::abs(x);
-    const bool small = size < threshold;
-    const bool near = (Real<T>::abs(x - y) <= promise) & (size + size >= Real<T>::abs(y)) & (Real<T>::abs(q) <= guard);
+    const bool small = Real<T>::abs(x) < threshold;
+    const bool near = (Real<T>::abs(x - q * step) <= promise) & (Real<T>::abs(q) <= guard);
     if (small && !near) q = find(x, inverse, step, promise, guard);
     return small && q == q;
   }

@@ -63,6 +63,13 @@ FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, uint64_t x, uint32_t wid
   return width < 8 || x != ~0ull;
 }
 
+// Whether a float of four or eight bytes may be a bound, as the readers of the stages' configs have it: infinite only where
+// it was measured, which is in four bytes. -0 is a bound of 0.
+FZ_DEV bool is_bound(uint64_t x, uint32_t width) {
+  if (width == 4) return x <= 0x7f800000u || x == 0x80000000u;
+  return x < 0x7ff0000000000000ull || x == 0x8000000000000000ull;
+}
+
 // Whether the bytes that the blank of a form says stand there, in this thread.
 FZ_DEV bool differs(const Frame& f, const HeadRow& h, const uint8_t* c, const Opened& o) {
   const uint8_t *blank = f.said(h.blank_at), *mask = f.said(h.mask_at);
@@ -157,13 +164,16 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
     o.status = status;
   }
   __syncthreads();
-  // What else the head says has to agree with the lengths; facts are taken as they are.
+  // What else the head says has to agree with the lengths; of facts a bound has to be one.
   int wrong = o.status != OK;
   if (!wrong) {
     for (uint32_t i = threadIdx.x; i < h->fields; i += blockDim.x) {
       const FieldRow& r = fields[i];
       if (r.what == FIELD_REPEATED) continue;
-      if (r.what == FIELD_STORED) wrong |= !set_fact(f, r, field(i), r.width);
+      if (r.what == FIELD_STORED || r.what == FIELD_BOUND) {
+        const uint64_t x = field(i);
+        wrong |= !set_fact(f, r, x, r.width) || (r.what == FIELD_BOUND && !is_bound(x, r.width));
+      }
       else if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
       else wrong |= field(i) != Layout::number(f, *h, r, o.payload);
     }

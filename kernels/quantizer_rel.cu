@@ -218,7 +218,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_rel_decode(FZ_ARG
   const Facts f = load_facts(fz::input(a, 3));
   const uint32_t said = __float_as_uint(f.bound_f32);
   if (said != ~0u && said != __float_as_uint(p.bound)) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) fz::fail(a, fz::PLAN_MISMATCH);
+    const bool possible = f.bound_f32 > 0.0f && f.bound_f32 < Real<float>::infinity();
+    if (blockIdx.x == 0 && threadIdx.x == 0) fz::fail(a, possible ? fz::PLAN_MISMATCH : fz::CORRUPT);
     return;
   }
   by_types(p, [&](auto value, auto code) { decode<decltype(value), decltype(code)>(a, p.step); });

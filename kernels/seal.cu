@@ -6,7 +6,7 @@
 namespace fz {
 // The number of a field, or bytes of a fact.
 FZ_DEV uint64_t content(const Frame& f, const HeadRow& h, const FieldRow& r, uint64_t payload) {
-  const bool bytes = r.what == FIELD_STORED || r.what == FIELD_REPEATED;
+  const bool bytes = r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED;
   return bytes ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
 }
 

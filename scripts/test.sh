@@ -40,15 +40,9 @@ part_emu() {
   local kind
   for kind in plain asan; do bash tests/emu/build.sh $kind; done
   bash tests/emu/selftest.sh
-  # Both backends over everything that the contract tests make, and what only a device does in every mode.
-  on_emulator contract ORDER=fwd
-  on_emulator pipelines ORDER=rev
-  on_emulator cuda_calls ORDER=fwd DEFER=1
-  on_emulator cuda ORDER=fwd ORDER=rev ORDER=20 DEFER=1 asan
-  on_emulator campaign ORDER=rev DEFER=1
-  on_emulator again ORDER=fwd
-  only=corner on_emulator fields ORDER=fwd
-  on_emulator cli ORDER=fwd
+  # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
+  on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20' 'cuda DEFER=1' 'campaign ORDER=rev' \
+    'campaign DEFER=1' 'pipelines ORDER=rev' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
   c_on_emulator
 }
 
@@ -79,22 +73,40 @@ c_on_emulator() {
   fi
 }
 
-# on_emulator <test> <mode>…: tests/<test>.rs, or what $only picks of it. ORDER=fwd, rev or a number are orders of threads; with
-# DEFER=1 streams run as late as they may; asan has sanitizers in the kernels.
+# on_emulator '<test> <mode> [<name>]'…: tests/<test>.rs, or what has the name of it, as many at a time as there are processors. ORDER=fwd,
+# rev or a number are orders of threads; with DEFER=1 streams run as late as they may; asan has sanitizers in the kernels.
 on_emulator() {
-  local program mode test=$1
-  shift
-  program=$(cargo test --locked --no-run --test "$test" 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
-  [ -n "$program" ] || { cargo test --locked --no-run --test "$test"; return 1; }
-  for mode in "$@"; do
-    say "$test on the emulator, $mode"
-    local set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
-    case $mode in
-      asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
-      *) set+=("FZ_EMU_$mode") ;;
-    esac
-    env "${set[@]}" "$program" --quiet ${only:+"$only"}
+  local run test mode name logs=$PWD/build/emu-logs tests=() busy=0 failed=0
+  mkdir -p "$logs"
+  for run in "$@"; do tests+=(--test "${run%% *}"); done
+  # One call for all of them: what they have in common is compiled once, and the rest beside each other.
+  cargo test --locked --no-run "${tests[@]}" >"$logs/build" 2>&1 || { cat "$logs/build" >&2; return 1; }
+  for run in "$@"; do
+    read -r test mode name <<<"$run"
+    [ $busy -lt "$(nproc)" ] || { wait -n || failed=1; busy=$((busy - 1)); }
+    one_on_emulator "$logs" "$test" "$mode" "$name" &
+    busy=$((busy + 1))
   done
+  for (( ; busy > 0; busy--)); do wait -n || failed=1; done
+  return $failed
+}
+
+# one_on_emulator <folder of logs> <test> <mode> <name>
+one_on_emulator() {
+  local program log=$1/$2-$3 started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
+  program=$(sed -nE "s#^ *Executable tests/$2(\.rs|/main\.rs) \((.*)\)\$#\2#p" "$1/build")
+  [ -n "$program" ] || { echo "cargo does not say where tests/$2 is" >&2; return 1; }
+  case $3 in
+    asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
+    *) set+=("FZ_EMU_$3") ;;
+  esac
+  if env "${set[@]}" "$program" --quiet ${4:+"$4"} >"$log" 2>&1; then
+    say "$2 on the emulator, $3: $((SECONDS - started)) s"
+  else
+    say "$2 on the emulator, $3, FAILS"
+    cat "$log"
+    return 1
+  fi
 }
 
 # The library as programs in C, C++ and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind.
@@ -189,7 +201,7 @@ part_long() {
   need_rust
   FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
   bash tests/emu/build.sh plain
-  FZGM_LONG=1 on_emulator contract ORDER=fwd
+  FZGM_LONG=1 on_emulator 'contract ORDER=fwd'
   part_hdf5
   installed_hdf5
 }

@@ -165,6 +165,8 @@ pub const CRC_HEAD: u32 = 6;
 pub const CRC_REST: u32 = 7;
 /// As `FIELD_STORED`, of bytes that a field before it has said: heads repeat themselves, and readers take the first.
 pub const FIELD_REPEATED: u32 = 8;
+/// As `FIELD_STORED`, of a float that is no bound when it is negative or NaN, or has eight bytes and is infinite.
+pub const FIELD_BOUND: u32 = 9;
 
 /// A segment of a container.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]

@@ -87,6 +87,13 @@ pub enum Fact {
         /// Offset in the value.
         at: u64,
     },
+    /// The same, of a bound as a float, which is neither negative nor NaN; one of eight bytes is not infinite either.
+    Bound {
+        /// Which value.
+        of: Val,
+        /// Offset in the value.
+        at: u64,
+    },
 }
 
 /// A field of a config that the run fills in.

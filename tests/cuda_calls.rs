@@ -9,24 +9,51 @@ mod rig;
 
 use common::gpu::{cuda, device};
 use common::samples::Content;
-use fzgm::{DType, Decoder};
+use fzgm::{Array, DType, Decoder, Device, Options, Stream, compress, decompress};
 use rig::Rig;
+use std::sync::{Mutex, PoisonError};
 
-#[test]
-fn a_call_neither_waits_nor_allocates_nor_loads() {
+/// One test at a time, on the emulator.
+fn counting() -> Option<impl Drop> {
+    static ALONE: Mutex<()> = Mutex::new(());
     if device().is_none() {
         eprintln!("SKIPPED: FZGM_REQUIRE_GPU is not set");
-        return;
+        return None;
     }
     if cuda().count("launch").is_none() {
         // A real device does not count; there a call that returns while a long kernel still runs shows the same.
         eprintln!("SKIPPED: this is not the emulator");
-        return;
+        return None;
     }
-    for (name, dtype) in
-        [("pfpl", DType::F32), ("pfpl", DType::F64), ("fz", DType::F32), ("bits", DType::U16)]
-    {
-        let mut rig = Rig::of(name, dtype, 10_000);
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    cuda();
+    Some(alone)
+}
+
+/// What an asynchronous call must not ask for.
+fn counts() -> [u64; 6] {
+    ["sync", "alloc", "free", "load", "copy_host", "memset"].map(|what| cuda().count(what).unwrap())
+}
+
+fn launches() -> u64 {
+    cuda().count("launch").unwrap()
+}
+
+#[test]
+fn a_call_neither_waits_nor_allocates_nor_loads() {
+    let Some(_alone) = counting() else { return };
+    for (name, mode, dtype) in [
+        ("pfpl", "noa", DType::F32),
+        ("pfpl", "abs", DType::F64),
+        ("pfpl", "rel", DType::F32),
+        ("fz", "noa", DType::F32),
+        ("fz", "prel", DType::F64),
+        ("bits", "", DType::U16),
+    ] {
+        let mut pipeline = rig::lossy(name, dtype);
+        let _ = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
+        let array = Array::new(dtype, &[10_000]).unwrap();
+        let mut rig = Rig::new(&pipeline, &array, &rig::options());
         let src = rig.data(Content::Walk, 1);
         rig.src.put(0, &src);
         let stream = rig.stream.raw();
@@ -34,33 +61,74 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         let opened = Decoder::open(&rig.expected(&src).0, &rig::options()).unwrap();
         let mut opened_ws = opened.workspace().unwrap();
         opened.preload(&mut opened_ws, stream).unwrap();
-        let counts = || {
-            ["sync", "alloc", "free", "load", "copy_host", "memset"].map(|what| cuda().count(what).unwrap())
-        };
-        let (before, launches, early) =
-            (counts(), cuda().count("launch").unwrap(), cuda().count("overlap").unwrap());
+        let (before, launched, early) = (counts(), launches(), cuda().count("overlap").unwrap());
         rig.compress(stream);
         rig.decompress(stream);
         assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host, memset");
-        let (launches, early) =
-            (cuda().count("launch").unwrap() - launches, cuda().count("overlap").unwrap() - early);
-        assert!(launches >= 3, "{name} {dtype}: nothing was launched");
+        let (launched, early) = (launches() - launched, cuda().count("overlap").unwrap() - early);
+        assert!(launched >= 3, "{name} {dtype}: nothing was launched");
         // All but the first one of a call.
-        assert_eq!(early, launches - 2, "{name} {dtype}: launches that start before the one ahead has ended");
+        assert_eq!(early, launched - 2, "{name} {dtype}: launches that start before the one ahead has ended");
         rig.stream.wait();
         rig.check(&src);
 
         (rig.decoder, rig.decoding) = (opened, opened_ws);
         rig.restored.put(0, &vec![0; rig.restored.bytes]);
-        let (before, launches) = (counts(), cuda().count("launch").unwrap());
+        let (before, launched) = (counts(), launches());
         rig.decompress(stream);
         rig.decompress(stream);
         assert_eq!(counts(), before, "{name} {dtype}, opened: sync, alloc, free, load, copy_host, memset");
-        assert!(
-            cuda().count("launch").unwrap() >= launches + 2,
-            "{name} {dtype}, opened: nothing was launched"
-        );
+        assert!(launches() >= launched + 2, "{name} {dtype}, opened: nothing was launched");
         rig.stream.wait();
         rig.check(&src);
+        // NULL, legacy and per-thread, which need no care of their own.
+        for stream in 0..3 {
+            let before = counts();
+            rig.compress(Stream::from_raw(stream));
+            rig.decompress(Stream::from_raw(stream));
+            assert_eq!(counts(), before, "{name} {dtype}, stream {stream}");
+            // SAFETY: a plain call of the driver.
+            assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
+            rig.check(&src);
+        }
+    }
+}
+
+/// A call that is told a device, or gets memory of one, and quietly runs on the CPU makes the same bytes: only the launches
+/// tell.
+#[test]
+fn blocking_calls_run_on_the_device() {
+    let Some(_alone) = counting() else { return };
+    for (name, dtype) in [("pfpl", DType::F32), ("fz", DType::F64), ("bits", DType::U8)] {
+        let array = Array::new(dtype, &[20_000]).unwrap();
+        let pipeline = rig::lossy(name, dtype);
+        let rig = Rig::new(&pipeline, &array, &Options { device: Device::Auto, ..rig::options() });
+        let src = rig.data(Content::Walk, 2);
+        for fuse in [true, false] {
+            let options = Options { fuse, ..rig::options() };
+            let before = launches();
+            let container = compress(&pipeline, &array, &options, &src).unwrap();
+            let between = launches();
+            decompress(&container, &options).unwrap();
+            let what = format!("{name} {dtype} fuse {fuse}");
+            // At least the stages and what makes the container of them.
+            assert!(between >= before + 2, "{what}: compress launches {}", between - before);
+            assert!(launches() > between, "{what}: decompress launches nothing");
+            let on_cpu = Options { device: Device::Cpu, ..options };
+            let after = launches();
+            decompress(&compress(&pipeline, &array, &on_cpu, &src).unwrap(), &on_cpu).unwrap();
+            assert_eq!(launches(), after, "{what}: told to run on the CPU");
+        }
+        rig.src.put(0, &src);
+        let (mut ews, mut dws) = (rig.encoder.workspace().unwrap(), rig.decoder.workspace().unwrap());
+        let (from, to) = (rig.src.slice(0, src.len()), rig.container.slice(0, rig.container.bytes));
+        let before = launches();
+        // SAFETY: the blocks are those of the device and live on.
+        let n = unsafe { rig.encoder.compress_at(&mut ews, from, to) }.unwrap();
+        let between = launches();
+        let (from, to) = (rig.container.slice(0, n), rig.restored.slice(0, src.len()));
+        // SAFETY: the blocks are those of the device and live on.
+        unsafe { rig.decoder.decompress_at(&mut dws, from, to) }.unwrap();
+        assert!(before < between && between < launches(), "{name} {dtype}: memory of a device");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::device::{
-    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_REPEATED,
+    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_BOUND, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_REPEATED,
     FIELD_SEGMENT_BYTES, FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC,
     KIND_FACTS, KIND_STATIC, NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow,
     STAGED_TABLES, SegmentRow, VARINT, ValueRow,
@@ -100,6 +100,7 @@ fn value(plan: &Plan, v: Val) -> ValueRow {
 fn field(field: Field, at: usize, width: usize, named: &dyn Fn(Val) -> Val) -> FieldRow {
     let (what, index, detail) = match field {
         Field::Fact(Fact::Stored { of, at }) => (FIELD_STORED, named(of).0, at),
+        Field::Fact(Fact::Bound { of, at }) => (FIELD_BOUND, named(of).0, at),
         Field::Fact(Fact::Count { of, unit }) => (FIELD_COUNT, named(of).0, unit),
         Field::SegmentBytes(i) => (FIELD_SEGMENT_BYTES, i as u32, 0),
         Field::SegmentOffset(i) => (FIELD_SEGMENT_OFFSET, i as u32, 0),
@@ -130,9 +131,9 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
             }
             Piece::Fixed(f, width) => {
                 let row = field(*f, at, *width, named);
-                let same =
-                    |r: &FieldRow| (r.what, r.index, r.detail) == (FIELD_STORED, row.index, row.detail);
-                let repeats = row.what == FIELD_STORED && p.fields.iter().any(same);
+                let same = |r: &FieldRow| (r.what, r.index, r.detail) == (row.what, row.index, row.detail);
+                let bytes = [FIELD_STORED, FIELD_BOUND].contains(&row.what);
+                let repeats = bytes && p.fields.iter().any(same);
                 p.fields.push(FieldRow { what: if repeats { FIELD_REPEATED } else { row.what }, ..row });
                 *width
             }
@@ -164,7 +165,9 @@ fn head(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -> 
             Segment::Value(_) if form.stored => (Val::ARRAY, 0, 0),
             Segment::Value(v) => (named(*v), 0, 0),
             Segment::Count(Fact::Count { of, unit }) => (named(*of), *unit as u32, 0),
-            Segment::Count(Fact::Stored { of, at }) => (named(*of), FACT, *at as u32),
+            Segment::Count(Fact::Stored { of, at } | Fact::Bound { of, at }) => {
+                (named(*of), FACT, *at as u32)
+            }
         };
         let fixed = p.fields.iter().position(|row| says(row, i)).map(|k| k as u32);
         let varint = p.varints.iter().position(|row| says(row, i)).map(|k| k as u32 | VARINT);

@@ -281,7 +281,7 @@ impl<'a> Report<'a> {
     fn fact(&self, fact: Fact, out: &mut [u8]) -> Result<()> {
         match fact {
             Fact::Count { of, unit } => put((self.length)(of) / unit, out),
-            Fact::Stored { of, at } => {
+            Fact::Stored { of, at } | Fact::Bound { of, at } => {
                 let field = self.bytes(of)?.get(at as usize..at as usize + out.len());
                 out.copy_from_slice(field.ok_or(Error::Internal("a fact is shorter than its field"))?);
                 Ok(())

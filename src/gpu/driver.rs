@@ -99,7 +99,9 @@ impl Driver {
                 }
             }
         };
-        let text = format!("{}, {}", text(self.table.cuGetErrorName), text(self.table.cuGetErrorString));
+        let said = [text(self.table.cuGetErrorName), text(self.table.cuGetErrorString)];
+        let said = said.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
+        let text = if said.is_empty() { "the driver has no name for it".into() } else { said };
         Err(Error::Device { call, code, text })
     }
 

@@ -20,7 +20,7 @@ use crate::extent::Flow;
 use crate::kernel::{Kernel, Role, alone};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
-use crate::stage::{Config, Fact, Generation, Parsed, Ports, Rules, Spec, Stage};
+use crate::stage::{Config, Generation, Parsed, Ports, Rules, Spec, Stage};
 use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
 use params::{Params, dims, guard_bits, product, refuse};
@@ -269,8 +269,7 @@ impl Stage for LorenzoQuant {
 
     fn config(&self, args: &Args, io: Ports<'_>, _: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {
         let input = io.inputs.first().ok_or(Error::Internal("lorenzo_quant has one input"))?;
-        let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
-        Ok(config::write(&Params::new(args, flow(*input))?, fact))
+        Ok(config::write(&Params::new(args, flow(*input))?, io.facts))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {

@@ -5,6 +5,8 @@
 
 mod desk;
 mod devices;
+#[cfg(target_os = "linux")]
+mod drivers;
 mod failures;
 mod page;
 mod pictures;

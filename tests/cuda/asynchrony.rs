@@ -1,5 +1,6 @@
 //! Asynchronous calls put work on the caller's stream and do nothing else.
 
+use crate::bricks::stage;
 use crate::common::gpu::{Block, TestStream, cuda};
 use crate::common::samples::Content;
 use crate::need_gpu;
@@ -66,31 +67,68 @@ fn results_say_what_is_needed() {
     }
 }
 
+/// Entries of the lists of a container.
+fn entries(container: &[u8]) -> u64 {
+    let info = fzgm::info(container).unwrap();
+    info.segments
+        .iter()
+        .filter(|s| s.port.ends_with("idxs") || s.port.ends_with("indices"))
+        .map(|s| s.bytes / 4)
+        .sum()
+}
+
+/// Whatever does not find room is counted to the last entry, also where exact pairs follow the outliers; with the room that
+/// is asked for the call succeeds, and a blocking call finds it by itself.
 #[test]
 fn outliers_that_find_no_room_are_counted() {
     need_gpu!();
-    let mut pipeline = fzgm::Pipeline::new();
-    let q = pipeline.add("quantizer").unwrap();
-    for (name, value) in [("outlier_capacity", "0.01"), ("quant_radius", "2"), ("error_bound", "1e-3")] {
-        pipeline.args_mut(q).unwrap().set_text(name, value).unwrap();
+    let (abs, rel) = ([("mode", "abs"), ("error_bound", "1e-3")], [("mode", "rel"), ("error_bound", "1e-5")]);
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], DType, &'a [u64]);
+    let all: [Case<'_>; 8] = [
+        ("quantizer", &abs, DType::F32, &[9_000]),
+        ("quantizer", &rel, DType::F32, &[9_000]),
+        ("quantizer", &rel, DType::F64, &[9_000]),
+        ("lorenzo_quant", &abs, DType::F32, &[9_000]),
+        ("lorenzo_quant", &abs, DType::F64, &[90, 70]),
+        ("lorenzo_quant", &abs, DType::F32, &[33, 17, 9]),
+        ("fz", &abs, DType::F64, &[33, 17, 9]),
+        ("fz", &abs, DType::F32, &[64, 128, 2]),
+    ];
+    for ((name, sets, dtype, dims), content) in
+        all.iter().flat_map(|case| [Content::Walk, Content::Specials].map(|content| (case, content)))
+    {
+        let what = format!("{name} {sets:?} {dtype} {dims:?} {content:?}");
+        let radius = if sets[0].1 == "rel" { "200" } else { "2" };
+        let mut p = stage(name, sets);
+        for (key, value) in [("outlier_capacity", "0.01"), ("quant_radius", radius)] {
+            p.args_mut(0).unwrap().set_text(key, value).unwrap();
+        }
+        let array = Array::new(*dtype, dims).unwrap();
+        let options = Options { store_incompressible: false, ..options() };
+        let mut rig = Rig::new(&p, &array, &options);
+        let src = rig.data(content, 3);
+        rig.src.put(0, &src);
+        let need = entries(&rig.expected(&src).0);
+        let stream = rig.stream.raw();
+        rig.compress(stream);
+        rig.stream.wait();
+        let r = rig.results[0].result();
+        let want = (Status::OutlierCapacity as i32, 0, 0, need);
+        assert_eq!((r.status, r.bytes, r.stage, r.needed), want, "{what}");
+        // A blocking call of the same encoder plans anew, with longer lists.
+        let room = Block::new(src.len() * 4 + 4096);
+        let (from, to) = (rig.src.slice(0, src.len()), room.slice(0, room.bytes));
+        let n = unsafe { rig.encoder.compress_at(&mut rig.encoding, from, to) }.unwrap();
+        let on_cpu = Options { device: fzgm::Device::Cpu, ..options.clone() };
+        assert!(room.first(n) == fzgm::compress(&p, &array, &on_cpu, &src).unwrap(), "{what}: blocking");
+        let fraction = (need as f64 / array.elements() as f64 + 1e-3).min(1.0);
+        p.args_mut(0).unwrap().set_real("outlier_capacity", fraction).unwrap();
+        let mut rig = Rig::new(&p, &array, &options);
+        rig.src.put(0, &src);
+        let (first, _) = rig.both();
+        assert_eq!(first.status, 0, "{what}");
+        rig.check(&src);
     }
-    let array = Array::new(DType::F32, &[9_000]).unwrap();
-    let mut rig = Rig::new(&pipeline, &array, &options());
-    let src = rig.data(Content::Walk, 3);
-    rig.src.put(0, &src);
-    let stream = rig.stream.raw();
-    rig.compress(stream);
-    rig.stream.wait();
-    let r = rig.results[0].result();
-    assert_eq!((r.status, r.bytes, r.stage), (Status::OutlierCapacity as i32, 0, 0));
-    // With the room that it asks for the call succeeds, and a blocking call finds it by itself.
-    let fraction = r.needed as f64 / 9_000.0 + 1e-4;
-    pipeline.args_mut(q).unwrap().set_real("outlier_capacity", fraction).unwrap();
-    let mut rig = Rig::new(&pipeline, &array, &options());
-    rig.src.put(0, &src);
-    let (first, _) = rig.both();
-    assert_eq!(first.status, 0);
-    rig.check(&src);
 }
 
 #[test]
@@ -143,4 +181,23 @@ fn device_memory_is_what_the_plan_says() {
         Encoder::new(rig.encoder.plan().pipeline(), &rig.array, &Options { fuse: false, ..options() })
             .unwrap();
     assert!(unfused.workspace_bytes() > array);
+}
+
+/// At the default room of the lists, whatever the shape. Nothing is allocated: the plan says it.
+#[test]
+fn device_memory_is_at_most_three_times_the_array() {
+    need_gpu!();
+    for dtype in [DType::F32, DType::F64] {
+        for dims in [&[1 << 20][..], &[1 << 10, 1 << 10], &[128, 64, 128], &[127, 63, 129], &[3, 3, 100_000]]
+        {
+            for name in ["pfpl", "fz"] {
+                let array = Array::new(dtype, dims).unwrap();
+                let encoder = Encoder::new(&fzgm::preset(name, dtype).unwrap(), &array, &options()).unwrap();
+                let (encode, decode) =
+                    (encoder.workspace_bytes(), encoder.decoder().unwrap().workspace_bytes());
+                let most = 3 * array.bytes();
+                assert!(encode <= most && decode <= most, "{name} {dtype} {dims:?}: {encode} and {decode}");
+            }
+        }
+    }
 }

@@ -582,7 +582,8 @@ class Quantizer:
         self.bound = bound64 if bound64 != 0 else bound32
         if self.dtype == F32:
             self.bound = round_f32(self.bound)
-        require(self.bound >= 0, "Quantizer: bound is negative or not a number")
+        require(self.bound >= 0 and (self.logarithmic or bound32 >= 0), "Quantizer: bound is negative or not a number")
+        require(bound64 < math.inf or self.MODES[self.mode] != "ABS", "Quantizer: bound of mode ABS is infinite")
         self.width = DTYPE_BYTES[self.dtype]
         self.code_width = DTYPE_BYTES[self.code_dtype]
 

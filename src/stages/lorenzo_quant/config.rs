@@ -3,6 +3,7 @@
 use super::{Facts, Params, SPEC};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::launch::Val;
 use crate::param::Args;
 use crate::stage::{Config, Fact, Length, Parsed, Patch};
 use crate::stages::quantizer::{ABS, NOA};
@@ -15,7 +16,7 @@ const WIRE_PREL: u8 = 1;
 const WIRE_NOA: u8 = 2;
 const WIRE_PREL_LATER: u8 = 3;
 
-pub(super) fn write(p: &Params, fact: impl Fn(usize) -> Fact) -> Config {
+pub(super) fn write(p: &Params, of: Val) -> Config {
     let mut w = Writer::default();
     w.f32(0.0);
     w.u32(p.radius);
@@ -33,11 +34,12 @@ pub(super) fn write(p: &Params, fact: impl Fn(usize) -> Fact) -> Config {
     w.f32(0.0);
     w.u8(p.zigzag.into());
     w.pad_to(64);
-    let patch = |at: usize, field: usize| Patch { at, width: 4, fact: fact(field) };
+    let stored = |field: usize| Fact::Stored { of, at: field as u64 };
+    let bound = Fact::Bound { of, at: offset_of!(Facts, bound_f32) as u64 };
     let patches = vec![
-        patch(0, offset_of!(Facts, bound_f32)),
-        patch(12, offset_of!(Facts, outliers)),
-        patch(36, offset_of!(Facts, base)),
+        Patch { at: 0, width: 4, fact: bound },
+        Patch { at: 12, width: 4, fact: stored(offset_of!(Facts, outliers)) },
+        Patch { at: 36, width: 4, fact: stored(offset_of!(Facts, base)) },
     ];
     Config { bytes: w.0, patches }
 }

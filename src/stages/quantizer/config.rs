@@ -45,10 +45,10 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     w.f32(1.0);
     w.pad_to(72);
     let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
-    let (bound, base) = (fact(offset_of!(Facts, bound_f32)), fact(offset_of!(Facts, base)));
+    let bound = |at: usize| Fact::Bound { of: io.facts, at: at as u64 };
     let mut patches = vec![
-        Patch { at: if p.mode == REL { 4 } else { 0 }, width: 4, fact: bound },
-        Patch { at: 8, width: 4, fact: base },
+        Patch { at: if p.mode == REL { 4 } else { 0 }, width: 4, fact: bound(offset_of!(Facts, bound_f32)) },
+        Patch { at: 8, width: 4, fact: fact(offset_of!(Facts, base)) },
         Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) },
     ];
     if let Some(&values) = io.outputs.get(1) {
@@ -56,7 +56,7 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
         patches.push(Patch { at: 20, width: 4, fact: Fact::Count { of: values, unit } });
     }
     if needs_f64(p) {
-        patches.push(Patch { at: 56, width: 8, fact: fact(offset_of!(Facts, bound)) });
+        patches.push(Patch { at: 56, width: 8, fact: bound(offset_of!(Facts, bound)) });
         // What the run will put there, so that a plan knows the parameters as a reader of its files does.
         let bound = if rules.strict { p.error_bound } else { f64::from(p.error_bound as f32) };
         if !rules.strict || bound >= f64::MIN_POSITIVE {
@@ -106,23 +106,17 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     // Writers may set the switch under rel, where it means nothing.
     args.set_int("inplace_outliers", i64::from(in_place == 1 && mode != 1))?;
     args.set_real("outlier_capacity", 1.0)?;
+    let bound_f32 = if mode == 1 { user as f32 } else { bound_f32 };
     let bound = match mode {
         1 => user,
         _ if bound_f64 != 0.0 => bound_f64,
         _ => bound_f32.into(),
     };
-    // Files of others have infinite bounds where the data has infinities.
-    if bound.is_nan() || bound < 0.0 {
-        return refuse(format!("its bound is {bound}"));
+    // Files of others have infinite bounds where the data has infinities. An f32 that the other one overrules is a bound too.
+    if let Some(wrong) = [bound, bound_f32.into()].into_iter().find(|b| b.is_nan() || *b < 0.0) {
+        return refuse(format!("its bound is {wrong}"));
     }
-    let facts = Facts {
-        bound,
-        bound_f32: if mode == 1 { user as f32 } else { bound_f32 },
-        base,
-        radius,
-        outliers,
-        promise: 0.0,
-    };
+    let facts = Facts { bound, bound_f32, base, radius, outliers, promise: 0.0 };
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
 }
