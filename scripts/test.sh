@@ -201,6 +201,8 @@ part_long() {
   bash tests/emu/build.sh plain
   FZGM_LONG=1 on_emulator contract ORDER=fwd
   part_hdf5
+  say "the filter in other versions of HDF5"
+  HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
   installed_hdf5
 }
 
