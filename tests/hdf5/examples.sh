@@ -8,8 +8,7 @@
 python=$1 library=$(realpath "$2")
 cd "$here/../.."
 examples=$PWD/examples flags=(-O1 -g -Wall -Wextra -Wshadow -Werror)
-hdf5=$(pkg-config --variable=libdir hdf5-serial 2>/dev/null || pkg-config --variable=libdir hdf5)
-modules=$(dirname "$(find "$hdf5" /usr/include/hdf5/serial /usr/include -name hdf5.mod 2>/dev/null | head -n 1)")
+modules=$(dirname "$(find /usr/include/hdf5/serial /usr/include -name hdf5.mod -print -quit 2>/dev/null)")
 # shellcheck disable=SC2046
 {
   cc -std=c99 "${flags[@]}" -Ihdf5-filter $(pkg-config --cflags hdf5-serial) examples/hdf5.c -o "$work/c" $(pkg-config --libs hdf5-serial) -lm
