@@ -31,6 +31,8 @@ if [ -n "$folder" ]; then
   ok "the files of $folder, written with a GPU, are those of the CPU"
   exit
 fi
+exported=$(nm -D --defined-only "$HDF5_PLUGIN_PATH/libh5fzgm.so" | awk '{print $3}' | sort | tr '\n' ' ')
+[ "$exported" = "H5PLget_plugin_info H5PLget_plugin_type " ] || fail "the plugin for GPUs exports $exported"
 FZGM_DEVICE=cuda:0 "$work/device" filter "$work/filter.h5" "$field"
 "$work/device" gpu "$work/gpu.h5" "$field"
 cpu compare "$work/cpu.h5" "$work/filter.h5" equal
