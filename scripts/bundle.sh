@@ -36,6 +36,7 @@ find "$bundle/prefix" -type l -delete
 cp tests/gpu/*.cu "$bundle/gpu/"
 cp tests/golden/*.fzm "$bundle/golden/"
 cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
+CARGO_TARGET_DIR=build/cmake/cargo bash scripts/bundle_hdf5.sh "$bundle/hdf5"
 for path in ${BUNDLE_ADD:-}; do cp -rL "$path" "$bundle/extra/"; done
 cp scripts/bundle_package.sh "$bundle/package.sh"
 strip --strip-unneeded "$bundle"/prefix/lib*/*.so.* "$bundle"/tests/* "$bundle"/prefix/bin/*

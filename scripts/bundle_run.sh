@@ -36,6 +36,7 @@ ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/cuda
 no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/cuda
 late          suite       200 late
 package       suite       300 bash package.sh
+hdf5          suite       200 bash hdf5/run.sh
 repeats       campaign    300 long tests/campaign repeats_of_every
 replays       campaign    300 long tests/campaign a_graph_of
 memory        campaign    300 long tests/campaign memory::

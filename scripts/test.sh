@@ -154,12 +154,12 @@ part_python() {
   python3 -m unittest discover -s tests/reference -t tests/reference
 }
 
-# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C. With the checks of a debug build, and for the CPU alone,
-# as cargo builds it by default.
+# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran. With the checks of a debug build, and for the CPU
+# alone, as cargo builds it by default; then for GPUs, on the emulator.
 part_hdf5() {
   need_c
   need_rust
-  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind python3 python3
+  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind gfortran gfortran objcopy binutils python3 python3
   pkg-config --exists hdf5-serial || packages libhdf5-dev
   pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
@@ -180,6 +180,16 @@ part_hdf5() {
   bash tests/hdf5/netcdf.sh "$python"
   bash tests/hdf5/parallel.sh "$python" hdf5-filter
   bash tests/hdf5/programs.sh hdf5-filter
+  say "the filter on a GPU, chunks from its memory, and the examples"
+  need_nvcc
+  bash tests/emu/build.sh plain
+  cargo build --quiet --locked --lib
+  cargo build --quiet --locked -p fzgm-hdf5 --features cuda
+  mkdir -p "$folder-cuda"
+  cp "${CARGO_TARGET_DIR:-target}/debug/libh5fzgm.so" "$folder-cuda/"
+  local library=${CARGO_TARGET_DIR:-target}/debug/libfzgm.a
+  HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/device.sh "$python" "$library"
+  HDF5_PLUGIN_PATH=$folder-cuda EMULATOR=$PWD/build/emu bash tests/hdf5/examples.sh "$python" "$library"
   say "tests of HDF5, netCDF and hdf5plugin with the filter"
   bash tests/hdf5/upstream.sh "$python"
 }
@@ -203,6 +213,8 @@ part_long() {
   bash tests/emu/build.sh plain
   FZGM_LONG=1 on_emulator 'contract ORDER=fwd'
   part_hdf5
+  say "the filter in other versions of HDF5"
+  HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
   installed_hdf5
 }
 

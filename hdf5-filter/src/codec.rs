@@ -153,20 +153,37 @@ fn keep(key: Key, plan: Plan) {
     });
 }
 
-/// Calls `f` with the plan of a dataset, which this thread keeps afterwards.
-pub(crate) fn with_plan<T>(
+/// Calls `f` with the plan of a dataset on a device, which this thread keeps afterwards.
+fn on_device<T>(
     words: &[u32],
     stored: &Stored,
-    f: impl FnOnce(&mut Plan) -> Answer<T>,
+    device: Device,
+    f: &mut impl FnMut(&mut Plan) -> Answer<T>,
 ) -> Answer<T> {
-    let key = Key { words: words.to_vec(), device: device()? };
+    let key = Key { words: words.to_vec(), device };
     let mut plan = match take(&key) {
         Some(plan) => plan,
-        None => Plan::on(stored, key.device)?,
+        None => Plan::on(stored, device)?,
     };
     let done = f(&mut plan);
     keep(key, plan);
     done
+}
+
+/// Calls `f` with the plan of a dataset.
+///
+/// What fails on a GPU is done again on the CPU, which makes the same bytes: the GPU may be one that this machine does not
+/// have, or that a fork has left behind, and a chunk must never be refused for that. See `local`.
+pub(crate) fn with_plan<T>(
+    words: &[u32],
+    stored: &Stored,
+    mut f: impl FnMut(&mut Plan) -> Answer<T>,
+) -> Answer<T> {
+    let wish = device()?;
+    match on_device(words, stored, wish, &mut f) {
+        Err(_) if matches!(wish, Device::Cuda(_)) => on_device(words, stored, Device::Cpu, &mut f),
+        done => done,
+    }
 }
 
 #[cfg(test)]

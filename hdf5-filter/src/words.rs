@@ -64,7 +64,12 @@ impl User {
     pub(crate) fn read(cd: &[u32]) -> Answer<User> {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
-            (_, true) => Stored::read(cd).map(|s| s.user),
+            (_, true) => {
+                // Their dimensions are not asked for: h5py up to 3.15 hands back sixteen words and what lies behind them in memory.
+                let ones =
+                    cd.iter().enumerate().map(|(i, w)| if i < FIXED_WORDS { *w } else { 1 - i as u32 % 2 });
+                Stored::read(&ones.collect::<Vec<_>>()).map(|s| s.user)
+            }
             ([] | [0], _) => Ok(User { mode: Mode::Lossless, preset: Preset::Auto }),
             ([mode, low, high], _) => User::of(*mode, double(*low, *high), 0),
             ([mode, low, high, preset], _) => User::of(*mode, double(*low, *high), *preset),
@@ -219,6 +224,11 @@ mod tests {
         assert_eq!(Stored::read(&words), Ok(stored()));
         assert_eq!(User::read(&words), Ok(stored().user));
         assert_eq!(User::read(&words[..4]), Ok(stored().user));
+        // Whatever the dimensions are, for which those of the new dataset are taken.
+        let mut odd = words.clone();
+        odd[16..].fill(0xdead_beef);
+        assert_eq!(User::read(&odd), Ok(stored().user));
+        assert!(Stored::read(&odd).is_err());
     }
 
     #[test]

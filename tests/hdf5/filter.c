@@ -136,9 +136,19 @@ static void registers(const char *path, const char *plugin) {
   writes(path);
 }
 
+/* The plugin is built without hdf5.h and has these numbers and layouts by itself: hdf5-filter/src/hdf5.rs. */
+static void numbers(void) {
+  CHECK(sizeof(hid_t) == 8 && sizeof(hsize_t) == 8 && sizeof(herr_t) == 4 && sizeof(H5Z_filter_t) == 4);
+  CHECK(H5T_INTEGER == 0 && H5T_FLOAT == 1 && H5T_ORDER_LE == 0 && H5T_ORDER_BE == 1);
+  CHECK(H5T_NORM_IMPLIED == 0 && H5T_SGN_NONE == 0 && H5D_FILL_VALUE_USER_DEFINED == 2);
+  CHECK(H5Z_FILTER_SHUFFLE == 2 && H5Z_FLAG_REVERSE == 0x100 && H5Z_CLASS_T_VERS == 1 && H5S_MAX_RANK == 32);
+  CHECK(offsetof(H5Z_class2_t, name) == 16 && offsetof(H5Z_class2_t, filter) == 40 && sizeof(H5Z_class2_t) == 48);
+}
+
 int main(int argc, char **argv) {
   int i;
   CHECK(argc >= 3);
+  numbers();
   for (i = 0; i < ROWS * COLUMNS; i++) values[i] = (float)sin(i / 9.0);
   if (!strcmp(argv[1], "write")) writes(argv[2]);
   if (!strcmp(argv[1], "explicit")) explicitly(argv[2]);

@@ -1,6 +1,7 @@
 /* Parallel HDF5: all ranks write one dataset through the filter and read it back, each its own part and then the whole.
  *
  *   mpirun -n <ranks> parallel <file>
+ *   mpirun -n <ranks> parallel <file> read      what others have written
  */
 #include <fzgm_hdf5.h>
 #include <mpi.h>
@@ -10,6 +11,8 @@
 
 #define ROWS 96
 #define COLUMNS 128
+/* In place of flags: the file is there. */
+#define READ 0xffffu
 
 struct record {
   double re;
@@ -40,16 +43,18 @@ static void floats(const char *path, int rank, int ranks, int aligned, unsigned 
 
   CHECK(H5Pset_fapl_mpio(fapl, MPI_COMM_WORLD, MPI_INFO_NULL) >= 0);
   CHECK(H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE) >= 0);
-  file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-  CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0);
-  fzgm_double_words(1e-3, cd + 1);
-  CHECK(H5Pset_filter(dcpl, H5Z_FILTER_FZGM, flags, 3, cd) >= 0);
   space = H5Screate_simple(2, dims, NULL);
   memory = H5Screate_simple(2, count, NULL);
-  set = H5Dcreate2(file, "d", H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-  CHECK(set >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, count, NULL) >= 0);
-  CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, own) >= 0);
-  CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+  CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, count, NULL) >= 0);
+  if (flags != READ) {
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0);
+    fzgm_double_words(1e-3, cd + 1);
+    CHECK(H5Pset_filter(dcpl, H5Z_FILTER_FZGM, flags, 3, cd) >= 0);
+    set = H5Dcreate2(file, "d", H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(set >= 0 && H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, own) >= 0);
+    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+  }
 
   file = H5Fopen(path, H5F_ACC_RDONLY, fapl);
   set = H5Dopen2(file, "d", H5P_DEFAULT);
@@ -101,9 +106,10 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  CHECK(argc == 2);
-  records(argv[1], rank, ranks);
-  for (aligned = 0; aligned < 2; aligned++) {
+  CHECK(argc == 2 || argc == 3);
+  if (argc == 3) floats(argv[1], rank, ranks, 0, READ);
+  else records(argv[1], rank, ranks);
+  for (aligned = 0; aligned < 2 && argc == 2; aligned++) {
     floats(argv[1], rank, ranks, aligned, H5Z_FLAG_OPTIONAL);
     floats(argv[1], rank, ranks, aligned, H5Z_FLAG_MANDATORY);
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The filter in parallel HDF5, with one, two and four ranks, and what they wrote read by a serial HDF5.
+# The filter in parallel HDF5, with one, two and four ranks, and what they wrote read by three and by a serial HDF5.
 #
 #   parallel.sh <python with h5py> <folder of fzgm_hdf5.h>      HDF5_PLUGIN_PATH names the folder of the plugin
 . "$(dirname "$0")/../shell.sh"
@@ -11,6 +11,7 @@ mpicc -std=c99 -O1 -Wall -Wextra -Werror -I"$include" $(pkg-config --cflags hdf5
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for ranks in 1 2 4; do
   mpirun -n $ranks --oversubscribe ./parallel p.h5
+  mpirun -n 3 --oversubscribe ./parallel p.h5 read
   "$python" - <<'PY'
 import h5py, numpy as np
 with h5py.File("p.h5") as f:
@@ -20,4 +21,4 @@ with h5py.File("p.h5") as f:
     assert all(d.id.get_chunk_info(i).filter_mask == 0 for i in range(d.id.get_num_chunks()))
 PY
 done
-printf 'ok  parallel HDF5 with 1, 2 and 4 ranks\n'
+printf 'ok  parallel HDF5 with 1, 2 and 4 ranks, read by as many, by 3 and by a serial one\n'

@@ -20,19 +20,20 @@ strict=(-O1 -g -Wall -Wextra -Wshadow -Wundef -Werror -I"$include")
 # shellcheck disable=SC2086
 {
   cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/filter.c -o "$work/shared" $libs -lm -ldl
-  cc -std=c99 "${strict[@]}" $flags examples/hdf5.c -o "$work/example" $libs -lm
+  cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/damage.c -o "$work/damage" $libs -lm -ldl
   echo '#include <fzgm_hdf5.h>' >"$work/alone.cpp"
   c++ -std=c++11 "${strict[@]}" $flags -fsyntax-only "$work/alone.cpp"
 }
 "$work/shared" write "$work/a.h5"
 "$work/shared" explicit "$work/a.h5"
 env -u HDF5_PLUGIN_PATH "$work/shared" register "$work/a.h5" "$plugin"
-(cd "$work" && ./example)
-ok "programs, the filter found or registered, and the example"
+ok "programs, the filter found or registered"
 for what in write explicit; do
   valgrind --quiet --error-exitcode=9 "$work/shared" $what "$work/a.h5"
 done
-ok "the same under valgrind"
+"$work/damage" "$work/a.h5" "$plugin" 1
+valgrind --quiet --error-exitcode=9 "$work/damage" "$work/a.h5" "$plugin" 41
+ok "the same under valgrind; every byte of chunks damaged, some of them under valgrind"
 
 # The library inside of the program: without names the plugin cannot ask, with them it can.
 archive=$(echo "$libs" | tr ' ' '\n' | sed -n 's/^-L//p' | head -n 1)/libhdf5.a

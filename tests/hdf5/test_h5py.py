@@ -113,7 +113,9 @@ class Modes(Base):
         self.assertEqual(struct.unpack("<d", struct.pack("<II", *cd[7:9]))[0], 1 / 1024)
         self.assertEqual(name, b"fzgm")
         self.write(field((64, 3, 2)), (16, 3, 1), opts=fzgm(abs=1e-3))
-        self.assertEqual(self.cd_values()[2][11:], (3, 16, 0, 3, 0, 1, 0))
+        # h5py up to 3.15 has room for sixteen.
+        self.assertEqual(self.cd_values()[2][11:16], (3, 16, 0, 3, 0))
+        self.assertEqual(len(self.cd_values()[2]), 18)
 
 
 class Types(Base):
@@ -493,6 +495,7 @@ class Processes(Base):
             c.join(60)
             self.assertEqual(c.exitcode, 0)
 
+    @unittest.skipUnless(hasattr(h5py.h5z, "register_filter"), "h5py 3.8 cannot")
     def test_registered_by_hand(self):
         plugin = ctypes.CDLL(PLUGIN)
         plugin.H5PLget_plugin_info.restype = ctypes.c_void_p

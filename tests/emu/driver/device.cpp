@@ -11,7 +11,8 @@ namespace {
 bool started;
 uint64_t next_id = 2;
 Context primary{1};
-thread_local std::vector<Context*> contexts;
+// Never destroyed: what other libraries keep for a thread may free device memory when the thread ends.
+thread_local std::vector<Context*>& contexts = *new std::vector<Context*>;
 
 // CUdevice_attribute. The device is a small one of capability 9.0.
 int attribute(int which) {

@@ -1,0 +1,150 @@
+/* Chunks that a program compresses itself, on a GPU as a rule, and writes with H5Dwrite_chunk: the filter has no part in it, and the
+ * file is the one that it would have written. Needs hdf5.h (1.10.3 or later), fzgm.h and libfzgm; no CUDA header.
+ *
+ *   fzgm_chunks chunks;
+ *   if (fzgm_chunks_open(&chunks, dataset, FZ_DEVICE_AUTO)) ...
+ *   for each chunk: if (fzgm_chunks_write(&chunks, offset, in_device_memory)) ...
+ *   fzgm_chunks_close(&chunks);
+ *
+ * What can fail returns 0, an fz_status with its text in fz_last_error(), or -1 with its text on the error stack of HDF5. */
+#ifndef FZGM_HDF5_CHUNKS_H
+#define FZGM_HDF5_CHUNKS_H
+
+#include <fzgm.h>
+#include <fzgm_hdf5.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  hid_t dataset;           /* the caller's, which stays open */
+  fz_plan *plan;           /* makes the frame of a chunk; with checksums also from fz_compress_async() */
+  fz_workspace *workspace; /* for that plan */
+  void *frame;             /* in host memory, where HDF5 takes it from */
+  uint64_t capacity;       /* of `frame`, enough for every chunk */
+  uint64_t chunk_bytes;    /* of a whole chunk */
+} fzgm_chunks;
+
+static inline int32_t fzgm_chunks_failed(const char *function, unsigned line, const char *why) {
+  H5Epush2(H5E_DEFAULT, "fzgm_hdf5_chunks.h", function, line, H5E_ERR_CLS, H5E_PLINE, H5E_CANTFILTER, "fzgm: %s", why);
+  return -1;
+}
+
+static inline double fzgm_words_double(const unsigned words[2]) {
+  uint64_t bits = words[0] | ((uint64_t)words[1] << 32);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* The cd_values that the dataset stores. The frame has to be the whole chunk, so there may be no second filter. */
+static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *count) {
+  unsigned flags, config;
+  hid_t list = H5Dget_create_plist(dataset);
+  int filters, known;
+  *count = 76;
+  if (list < 0) return -1;
+  filters = H5Pget_nfilters(list);
+  known = filters == 1 && H5Pget_filter2(list, 0, &flags, count, cd, 0, NULL, &config) == H5Z_FILTER_FZGM;
+  if (H5Pclose(list) < 0) return -1;
+  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "fzgm must be the one filter of the dataset");
+  if (*count < 12 || *count > 76 || cd[4] != 0x465a0001u || cd[11] > 32 || *count != 12 + 2 * (size_t)cd[11])
+    return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the dataset stores no complete cd_values of this version");
+  return 0;
+}
+
+/* The pipeline that the filter takes for such words. */
+static inline int32_t fzgm_chunks_pipeline(const unsigned *cd, int32_t dtype, fz_pipeline **pipeline) {
+  const double bound = fzgm_words_double(cd + 7), threshold = fzgm_words_double(cd + 9);
+  const int lossy = bound > 0;
+  int32_t rc = fz_pipeline_from_preset(!lossy ? "bits" : cd[3] == 2 ? "fz" : "pfpl", dtype, pipeline);
+  if (rc != FZ_OK || !lossy) return rc;
+  rc = fz_pipeline_set_string(*pipeline, FZ_EVERY_STAGE, "mode", cd[0] == FZGM_REL ? "rel" : "abs");
+  if (rc == FZ_OK) rc = fz_pipeline_set_double(*pipeline, FZ_EVERY_STAGE, "error_bound", bound);
+  if (rc == FZ_OK) rc = fz_pipeline_set_double(*pipeline, FZ_EVERY_STAGE, "outlier_threshold", threshold);
+  if (rc == FZ_OK) rc = fz_pipeline_set_int(*pipeline, FZ_EVERY_STAGE, "fixed_step", 1);
+  if (rc != FZ_OK) {
+    fz_pipeline_free(*pipeline);
+    *pipeline = NULL;
+  }
+  return rc;
+}
+
+static inline void fzgm_chunks_close(fzgm_chunks *chunks) {
+  free(chunks->frame);
+  fz_workspace_free(chunks->workspace);
+  fz_plan_free(chunks->plan);
+  memset(chunks, 0, sizeof *chunks);
+}
+
+/* Prepares for the chunks of a dataset with the filter. `device` is FZ_DEVICE_AUTO, where each chunk is compressed where it lies, or
+ * another one as in fz_options. On failure there is nothing to close. */
+static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32_t device) {
+  static const unsigned width[10] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
+  unsigned cd[76], i, opaque, ndim = 0;
+  uint64_t dims[3] = {1, 1, 1}, slow = 1, elements = 1;
+  size_t count;
+  int32_t dtype, rc;
+  fz_pipeline *pipeline;
+  fz_options options;
+  memset(chunks, 0, sizeof *chunks);
+  chunks->dataset = dataset;
+  rc = fzgm_chunks_words(dataset, cd, &count);
+  if (rc != 0) return rc;
+  dtype = (int32_t)(cd[5] & 0xff);
+  opaque = cd[5] >> 9 & 1;
+  if (dtype > FZ_F64) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values of the dataset are damaged");
+
+  /* At most three dimensions, the fastest first, without those of 1; words of opaque elements lie in one. */
+  for (i = cd[11]; i-- > 0;) {
+    uint64_t n = cd[12 + 2 * i] | ((uint64_t)cd[13 + 2 * i] << 32);
+    elements *= n;
+    if (n <= 1) continue;
+    if (ndim < 2) dims[ndim++] = n;
+    else slow *= n;
+  }
+  if (slow > 1) dims[ndim++] = slow;
+  if (ndim == 0) ndim = 1;
+  chunks->chunk_bytes = elements * cd[6];
+  if (opaque) {
+    dims[0] = chunks->chunk_bytes / width[dtype];
+    ndim = 1;
+  }
+
+  rc = fzgm_chunks_pipeline(cd, dtype, &pipeline);
+  if (rc != FZ_OK) return rc;
+  fz_options_init(&options);
+  options.container = FZ_CONTAINER_COMPACT;
+  options.checksum = 2; /* from asynchronous calls too: the filter writes them */
+  options.device = device;
+  rc = fz_pipeline_finalize(pipeline, dtype, dims, ndim, &options, &chunks->plan);
+  fz_pipeline_free(pipeline);
+  if (rc == FZ_OK) rc = fz_workspace_new(chunks->plan, &chunks->workspace);
+  if (rc == FZ_OK) rc = fz_max_compressed_bytes(chunks->plan, &chunks->capacity);
+  if (rc == FZ_OK) {
+    chunks->frame = malloc((size_t)chunks->capacity);
+    if (!chunks->frame) rc = FZ_OUT_OF_MEMORY;
+  }
+  if (rc != FZ_OK) fzgm_chunks_close(chunks);
+  return rc;
+}
+
+/* Compresses a chunk and writes it. What makes the chunk on a GPU has to be done before, see fz_compress(). Not for files that several
+ * ranks have open: HDF5 has no collective form of H5Dwrite_chunk.
+ *
+ * `offset`  of its first element in the dataset, as H5Dwrite_chunk takes it.
+ * `chunk`   chunk_bytes bytes in memory of any kind, in the order of the machine, whatever that of the dataset is. Chunks at the edge are
+ *           whole ones too: HDF5 has the fill value where no elements of the dataset are. */
+static inline int32_t fzgm_chunks_write(fzgm_chunks *chunks, const hsize_t *offset, const void *chunk) {
+  uint64_t bytes = 0;
+  int32_t rc = fz_compress(chunks->plan, chunks->workspace, chunk, chunks->chunk_bytes, chunks->frame, chunks->capacity, &bytes);
+  if (rc != FZ_OK) return rc;
+  return H5Dwrite_chunk(chunks->dataset, H5P_DEFAULT, 0, offset, (size_t)bytes, chunks->frame) < 0 ? -1 : 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
