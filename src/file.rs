@@ -142,3 +142,94 @@ impl Drop for Temporary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A folder of its own, which goes again.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let folder = std::env::temp_dir().join(format!("fzgm-file-{}-{name}", std::process::id()));
+            fs::create_dir_all(&folder).expect("a folder");
+            Folder(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name().into_string());
+            fs::read_dir(&self.0)
+                .expect("a folder")
+                .map(|e| name(e).expect("an entry").expect("a name"))
+                .collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_all_of_one_writer() {
+        let folder = Folder::new("writers");
+        let path = folder.0.join("a");
+        let content = |k: u8| vec![k; 100_000 + usize::from(k)];
+        replace(&path, &content(0)).expect("written");
+        let whole = |bytes: &[u8]| bytes == content(bytes[0]);
+        thread::scope(|scope| {
+            for k in 1..9 {
+                let (path, whole) = (&path, &whole);
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        replace(path, &content(k)).expect("written");
+                        assert!(whole(&read(path).expect("read")), "a file of two writers, or of a part");
+                    }
+                });
+            }
+        });
+        assert_eq!(folder.names(), ["a"], "what is written beside is gone");
+    }
+
+    /// Programs that have the old file open go on reading that one.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_replaced_behind_its_links_with_its_permissions() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = Folder::new("links");
+        let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+        fs::write(&path, "old").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
+        symlink("a", &link).expect("a link");
+        let mut open = File::open(&path).expect("open");
+        replace(&link, b"new").expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
+        let mut old = String::new();
+        open.read_to_string(&mut old).expect("read");
+        assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
+    }
+
+    #[test]
+    fn refusals_name_the_file_and_leave_nothing() {
+        let folder = Folder::new("refusals");
+        fs::create_dir(folder.0.join("folder")).expect("made");
+        for (path, done) in [
+            (folder.0.join("no/a"), replace(&folder.0.join("no/a"), b"x").err()),
+            (folder.0.join("folder"), replace(&folder.0.join("folder"), b"x").err()),
+            (folder.0.join("none"), read(&folder.0.join("none")).err()),
+            (folder.0.join("none"), info(&folder.0.join("none")).err()),
+            (folder.0.join("folder"), read(&folder.0.join("folder")).err()),
+        ] {
+            let e = done.expect("refused");
+            assert!(
+                matches!(e, Error::File { .. }) && e.to_string().contains(&*path.to_string_lossy()),
+                "{e}"
+            );
+        }
+        assert_eq!(folder.names(), ["folder"]);
+    }
+}

@@ -84,6 +84,12 @@ fn damaged_beginnings_end() {
             for bit in [0, 3, 7] {
                 let mut bytes = case.bytes.clone();
                 bytes[at] ^= 1 << bit;
+                assert_eq!(
+                    info(&bytes).is_ok(),
+                    pipeline_of(&bytes).is_ok(),
+                    "{}, bit {bit} of byte {at}",
+                    case.name
+                );
                 for n in [at + 1, head, bytes.len()] {
                     match info_partial(&bytes[..n]) {
                         Err(Error::Truncated { needed }) => assert!(needed > n as u64, "{}", case.name),

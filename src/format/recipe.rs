@@ -38,7 +38,8 @@ pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
     if in_double(&head) {
         // The extension block has them of the first stage that takes them.
         let said = [("error_bound", head.origin.bound), ("outlier_threshold", head.origin.threshold)];
-        for (name, value) in said {
+        // A file may say anything, also that a bound is 0.
+        for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
             if let Some(node) = pipeline.nodes.iter_mut().find(|n| n.args.has(name)) {
                 restate(&mut node.args, name, |_| value)?;
             }
