@@ -68,6 +68,7 @@ impl Workspace {
     }
 
     /// Threads for the child of a fork, which has none of its parent's; the memory stays.
+    #[cfg(feature = "capi")]
     pub(crate) fn restart(&mut self, threads: u32) -> Result<()> {
         self.threads = Crew::new(threads)?;
         Ok(())
