@@ -39,12 +39,14 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_CORRUPT = 30
   integer(c_int32_t), parameter :: FZ_CHECKSUM = 31
   integer(c_int32_t), parameter :: FZ_NOT_A_CONTAINER = 32
+  integer(c_int32_t), parameter :: FZ_TRUNCATED = 33
   integer(c_int32_t), parameter :: FZ_DST_TOO_SMALL = 40
   integer(c_int32_t), parameter :: FZ_OUTLIER_CAPACITY = 41
   integer(c_int32_t), parameter :: FZ_MEMORY_LIMIT = 42
   integer(c_int32_t), parameter :: FZ_OUT_OF_MEMORY = 43
   integer(c_int32_t), parameter :: FZ_NO_DEVICE = 50
   integer(c_int32_t), parameter :: FZ_DEVICE = 51
+  integer(c_int32_t), parameter :: FZ_FILE = 60
   integer(c_int32_t), parameter :: FZ_INTERNAL = 90
 
   ! Types of elements, fz_dtype.
@@ -392,6 +394,13 @@ module fzgm
       type(c_ptr), intent(inout) :: workspace
       integer(c_int32_t) :: fz_workspace_new
     end function fz_workspace_new
+    function fz_workspace_from_buffer(plan, buffer, buffer_bytes, workspace) bind(C, name="fz_workspace_from_buffer")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, buffer
+      integer(c_int64_t), value :: buffer_bytes
+      type(c_ptr), intent(inout) :: workspace
+      integer(c_int32_t) :: fz_workspace_from_buffer
+    end function fz_workspace_from_buffer
     subroutine fz_workspace_free(workspace) bind(C, name="fz_workspace_free")
       import :: c_ptr
       type(c_ptr), value :: workspace
@@ -461,6 +470,46 @@ module fzgm
       type(fz_info_t), intent(inout) :: info
       integer(c_int32_t) :: fz_container_info
     end function fz_container_info
+    function fz_container_info_partial(beginning, beginning_bytes, info, needed_bytes) &
+        bind(C, name="fz_container_info_partial")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_info_t
+      type(c_ptr), value :: beginning
+      integer(c_int64_t), value :: beginning_bytes
+      type(fz_info_t), intent(inout) :: info
+      integer(c_int64_t), intent(inout) :: needed_bytes
+      integer(c_int32_t) :: fz_container_info_partial
+    end function fz_container_info_partial
+    function fz_pipeline_from_container(container, container_bytes, pipeline) bind(C, name="fz_pipeline_from_container")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      type(c_ptr), intent(inout) :: pipeline
+      integer(c_int32_t) :: fz_pipeline_from_container
+    end function fz_pipeline_from_container
+    function fz_compress_file(plan, workspace, src, src_bytes, path, compressed_bytes) bind(C, name="fz_compress_file")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace, src
+      integer(c_int64_t), value :: src_bytes
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int64_t), intent(inout) :: compressed_bytes
+      integer(c_int32_t) :: fz_compress_file
+    end function fz_compress_file
+    function fz_decompress_file(plan, workspace, path, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress_file")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: plan, workspace
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_file
+    end function fz_decompress_file
+    function fz_file_info(path, info) bind(C, name="fz_file_info")
+      import :: c_char, c_int32_t, fz_info_t
+      character(kind=c_char), intent(in) :: path(*)
+      type(fz_info_t), intent(inout) :: info
+      integer(c_int32_t) :: fz_file_info
+    end function fz_file_info
   end interface
 
   interface

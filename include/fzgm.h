@@ -52,7 +52,8 @@
  *   Handles are made by the functions that take a pointer to a handle and freed by the function of their kind, which takes
  *   NULL too. A debug build of the library refuses a handle that was freed, or is of another kind, with
  *   FZ_INVALID_ARGUMENT; a release build takes it for what the call expects. Arrays and containers are the caller's, may lie
- *   at any address, and are used during the call only, or until the stream of an asynchronous call has passed it.
+ *   at any address, and are used during the call only, or until the stream of an asynchronous call has passed it. A workspace
+ *   may lie in memory of the caller's too: fz_workspace_from_buffer(). Without one, and for plans, memory comes from malloc().
  */
 
 
@@ -89,7 +90,7 @@ typedef struct CUstream_st *fz_cuda_stream;
 
 /**
  * What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
- * container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+ * container, 40 room, 50 the device, 60 a file, 90 the library. Numbers are never reused; take one that you do not know for a failure.
  */
 typedef enum {
   /** Done. */
@@ -116,6 +117,8 @@ typedef enum {
   FZ_CHECKSUM = 31,
   /** The bytes are not a container, or one of a version that this library does not know. */
   FZ_NOT_A_CONTAINER = 32,
+  /** The beginning of a container that was given is shorter than its head; see fz_container_info_partial(). */
+  FZ_TRUNCATED = 33,
   /** The destination is too small. */
   FZ_DST_TOO_SMALL = 40,
   /** The array has more outliers than the pipeline has room for; raise outlier_capacity or the bound. */
@@ -128,6 +131,8 @@ typedef enum {
   FZ_NO_DEVICE = 50,
   /** A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too. */
   FZ_DEVICE = 51,
+  /** A file cannot be read or written; the text names it and says why. */
+  FZ_FILE = 60,
   /** A defect of fzgm was caught. Free the workspace of the call and report the text, please. */
   FZ_INTERNAL = 90,
 } fz_status;
@@ -235,7 +240,7 @@ typedef struct fz_plan fz_plan;
 /**
  * The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
  * array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
- * fz_workspace_new(), given back with fz_workspace_free().
+ * fz_workspace_new() or fz_workspace_from_buffer(), given back with fz_workspace_free().
  *
  * With a GPU in the option device it is device memory. With FZ_DEVICE_AUTO it starts with host memory, and the first call
  * on a GPU, or fz_plan_preload(), adds device memory to it; blocking calls add more for copies of what is in host memory.
@@ -733,6 +738,26 @@ int32_t fz_workspace_new(const fz_plan *plan,
                          fz_workspace **workspace);
 
 /**
+ * Makes a workspace for calls with this plan on the CPU, in memory of the caller's.
+ *
+ * `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it is the
+ *                 workspace's alone, and it is not freed there. What it holds does not matter.
+ *
+ * Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
+ * and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
+ * any workspace do, is some ten KiB for heads, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
+ * has outlier lists, and in lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds
+ * device memory.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER.
+ */
+FZ_NODISCARD
+int32_t fz_workspace_from_buffer(const fz_plan *plan,
+                                 void *buffer,
+                                 uint64_t buffer_bytes,
+                                 fz_workspace **workspace);
+
+/**
  * Frees a workspace; NULL is allowed. Streams must have passed its asynchronous calls, and no graph that holds one is launched
  * any more. When its context is gone, by cudaDeviceReset() or because the process ends, so is its device memory, and the rest
  * is freed.
@@ -918,6 +943,87 @@ FZ_NODISCARD
 int32_t fz_container_info(const void *container,
                           uint64_t container_bytes,
                           fz_info *info);
+
+/**
+ * Reads the head of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
+ * to sizeof(fz_info) before the call.
+ *
+ * `beginning`     host memory, from the first byte of the container on; it may be NULL when `beginning_bytes` is 0.
+ * `needed_bytes`  on success becomes the length of the head. On FZ_TRUNCATED: with how many bytes to ask again, which is
+ *                 more than were given and never more than the container has; otherwise untouched.
+ *
+ * Asking again with just so many leads to the end in a few steps, some ten for the longest heads. What follows on the head is
+ * not looked at, and `info->container_bytes` is what the head says of the whole.
+ *
+ * Errors: FZ_TRUNCATED; otherwise as fz_container_info(). `*info` is then untouched.
+ */
+FZ_NODISCARD
+int32_t fz_container_info_partial(const void *beginning,
+                                  uint64_t beginning_bytes,
+                                  fz_info *info,
+                                  uint64_t *needed_bytes);
+
+/**
+ * Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
+ *
+ * The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
+ * container of the same array, as far as the head says all: not what room there was for outliers, nor whether value_base was
+ * given or measured, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
+ * lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
+ *
+ * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_from_container(const void *container,
+                                   uint64_t container_bytes,
+                                   fz_pipeline **pipeline);
+
+/**
+ * Compresses an array into a file.
+ *
+ * `path`              the file, which is replaced if it is there. What is written beside it becomes the file when it is complete
+ *                     and on the disk; a failure leaves what was there.
+ * `compressed_bytes`  becomes the length of the file; untouched on failure.
+ *
+ * Everything else is as for fz_compress(). The call takes memory of fz_max_compressed_bytes() beside the workspace.
+ *
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_compress().
+ */
+FZ_NODISCARD
+int32_t fz_compress_file(const fz_plan *plan,
+                         fz_workspace *workspace,
+                         const void *src,
+                         uint64_t src_bytes,
+                         const char *path,
+                         uint64_t *compressed_bytes);
+
+/**
+ * Restores the array of a file.
+ *
+ * `path`  a file that is one container: what fz_compress_file() wrote, or any FZM file.
+ *
+ * Everything else is as for fz_decompress(). The call takes memory for the whole file beside the workspace.
+ *
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress().
+ */
+FZ_NODISCARD
+int32_t fz_decompress_file(const fz_plan *plan,
+                           fz_workspace *workspace,
+                           const char *path,
+                           void *dst,
+                           uint64_t dst_capacity_bytes,
+                           uint64_t *restored_bytes);
+
+/**
+ * Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
+ * the call.
+ *
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_container_info(), and FZ_CORRUPT for a file of another
+ * length than its head states. `*info` is then untouched.
+ */
+FZ_NODISCARD
+int32_t fz_file_info(const char *path,
+                     fz_info *info);
 
 #ifdef __cplusplus
 }  // extern "C"

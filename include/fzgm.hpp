@@ -265,6 +265,12 @@ public:
     const std::int32_t status = fz_workspace_new(get(), &made);
     return detail::outcome(status, workspace(made));
   }
+  /** A workspace in memory of the host, workspace_bytes() or more, which is its alone until it is gone. */
+  result<workspace> make_workspace_in(mutable_bytes memory) const {
+    fz_workspace *made = nullptr;
+    const std::int32_t status = fz_workspace_from_buffer(get(), memory.data(), memory.size(), &made);
+    return detail::outcome(status, workspace(made));
+  }
   result<void> preload(workspace &ws, fz_cuda_stream stream) const {
     return detail::outcome(fz_plan_preload(get(), ws.get(), stream));
   }
@@ -293,6 +299,12 @@ public:
   static result<pipeline> from_text(const std::string &chain) {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_from_text(chain.c_str(), &made);
+    return detail::outcome(status, pipeline(made));
+  }
+  /** The pipeline that wrote a container. */
+  static result<pipeline> from_container(const_bytes container) {
+    fz_pipeline *made = nullptr;
+    const std::int32_t status = fz_pipeline_from_container(container.data(), container.size(), &made);
     return detail::outcome(status, pipeline(made));
   }
   result<std::string> to_toml() const { return written(fz_pipeline_to_toml); }
@@ -411,6 +423,59 @@ inline result<void> decompress_async(const plan &decoder, workspace &ws, const_b
 inline result<fz_info> container_info(const_bytes container) {
   auto info = detail::sized<fz_info>();
   const std::int32_t status = fz_container_info(container.data(), container.size(), &info);
+  return detail::outcome(status, info);
+}
+
+/** What the beginning of a container says, or with how many bytes to ask again. */
+struct partial_info {
+  /** Only where `complete` is true. */
+  fz_info info;
+  /** The length of the head, or the bytes from the start that are needed, or more. */
+  std::uint64_t needed_bytes;
+  bool complete;
+};
+
+/** What a container says of itself of which only the beginning is there. That it is too short is no failure here. */
+inline result<partial_info> container_info_partial(const_bytes beginning) {
+  partial_info made{detail::sized<fz_info>(), 0, false};
+  const std::int32_t status =
+      fz_container_info_partial(beginning.data(), beginning.size(), &made.info, &made.needed_bytes);
+  made.complete = status == FZ_OK;
+  return detail::outcome(status == FZ_TRUNCATED ? FZ_OK : status, made);
+}
+
+/** Compresses `src` into a file, in place of the one that may be there; returns its length. */
+inline result<std::uint64_t> compress_file(const plan &encoder, workspace &ws, const_bytes src, const std::string &path) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status = fz_compress_file(encoder.get(), ws.get(), src.data(), src.size(), path.c_str(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** The same with a workspace of the call's own. */
+inline result<std::uint64_t> compress_file(const plan &encoder, const_bytes src, const std::string &path) {
+  workspace none;
+  return compress_file(encoder, none, src, path);
+}
+
+/** Restores the array of a file into `dst`; returns its length in bytes. */
+inline result<std::uint64_t> decompress_file(const plan &decoder, workspace &ws, const std::string &path,
+                                             mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status =
+      fz_decompress_file(decoder.get(), ws.get(), path.c_str(), dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** The same with a plan that is made from the file. */
+inline result<std::uint64_t> decompress_file(const std::string &path, mutable_bytes dst) {
+  workspace none;
+  return decompress_file(plan(), none, path, dst);
+}
+
+/** What the container in a file says of itself. */
+inline result<fz_info> file_info(const std::string &path) {
+  auto info = detail::sized<fz_info>();
+  const std::int32_t status = fz_file_info(path.c_str(), &info);
   return detail::outcome(status, info);
 }
 

@@ -148,10 +148,11 @@ part_golden() {
   cargo test --quiet --locked --test golden
 }
 
-# The independent decoder in Python, against the same containers.
+# The independent decoder in Python, against the same containers; and the recipes for Spack and conda.
 part_python() {
   need python3 python3
   python3 -m unittest discover -s tests/reference -t tests/reference
+  python3 -m unittest discover -s tests/packaging -t tests/packaging
 }
 
 # The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran. With the checks of a debug build, and for the CPU

@@ -8,11 +8,13 @@ pub(crate) const ALIGN: u64 = 256;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(256))]
-struct Line([u8; 256]);
+pub(crate) struct Line([u8; 256]);
 
 /// An aligned block.
-pub(crate) struct Arena {
-    lines: Vec<Line>,
+pub(crate) enum Arena {
+    Own(Vec<Line>),
+    /// Of the caller's; whatever it holds, no call depends on it.
+    Lent(&'static mut [u8]),
 }
 
 impl Arena {
@@ -20,15 +22,33 @@ impl Arena {
     pub(crate) fn new(bytes: u64) -> Result<Self> {
         let lines = usize::try_from(bytes.div_ceil(ALIGN)).map_err(|_| Error::OutOfMemory(bytes))?;
         let lines = bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| Error::OutOfMemory(bytes))?;
-        Ok(Arena { lines })
+        Ok(Arena::Own(lines))
+    }
+
+    /// So many bytes of memory that is there; `None` when it has fewer behind its first aligned address.
+    pub(crate) fn within(memory: &'static mut [u8], bytes: u64) -> Option<Self> {
+        let skip = memory.as_ptr().align_offset(ALIGN as usize);
+        let (_, aligned) = memory.split_at_mut_checked(skip)?;
+        let (block, _) = aligned.split_at_mut_checked(usize::try_from(bytes).ok()?)?;
+        Some(Arena::Lent(block))
+    }
+
+    pub(crate) fn is_lent(&self) -> bool {
+        matches!(self, Arena::Lent(_))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.lines)
+        match self {
+            Arena::Own(lines) => bytemuck::cast_slice(lines),
+            Arena::Lent(block) => block,
+        }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.lines)
+        match self {
+            Arena::Own(lines) => bytemuck::cast_slice_mut(lines),
+            Arena::Lent(block) => block,
+        }
     }
 }
 
@@ -87,5 +107,17 @@ mod tests {
         let arena = Arena::new(1000).expect("memory");
         assert_eq!(arena.bytes().as_ptr() as u64 % ALIGN, 0);
         assert!(arena.bytes().len() >= 1000 && arena.bytes().iter().all(|&b| b == 0));
+    }
+
+    #[test]
+    fn memory_of_another_is_taken_from_its_first_aligned_byte() {
+        let lend = |skip: usize, bytes: usize| &mut vec![7; 4096].leak()[skip..skip + bytes];
+        for skip in 0..300 {
+            let mut arena = Arena::within(lend(skip, 1000 + ALIGN as usize - 1), 1000).expect("room");
+            assert!(arena.is_lent() && arena.bytes().len() == 1000 && arena.bytes_mut()[999] == 7);
+            assert_eq!(arena.bytes().as_ptr() as u64 % ALIGN, 0);
+        }
+        assert!((0..300).any(|skip| Arena::within(lend(skip, 1000 + ALIGN as usize - 2), 1000).is_none()));
+        assert!(Arena::within(&mut [], 1).is_none());
     }
 }

@@ -33,6 +33,8 @@ pub enum Status {
     Checksum = 31,
     /// The bytes are no container that this version knows.
     NotAContainer = 32,
+    /// A beginning of a container is shorter than its head.
+    Truncated = 33,
     /// The destination cannot hold the result.
     DstTooSmall = 40,
     /// More outliers than the pipeline has room for.
@@ -45,6 +47,8 @@ pub enum Status {
     NoDevice = 50,
     /// A call of the CUDA driver failed.
     Device = 51,
+    /// A file cannot be read or written; the text names it and says why.
+    File = 60,
     /// A defect of the library itself; please report it.
     Internal = 90,
 }
@@ -64,12 +68,14 @@ impl Status {
         Status::Corrupt,
         Status::Checksum,
         Status::NotAContainer,
+        Status::Truncated,
         Status::DstTooSmall,
         Status::OutlierCapacity,
         Status::MemoryLimit,
         Status::OutOfMemory,
         Status::NoDevice,
         Status::Device,
+        Status::File,
         Status::Internal,
     ];
 
@@ -88,12 +94,14 @@ impl Status {
             Status::Corrupt => "the container is damaged",
             Status::Checksum => "a checksum of the container does not match",
             Status::NotAContainer => "the bytes are not a container that this version reads",
+            Status::Truncated => "more of the container is needed to read its head",
             Status::DstTooSmall => "the destination is too small",
             Status::OutlierCapacity => "more outliers than the pipeline has room for",
             Status::MemoryLimit => "more memory is needed than the limit allows",
             Status::OutOfMemory => "out of memory",
             Status::NoDevice => "there is no usable GPU",
             Status::Device => "a call of the CUDA driver failed",
+            Status::File => "a file cannot be read or written",
             Status::Internal => "internal error of fzgm",
         }
     }
@@ -182,6 +190,12 @@ pub enum Error {
     /// Something else altogether.
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
+    /// A beginning of a container that does not reach to the end of its head.
+    #[error("the head of the container goes on: its first {needed} bytes are needed, or more")]
+    Truncated {
+        /// Bytes from the start of the container; never more than it has.
+        needed: u64,
+    },
     /// The destination.
     #[error("the destination holds {have} bytes, {need} are needed")]
     DstTooSmall {
@@ -226,6 +240,16 @@ pub enum Error {
         /// What the driver says about it.
         text: String,
     },
+    /// A file.
+    #[error("cannot {doing} {path}: {why}")]
+    File {
+        /// read or write.
+        doing: &'static str,
+        /// Which one.
+        path: String,
+        /// What the system says, or what is wrong with it.
+        why: String,
+    },
     /// A broken invariant.
     #[error("internal error of fzgm, please report it: {0}")]
     Internal(&'static str),
@@ -245,12 +269,14 @@ impl Error {
             Error::Corrupt { .. } => Status::Corrupt,
             Error::Checksum { .. } => Status::Checksum,
             Error::NotAContainer(_) => Status::NotAContainer,
+            Error::Truncated { .. } => Status::Truncated,
             Error::DstTooSmall { .. } => Status::DstTooSmall,
             Error::OutlierCapacity { .. } => Status::OutlierCapacity,
             Error::MemoryLimit { .. } => Status::MemoryLimit,
             Error::OutOfMemory(_) => Status::OutOfMemory,
             Error::NoDevice(_) => Status::NoDevice,
             Error::Device { .. } => Status::Device,
+            Error::File { .. } => Status::File,
             Error::Internal(_) => Status::Internal,
         }
     }

@@ -14,7 +14,7 @@
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
 //! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, metrics, capi.
+//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, file, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -52,6 +52,8 @@ mod device;
 mod dtype;
 mod error;
 mod extent;
+#[cfg(feature = "capi")]
+mod file;
 mod format;
 mod gpu;
 mod kernel;
@@ -72,11 +74,11 @@ mod workspace;
 pub use array::Array;
 pub use codec::{
     CallResult, Clock, Container, Decoder, Device, DeviceSlice, Encoder, Options, Resident, compress,
-    decompress, info_at,
+    decompress, info_at, pipeline_at,
 };
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
-pub use format::{Info, SegmentInfo, StageInfo, info};
+pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 #[doc(hidden)]
 pub use gpu::device_functions;
 pub use gpu::{DeviceInfo, Stream, device_count, device_info};

@@ -100,7 +100,8 @@ pub struct Args {
 
 impl PartialEq for Args {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.params, other.params) && self.values == other.values
+        // Not by the address of the table: a constant may have several.
+        self.stage == other.stage && self.values == other.values
     }
 }
 
@@ -191,6 +192,13 @@ impl Args {
 
     fn lookup(&self, name: &str) -> Result<&Setting> {
         Ok(&self.values[self.index(name)?])
+    }
+
+    /// Gives a parameter its default back.
+    pub(crate) fn reset(&mut self, name: &str) -> Result<()> {
+        let i = self.index(name)?;
+        self.values[i] = self.params[i].default.clone();
+        Ok(())
     }
 
     pub(crate) fn real(&self, name: &str) -> Result<f64> {

@@ -186,6 +186,15 @@ pub trait Stage: Sync {
         args.iter().map(|(p, v)| (p.name, v.to_string())).collect()
     }
 
+    /// Turns parameters as a container says them into those to compress with again. `facts` are those of its config.
+    ///
+    /// # Errors
+    /// None but defects.
+    fn asked(&self, args: &mut Args, _facts: &[u8]) -> Result<()> {
+        // A reader takes lists of any length; how long a writer let them be, nothing says.
+        if args.has("outlier_capacity") { args.reset("outlier_capacity") } else { Ok(()) }
+    }
+
     /// What the stage promises of the values that it carries: the name of a mode with a bound, `unbounded` for
     /// none, or nothing when it loses nothing.
     fn mode(&self, _args: &Args) -> Option<&'static str> {

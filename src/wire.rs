@@ -2,21 +2,38 @@
 
 use crate::error::{Error, Result};
 
-/// Reads a header from front to back; running over the end is [`Error::Corrupt`].
+/// Reads a header from front to back; running over the end is [`Error::Corrupt`], or [`Error::Truncated`] where more may
+/// follow.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     place: &'static str,
+    given: usize,
     rest: &'a [u8],
+    /// Of a beginning: bytes that follow in any case on what is read next.
+    follow: Option<usize>,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(place: &'static str, bytes: &'a [u8]) -> Self {
-        Reader { place, rest: bytes }
+        Reader { place, given: bytes.len(), rest: bytes, follow: None }
+    }
+
+    /// Of the beginning of something longer.
+    pub(crate) fn beginning(place: &'static str, bytes: &'a [u8]) -> Self {
+        Reader { follow: Some(0), ..Reader::new(place, bytes) }
+    }
+
+    /// Says how many bytes follow at least on the next that is read, so that few questions lead to the end.
+    pub(crate) fn before(&mut self, bytes: usize) -> &mut Self {
+        self.follow = self.follow.map(|_| bytes);
+        self
     }
 
     pub(crate) fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (head, rest) =
-            self.rest.split_at_checked(n).ok_or_else(|| Error::corrupt(self.place, "it ends too early"))?;
+        let (head, rest) = self.rest.split_at_checked(n).ok_or_else(|| match self.follow {
+            None => Error::corrupt(self.place, "it ends too early"),
+            Some(more) => Error::Truncated { needed: (self.given - self.rest.len() + n + more) as u64 },
+        })?;
         self.rest = rest;
         Ok(head)
     }

@@ -36,13 +36,47 @@ pub(crate) struct GpuMemory {
 impl Workspace {
     /// Memory for `plan`. `threads` 0 stands for all cores; 1 makes no thread at all.
     pub(crate) fn new(plan: &Plan, head_bytes: u64, threads: u32) -> Result<Workspace> {
+        Workspace::around(Arena::new(plan.arena_bytes)?, plan, head_bytes, threads)
+    }
+
+    fn around(arena: Arena, plan: &Plan, head_bytes: u64, threads: u32) -> Result<Workspace> {
         Ok(Workspace {
-            arena: Arena::new(plan.arena_bytes)?,
+            arena,
             words: vec![0; plan.graph.values.len()],
             head: Vec::with_capacity(head_bytes as usize),
             threads: Crew::new(threads)?,
             gpu: None,
         })
+    }
+
+    /// The same in memory of the caller's, as much as [`Plan::workspace_bytes`] says; what is allocated besides does not
+    /// grow with the array.
+    pub(crate) fn within(
+        memory: &'static mut [u8],
+        plan: &Plan,
+        head_bytes: u64,
+        threads: u32,
+    ) -> Result<Workspace> {
+        let (have, need) = (memory.len() as u64, plan.workspace_bytes() + head_bytes);
+        if have < need {
+            let have = format!("{have} bytes long");
+            return Err(Error::argument("the memory of a workspace", have, format!("at least {need} bytes")));
+        }
+        let arena = Arena::within(memory, plan.arena_bytes);
+        let arena = arena.ok_or(Error::Internal("a workspace takes more than it says"))?;
+        Workspace::around(arena, plan, head_bytes, threads)
+    }
+
+    /// Threads for the child of a fork, which has none of its parent's; the memory stays.
+    #[cfg(feature = "capi")]
+    pub(crate) fn restart(&mut self, threads: u32) -> Result<()> {
+        self.threads = Crew::new(threads)?;
+        Ok(())
+    }
+
+    /// Whether a call may take memory of its own where the workspace has too little. One that was lent is all there is.
+    pub(crate) fn may_grow(&self) -> bool {
+        !self.arena.is_lent()
     }
 
     /// No memory on the host, for calls that run on a device.

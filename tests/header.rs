@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// In the order of the header.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "status",
     "about",
     "pipeline",
@@ -19,6 +19,7 @@ const SOURCES: [&str; 11] = [
     "codec",
     "device",
     "info",
+    "file",
 ];
 
 #[test]

@@ -129,3 +129,86 @@ fn workspaces_of_the_presets_are_small() {
         }
     }
 }
+
+/// Memory of the caller's, at an address that is aligned to nothing, with what it needs and not a byte more.
+fn lent(bytes: u64, skip: usize) -> &'static mut [u8] {
+    &mut vec![0xa5; bytes as usize + skip].leak()[skip..]
+}
+
+/// What a call may allocate beside its workspace, which is what the header says: a little, tables of tiles, and the lists that
+/// lorenzo_quant sorts.
+fn little(pipeline: &Pipeline, sample: &samples::Sample, threads: u32) -> usize {
+    let lists = match pipeline.nodes()[0].stage() {
+        // A fifth of the elements, with an index, four times.
+        "lorenzo_quant" => {
+            4 * (sample.array.bytes() + 8 * sample.bytes.len() as u64 / sample.array.dtype().bytes()) / 5
+        }
+        // A batch of tiles.
+        "quantizer" => 2 << 20,
+        _ => 0,
+    };
+    (64 << 10) * (1 + threads as usize) + (sample.array.bytes() / 500 + lists) as usize
+}
+
+/// With memory that the caller lends, a call on the CPU takes hardly any of its own: not for a workspace, nor for outliers, nor
+/// for an array that is stored.
+#[test]
+fn with_memory_that_was_lent_hardly_anything_is_allocated() {
+    let _alone = ALONE.lock();
+    let mut overflows = 0;
+    for (pipeline, dtype) in pipelines().into_iter().filter(|(_, dtype)| dtype.is_float()) {
+        for (content, skip) in [(Content::Walk, 1), (Content::Random, 3), (Content::Specials, 255)] {
+            let sample = samples::make(dtype, &[200, 100, 100], content, 1);
+            for (container, threads) in both_containers().into_iter().zip([1, 3]) {
+                let options = Options { container, threads, ..Options::default() };
+                let what = format!("{} {container:?}, {threads} threads", sample.name);
+                let encoder = Encoder::new(&pipeline, &sample.array, &options).unwrap();
+                let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+                let want =
+                    encoder.compress(&mut encoder.workspace().unwrap(), &sample.bytes, &mut dst).unwrap();
+                let want = dst[..want].to_vec();
+
+                let memory = lent(encoder.workspace_bytes(), skip);
+                let (mut ws, took) = peak_of(|| encoder.workspace_in(memory).unwrap());
+                let little = little(&pipeline, &sample, threads);
+                assert!(took < little, "{what}: the workspace allocates {took} bytes");
+                let (done, took) = peak_of(|| encoder.compress(&mut ws, &sample.bytes, &mut dst));
+                assert!(took < little, "{what}: compress allocates {took} bytes");
+                match done {
+                    Ok(n) => assert!(dst[..n] == want[..], "{what}: other bytes"),
+                    Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
+                        overflows += 1
+                    }
+                    Err(e) => panic!("{what}: {e}"),
+                }
+                drop(ws);
+
+                let decoder = encoder.decoder().unwrap();
+                let mut out = vec![0; sample.bytes.len()];
+                let memory = lent(decoder.workspace_bytes(), skip);
+                let mut ws = decoder.workspace_in(memory).unwrap();
+                let (done, took) = peak_of(|| decoder.decompress(&mut ws, &want, &mut out));
+                done.unwrap();
+                assert!(took < little, "{what}: decompress allocates {took} bytes");
+                assert!(out == fzgm::decompress(&want, &options).unwrap().1, "{what}: other values");
+            }
+        }
+    }
+    assert!(overflows > 0, "no array has more outliers than there is room for");
+}
+
+#[test]
+fn too_little_memory_is_refused() {
+    let _alone = ALONE.lock();
+    let sample = samples::make(DType::F32, &[1000], Content::Walk, 1);
+    let encoder = Encoder::new(&outlier_lists(), &sample.array, &Options::default()).unwrap();
+    let decoder = encoder.decoder().unwrap();
+    let (most, least) = (encoder.workspace_bytes(), decoder.workspace_bytes());
+    let refusals =
+        [encoder.workspace_in(lent(most - 1, 1)).err(), decoder.workspace_in(lent(least - 1, 1)).err()];
+    for (e, need) in refusals.into_iter().zip([most, least]) {
+        let e = e.unwrap();
+        assert!(matches!(e, Error::InvalidArgument { .. }), "{e:?}");
+        assert!(e.to_string().contains(&format!("{need} bytes")), "{e}");
+    }
+}

@@ -348,11 +348,18 @@ fn presets_of_the_reference_are_read_or_refused_by_name() {
         "sperr_gpu" => Some(("CDF97", "does not have this stage")),
         other => panic!("nothing is known of {other}"),
     };
+    let arrived = |what: &str| {
+        fzgm::stages::STAGES.iter().any(|s| s.spec().name.replace('_', "").eq_ignore_ascii_case(what))
+    };
     for file in reference_files() {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
         let read = Pipeline::from_toml(&std::fs::read_to_string(&file).unwrap());
         match verdict(&name) {
             None => drop(read.unwrap_or_else(|e| panic!("{name}: {e}"))),
+            // A stage that has come since: the file is read, or refused for what it has besides.
+            Some((what, _)) if arrived(what) => {
+                read.map(|_| ()).unwrap_or_else(|e| assert!(e.to_string().contains("line "), "{name}: {e}"));
+            }
             Some((what, why)) => {
                 let e = read.unwrap_err().to_string();
                 assert!(e.contains(what) && e.contains(why) && e.contains("line "), "{name}: {e}");

@@ -93,20 +93,34 @@ pub unsafe extern "C" fn fz_decompress(
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
         let length = length.apart_from(dst, "dst")?;
-        length.put(match plan {
-            Some(plan) => {
-                let decoder = plan.decoder()?;
-                // SAFETY: the caller's promise.
-                with(plan, workspace, |ws| Ok(unsafe { decoder.decompress_at(ws, src, dst) }?))?
-            }
-            None if workspace.is_some() => {
-                return Err(Refusal::mismatch("a workspace was given without the plan that it was made for"));
-            }
-            // SAFETY: the caller's promise.
-            None => unsafe { alone(src, dst) }? as u64,
-        });
+        // SAFETY: the caller's promise.
+        length.put(unsafe { restore(plan, workspace, src, dst) }?);
         Ok(())
     })
+}
+
+/// Restores a container, with a plan or without.
+///
+/// # Safety
+/// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
+pub(super) unsafe fn restore(
+    plan: Option<&fz_plan>,
+    workspace: Option<&mut fz_workspace>,
+    container: DeviceSlice,
+    dst: DeviceSlice,
+) -> Answer<u64> {
+    match plan {
+        Some(plan) => {
+            let decoder = plan.decoder()?;
+            // SAFETY: the caller's promise.
+            with(plan, workspace, |ws| Ok(unsafe { decoder.decompress_at(ws, container, dst) }?))
+        }
+        None if workspace.is_some() => {
+            Err(Refusal::mismatch("a workspace was given without the plan that it was made for"))
+        }
+        // SAFETY: the caller's promise.
+        None => Ok(unsafe { alone(container, dst) }? as u64),
+    }
 }
 
 /// Restores a container of which nothing is known before.
@@ -126,7 +140,7 @@ unsafe fn alone(container: DeviceSlice, dst: DeviceSlice) -> Answer<usize> {
 }
 
 /// Runs a call in the caller's workspace, or in one of its own.
-fn with(
+pub(super) fn with(
     plan: &fz_plan,
     workspace: Option<&mut fz_workspace>,
     call: impl FnOnce(&mut Workspace) -> Answer<usize>,

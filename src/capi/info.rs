@@ -1,11 +1,13 @@
 //! What a container says about itself.
 
 use std::ffi::c_void;
+use std::slice;
 
-use super::handle::{place_for, region};
+use super::handle::{out, place_for, region};
+use super::pipeline::fz_pipeline;
 use super::status::{fz_container, fz_mode};
 use super::wall::wall;
-use crate::{Container, Info};
+use crate::{Container, DeviceSlice, Error, Info};
 
 /// What fz_container_info() finds.
 #[repr(C)]
@@ -59,6 +61,84 @@ pub unsafe extern "C" fn fz_container_info(
         let container = region(container, container_bytes, "container")?;
         // SAFETY: the caller's promise.
         place.put(fz_info::from(&unsafe { crate::info_at(container) }?));
+        Ok(())
+    })
+}
+
+/// Reads the head of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
+/// to sizeof(fz_info) before the call.
+///
+/// `beginning`     host memory, from the first byte of the container on; it may be NULL when `beginning_bytes` is 0.
+/// `needed_bytes`  on success becomes the length of the head. On FZ_TRUNCATED: with how many bytes to ask again, which is
+///                 more than were given and never more than the container has; otherwise untouched.
+///
+/// Asking again with just so many leads to the end in a few steps, some ten for the longest heads. What follows on the head is
+/// not looked at, and `info->container_bytes` is what the head says of the whole.
+///
+/// Errors: FZ_TRUNCATED; otherwise as fz_container_info(). `*info` is then untouched.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_container_info_partial(
+    beginning: *const c_void,
+    beginning_bytes: u64,
+    info: *mut fz_info,
+    needed_bytes: *mut u64,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let place = unsafe { place_for(info, "info", "fz_info") }?;
+        // SAFETY: the caller's promise.
+        let needed = unsafe { out(needed_bytes, "needed_bytes") }?;
+        let beginning = region(beginning, beginning_bytes, "beginning")?;
+        let needed = needed.apart_from(beginning, "beginning")?;
+        // SAFETY: the caller's promise.
+        match crate::info_partial(unsafe { host(beginning) }) {
+            Ok(info) => {
+                needed.put(info.head_bytes);
+                place.put(fz_info::from(&info));
+                Ok(())
+            }
+            Err(e) => {
+                if let Error::Truncated { needed: bytes } = e {
+                    needed.put(bytes);
+                }
+                Err(e.into())
+            }
+        }
+    })
+}
+
+/// # Safety
+/// It is host memory of as many bytes that nobody changes meanwhile.
+unsafe fn host<'a>(bytes: DeviceSlice) -> &'a [u8] {
+    match bytes.bytes {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        n => unsafe { slice::from_raw_parts(bytes.address as *const u8, n as usize) },
+    }
+}
+
+/// Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
+///
+/// The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
+/// container of the same array, as far as the head says all: not what room there was for outliers, nor whether value_base was
+/// given or measured, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
+/// lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
+///
+/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_pipeline_from_container(
+    container: *const c_void,
+    container_bytes: u64,
+    pipeline: *mut *mut fz_pipeline,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let place = unsafe { out(pipeline, "pipeline") }?;
+        let container = region(container, container_bytes, "container")?;
+        // SAFETY: the caller's promise.
+        place.give(fz_pipeline(unsafe { crate::pipeline_at(container) }?));
         Ok(())
     })
 }

@@ -8,6 +8,7 @@
 mod about;
 mod codec;
 mod device;
+mod file;
 mod handle;
 mod info;
 mod live;
@@ -23,6 +24,7 @@ mod workspace;
 pub use about::*;
 pub use codec::*;
 pub use device::*;
+pub use file::*;
 pub use info::*;
 pub use options::*;
 pub use pipeline::*;

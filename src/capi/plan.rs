@@ -30,6 +30,14 @@ impl fz_plan {
         fz_plan { task, identity: Arc::new(()) }
     }
 
+    /// Threads of a call.
+    pub(super) fn threads(&self) -> u32 {
+        match &self.task {
+            Task::Compress(encoder) => encoder.options().threads,
+            Task::Restore(decoder) => decoder.options().threads,
+        }
+    }
+
     pub(super) fn encoder(&self) -> Answer<&Encoder> {
         match &self.task {
             Task::Compress(encoder) => Ok(encoder),

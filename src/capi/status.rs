@@ -18,7 +18,7 @@ pub const FZ_EVERY_STAGE: u32 = u32::MAX;
 pub const FZ_NO_STAGE: u32 = u32::MAX;
 
 /// What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
-/// container, 40 room, 50 the device, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+/// container, 40 room, 50 the device, 60 a file, 90 the library. Numbers are never reused; take one that you do not know for a failure.
 #[repr(C)]
 pub enum fz_status {
     /// Done.
@@ -45,6 +45,8 @@ pub enum fz_status {
     FZ_CHECKSUM = 31,
     /// The bytes are not a container, or one of a version that this library does not know.
     FZ_NOT_A_CONTAINER = 32,
+    /// The beginning of a container that was given is shorter than its head; see fz_container_info_partial().
+    FZ_TRUNCATED = 33,
     /// The destination is too small.
     FZ_DST_TOO_SMALL = 40,
     /// The array has more outliers than the pipeline has room for; raise outlier_capacity or the bound.
@@ -57,6 +59,8 @@ pub enum fz_status {
     FZ_NO_DEVICE = 50,
     /// A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too.
     FZ_DEVICE = 51,
+    /// A file cannot be read or written; the text names it and says why.
+    FZ_FILE = 60,
     /// A defect of fzgm was caught. Free the workspace of the call and report the text, please.
     FZ_INTERNAL = 90,
 }
@@ -167,12 +171,14 @@ const fn number(status: Status) -> fz_status {
         Status::Corrupt => fz_status::FZ_CORRUPT,
         Status::Checksum => fz_status::FZ_CHECKSUM,
         Status::NotAContainer => fz_status::FZ_NOT_A_CONTAINER,
+        Status::Truncated => fz_status::FZ_TRUNCATED,
         Status::DstTooSmall => fz_status::FZ_DST_TOO_SMALL,
         Status::OutlierCapacity => fz_status::FZ_OUTLIER_CAPACITY,
         Status::MemoryLimit => fz_status::FZ_MEMORY_LIMIT,
         Status::OutOfMemory => fz_status::FZ_OUT_OF_MEMORY,
         Status::NoDevice => fz_status::FZ_NO_DEVICE,
         Status::Device => fz_status::FZ_DEVICE,
+        Status::File => fz_status::FZ_FILE,
         Status::Internal => fz_status::FZ_INTERNAL,
     }
 }

@@ -1,16 +1,17 @@
 //! Workspaces: the memory to do it in.
 
-use std::process;
+use std::ffi::c_void;
 use std::sync::Arc;
+use std::{process, slice};
 
-use super::handle::{handle, out, release};
+use super::handle::{handle, out, region, release};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, Refusal, quiet_wall, wall};
 use crate::Workspace;
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
 /// array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
-/// fz_workspace_new(), given back with fz_workspace_free().
+/// fz_workspace_new() or fz_workspace_from_buffer(), given back with fz_workspace_free().
 ///
 /// With a GPU in the option device it is device memory. With FZ_DEVICE_AUTO it starts with host memory, and the first call
 /// on a GPU, or fz_plan_preload(), adds device memory to it; blocking calls add more for copies of what is in host memory.
@@ -29,6 +30,15 @@ impl fz_workspace {
         Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id() })
     }
 
+    /// In memory of the caller's.
+    fn within(memory: &'static mut [u8], plan: &fz_plan) -> Answer<Self> {
+        let inner = match &plan.task {
+            Task::Compress(encoder) => encoder.workspace_in(memory)?,
+            Task::Restore(decoder) => decoder.workspace_in(memory)?,
+        };
+        Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id() })
+    }
+
     /// The memory for a call with `plan`.
     pub(super) fn serve(&mut self, plan: &fz_plan) -> Answer<&mut Workspace> {
         if !Arc::ptr_eq(&self.plan, &plan.identity) {
@@ -37,7 +47,12 @@ impl fz_workspace {
         // A child of fork() inherits memory but no threads: those of the parent's workspace would never answer. Nor
         // does it inherit the GPU: there is no workspace for a plan that runs on one.
         if self.process != process::id() {
-            *self = fz_workspace::new(plan)?;
+            if self.inner.may_grow() {
+                *self = fz_workspace::new(plan)?;
+            } else {
+                self.inner.restart(plan.threads())?;
+                self.process = process::id();
+            }
         }
         Ok(&mut self.inner)
     }
@@ -71,6 +86,42 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
         workspace.give(fz_workspace::new(plan)?);
+        Ok(())
+    })
+}
+
+/// Makes a workspace for calls with this plan on the CPU, in memory of the caller's.
+///
+/// `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it is the
+///                 workspace's alone, and it is not freed there. What it holds does not matter.
+///
+/// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
+/// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
+/// any workspace do, is some ten KiB for heads, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
+/// has outlier lists, and in lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds
+/// device memory.
+///
+/// Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_workspace_from_buffer(
+    plan: *const fz_plan,
+    buffer: *mut c_void,
+    buffer_bytes: u64,
+    workspace: *mut *mut fz_workspace,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
+        let bytes = region(buffer, buffer_bytes, "buffer")?;
+        let workspace = workspace.apart_from(bytes, "buffer")?;
+        if buffer.is_null() {
+            return Err(Refusal::null("buffer"));
+        }
+        // SAFETY: not null, no longer than an object can be. That it is memory, and nobody else's until the workspace is
+        // freed, is the caller's promise.
+        let memory = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes.bytes as usize) };
+        workspace.give(fz_workspace::within(memory, plan)?);
         Ok(())
     })
 }

@@ -1,7 +1,7 @@
 //! From containers to arrays.
 
 use super::device::{self, GpuDecoder, LazyEncoder};
-use super::{Device, Options};
+use super::{Device, Options, on_host};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
@@ -96,6 +96,11 @@ impl Decoder {
         self.gpu().map(|gpu| (&gpu.prepared.plan, gpu.prepared.bytes()))
     }
 
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The array that comes out.
     pub fn array(&self) -> &Array {
         self.plan.array()
@@ -120,6 +125,16 @@ impl Decoder {
             }),
             Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
         }
+    }
+
+    /// The same in `memory`, at any address and at least [`Decoder::workspace_bytes`] long. Calls on the CPU then take
+    /// no other for arrays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
+    pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
+        on_host(self.options.device)?;
+        Workspace::within(memory, &self.plan, 0, self.options.threads)
     }
 
     /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is

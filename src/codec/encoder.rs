@@ -1,7 +1,7 @@
 //! From arrays to containers.
 
 use super::device::{self, GpuEncoder, LazyEncoder};
-use super::{Container, Decoder, Device, Options};
+use super::{Container, Decoder, Device, Options, on_host};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
 use crate::error::{Error, Result};
@@ -108,6 +108,16 @@ impl Encoder {
         }
     }
 
+    /// The same in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the CPU then take
+    /// no other for arrays, whatever those hold: too many outliers end with [`Error::OutlierCapacity`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
+    pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
+        on_host(self.options.device)?;
+        Workspace::within(memory, &self.plan, self.template.head_bound(), self.options.threads)
+    }
+
     /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
     /// too short, the call plans anew with longer ones, in memory of its own.
     ///
@@ -123,7 +133,7 @@ impl Encoder {
         cpu::prime(&self.plan, ws);
         match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
             Ok(()) => self.seal(ws, src, dst),
-            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
+            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity && ws.may_grow() => {
                 let larger = self.with_outliers(needed)?;
                 larger.compress(&mut larger.workspace()?, src, dst)
             }

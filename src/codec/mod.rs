@@ -12,7 +12,7 @@ use crate::pipeline::Pipeline;
 use crate::plan::{Making, Target};
 use crate::stage::{Generation, Rules};
 pub use decoder::Decoder;
-pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at};
+pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at, pipeline_at};
 pub use encoder::Encoder;
 
 /// What concerns a plan as a whole.
@@ -109,8 +109,20 @@ pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>
     Ok((head.array, dst))
 }
 
+/// Refuses memory of the host for the workspace of a plan that has none there.
+fn on_host(device: Device) -> Result<()> {
+    match device {
+        Device::Auto | Device::Cpu => Ok(()),
+        Device::Cuda(_) => Err(Error::argument(
+            "device",
+            device,
+            "auto or cpu: the workspace of a GPU is device memory of its own",
+        )),
+    }
+}
+
 /// Zeroed memory, or an error where the system has none.
-fn buffer(bytes: u64) -> Result<Vec<u8>> {
+pub(crate) fn buffer(bytes: u64) -> Result<Vec<u8>> {
     let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::OutOfMemory(bytes))
 }

@@ -1,7 +1,7 @@
 //! The compact frame, for chunks and small messages.
 #![doc = include_str!("compact.md")]
 
-use super::head::{Checksum, Head, Origin, Stages, reading};
+use super::head::{Checksum, Given, Head, Origin, Stages, reading};
 use super::template::{Crc, Field, Segment, Template};
 use super::tier;
 use crate::array::Array;
@@ -20,6 +20,12 @@ const VERSION: u8 = 1;
 const FLAG_CRC: u8 = 1;
 const FLAG_STRICT: u8 = 2;
 const PLACE: &str = "compact frame";
+/// Bytes of the head up to the number of dimensions, and of the shortest record of a stage: id, length of a config of none,
+/// one edge.
+const START: usize = 8;
+const RECORD: usize = 5;
+/// Bytes of the shortest head: one dimension, the length, one stage.
+pub(super) const LEAST: usize = START + 1 + 1 + 1 + RECORD;
 
 pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> {
     if plan.rules.generation != Generation::G2026_08 {
@@ -71,10 +77,13 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
     Ok(t)
 }
 
-pub(super) fn read(container: &[u8]) -> Result<Head> {
-    let mut r = Reader::new(PLACE, container);
-    r.bytes(MAGIC.len())?;
-    let [version, flags, dtype, ndim] = r.array()?;
+pub(super) fn read(container: &[u8], given: Given) -> Result<Head> {
+    let mut r = match given {
+        Given::Whole => Reader::new(PLACE, container),
+        Given::Beginning => Reader::beginning(PLACE, container),
+    };
+    r.before(LEAST - MAGIC.len()).bytes(MAGIC.len())?;
+    let [version, flags, dtype, ndim] = r.before(LEAST - START).array()?;
     if version != VERSION {
         return Err(Error::NotAContainer(format!(
             "its compact frame version is {version}; this version reads {VERSION}"
@@ -84,25 +93,30 @@ pub(super) fn read(container: &[u8]) -> Result<Head> {
     if flags & !(FLAG_CRC | FLAG_STRICT) != 0 || ndim == 0 || ndim > 3 {
         return refuse(format!("flags {flags:#x} or {ndim} dimensions are not possible"));
     }
-    let dims = (0..ndim).map(|_| r.varint()).collect::<Result<Vec<_>>>()?;
+    let rest = |d: u8| usize::from(ndim - 1 - d) + 2 + RECORD;
+    let dims = (0..ndim).map(|d| r.before(rest(d)).varint()).collect::<Result<Vec<_>>>()?;
     let dtype = DType::from_number(dtype.into()).map_err(|e| Error::corrupt(PLACE, e.to_string()))?;
     let array = Array::new(dtype, &dims).map_err(|e| Error::corrupt(PLACE, e.to_string()))?;
-    if r.varint()? != array.bytes() {
+    if r.before(1 + RECORD).varint()? != array.bytes() {
         return refuse("its dimensions do not make its original length".into());
     }
     let stages = read_stages(&mut r)?;
     let rules = reading(flags & FLAG_STRICT != 0);
     let graph = stages.graph(array, array.bytes(), rules)?;
-    let bytes = graph.sinks.iter().map(|_| r.varint()).collect::<Result<Vec<_>>>()?;
-    let stored = if flags & FLAG_CRC != 0 { Some(r.u32()?) } else { None };
+    let (sinks, crc) = (graph.sinks.len(), if flags & FLAG_CRC != 0 { 4 } else { 0 });
+    let bytes = (0..sinks).map(|k| r.before(sinks - 1 - k + crc).varint()).collect::<Result<Vec<_>>>()?;
+    let stored = if crc > 0 { Some(r.before(0).u32()?) } else { None };
     let head = container.len() - r.rest().len();
-    let segments = split(head, &bytes, container.len())?;
+    let (segments, end) = split(head, &bytes)?;
+    if given == Given::Whole && end != container.len() {
+        return refuse(format!("it states {end} bytes and has {}", container.len()));
+    }
     let lengths = stages.lengths();
     let (pipeline, facts) = stages.facts();
     let (bound, threshold) = super::info::requested(&pipeline);
     let origin = Origin { strict: Some(rules.strict), bound, threshold };
     let checksums = stored.map(|stored| {
-        let (before, after) = (0..head - 4, head..container.len());
+        let (before, after) = (0..head - 4, head..end);
         Checksum { what: "frame", stored, before, after, zeros: false }
     });
     let checksums = checksums.into_iter().collect();
@@ -118,6 +132,7 @@ pub(super) fn read(container: &[u8]) -> Result<Head> {
         facts,
         segments,
         checksums,
+        end,
         bytes: container[..head].to_vec(),
     };
     // Writing what was parsed has to give the same bytes: one comparison that covers reserved bits, counts, orders and
@@ -130,24 +145,26 @@ pub(super) fn read(container: &[u8]) -> Result<Head> {
 }
 
 fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
-    let count = usize::from(r.u8()?);
+    let count = usize::from(r.before(RECORD).u8()?);
     if count == 0 || count > MAX_STAGES {
         return Err(Error::corrupt(PLACE, format!("it has {count} stages; 1 to {MAX_STAGES} are possible")));
     }
     let mut stages = Stages { pipeline: Pipeline::new(), parsed: vec![] };
     for i in 0..count {
-        let id = r.u16()?;
+        let rest = RECORD * (count - 1 - i);
+        let id = r.before(rest + RECORD - 2).u16()?;
         let stage = stages::by_id(id).ok_or_else(|| Error::Unsupported {
             stage: PLACE,
             what: format!("stage {id} is not in this version"),
         })?;
-        let len = usize::from(r.u8()?);
-        let mut config = tier::widen(id, r.bytes(len)?)?;
+        let edges = 2 * stage.spec().inputs.len();
+        let len = usize::from(r.before(rest + edges).u8()?);
+        let mut config = tier::widen(id, r.before(rest + edges).bytes(len)?)?;
         tier::settle(id, &mut config, Generation::G2026_08)?;
         let parsed = stage.parse(&config)?;
-        let pairs = if stage.exact_pairs_at().is_some() { r.varint()? } else { 0 };
-        let inputs = stage.spec().inputs.iter().map(|_| {
-            let [producer, port] = r.array()?;
+        let pairs = if stage.exact_pairs_at().is_some() { r.before(rest + edges).varint()? } else { 0 };
+        let inputs = (1..=stage.spec().inputs.len()).rev().map(|left| {
+            let [producer, port] = r.before(rest + 2 * (left - 1)).array()?;
             match usize::from(producer) {
                 0 if port == 0 => Ok(Source::Array),
                 p if p > 0 && p <= i => Ok(Source::Port { node: p - 1, port: port.into() }),
@@ -162,18 +179,15 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
     Ok(stages)
 }
 
-/// Segments back to back behind the head, up to the very end.
-fn split(head: usize, bytes: &[u64], end: usize) -> Result<Vec<std::ops::Range<usize>>> {
-    let mut at = head as u64;
+/// Segments back to back behind the head, and where they end.
+fn split(head: usize, bytes: &[u64]) -> Result<(Vec<std::ops::Range<usize>>, usize)> {
+    let mut at = head;
     let mut ranges = vec![];
     for &b in bytes {
-        let next = at.checked_add(b).filter(|&next| next <= end as u64);
-        let next = next.ok_or_else(|| Error::corrupt(PLACE, "its segments are longer than the frame"))?;
-        ranges.push(at as usize..next as usize);
+        let next = usize::try_from(b).ok().and_then(|b| at.checked_add(b));
+        let next = next.ok_or_else(|| Error::corrupt(PLACE, format!("a segment of {b} bytes is absurd")))?;
+        ranges.push(at..next);
         at = next;
     }
-    if at != end as u64 {
-        return Err(Error::corrupt(PLACE, format!("{} bytes follow its last segment", end as u64 - at)));
-    }
-    Ok(ranges)
+    Ok((ranges, at))
 }

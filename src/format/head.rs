@@ -41,8 +41,19 @@ pub(crate) struct Head {
     pub(crate) segments: Vec<Range<usize>>,
     /// Checksums as stored, with what they cover.
     pub(crate) checksums: Vec<Checksum>,
+    /// Bytes of the whole container.
+    pub(crate) end: usize,
     /// The head itself.
     pub(crate) bytes: Vec<u8>,
+}
+
+/// How much of a container is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// All of it and nothing else.
+    Whole,
+    /// Its beginning, or more.
+    Beginning,
 }
 
 /// A checksum of a container, not yet compared: over all but four bytes of it, or of its beginning.
@@ -110,9 +121,25 @@ impl Head {
 
 /// Reads the head of either container. Checksums are not compared yet.
 pub(crate) fn read(container: &[u8]) -> Result<Head> {
+    read_given(container, Given::Whole)
+}
+
+/// The same from the beginning of a container; what follows on the head counts as the payload that it states.
+///
+/// # Errors
+/// [`Error::Truncated`] where the head is longer.
+pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Head> {
+    let may_be = [fzm::MAGIC, compact::MAGIC].iter().any(|magic| magic.starts_with(beginning));
+    if beginning.len() < 4 && may_be {
+        return Err(Error::Truncated { needed: compact::LEAST as u64 });
+    }
+    read_given(beginning, Given::Beginning)
+}
+
+fn read_given(container: &[u8], given: Given) -> Result<Head> {
     match container.first_chunk::<4>() {
-        Some(magic) if *magic == fzm::MAGIC => fzm::read(container),
-        Some(magic) if *magic == compact::MAGIC => compact::read(container),
+        Some(magic) if *magic == fzm::MAGIC => fzm::read(container, given),
+        Some(magic) if *magic == compact::MAGIC => compact::read(container, given),
         Some(magic) => Err(Error::NotAContainer(format!("it starts with the bytes {magic:02x?}"))),
         None => Err(Error::NotAContainer(format!("{} bytes are too few", container.len()))),
     }

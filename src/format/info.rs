@@ -1,6 +1,6 @@
 //! What a container says of itself, for people and programs.
 
-use super::head::{Head, read};
+use super::head::{Head, read, read_beginning};
 use crate::array::Array;
 use crate::error::Result;
 use crate::format::Container;
@@ -15,6 +15,8 @@ pub struct Info {
     pub array: Array,
     /// Bytes of the container.
     pub container_bytes: u64,
+    /// Bytes of its head, which is all that this was read from.
+    pub head_bytes: u64,
     /// Whether the bound was kept for every value; `None`: the container does not say.
     pub strict: Option<bool>,
     /// `abs`, `noa`, `rel`, `prel`, `lossless`, or `unbounded` where floats are rounded without a promise.
@@ -56,8 +58,21 @@ pub struct SegmentInfo {
 /// # Errors
 /// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
 pub fn info(container: &[u8]) -> Result<Info> {
-    let head = read(container)?;
-    let Head { pipeline, array, origin, segments, .. } = &head;
+    describe(&read(container)?)
+}
+
+/// Describes a container of which only the beginning is there. More than the head may be given; what lies behind is not
+/// looked at, and [`Info::container_bytes`] is what the head says.
+///
+/// # Errors
+/// [`crate::Error::Truncated`] with the bytes to ask again with, which are never more than the container has; otherwise as
+/// [`info`].
+pub fn info_partial(beginning: &[u8]) -> Result<Info> {
+    describe(&read_beginning(beginning)?)
+}
+
+fn describe(head: &Head) -> Result<Info> {
+    let Head { pipeline, array, origin, segments, .. } = head;
     let ports = |node: usize| -> Result<&'static [&'static str]> {
         let node = &pipeline.nodes[node];
         node.stage.outputs(&node.args)
@@ -86,7 +101,8 @@ pub fn info(container: &[u8]) -> Result<Info> {
     Ok(Info {
         container: head.container,
         array: *array,
-        container_bytes: container.len() as u64,
+        container_bytes: head.end as u64,
+        head_bytes: head.bytes.len() as u64,
         strict: origin.strict,
         mode: mode(pipeline),
         bound: origin.bound,

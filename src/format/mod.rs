@@ -9,12 +9,14 @@ mod fzm;
 mod head;
 mod image;
 mod info;
+mod recipe;
 mod template;
 mod tier;
 
 pub(crate) use head::{Head, read};
 pub(crate) use image::{Form, Tables, image};
-pub use info::{Info, SegmentInfo, StageInfo, info};
+pub use info::{Info, SegmentInfo, StageInfo, info, info_partial};
+pub use recipe::pipeline_of;
 pub(crate) use template::{Report, Template};
 
 use crate::array::Array;

@@ -10,6 +10,7 @@ mod lower;
 mod pad;
 mod verify;
 
+use crate::arena::ALIGN;
 use crate::array::Array;
 use crate::error::Result;
 use crate::extent::Extent;
@@ -145,9 +146,9 @@ impl Plan {
         &self.array
     }
 
-    /// Bytes of working memory of a call, without what the system needs for threads.
+    /// Bytes of working memory of a call, wherever they start, without what the system needs for threads.
     pub fn workspace_bytes(&self) -> u64 {
-        self.arena_bytes + 8 * self.graph.values.len() as u64
+        self.arena_bytes + ALIGN + 8 * self.graph.values.len() as u64
     }
 
     pub(crate) fn blueprint(&self) -> Blueprint<'_> {

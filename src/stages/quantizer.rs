@@ -204,6 +204,13 @@ impl Stage for Quantizer {
         all
     }
 
+    fn asked(&self, args: &mut Args, facts: &[u8]) -> Result<()> {
+        args.reset("outlier_capacity")?;
+        let radius = at::<Facts>(facts, 0).map_or(0, |f| f.radius.into());
+        // Files of others may state any.
+        args.set_int("quant_radius", radius).or_else(|_| args.reset("quant_radius"))
+    }
+
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let flow = only(inputs)?;
         let p = Params::new(args, flow)?;

@@ -179,6 +179,11 @@ impl Stage for Rze {
         Ok(args.int("chunk_size")? as u64)
     }
 
+    fn asked(&self, args: &mut Args, _: &[u8]) -> Result<()> {
+        // Which one it is follows from the generation.
+        args.reset("layout")
+    }
+
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let flow = only(inputs)?;
         let bound = stream_bound(flow.max_bytes(), args.int("chunk_size")? as u64);

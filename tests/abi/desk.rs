@@ -67,6 +67,11 @@ pub(crate) enum Is {
     Described,
     MayResult,
     Stream,
+    Buffer,
+    BufferBytes,
+    Needed,
+    NewPath,
+    OldPath,
 }
 
 pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
@@ -93,6 +98,10 @@ pub(crate) struct Desk {
     /// A place for any structure, with its length at its beginning.
     pub(crate) described: Box<[u64; 128]>,
     result: Box<fz_result>,
+    buffer: Vec<u8>,
+    /// Written on one failure too.
+    needed: Box<u64>,
+    paths: [CString; 2],
 }
 
 pub(crate) fn ok(status: i32) {
@@ -147,6 +156,12 @@ impl Desk {
             slot: Box::new(UNTOUCHED),
             described: Box::new([0; 128]),
             result: Box::new(unsafe { std::mem::zeroed() }),
+            buffer: vec![0; 1_000_000],
+            needed: Box::new(0),
+            paths: ["new", "old"].map(|name| {
+                let name = format!("fzgm-abi-{}-{name}.fzm", std::process::id());
+                CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
+            }),
         };
         desk.encoder = desk.plan();
         ok(unsafe { fz_plan_decoder(desk.encoder, &mut desk.decoder) });
@@ -166,6 +181,7 @@ impl Desk {
         };
         ok(made);
         container.truncate(bytes as usize);
+        std::fs::write(desk.paths[1].to_str().unwrap(), &container).unwrap();
         desk.container = container;
         desk
     }
@@ -239,6 +255,11 @@ impl Desk {
             Is::Zero | Is::AnyStage | Is::Status | Is::Stream => Word(0),
             Is::Real => Word(1e-3f64.to_bits()),
             Is::Whole => Word(1024),
+            Is::Buffer => self.buffer.as_ptr().into(),
+            Is::BufferBytes => Word(self.buffer.len() as u64),
+            Is::Needed => (&raw const *self.needed).into(),
+            Is::NewPath => self.paths[0].as_ptr().into(),
+            Is::OldPath => self.paths[1].as_ptr().into(),
             Is::MayResult => (&raw const *self.result).into(),
         }
     }
@@ -257,6 +278,9 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = std::fs::remove_file(path.to_str().unwrap());
+        }
         unsafe {
             self.spaces.iter().for_each(|space| fz_workspace_free(*space));
             fz_plan_free(self.decoder);

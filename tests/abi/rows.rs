@@ -126,6 +126,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_max_compressed_bytes(Encoder, Length);
     fz_workspace_bytes(Encoder, Length);
     fz_workspace_new(Encoder, NewSpace);
+    fz_workspace_from_buffer(Encoder, Buffer, BufferBytes, NewSpace);
     fz_workspace_free(FreshSpace);
     fz_compress(Encoder, MayEncoderSpace, Array, ArrayBytes, Sink, SinkBytes, Length);
     fz_decompress(MayDecoder, MayDecoderSpace, Container, ContainerBytes, Sink, SinkBytes, Length);
@@ -135,4 +136,9 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_compress_async(Encoder, EncoderSpace, Array, ArrayBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_decompress_async(Decoder, DecoderSpace, Container, ContainerBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_container_info(Container, ContainerBytes, Described);
+    fz_container_info_partial(Container, ContainerBytes, Described, Needed);
+    fz_pipeline_from_container(Container, ContainerBytes, NewPipeline);
+    fz_compress_file(Encoder, MayEncoderSpace, Array, ArrayBytes, NewPath, Length);
+    fz_decompress_file(MayDecoder, MayDecoderSpace, OldPath, Sink, SinkBytes, Length);
+    fz_file_info(OldPath, Described);
 };

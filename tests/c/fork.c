@@ -13,7 +13,9 @@ int main(void) {
   fz_pipeline *pipeline = pfpl_noa(1e-3);
   fz_options options;
   fz_plan *plan;
-  fz_workspace *workspace = NULL;
+  fz_workspace *workspace = NULL, *lent = NULL;
+  void *memory;
+  uint64_t need = 0;
   unsigned char *mine;
   uint64_t bytes = 0;
   pid_t child;
@@ -24,6 +26,9 @@ int main(void) {
   options.threads = 2;
   plan = plan_of(pipeline, dims, 1, &options);
   OK(fz_workspace_new(plan, &workspace));
+  OK(fz_workspace_bytes(plan, &need));
+  memory = malloc((size_t)need);
+  OK(fz_workspace_from_buffer(plan, memory, need, &lent));
   mine = compressed(plan, workspace, x, N, &bytes);
 
   child = fork();
@@ -35,10 +40,15 @@ int main(void) {
     theirs = compressed(plan, workspace, x, N, &again); /* made by the parent, with threads that the child has not got */
     CHECK(again == bytes && memcmp(mine, theirs, (size_t)bytes) == 0);
     guarded_free(theirs);
+    theirs = compressed(plan, lent, x, N, &again); /* the child's copy of the memory, with threads of its own */
+    CHECK(again == bytes && memcmp(mine, theirs, (size_t)bytes) == 0);
+    guarded_free(theirs);
     theirs = compressed(plan, NULL, x, N, &again);
     CHECK(again == bytes && memcmp(mine, theirs, (size_t)bytes) == 0);
     guarded_free(theirs);
     fz_workspace_free(workspace);
+    fz_workspace_free(lent);
+    free(memory);
     fz_plan_free(plan);
     fz_pipeline_free(pipeline);
     _exit(0); /* what the parent's threads held is lost to the child, by the nature of fork(): no leak check here */
@@ -47,6 +57,8 @@ int main(void) {
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   guarded_free(mine);
   fz_workspace_free(workspace);
+  fz_workspace_free(lent);
+  free(memory);
   fz_plan_free(plan);
   fz_pipeline_free(pipeline);
   printf("a forked child compresses the same bytes\n");

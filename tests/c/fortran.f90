@@ -54,8 +54,12 @@ contains
     type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, decoder = c_null_ptr, opened = c_null_ptr
     type(c_ptr) :: encoding = c_null_ptr, decoding = c_null_ptr
     integer(c_int64_t) :: bytes, capacity, restored, length
+    type(c_ptr) :: again = c_null_ptr, lent = c_null_ptr
+    integer(c_int8_t), allocatable, target :: memory(:)
+    integer(c_int64_t) :: needed
     integer(c_int32_t) :: first, second
-    integer :: i, j
+    integer :: i, j, unit
+    character(len=1000) :: path
 
     do j = 1, ny
       do i = 1, nx
@@ -97,6 +101,36 @@ contains
     call ok(fz_container_info(c_loc(container), bytes, info), "info")
     call check(all(info%dims == [nx, ny, 1]) .and. info%dtype == FZ_F64 .and. info%mode == FZ_MODE_ABS, "info")
     call check(info%container == FZ_CONTAINER_COMPACT .and. info%container_bytes == bytes .and. info%stages == 2, "info")
+
+    ! From the beginning alone, which says how much more it takes.
+    restored = 0
+    do i = 1, 20
+      if (fz_container_info_partial(c_loc(container), restored, info, needed) /= FZ_TRUNCATED) exit
+      restored = needed
+    end do
+    call check(i > 1 .and. i < 20 .and. needed <= restored .and. info%container_bytes == bytes, "info of a beginning")
+    call ok(fz_pipeline_from_container(c_loc(container), bytes, again), "from_container")
+    call ok(fz_pipeline_stage_count(again, first), "stage_count")
+    call check(first == 2, "the pipeline of a container")
+    first = 0
+    call fz_pipeline_free(again)
+
+    call ok(fz_workspace_bytes(plan, needed), "workspace_bytes")
+    allocate (memory(needed))
+    call ok(fz_workspace_from_buffer(plan, c_loc(memory), needed, lent), "workspace_from_buffer")
+    call get_command_argument(0, path)
+    path = trim(path)//".fzc"
+    call ok(fz_compress_file(plan, lent, c_loc(x), length, fz_c(path), restored), "compress_file")
+    call check(restored == bytes, "the file has the same bytes")
+    call ok(fz_file_info(fz_c(path), info), "file_info")
+    call check(info%container_bytes == bytes, "info of a file")
+    y = 0
+    call ok(fz_decompress_file(c_null_ptr, c_null_ptr, fz_c(path), c_loc(y), length, restored), "decompress_file")
+    call check(restored == length .and. maxval(abs(x - y)) <= 1.0e-4_c_double, "the bound in a file")
+    call gives(FZ_FILE, fz_file_info(fz_c("no/such/folder"), info), "no such file")
+    open (newunit=unit, file=trim(path), status="old")
+    close (unit, status="delete")
+    call fz_workspace_free(lent)
 
     call gives(FZ_DST_TOO_SMALL, fz_decompress(c_null_ptr, c_null_ptr, c_loc(container), bytes, c_loc(y), 8_c_int64_t, restored), &
       "a small destination")

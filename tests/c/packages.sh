@@ -39,6 +39,8 @@ mkdir "$work/opt"
 tar -xzf "$tarball" -C "$work/opt"
 use "$(echo "$work"/opt/fzgm-*)" "$(basename "$tarball")"
 
+bash tests/c/chroot.sh "$tarball"
+
 mkdir "$work/root"
 dpkg-deb -x "$deb" "$work/root"
 [ "$(dpkg-deb -f "$deb" Depends)" = "libc6, libgcc-s1" ] || fail "$(dpkg-deb -f "$deb")"

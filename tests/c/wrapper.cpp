@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <array>
+#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -87,6 +88,36 @@ void round_trip() {
   CHECK(status_of([&] { return fzgm::plan::open(std::vector<char>(100)); }) == FZ_NOT_A_CONTAINER);
 }
 
+void files_and_buffers(const std::string &program) {
+  const std::string path = program + ".fzm"; // several of these programs may run at once
+  std::vector<float> x(120 * 100), y(x.size());
+  fill(x.data(), x.size());
+  auto pipeline = good(fzgm::pipeline::from_text("quantizer(eb=0.001,mode=noa) > rze"));
+  const auto plan = good(pipeline.finalize(fzgm::dtype::f32, {120, 100}));
+  std::vector<std::byte> memory(good(plan.workspace_bytes())), container(good(plan.max_compressed_bytes()));
+  auto ws = good(plan.make_workspace_in(memory));
+  container.resize(good(fzgm::compress(plan, ws, x, container)));
+  CHECK(status_of([&] { return plan.make_workspace_in({memory.data(), 8}); }) == FZ_INVALID_ARGUMENT);
+
+  CHECK(good(fzgm::compress_file(plan, ws, x, path)) == container.size());
+  CHECK(good(fzgm::compress_file(plan, x, path)) == container.size());
+  CHECK(good(fzgm::file_info(path)).container_bytes == container.size());
+  const auto decoder = good(plan.decoder());
+  auto out = good(decoder.make_workspace());
+  CHECK(good(fzgm::decompress_file(path, y)) == y.size() * sizeof(float));
+  CHECK(good(fzgm::decompress_file(decoder, out, path, y)) == y.size() * sizeof(float));
+  CHECK(worst_error(x.data(), y.data(), x.size()) <= 1e-3 * range_of(x.data(), x.size()));
+  CHECK(std::remove(path.c_str()) == 0);
+  CHECK(status_of([&] { return fzgm::file_info(path); }) == FZ_FILE);
+
+  const auto some = good(fzgm::container_info_partial({container.data(), 100}));
+  CHECK(!some.complete && some.needed_bytes > 100 && some.needed_bytes <= container.size());
+  const auto all = good(fzgm::container_info_partial(container));
+  CHECK(all.complete && all.info.dims[1] == 100 && all.info.container_bytes == container.size());
+  CHECK(status_of([] { return fzgm::container_info_partial(std::vector<char>(100)); }) == FZ_NOT_A_CONTAINER);
+  CHECK(good(good(fzgm::pipeline::from_container(container)).to_text()) == good(pipeline.to_text()));
+}
+
 void owners() {
   auto a = good(fzgm::pipeline::make());
   CHECK(good(a.add_stage("rze")) == 0 && a);
@@ -151,8 +182,9 @@ void devices() {
 
 } // namespace
 
-int main() {
+int main(int, char **arguments) {
   round_trip();
+  files_and_buffers(arguments[0]);
   owners();
   texts();
   listings();

@@ -201,3 +201,26 @@ fn own_pipelines_are_pipelines() {
     );
     assert!(fs::read(desk.path("old.fzm")).unwrap() != want);
 }
+
+/// What `info` says of the pipeline is what another compression takes, and makes the same container again.
+#[test]
+fn a_pipeline_is_taken_from_a_container() {
+    let desk = Desk::new();
+    let field = "egm96.f32 --dtype f32 --dims 1440x721";
+    desk.run(&format!("compress {field} -o a --mode noa --eb 3e-4 --preset fz")).ok();
+    let toml = desk.run("info a --toml").ok();
+    fs::write(desk.path("a.toml"), &toml).unwrap();
+    desk.run(&format!("compress {field} -o b --config a.toml")).ok();
+    let line = desk.run("info a --text").ok();
+    assert!(
+        line.contains("0.0003") && line.trim_end().ends_with("rze") && line.lines().count() == 1,
+        "{line}"
+    );
+    desk.run(&format!("compress {field} -o c --pipeline {}", line.trim_end().replace(" > ", ">"))).ok();
+    let a = fs::read(desk.path("a")).unwrap();
+    assert!(fs::read(desk.path("b")).unwrap() == a && fs::read(desk.path("c")).unwrap() == a);
+    // One that no chain makes has TOML alone.
+    desk.run(&format!("compress {field} -o d --no-strict --eb 1e-3")).ok();
+    assert!(desk.run("info d --toml").ok().contains("strict = false"));
+    assert_eq!(desk.run("info d --text").code, Some(5));
+}

@@ -11,6 +11,8 @@ pub struct Case {
     pub name: String,
     pub bytes: Vec<u8>,
     pub restored: Vec<u8>,
+    /// What was compressed, and how.
+    pub made_of: Option<(Sample, Options)>,
     pub compact: bool,
     /// Of floats whose bound was not kept strictly.
     pub loose: bool,
@@ -184,6 +186,7 @@ fn case(name: &str, pipeline: &Pipeline, sample: &Sample, options: &Options) -> 
         name,
         bytes,
         restored,
+        made_of: Some((sample.clone(), options.clone())),
         compact: options.container == Container::Compact,
         loose: lossy && !options.strict,
         width: sample.array.dtype().bytes(),

@@ -105,6 +105,7 @@ fn case(whole: &[u8], restored: &[u8], container: Container, dtype: DType) -> Ca
         name: "rig".into(),
         bytes: whole.to_vec(),
         restored: restored.to_vec(),
+        made_of: None,
         compact: container == Container::Compact,
         loose: false,
         width: dtype.bytes(),

@@ -26,6 +26,12 @@ pub(crate) struct Args {
     /// With --plan: for what; cuda shows the device functions too, and takes no GPU
     #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device)]
     device: Device,
+    /// Write the pipeline as TOML, for --config of another compression, and nothing else
+    #[arg(long, conflicts_with_all = ["stages", "plan", "json"])]
+    toml: bool,
+    /// Write the pipeline as a line of text, for --pipeline, and nothing else
+    #[arg(long, conflicts_with_all = ["stages", "plan", "json", "toml"])]
+    text: bool,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -42,6 +48,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     // A slab file of nothing has no first slab to be described.
     let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
+    if args.toml || args.text {
+        return report::print(&recipe(args, input, &container)?);
+    }
     let described = if empty { None } else { Some(describe(args, input, &container)?) };
     if args.json {
         let mut value = described.as_ref().map_or_else(|| json!({ "command": "info" }), Described::json);
@@ -52,6 +61,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let about = slabs.as_ref().map_or(String::new(), slab_text);
     report::print(&(about + &described.as_ref().map_or(String::new(), Described::text)))
+}
+
+/// The pipeline that a container was written with.
+fn recipe(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
+    let pipeline = fzgm::pipeline_of(container).map_err(|e| Failure::reading(input, &e))?;
+    let written = if args.toml { pipeline.to_toml() } else { pipeline.to_text().map(|line| line + "\n") };
+    written.map_err(|e| Failure::reading(input, &e))
 }
 
 /// What is to be said of a container.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Head, Info};
 use crate::gpu::{Context, Home, OwnStream, Stream, download};
 use crate::kernel::Threads;
+use crate::pipeline::Pipeline;
 use crate::workspace::Workspace;
 use std::borrow::Cow;
 
@@ -87,7 +88,7 @@ impl Encoder {
         };
         let room = self.max_compressed_bytes();
         match self.gpu()?.compress(&context, ws, from, again, room, self.options.checksum) {
-            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity => {
+            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity && ws.may_grow() => {
                 let larger = self.with_outliers(needed)?;
                 larger.compress_on(index, &mut Workspace::bare(self.options.threads)?, src, dst)
             }
@@ -220,6 +221,18 @@ impl Decoder {
 pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
     // SAFETY: the caller's promise.
     format::info(&unsafe { container.on_host() }?)
+}
+
+/// [`crate::pipeline_of`] for memory of any kind. From a device the container is copied.
+///
+/// # Errors
+/// As [`crate::pipeline_of`], and those of the device.
+///
+/// # Safety
+/// As for [`info_at`].
+pub unsafe fn pipeline_at(container: DeviceSlice) -> Result<Pipeline> {
+    // SAFETY: the caller's promise.
+    format::pipeline_of(&unsafe { container.on_host() }?)
 }
 
 impl DeviceSlice {

@@ -6,7 +6,7 @@ mod encoder;
 mod prepared;
 mod resident;
 
-pub use calls::info_at;
+pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};
 pub use resident::{Clock, Resident};

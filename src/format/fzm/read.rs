@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::format::Container;
-use crate::format::head::{Checksum, Head, Origin, Stages, reading};
+use crate::format::head::{Checksum, Given, Head, Origin, Stages, reading};
 use crate::format::{plain_array, tier};
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
 use crate::plan::Graph;
@@ -27,16 +27,18 @@ struct Core {
     padded: u64,
     head: usize,
     payload: usize,
+    /// Where the container ends.
+    end: usize,
     flags: u16,
     checksums: [u32; 2],
 }
 
-pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
-    let core = read_core(container)?;
+pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
+    let core = read_core(container, given)?;
     let records = container.get(core.head - RECORD * (core.stages + core.buffers)..core.head);
     let records = records.ok_or_else(|| Error::corrupt(PLACE, "the records end too early"))?;
     let (stage_records, buffer_records) = records.split_at(RECORD * core.stages);
-    if container.len() - core.head != core.payload {
+    if given == Given::Whole && container.len() != core.end {
         let what =
             format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.head);
         return Err(Error::corrupt(PLACE, what));
@@ -69,12 +71,18 @@ pub(in crate::format) fn read(container: &[u8]) -> Result<Head> {
         lengths,
         facts,
         segments,
-        checksums: checksums(&core, container.len()),
+        checksums: checksums(&core),
+        end: core.end,
         bytes: container[..core.head].to_vec(),
     })
 }
 
-fn read_core(container: &[u8]) -> Result<Core> {
+fn read_core(container: &[u8], given: Given) -> Result<Core> {
+    /// Bytes of the shortest head: that of one stage.
+    const LEAST: usize = CORE_3_0 + RECORD;
+    if given == Given::Beginning && container.len() < LEAST {
+        return Err(Error::Truncated { needed: LEAST as u64 });
+    }
     let mut r = Reader::new(PLACE, container);
     r.u32()?;
     let version = r.u16()?;
@@ -102,18 +110,23 @@ fn read_core(container: &[u8]) -> Result<Core> {
         return Err(Error::Unsupported { stage: "fzm", what });
     }
     let core = if minor == 0 { CORE_3_0 } else { CORE };
-    if head != (core + RECORD * (stages + buffers)) as u64 || (container.len() as u64) < head {
+    let there = container.len() as u64 >= head;
+    if head != (core + RECORD * (stages + buffers)) as u64 || (!there && given == Given::Whole) {
         return refuse(format!(
             "{head} header bytes do not fit {stages} stages, {buffers} buffers and {} bytes",
             container.len()
         ));
     }
-    let payload =
-        usize::try_from(payload).map_err(|_| Error::corrupt(PLACE, "its payload length is absurd"))?;
-    Ok(Core { minor, stages, buffers, padded, head: head as usize, payload, flags, checksums })
+    if !there {
+        return Err(Error::Truncated { needed: head });
+    }
+    let (head, payload) = (head as usize, usize::try_from(payload));
+    let end = payload.ok().and_then(|payload| Some((payload, head.checked_add(payload)?)));
+    let (payload, end) = end.ok_or_else(|| Error::corrupt(PLACE, "its payload length is absurd"))?;
+    Ok(Core { minor, stages, buffers, padded, head, payload, end, flags, checksums })
 }
 
-fn checksums(core: &Core, container: usize) -> Vec<Checksum> {
+fn checksums(core: &Core) -> Vec<Checksum> {
     let mut all = vec![];
     let [data, header] = core.checksums;
     // A later minor version may cover its header in another way; 3.0 has none.
@@ -122,7 +135,7 @@ fn checksums(core: &Core, container: usize) -> Vec<Checksum> {
         all.push(Checksum { what: "header", stored: header, before, after, zeros: true });
     }
     if core.minor != 0 && core.flags & DATA_CRC != 0 {
-        let (before, after) = (0..0, core.head..container);
+        let (before, after) = (0..0, core.head..core.end);
         all.push(Checksum { what: "data", stored: data, before, after, zeros: false });
     }
     all

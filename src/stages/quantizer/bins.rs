@@ -173,14 +173,13 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
         Ok(())
     })?;
     let tiles = if any.into_inner() { src.len().div_ceil(ELEMENTS * size_of::<T>()) } else { 0 };
-    let found = call.threads.map(tiles, |k| {
+    lists::write(call, tiles, |k| {
         let mut buffer = None;
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let is_out = |x: T| (if b.fast() { b.find::<true>(x) } else { b.find::<false>(x) }).is_none();
         let first = (k * ELEMENTS) as u32;
-        x.iter().enumerate().filter(|(_, x)| is_out(**x)).map(|(i, &x)| (first + i as u32, x)).collect::<Vec<_>>()
-    });
-    lists::write(call, found)
+        x.iter().enumerate().filter(|(_, x)| is_out(**x)).map(|(i, &x)| (first + i as u32, x)).collect()
+    })
 }
 
 /// Kernel `quantizer_decode`.

@@ -5,17 +5,29 @@ use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::at;
 
-/// Writes what the tiles found, in order, to outputs 1 and 2.
-pub(super) fn write<T: Real>(call: &mut HostCall<'_>, found: Vec<Vec<(u32, T)>>) -> Result<(), Fault> {
+/// Writes what `find` finds in each of so many tiles, in order, to outputs 1 and 2.
+pub(super) fn write<T: Real>(
+    call: &mut HostCall<'_>,
+    tiles: usize,
+    find: impl Fn(usize) -> Vec<(u32, T)> + Sync + Send,
+) -> Result<(), Fault> {
+    /// Tiles that are in memory at once, besides the lists: no more of it is taken, however many outliers there are.
+    const BATCH: usize = 32;
     let (values, indices) = (call.output(1)?, call.output(2)?);
-    let count = found.iter().map(Vec::len).sum::<usize>();
-    if count > indices.len() / 4 {
-        return Err(Fault::OutlierCapacity(count as u64));
+    let (w, room) = (size_of::<T>(), indices.len() / 4);
+    let mut count = 0;
+    for first in (0..tiles).step_by(BATCH) {
+        let found = call.threads.map(BATCH.min(tiles - first), |k| find(first + k));
+        for (i, x) in found.into_iter().flatten() {
+            if count < room {
+                values[count * w..(count + 1) * w].copy_from_slice(bytemuck::bytes_of(&x));
+                indices[count * 4..(count + 1) * 4].copy_from_slice(&i.to_le_bytes());
+            }
+            count += 1;
+        }
     }
-    let w = size_of::<T>();
-    for (j, (i, x)) in found.into_iter().flatten().enumerate() {
-        values[j * w..(j + 1) * w].copy_from_slice(bytemuck::bytes_of(&x));
-        indices[j * 4..(j + 1) * 4].copy_from_slice(&i.to_le_bytes());
+    if count > room {
+        return Err(Fault::OutlierCapacity(count as u64));
     }
     call.publish(1, (count * w) as u64)?;
     call.publish(2, (count * 4) as u64)

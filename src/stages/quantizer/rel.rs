@@ -241,7 +241,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
     })?;
     let codes = &*codes;
     let tiles = if any.into_inner() { codes.len().div_ceil(ELEMENTS * size_of::<C>()) } else { 0 };
-    let found = call.threads.map(tiles, |k| {
+    lists::write(call, tiles, |k| {
         let (mut buffer, mut other) = (None, None);
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let codes = load::<C>(tile_of::<C>(codes, k), &mut other);
@@ -249,9 +249,8 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
         // Code 0 stands for 0 itself, and only -0 and what has no bin needs a place in the lists.
         let out = |i: &usize| codes[*i].raw() == 0 && !(strict && plus_zero(value(*i)));
         let first = (k * ELEMENTS) as u32;
-        (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect::<Vec<_>>()
-    });
-    lists::write(call, found)
+        (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect()
+    })
 }
 
 /// Kernel `quantizer_rel_decode`.

@@ -1,0 +1,101 @@
+//! Containers in files, by path.
+
+use std::ffi::{c_char, c_void};
+use std::path::Path;
+
+use super::codec::{restore, with};
+use super::handle::{Bytes, handle, optional_handle, optional_mut, out, place_for, regions, text};
+use super::info::fz_info;
+use super::plan::fz_plan;
+use super::wall::wall;
+use super::workspace::fz_workspace;
+use crate::codec::buffer;
+use crate::file;
+
+/// Compresses an array into a file.
+///
+/// `path`              the file, which is replaced if it is there. What is written beside it becomes the file when it is complete
+///                     and on the disk; a failure leaves what was there.
+/// `compressed_bytes`  becomes the length of the file; untouched on failure.
+///
+/// Everything else is as for fz_compress(). The call takes memory of fz_max_compressed_bytes() beside the workspace.
+///
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_compress().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_compress_file(
+    plan: *const fz_plan,
+    workspace: *mut fz_workspace,
+    src: *const c_void,
+    src_bytes: u64,
+    path: *const c_char,
+    compressed_bytes: *mut u64,
+) -> i32 {
+    let src = Bytes::new(src, src_bytes, "src");
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (plan, workspace) = unsafe { (handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        // SAFETY: the caller's promise.
+        let (path, length) = unsafe { (text(path, "path")?, out(compressed_bytes, "compressed_bytes")?) };
+        let encoder = plan.encoder()?;
+        let mut container = buffer(encoder.max_compressed_bytes())?;
+        let dst = Bytes::new(container.as_mut_ptr().cast(), container.len() as u64, "dst");
+        let (src, dst) = regions(src, dst)?;
+        // SAFETY: the caller's promise, and memory of this call.
+        let bytes = with(plan, workspace, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?;
+        container.truncate(bytes as usize);
+        file::replace(Path::new(path), &container)?;
+        length.put(bytes);
+        Ok(())
+    })
+}
+
+/// Restores the array of a file.
+///
+/// `path`  a file that is one container: what fz_compress_file() wrote, or any FZM file.
+///
+/// Everything else is as for fz_decompress(). The call takes memory for the whole file beside the workspace.
+///
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress().
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_file(
+    plan: *const fz_plan,
+    workspace: *mut fz_workspace,
+    path: *const c_char,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    let dst = Bytes::new(dst, dst_capacity_bytes, "dst");
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (plan, workspace) =
+            unsafe { (optional_handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
+        // SAFETY: the caller's promise.
+        let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
+        let container = file::read(Path::new(path))?;
+        let src = Bytes::new(container.as_ptr().cast(), container.len() as u64, "container");
+        let (src, dst) = regions(src, dst)?;
+        let length = length.apart_from(dst, "dst")?;
+        // SAFETY: the caller's promise, and memory of this call.
+        length.put(unsafe { restore(plan, workspace, src, dst) }?);
+        Ok(())
+    })
+}
+
+/// Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
+/// the call.
+///
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_container_info(), and FZ_CORRUPT for a file of another
+/// length than its head states. `*info` is then untouched.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_file_info(path: *const c_char, info: *mut fz_info) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise; the first field is the length.
+        let (path, place) = unsafe { (text(path, "path")?, place_for(info, "info", "fz_info")?) };
+        place.put(fz_info::from(&file::info(Path::new(path))?));
+        Ok(())
+    })
+}

@@ -1,0 +1,235 @@
+//! Files that exist complete or not at all, and containers in them.
+
+use crate::error::{Error, Result};
+use crate::format::{Info, info_partial};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What a file is asked for; every error names the file.
+struct Asked<'p> {
+    path: &'p Path,
+    doing: &'static str,
+}
+
+impl Asked<'_> {
+    fn refuse(&self, why: impl ToString) -> Error {
+        Error::File { doing: self.doing, path: self.path.display().to_string(), why: why.to_string() }
+    }
+
+    fn io<T>(&self, done: std::io::Result<T>) -> Result<T> {
+        done.map_err(|e| self.refuse(e))
+    }
+
+    /// A directory or a pipe cannot be replaced, nor be read as one container.
+    fn regular(&self, found: &fs::Metadata) -> Result<()> {
+        if found.is_file() { Ok(()) } else { Err(self.refuse("it is no regular file")) }
+    }
+
+    fn open(&self) -> Result<(File, u64)> {
+        let file = self.io(File::open(self.path))?;
+        let found = self.io(file.metadata())?;
+        self.regular(&found)?;
+        Ok((file, found.len()))
+    }
+
+    /// Appends the next bytes of the file, which has so many.
+    fn more(&self, file: &mut File, bytes: u64, into: &mut Vec<u8>) -> Result<()> {
+        let missing = || Error::OutOfMemory(bytes);
+        into.try_reserve_exact(usize::try_from(bytes).map_err(|_| missing())?).map_err(|_| missing())?;
+        let read = self.io(file.take(bytes).read_to_end(into))?;
+        if read as u64 == bytes { Ok(()) } else { Err(self.refuse("it became shorter while it was read")) }
+    }
+}
+
+/// All bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let asked = Asked { path, doing: "read" };
+    let (mut file, bytes) = asked.open()?;
+    let mut all = vec![];
+    asked.more(&mut file, bytes, &mut all)?;
+    Ok(all)
+}
+
+/// Describes the container in a file, of which it reads no more than the head.
+pub(crate) fn info(path: &Path) -> Result<Info> {
+    /// Most heads are shorter.
+    const FIRST: u64 = 4096;
+    let asked = Asked { path, doing: "read" };
+    let (mut file, bytes) = asked.open()?;
+    let mut beginning = vec![];
+    asked.more(&mut file, bytes.min(FIRST), &mut beginning)?;
+    loop {
+        let stated = match info_partial(&beginning) {
+            Ok(info) if info.container_bytes == bytes => return Ok(info),
+            Ok(info) => info.container_bytes,
+            Err(Error::Truncated { needed }) if needed <= bytes => {
+                asked.more(&mut file, needed - beginning.len() as u64, &mut beginning)?;
+                continue;
+            }
+            Err(Error::Truncated { needed }) => needed,
+            Err(e) => return Err(e),
+        };
+        let what = format!("{} has {bytes} bytes, its head states {stated}", path.display());
+        return Err(Error::corrupt("file", what));
+    }
+}
+
+/// Makes a file of these bytes, in place of the one that may be there. Whatever happens, the path names what it named before
+/// or all of them.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let asked = Asked { path, doing: "write" };
+    // Behind links: the file is replaced, not a link to it.
+    let target = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(e) if e.kind() == ErrorKind::NotFound => path.to_path_buf(),
+        Err(e) => return Err(asked.refuse(e)),
+    };
+    let old = match fs::metadata(&target) {
+        Ok(found) => Some(found),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(asked.refuse(e)),
+    };
+    old.iter().try_for_each(|found| asked.regular(found))?;
+    let (mut file, temporary) = asked.io(Temporary::beside(&target))?;
+    asked.io(file.write_all(bytes))?;
+    if let Some(old) = old {
+        let wanted = old.permissions();
+        // A file system without permissions refuses to set them, even to what they are.
+        if asked.io(file.metadata())?.permissions() != wanted {
+            asked.io(file.set_permissions(wanted))?;
+        }
+    }
+    asked.io(file.sync_all())?;
+    drop(file);
+    asked.io(temporary.become_file(&target))
+}
+
+/// Removed unless it became a file.
+struct Temporary(Option<PathBuf>);
+
+impl Temporary {
+    /// A new file in the same folder, which is where it can be renamed. Another thread, or a run that was killed, may have
+    /// one of the same name; the next free one is taken.
+    fn beside(target: &Path) -> std::io::Result<(File, Temporary)> {
+        /// More than anybody writes at once into one folder.
+        const TRIES: u32 = 10_000;
+        target.file_name().ok_or(ErrorKind::InvalidInput)?;
+        let mut tries = 0;
+        loop {
+            let path = target.with_file_name(format!(".fzgm-{}-{tries}.tmp", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists && tries < TRIES => tries += 1,
+                made => return made.map(|file| (file, Temporary(Some(path)))),
+            }
+        }
+    }
+
+    fn become_file(mut self, target: &Path) -> std::io::Result<()> {
+        if let Some(path) = &self.0 {
+            fs::rename(path, target)?;
+            self.0 = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Nothing more can be done about a file that stays.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A folder of its own, which goes again.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let folder = std::env::temp_dir().join(format!("fzgm-file-{}-{name}", std::process::id()));
+            fs::create_dir_all(&folder).expect("a folder");
+            Folder(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name().into_string());
+            fs::read_dir(&self.0)
+                .expect("a folder")
+                .map(|e| name(e).expect("an entry").expect("a name"))
+                .collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_all_of_one_writer() {
+        let folder = Folder::new("writers");
+        let path = folder.0.join("a");
+        let content = |k: u8| vec![k; 100_000 + usize::from(k)];
+        replace(&path, &content(0)).expect("written");
+        let whole = |bytes: &[u8]| bytes == content(bytes[0]);
+        thread::scope(|scope| {
+            for k in 1..9 {
+                let (path, whole) = (&path, &whole);
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        replace(path, &content(k)).expect("written");
+                        assert!(whole(&read(path).expect("read")), "a file of two writers, or of a part");
+                    }
+                });
+            }
+        });
+        assert_eq!(folder.names(), ["a"], "what is written beside is gone");
+    }
+
+    /// Programs that have the old file open go on reading that one.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_replaced_behind_its_links_with_its_permissions() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = Folder::new("links");
+        let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+        fs::write(&path, "old").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
+        symlink("a", &link).expect("a link");
+        let mut open = File::open(&path).expect("open");
+        replace(&link, b"new").expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
+        let mut old = String::new();
+        open.read_to_string(&mut old).expect("read");
+        assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
+    }
+
+    #[test]
+    fn refusals_name_the_file_and_leave_nothing() {
+        let folder = Folder::new("refusals");
+        fs::create_dir(folder.0.join("folder")).expect("made");
+        for (path, done) in [
+            (folder.0.join("no/a"), replace(&folder.0.join("no/a"), b"x").err()),
+            (folder.0.join("folder"), replace(&folder.0.join("folder"), b"x").err()),
+            (folder.0.join("none"), read(&folder.0.join("none")).err()),
+            (folder.0.join("none"), info(&folder.0.join("none")).err()),
+            (folder.0.join("folder"), read(&folder.0.join("folder")).err()),
+        ] {
+            let e = done.expect("refused");
+            assert!(
+                matches!(e, Error::File { .. }) && e.to_string().contains(&*path.to_string_lossy()),
+                "{e}"
+            );
+        }
+        assert_eq!(folder.names(), ["folder"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The pipeline that a container was written with, to be used again.
+
+use super::head::{Head, read};
+use crate::array::Array;
+use crate::error::Result;
+use crate::format::Container;
+use crate::param::Args;
+use crate::pipeline::{Node, Pipeline, Source};
+use crate::stage::Rules;
+
+/// The pipeline that wrote a container, as far as its head says: with the same options it makes the same container of the
+/// same array. A head does not say what room there was for outliers, whether a range was measured or given, and, in a compact
+/// frame, more than seven digits of a bound, nor the threshold of lorenzo_quant. What did not compress has the pipeline `stored`.
+///
+/// # Errors
+/// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
+pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
+    let head = read(container)?;
+    let ours = head.origin().map(|(written, _)| written);
+    let written = ours.as_ref().unwrap_or(&head);
+    // Where a head says nothing of it, it is the exact form of the reference, or one that no encoder here writes.
+    let strict = head.origin.strict.unwrap_or(ours.is_none());
+    let rules = Rules { strict, ..written.rules };
+    let mut pipeline = Pipeline { nodes: written.pipeline.nodes.clone(), rules };
+    for (node, facts) in pipeline.nodes.iter_mut().zip(&written.facts) {
+        node.stage.asked(&mut node.args, facts)?;
+        restate(&mut node.args, "outlier_threshold", shortest)?;
+        // Under rel a head has what its decoders compute with, and less than that would be another step.
+        if node.stage.mode(&node.args) != Some("rel") {
+            restate(&mut node.args, "error_bound", shortest)?;
+        }
+        unbind(node, &head.array)?;
+        // As it is where nobody connects it.
+        if node.inputs == [Source::Array] {
+            node.inputs.clear();
+        }
+    }
+    if in_double(&head) {
+        // The extension block has them of the first stage that takes them.
+        let said = [("error_bound", head.origin.bound), ("outlier_threshold", head.origin.threshold)];
+        // A file may say anything, also that a bound is 0.
+        for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
+            if let Some(node) = pipeline.nodes.iter_mut().find(|n| n.args.has(name)) {
+                restate(&mut node.args, name, |_| value)?;
+            }
+        }
+    }
+    Ok(pipeline)
+}
+
+fn restate(args: &mut Args, name: &str, as_said: impl Fn(f64) -> f64) -> Result<()> {
+    if args.has(name) { args.set_real(name, as_said(args.real(name)?)) } else { Ok(()) }
+}
+
+/// The number with the fewest digits that a field of four bytes holds as this one: 0.001, where 1e-3 was asked for.
+fn shortest(value: f64) -> f64 {
+    let narrow = value as f32;
+    if f64::from(narrow) == value { narrow.to_string().parse().unwrap_or(value) } else { value }
+}
+
+/// Whether the head has an extension block, where bounds are doubles.
+fn in_double(head: &Head) -> bool {
+    head.container == Container::Fzm && head.origin.strict.is_some()
+}
+
+/// Leaves lengths to the shape of the array again, where they are its own, so that the pipeline serves other shapes too.
+fn unbind(node: &mut Node, array: &Array) -> Result<()> {
+    let mut free = node.args.clone();
+    for name in ["dim_x", "dim_y", "dim_z"].into_iter().filter(|name| node.args.has(name)) {
+        free.reset(name)?;
+    }
+    let mut bound = free.clone();
+    if node.stage.bind(&mut bound, array).is_ok() && bound == node.args {
+        node.args = free;
+    }
+    Ok(())
+}
