@@ -12,6 +12,7 @@ mod common;
 mod again;
 mod asynchrony;
 mod bands;
+mod bins;
 mod bounds;
 mod bricks;
 mod functions;
