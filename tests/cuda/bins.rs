@@ -16,7 +16,8 @@ fn check(radius: i64, threshold: f64, strict: bool, rng: &mut Rng) {
     p.set_everywhere("error_bound", |args| args.set_real("error_bound", bound)).unwrap();
     p.set_everywhere("quant_radius", |args| args.set_int("quant_radius", radius)).unwrap();
     p.set_everywhere("outlier_threshold", |args| args.set_real("outlier_threshold", threshold)).unwrap();
-    let mut rig = Rig::new(&p, &Array::new(DType::F32, &[VALUES]).unwrap(), &fzgm::Options { strict, ..options() });
+    let mut rig =
+        Rig::new(&p, &Array::new(DType::F32, &[VALUES]).unwrap(), &fzgm::Options { strict, ..options() });
     let step = 2.0 * bound;
     let edge = |rng: &mut Rng| -> f32 {
         let near = match rng.below(4) {
@@ -45,7 +46,9 @@ fn check(radius: i64, threshold: f64, strict: bool, rng: &mut Rng) {
 fn values_at_the_edges_of_bins() {
     need_gpu!();
     let mut rng = Rng(0x510e_527f);
-    for radius in [1, 2, 3, 4, 5, 1000, 1024, 1025, 32767, 32768, (1 << 21) - 1, 1 << 21, (1 << 21) + 1, 1 << 22] {
+    for radius in
+        [1, 2, 3, 4, 5, 1000, 1024, 1025, 32767, 32768, (1 << 21) - 1, 1 << 21, (1 << 21) + 1, 1 << 22]
+    {
         for threshold in [f64::INFINITY, 0.3, 0.5, 99.75, 511.9, 512.0, 1e9] {
             check(radius, threshold, rng.below(4) > 0, &mut rng);
         }
