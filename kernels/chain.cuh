@@ -134,7 +134,7 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   if (early && mine) bring_tile<S...>(sm, src, at, total, tid);
   const unsigned long long failed = failure(a);
   const typename Chain::P p = Chain::read_forward(a, 1);
-  if (!mine || !ELEMENTS) {
+  if (!mine || !early) {
     if (dead(a, failed)) return;
     if (!mine && blockIdx.x == 0 && tid == 0) publish(a.operands[1 + Chain::EXTRA], 0);
     if (!mine) return;
@@ -180,7 +180,7 @@ FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
 }
 
 // A chunk of few, for which no launch before has made an index: every block looks at all of the table, which takes less time than
-// another launch. Starts with what `sums` were before and ends with a barrier.
+// another launch. `sums`: eight words of shared memory, which nobody needs any more when it returns.
 __device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& a, uint32_t out, uint64_t* sums) {
   const StreamIn in = stream_in(a, a.operands[out], TILE);
   const uint32_t c = blockIdx.x;

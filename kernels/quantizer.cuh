@@ -20,8 +20,7 @@ struct Facts {
 enum : uint32_t { ABS = 0, REL = 1, NOA = 2, PREL = 3 };
 enum : uint32_t { ZIGZAG = 1, IN_PLACE = 2, STRICT = 4, PADDED = 8 };
 
-// What tiles of f32 are quantized with. It stands behind the facts, made once, so that no tile makes it anew. Two sums of
-// floats decide whether the bin of a value is surely good, see TileBins.
+// What tiles of f32 are quantized with, see TileBins. It stands behind the facts, made once, so that no tile makes it anew.
 struct TileFacts {
   float inverse, step, promise, floor;
   uint32_t above;
