@@ -126,13 +126,16 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
   // All that has to be fetched is on its way before the first of it is looked at, the caller's array even before earlier launches
   // have ended.
   const bool early = ELEMENTS && a.fresh;
+  unsigned long long failed = early ? 0 : failure(a);
   const Operand& in = input(a, 0);
   const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.chained ? length(a.passed) : given;
   const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
-  if (early && mine) bring_tile<S...>(sm, src, at, total, tid);
-  const unsigned long long failed = failure(a);
+  if (early) {
+    if (mine) bring_tile<S...>(sm, src, at, total, tid);
+    failed = failure(a);
+  }
   const typename Chain::P p = Chain::read_forward(a, 1);
   if (!mine || !early) {
     if (dead(a, failed)) return;
