@@ -296,7 +296,7 @@ fn chains_are_refused_by_column_and_remedy() {
         ("rze(wrd=4)", UnknownName, &["column 5", "`wrd`", "nearest is `word`"]),
         ("rze(eb=4)", UnknownName, &["`eb`"]),
         ("quantizer(eb=1,error_bound=1)", InvalidPipeline, &["column 16", "twice"]),
-        ("stored > huffman", Unsupported, &["column 10", "Huffman", "later"]),
+        ("stored > ginterp", Unsupported, &["column 10", "GInterp", "later"]),
         ("stored > bitshufle", UnknownName, &["column 10", "nearest is `bitshuffle`"]),
         ("quantizer.outliers > rze", UnknownName, &["column 11", "outlier_vals"]),
         ("rze.output", InvalidPipeline, &["column 5", "last stage"]),
@@ -337,8 +337,7 @@ fn reference_files() -> Vec<PathBuf> {
 #[test]
 fn presets_of_the_reference_are_read_or_refused_by_name() {
     let verdict = |name: &str| match name {
-        "pfpl" => None,
-        "cusz" => Some(("Huffman", "comes with a later one")),
+        "pfpl" | "cusz" => None,
         "lorenzo_bitpack" => Some(("Bitpack", "comes with a later one")),
         "quantizer_lorenzo_bitpack" => Some(("Lorenzo", "comes with a later one")),
         "speed" => Some(("input_port", "nearest is `inputs`")),

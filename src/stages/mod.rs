@@ -36,6 +36,7 @@ stages! {
     negabinary::Negabinary,
     bitshuffle::Bitshuffle,
     rze::Rze,
+    huffman::Huffman,
     stored::Stored,
 }
 

@@ -165,14 +165,14 @@ fn violations_are_exit_1() {
 fn own_pipelines_are_refused_with_the_place() {
     let desk = Desk::new();
     desk.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
-    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"Huffman\"\n");
+    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"GInterp\"\n");
     let start = "compress egm96.f32 -o a.fzm --dtype f32";
     desk.fails(
         &format!("{start} --config bad.toml"),
         2,
         &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
     );
-    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "Huffman", "line 1"]);
+    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 1"]);
     desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
     desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
     desk.fails(&format!("{start} --pipeline rze>rce"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);

@@ -104,6 +104,8 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
         let dtype = match spec.name {
             "quantizer" | "lorenzo_quant" => DType::F32,
             "zigzag" | "negabinary" => DType::I32,
+            // Symbols of any value: bytes.
+            "huffman" => DType::F32,
             _ => DType::U32,
         };
         all.push((spec.name.to_string(), chain(&[(spec.name, &[])]), dtype));
@@ -138,6 +140,11 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
     }
     for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {
         all.push((format!("bits {dtype}"), preset("bits", dtype).unwrap(), dtype));
+    }
+    let codes =
+        [("quant_radius", "512"), ("code_type", "u16"), ("zigzag_codes", "true"), ("error_bound", "0.1")];
+    for dtype in [DType::F32, DType::F64] {
+        all.push((format!("codes {dtype}"), chain(&[("lorenzo_quant", &codes), ("huffman", &[])]), dtype));
     }
     all.push(("fan-out".into(), fan_out(), DType::I16));
     all.push((

@@ -13,7 +13,7 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+Stages: Difference, Huffman, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
 centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
 that is not exactly as described is a FormatError.
 
@@ -227,6 +227,80 @@ class Stored(OnePort):
 
     def decode_bytes(self, data, limits):
         return bytes(data)
+
+
+class Huffman(OnePort):
+    """Symbols as codes of whole bits, in partitions of their own."""
+
+    name = "Huffman"
+
+    def __init__(self, config, generation):
+        require(len(config) == 11, f"Huffman: configuration of {len(config)} bytes")
+        number, bklen, self.count = struct.unpack("<BHQ", config)
+        require(number in (U8, U16, U32), f"Huffman: symbols of type {number}")
+        self.width = DTYPE_BYTES[number]
+        self.bklen = bklen or 65536
+
+    def decode_bytes(self, data, limits):
+        require(self.count * self.width <= limits.max_bytes, f"Huffman: {self.count} symbols are too many")
+        if not data or not self.count:
+            require(not data and not self.count, "Huffman: empty on one side only")
+            return b""
+        require(len(data) >= 384 + self.width * self.bklen, "Huffman: truncated")
+        bklen, _, size, parts, _, count, bits, cells = struct.unpack_from("<HHIIIQQQ", data)
+        require(bklen == self.bklen % 65536 and count == self.count, "Huffman: stream and configuration disagree")
+        require(size and parts == -(-count // size), f"Huffman: {parts} partitions of {size} symbols")
+        keys_end = 384 + self.width * self.bklen
+        offsets = (0, 128, keys_end, keys_end + 4 * parts, keys_end + 8 * parts, keys_end + 8 * parts + 4 * cells)
+        require(struct.unpack_from("<6I", data, 40) == offsets, "Huffman: offsets are not where they should be")
+        require(offsets[5] == len(data), "Huffman: the stream has another length")
+        first = struct.unpack_from("<32I", data, 128)
+        entry = struct.unpack_from("<32I", data, 256)
+        keys = to_words(data[384:keys_end], self.width, "Huffman")
+        if not bits and not cells and entry[:2] == (0, 1):
+            require(keys[0] < self.bklen, "Huffman: key out of range")
+            return from_words([keys[0]] * count, self.width)
+        symbols = self.symbols(first, entry, keys)
+        words = to_words(data[offsets[4]:], 4, "Huffman")
+        out = []
+        for i, (used, start) in enumerate(zip(to_words(data[offsets[2]:offsets[3]], 4, "Huffman"),
+                                              to_words(data[offsets[3]:offsets[4]], 4, "Huffman"))):
+            own = words[start:start + -(-used // 32)]
+            require(start + -(-used // 32) <= cells, f"Huffman: partition {i} reaches beyond the cells")
+            text = "".join(f"{word:032b}" for word in own)[:used]
+            out += self.partition(text, first, symbols, min(size, count - i * size))
+        return from_words(out, self.width)
+
+    def symbols(self, first, entry, keys):
+        """(length, code) -> symbol, of a book that an encoder can have written."""
+        numbers = [entry[k + 1] - entry[k] for k in range(31)] + [2 * first[30]]
+        require(entry[0] == 0 and min(numbers) >= 0 and numbers[0] == 0, "Huffman: entries are not ascending")
+        used = entry[31] + numbers[31]
+        require(0 < used <= self.bklen, f"Huffman: {used} codes")
+        require(all(key < self.bklen for key in keys[:used]), "Huffman: key out of range")
+        want, symbols = 0, {}
+        for length in range(31, 0, -1):
+            if length < 31:
+                want = -(-(want + numbers[length + 1]) // 2)
+            require(first[length] == want, f"Huffman: first code of length {length}")
+            require(want + numbers[length] <= 1 << length, f"Huffman: too many codes of length {length}")
+            for rank in range(numbers[length]):
+                symbols[length, want + rank] = keys[entry[length] + rank]
+        return symbols
+
+    @staticmethod
+    def partition(text, first, symbols, count):
+        out, at = [], 0
+        for _ in range(count):
+            length, code = 1, int(text[at:at + 1] or "0", 2)
+            while code < first[length]:
+                length += 1
+                code = 2 * code + int(text[at + length - 1:at + length] or "0", 2)
+            require((length, code) in symbols, "Huffman: bits that are no code")
+            out.append(symbols[length, code])
+            at += length
+        require(at == len(text), "Huffman: a partition has other bits than its symbols")
+        return out
 
 
 class Difference(OnePort):
@@ -798,11 +872,11 @@ class LorenzoQuant:
         return words
 
 
-STAGES = {1: LorenzoQuant, 2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
+STAGES = {1: LorenzoQuant, 2: Difference, 6: Huffman, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
           18: RZE, 0x8001: Stored}
 
 # Only for messages and `info`; these are not decoded here.
-OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
+OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE",
                 7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo", 19: "ADM", 20: "ANS",
                 22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
                 26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}

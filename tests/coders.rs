@@ -1,0 +1,154 @@
+//! Entropy coders: recorded streams to the byte, codes as short as they can be, and data that is hard on them.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code, unreachable_pub)]
+mod common;
+
+use common::rng::Rng;
+use common::run::{every_way, options};
+use common::samples::Sample;
+use fzgm::{Array, Container, DType, Error, Generation, Options, Pipeline, compress, info};
+
+fn stage(name: &str, set: &[(&str, &str)]) -> Pipeline {
+    let mut p = Pipeline::new();
+    let node = p.add(name).unwrap();
+    for (key, value) in set {
+        p.args_mut(node).unwrap().set_text(key, value).unwrap();
+    }
+    p
+}
+
+fn sample(name: &str, dtype: DType, values: impl IntoIterator<Item = u32>) -> Sample {
+    let width = dtype.bytes() as usize;
+    let bytes: Vec<u8> = values.into_iter().flat_map(|v| v.to_le_bytes()[..width].to_vec()).collect();
+    let array = Array::new(dtype, &[(bytes.len() / width) as u64]).unwrap();
+    Sample { name: format!("{name} {dtype}"), array, bytes }
+}
+
+/// The only segment of a container.
+fn segment(container: &[u8]) -> Vec<u8> {
+    let segments = info(container).unwrap().segments;
+    container[container.len() - segments[0].bytes as usize..].to_vec()
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()).into()
+}
+
+/// Symbols with counts that double: lengths 1, 2, 3, …
+fn doubling(symbols: u32) -> impl Iterator<Item = u32> {
+    (0..symbols).flat_map(move |s| std::iter::repeat_n(s, 1 << (symbols - 1 - s)))
+}
+
+fn contents(bklen: u32, rng: &mut Rng) -> Vec<(&'static str, Vec<u32>)> {
+    let mut random = |n: usize, f: &dyn Fn(u64) -> u32| (0..n).map(|_| f(rng.word())).collect::<Vec<u32>>();
+    vec![
+        ("none", vec![]),
+        ("one", vec![bklen - 1]),
+        ("all the same", vec![bklen / 2; 2000]),
+        ("two", random(3001, &|r| (r as u32 & 1) * (bklen - 1))),
+        ("uniform", random(20_000, &|r| r as u32 % bklen)),
+        ("each once", (0..bklen).rev().collect()),
+        ("geometric", random(30_011, &|r| (r.leading_zeros() + (r as u32 & 1)) % bklen)),
+        ("wide", random(20_001, &|r| ((r as u32 % bklen) >> (r >> 32 & 15)) % bklen)),
+        ("long codes", doubling(15.min(bklen)).collect()),
+        ("whole partitions", random(768 * 9, &|r| (r as u32 & r as u32 >> 3) % bklen)),
+    ]
+}
+
+/// What the total of an optimal code is: the sum of all sums of the two smallest.
+fn optimum(values: &[u32]) -> u64 {
+    let mut counts = std::collections::BTreeMap::new();
+    values.iter().for_each(|v| *counts.entry(v).or_insert(0u64) += 1);
+    let mut heap: std::collections::BinaryHeap<_> = counts.values().map(|&c| std::cmp::Reverse(c)).collect();
+    if heap.len() == 1 {
+        return values.len() as u64;
+    }
+    let mut total = 0;
+    while let (Some(a), Some(b)) = (heap.pop(), heap.pop()) {
+        total += a.0 + b.0;
+        if heap.is_empty() {
+            break;
+        }
+        heap.push(std::cmp::Reverse(a.0 + b.0));
+    }
+    total
+}
+
+#[test]
+fn huffman_is_as_short_as_it_can_be_and_as_long_as_its_page_says() {
+    let mut rng = Rng(5);
+    for (dtype, bklen) in [
+        (DType::U8, 256),
+        (DType::U8, 4),
+        (DType::U16, 1024),
+        (DType::U16, 2),
+        (DType::U16, 65536),
+        (DType::U32, 5000),
+    ] {
+        for (name, values) in contents(bklen, &mut rng) {
+            for mode in ["auto", "fine"] {
+                let s = sample(name, dtype, values.iter().copied());
+                let p = stage("huffman", &[("bklen", &bklen.to_string()), ("encode_mode", mode)]);
+                for strict in [true, false] {
+                    let generation = if strict { Generation::G2026_08 } else { Generation::G2026_05 };
+                    let options = Options { generation, ..options(Container::Fzm, strict) };
+                    let bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
+                    if values.is_empty() {
+                        continue;
+                    }
+                    let stream = segment(&bytes);
+                    let n = values.len() as u64;
+                    let sublen = if mode == "fine" { 1024 } else { 768 };
+                    let parts = n.div_ceil(sublen);
+                    let keys_end = 384 + u64::from(bklen) * dtype.bytes();
+                    let bits: Vec<u64> =
+                        (0..parts).map(|i| word(&stream, (keys_end + 4 * i) as usize)).collect();
+                    let cells: u64 = bits.iter().map(|b| b.div_ceil(32)).sum();
+                    assert_eq!(stream.len() as u64, keys_end + 8 * parts + 4 * cells, "{} {mode}", s.name);
+                    assert_eq!(bits.iter().sum::<u64>(), optimum(&values), "{} {mode}", s.name);
+                }
+                let (_, restored) = every_way(&p, &s, &options(Container::Compact, true)).unwrap();
+                assert!(restored == s.bytes, "{} {mode}", s.name);
+            }
+        }
+    }
+}
+
+/// Counts like Fibonacci numbers ask for codes that are longer than 27 bits.
+#[test]
+fn huffman_evens_out_what_asks_for_longer_codes() {
+    let mut counts = vec![1usize, 1];
+    while counts.len() < 31 {
+        counts.push(counts[counts.len() - 1] + counts[counts.len() - 2]);
+    }
+    let values = counts.iter().enumerate().flat_map(|(s, &c)| std::iter::repeat_n(s as u32, c));
+    let s = sample("fibonacci", DType::U8, values);
+    let p = stage("huffman", &[("bklen", "32")]);
+    for (strict, generation) in [(true, Generation::G2026_08), (false, Generation::G2026_05)] {
+        let options = Options { generation, ..options(Container::Fzm, strict) };
+        let bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
+        let (_, restored) = fzgm::decompress(&bytes, &options).unwrap();
+        assert!(restored[..s.bytes.len()] == s.bytes);
+    }
+}
+
+#[test]
+fn symbols_without_a_code_are_named() {
+    for (dtype, bklen, bad) in [(DType::U16, 1024, 1024), (DType::U32, 4096, 1 << 30), (DType::U8, 128, 255)]
+    {
+        let mut values = vec![3; 5000];
+        values[4321] = bad;
+        values[17] = bklen;
+        let s = sample("out of range", dtype, values);
+        let p = stage("huffman", &[("bklen", &bklen.to_string())]);
+        let e = every_way(&p, &s, &options(Container::Compact, true)).unwrap_err();
+        assert!(matches!(e, Error::InvalidArgument { .. }), "{e:?}");
+        assert!(e.to_string().contains("huffman") && e.to_string().contains(&bad.to_string()), "{e}");
+        #[cfg(feature = "cuda")]
+        if let Some(device) = common::gpu::device() {
+            let options = Options { device, ..options(Container::Compact, true) };
+            assert_eq!(compress(&p, &s.array, &options, &s.bytes).unwrap_err(), e);
+        }
+    }
+}
