@@ -102,7 +102,8 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book_far(FZ_ARGS) 
 }
 
 // ---------------------------------------------------------------- cells
-constexpr int CODE_THREADS = 32 * HUFFMAN_TILE;
+constexpr int CODE_THREADS = CODER_THREADS;
+constexpr uint32_t HUFFMAN_TILE = CODER_TILE;
 // Words of a warp: 1024 symbols of any width, or as many codes behind the rest of a word.
 constexpr int CODE_WORDS = 1028;
 
@@ -210,9 +211,8 @@ template <class T, class Table> FZ_DEV uint32_t code_one(const Args& a, const Hu
 }
 
 template <class Table> FZ_DEV void code_tile(const Args& a, const HuffmanForm& f, const HuffmanScratch& sc, uint32_t* st, const Table& table) {
-  __shared__ uint32_t cells[HUFFMAN_TILE];
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const uint32_t part = blockIdx.x * HUFFMAN_TILE + warp, width = params<HuffmanParams>(a).width;
+  const int lane = threadIdx.x & 31;
+  const uint32_t part = blockIdx.x * HUFFMAN_TILE + (threadIdx.x >> 5), width = params<HuffmanParams>(a).width;
   uint32_t bits = 0;
   if (part < f.parts) {
     if (width == 1) bits = code_one<uint8_t>(a, f, sc, part, st, table, lane);
@@ -220,13 +220,7 @@ template <class Table> FZ_DEV void code_tile(const Args& a, const HuffmanForm& f
     else bits = code_one<uint32_t>(a, f, sc, part, st, table, lane);
     if (lane == 0) sc.sizes[part] = bits;
   }
-  if (lane == 0) cells[warp] = (bits + 31) >> 5;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    uint32_t sum = 0;
-    for (uint32_t k = 0; k < HUFFMAN_TILE; k++) sum += cells[k];
-    sc.tiles[blockIdx.x] = sum;
-  }
+  note_tile(sc.tiles, (bits + 31) >> 5);
 }
 
 extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_code(FZ_ARGS) {
@@ -251,10 +245,8 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_code_far(FZ_A
 }
 
 // ---------------------------------------------------------------- the stream
-// One block has 32 tiles. It adds up all tiles before its own, which are few, so that nobody waits for anybody.
 extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARGS) {
-  __shared__ uint64_t w[32], before;
-  __shared__ uint32_t starts[CODE_THREADS + 1];
+  __shared__ Places places;
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);
   const HuffmanParams& p = params<HuffmanParams>(a);
@@ -262,38 +254,28 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARG
   if (f.n == 0 && blockIdx.x == 0 && tid == 0) publish(output(a, 0), 0);
   if (first >= f.parts || HuffmanCounts::in(a).largest) return;
   const HuffmanScratch sc(a, f);
-  const HuffmanOut out(a);
-  uint64_t sum = 0;
-  for (uint32_t i = tid; i < first / HUFFMAN_TILE; i += CODE_THREADS) sum += sc.tiles[i];
-  sum = block_sum_to(sum, w);
-  if (tid == CODE_THREADS - 1) before = sum;
-  const uint32_t part = first + tid;
-  const uint32_t bits = part < f.parts ? sc.sizes[part] : 0;
-  const uint32_t own = (bits + 31) >> 5, upto = block_sum_to(own, reinterpret_cast<uint32_t*>(w));
-  starts[tid] = upto - own;
-  if (tid == CODE_THREADS - 1) starts[CODE_THREADS] = upto;
-  __syncthreads();
+  const Out out(a);
+  const uint32_t part = first + tid, bits = part < f.parts ? sc.sizes[part] : 0;
+  places.find(sc.tiles, (bits + 31) >> 5);
   if (part < f.parts) {
     out.put<uint32_t>(f.bits_at + 4ull * part, bits);
-    out.put<uint32_t>(f.starts_at + 4ull * part, (uint32_t)(before + starts[tid]));
+    out.put<uint32_t>(f.starts_at + 4ull * part, (uint32_t)(places.before + places.starts[tid]));
   }
   for (uint32_t k = tid >> 5; k < (uint32_t)CODE_THREADS && first + k < f.parts; k += HUFFMAN_TILE) {
     const uint32_t* from = sc.slots + (uint64_t)(first + k) * sc.stride;
-    const uint32_t count = starts[k + 1] - starts[k];
-    const uint64_t at = f.cells_at + 4 * (before + starts[k]);
+    const uint32_t count = places.starts[k + 1] - places.starts[k];
+    const uint64_t at = f.cells_at + 4 * (places.before + places.starts[k]);
     for (uint32_t i = lane; i < count; i += 32) out.put<uint32_t>(at + 4ull * i, __ldcs(from + i));
   }
   // The unused words of the head: zeros, or what the reference leaves there.
   if (blockIdx.x == 0 && tid < 16) {
     const uint32_t k = 16 + tid, codes = k < p.bklen ? sc.codes[k] : 0;
-    out.put<uint32_t>(64 + 4 * tid, p.exact == 0 ? 0 : k < starts[1] ? sc.slots[k] : codes);
+    out.put<uint32_t>(64 + 4 * tid, p.exact == 0 ? 0 : k < places.starts[1] ? sc.slots[k] : codes);
   }
   if (first + CODE_THREADS < f.parts || tid != 0) return;
-  const uint64_t cells = before + starts[CODE_THREADS], end = f.cells_at + 4 * cells;
-  out.put<uint16_t>(0, (uint16_t)p.bklen);
-  out.put<uint16_t>(2, 0);
-  const uint64_t words[] = {f.sublen, f.parts, 0, f.n, f.n >> 32, *sc.bits, *sc.bits >> 32, cells, cells >> 32,
+  const uint64_t cells = places.before + places.starts[CODE_THREADS], end = f.cells_at + 4 * cells;
+  const uint64_t words[] = {p.bklen & 0xffff, f.sublen, f.parts, 0, f.n, f.n >> 32, *sc.bits, *sc.bits >> 32, cells, cells >> 32,
                             0, HUFFMAN_HEAD, f.bits_at, f.starts_at, f.cells_at, end};
-  for (int i = 0; i < 15; i++) out.put<uint32_t>(4 + 4 * i, (uint32_t)words[i]);
+  put_words(out, 0, words);
   publish(output(a, 0), end);
 }

@@ -1,6 +1,6 @@
 // Huffman: the stream, and the memory that the passes of the encoder share.
 #pragma once
-#include "units.cuh"
+#include "coder.cuh"
 
 namespace fz {
 // Argument block of both kernels, as in src/stages/huffman.rs.
@@ -9,8 +9,6 @@ struct HuffmanParams {
 };
 
 constexpr uint32_t HUFFMAN_HEAD = 128, HUFFMAN_KEYS = 384;
-// Partitions whose cells are counted together, one for each warp of a block.
-constexpr uint32_t HUFFMAN_TILE = 8;
 // Symbols whose codes fit into shared memory, beside the symbols of a tile.
 constexpr uint32_t HUFFMAN_NEAR = 1024;
 // Of a table entry: the code is longer than 16 bits, or there is none.
@@ -67,7 +65,7 @@ struct HuffmanScratch {
 
   FZ_DEV HuffmanScratch(const Args& a, const HuffmanForm& f) {
     const uint64_t symbols = (params<HuffmanParams>(a).bklen + 3ull) & ~3ull;
-    const uint64_t count = ((f.parts + HUFFMAN_TILE - 1) / HUFFMAN_TILE + 3ull) & ~3ull;
+    const uint64_t count = ((f.parts + CODER_TILE - 1) / CODER_TILE + 3ull) & ~3ull;
     uint8_t* at = reinterpret_cast<uint8_t*>(a.scratch);
     bits = reinterpret_cast<uint64_t*>(at);
     codes = reinterpret_cast<uint32_t*>(at + 64);
@@ -77,16 +75,6 @@ struct HuffmanScratch {
     sizes = tiles + count;
     slots = sizes + ((f.parts + 3ull) & ~3ull);
     stride = f.sublen / 8 * 7;
-  }
-};
-
-// What goes into the stream: nothing beyond its room.
-struct HuffmanOut {
-  uint8_t* at;
-  uint64_t max;
-  FZ_DEV HuffmanOut(const Args& a) : at(address(output(a, 0))), max(output(a, 0).max) {}
-  template <class T> FZ_DEV void put(uint64_t i, T w) const {
-    if (i + sizeof(T) <= max) store<T>(at + i, w);
   }
 };
 }  // namespace fz

@@ -227,7 +227,7 @@ template <class I> FZ_DEV void book_make(const Args& a, const BookNodes<I>& b, B
   bits = block_sum_to(bits, s.sums);
   if (tid == BOOK_THREADS - 1) *to.bits = bits;
   book_tables(s);
-  const HuffmanOut out(a);
+  const Out out(a);
   if (tid < 32) {
     out.put<uint32_t>(HUFFMAN_HEAD + 4 * tid, s.first[tid]);
     out.put<uint32_t>(HUFFMAN_HEAD + 128 + 4 * tid, s.entry[tid]);

@@ -183,7 +183,7 @@ fn files_are_refused_by_line_and_remedy() {
         ("[[stage]]\ntype = \"RZE\"", InvalidPipeline, &["line 1", "needs a name"]),
         ("[[stage]]\nname = \"z\"", InvalidPipeline, &["needs a type"]),
         ("[[stage]]\nname = \"z\"\ntype = \"rce\"", UnknownName, &["`rce`", "nearest is `rze`"]),
-        ("[[stage]]\nname = \"z\"\ntype = \"ANS\"", Unsupported, &["ANS", "later", "line 1"]),
+        ("[[stage]]\nname = \"z\"\ntype = \"GInterp\"", Unsupported, &["GInterp", "later", "line 1"]),
         ("[[stage]]\nname = \"z\"\ntype = \"SZx\"", Unsupported, &["SZx", "does not have"]),
         ("[[stage]]\nname = \"__external__\"\ntype = \"RZE\"", InvalidPipeline, &["another name"]),
     ] {

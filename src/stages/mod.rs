@@ -37,6 +37,8 @@ stages! {
     bitshuffle::Bitshuffle,
     rze::Rze,
     huffman::Huffman,
+    ans::Ans,
+    adm::Adm,
     stored::Stored,
 }
 
