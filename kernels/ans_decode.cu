@@ -73,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_decode(FZ_ARGS) 
     bad = have >> 16 != size || left > ANS_WORDS || start != due || end > o.words || (block + 1 == f.blocks && end != o.words);
     const uint8_t* words = src + f.words_at + 2ull * start;
     uint32_t x = load<uint32_t>(src + ANS_STATES + 128ull * block + 4 * lane);
-    for (int64_t row = bad ? -1 : (size - 1) / 32; row >= 0; row--) {
-      const uint32_t place = (uint32_t)row * 32 + lane;
+    for (uint32_t rows = bad ? 0 : (size + 31) / 32; rows > 0; rows--) {
+      const uint32_t place = (rows - 1) * 32 + lane;
       const bool live = place < size;
       if (live) {
         const uint32_t slot = slots[x % ANS_ONE];

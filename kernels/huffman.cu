@@ -223,7 +223,7 @@ template <class Table> FZ_DEV void code_tile(const Args& a, const HuffmanForm& f
   note_tile(sc.tiles, (bits + 31) >> 5);
 }
 
-extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_code(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 3) huffman_code(FZ_ARGS) {
   __shared__ uint4 stage[HUFFMAN_TILE][CODE_WORDS / 4];
   __shared__ uint32_t near[HUFFMAN_NEAR];
   if (dead(a)) return;
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_code(FZ_ARGS)
   __syncthreads();
   code_tile(a, f, sc, reinterpret_cast<uint32_t*>(stage[threadIdx.x >> 5]), [&](uint32_t s) { return near[s]; });
 }
-extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_code_far(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 3) huffman_code_far(FZ_ARGS) {
   __shared__ uint4 stage[HUFFMAN_TILE][CODE_WORDS / 4];
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);

@@ -219,3 +219,66 @@ fn symbols_without_a_code_are_named() {
         }
     }
 }
+
+/// Bytes of a stream changed: a status or an array, and on a device the same.
+#[test]
+fn damaged_streams_end_with_a_status() {
+    let long = std::env::var_os("FZGM_LONG").is_some();
+    let (rounds, on_device) = if long { (20_000, 1000) } else { (1500, 60) };
+    let mut rng = Rng(77);
+    let options = Options { checksum: false, ..options(Container::Compact, true) };
+    let mut seen = [0, 0];
+    for (coder, dtype, set) in [
+        ("huffman", DType::U8, &[] as &[(&str, &str)]),
+        ("huffman", DType::U16, &[("bklen", "64")]),
+        ("huffman", DType::U32, &[("bklen", "2000")]),
+        ("ans", DType::U8, &[]),
+        ("adm", DType::U16, &[]),
+        ("adm", DType::U32, &[]),
+    ] {
+        let p = stage(coder, set);
+        for n in [3, 5000] {
+            let values: Vec<u32> =
+                (0..n).map(|_| rng.word().leading_zeros() + (rng.word() as u32 & 7)).collect();
+            let far = if coder == "adm" { 700 } else { 1 };
+            let s = sample(coder, dtype, values.iter().map(|v| v * far % (1 << 15)));
+            let whole = compress(&p, &s.array, &options, &s.bytes).unwrap();
+            let start = whole.len() - info(&whole).unwrap().segments[0].bytes as usize;
+            for round in 0..rounds / 2 {
+                let mut bytes = whole.clone();
+                // Heads and tables are where it hurts.
+                let reach =
+                    if rng.below(2) == 0 { bytes.len() - start } else { 700.min(bytes.len() - start) };
+                for _ in 0..1 + rng.below(3) {
+                    let at = start + rng.below(reach);
+                    match rng.below(4) {
+                        0 => bytes[at] ^= 1 << rng.below(8),
+                        1 => bytes[at] = rng.word() as u8,
+                        2 => bytes[at] = bytes[at].wrapping_add(1),
+                        _ => {
+                            let at = start + (at - start) / 4 * 4;
+                            let value = [0, 1, u32::MAX, 1 << 31, rng.word() as u32][rng.below(5)];
+                            let end = bytes.len().min(at + 4);
+                            bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
+                        }
+                    }
+                }
+                let got = fzgm::decompress(&bytes, &options);
+                match &got {
+                    Ok((_, restored)) => assert_eq!(restored.len(), s.bytes.len(), "{}", s.name),
+                    Err(e) => assert!(matches!(e, Error::Corrupt { .. }), "{}: {e}", s.name),
+                }
+                seen[usize::from(got.is_ok())] += 1;
+                #[cfg(feature = "cuda")]
+                if let Some(device) = common::gpu::device().filter(|_| round < on_device / 2) {
+                    let there = fzgm::decompress(&bytes, &Options { device, ..options.clone() });
+                    assert_eq!(there.is_ok(), got.is_ok(), "{} {:?} {:?}", s.name, there.err(), got.err());
+                    if let (Ok(a), Ok(b)) = (there, got) {
+                        assert!(a == b, "{}: other values on the device", s.name);
+                    }
+                }
+            }
+        }
+    }
+    assert!(seen[0] > 1000 && seen[1] > 100, "{seen:?}");
+}

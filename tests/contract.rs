@@ -333,7 +333,7 @@ fn presets_hold_for_every_type_and_sample() {
                 for container in both_containers() {
                     // Sums of differences bound no value by itself.
                     let modes = match preset.name {
-                        "fz" => &["noa", "abs", "prel"][..],
+                        "fz" | "cusz" | "cusz_ans" => &["noa", "abs", "prel"][..],
                         "pfpl" => &["noa", "abs", "prel", "rel"],
                         _ => &[""],
                     };

@@ -415,6 +415,12 @@ fn presets_are_the_files_of_the_repository() {
             "quantizer(input_type=f64,mode=noa,code_type=u64,radius=0,inplace=true) > difference(input_type=i64,code=negabinary,chunk=16384) > bitshuffle(width=8) > rze",
         ),
         ("fz", DType::F64, "lorenzo_quant(mode=noa,zigzag=true) > bitshuffle(width=2) > rze"),
+        (
+            "cusz",
+            DType::F32,
+            "lorenzo_quant(mode=noa,radius=512,zigzag=true) > huffman(input_type=u16,bklen=1024)",
+        ),
+        ("cusz_ans", DType::F64, "lorenzo_quant(mode=noa,zigzag=true) > adm(dtype=u16) > ans"),
         ("bits", DType::I16, "difference(code=negabinary,chunk=16384) > bitshuffle(width=2) > rze"),
     ];
     for (name, dtype, chain) in chains {

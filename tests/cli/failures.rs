@@ -22,7 +22,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb -1"), &["error_bound", "-1"]),
         (&format!("{base} --eb nan"), &["error_bound", "NaN"]),
         (&format!("{base} --eb 1e-3 --mode exact"), &["mode", "exact"]),
-        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, bits"]),
+        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, cusz, cusz_ans, bits"]),
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),

@@ -134,17 +134,14 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
             pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
             all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
         }
-        all.push((format!("fz {dtype}"), preset("fz", dtype).unwrap(), dtype));
+        for name in ["fz", "cusz", "cusz_ans"] {
+            all.push((format!("{name} {dtype}"), preset(name, dtype).unwrap(), dtype));
+        }
         all.push((format!("exact pairs {dtype}"), exact_pairs(), dtype));
         all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
     }
     for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {
         all.push((format!("bits {dtype}"), preset("bits", dtype).unwrap(), dtype));
-    }
-    let codes =
-        [("quant_radius", "512"), ("code_type", "u16"), ("zigzag_codes", "true"), ("error_bound", "0.1")];
-    for dtype in [DType::F32, DType::F64] {
-        all.push((format!("codes {dtype}"), chain(&[("lorenzo_quant", &codes), ("huffman", &[])]), dtype));
     }
     all.push(("fan-out".into(), fan_out(), DType::I16));
     all.push((
