@@ -34,11 +34,11 @@ pub(super) fn encode(block: &[u8], weights: &Weights) -> Coded {
 pub(super) fn decode(
     block: &mut [u8],
     mut states: [u32; LANES],
-    words: &[[u8; 2]],
+    words: &[u8],
     weights: &Weights,
     bytes: &[u8; ONE as usize],
 ) -> Result<(), Fault> {
-    let mut words = words.iter().rev();
+    let mut words = words.chunks_exact(2).rev();
     for row in block.chunks_mut(LANES).rev() {
         for (x, byte) in states.iter_mut().zip(row.iter_mut()) {
             let slot = *x % ONE;
@@ -48,7 +48,8 @@ pub(super) fn decode(
         }
         // Lanes that need a word take them in order, so from the end they come in reverse.
         for x in states[..row.len()].iter_mut().rev().filter(|x| **x < START) {
-            *x = *x << 16 | u32::from(u16::from_le_bytes(*words.next().ok_or(Fault::Corrupt)?));
+            let word = words.next().ok_or(Fault::Corrupt)?;
+            *x = *x << 16 | u32::from(bytemuck::pod_read_unaligned::<u16>(word));
         }
     }
     if words.next().is_none() && states == [START; LANES] { Ok(()) } else { Err(Fault::Corrupt) }

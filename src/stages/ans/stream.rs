@@ -98,14 +98,14 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         bytes[from..from + weights.of[usize::from(s)] as usize].fill(s);
     }
     let starts = starts(&form, src, out.len())?;
-    let words = src.get(form.words..).ok_or(Fault::Corrupt)?.as_chunks::<2>().0;
     threads.tiles(out, BLOCK, |i, block| {
         let mut states = [0; LANES];
         for (lane, x) in states.iter_mut().enumerate() {
             *x = word(src, STATES + 4 * (LANES * i + lane))?;
         }
         let (start, count) = starts.get(i).copied().ok_or(Fault::BadLaunch)?;
-        let own = words.get(start..start + count).ok_or(Fault::Corrupt)?;
+        let from = form.words + 2 * start;
+        let own = src.get(from..from + 2 * count).ok_or(Fault::Corrupt)?;
         block::decode(block, states, own, &weights, &bytes)
     })
 }
