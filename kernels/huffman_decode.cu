@@ -161,6 +161,26 @@ struct HuffmanBits {
   }
 };
 
+// A row of each lane into shared memory, rotated against bank conflicts. True: bits that are no code among the first `count`
+// symbols. WHOLE: all lanes have a whole row.
+template <bool WHOLE, class T> FZ_DEV bool decode_row(DecodeShared<T>& s, HuffmanBits& bits, const HuffmanKeys& keys, uint32_t count) {
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  bool bad = false;
+#pragma unroll 4
+  for (uint32_t k = 0; k < ROW; k++) {
+    const uint32_t peek = bits.peek();
+    uint32_t e = s.table[peek >> (32 - FIRST)];
+    if (e == 0) {
+      if (peek >> 16 < SECOND) e = s.table[(1 << FIRST) + (peek >> 16)];
+      if (e == 0) e = find_code(s, keys, peek, FIRST + 1);
+      bad |= e == 0 && (WHOLE || k < count);
+    }
+    if (WHOLE || k < count) bits.skip(e & 31);
+    s.rows[warp][lane][(k + lane) % ROW] = (T)(e >> 16);
+  }
+  return bad;
+}
+
 template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>& s) {
   if (dead(a)) return;
   const HuffmanOpened& o = opened(a);
@@ -195,22 +215,10 @@ template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>&
       else bits.start(src + f.cells_at + 4 * from, (uint32_t)words);
     }
     uint64_t taken = 0;
-    // Behind its bits a lane goes on with ones, which lead nowhere.
     for (uint64_t at = 0; at < f.sublen && row0 + at < n; at += ROW) {
       const uint32_t before = bits.used;
-#pragma unroll 4
-      for (uint32_t k = 0; k < ROW; k++) {
-        const uint32_t peek = bits.peek();
-        uint32_t e = s.table[peek >> (32 - FIRST)];
-        if (e == 0) {
-          if (peek >> 16 < SECOND) e = s.table[(1 << FIRST) + (peek >> 16)];
-          if (e == 0) e = find_code(s, keys, peek, FIRST + 1);
-        }
-        const bool live = at + k < mine;
-        bad |= live && e == 0;
-        if (live) bits.skip(e & 31);
-        s.rows[warp][lane][(k + lane) % ROW] = (T)(e >> 16);
-      }
+      if (__all_sync(ALL, at + ROW <= mine)) bad |= decode_row<true>(s, bits, keys, ROW);
+      else bad |= decode_row<false>(s, bits, keys, mine > at ? mine - (uint32_t)at : 0);
       taken += (uint32_t)(bits.used - before);
       __syncwarp();
       for (uint32_t r = 0; r < 32; r++) {

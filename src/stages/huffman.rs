@@ -43,10 +43,10 @@ pub(super) const SPEC: Spec = Spec {
         },
         Param {
             name: "encode_mode",
-            kind: Kind::Choice(&["auto", "coarse", "fine"]),
+            kind: Kind::Choice(&["auto", "coarse", "fine", "2048", "4096"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Symbols that are coded on their own: 768 (coarse), 1024 (fine), or more for long arrays (auto; coarse in files of 2026-05).",
+            doc: "Symbols that are coded on their own: 768 (coarse), 1024 (fine), so many, or by the length of the array (auto; coarse in files of 2026-05).",
         },
     ],
 };
@@ -129,6 +129,8 @@ impl Stage for Huffman {
         let old = rules.generation == Generation::G2026_05;
         let partition = match args.choice("encode_mode")? {
             "fine" => 1024,
+            "2048" => 2048,
+            "4096" => 4096,
             "auto" if !old => 0,
             _ => 768,
         };

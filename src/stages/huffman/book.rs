@@ -246,6 +246,22 @@ mod tests {
         }
     }
 
+    /// Books of the reference, whose keys go on with zeros.
+    #[test]
+    fn recorded_books_are_made_again() {
+        let text = include_str!("../../../tests/golden/codebooks.txt");
+        let numbers = |line: &str| -> Vec<u32> {
+            line.split_whitespace().skip(1).map(|n| n.parse().unwrap()).collect()
+        };
+        let lines: Vec<Vec<u32>> = text.lines().map(numbers).collect();
+        for book in lines.chunks(4) {
+            let made = Book::new(&book[0], Rule::Heap);
+            assert_eq!((&made.first[..], &made.entry[..]), (&book[1][..], &book[2][..]), "{:?}", book[0]);
+            assert_eq!(made.keys, book[3][..made.keys.len()], "{:?}", book[0]);
+        }
+        assert_eq!(lines.len(), 20);
+    }
+
     #[test]
     fn no_code_is_longer_than_the_longest() {
         let mut counts = vec![1u32, 1];
