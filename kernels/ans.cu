@@ -21,14 +21,14 @@ FZ_DEV AnsForm ans_form(const Args& a) { return AnsForm(least(length(input(a, 0)
 extern "C" __global__ void __launch_bounds__(512) ans_count(FZ_ARGS) {
   // Lanes that are neighbours count in different tables, against additions to one address.
   constexpr uint32_t COPIES = 4;
-  __shared__ uint32_t near[COPIES][256];
+  __shared__ uint32_t near[COPIES * 256];
   if (dead(a)) return;
   const AnsForm f = ans_form(a);
   const uint8_t* src = address(input(a, 0));
   const uint32_t tid = threadIdx.x;
-  for (uint32_t i = tid; i < COPIES * 256; i += blockDim.x) near[0][i] = 0;
+  for (uint32_t i = tid; i < COPIES * 256; i += blockDim.x) near[i] = 0;
   __syncthreads();
-  uint32_t* own = near[tid % COPIES];
+  uint32_t* own = near + tid % COPIES * 256;
   const uint64_t units = f.bytes / 16, step = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + tid;
   for (uint64_t i = me; i < units; i += step) {
     const uint4 q = load16(src + 16 * i);
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(512) ans_count(FZ_ARGS) {
   uint32_t* all = reinterpret_cast<uint32_t*>(a.zeroed);
   for (uint32_t i = tid; i < 256; i += blockDim.x) {
     uint32_t sum = 0;
-    for (uint32_t k = 0; k < COPIES; k++) sum += near[k][i];
+    for (uint32_t k = 0; k < COPIES; k++) sum += near[k * 256 + i];
     if (sum) atomicAdd(&all[i], sum);
   }
 }
