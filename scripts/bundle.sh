@@ -28,13 +28,13 @@ pack() {
   done
 }
 # What compares with the CPU and what only a device does, with the checks of a debug build; what takes a processor long, without.
-pack -- contract pipelines cuda
+pack -- contract pipelines coders cuda
 install_fzgm "$PWD/$bundle/prefix" # the same compiler output serves the tests
 CARGO_TARGET_DIR=build/cmake/cargo pack --release -- campaign fields exhaustive
 # Links do not always travel: run.sh makes them again.
 find "$bundle/prefix" -type l -delete
 cp tests/gpu/*.cu "$bundle/gpu/"
-cp tests/golden/*.fzm "$bundle/golden/"
+cp -r tests/golden/*.fzm tests/golden/coders "$bundle/golden/"
 cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
 CARGO_TARGET_DIR=build/cmake/cargo bash scripts/bundle_hdf5.sh "$bundle/hdf5"
 for path in ${BUNDLE_ADD:-}; do cp -rL "$path" "$bundle/extra/"; done

@@ -20,7 +20,7 @@ so=$(basename "$lib"/libfzgm.so.*.*.*)
 abi=libfzgm.so.$(sed -n 's/^#define FZ_ABI_VERSION //p' prefix/include/fzgm.h)
 ln -sf "$so" "$lib/$abi"
 ln -sf "$abi" "$lib/libfzgm.so"
-export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_TABLE=$out/fields.csv
+export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_CODERS=$PWD/golden/coders FZGM_TABLE=$out/fields.csv
 # Outside of the bundle, which may come anew.
 failures=0 made=$(dirname "$(mktemp -u)")/fzgm-fields
 
@@ -31,6 +31,7 @@ parts() {
 cuda          suite       300 tests/cuda
 contract      suite       500 tests/contract
 pipelines     suite       300 tests/pipelines
+coders        suite       300 long tests/coders
 sass_only     suite       300 CUDA_DISABLE_PTX_JIT=1 tests/cuda
 ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/cuda
 no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/cuda
@@ -63,19 +64,23 @@ mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
 mem_pipelines memcheck    200 memcheck tests/pipelines
+mem_coders    memcheck    300 memcheck tests/coders
 init_calls    initcheck   200 initcheck tests/cuda asynchrony graphs pointers
 init_fz       initcheck   200 initcheck tests/cuda lorenzo
 init_rel      initcheck   200 initcheck tests/cuda rel hostile
 init_contract initcheck   300 SHARE=20 initcheck tests/contract every_stage presets_hold what_does
 init_forms    initcheck   300 initcheck tests/contract pairs_of the_quantizer
 init_pipelines initcheck  200 initcheck tests/pipelines
+init_coders   initcheck   300 initcheck tests/coders
 sync_calls    synccheck   200 synccheck tests/cuda asynchrony graphs pointers
 sync_fz       synccheck   200 synccheck tests/cuda lorenzo
 sync_rel      synccheck   200 synccheck tests/cuda rel hostile
+sync_coders   synccheck   300 synccheck tests/coders
 sync_contract synccheck   300 SHARE=20 synccheck tests/contract every_stage presets_hold what_does
 sync_forms    synccheck   300 synccheck tests/contract pairs_of the_quantizer
 sync_pipelines synccheck  200 synccheck tests/pipelines
 race_graphs   racecheck   150 racecheck tests/cuda graphs
+race_coders   racecheck   300 SHARE=10 racecheck tests/coders huffman_is bytes_and
 race_calls    racecheck   150 racecheck tests/cuda asynchrony
 race_hosts    racecheck   150 racecheck tests/cuda pointers
 race_fz_forms racecheck   150 SHARE=3 racecheck tests/cuda lorenzo::every_shape

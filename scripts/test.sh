@@ -42,7 +42,7 @@ part_emu() {
   bash tests/emu/selftest.sh
   # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
   on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20' 'cuda DEFER=1' 'campaign ORDER=rev' \
-    'campaign DEFER=1' 'pipelines ORDER=rev' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
+    'campaign DEFER=1' 'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
   c_on_emulator
 }
 

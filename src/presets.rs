@@ -1,5 +1,5 @@
-//! Pipelines that work well, by name: files of `presets/`, compiled in. Their parameters can be changed; until then `fz` and
-//! `pfpl` have mode `noa` and error bound 1e-3.
+//! Pipelines that work well, by name: files of `presets/`, compiled in. Their parameters can be changed; until then those
+//! with a bound have mode `noa` and error bound 1e-3.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -35,6 +35,18 @@ pub static PRESETS: &[Preset] = &[
         forms: &[(&[DType::F32, DType::F64], include_str!("../presets/fz.toml"))],
     },
     Preset {
+        name: "cusz",
+        about: "bounded error: lorenzo_quant (1, 2 or 3 dimensions) > huffman; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/cusz.toml"))],
+    },
+    Preset {
+        name: "cusz_ans",
+        about: "bounded error: lorenzo_quant (1, 2 or 3 dimensions) > adm > ans; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/cusz_ans.toml"))],
+    },
+    Preset {
         name: "bits",
         about: "lossless: difference > bitshuffle > rze; any element type",
         lossless: true,
@@ -65,7 +77,7 @@ impl Preset {
     }
 }
 
-/// The preset of this name, for arrays of this type and no other. `fz` and `pfpl` have mode `noa` and error bound 1e-3 until they are
+/// The preset of this name, for arrays of this type and no other. Those with a bound have mode `noa` and error bound 1e-3 until they are
 /// set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
 ///
 /// # Errors

@@ -49,6 +49,8 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         ("fz", "noa", DType::F32),
         ("fz", "prel", DType::F64),
         ("bits", "", DType::U16),
+        ("cusz", "noa", DType::F32),
+        ("cusz_ans", "abs", DType::F64),
     ] {
         let mut pipeline = rig::lossy(name, dtype);
         let _ = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));

@@ -183,7 +183,7 @@ fn files_are_refused_by_line_and_remedy() {
         ("[[stage]]\ntype = \"RZE\"", InvalidPipeline, &["line 1", "needs a name"]),
         ("[[stage]]\nname = \"z\"", InvalidPipeline, &["needs a type"]),
         ("[[stage]]\nname = \"z\"\ntype = \"rce\"", UnknownName, &["`rce`", "nearest is `rze`"]),
-        ("[[stage]]\nname = \"z\"\ntype = \"ANS\"", Unsupported, &["ANS", "later", "line 1"]),
+        ("[[stage]]\nname = \"z\"\ntype = \"GInterp\"", Unsupported, &["GInterp", "later", "line 1"]),
         ("[[stage]]\nname = \"z\"\ntype = \"SZx\"", Unsupported, &["SZx", "does not have"]),
         ("[[stage]]\nname = \"__external__\"\ntype = \"RZE\"", InvalidPipeline, &["another name"]),
     ] {
@@ -296,7 +296,7 @@ fn chains_are_refused_by_column_and_remedy() {
         ("rze(wrd=4)", UnknownName, &["column 5", "`wrd`", "nearest is `word`"]),
         ("rze(eb=4)", UnknownName, &["`eb`"]),
         ("quantizer(eb=1,error_bound=1)", InvalidPipeline, &["column 16", "twice"]),
-        ("stored > huffman", Unsupported, &["column 10", "Huffman", "later"]),
+        ("stored > ginterp", Unsupported, &["column 10", "GInterp", "later"]),
         ("stored > bitshufle", UnknownName, &["column 10", "nearest is `bitshuffle`"]),
         ("quantizer.outliers > rze", UnknownName, &["column 11", "outlier_vals"]),
         ("rze.output", InvalidPipeline, &["column 5", "last stage"]),
@@ -337,8 +337,7 @@ fn reference_files() -> Vec<PathBuf> {
 #[test]
 fn presets_of_the_reference_are_read_or_refused_by_name() {
     let verdict = |name: &str| match name {
-        "pfpl" => None,
-        "cusz" => Some(("Huffman", "comes with a later one")),
+        "pfpl" | "cusz" => None,
         "lorenzo_bitpack" => Some(("Bitpack", "comes with a later one")),
         "quantizer_lorenzo_bitpack" => Some(("Lorenzo", "comes with a later one")),
         "speed" => Some(("input_port", "nearest is `inputs`")),
@@ -416,6 +415,12 @@ fn presets_are_the_files_of_the_repository() {
             "quantizer(input_type=f64,mode=noa,code_type=u64,radius=0,inplace=true) > difference(input_type=i64,code=negabinary,chunk=16384) > bitshuffle(width=8) > rze",
         ),
         ("fz", DType::F64, "lorenzo_quant(mode=noa,zigzag=true) > bitshuffle(width=2) > rze"),
+        (
+            "cusz",
+            DType::F32,
+            "lorenzo_quant(mode=noa,radius=512,zigzag=true) > huffman(input_type=u16,bklen=1024)",
+        ),
+        ("cusz_ans", DType::F64, "lorenzo_quant(mode=noa,zigzag=true) > adm(dtype=u16) > ans"),
         ("bits", DType::I16, "difference(code=negabinary,chunk=16384) > bitshuffle(width=2) > rze"),
     ];
     for (name, dtype, chain) in chains {

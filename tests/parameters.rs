@@ -114,7 +114,12 @@ fn the_ends_of_every_range_work_or_are_refused_by_name() {
             }
             Kind::Int { low, high } => {
                 // Where the very end is no multiple of anything, the largest power of two too.
-                vec![low.to_string(), high.to_string(), (1i64 << 31).to_string(), (high - 1).to_string()]
+                vec![
+                    low.to_string(),
+                    high.to_string(),
+                    (1i64 << 31).min(high).to_string(),
+                    (high - 1).to_string(),
+                ]
             }
             Kind::IntOf(list) => list.iter().map(i64::to_string).collect(),
             Kind::Flag => vec!["false".into(), "true".into()],
@@ -140,6 +145,7 @@ fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
                     !(p.nodes()[0].args().has("error_bound") || stage == "difference" && dtype.is_float());
                 assert!(!lossless || restored == sample.bytes, "{stage}.{param} = {end} on {dtype}");
             }
+            Err(Error::InvalidArgument { what, .. }) if what == format!("an element that {stage} gets") => {}
             Err(Error::InvalidArgument { what, got, .. }) => {
                 assert_eq!(what, format!("{stage}.{param}"), "{end} on {dtype}");
                 let numeric = end.parse::<f64>().is_ok_and(|v| got.parse() == Ok(v));

@@ -118,7 +118,14 @@ fn holds(p: &Pipeline, sample: &Sample) -> bool {
             }
             Ok(_) => accepted = true,
         }
-        let (_, restored) = every_way(p, sample, &options).unwrap_or_else(|e| panic!("{}: {e}", what()));
+        let (_, restored) = match every_way(p, sample, &options) {
+            Ok(done) => done,
+            // The data has elements that a stage has no code for.
+            Err(Error::InvalidArgument { what: element, .. }) if element.starts_with("an element that") => {
+                continue;
+            }
+            Err(e) => panic!("{}: {e}", what()),
+        };
         let bounds = quantizers(p);
         if bounds.is_empty() {
             assert!(restored == sample.bytes, "{}: other bytes come back", what());

@@ -14,6 +14,7 @@
 //! Stages see one form only, the widest. Writing takes the shortest form of the generation that can express
 //! the stage, so that readers of that time understand it.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::pipeline::Node;
 use crate::stage::{Config, Fact, Generation, Ports, Rules};
@@ -21,6 +22,7 @@ use crate::stages::lorenzo_quant;
 
 const LORENZO_QUANT: u16 = 1;
 const DIFFERENCE: u16 = 2;
+const HUFFMAN: u16 = 6;
 const QUANTIZER: u16 = 14;
 const ZIGZAG: u16 = 15;
 const NEGABINARY: u16 = 16;
@@ -28,6 +30,7 @@ const BITSHUFFLE: u16 = 17;
 const RZE: u16 = 18;
 
 const F32: u8 = 8;
+const UNKNOWN: u8 = 0xff;
 const I32_U32: [u8; 2] = [6, 2];
 
 /// The name of the fourth port of Quantizer and LorenzoQuant in 2026-05, which the header repeats.
@@ -167,6 +170,11 @@ pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> 
             format!("stage {id} has {found} output ports where it should have {ports}"),
         )),
     }
+}
+
+/// The element type of a buffer record: that of the edge, but the reference does not know any for streams of these stages.
+pub(super) fn recorded_type(id: u16, rules: Rules, dtype: DType) -> u8 {
+    if id == HUFFMAN && !has_extension(rules) { UNKNOWN } else { dtype as u8 }
 }
 
 /// `allocated_size` of a buffer record is the room of the lists, not their length, for these stages.

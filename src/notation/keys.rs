@@ -108,7 +108,7 @@ impl<'a> Keys<'a> {
             (Kind::Flag, Value::Flag(v)) => self.args.set_int(name, v.into()),
             (Kind::Choice(_), Value::Text(word)) => {
                 // Element types have a long name too, the one that the reference knows.
-                let dtype = if name.ends_with("_type") { DType::from_name(word).ok() } else { None };
+                let dtype = if is_type(name) { DType::from_name(word).ok() } else { None };
                 self.args.set_text(name, dtype.map_or(word, |d| d.name()))
             }
             (kind, value) => Err(self.refuse(name, value, kind.to_string())),
@@ -184,6 +184,11 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// Whether the values of a key are element types, which have a long name too.
+fn is_type(key: &str) -> bool {
+    key.ends_with("_type") || key == "dtype"
+}
+
 /// Whether `REL` means each value, as in the quantizer, and not the largest magnitude.
 fn bounds_each(args: &Args) -> bool {
     args.has("inplace_outliers")
@@ -207,7 +212,7 @@ pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
             }
             ("code", _) if signed.is_some() => {}
             (name, Setting::Choice(word)) => {
-                let long = if name.ends_with("_type") { long_name(word) } else { None };
+                let long = if is_type(name) { long_name(word) } else { None };
                 said.push((name, format!("\"{}\"", long.as_deref().unwrap_or(word))));
             }
             (name, value) => said.push((name, value.to_string())),

@@ -36,6 +36,9 @@ stages! {
     negabinary::Negabinary,
     bitshuffle::Bitshuffle,
     rze::Rze,
+    huffman::Huffman,
+    ans::Ans,
+    adm::Adm,
     stored::Stored,
 }
 

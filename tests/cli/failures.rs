@@ -22,7 +22,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb -1"), &["error_bound", "-1"]),
         (&format!("{base} --eb nan"), &["error_bound", "NaN"]),
         (&format!("{base} --eb 1e-3 --mode exact"), &["mode", "exact"]),
-        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, bits"]),
+        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, cusz, cusz_ans, bits"]),
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),
@@ -165,14 +165,14 @@ fn violations_are_exit_1() {
 fn own_pipelines_are_refused_with_the_place() {
     let desk = Desk::new();
     desk.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
-    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"Huffman\"\n");
+    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"GInterp\"\n");
     let start = "compress egm96.f32 -o a.fzm --dtype f32";
     desk.fails(
         &format!("{start} --config bad.toml"),
         2,
         &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
     );
-    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "Huffman", "line 1"]);
+    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 1"]);
     desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
     desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
     desk.fails(&format!("{start} --pipeline rze>rce"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);

@@ -104,6 +104,8 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
         let dtype = match spec.name {
             "quantizer" | "lorenzo_quant" => DType::F32,
             "zigzag" | "negabinary" => DType::I32,
+            // Symbols of any value: bytes.
+            "huffman" => DType::F32,
             _ => DType::U32,
         };
         all.push((spec.name.to_string(), chain(&[(spec.name, &[])]), dtype));
@@ -132,7 +134,9 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
             pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
             all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
         }
-        all.push((format!("fz {dtype}"), preset("fz", dtype).unwrap(), dtype));
+        for name in ["fz", "cusz", "cusz_ans"] {
+            all.push((format!("{name} {dtype}"), preset(name, dtype).unwrap(), dtype));
+        }
         all.push((format!("exact pairs {dtype}"), exact_pairs(), dtype));
         all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
     }

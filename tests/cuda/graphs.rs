@@ -8,9 +8,14 @@ use fzgm::{Array, Container, DType, Options};
 #[test]
 fn a_graph_of_both_directions_is_replayed_on_changing_data() {
     need_gpu!();
-    for (name, dtype) in
-        [("pfpl", DType::F32), ("pfpl", DType::F64), ("fz", DType::F32), ("bits", DType::U64)]
-    {
+    for (name, dtype) in [
+        ("pfpl", DType::F32),
+        ("pfpl", DType::F64),
+        ("fz", DType::F32),
+        ("bits", DType::U64),
+        ("cusz", DType::F32),
+        ("cusz_ans", DType::F64),
+    ] {
         let mut rig = Rig::of(name, dtype, 9_001);
         let stream = rig.stream.raw();
         rig.encoder.preload(&mut rig.encoding, stream).unwrap();

@@ -25,6 +25,9 @@ fn asynchronous_calls_end_with_a_status() {
         ("pfpl", DType::F64, Container::Compact),
         ("fz", DType::F32, Container::Fzm),
         ("fz", DType::F64, Container::Compact),
+        ("cusz", DType::F32, Container::Fzm),
+        ("cusz", DType::F64, Container::Compact),
+        ("cusz_ans", DType::F32, Container::Compact),
         ("bits", DType::U16, Container::Fzm),
         ("bits", DType::U32, Container::Compact),
     ];

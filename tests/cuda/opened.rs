@@ -51,7 +51,13 @@ fn status(r: CallResult) -> (i32, u64) {
 #[test]
 fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room() {
     need_gpu!();
-    let kinds = [("pfpl", DType::F32), ("fz", DType::F64), ("bits", DType::U32)];
+    let kinds = [
+        ("pfpl", DType::F32),
+        ("fz", DType::F64),
+        ("bits", DType::U32),
+        ("cusz", DType::F32),
+        ("cusz_ans", DType::F32),
+    ];
     for ((name, dtype), container) in
         kinds.into_iter().flat_map(|k| [Container::Fzm, Container::Compact].map(|c| (k, c)))
     {

@@ -13,7 +13,7 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+Stages: Difference, Huffman, ANS, ADM, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
 centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
 that is not exactly as described is a FormatError.
 
@@ -227,6 +227,196 @@ class Stored(OnePort):
 
     def decode_bytes(self, data, limits):
         return bytes(data)
+
+
+class Huffman(OnePort):
+    """Symbols as codes of whole bits, in partitions of their own."""
+
+    name = "Huffman"
+
+    def __init__(self, config, generation):
+        require(len(config) == 11, f"Huffman: configuration of {len(config)} bytes")
+        number, bklen, self.count = struct.unpack("<BHQ", config)
+        require(number in (U8, U16, U32), f"Huffman: symbols of type {number}")
+        self.width = DTYPE_BYTES[number]
+        self.bklen = bklen or 65536
+
+    def decode_bytes(self, data, limits):
+        require(self.count * self.width <= limits.max_bytes, f"Huffman: {self.count} symbols are too many")
+        if not data or not self.count:
+            require(not data and not self.count, "Huffman: empty on one side only")
+            return b""
+        require(len(data) >= 384 + self.width * self.bklen, "Huffman: truncated")
+        bklen, _, size, parts, _, count, bits, cells = struct.unpack_from("<HHIIIQQQ", data)
+        require(bklen == self.bklen % 65536 and count == self.count, "Huffman: stream and configuration disagree")
+        require(size and parts == -(-count // size), f"Huffman: {parts} partitions of {size} symbols")
+        keys_end = 384 + self.width * self.bklen
+        offsets = (0, 128, keys_end, keys_end + 4 * parts, keys_end + 8 * parts, keys_end + 8 * parts + 4 * cells)
+        require(struct.unpack_from("<6I", data, 40) == offsets, "Huffman: offsets are not where they should be")
+        require(offsets[5] == len(data), "Huffman: the stream has another length")
+        first = struct.unpack_from("<32I", data, 128)
+        entry = struct.unpack_from("<32I", data, 256)
+        keys = to_words(data[384:keys_end], self.width, "Huffman")
+        if not bits and not cells and entry[:2] == (0, 1):
+            require(keys[0] < self.bklen, "Huffman: key out of range")
+            return from_words([keys[0]] * count, self.width)
+        symbols = self.symbols(first, entry, keys)
+        words = to_words(data[offsets[4]:], 4, "Huffman")
+        out = []
+        for i, (used, start) in enumerate(zip(to_words(data[offsets[2]:offsets[3]], 4, "Huffman"),
+                                              to_words(data[offsets[3]:offsets[4]], 4, "Huffman"))):
+            own = words[start:start + -(-used // 32)]
+            require(start + -(-used // 32) <= cells, f"Huffman: partition {i} reaches beyond the cells")
+            text = "".join(f"{word:032b}" for word in own)[:used]
+            out += self.partition(text, first, symbols, min(size, count - i * size))
+        return from_words(out, self.width)
+
+    def symbols(self, first, entry, keys):
+        """(length, code) -> symbol, of a book that an encoder can have written."""
+        numbers = [entry[k + 1] - entry[k] for k in range(31)] + [2 * first[30]]
+        require(entry[0] == 0 and min(numbers) >= 0 and numbers[0] == 0, "Huffman: entries are not ascending")
+        used = entry[31] + numbers[31]
+        require(0 < used <= self.bklen, f"Huffman: {used} codes")
+        require(all(key < self.bklen for key in keys[:used]), "Huffman: key out of range")
+        want, symbols = 0, {}
+        for length in range(31, 0, -1):
+            if length < 31:
+                want = -(-(want + numbers[length + 1]) // 2)
+            require(first[length] == want, f"Huffman: first code of length {length}")
+            require(want + numbers[length] <= 1 << length, f"Huffman: too many codes of length {length}")
+            for rank in range(numbers[length]):
+                symbols[length, want + rank] = keys[entry[length] + rank]
+        return symbols
+
+    @staticmethod
+    def partition(text, first, symbols, count):
+        out, at = [], 0
+        for _ in range(count):
+            length, code = 1, int(text[at:at + 1] or "0", 2)
+            while code < first[length]:
+                length += 1
+                code = 2 * code + int(text[at + length - 1:at + length] or "0", 2)
+            require((length, code) in symbols, "Huffman: bits that are no code")
+            out.append(symbols[length, code])
+            at += length
+        require(at == len(text), "Huffman: a partition has other bits than its symbols")
+        return out
+
+
+class Ans(OnePort):
+    """Bytes by 32 interleaved range coders per block of 4096, backwards."""
+
+    name = "ANS"
+
+    def __init__(self, config, generation):
+        require(len(config) == 12, f"ANS: configuration of {len(config)} bytes")
+        bits, zero, self.count = struct.unpack("<B3sQ", config)
+        require(bits == 10, f"ANS: {bits} bits of probability")
+        require(zero == bytes(3), "ANS: configuration is not zero where it should be")
+
+    def decode_bytes(self, data, limits):
+        require(self.count <= limits.max_bytes, f"ANS: {self.count} bytes are too many")
+        if not data or not self.count:
+            require(not data and not self.count, "ANS: empty on one side only")
+            return b""
+        blocks = -(-self.count // 4096)
+        states_at = 544
+        table_at = states_at + 128 * blocks
+        words_at = table_at + 8 * (blocks + blocks % 2)
+        require(len(data) >= words_at, "ANS: truncated")
+        magic, count, total, words, options = struct.unpack_from("<5I", data)
+        require(magic == 0xD00D0001 and options % 32 == 10, "ANS: not such a stream")
+        require((count, total) == (blocks, self.count), "ANS: stream and configuration disagree")
+        require(len(data) == words_at + 2 * words, "ANS: the stream has another length")
+        weights = struct.unpack_from("<256H", data, 32)
+        require(sum(weights) == 1024, "ANS: probabilities do not sum to one")
+        slots = [(symbol, weight, rank) for symbol, weight in enumerate(weights) for rank in range(weight)]
+        out, start = [], 0
+        for i in range(blocks):
+            states = list(struct.unpack_from("<32I", data, states_at + 128 * i))
+            sizes, at = struct.unpack_from("<2I", data, table_at + 8 * i)
+            size, have = sizes >> 16, sizes & 0xFFFF
+            require(size == min(4096, self.count - 4096 * i), f"ANS: block {i} of {size} bytes")
+            require(at == start and have <= 2560, f"ANS: block {i} has {have} words at {at}")
+            start += -(-have // 8) * 8
+            require(start <= words, f"ANS: block {i} reaches beyond the stream")
+            out.append(self.block(states, struct.unpack_from(f"<{have}H", data, words_at + 2 * at), size, slots))
+        require(start == words, "ANS: words that no block has")
+        return b"".join(out)
+
+    @staticmethod
+    def block(states, words, size, slots):
+        out, left = bytearray(size), len(words)
+        for row in range(-(-size // 32) - 1, -1, -1):
+            readers = []
+            for lane in range(min(32, size - 32 * row)):
+                symbol, weight, rank = slots[states[lane] & 1023]
+                out[32 * row + lane] = symbol
+                states[lane] = weight * (states[lane] >> 10) + rank
+                if states[lane] < 1 << 15:
+                    readers.append(lane)
+            left -= len(readers)
+            require(left >= 0, "ANS: a block needs more words than it has")
+            for k, lane in enumerate(readers):
+                states[lane] = states[lane] << 16 | words[left + k]
+        require(not left and states == [1 << 15] * 32, "ANS: a block does not end where it began")
+        return bytes(out)
+
+
+class Adm(OnePort):
+    """Distances to the mean of each 512 elements: a byte, and a string of bits for its multiples of 126."""
+
+    name = "ADM"
+
+    def __init__(self, config, generation):
+        require(len(config) == 12, f"ADM: configuration of {len(config)} bytes")
+        number, zero, self.count = struct.unpack("<B3sQ", config)
+        require(number < 2 and zero == bytes(3), "ADM: unknown element type")
+        self.width = (2, 4)[number]
+
+    def decode_bytes(self, data, limits):
+        require(self.count * self.width <= limits.max_bytes, f"ADM: {self.count} elements are too many")
+        if not data or not self.count:
+            require(not data and not self.count, "ADM: empty on one side only")
+            return b""
+        groups, width = -(-self.count // 512), self.width
+        cursor = Cursor(data)
+        starts = to_words(cursor.take(4 * groups, "ADM"), 4, "ADM")
+        centres = to_words(cursor.take(width * groups, "ADM"), width, "ADM")
+        flags = cursor.take(-(-groups // 8), "ADM")
+        codes = cursor.take(self.count, "ADM")
+        signals = data[cursor.at:]
+        require(len(signals) % 32 == 0 and starts[0] == 0, "ADM: signals are not those of whole groups")
+        ends = list(starts[1:]) + [len(signals) // 32]
+        out, mask = [], (1 << 8 * width) - 1
+        for b, (start, end) in enumerate(zip(starts, ends)):
+            require(0 <= end - start <= 16 * width, f"ADM: group {b} has {end - start} bytes per lane")
+            plain = not flags[b // 8] >> b % 8 & 1
+            require(not plain or end - start == 16 * (width - 1), f"ADM: plain group {b} of another length")
+            require(32 * end <= len(signals), f"ADM: group {b} reaches beyond the stream")
+            for lane in range(32):
+                mine = codes[512 * b + 16 * lane:512 * b + 16 * lane + 16][:max(0, self.count - 512 * b - 16 * lane)]
+                own = signals[32 * start + lane * (end - start):][:end - start]
+                if plain:
+                    high = width - 1
+                    out += [code | int.from_bytes(own[i * high:i * high + high], "little") << 8
+                            for i, code in enumerate(mine)]
+                else:
+                    out += [v & mask for v in self.lane(centres[b], mine, own)]
+        return from_words(out, width)
+
+    @staticmethod
+    def lane(centre, codes, signal):
+        if not codes:
+            return
+        text = "".join(f"{byte:08b}" for byte in signal)
+        require(text[:1] == "1", "ADM: a lane does not start with a one")
+        zeros = [len(run) for run in text.split("1")[1:]]
+        require(len(zeros) >= len(codes), "ADM: a lane has fewer ones than elements")
+        for code, more in zip(codes, zeros):
+            require(1 <= code <= 253, f"ADM: code {code}")
+            far = code // 2 + 126 * more
+            yield centre - far if code % 2 else centre + far
 
 
 class Difference(OnePort):
@@ -798,12 +988,12 @@ class LorenzoQuant:
         return words
 
 
-STAGES = {1: LorenzoQuant, 2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
-          18: RZE, 0x8001: Stored}
+STAGES = {1: LorenzoQuant, 2: Difference, 6: Huffman, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
+          18: RZE, 19: Adm, 20: Ans, 0x8001: Stored}
 
 # Only for messages and `info`; these are not decoded here.
-OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
-                7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo", 19: "ADM", 20: "ANS",
+OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE",
+                7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo",
                 22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
                 26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}
 

@@ -1,0 +1,107 @@
+//! ANS: bytes by interleaved range coders with probabilities of 10 bits.
+#![doc = include_str!("ans.md")]
+
+mod block;
+mod device;
+mod stream;
+mod weights;
+
+use super::words::{IN, OUT, only};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::kernel::{Kernel, alone};
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Fact, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
+use crate::wire::{Reader, Writer};
+
+/// See the module.
+pub struct Ans;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 20,
+    name: "ans",
+    about: "writes bytes in fractions of bits, after how often they occur",
+    inputs: IN,
+    params: &[Param {
+        name: "prob_bits",
+        kind: Kind::IntOf(&[PROB_BITS]),
+        default: Setting::Int(PROB_BITS),
+        unit: "bits",
+        doc: "Precision of the probabilities.",
+    }],
+};
+
+/// The only precision that the format has been written with.
+const PROB_BITS: i64 = 10;
+/// The sum of all weights.
+const ONE: u32 = 1 << PROB_BITS;
+/// Bytes that are coded on their own.
+const BLOCK: usize = 4096;
+/// States that take turns.
+const LANES: usize = 32;
+/// Most words of a block: 80 of each lane.
+const MOST_WORDS: usize = 2560;
+/// The stream counts bytes in 31 bits.
+const MOST_BYTES: u64 = (1 << 31) - 1;
+
+static ENCODE: Kernel = Kernel { name: "ans_encode", host: stream::encode, role: alone, device: device::encode };
+static DECODE: Kernel = Kernel { name: "ans_decode", host: stream::decode, role: alone, device: device::decode };
+
+fn stream_bound(bytes: u64) -> u64 {
+    let blocks = bytes.div_ceil(BLOCK as u64);
+    if bytes == 0 { 0 } else { 544 + 8 + blocks * (136 + 2 * MOST_WORDS as u64) }
+}
+
+impl Stage for Ans {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(OUT)
+    }
+
+    fn alignment(&self, _: &Args) -> Result<u64> {
+        Ok(4)
+    }
+
+    fn infer(&self, _: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        let bytes = only(inputs)?.max_bytes();
+        if bytes > MOST_BYTES {
+            return Err(Error::TooLarge { stage: SPEC.name, needed: bytes, limit: MOST_BYTES });
+        }
+        Ok(vec![Flow::upto(DType::U8, stream_bound(bytes))])
+    }
+
+    fn encode(&self, _: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
+        em.launch(&ENCODE, &(), io.inputs, io.outputs)
+    }
+
+    fn decode(&self, _: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        em.launch(&DECODE, &(), io.outputs, io.inputs)
+    }
+
+    fn config(&self, _: &Args, io: Ports<'_>, _: Rules, _: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let mut w = Writer::default();
+        w.u32(PROB_BITS as u32);
+        w.u64(0);
+        let fact = Fact::Count { of: io.inputs[0], unit: 1 };
+        Ok(Config { bytes: w.0, patches: vec![Patch { at: 4, width: 8, fact }] })
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        let mut r = Reader::new(SPEC.name, config);
+        let (bits, bytes) = (r.u32()?, r.u64()?);
+        if i64::from(bits) != PROB_BITS || !r.rest().is_empty() {
+            return Err(Error::corrupt(SPEC.name, format!("there are no probabilities of {bits} bits")));
+        }
+        let args = Args::new(SPEC.name, SPEC.params);
+        Ok(Parsed { args, input: None, length: Length::Bytes(bytes), facts: vec![] })
+    }
+}
+
+/// The bound as a theorem: a step appends a word when the state is at least weight times 2^21, and takes it from there to at most
+/// 2^31. So it grows by at most 10 bits, and 128 steps make at most 80 words.
+const _: () = assert!(LANES * (BLOCK / LANES * PROB_BITS as usize / 16) == MOST_WORDS);

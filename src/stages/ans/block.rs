@@ -1,0 +1,56 @@
+//! One block: 32 states, one for each byte of a row.
+
+use super::weights::Weights;
+use super::{LANES, MOST_WORDS, ONE, PROB_BITS};
+use crate::error::Fault;
+
+/// Where states start, and where they are again when all is decoded.
+pub(super) const START: u32 = 1 << 15;
+
+/// Words of a block and its states at the end.
+pub(super) struct Coded {
+    pub(super) words: Vec<u16>,
+    pub(super) states: [u32; LANES],
+}
+
+/// Codes a block of bytes that all have weights.
+pub(super) fn encode(block: &[u8], weights: &Weights) -> Coded {
+    let (mut words, mut states) = (Vec::with_capacity(MOST_WORDS), [START; LANES]);
+    for row in block.chunks(LANES) {
+        for (x, &byte) in states.iter_mut().zip(row) {
+            let (weight, before) = (weights.of[usize::from(byte)], weights.before[usize::from(byte)]);
+            // In 64 bits: a weight of one whole makes a limit of 2^31.
+            if u64::from(*x) >= u64::from(weight) << 21 {
+                words.push(*x as u16);
+                *x >>= 16;
+            }
+            *x = (*x / weight) * ONE + *x % weight + before;
+        }
+    }
+    Coded { words, states }
+}
+
+/// Decodes a block from its end to its start.
+pub(super) fn decode(
+    block: &mut [u8],
+    mut states: [u32; LANES],
+    words: &[u8],
+    weights: &Weights,
+    bytes: &[u8; ONE as usize],
+) -> Result<(), Fault> {
+    let mut words = words.chunks_exact(2).rev();
+    for row in block.chunks_mut(LANES).rev() {
+        for (x, byte) in states.iter_mut().zip(row.iter_mut()) {
+            let slot = *x % ONE;
+            *byte = bytes[slot as usize];
+            let s = usize::from(*byte);
+            *x = weights.of[s].wrapping_mul(*x >> PROB_BITS).wrapping_add(slot - weights.before[s]);
+        }
+        // Lanes that need a word take them in order, so from the end they come in reverse.
+        for x in states[..row.len()].iter_mut().rev().filter(|x| **x < START) {
+            let word = words.next().ok_or(Fault::Corrupt)?;
+            *x = *x << 16 | u32::from(bytemuck::pod_read_unaligned::<u16>(word));
+        }
+    }
+    if words.next().is_none() && states == [START; LANES] { Ok(()) } else { Err(Fault::Corrupt) }
+}

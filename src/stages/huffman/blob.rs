@@ -1,0 +1,112 @@
+//! The stream: where its parts lie, and its head.
+
+use super::Launch;
+use crate::error::Fault;
+
+/// Bytes of the head.
+pub(super) const HEAD: usize = 128;
+/// Bytes of the first codes and entries behind it.
+pub(super) const TABLES: usize = 256;
+/// Unused bytes of the head.
+pub(super) const UNUSED: std::ops::Range<usize> = 64..HEAD;
+
+/// What the lengths of a stream follow from.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Bytes of a symbol.
+    pub(super) width: usize,
+    /// Symbols are below this.
+    pub(super) bklen: usize,
+    /// Symbols.
+    pub(super) n: usize,
+    /// Symbols of a partition.
+    pub(super) sublen: usize,
+}
+
+/// Symbols of a partition, of so many.
+fn partition(rule: u32, n: usize) -> usize {
+    match rule {
+        0 => match n / 131_072 {
+            0..=768 => 768,
+            769..=2047 => 1024,
+            2048..=4095 => 2048,
+            _ => 4096,
+        },
+        fixed => fixed as usize,
+    }
+}
+
+impl Form {
+    pub(super) fn new(p: &Launch, n: usize) -> Form {
+        let (width, bklen) = (p.width as usize, p.bklen as usize);
+        Form { width, bklen, n, sublen: partition(p.partition, n) }
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.n.div_ceil(self.sublen)
+    }
+
+    /// Where the bits of each partition are counted; their starts and the cells follow.
+    pub(super) fn bits_at(&self) -> usize {
+        HEAD + TABLES + self.width * self.bklen
+    }
+
+    pub(super) fn starts_at(&self) -> usize {
+        self.bits_at() + 4 * self.partitions()
+    }
+
+    pub(super) fn cells_at(&self) -> usize {
+        self.bits_at() + 8 * self.partitions()
+    }
+
+    /// Offsets of the parts and the end, as the head has them.
+    fn offsets(&self, cells: u64) -> [u64; 6] {
+        let (bits, starts, from) = (self.bits_at() as u64, self.starts_at() as u64, self.cells_at() as u64);
+        [0, HEAD as u64, bits, starts, from, from.saturating_add(cells.saturating_mul(4))]
+    }
+
+    /// Bytes of a stream of so many cells.
+    pub(super) fn bytes(&self, cells: usize) -> usize {
+        self.cells_at() + 4 * cells
+    }
+
+    /// Writes the head.
+    pub(super) fn write(&self, head: &mut [u8; HEAD], bits: u64, cells: u64) {
+        head.fill(0);
+        head[..2].copy_from_slice(&(self.bklen as u16).to_le_bytes());
+        head[4..8].copy_from_slice(&(self.sublen as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&(self.partitions() as u32).to_le_bytes());
+        head[16..24].copy_from_slice(&(self.n as u64).to_le_bytes());
+        head[24..32].copy_from_slice(&bits.to_le_bytes());
+        head[32..40].copy_from_slice(&cells.to_le_bytes());
+        for (word, offset) in head[40..UNUSED.start].chunks_exact_mut(4).zip(self.offsets(cells)) {
+            word.copy_from_slice(&(offset as u32).to_le_bytes());
+        }
+    }
+
+    /// Reads the head of `stream` for `n` symbols: the form, the bits of all partitions and the cells.
+    pub(super) fn read(p: &Launch, n: usize, stream: &[u8]) -> Result<(Form, u64, u64), Fault> {
+        let head = stream.first_chunk::<HEAD>().ok_or(Fault::Corrupt)?;
+        let (sublen, partitions) = (word(head, 4)?, word(head, 8)?);
+        let long = |at: usize| Ok(u64::from(word(head, at)?) | u64::from(word(head, at + 4)?) << 32);
+        let (count, bits, cells) = (long(16)?, long(24)?, long(32)?);
+        let form = Form { sublen: sublen as usize, ..Form::new(p, n) };
+        let whole = sublen > 0 && form.partitions() == partitions as usize && count == n as u64;
+        if !whole || word(head, 0)? as u16 != form.bklen as u16 {
+            return Err(Fault::Corrupt);
+        }
+        let offsets = form.offsets(cells);
+        for (i, &offset) in offsets.iter().enumerate() {
+            if u64::from(word(head, 40 + 4 * i)?) != offset {
+                return Err(Fault::Corrupt);
+            }
+        }
+        if offsets[5] == stream.len() as u64 { Ok((form, bits, cells)) } else { Err(Fault::Corrupt) }
+    }
+}
+
+/// The u32 at a place that damage may have moved.
+pub(super) fn word(bytes: &[u8], at: usize) -> Result<u32, Fault> {
+    let four = bytes.get(at..).and_then(|b| b.first_chunk::<4>()).ok_or(Fault::Corrupt)?;
+    Ok(u32::from_le_bytes(*four))
+}

@@ -1,0 +1,53 @@
+//! How the kernels run on a GPU.
+
+use super::Launch;
+use crate::device::{Recipe, Shape};
+use crate::kernel::read_params;
+
+/// Codebooks up to this length fit into the memory of a block.
+const NEAR: u32 = 1024;
+/// Blocks that count, each in a table of its own.
+const COUNTERS: u64 = 528;
+/// Bytes that a block counts at the least.
+const COUNTED: u64 = 1 << 15;
+/// Partitions of a block: one for each warp, or one for each thread.
+const TILE: u64 = 8;
+const THREADS: u64 = 256;
+/// The shortest partition.
+const SHORTEST: u64 = 768;
+/// The longest partition.
+const LONGEST: u64 = 4096;
+
+pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let (count, book, code) = if p.bklen <= NEAR {
+        ("huffman_count", "huffman_book", "huffman_code")
+    } else {
+        ("huffman_count_far", "huffman_book_far", "huffman_code_far")
+    };
+    let symbols = shape.input(0) / u64::from(p.width.max(1));
+    let partitions = symbols.div_ceil(if p.partition == 0 { SHORTEST } else { p.partition.into() });
+    let recipe = Recipe::one(count, shape.input(0).div_ceil(COUNTED).min(COUNTERS), 512)
+        .then(book, 1, 1024)
+        .then(code, partitions.div_ceil(TILE), 256)
+        .then("huffman_gather", partitions.div_ceil(THREADS), 256);
+    // The largest symbol without a code, and the counts; and what `HuffmanScratch` in kernels/huffman.cuh lays out. The nodes of a
+    // book take 47 bytes a symbol, of a codebook of 2^k symbols.
+    let bklen = u64::from(p.bklen).next_multiple_of(4);
+    let book = if p.bklen <= NEAR { 0 } else { 47 * u64::from(p.bklen).next_power_of_two() };
+    let slots = 4 * (partitions.div_ceil(TILE) + partitions + 8) + (symbols + LONGEST).div_ceil(8) * 28;
+    Some(recipe.with(16 + 4 * bklen, 64 + 8 * bklen + slots.max(book)))
+}
+
+pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let symbols = shape.output(0) / u64::from(p.width.max(1));
+    let entry = match p.width {
+        1 => "huffman_decode_u8",
+        2 => "huffman_decode_u16",
+        _ => "huffman_decode_u32",
+    };
+    let blocks = symbols.div_ceil(SHORTEST * THREADS);
+    // `HuffmanOpened` in kernels/huffman_decode.cu.
+    Some(Recipe::one("huffman_open", 1, 1024).then(entry, blocks, THREADS as u32).with(0, 16384))
+}

@@ -1,0 +1,170 @@
+//! Encoding: counts, book, bits of each partition, cells.
+
+use super::Launch;
+use super::blob::{Form, HEAD, TABLES, UNUSED};
+use super::book::{Book, Rule};
+use crate::error::Fault;
+use crate::kernel::{HostCall, Threads};
+use bytemuck::Pod;
+
+/// Symbols that one task counts.
+const COUNTED: usize = 1 << 18;
+/// Partitions that one task codes.
+const CODED: usize = 32;
+
+pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    match call.params::<Launch>().width {
+        1 => encode_as::<u8>(call),
+        2 => encode_as::<u16>(call),
+        4 => encode_as::<u32>(call),
+        _ => Err(Fault::BadLaunch),
+    }
+}
+
+fn symbols<T: Pod + Into<u32>>(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    bytes.chunks_exact(size_of::<T>()).map(|b| bytemuck::pod_read_unaligned::<T>(b).into())
+}
+
+fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>();
+    let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
+    if src.len() % size_of::<T>() != 0 {
+        return Err(Fault::BadLaunch);
+    }
+    if src.is_empty() {
+        return call.publish(0, 0);
+    }
+    let form = Form::new(&p, src.len() / size_of::<T>());
+    let rule = if p.exact == 0 { Rule::Queue } else { Rule::Heap };
+    let book = Book::new(&count::<T>(threads, src, form.bklen)?, rule);
+    let bytes = code::<T>(threads, &form, &book, src, out)?;
+    if p.exact != 0 {
+        leave_as_the_reference(&form, &book, out)?;
+    }
+    call.publish(0, bytes as u64)
+}
+
+/// How often each symbol occurs.
+fn count<T: Pod + Into<u32>>(threads: Threads<'_>, src: &[u8], bklen: usize) -> Result<Vec<u32>, Fault> {
+    let task = COUNTED * size_of::<T>();
+    let parts = threads.map(src.len().div_ceil(task), |k| {
+        let (mut counts, mut largest) = (vec![0u32; bklen], 0);
+        for s in symbols::<T>(&src[k * task..src.len().min((k + 1) * task)]) {
+            largest = largest.max(s);
+            if let Some(c) = counts.get_mut(s as usize) {
+                *c += 1;
+            }
+        }
+        (counts, largest)
+    });
+    let mut all = vec![0; bklen];
+    let mut largest = 0;
+    for (counts, high) in parts {
+        all.iter_mut().zip(counts).for_each(|(a, c)| *a += c);
+        largest = largest.max(high);
+    }
+    if (largest as usize) < bklen { Ok(all) } else { Err(Fault::OutOfRange(largest.into())) }
+}
+
+/// Writes the stream; says how long it is.
+fn code<T: Pod + Into<u32>>(
+    threads: Threads<'_>,
+    form: &Form,
+    book: &Book,
+    src: &[u8],
+    out: &mut [u8],
+) -> Result<usize, Fault> {
+    let (partitions, bytes) = (form.partitions(), form.sublen * size_of::<T>());
+    let tasks = partitions.div_ceil(CODED);
+    let bits: Vec<Vec<u32>> = threads.map(tasks, |k| {
+        let part = &src[k * CODED * bytes..src.len().min((k + 1) * CODED * bytes)];
+        let length = |s: u32| u32::from(book.lengths[s as usize]);
+        part.chunks(bytes).map(|p| symbols::<T>(p).map(length).sum()).collect()
+    });
+    let cells_of = |bits: &[u32]| bits.iter().map(|b| b.div_ceil(32) as usize).sum::<usize>();
+    let cells: usize = bits.iter().map(|b| cells_of(b)).sum();
+    let total = bits.iter().flatten().map(|&b| u64::from(b)).sum();
+
+    let out = out.get_mut(..form.bytes(cells)).ok_or(Fault::BadLaunch)?;
+    let (head, rest) = out.split_first_chunk_mut::<HEAD>().ok_or(Fault::BadLaunch)?;
+    form.write(head, total, cells as u64);
+    let (tables, rest) = rest.split_at_mut(TABLES + form.width * form.bklen);
+    write_book::<T>(book, tables);
+    let (counts, rest) = rest.split_at_mut(4 * partitions);
+    let (starts, mut left) = rest.split_at_mut(4 * partitions);
+    let mut start = 0u32;
+    for ((b, count), at) in bits.iter().flatten().zip(counts.chunks_exact_mut(4)).zip(starts.chunks_exact_mut(4)) {
+        count.copy_from_slice(&b.to_le_bytes());
+        at.copy_from_slice(&start.to_le_bytes());
+        start += b.div_ceil(32);
+    }
+    let mut work = Vec::with_capacity(tasks);
+    for (k, bits) in bits.iter().enumerate() {
+        let (own, others) = left.split_at_mut(4 * cells_of(bits));
+        work.push((k, bits, own));
+        left = others;
+    }
+    threads.each(work, || (), |(), (k, bits, mut cells)| {
+        for (p, &bits) in (k * CODED..).zip(bits) {
+            let (own, others) = cells.split_at_mut(4 * bits.div_ceil(32) as usize);
+            pack(book, symbols::<T>(&src[p * bytes..src.len().min((p + 1) * bytes)]), own);
+            cells = others;
+        }
+    });
+    Ok(form.bytes(cells))
+}
+
+fn write_book<T: Pod>(book: &Book, tables: &mut [u8]) {
+    let (first, rest) = tables.split_at_mut(TABLES / 2);
+    let (entry, keys) = rest.split_at_mut(TABLES / 2);
+    let words = book.first.iter().zip(first.chunks_exact_mut(4)).chain(book.entry.iter().zip(entry.chunks_exact_mut(4)));
+    words.for_each(|(w, to)| to.copy_from_slice(&w.to_le_bytes()));
+    keys.fill(0);
+    for (key, to) in book.keys.iter().zip(keys.chunks_exact_mut(size_of::<T>())) {
+        to.copy_from_slice(&key.to_le_bytes()[..size_of::<T>()]);
+    }
+}
+
+/// The codes of a partition, the first one at the top of the first cell.
+fn pack(book: &Book, symbols: impl Iterator<Item = u32>, cells: &mut [u8]) {
+    let mut cells = cells.chunks_exact_mut(4);
+    let mut put = |word: u32| {
+        if let Some(cell) = cells.next() {
+            cell.copy_from_slice(&word.to_le_bytes());
+        }
+    };
+    let (mut held, mut bits) = (0u64, 0u32);
+    for s in symbols {
+        let length = u32::from(book.lengths[s as usize]);
+        held = held << length | u64::from(book.codes[s as usize]);
+        bits += length;
+        if bits >= 32 {
+            bits -= 32;
+            put((held >> bits) as u32);
+        }
+    }
+    if bits > 0 {
+        put((held << (32 - bits)) as u32);
+    }
+}
+
+/// The unused words of the head as the reference leaves them: words 16 to 31 of the memory in which it coded partition 0,
+/// the cells and behind them what it made the codes from.
+fn leave_as_the_reference(form: &Form, book: &Book, out: &mut [u8]) -> Result<(), Fault> {
+    let at = form.bits_at();
+    let bits = super::blob::word(out, at).map_err(|_| Fault::BadLaunch)?;
+    let cells = bits.div_ceil(32) as usize;
+    for (k, to) in (16..).zip(UNUSED.step_by(4)) {
+        let word = if k < cells {
+            super::blob::word(out, form.cells_at() + 4 * k).map_err(|_| Fault::BadLaunch)?
+        } else {
+            match (book.lengths.get(k), book.codes.get(k)) {
+                (Some(0), _) => u32::MAX,
+                (Some(&length), Some(&code)) => u32::from(length) << 27 | code,
+                _ => 0,
+            }
+        };
+        out[to..to + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    Ok(())
+}
