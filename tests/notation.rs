@@ -340,7 +340,7 @@ fn presets_of_the_reference_are_read_or_refused_by_name() {
         "pfpl" => None,
         "cusz" => Some(("Huffman", "comes with a later one")),
         "lorenzo_bitpack" => Some(("Bitpack", "comes with a later one")),
-        "quantizer_lorenzo_bitpack" => Some(("Lorenzo", "comes with a later one")),
+        "quantizer_lorenzo_bitpack" => Some(("Bitpack", "comes with a later one")),
         "speed" => Some(("input_port", "nearest is `inputs`")),
         "cusz_hi_cr" => Some(("GInterp", "comes with a later one")),
         "fzgpu" => Some(("BitplaneRLE", "does not have this stage")),

@@ -380,6 +380,7 @@ fn setup(v: &Json) -> (String, DType, Vec<(String, String)>) {
             (p["T"].to_string(), vec![("code", code.into()), ("chunk_size", text("chunk_bytes"))])
         }
         "zigzag" | "negabinary" => (text("TIn"), vec![]),
+        "lorenzo" => (text("data_type"), ["block_size", "order"].iter().map(|&k| (k, text(k))).collect()),
         "bitshuffle" => {
             ("u8".into(), ["block_size", "element_width"].iter().map(|&k| (k, text(k))).collect())
         }
@@ -467,7 +468,11 @@ fn stage_vectors() {
     }
     assert_eq!(
         (done, &refused[..]),
-        (34, &["qz-linear-f32-u32-2026", "lq-1d-centering-2026-08"].map(String::from)[..])
+        (
+            39,
+            &["qz-linear-f32-u32-2026", "lq-1d-centering-2026-08", "lz-1d-block4-lz2-center-2026-08"]
+                .map(String::from)[..]
+        )
     );
 }
 

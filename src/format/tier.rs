@@ -9,6 +9,7 @@
 //! | Difference config | 0, 1, 2 to 5 or 6 bytes | 6, or 7 with a fusion mode | length |
 //! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
 //! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
+//! | Lorenzo config | 16 bytes | 16, or 20 with blocks | length |
 //! | RZE byte 4 | levels, always 4 | word size 1, 2, 4, 8 | 4 is ambiguous: the first coded chunk tells |
 //!
 //! Stages see one form only, the widest. Writing takes the shortest form of the generation that can express
@@ -21,6 +22,7 @@ use crate::stages::lorenzo_quant;
 
 const LORENZO_QUANT: u16 = 1;
 const DIFFERENCE: u16 = 2;
+const LORENZO: u16 = 12;
 const QUANTIZER: u16 = 14;
 const ZIGZAG: u16 = 15;
 const NEGABINARY: u16 = 16;
@@ -62,13 +64,18 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
             c.resize(7, 0);
         }
         (DIFFERENCE, 6) => c.push(0),
+        (LORENZO, 16 | 20) => {
+            c.resize(20, 0);
+            // Without an order it is the first.
+            c[3] = c[3].max(1);
+        }
         (ZIGZAG, 0 | 1) => c = vec![I32_U32[0], I32_U32[1], 0],
         (ZIGZAG, 2) => c.push(0),
         (NEGABINARY, 0 | 1) => c = I32_U32.to_vec(),
         (BITSHUFFLE, 4) => c.push(4),
         (RZE, 9) => c.push(if c[4] == 4 { 2 } else { 1 }),
         (DIFFERENCE, 7) | (ZIGZAG, 3) | (NEGABINARY, 2) | (BITSHUFFLE, 5) => {}
-        (LORENZO_QUANT | DIFFERENCE | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
+        (LORENZO_QUANT | DIFFERENCE | LORENZO | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
             return Err(Error::corrupt("stage record", format!("stage {id} has no config of {n} bytes")));
         }
         _ => {}
@@ -114,6 +121,14 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
         QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
         LORENZO_QUANT => c.truncate(44),
         DIFFERENCE if c[6] == 0 => c.truncate(6),
+        LORENZO if c[16..] == [0; 4] => {
+            c.truncate(16);
+            c[3] = 0;
+        }
+        LORENZO if old => {
+            let what = "blocks do not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage: "lorenzo", what });
+        }
         DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
             let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
             let what = "this code does not exist in files of 2026-05; use generation 2026-08".into();

@@ -34,6 +34,8 @@ pub(super) const MODE: &str = "error_bound_mode";
 /// What comes out of the stages that change the type; it says how differences are written.
 pub(super) const OUTPUT: &str = "output_type";
 pub(super) const FUSION: &str = "fusion_mode";
+/// The element type of stages that keep it.
+pub(super) const DATA: &str = "data_type";
 
 /// The keys of the reference that say what parameters of ours say.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
@@ -41,6 +43,7 @@ pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
         "quantizer" | "lorenzo_quant" => &[MODE],
         "difference" => &[OUTPUT, FUSION],
         "zigzag" | "negabinary" => &[OUTPUT],
+        "lorenzo" => &[DATA],
         _ => &[],
     }
 }
@@ -69,6 +72,7 @@ impl<'a> Keys<'a> {
             match *alias {
                 OUTPUT => self.output = Some(word),
                 FUSION => self.fusion = Some(word),
+                DATA => self.args.set_text("input_type", DType::from_name(word)?.name())?,
                 _ => self.mode(word)?,
             }
             return Ok(());
@@ -141,6 +145,7 @@ impl<'a> Keys<'a> {
         match self.stage {
             "difference" if has("code") && (has(OUTPUT) || has(FUSION)) => Some("code"),
             _ if has("mode") && has(MODE) => Some("mode"),
+            _ if has("input_type") && has(DATA) => Some("input_type"),
             _ => None,
         }
     }
@@ -190,7 +195,7 @@ fn bounds_each(args: &Args) -> bool {
 }
 
 /// How the writer says a parameter: keys and values in the reference's words where it has some.
-pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
+pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String)>> {
     let mut said = vec![];
     let code = args.iter().find(|(p, _)| p.name == "code").map(|(_, v)| v.to_string());
     let input = args.iter().find(|(p, _)| p.name == "input_type").map(|(_, v)| v.to_string());
@@ -206,6 +211,9 @@ pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
                 said.push((MODE, format!("\"{}\"", word.to_ascii_uppercase())));
             }
             ("code", _) if signed.is_some() => {}
+            ("input_type", Setting::Choice(word)) if aliases(stage).contains(&DATA) => {
+                said.push((DATA, format!("\"{}\"", long_name(word).as_deref().unwrap_or(word))));
+            }
             (name, Setting::Choice(word)) => {
                 let long = if name.ends_with("_type") { long_name(word) } else { None };
                 said.push((name, format!("\"{}\"", long.as_deref().unwrap_or(word))));
@@ -213,7 +221,7 @@ pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
             (name, value) => said.push((name, value.to_string())),
         }
     }
-    if let Some(signed) = signed.filter(|_| !args.has("mode")) {
+    if let Some(signed) = signed.filter(|_| aliases(stage).contains(&OUTPUT)) {
         let plain = code.as_deref() == Some("plain");
         let output = if plain { signed } else { signed.unsigned() };
         said.push((OUTPUT, format!("\"{}\"", long_name(output.name()).unwrap_or_default())));

@@ -32,6 +32,7 @@ stages! {
     quantizer::Quantizer,
     lorenzo_quant::LorenzoQuant,
     difference::Difference,
+    lorenzo::Lorenzo,
     zigzag::Zigzag,
     negabinary::Negabinary,
     bitshuffle::Bitshuffle,

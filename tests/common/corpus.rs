@@ -103,7 +103,7 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
         let spec = stage.spec();
         let dtype = match spec.name {
             "quantizer" | "lorenzo_quant" => DType::F32,
-            "zigzag" | "negabinary" => DType::I32,
+            "zigzag" | "negabinary" | "lorenzo" => DType::I32,
             _ => DType::U32,
         };
         all.push((spec.name.to_string(), chain(&[(spec.name, &[])]), dtype));

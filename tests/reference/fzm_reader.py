@@ -13,7 +13,7 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+Stages: Difference, Lorenzo (without centered blocks), Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
 centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
 that is not exactly as described is a FormatError.
 
@@ -300,16 +300,18 @@ class Folded(OnePort):
                 f"{self.name}: type pair {plain},{coded} does not exist")
         require(size < 3 or config[2] < 2, f"{self.name}: third byte is not 0 or 1")
         self.width = DTYPE_BYTES[plain]
+        self.transparent = size == 3 and config[2] == 1
 
     def decode_bytes(self, data, limits):
         mask = (1 << 8 * self.width) - 1
-        words = to_words(data, self.width, self.name)
-        return from_words([self.unfold(u, mask) & mask for u in words], self.width)
+        whole = len(data) - (len(data) % self.width if self.transparent else 0)
+        words = to_words(data[:whole], self.width, self.name)
+        return from_words([self.unfold(u, mask) & mask for u in words], self.width) + bytes(data[whole:])
 
 
 class Zigzag(Folded):
     name = "Zigzag"
-    lengths = (2, 3)  # the third byte only concerns type checks
+    lengths = (2, 3)  # the third byte: any bytes are words, and what is behind the last one stays
 
     @staticmethod
     def unfold(u, mask):
@@ -651,6 +653,47 @@ class Quantizer:
         return zip(indices, values)
 
 
+class Lorenzo(OnePort):
+    """Integers minus what their neighbours predict; undone by sums along each axis."""
+
+    name = "Lorenzo"
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in (16, 20), f"Lorenzo: configuration of {size} bytes")
+        self.dtype, ndim, centered, order = config[:4]
+        dims = list(struct.unpack_from("<3I", config, 4))
+        self.block = struct.unpack_from("<I", config, 16)[0] if size == 20 else 0
+        self.order = order or 1
+        require(self.dtype in SIGNED_TO_UNSIGNED, f"Lorenzo: type {self.dtype}")
+        require(not centered, "Lorenzo: centered blocks are not supported")
+        require(ndim < 4 and self.order < 3 and self.block <= 1024, "Lorenzo: bad dimensions, order or blocks")
+        require(self.block or self.order == 1, "Lorenzo: order 2 without blocks")
+        for axis in (1, 2):
+            dims[axis] = max(dims[axis], 1) if ndim > axis else 1
+        self.dims = dims
+        self.width = DTYPE_BYTES[self.dtype]
+
+    def decode_bytes(self, data, limits):
+        whole = len(data) - len(data) % self.width
+        words = list(to_words(data[:whole], self.width, "Lorenzo"))
+        mask = (1 << 8 * self.width) - 1
+        if self.block or self.dims[1:] == [1, 1]:
+            run = self.block or 256
+            for _ in range(self.order):
+                words = [s for at in range(0, len(words), run)
+                         for s in itertools.accumulate(words[at:at + run])]
+        else:
+            nx, ny, nz = self.dims
+            nx = nx or len(words) // (ny * nz)
+            require(nx * ny * nz <= len(words), f"Lorenzo: {self.dims} of {len(words)} elements")
+            for stride, lines in ((1, nx), (nx, ny), (nx * ny, nz)):
+                for i in range(nx * ny * nz):
+                    if i // stride % lines:
+                        words[i] += words[i - stride]
+        return from_words([w & mask for w in words], self.width) + bytes(data[whole:])
+
+
 class LorenzoQuant:
     """Floats as multiples of a step, kept as differences inside of tiles.
 
@@ -799,11 +842,13 @@ class LorenzoQuant:
 
 
 STAGES = {1: LorenzoQuant, 2: Difference, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
-          18: RZE, 0x8001: Stored}
+          18: RZE, 0x8001: Stored,
+          12: Lorenzo,
+          }
 
 # Only for messages and `info`; these are not decoded here.
 OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE", 6: "Huffman",
-                7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo", 19: "ADM", 20: "ANS",
+                7: "Bitpack", 10: "Split", 11: "Merge", 19: "ADM", 20: "ANS",
                 22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
                 26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}
 
