@@ -28,7 +28,10 @@ constexpr uint32_t TILE = 16384;
 constexpr uint32_t ALL = 0xffffffffu;
 
 // Numbers of fz_status; STORED: the container holds the array as it is, and nothing is left to do.
-enum : int32_t { STORED = -1, OK = 0, PLAN_MISMATCH = 12, CORRUPT = 30, CHECKSUM = 31, NOT_A_CONTAINER = 32, DST_TOO_SMALL = 40, OUTLIER_CAPACITY = 41 };
+enum : int32_t {
+  STORED = -1, OK = 0, INVALID_ARGUMENT = 10, PLAN_MISMATCH = 12, CORRUPT = 30, CHECKSUM = 31, NOT_A_CONTAINER = 32, DST_TOO_SMALL = 40,
+  OUTLIER_CAPACITY = 41
+};
 
 // The status block: zero when a call starts.
 struct Status {

@@ -285,6 +285,15 @@ impl Error {
         Error::InvalidArgument { what: what.into(), got: got.to_string(), expected: expected.into() }
     }
 
+    /// What [`Fault::OutOfRange`] says to people.
+    pub(crate) fn out_of_range(stage: &'static str, element: u64) -> Self {
+        Error::argument(
+            format!("an element that {stage} gets"),
+            element,
+            "one that its parameters have room for",
+        )
+    }
+
     pub(crate) fn corrupt(place: &'static str, what: impl Into<String>) -> Self {
         Error::Corrupt { place, what: what.into() }
     }
@@ -297,6 +306,8 @@ pub enum Fault {
     Corrupt,
     /// More outliers than there is room for; how many there are.
     OutlierCapacity(u64),
+    /// An element of the array that the parameters of the stage have no code for, the largest one.
+    OutOfRange(u64),
     /// The launch itself is malformed: a defect of the planner.
     BadLaunch,
 }

@@ -251,7 +251,9 @@ fn every_file_of_the_reference_is_written_again_to_the_byte() {
                 want = in_the_order_of(&got, &want);
             }
             if got != want {
-                let at = got.iter().zip(&want).position(|(a, b)| a != b);
+                // Not the checksum of the head, which differs whatever does.
+                let at =
+                    (0..got.len().min(want.len())).find(|i| !(76..80).contains(i) && got[*i] != want[*i]);
                 panic!("{id}: {} bytes for {}, first difference at {at:?}", got.len(), want.len());
             }
         }

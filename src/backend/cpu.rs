@@ -128,6 +128,7 @@ fn explain(plan: &Plan, step: &Step, fault: Fault) -> Error {
             let capacity = step.outs.last().map_or(0, |&v| plan.value(v).flow.max_bytes() / 4);
             Error::OutlierCapacity { stage: step.stage, needed, capacity }
         }
+        Fault::OutOfRange(element) => Error::out_of_range(step.stage, element),
         Fault::BadLaunch => Error::Internal("a kernel was launched with operands that it does not take"),
     }
 }

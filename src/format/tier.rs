@@ -10,11 +10,14 @@
 //! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
 //! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
 //! | Lorenzo config | 16 bytes | 16, or 20 with blocks | length |
+//! | RLE config | 5 bytes | 5, or 9 with chunks | length |
+//! | Bitpack config | 10 bytes | 10, or 15 with a base and a shift | length |
 //! | RZE byte 4 | levels, always 4 | word size 1, 2, 4, 8 | 4 is ambiguous: the first coded chunk tells |
 //!
 //! Stages see one form only, the widest. Writing takes the shortest form of the generation that can express
 //! the stage, so that readers of that time understand it.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::pipeline::Node;
 use crate::stage::{Config, Fact, Generation, Ports, Rules};
@@ -22,6 +25,9 @@ use crate::stages::lorenzo_quant;
 
 const LORENZO_QUANT: u16 = 1;
 const DIFFERENCE: u16 = 2;
+const RLE: u16 = 5;
+const BITPACK: u16 = 7;
+const MERGE: u16 = 11;
 const LORENZO: u16 = 12;
 const QUANTIZER: u16 = 14;
 const ZIGZAG: u16 = 15;
@@ -64,6 +70,8 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
             c.resize(7, 0);
         }
         (DIFFERENCE, 6) => c.push(0),
+        (RLE, 5 | 9) => c.resize(9, 0),
+        (BITPACK, 10 | 15) => c.resize(15, 0),
         (LORENZO, 16 | 20) => {
             c.resize(20, 0);
             // Without an order it is the first.
@@ -75,7 +83,11 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
         (BITSHUFFLE, 4) => c.push(4),
         (RZE, 9) => c.push(if c[4] == 4 { 2 } else { 1 }),
         (DIFFERENCE, 7) | (ZIGZAG, 3) | (NEGABINARY, 2) | (BITSHUFFLE, 5) => {}
-        (LORENZO_QUANT | DIFFERENCE | LORENZO | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
+        (
+            LORENZO_QUANT | DIFFERENCE | RLE | BITPACK | LORENZO | QUANTIZER | ZIGZAG | NEGABINARY
+            | BITSHUFFLE | RZE,
+            n,
+        ) => {
             return Err(Error::corrupt("stage record", format!("stage {id} has no config of {n} bytes")));
         }
         _ => {}
@@ -125,10 +137,13 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
             c.truncate(16);
             c[3] = 0;
         }
-        LORENZO if old => {
-            let what = "blocks do not exist in files of 2026-05; use generation 2026-08".into();
-            return Err(Error::Unsupported { stage: "lorenzo", what });
+        RLE if c[5..] == [0; 4] => c.truncate(5),
+        LORENZO | RLE if old => {
+            let (stage, parts) = if id == LORENZO { ("lorenzo", "blocks") } else { ("rle", "chunks") };
+            let what = format!("{parts} do not exist in files of 2026-05; use generation 2026-08");
+            return Err(Error::Unsupported { stage, what });
         }
+        BITPACK => c.truncate(10),
         DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
             let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
             let what = "this code does not exist in files of 2026-05; use generation 2026-08".into();
@@ -187,4 +202,13 @@ pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> 
 /// `allocated_size` of a buffer record is the room of the lists, not their length, for these stages.
 pub(super) fn records_room(id: u16) -> bool {
     id == QUANTIZER || id == LORENZO_QUANT
+}
+
+/// What a buffer record names as the type of a port, where that is not the type on our edge. 255: unknown.
+pub(super) fn recorded_type(id: u16, dtype: DType, config: &Config) -> u8 {
+    match id {
+        BITPACK | MERGE => 255,
+        RLE => config.bytes.first().copied().unwrap_or(dtype as u8),
+        _ => dtype as u8,
+    }
 }

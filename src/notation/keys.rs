@@ -5,6 +5,8 @@ use super::{always_said, shown, unknown};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::param::{Args, Kind, Setting};
+use toml::Spanned;
+use toml::de::DeValue;
 
 /// A value of a TOML file.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +15,8 @@ pub(super) enum Value<'t> {
     Int(i64),
     Real(f64),
     Flag(bool),
+    /// Texts, one would hope.
+    Names(&'t [Spanned<DeValue<'t>>]),
     /// What no key takes, by the name of its type.
     Other(&'static str),
 }
@@ -24,6 +28,7 @@ impl std::fmt::Display for Value<'_> {
             Value::Int(v) => write!(f, "{v}"),
             Value::Real(v) => write!(f, "{v:?}"),
             Value::Flag(v) => write!(f, "{v}"),
+            Value::Names(_) => f.write_str("an array"),
             Value::Other(kind) => f.write_str(kind),
         }
     }
@@ -43,7 +48,7 @@ pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
         "quantizer" | "lorenzo_quant" => &[MODE],
         "difference" => &[OUTPUT, FUSION],
         "zigzag" | "negabinary" => &[OUTPUT],
-        "lorenzo" => &[DATA],
+        "lorenzo" | "rle" => &[DATA],
         _ => &[],
     }
 }
@@ -114,6 +119,16 @@ impl<'a> Keys<'a> {
                 // Element types have a long name too, the one that the reference knows.
                 let dtype = if name.ends_with("_type") { DType::from_name(word).ok() } else { None };
                 self.args.set_text(name, dtype.map_or(word, |d| d.name()))
+            }
+            (Kind::Names { .. }, Value::Names(names)) => {
+                let mut list = vec![];
+                for item in names {
+                    match item.get_ref() {
+                        DeValue::String(text) => list.push(text.as_ref()),
+                        _ => return Err(self.refuse(name, value, "an array of texts")),
+                    }
+                }
+                self.args.set_text(name, &list.join("+"))
             }
             (kind, value) => Err(self.refuse(name, value, kind.to_string())),
         }
@@ -213,6 +228,10 @@ pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String
             ("code", _) if signed.is_some() => {}
             ("input_type", Setting::Choice(word)) if aliases(stage).contains(&DATA) => {
                 said.push((DATA, format!("\"{}\"", long_name(word).as_deref().unwrap_or(word))));
+            }
+            (name, Setting::Names(_) | Setting::Given(_)) => {
+                let names: Vec<String> = value.to_string().split('+').map(|n| format!("\"{n}\"")).collect();
+                said.push((name, format!("[{}]", names.join(", "))));
             }
             (name, Setting::Choice(word)) => {
                 let long = if name.ends_with("_type") { long_name(word) } else { None };

@@ -33,10 +33,14 @@ stages! {
     lorenzo_quant::LorenzoQuant,
     difference::Difference,
     lorenzo::Lorenzo,
+    rle::Rle,
+    bitpack::Bitpack,
     zigzag::Zigzag,
     negabinary::Negabinary,
     bitshuffle::Bitshuffle,
     rze::Rze,
+    rre::Rre,
+    merge::Merge,
     stored::Stored,
 }
 

@@ -176,6 +176,7 @@ impl CallResult {
                 needed: self.needed,
                 capacity: outlier_room(plan, self.stage as usize),
             }),
+            Some(Status::InvalidArgument) => Err(Error::out_of_range(stage, self.needed)),
             Some(Status::Corrupt) => Err(Error::corrupt(stage, "its segment is not what an encoder writes")),
             Some(Status::NotAContainer) => {
                 Err(Error::NotAContainer("its first bytes are none of a container".into()))
