@@ -663,3 +663,62 @@ fn files_of_2026_05_have_no_bound_of_the_largest_magnitude() {
         assert!(text.contains("prel") && text.contains("2026-08") && text.contains("noa"), "{text}");
     }
 }
+
+/// Streams of others, whole and damaged in one place each: stage, bytes of the array, config, the stream, and what is wrong
+/// with it.
+#[test]
+fn streams_of_other_writers() {
+    let rle = "00 06000000";
+    let chunks = "01 09000000 08000000";
+    let bits = "00 01 0900000000000000";
+    let merge = "01 04000000 01 61";
+    for (stage, bytes, config, stream, wrong) in [
+        (5, 6, rle, "03000000 050607 00 02000000 03000000 01000000", ""),
+        (5, 6, rle, "03000000 050507 00 02000000 03000000 01000000", ""),
+        (5, 6, rle, "04000000 05060708 02000000 03000000 01000000 00000000", "a run of nothing"),
+        (5, 6, rle, "03000000 050607 00 02000000 02000000 01000000", "too short"),
+        (5, 6, rle, "03000000 050607 00 02000000 03000000 02000000", "too long"),
+        (5, 6, rle, "03000000 050607 01 02000000 03000000 01000000", "padding"),
+        (5, 6, rle, "03000000 050607 00 02000000 03000000 01000000 00000000", "a word more"),
+        (5, 6, rle, "03000000 050607 00 02000000 03000000", "a word less"),
+        (5, 0, "00 00000000", "01000000", "a run of an empty array"),
+        (
+            5,
+            18,
+            chunks,
+            "03000000 00000000*2 01000000 03000000 0100 0200*2 00*2 04000000*2 01000000",
+            "a table of other chunks",
+        ),
+        (
+            5,
+            18,
+            chunks,
+            "03000000 00000000 01000000 02000000 03000000 0100 0200*2 00*2 04000000*2 01000000",
+            "",
+        ),
+        (
+            5,
+            18,
+            chunks,
+            "03000000 00000000 01000000 02000000 03000000 0100 0200*2 00*2 05000000 03000000 01000000",
+            "a run over a border",
+        ),
+        (7, 9, bits, "8d 01", ""),
+        (7, 9, bits, "8d 03", "a bit behind the end"),
+        (7, 9, bits, "8d", "a byte less"),
+        (7, 9, "00 03 0900000000000000", "8d 01 00 00", "three bits"),
+        (7, 9, "00 00 0900000000000000", "", "no bits"),
+        (7, 9, "00 10 0900000000000000", "00*18", "more bits than an element"),
+        (11, 4, merge, "01020304", ""),
+        (11, 4, merge, "010203", "a byte less"),
+        (11, 4, "01 03000000 01 61", "010203", "another length"),
+    ] {
+        let file = fzm_file(stage, bytes, &hex(config), &[(0, &hex(stream))]);
+        match fzgm::decompress(&file, &Options::default()) {
+            Ok((array, _)) => {
+                assert!(wrong.is_empty() && array.bytes() == bytes, "{stage}: {wrong}: {stream}")
+            }
+            Err(e) => assert!(!wrong.is_empty() && e.status() == Status::Corrupt, "{stage}: {wrong}: {e}"),
+        }
+    }
+}
