@@ -86,6 +86,7 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_PARAMETER_INT = 1
   integer(c_int32_t), parameter :: FZ_PARAMETER_FLAG = 2
   integer(c_int32_t), parameter :: FZ_PARAMETER_WORD = 3
+  integer(c_int32_t), parameter :: FZ_PARAMETER_NAMES = 4
 
   ! Directions of ports, fz_port_direction.
   integer(c_int32_t), parameter :: FZ_PORT_INPUT = 0

@@ -214,6 +214,11 @@ typedef enum {
   FZ_PARAMETER_FLAG = 2,
   /** One of some words: fz_pipeline_set_string(). */
   FZ_PARAMETER_WORD = 3,
+  /**
+   * Names separated by +, each a number of letters, digits, _, - and .: fz_pipeline_set_string(). `low` and `high` are how
+   * many, `value` how many there are; `value_text` may be cut off.
+   */
+  FZ_PARAMETER_NAMES = 4,
 } fz_parameter_kind;
 
 /** Which way data goes through a port, as int32_t. */
@@ -469,8 +474,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
  * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
- * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. A preset is made for one
- * element type: pass the same `dtype` to fz_pipeline_finalize().
+ * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. "lc_speed", "lc_ratio": as
+ * "fz", with other stages behind lorenzo_quant. A preset is made for one element type: pass the same `dtype` to
+ * fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */

@@ -8,7 +8,7 @@
 namespace fz {
 
 /// Operands of one launch, inputs and outputs together.
-constexpr static const size_t MAX_OPERANDS = 8;
+constexpr static const size_t MAX_OPERANDS = 9;
 
 /// Bytes of the parameter block of a launch.
 constexpr static const size_t PARAM_BYTES = 64;

@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_words(FZ_ARGS) {
   const StreamIn in = stream_in(a, output(a, 0), p.chunk);
   const uint64_t at = (uint64_t)c * p.chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
-  if (at >= in.room || index.layout(a) == LAYOUT_2026_05 || (p.chunk == TILE && p.word == 1)) return;
+  if (at >= in.room || index.layout(a) == LAYOUT_2026_05 || (p.chunk == TILE && p.word == 1 && !p.repeats)) return;
   const RzeChunk here = {index.words[1 + c]};
   const uint32_t len = (uint32_t)min((uint64_t)p.chunk, in.total - at), size = here.size();
   bool good = here.raw() ? size == len : size < len;

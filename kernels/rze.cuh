@@ -6,9 +6,10 @@
 #include "tile.cuh"
 
 namespace fz {
-// Argument block of both kernels, as in src/stages/rze.rs.
+// Argument block of both kernels, as in src/stages/rze.rs. `repeats`: not zeros are dropped but words that equal the one
+// before, which is stage rre.
 struct RzeParams {
-  uint32_t chunk, word, layout, pad;
+  uint32_t chunk, word, layout, repeats;
 };
 enum : uint32_t { LAYOUT_2026_05 = 0, LAYOUT_2026_08 = 1, LAYOUT_AMBIGUOUS = 2 };
 

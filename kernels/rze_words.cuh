@@ -1,4 +1,4 @@
-// RZE of chunks of any size with words of any width, layout 2026-08: a block per chunk, in shared memory. Threads own
+// RZE and RRE of chunks of any size with words of any width, layout 2026-08: a block per chunk, in shared memory. Threads own
 // ranges of the bitmaps in a row and learn from a sum over the block where theirs begins.
 #pragma once
 #include "place.cuh"
@@ -8,6 +8,7 @@ namespace fz {
 // Bitmap j has (first >> 3 j) bytes, at MAP_AT[j].
 struct WordsForm {
   uint32_t chunk, word, len, count, tail, first;
+  bool repeats;
   int last;
 
   FZ_DEV uint32_t bytes(int j) const { return first >> 3 * j; }
@@ -18,7 +19,7 @@ struct WordsForm {
 constexpr int WORDS_MAPS = 2048 + 256 + 32 + 8;
 
 FZ_DEV WordsForm words_form(const RzeParams& p, uint32_t len) {
-  WordsForm f = {p.chunk, p.word, len, len / p.word, len % p.word, p.chunk / (8 * p.word), 0};
+  WordsForm f = {p.chunk, p.word, len, len / p.word, len % p.word, p.chunk / (8 * p.word), p.repeats != 0, 0};
   while (f.bytes(f.last) >= 8) f.last++;
   return f;
 }
@@ -46,19 +47,20 @@ struct WordsShared {
 template <class T> FZ_DEV uint32_t words_keep(WordsShared& s, const WordsForm& f, int tid) {
   const T* words = reinterpret_cast<const T*>(s.chunk);
   T* to = reinterpret_cast<T*>(s.payload);
+  auto keeps = [&](uint32_t i) { return words[i] != (f.repeats && i ? words[i - 1] : T(0)); };
   const Range r = share(f.first, tid);
   uint32_t own = 0;
   for (uint32_t i = r.from; i < r.to; i++) {
     uint32_t m = 0;
     for (int j = 0; j < 8; j++)
-      if (8 * i + j < f.count && words[8 * i + j] != 0) m |= 1u << j;
+      if (8 * i + j < f.count && keeps(8 * i + j)) m |= 1u << j;
     s.maps[i] = uint8_t(m);
     own += __popc(m);
   }
   const uint32_t upto = block_sum_to(own, s.w);
   uint32_t n = upto - own;
   for (uint32_t k = 8 * r.from; k < min(8 * r.to, f.count); k++)
-    if (words[k] != 0) to[n++] = words[k];
+    if (keeps(k)) to[n++] = words[k];
   if (tid == THREADS - 1) s.entry = upto;
   __syncthreads();
   return s.entry * f.word;
@@ -150,7 +152,7 @@ template <class T> FZ_DEV bool words_restore(WordsShared& s, const WordsForm& f,
   const bool wrong = beyond || (tid == THREADS - 1 && upto * sizeof(T) != kept);
   if (__syncthreads_or(wrong)) return false;
   uint32_t n = upto - own;
-  for (uint32_t k = 8 * r.from; k < min(8 * r.to, f.count); k++) words[k] = s.maps[k >> 3] >> (k & 7) & 1 ? from[n++] : T(0);
+  for (uint32_t k = 8 * r.from; k < min(8 * r.to, f.count); k++) words[k] = s.maps[k >> 3] >> (k & 7) & 1 ? from[n++] : f.repeats && n ? from[n - 1] : T(0);
   return true;
 }
 

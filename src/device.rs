@@ -10,7 +10,7 @@ use crate::tile::TILE;
 use bytemuck::{Pod, Zeroable};
 
 /// Operands of one launch, inputs and outputs together.
-pub const MAX_OPERANDS: usize = 8;
+pub const MAX_OPERANDS: usize = 9;
 /// Bytes of the parameter block of a launch.
 pub const PARAM_BYTES: usize = 64;
 /// Kernels that one device function can run before or behind itself.

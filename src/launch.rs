@@ -105,6 +105,16 @@ impl Emit<'_> {
         self.values[v.index()].flow
     }
 
+    /// True when both are names of one value, as far as that is known by now.
+    pub fn same(&self, mut v: Val, mut w: Val) -> bool {
+        for name in [&mut v, &mut w] {
+            while let Some(of) = self.values[name.index()].alias {
+                *name = of;
+            }
+        }
+        v == w
+    }
+
     /// True when another stage reads `v`; otherwise a container stores it.
     pub fn feeds(&self, v: Val) -> bool {
         self.values[v.index()].feeds
@@ -129,7 +139,7 @@ impl Emit<'_> {
     ) -> Result<()> {
         let bytes = bytemuck::bytes_of(params);
         if bytes.len() > PARAM_BYTES || ins.len() + outs.len() > MAX_OPERANDS {
-            return Err(Error::Internal("a launch carries at most 8 operands and 64 bytes"));
+            return Err(Error::Internal("a launch carries at most 9 operands and 64 bytes"));
         }
         let mut block = [0; PARAM_BYTES];
         block[..bytes.len()].copy_from_slice(bytes);

@@ -14,6 +14,10 @@ pub enum Setting {
     Flag(bool),
     /// One word of a list.
     Choice(&'static str),
+    /// Names, each behind a `+` but the first; as a default.
+    Names(&'static str),
+    /// The same, as they were given.
+    Given(String),
 }
 
 impl std::fmt::Display for Setting {
@@ -22,7 +26,8 @@ impl std::fmt::Display for Setting {
             Setting::Real(v) => write!(f, "{v:?}"),
             Setting::Int(v) => write!(f, "{v}"),
             Setting::Flag(v) => write!(f, "{v}"),
-            Setting::Choice(v) => f.write_str(v),
+            Setting::Choice(v) | Setting::Names(v) => f.write_str(v),
+            Setting::Given(v) => f.write_str(v),
         }
     }
 }
@@ -52,6 +57,11 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Names of letters, digits, `_`, `-` and `.`, separated by `+`.
+    Names {
+        /// So many at most.
+        most: usize,
+    },
 }
 
 impl std::fmt::Display for Kind {
@@ -71,6 +81,9 @@ impl std::fmt::Display for Kind {
             }
             Kind::Flag => f.write_str("true or false"),
             Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Names { most } => {
+                write!(f, "1 to {most} names of letters, digits, _, - and ., separated by +")
+            }
         }
     }
 }
@@ -180,6 +193,16 @@ impl Args {
                 self.values[i] = Setting::Choice(word);
                 Ok(())
             }
+            Kind::Names { most } => {
+                let letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+                let name = |name: &str| !name.is_empty() && name.chars().all(letter);
+                if value.split('+').count() > most || !value.split('+').all(name) {
+                    return Err(bad());
+                }
+                let default = matches!(p.default, Setting::Names(names) if names == value);
+                self.values[i] = if default { p.default.clone() } else { Setting::Given(value.into()) };
+                Ok(())
+            }
             Kind::Flag => {
                 let flag = value.parse::<bool>().map_err(|_| bad())?;
                 self.values[i] = Setting::Flag(flag);
@@ -219,6 +242,14 @@ impl Args {
         match self.lookup(name)? {
             Setting::Flag(v) => Ok(*v),
             _ => Err(Error::Internal("parameter is not a flag")),
+        }
+    }
+
+    pub(crate) fn names(&self, name: &str) -> Result<&str> {
+        match self.lookup(name)? {
+            Setting::Names(v) => Ok(v),
+            Setting::Given(v) => Ok(v),
+            _ => Err(Error::Internal("parameter is no list of names")),
         }
     }
 

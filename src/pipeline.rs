@@ -167,7 +167,7 @@ impl Pipeline {
     fn input(&mut self, consumer: usize) -> Result<&mut Vec<Source>> {
         let count = self.nodes.len();
         let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
-        if to.inputs.len() == to.stage.spec().inputs.len() {
+        if to.inputs.len() >= to.stage.inputs(&to.args)? {
             let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
             return Err(Error::InvalidPipeline(what));
         }

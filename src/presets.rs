@@ -1,5 +1,5 @@
-//! Pipelines that work well, by name: files of `presets/`, compiled in. Their parameters can be changed; until then those
-//! with a bound have mode `noa` and error bound 1e-3.
+//! Pipelines that work well, by name: files of `presets/`, compiled in. Their parameters can be changed; until then those with
+//! a bound have mode `noa` and error bound 1e-3.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -57,6 +57,18 @@ pub static PRESETS: &[Preset] = &[
             (&[DType::U64, DType::I64, DType::F64], include_str!("../presets/bits-8.toml")),
         ],
     },
+    Preset {
+        name: "lc_speed",
+        about: "bounded error: lorenzo_quant > zigzag > bitshuffle > rre; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/lc_speed.toml"))],
+    },
+    Preset {
+        name: "lc_ratio",
+        about: "bounded error: lorenzo_quant > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/lc_ratio.toml"))],
+    },
 ];
 
 impl Preset {
@@ -77,8 +89,8 @@ impl Preset {
     }
 }
 
-/// The preset of this name, for arrays of this type and no other. Those with a bound have mode `noa` and error bound 1e-3 until they are
-/// set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
+/// The preset of this name, for arrays of this type and no other. Those with a bound have mode `noa` and error bound 1e-3 until
+/// these are set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
 ///
 /// # Errors
 /// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that it does not compress.

@@ -16,7 +16,7 @@ pub struct Spec {
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// Names of the input ports.
+    /// Names of the input ports; where parameters make them more or fewer, of the first.
     pub inputs: &'static [&'static str],
     /// Parameters.
     pub params: &'static [Param],
@@ -130,18 +130,28 @@ pub struct Parsed {
 }
 
 /// What a config says about the length of the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
     /// So many bytes.
     Bytes(u64),
     /// As many bytes as output 0.
     OfOutput,
+    /// So many bytes of each of several inputs.
+    Each(Vec<u64>),
 }
 
 /// A stage without its parameters. One static object per stage stands in the registry.
 pub trait Stage: Sync {
     /// What never changes.
     fn spec(&self) -> &'static Spec;
+
+    /// How many inputs the stage has under these parameters.
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] when the parameters are not of this stage.
+    fn inputs(&self, _args: &Args) -> Result<usize> {
+        Ok(self.spec().inputs.len())
+    }
 
     /// Names of the output ports under these parameters.
     ///

@@ -52,6 +52,10 @@ fn pipeline(toml: &str) -> Pipeline {
             match key.as_str() {
                 "name" | "type" | "inputs" | "output_type" => {}
                 "input_type" | "data_type" if kind.contains("quant") => {}
+                "data_type" => {
+                    let dtype = DType::from_name(value.as_str().unwrap()).unwrap();
+                    args.set_text("input_type", dtype.name()).unwrap();
+                }
                 "input_type" => {
                     args.set_text(key, DType::from_name(value.as_str().unwrap()).unwrap().name()).unwrap();
                     if kind == "difference" && output.is_some_and(|o| o != value.as_str().unwrap()) {
@@ -226,9 +230,17 @@ fn every_file_of_the_reference_decodes_to_the_byte() {
 fn every_file_of_the_reference_is_written_again_to_the_byte() {
     for (case, dtype, input) in cases() {
         let id = text(&case, "id");
-        let pipeline = pipeline(&String::from_utf8(read(&format!("{id}.toml"))).unwrap());
+        let mut pipeline = pipeline(&String::from_utf8(read(&format!("{id}.toml"))).unwrap());
         // For integers the dimensions count words of floats.
         let dims: Vec<u64> = case["dims"].as_array().unwrap().iter().map(|d| d.as_u64().unwrap()).collect();
+        for node in 0..pipeline.nodes().len() {
+            if pipeline.nodes()[node].stage() == "lorenzo" {
+                let args = pipeline.args_mut(node).unwrap();
+                for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(&dims) {
+                    args.set_int(name, *d as i64).unwrap();
+                }
+            }
+        }
         let flat = [input.len() as u64 / dtype.bytes()];
         let array = Array::new(dtype, if dtype.is_float() { &dims } else { &flat }).unwrap();
         let mut want = read(&format!("{id}.fzm"));
@@ -243,9 +255,10 @@ fn every_file_of_the_reference_is_written_again_to_the_byte() {
                 want = in_the_order_of(&got, &want);
             }
             if got != want {
-                let apart = |i: &usize| got[*i] != want[*i];
-                let at: Vec<usize> = (0..got.len().min(want.len())).filter(apart).take(12).collect();
-                panic!("{id}: {} bytes for {}, first differences at {at:?}", got.len(), want.len());
+                // Not the checksum of the head, which differs whatever does.
+                let at =
+                    (0..got.len().min(want.len())).find(|i| !(76..80).contains(i) && got[*i] != want[*i]);
+                panic!("{id}: {} bytes for {}, first difference at {at:?}", got.len(), want.len());
             }
         }
     }

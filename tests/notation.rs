@@ -32,6 +32,9 @@ fn anything(args: &mut Args, rng: &mut Rng) {
             Kind::Choice(words) => args.set_text(name, words[rng.below(words.len())]).unwrap(),
             Kind::IntOf(list) => args.set_int(name, *rng.pick(list)).unwrap(),
             Kind::Flag => args.set_int(name, rng.below(2) as i64).unwrap(),
+            Kind::Names { .. } => {
+                args.set_text(name, ["a", "vle+outlier_idxs", "a-1+b.2+c"][rng.below(3)]).unwrap()
+            }
             Kind::Int { low, high } => {
                 let any = (rng.word() % (high - low) as u64) as i64 + low;
                 args.set_int(name, *rng.pick(&[low, high, any])).unwrap();
@@ -182,7 +185,7 @@ fn files_are_refused_by_line_and_remedy() {
         ("stage = [1]", InvalidPipeline, &["[[stage]]"]),
         ("[[stage]]\ntype = \"RZE\"", InvalidPipeline, &["line 1", "needs a name"]),
         ("[[stage]]\nname = \"z\"", InvalidPipeline, &["needs a type"]),
-        ("[[stage]]\nname = \"z\"\ntype = \"rce\"", UnknownName, &["`rce`", "nearest is `rze`"]),
+        ("[[stage]]\nname = \"z\"\ntype = \"rzee\"", UnknownName, &["`rzee`", "nearest is `rze`"]),
         ("[[stage]]\nname = \"z\"\ntype = \"GInterp\"", Unsupported, &["GInterp", "later", "line 1"]),
         ("[[stage]]\nname = \"z\"\ntype = \"SZx\"", Unsupported, &["SZx", "does not have"]),
         ("[[stage]]\nname = \"__external__\"\ntype = \"RZE\"", InvalidPipeline, &["another name"]),
@@ -337,9 +340,8 @@ fn reference_files() -> Vec<PathBuf> {
 #[test]
 fn presets_of_the_reference_are_read_or_refused_by_name() {
     let verdict = |name: &str| match name {
-        "pfpl" | "cusz" => None,
-        "lorenzo_bitpack" => Some(("Bitpack", "comes with a later one")),
-        "quantizer_lorenzo_bitpack" => Some(("Lorenzo", "comes with a later one")),
+        "pfpl" | "cusz" | "lorenzo_bitpack" => None,
+        "quantizer_lorenzo_bitpack" => Some(("nbits is 12", "expected one of")),
         "speed" => Some(("input_port", "nearest is `inputs`")),
         "cusz_hi_cr" => Some(("GInterp", "comes with a later one")),
         "fzgpu" => Some(("BitplaneRLE", "does not have this stage")),

@@ -265,7 +265,7 @@ fn stage_info(stage: &dyn Stage, args: &Args, place: Out<fz_stage>) -> Answer<()
     place.put(fz_stage {
         struct_bytes: size_of::<fz_stage>() as u32,
         id: spec.id.into(),
-        inputs: spec.inputs.len() as u32,
+        inputs: stage.inputs(args)? as u32,
         outputs: stage.outputs(args)?.len() as u32,
         parameters: spec.params.len() as u32,
         name: chars(spec.name)?,
@@ -283,15 +283,18 @@ fn port_info(
 ) -> Answer<()> {
     const INPUT: i32 = fz_port_direction::FZ_PORT_INPUT as i32;
     const OUTPUT: i32 = fz_port_direction::FZ_PORT_OUTPUT as i32;
-    let (ports, what) = match direction {
-        INPUT => (stage.spec().inputs, "input ports"),
-        OUTPUT => (stage.outputs(args)?, "output ports"),
+    // A stage with more inputs than names has several of the last one.
+    let inputs = stage.spec().inputs;
+    let inputs = (0..stage.inputs(args)?).filter_map(|k| inputs.get(k).or(inputs.last()).copied());
+    let (ports, what): (Vec<&str>, _) = match direction {
+        INPUT => (inputs.collect(), "input ports"),
+        OUTPUT => (stage.outputs(args)?.to_vec(), "output ports"),
         other => {
             let text = format!("direction is {other}; expected FZ_PORT_INPUT or FZ_PORT_OUTPUT");
             return Err(Refusal::argument(text));
         }
     };
-    let name = entry(ports, port, "port", what)?;
+    let name = entry(&ports, port, "port", what)?;
     let source = node.filter(|_| direction == INPUT).and_then(|n| n.inputs().get(port as usize));
     let (producer, producer_port) = match source {
         Some(Source::Port { node, port }) => (*node as u32, *port as u32),
@@ -319,6 +322,7 @@ fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> Answ
             let words = words.iter().map(ToString::to_string).collect();
             (fz_parameter_kind::FZ_PARAMETER_WORD, 0.0, last, words)
         }
+        Kind::Names { most } => (fz_parameter_kind::FZ_PARAMETER_NAMES, 1.0, most as f64, vec![]),
     };
     place.put(fz_parameter {
         struct_bytes: size_of::<fz_parameter>() as u32,
@@ -331,7 +335,7 @@ fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> Answ
         choices: choices.len() as u32,
         name: chars(param.name)?,
         default_text: chars(&param.default.to_string())?,
-        value_text: chars(&value.to_string())?,
+        value_text: chars(&cut(value.to_string()))?,
         choices_text: chars(&choices.join(" "))?,
         unit: chars(param.unit)?,
         range: chars(&param.kind.to_string())?,
@@ -349,7 +353,15 @@ fn number(value: &Setting, kind: Kind) -> f64 {
             words.iter().position(|w| w == word).unwrap_or_default() as f64
         }
         (Setting::Choice(_), _) => 0.0,
+        (Setting::Names(_) | Setting::Given(_), _) => value.to_string().split('+').count() as f64,
     }
+}
+
+/// Names that are longer than the place for the text of a value.
+fn cut(mut names: String) -> String {
+    // They are ASCII; the texts of all other values are short.
+    names.truncate(31);
+    names
 }
 
 /// A text with a zero at its end.

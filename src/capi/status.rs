@@ -146,6 +146,9 @@ pub enum fz_parameter_kind {
     FZ_PARAMETER_FLAG = 2,
     /// One of some words: fz_pipeline_set_string().
     FZ_PARAMETER_WORD = 3,
+    /// Names separated by +, each a number of letters, digits, _, - and .: fz_pipeline_set_string(). `low` and `high` are how
+    /// many, `value` how many there are; `value_text` may be cut off.
+    FZ_PARAMETER_NAMES = 4,
 }
 
 /// Which way data goes through a port, as int32_t.

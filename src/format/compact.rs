@@ -162,8 +162,9 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         let mut config = tier::widen(id, r.before(rest + edges).bytes(len)?)?;
         tier::settle(id, &mut config, Generation::G2026_08)?;
         let parsed = stage.parse(&config)?;
-        let pairs = if stage.exact_pairs_at().is_some() { r.before(rest + edges).varint()? } else { 0 };
-        let inputs = (1..=stage.spec().inputs.len()).rev().map(|left| {
+        let ports = stage.inputs(&parsed.args)?;
+        let pairs = if stage.exact_pairs_at().is_some() { r.before(rest + 2 * ports).varint()? } else { 0 };
+        let inputs = (1..=ports).rev().map(|left| {
             let [producer, port] = r.before(rest + 2 * (left - 1)).array()?;
             match usize::from(producer) {
                 0 if port == 0 => Ok(Source::Array),

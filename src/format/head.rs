@@ -179,7 +179,7 @@ impl Stages {
     }
 
     pub(super) fn lengths(&self) -> Vec<Length> {
-        self.parsed.iter().map(|p| p.length).collect()
+        self.parsed.iter().map(|p| p.length.clone()).collect()
     }
 
     pub(super) fn facts(self) -> (Pipeline, Vec<Vec<u8>>) {

@@ -193,14 +193,17 @@ fn head(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -> 
 /// Where lengths that only the run knows come from when a container is read, as `Graph::lengths` has it.
 fn rules(plan: &Plan, template: &Template, named: &dyn Fn(Val) -> Val) -> Vec<RuleRow> {
     let fields = parts(template, named).fields;
-    let rule = |&i: &usize| {
-        let node = &plan.graph.nodes[i];
-        let (input, output) = (*node.inputs.first()?, *node.outputs.first()?);
+    let rule = |(input, output): (Val, Val)| {
         let field = fields.iter().position(|r| r.what == FIELD_COUNT && r.index == input.0);
         let unit = field.map_or(1, |k| fields[k].detail as u32);
         let field = field.map_or(NO_FIELD, |k| k as u32);
         let dynamic = plan.graph.flow(input).extent.is_dynamic();
         dynamic.then_some(RuleRow { input: input.0, output: output.0, field, unit })
     };
-    plan.graph.order.iter().rev().filter_map(rule).collect()
+    let edges = |&i: &usize| {
+        let node = &plan.graph.nodes[i];
+        let output = node.outputs.first().copied();
+        node.inputs.iter().filter_map(move |&input| Some((input, output?)))
+    };
+    plan.graph.order.iter().rev().flat_map(edges).filter_map(rule).collect()
 }

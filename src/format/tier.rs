@@ -9,6 +9,9 @@
 //! | Difference config | 0, 1, 2 to 5 or 6 bytes | 6, or 7 with a fusion mode | length |
 //! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
 //! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
+//! | Lorenzo config | 16 bytes | 16, or 20 with blocks | length |
+//! | RLE config | 5 bytes | 5, or 9 with chunks | length |
+//! | Bitpack config | 10 bytes | 10, or 15 with a base and a shift | length |
 //! | RZE byte 4 | levels, always 4 | word size 1, 2, 4, 8 | 4 is ambiguous: the first coded chunk tells |
 //!
 //! Stages see one form only, the widest. Writing takes the shortest form of the generation that can express
@@ -22,7 +25,11 @@ use crate::stages::lorenzo_quant;
 
 const LORENZO_QUANT: u16 = 1;
 const DIFFERENCE: u16 = 2;
+const RLE: u16 = 5;
 const HUFFMAN: u16 = 6;
+const BITPACK: u16 = 7;
+const MERGE: u16 = 11;
+const LORENZO: u16 = 12;
 const QUANTIZER: u16 = 14;
 const ZIGZAG: u16 = 15;
 const NEGABINARY: u16 = 16;
@@ -65,13 +72,24 @@ pub(super) fn widen(id: u16, config: &[u8]) -> Result<Vec<u8>> {
             c.resize(7, 0);
         }
         (DIFFERENCE, 6) => c.push(0),
+        (RLE, 5 | 9) => c.resize(9, 0),
+        (BITPACK, 10 | 15) => c.resize(15, 0),
+        (LORENZO, 16 | 20) => {
+            c.resize(20, 0);
+            // Without an order it is the first.
+            c[3] = c[3].max(1);
+        }
         (ZIGZAG, 0 | 1) => c = vec![I32_U32[0], I32_U32[1], 0],
         (ZIGZAG, 2) => c.push(0),
         (NEGABINARY, 0 | 1) => c = I32_U32.to_vec(),
         (BITSHUFFLE, 4) => c.push(4),
         (RZE, 9) => c.push(if c[4] == 4 { 2 } else { 1 }),
         (DIFFERENCE, 7) | (ZIGZAG, 3) | (NEGABINARY, 2) | (BITSHUFFLE, 5) => {}
-        (LORENZO_QUANT | DIFFERENCE | QUANTIZER | ZIGZAG | NEGABINARY | BITSHUFFLE | RZE, n) => {
+        (
+            LORENZO_QUANT | DIFFERENCE | RLE | BITPACK | LORENZO | QUANTIZER | ZIGZAG | NEGABINARY
+            | BITSHUFFLE | RZE,
+            n,
+        ) => {
             return Err(Error::corrupt("stage record", format!("stage {id} has no config of {n} bytes")));
         }
         _ => {}
@@ -117,6 +135,17 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
         QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
         LORENZO_QUANT => c.truncate(44),
         DIFFERENCE if c[6] == 0 => c.truncate(6),
+        LORENZO if c[16..] == [0; 4] => {
+            c.truncate(16);
+            c[3] = 0;
+        }
+        RLE if c[5..] == [0; 4] => c.truncate(5),
+        LORENZO | RLE if old => {
+            let (stage, parts) = if id == LORENZO { ("lorenzo", "blocks") } else { ("rle", "chunks") };
+            let what = format!("{parts} do not exist in files of 2026-05; use generation 2026-08");
+            return Err(Error::Unsupported { stage, what });
+        }
+        BITPACK => c.truncate(10),
         DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
             let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
             let what = "this code does not exist in files of 2026-05; use generation 2026-08".into();
@@ -172,12 +201,18 @@ pub(super) fn known_ports(id: u16, found: usize, ports: usize) -> Result<usize> 
     }
 }
 
-/// The element type of a buffer record: that of the edge, but the reference does not know any for streams of these stages.
-pub(super) fn recorded_type(id: u16, rules: Rules, dtype: DType) -> u8 {
-    if id == HUFFMAN && !has_extension(rules) { UNKNOWN } else { dtype as u8 }
-}
-
 /// `allocated_size` of a buffer record is the room of the lists, not their length, for these stages.
 pub(super) fn records_room(id: u16) -> bool {
     id == QUANTIZER || id == LORENZO_QUANT
+}
+
+/// What a buffer record names as the type of a port, where that is not the type on our edge: the reference does not know any
+/// for streams of some stages.
+pub(super) fn recorded_type(id: u16, rules: Rules, dtype: DType, config: &Config) -> u8 {
+    match id {
+        BITPACK | MERGE => UNKNOWN,
+        HUFFMAN if !has_extension(rules) => UNKNOWN,
+        RLE => config.bytes.first().copied().unwrap_or(dtype as u8),
+        _ => dtype as u8,
+    }
 }

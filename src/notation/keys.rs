@@ -5,6 +5,8 @@ use super::{always_said, shown, unknown};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::param::{Args, Kind, Setting};
+use toml::Spanned;
+use toml::de::DeValue;
 
 /// A value of a TOML file.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +15,8 @@ pub(super) enum Value<'t> {
     Int(i64),
     Real(f64),
     Flag(bool),
+    /// Texts, one would hope.
+    Names(&'t [Spanned<DeValue<'t>>]),
     /// What no key takes, by the name of its type.
     Other(&'static str),
 }
@@ -24,6 +28,7 @@ impl std::fmt::Display for Value<'_> {
             Value::Int(v) => write!(f, "{v}"),
             Value::Real(v) => write!(f, "{v:?}"),
             Value::Flag(v) => write!(f, "{v}"),
+            Value::Names(_) => f.write_str("an array"),
             Value::Other(kind) => f.write_str(kind),
         }
     }
@@ -34,6 +39,8 @@ pub(super) const MODE: &str = "error_bound_mode";
 /// What comes out of the stages that change the type; it says how differences are written.
 pub(super) const OUTPUT: &str = "output_type";
 pub(super) const FUSION: &str = "fusion_mode";
+/// The element type of stages that keep it.
+pub(super) const DATA: &str = "data_type";
 
 /// The keys of the reference that say what parameters of ours say.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
@@ -41,6 +48,7 @@ pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
         "quantizer" | "lorenzo_quant" => &[MODE],
         "difference" => &[OUTPUT, FUSION],
         "zigzag" | "negabinary" => &[OUTPUT],
+        "lorenzo" | "rle" => &[DATA],
         _ => &[],
     }
 }
@@ -69,6 +77,7 @@ impl<'a> Keys<'a> {
             match *alias {
                 OUTPUT => self.output = Some(word),
                 FUSION => self.fusion = Some(word),
+                DATA => self.args.set_text("input_type", DType::from_name(word)?.name())?,
                 _ => self.mode(word)?,
             }
             return Ok(());
@@ -111,6 +120,16 @@ impl<'a> Keys<'a> {
                 let dtype = if is_type(name) { DType::from_name(word).ok() } else { None };
                 self.args.set_text(name, dtype.map_or(word, |d| d.name()))
             }
+            (Kind::Names { .. }, Value::Names(names)) => {
+                let mut list = vec![];
+                for item in names {
+                    match item.get_ref() {
+                        DeValue::String(text) => list.push(text.as_ref()),
+                        _ => return Err(self.refuse(name, value, "an array of texts")),
+                    }
+                }
+                self.args.set_text(name, &list.join("+"))
+            }
             (kind, value) => Err(self.refuse(name, value, kind.to_string())),
         }
     }
@@ -141,6 +160,7 @@ impl<'a> Keys<'a> {
         match self.stage {
             "difference" if has("code") && (has(OUTPUT) || has(FUSION)) => Some("code"),
             _ if has("mode") && has(MODE) => Some("mode"),
+            _ if has("input_type") && has(DATA) => Some("input_type"),
             _ => None,
         }
     }
@@ -195,7 +215,7 @@ fn bounds_each(args: &Args) -> bool {
 }
 
 /// How the writer says a parameter: keys and values in the reference's words where it has some.
-pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
+pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String)>> {
     let mut said = vec![];
     let code = args.iter().find(|(p, _)| p.name == "code").map(|(_, v)| v.to_string());
     let input = args.iter().find(|(p, _)| p.name == "input_type").map(|(_, v)| v.to_string());
@@ -211,6 +231,13 @@ pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
                 said.push((MODE, format!("\"{}\"", word.to_ascii_uppercase())));
             }
             ("code", _) if signed.is_some() => {}
+            ("input_type", Setting::Choice(word)) if aliases(stage).contains(&DATA) => {
+                said.push((DATA, format!("\"{}\"", long_name(word).as_deref().unwrap_or(word))));
+            }
+            (name, Setting::Names(_) | Setting::Given(_)) => {
+                let names: Vec<String> = value.to_string().split('+').map(|n| format!("\"{n}\"")).collect();
+                said.push((name, format!("[{}]", names.join(", "))));
+            }
             (name, Setting::Choice(word)) => {
                 let long = if is_type(name) { long_name(word) } else { None };
                 said.push((name, format!("\"{}\"", long.as_deref().unwrap_or(word))));
@@ -218,7 +245,7 @@ pub(super) fn said(args: &Args) -> Result<Vec<(&'static str, String)>> {
             (name, value) => said.push((name, value.to_string())),
         }
     }
-    if let Some(signed) = signed.filter(|_| !args.has("mode")) {
+    if let Some(signed) = signed.filter(|_| aliases(stage).contains(&OUTPUT)) {
         let plain = code.as_deref() == Some("plain");
         let output = if plain { signed } else { signed.unsigned() };
         said.push((OUTPUT, format!("\"{}\"", long_name(output.name()).unwrap_or_default())));

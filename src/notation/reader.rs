@@ -225,7 +225,7 @@ fn value<'a>(item: &'a DeValue<'_>) -> Value<'a> {
             _ => Value::Other("a number beyond a double"),
         },
         DeValue::Datetime(_) => Value::Other("a date"),
-        DeValue::Array(_) => Value::Other("an array"),
+        DeValue::Array(items) => Value::Names(items),
         DeValue::Table(_) => Value::Other("a table"),
     }
 }

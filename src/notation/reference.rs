@@ -45,7 +45,7 @@ const TYPES: [&str; 34] = [
 ];
 
 /// Those that are to come.
-const LATER: [&str; 6] = ["Lorenzo", "RLE", "Bitpack", "RRE", "Merge", "GInterp"];
+const LATER: [&str; 1] = ["GInterp"];
 
 fn same(a: &str, b: &str) -> bool {
     let letters =
@@ -82,7 +82,13 @@ pub(super) enum Only {
 }
 
 /// Keys of stages, each with its value that asks for nothing.
-const IDLE: [(&str, &str, Only); 8] = [
+const IDLE: [(&str, &str, Only); 14] = [
+    ("lorenzo", "centering", Only::False),
+    ("bitpack", "auto_base", Only::False),
+    ("bitpack", "auto_shift", Only::False),
+    ("bitpack", "adaptive", Only::False),
+    ("bitpack", "base", Only::Int(0)),
+    ("bitpack", "shift", Only::Int(0)),
     ("lorenzo_quant", "centering", Only::False),
     ("quantizer", "linear_mode", Only::False),
     ("quantizer", "linear_high_precision", Only::False),

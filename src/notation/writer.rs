@@ -20,7 +20,7 @@ pub(super) fn write(pipeline: &Pipeline) -> Result<String> {
         line(&mut text, format_args!("[[stage]]"));
         line(&mut text, format_args!("name = \"{name}\""));
         line(&mut text, format_args!("type = \"{}\"", spelled(node.stage())));
-        for (key, value) in said(&node.args)? {
+        for (key, value) in said(node.stage(), &node.args)? {
             line(&mut text, format_args!("{key} = {value}"));
         }
         let mut inputs = vec![];

@@ -166,21 +166,23 @@ impl Graph {
         }
         for &i in self.order.iter().rev() {
             let node = &self.nodes[i];
-            let (Some(&input), Some(&output)) = (node.inputs.first(), node.outputs.first()) else { continue };
-            let bytes = match inputs.get(i) {
-                Some(Length::Bytes(bytes)) => Some(*bytes),
-                Some(Length::OfOutput) => known[output.index()],
-                None => None,
-            };
-            let bytes =
-                bytes.ok_or_else(|| Error::corrupt("lengths", "the length of an edge is not stated"))?;
-            if known[input.index()].is_some_and(|other| other != bytes) {
-                return Err(Error::corrupt(
-                    "lengths",
-                    "two stages state different lengths of what both read",
-                ));
+            for (k, &input) in node.inputs.iter().enumerate() {
+                let bytes = match inputs.get(i) {
+                    Some(Length::Bytes(bytes)) => Some(*bytes),
+                    Some(Length::OfOutput) => node.outputs.first().and_then(|v| known[v.index()]),
+                    Some(Length::Each(all)) => all.get(k).copied(),
+                    None => None,
+                };
+                let bytes =
+                    bytes.ok_or_else(|| Error::corrupt("lengths", "the length of an edge is not stated"))?;
+                if known[input.index()].is_some_and(|other| other != bytes) {
+                    return Err(Error::corrupt(
+                        "lengths",
+                        "two stages state different lengths of what both read",
+                    ));
+                }
+                known[input.index()] = Some(state(input, bytes)?);
             }
-            known[input.index()] = Some(state(input, bytes)?);
         }
         Ok(lengths)
     }
@@ -205,12 +207,12 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
     let mut level = vec![None; nodes.len()];
     for (i, node) in nodes.iter().enumerate() {
         let sources = sources(pipeline, i);
-        if sources.len() != node.stage.spec().inputs.len() {
+        let ports = node.stage.inputs(&node.args)?;
+        if sources.len() != ports {
             return invalid(format!(
-                "{} (stage {i}) has {} of its {} inputs",
+                "{} (stage {i}) has {} of its {ports} inputs",
                 node.stage(),
-                sources.len(),
-                node.stage.spec().inputs.len()
+                sources.len()
             ));
         }
         if sources.contains(&Source::Array) {

@@ -17,6 +17,11 @@ pub(super) fn verify(plan: &Plan) -> Result<()> {
         if step.ins.iter().any(|&v| !written[g.root(v).index()]) {
             return Err(Error::Internal("a step reads what no step has written"));
         }
+        // A container may say that a stage reads one port twice, which gives it back twice.
+        if (1..step.outs.len()).any(|k| step.outs[..k].iter().any(|&v| g.root(v) == g.root(step.outs[k]))) {
+            let what = "it reads one port twice, which is not decoded by this version".into();
+            return Err(Error::Unsupported { stage: step.stage, what });
+        }
         step.outs.iter().for_each(|&v| written[g.root(v).index()] = true);
     }
     let complete = match plan.direction {

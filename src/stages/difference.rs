@@ -41,8 +41,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
-static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
+pub(super) static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
+pub(super) static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
 
 const PLAIN: u32 = 0;
 const NEGABINARY: u32 = 1;
@@ -51,7 +51,7 @@ const ZIGZAG: u32 = 2;
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Launch {
+pub(super) struct Launch {
     /// Elements of a chunk; 0: no chunks.
     chunk: u64,
     /// Bytes of an element.
@@ -110,6 +110,11 @@ fn typed(args: &Args, flow: Flow) -> Result<(DType, u32)> {
         "negabinary" => Ok((element.signed(), NEGABINARY)),
         _ => Ok((element.signed(), ZIGZAG)),
     }
+}
+
+/// Differences of integers of `width` bytes that start anew every `chunk` elements.
+pub(super) fn plain(chunk: u64, width: u64) -> Launch {
+    Launch { chunk, width: width as u32, float: 0, code: PLAIN, pad: 0 }
 }
 
 fn launch(args: &Args, flow: Flow) -> Result<Launch> {

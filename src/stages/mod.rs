@@ -32,6 +32,9 @@ stages! {
     quantizer::Quantizer,
     lorenzo_quant::LorenzoQuant,
     difference::Difference,
+    lorenzo::Lorenzo,
+    rle::Rle,
+    bitpack::Bitpack,
     zigzag::Zigzag,
     negabinary::Negabinary,
     bitshuffle::Bitshuffle,
@@ -39,6 +42,8 @@ stages! {
     huffman::Huffman,
     ans::Ans,
     adm::Adm,
+    rre::Rre,
+    merge::Merge,
     stored::Stored,
 }
 

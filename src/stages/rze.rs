@@ -2,7 +2,8 @@
 #![doc = include_str!("rze.md")]
 
 mod chunk;
-mod stream;
+mod repeats;
+pub(super) mod stream;
 
 use super::words::{IN, OUT, only};
 use crate::dtype::DType;
@@ -68,11 +69,18 @@ pub enum Layout {
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Launch {
+pub(super) struct Launch {
     chunk: u32,
     word: u32,
     layout: u32,
-    pad: u32,
+    /// 1: not zeros are dropped but words that equal the one before, which is stage rre.
+    repeats: u32,
+}
+
+impl Launch {
+    pub(super) fn of_repeats(chunk: u32, word: u32) -> Launch {
+        Launch { chunk, word, layout: Layout::G2026_08 as u32, repeats: 1 }
+    }
 }
 
 /// Threads of a block of the device functions, each of which has one chunk.
@@ -81,7 +89,7 @@ const THREADS: u32 = 128;
 /// Whether chunks are tiles of words of one byte, which chains are made for.
 pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<Launch>(params);
-    p.chunk == 16384 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
+    p.chunk == 16384 && p.repeats == 0 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
 }
 
 /// The encoder on a device, alone or at the end of a chain. Of what passes in a chain only the bound of the stream is known here.
@@ -133,7 +141,7 @@ pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe 
 /// in the layout of May 2026, the bitmaps of a short chunk that grows.
 const SLACK: u64 = 4 + 2060;
 
-fn stream_bound(input: u64, chunk: u64) -> Option<u64> {
+pub(super) fn stream_bound(input: u64, chunk: u64) -> Option<u64> {
     if input == 0 {
         return Some(0);
     }
@@ -143,7 +151,16 @@ fn stream_bound(input: u64, chunk: u64) -> Option<u64> {
 
 fn launch(args: &Args, layout: Layout) -> Result<Launch> {
     let (chunk, word) = (args.int("chunk_size")? as u32, args.int("word_size")? as u32);
-    Ok(Launch { chunk, word, layout: layout as u32, pad: 0 })
+    Ok(Launch { chunk, word, layout: layout as u32, repeats: 0 })
+}
+
+/// Refuses the three pairs of sizes that readers of others cannot decode.
+pub(super) fn has_levels(stage: &'static str, chunk: i64, word: i64) -> Result<()> {
+    if Geometry::new(chunk as usize, word as usize).is_some() {
+        return Ok(());
+    }
+    let what = format!("chunk_size {chunk} with word_size {word} has no last bitmap level; use chunk_size 16384");
+    Err(Error::Unsupported { stage, what })
 }
 
 /// The layout to write: refuses what the generation cannot express.
@@ -159,10 +176,7 @@ fn layout_to_write(args: &Args, rules: Rules) -> Result<Layout> {
         let what = format!("chunk_size {chunk} with word_size {word} does not exist in files of 2026-05; use 16384 and 1, or generation 2026-08");
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
-    if Geometry::new(chunk as usize, word as usize).is_none() {
-        let what = format!("chunk_size {chunk} with word_size {word} has no last bitmap level; use chunk_size 16384");
-        return Err(Error::Unsupported { stage: SPEC.name, what });
-    }
+    has_levels(SPEC.name, chunk, word)?;
     Ok(if old { Layout::G2026_05 } else { Layout::G2026_08 })
 }
 

@@ -10,7 +10,8 @@ typedef char preset_bytes[sizeof(fz_preset) == 256 ? 1 : -1];
 
 static const char chain[] = "lorenzo_quant(eb=0.001,mode=noa) > bitshuffle(width=2) > rze";
 
-/* Sets a parameter to this number by the function of its kind; words and flags by their text too. */
+/* Sets a parameter to this number by the function of its kind; words and flags by their text too, and so
+   many names. */
 static int32_t set(fz_pipeline *p, uint32_t stage, const fz_parameter *info, double value) {
   char word[96], *end;
   double i;
@@ -18,6 +19,9 @@ static int32_t set(fz_pipeline *p, uint32_t stage, const fz_parameter *info, dou
     case FZ_PARAMETER_REAL: return fz_pipeline_set_double(p, stage, info->name, value);
     case FZ_PARAMETER_INT:
     case FZ_PARAMETER_FLAG: return fz_pipeline_set_int(p, stage, info->name, (int64_t)value);
+    case FZ_PARAMETER_NAMES:
+      for (end = word, i = 0.0; i < value; i += 1.0) end += sprintf(end, "%sa%d", i > 0.0 ? "+" : "", (int)i);
+      return fz_pipeline_set_string(p, stage, info->name, word);
     default: break;
   }
   memcpy(word, info->choices_text, sizeof word);
@@ -34,7 +38,7 @@ static void parameter(fz_pipeline *p, uint32_t stage, uint32_t index, const fz_p
   info.struct_bytes = sizeof info;
   OK(fz_pipeline_stage_parameter(p, stage, index, &info));
   CHECK(memcmp(&info, library, sizeof info) == 0 && info.struct_bytes == sizeof info);
-  CHECK(info.kind >= FZ_PARAMETER_REAL && info.kind <= FZ_PARAMETER_WORD);
+  CHECK(info.kind >= FZ_PARAMETER_REAL && info.kind <= FZ_PARAMETER_NAMES);
   CHECK(info.low <= info.default_value && info.default_value <= info.high && info.value == info.default_value);
   CHECK(strlen(info.name) > 0 && strlen(info.range) > 0 && strlen(info.about) > 0 && strlen(info.default_text) > 0);
   CHECK(strcmp(info.default_text, info.value_text) == 0);

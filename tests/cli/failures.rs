@@ -28,7 +28,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),
         (&format!("{base} --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
         (&format!("{base} --eb 1e-3 --set zigzag.radius=5"), &["no stage zigzag"]),
-        (&format!("{base} --eb 1e-3 --set rle.radius=5"), &["no stage `rle`"]),
+        (&format!("{base} --eb 1e-3 --set rla.radius=5"), &["no stage `rla`"]),
         (&format!("{base} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
         (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
         ("compare egm96.f32 a.fzm --dtype f32", &["4152960", "one type and shape"]),
@@ -175,7 +175,7 @@ fn own_pipelines_are_refused_with_the_place() {
     desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 1"]);
     desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
     desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
-    desk.fails(&format!("{start} --pipeline rze>rce"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);
+    desk.fails(&format!("{start} --pipeline rze>rzee"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);
     desk.fails(&format!("{start} --pipeline rze --eb 1e-3"), 2, &["lossless", "--eb"]);
     desk.fails(&format!("{start} --pipeline rze --preset bits"), 2, &["--preset"]);
     desk.fails(&format!("{start} --pipeline rze --config bad.toml"), 2, &["--config"]);

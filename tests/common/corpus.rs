@@ -82,6 +82,21 @@ pub fn outlier_lists() -> Pipeline {
     p
 }
 
+/// Three streams, two of which only the run knows the lengths of, as one.
+pub fn merged() -> Pipeline {
+    let mut p = Pipeline::new();
+    let root = add(&mut p, "stored", &[]);
+    let a = add(&mut p, "rle", &[]);
+    let b = add(&mut p, "bitpack", &[("auto_detect", "true")]);
+    let c = add(&mut p, "difference", &[("code", "zigzag"), ("chunk_size", "4096")]);
+    let all = add(&mut p, "merge", &[("segments", "runs+bits+differences")]);
+    let end = add(&mut p, "rre", &[("word_size", "2")]);
+    for (from, to) in [(root, a), (root, b), (root, c), (a, all), (b, all), (c, all), (all, end)] {
+        p.connect(from, "output", to).unwrap();
+    }
+    p
+}
+
 /// One edge, three readers.
 pub fn fan_out() -> Pipeline {
     let mut p = Pipeline::new();
@@ -103,7 +118,7 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
         let spec = stage.spec();
         let dtype = match spec.name {
             "quantizer" | "lorenzo_quant" => DType::F32,
-            "zigzag" | "negabinary" => DType::I32,
+            "zigzag" | "negabinary" | "lorenzo" => DType::I32,
             // Symbols of any value: bytes.
             "huffman" => DType::F32,
             _ => DType::U32,
@@ -114,8 +129,9 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
                 Kind::Choice(words) => words.iter().map(|w| (*w).into()).collect(),
                 Kind::IntOf(list) => list.iter().map(i64::to_string).collect(),
                 Kind::Flag => vec!["true".into(), "false".into()],
-                Kind::Int { .. } => vec!["4096".into()],
+                Kind::Int { high, .. } => vec![high.min(4096).to_string()],
                 Kind::Real { .. } => vec![],
+                Kind::Names { .. } => vec!["vle".into()],
             };
             for value in values.iter().filter(|v| **v != p.default.to_string()) {
                 let name = format!("{} {}={value}", spec.name, p.name);
@@ -143,6 +159,7 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
     for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {
         all.push((format!("bits {dtype}"), preset("bits", dtype).unwrap(), dtype));
     }
+    all.push(("merged u16".into(), merged(), DType::U16));
     all.push(("fan-out".into(), fan_out(), DType::I16));
     all.push((
         "words of 8".into(),

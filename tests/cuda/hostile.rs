@@ -20,22 +20,30 @@ fn rounds() -> usize {
 #[test]
 fn asynchronous_calls_end_with_a_status() {
     need_gpu!();
+    let preset = |name: &'static str, dtype| (name, lossy(name, dtype), dtype);
+    let (runs, bits) = ([("chunk_size", "4096")], [("auto_detect", "true")]);
     let kinds = [
-        ("pfpl", DType::F32, Container::Fzm),
-        ("pfpl", DType::F64, Container::Compact),
-        ("fz", DType::F32, Container::Fzm),
-        ("fz", DType::F64, Container::Compact),
-        ("cusz", DType::F32, Container::Fzm),
-        ("cusz", DType::F64, Container::Compact),
-        ("cusz_ans", DType::F32, Container::Compact),
-        ("bits", DType::U16, Container::Fzm),
-        ("bits", DType::U32, Container::Compact),
+        (preset("pfpl", DType::F32), Container::Fzm),
+        (preset("pfpl", DType::F64), Container::Compact),
+        (preset("fz", DType::F32), Container::Fzm),
+        (preset("fz", DType::F64), Container::Compact),
+        (preset("cusz", DType::F32), Container::Fzm),
+        (preset("cusz", DType::F64), Container::Compact),
+        (preset("cusz_ans", DType::F32), Container::Compact),
+        (preset("bits", DType::U16), Container::Fzm),
+        (preset("bits", DType::U32), Container::Compact),
+        (preset("lc_speed", DType::F32), Container::Compact),
+        (preset("lc_ratio", DType::F64), Container::Fzm),
+        (("rle", corpus::chain(&[("rle", &[])]), DType::U8), Container::Compact),
+        (("rle in chunks", corpus::chain(&[("rle", &runs)]), DType::I64), Container::Fzm),
+        (("bitpack", corpus::chain(&[("bitpack", &bits)]), DType::U32), Container::Compact),
+        (("merged", corpus::merged(), DType::U16), Container::Fzm),
     ];
     let mut seen = [0; 100];
-    for (name, dtype, container) in kinds {
+    for ((name, pipeline, dtype), container) in kinds {
         let options = Options { container, ..options() };
         let array = Array::new(dtype, &[12_345]).unwrap();
-        let mut rig = Rig::new(&lossy(name, dtype), &array, &options);
+        let mut rig = Rig::new(&pipeline, &array, &options);
         let src = rig.data(Content::Sparse, 1);
         let (whole, restored) = rig.expected(&src);
         let case = case(&whole, &restored, container, dtype);

@@ -25,6 +25,7 @@ mod rel;
 #[allow(unreachable_pub)]
 mod rig;
 mod steps;
+mod streams;
 
 /// Leaves a test that needs a device, and says so.
 macro_rules! need_gpu {

@@ -13,7 +13,7 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Huffman, ANS, ADM, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+Stages: Difference, Lorenzo (without centered blocks), RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
 centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
 that is not exactly as described is a FormatError.
 
@@ -490,16 +490,18 @@ class Folded(OnePort):
                 f"{self.name}: type pair {plain},{coded} does not exist")
         require(size < 3 or config[2] < 2, f"{self.name}: third byte is not 0 or 1")
         self.width = DTYPE_BYTES[plain]
+        self.transparent = size == 3 and config[2] == 1
 
     def decode_bytes(self, data, limits):
         mask = (1 << 8 * self.width) - 1
-        words = to_words(data, self.width, self.name)
-        return from_words([self.unfold(u, mask) & mask for u in words], self.width)
+        whole = len(data) - (len(data) % self.width if self.transparent else 0)
+        words = to_words(data[:whole], self.width, self.name)
+        return from_words([self.unfold(u, mask) & mask for u in words], self.width) + bytes(data[whole:])
 
 
 class Zigzag(Folded):
     name = "Zigzag"
-    lengths = (2, 3)  # the third byte only concerns type checks
+    lengths = (2, 3)  # the third byte: any bytes are words, and what is behind the last one stays
 
     @staticmethod
     def unfold(u, mask):
@@ -570,6 +572,95 @@ class Bitshuffle(OnePort):
         words.byteswap()
         turned = from_words(words, self.width)
         return b"".join(map(self.HIGH_FIRST.__getitem__, turned))
+
+
+class RLE(OnePort):
+    """Runs of equal integers: all values, then all lengths."""
+
+    name = "RLE"
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in (5, 9), f"RLE: configuration of {size} bytes")
+        self.dtype, self.count = struct.unpack_from("<BI", config)
+        chunk_bytes = struct.unpack_from("<I", config, 5)[0] if size == 9 else 0
+        require(self.dtype < F32, f"RLE: type {self.dtype}")
+        self.width = DTYPE_BYTES[self.dtype]
+        self.chunk = chunk_bytes // self.width
+        require(self.chunk or not chunk_bytes, "RLE: chunks without an element")
+
+    def decode_bytes(self, data, limits):
+        require(self.count * self.width <= limits.max_bytes, f"RLE: {self.count} elements is too much")
+        cursor = Cursor(data)
+        runs = cursor.unsigned(4, "RLE head")
+        first_of_chunk = [0, runs]
+        if self.chunk and self.count:
+            require(runs == -(-self.count // self.chunk), f"RLE: {runs} chunks")
+            first_of_chunk = to_words(cursor.take(4 * (runs + 1), "RLE table"), 4, "RLE table")
+            runs = first_of_chunk[-1]
+        if self.width == 8 and self.count:
+            require(not any(cursor.take(-cursor.at % 8, "RLE head")), "RLE: padding is not zero")
+        require(runs <= self.count, f"RLE: {runs} runs of {self.count} elements")
+        values = to_words(cursor.take(runs * self.width, "RLE values"), self.width, "RLE values")
+        require(not any(cursor.take(-runs * self.width % 4, "RLE values")), "RLE: padding is not zero")
+        lengths = to_words(cursor.take(4 * runs, "RLE lengths"), 4, "RLE lengths")
+        require(cursor.at == len(data), "RLE: bytes behind the last length")
+        require(all(lengths) and sum(lengths) == self.count, "RLE: lengths do not make up the input")
+        if self.chunk and self.count:
+            for k, (a, b) in enumerate(zip(first_of_chunk, first_of_chunk[1:])):
+                size = min(self.chunk, self.count - k * self.chunk)
+                require(a <= b and sum(lengths[a:b]) == size, f"RLE: chunk {k} has another length")
+        return b"".join(from_words([v], self.width) * n for v, n in zip(values, lengths))
+
+
+class Bitpack(OnePort):
+    """The low bits of each element, side by side, the lowest bit first."""
+
+    name = "Bitpack"
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in (10, 15), f"Bitpack: configuration of {size} bytes")
+        self.dtype, self.bits, self.count = struct.unpack_from("<BBQ", config)
+        require(self.dtype in (U8, U16, U32), f"Bitpack: type {self.dtype}")
+        self.width = DTYPE_BYTES[self.dtype]
+        require(self.bits in (1, 2, 4, 8, 16, 32) and self.bits <= 8 * self.width,
+                f"Bitpack: {self.bits} bits")
+        require(not any(config[10:]), "Bitpack: moved elements are not supported")
+
+    def decode_bytes(self, data, limits):
+        require(self.count * self.width <= limits.max_bytes, f"Bitpack: {self.count} elements is too much")
+        require(len(data) == -(-self.count * self.bits // 8), f"Bitpack: {len(data)} bytes")
+        if self.bits >= 8:
+            words = to_words(data, self.bits // 8, "Bitpack")
+        else:
+            mask = (1 << self.bits) - 1
+            words = [byte >> shift & mask for byte in data for shift in range(0, 8, self.bits)]
+            require(not any(words[self.count:]), "Bitpack: bits behind the last element")
+        return from_words(words[:self.count], self.width)
+
+
+class Merge(OnePort):
+    """Streams behind each other; the configuration says how long each is."""
+
+    name = "Merge"
+
+    def __init__(self, config, generation):
+        cursor = Cursor(config)
+        self.inputs = cursor.unsigned(1, "Merge")
+        require(1 <= self.inputs <= 8, f"Merge: {self.inputs} segments")
+        self.sizes = [cursor.unsigned(4, "Merge sizes") for _ in range(self.inputs)]
+        for _ in range(self.inputs):
+            name = cursor.take(cursor.unsigned(1, "Merge names"), "Merge names")
+            require(name and all(c in self.LETTERS for c in name), f"Merge: name {name!r} is not supported")
+        require(cursor.at == len(config), "Merge: bytes behind the last name")
+
+    LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+    def decode_bytes(self, data, limits):
+        require(sum(self.sizes) == len(data), f"Merge: {len(data)} bytes for {self.sizes}")
+        ends = list(itertools.accumulate(self.sizes))
+        return [bytes(data[end - size:end]) for end, size in zip(ends, self.sizes)]
 
 
 class ChunkError(Exception):
@@ -670,7 +761,7 @@ class RZE(OnePort):
             levels.append(levels[-1] // 8)
         if (self.chunk, self.code) in self.UNREADABLE:
             levels = None
-        return self.decode_chunk(payload, length, self.code, levels)
+        return self.decode_chunk(payload, length, self.code, levels, self.fill)
 
     def levels_layout(self, payload, length):
         """May 2026: bytes, bitmaps shrunk to the chunk, four bytes on top."""
@@ -678,10 +769,10 @@ class RZE(OnePort):
         levels.append(-(-levels[0] // 8))
         levels.append(-(-levels[1] // 8))
         levels.append(4)
-        return self.decode_chunk(payload, length, 1, levels)
+        return self.decode_chunk(payload, length, 1, levels, self.fill)
 
     @staticmethod
-    def decode_chunk(payload, length, width, levels):
+    def decode_chunk(payload, length, width, levels, restore):
         body = bytes(payload)
 
         def cut_end(count):
@@ -719,8 +810,30 @@ class RZE(OnePort):
         if sum(kept) * width != len(body):
             raise ChunkError("has a wrong number of kept words")
         words = iter(to_words(body, width, "RZE"))
-        restored = [next(words) if bit else 0 for bit in kept[:count]]
-        return from_words(restored, width) + tail
+        return from_words(restore(words, kept[:count]), width) + tail
+
+    @staticmethod
+    def fill(words, kept):
+        """Zeros between the kept words."""
+        return [next(words) if bit else 0 for bit in kept]
+
+
+class RRE(RZE):
+    """Chunks whose words that repeat the one before are dropped; else it is RZE with word sizes."""
+
+    name = "RRE"
+
+    def __init__(self, config, generation):
+        super().__init__(config, Generation(modern=True))
+
+    @staticmethod
+    def fill(words, kept):
+        """The kept word before, where one was dropped."""
+        out, last = [], 0
+        for bit in kept:
+            last = next(words) if bit else last
+            out.append(last)
+        return out
 
 
 class Quantizer:
@@ -839,6 +952,47 @@ class Quantizer:
         require(all(index < self.count for index in indices), "Quantizer: outlier index out of range")
         require(len(set(indices)) == count, "Quantizer: outlier index twice")
         return zip(indices, values)
+
+
+class Lorenzo(OnePort):
+    """Integers minus what their neighbours predict; undone by sums along each axis."""
+
+    name = "Lorenzo"
+
+    def __init__(self, config, generation):
+        size = len(config)
+        require(size in (16, 20), f"Lorenzo: configuration of {size} bytes")
+        self.dtype, ndim, centered, order = config[:4]
+        dims = list(struct.unpack_from("<3I", config, 4))
+        self.block = struct.unpack_from("<I", config, 16)[0] if size == 20 else 0
+        self.order = order or 1
+        require(self.dtype in SIGNED_TO_UNSIGNED, f"Lorenzo: type {self.dtype}")
+        require(not centered, "Lorenzo: centered blocks are not supported")
+        require(ndim < 4 and self.order < 3 and self.block <= 1024, "Lorenzo: bad dimensions, order or blocks")
+        require(self.block or self.order == 1, "Lorenzo: order 2 without blocks")
+        for axis in (1, 2):
+            dims[axis] = max(dims[axis], 1) if ndim > axis else 1
+        self.dims = dims
+        self.width = DTYPE_BYTES[self.dtype]
+
+    def decode_bytes(self, data, limits):
+        whole = len(data) - len(data) % self.width
+        words = list(to_words(data[:whole], self.width, "Lorenzo"))
+        mask = (1 << 8 * self.width) - 1
+        if self.block or self.dims[1:] == [1, 1]:
+            run = self.block or 256
+            for _ in range(self.order):
+                words = [s for at in range(0, len(words), run)
+                         for s in itertools.accumulate(words[at:at + run])]
+        else:
+            nx, ny, nz = self.dims
+            nx = nx or len(words) // (ny * nz)
+            require(nx * ny * nz <= len(words), f"Lorenzo: {self.dims} of {len(words)} elements")
+            for stride, lines in ((1, nx), (nx, ny), (nx * ny, nz)):
+                for i in range(nx * ny * nz):
+                    if i // stride % lines:
+                        words[i] += words[i - stride]
+        return from_words([w & mask for w in words], self.width) + bytes(data[whole:])
 
 
 class LorenzoQuant:
@@ -988,14 +1142,13 @@ class LorenzoQuant:
         return words
 
 
-STAGES = {1: LorenzoQuant, 2: Difference, 6: Huffman, 14: Quantizer, 15: Zigzag, 16: Negabinary, 17: Bitshuffle,
-          18: RZE, 19: Adm, 20: Ans, 0x8001: Stored}
+STAGES = {1: LorenzoQuant, 2: Difference, 5: RLE, 6: Huffman, 7: Bitpack, 11: Merge, 12: Lorenzo, 14: Quantizer, 15: Zigzag, 16: Negabinary,
+          17: Bitshuffle, 18: RZE, 19: Adm, 20: Ans, 26: RRE, 0x8001: Stored}
 
 # Only for messages and `info`; these are not decoded here.
-OTHER_STAGES = {3: "Scale", 4: "PassThrough", 5: "RLE",
-                7: "Bitpack", 10: "Split", 11: "Merge", 12: "Lorenzo",
+OTHER_STAGES = {3: "Scale", 4: "PassThrough", 10: "Split",
                 22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
-                26: "RRE", 0x8016: "GInterp strict", 0x8020: "Fast"}
+                0x8016: "GInterp strict", 0x8020: "Fast"}
 
 
 def stage_name(stage_id):
@@ -1021,7 +1174,8 @@ class Node:
     def build(self):
         require(self.id in STAGES, f"{self.name} is not supported")
         stage = STAGES[self.id](self.config, self.generation)
-        require(len(self.inputs) == 1, f"{self.name}: {len(self.inputs)} inputs instead of 1")
+        inputs = stage.inputs if isinstance(stage, Merge) else 1
+        require(len(self.inputs) == inputs, f"{self.name}: {len(self.inputs)} inputs instead of {inputs}")
         require(len(self.outputs) == len(stage.ports),
                 f"{self.name}: {len(self.outputs)} outputs instead of {len(stage.ports)}")
         return stage
@@ -1044,6 +1198,8 @@ class Container:
         self.nodes = nodes
         self.segments = segments
         self.result = result  # index of the stage whose input is the array
+        produced = {edge for node in nodes for edge in node.outputs}
+        self.array = next((e for e in nodes[result].inputs if e not in produced), None)
         self.padded_bytes = padded_bytes
         self.original_bytes = None
         self.dtype = None
@@ -1066,11 +1222,13 @@ def restore(container):
     for i in reversed(range(len(stages))):
         node = container.nodes[i]
         value = stages[i].decode([known[edge] for edge in node.outputs], limits)
+        values = value if isinstance(stages[i], Merge) else [value]
         # Several consumers saw the same data; the last of them gives it back.
-        if last_consumer[node.inputs[0]] == i:
-            known[node.inputs[0]] = value
-        if i == container.result:
-            array_bytes = value
+        for edge, value in zip(node.inputs, values):
+            if last_consumer[edge] == i:
+                known[edge] = value
+            if i == container.result and edge == container.array:
+                array_bytes = value
     require(len(array_bytes) == container.padded_bytes,
             f"decoded {len(array_bytes)} bytes, the header says {container.padded_bytes}")
     return array_bytes
@@ -1316,14 +1474,17 @@ def parse_compact(data):
         require(stage_id in STAGES, f"compact frame: {stage_name(stage_id)} is not supported")
         config = cursor.take(cursor.unsigned(1, what), what)
         pairs = cursor.varint("a number of exact pairs") if stage_id == 1 else 0
-        producer, port = cursor.take(2, what)
-        require(producer < k, f"compact frame: {what} stands before its producer")
-        ports = 1 if producer == 0 else len(nodes[producer - 1].outputs)
-        require(port < ports, f"compact frame: {what} reads a port that does not exist")
+        edges = []
+        for _ in range(config[0] if STAGES[stage_id] is Merge and config else 1):
+            producer, port = cursor.take(2, what)
+            require(producer < k, f"compact frame: {what} stands before its producer")
+            ports = 1 if producer == 0 else len(nodes[producer - 1].outputs)
+            require(port < ports, f"compact frame: {what} reads a port that does not exist")
+            edges.append((producer, port))
         generation = Generation(modern=True)
         generation.exact_pairs = pairs
         outputs = STAGES[stage_id](config, generation).ports
-        nodes.append(Node(stage_id, config, [(producer, port)],
+        nodes.append(Node(stage_id, config, edges,
                           [(k, p) for p in range(len(outputs))], generation))
 
     # Every output that no stage reads is a segment: last stage first.
@@ -1346,7 +1507,7 @@ def parse_compact(data):
         segments.append(Segment((k, port), k - 1, port, name, offset,
                                 payload[offset:offset + size]))
         offset += size
-    readers_of_array = [i for i, node in enumerate(nodes) if node.inputs == [(0, 0)]]
+    readers_of_array = [i for i, node in enumerate(nodes) if (0, 0) in node.inputs]
     container = Container("compact", str(version), nodes, segments, readers_of_array[-1], original)
     container.original_bytes = original
     container.dtype = dtype

@@ -23,6 +23,7 @@ pub(crate) fn param_json(p: &Param) -> Value {
         Kind::IntOf(numbers) => json!({ "kind": "int", "choices": numbers }),
         Kind::Flag => json!({ "kind": "flag" }),
         Kind::Choice(words) => json!({ "kind": "choice", "choices": words }),
+        Kind::Names { most } => json!({ "kind": "names", "most": most }),
     };
     value["name"] = p.name.into();
     value["default"] = setting(&p.default.to_string());

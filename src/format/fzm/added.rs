@@ -20,7 +20,7 @@ pub(in crate::format) fn as_added(head: &Head) -> Head {
     let node = |n: &Node| Node { inputs: n.inputs.iter().map(moved).collect(), ..n.clone() };
     let mut other = head.clone();
     other.pipeline.nodes = added.iter().map(|&i| node(&head.pipeline.nodes[i])).collect();
-    other.lengths = added.iter().map(|&i| head.lengths[i]).collect();
+    other.lengths = added.iter().map(|&i| head.lengths[i].clone()).collect();
     other.facts = added.iter().map(|&i| head.facts[i].clone()).collect();
     other
 }

@@ -179,7 +179,7 @@ fn read_stages(records: &[u8], generation: Option<Generation>, ids: &mut Vec<(u1
         }
         let node = stage.parse(&config)?;
         let ports = tier::known_ports(id, outputs, stage.outputs(&node.args)?.len())?;
-        if inputs != stage.spec().inputs.len() {
+        if inputs != stage.inputs(&node.args)? {
             return Err(Error::corrupt("stage record", format!("{} has {inputs} inputs", stage.spec().name)));
         }
         let sources = input_ids[..inputs].iter().map(|&id| source(ids, id)).collect::<Result<Vec<_>>>()?;

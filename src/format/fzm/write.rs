@@ -206,7 +206,7 @@ fn buffer_record(
     t.bytes(|w| {
         w.u16(id);
         w.u16(1);
-        w.bytes(&[tier::recorded_type(id, plan.rules, b.dtype), b.port as u8]);
+        w.bytes(&[tier::recorded_type(id, plan.rules, b.dtype, stage_config), b.port as u8]);
         w.u16(ids.first[b.node] + b.port as u16);
         let mut name = Writer::default();
         name.bytes(b.name.as_bytes());

@@ -1,5 +1,6 @@
 //! One chunk: kept words, then bitmaps of bitmaps.
 
+use super::repeats;
 use crate::error::Fault;
 
 /// The largest chunk.
@@ -20,6 +21,8 @@ pub struct Geometry {
     bytes: [usize; 5],
     /// The layout of May 2026.
     old: bool,
+    /// Words are dropped that equal the one before, not zeros.
+    repeats: bool,
 }
 
 impl Geometry {
@@ -28,7 +31,7 @@ impl Geometry {
         if matches!((chunk, word), (4096, 2) | (4096, 4) | (8192, 4)) {
             return None;
         }
-        let mut g = Geometry { word, limit: chunk - TAG, levels: 1, bytes: [0; 5], old: false };
+        let mut g = Geometry { word, limit: chunk - TAG, levels: 1, bytes: [0; 5], old: false, repeats: false };
         g.bytes[0] = chunk / (8 * word);
         while g.bytes[g.levels - 1] >= 8 {
             g.bytes[g.levels] = g.bytes[g.levels - 1] / 8;
@@ -43,7 +46,12 @@ impl Geometry {
         let mut bytes = [len.div_ceil(8), 0, 0, 4, 0];
         bytes[1] = bytes[0].div_ceil(8);
         bytes[2] = bytes[1].div_ceil(8);
-        Geometry { word: 1, limit: CHUNK_MAX - TAG, levels: 4, bytes, old: true }
+        Geometry { word: 1, limit: CHUNK_MAX - TAG, levels: 4, bytes, old: true, repeats: false }
+    }
+
+    /// The same for words that repeat the one before them.
+    pub fn of_repeats(self) -> Geometry {
+        Geometry { repeats: true, ..self }
     }
 
     /// True when a payload of these parts is stored raw instead.
@@ -264,6 +272,7 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
     let map = &mut maps[..g.bytes[0]];
     map.fill(0);
     match g.word {
+        _ if g.repeats => repeats::mark(words, g.word, map),
         1 => mark::<1>(words, map),
         2 => mark::<2>(words, map),
         4 => mark::<4>(words, map),
@@ -343,6 +352,7 @@ pub fn decode_chunk(payload: &[u8], g: Option<&Geometry>, word: usize, out: &mut
     }
     kept[..cursor].copy_from_slice(&rest[..cursor]);
     match word {
+        _ if g.repeats => repeats::restore(kept, word, map, out),
         1 => restore_bytes(kept, map, out),
         2 => restore::<2>(kept, map, out),
         4 => restore::<4>(kept, map, out),

@@ -17,6 +17,7 @@ struct Form {
     chunk: usize,
     word: usize,
     layout: Layout,
+    repeats: bool,
 }
 
 impl Form {
@@ -28,12 +29,13 @@ impl Form {
             2 => Layout::Ambiguous,
             _ => return Err(Fault::BadLaunch),
         };
-        Ok(Form { chunk: p.chunk as usize, word: p.word as usize, layout })
+        Ok(Form { chunk: p.chunk as usize, word: p.word as usize, layout, repeats: p.repeats != 0 })
     }
 
     fn geometry(&self, len: usize) -> Option<Geometry> {
         match self.layout {
             Layout::G2026_05 => Some(Geometry::old(len)),
+            _ if self.repeats => Geometry::new(self.chunk, self.word).map(Geometry::of_repeats),
             _ => Geometry::new(self.chunk, self.word),
         }
     }
@@ -44,7 +46,7 @@ fn entry(table: &[u8], i: usize) -> Result<u32, Fault> {
     Ok(u32::from_le_bytes(*bytes))
 }
 
-pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+pub(in crate::stages) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let form = Form::new(call)?;
     let (src, out) = (call.source()?, call.output(0)?);
     if src.len() == 0 {
@@ -108,7 +110,7 @@ fn close_gaps(table: &[u8], payloads: &mut [u8], chunk: usize, per_part: usize) 
     Ok(end)
 }
 
-pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+pub(in crate::stages) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let mut form = Form::new(call)?;
     let (src, out) = (call.input(0)?, call.target()?);
     let len = out.len();

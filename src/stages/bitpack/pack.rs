@@ -1,0 +1,109 @@
+//! Bits to bytes and back, the first element lowest.
+
+use super::Launch;
+use crate::dtype::by_width;
+use crate::error::Fault;
+use crate::kernel::HostCall;
+use crate::tile::{TILE, at, load, store};
+use bytemuck::Pod;
+
+/// What an element is packed through.
+trait Element: Pod + Into<u64> + Send + Sync {
+    fn low(bits: u64) -> Self;
+}
+
+macro_rules! element {
+    ($($U:ty),*) => {$(
+        impl Element for $U {
+            fn low(bits: u64) -> Self {
+                bits as $U
+            }
+        }
+    )*};
+}
+element!(u8, u16, u32, u64);
+
+pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>();
+    by_width!(p.width, T => pack::<T>(call, p.bits), else Err(Fault::BadLaunch))
+}
+
+pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<Launch>();
+    by_width!(p.width, T => unpack::<T>(call), else Err(Fault::BadLaunch))
+}
+
+/// The smallest power of two of bits that holds `x`.
+fn bits_for(x: u64) -> u32 {
+    (64 - x.leading_zeros()).max(1).next_power_of_two()
+}
+
+/// Bytes of `n` elements of so many bits.
+fn packed(n: usize, bits: u32) -> usize {
+    n / 8 * bits as usize + (n % 8 * bits as usize).div_ceil(8)
+}
+
+fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
+    let (src, dst, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
+    let threads = call.threads;
+    let largest = |k: usize| {
+        let mut buffer = None;
+        let words = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
+        words.iter().map(|&x| x.into()).max().unwrap_or(0)
+    };
+    let most = threads.map(src.len().div_ceil(TILE), largest).into_iter().max().unwrap_or(0);
+    let bits = if fixed > 0 { fixed } else { bits_for(most) };
+    if bits_for(most) > bits {
+        return Err(Fault::OutOfRange(most));
+    }
+    let fact = facts.first_chunk_mut::<8>().ok_or(Fault::BadLaunch)?;
+    *fact = u64::from(bits).to_le_bytes();
+    let bytes = packed(src.len() / size_of::<T>(), bits);
+    let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| at::<T>(src, i).map_or(0, Into::into));
+    threads.tiles(all, TILE, |k, out| {
+        // Bits of a tile are a multiple of those of an element.
+        let first = k * TILE * 8 / bits as usize;
+        if bits < 8 {
+            let each = 8 / bits as usize;
+            for (j, byte) in out.iter_mut().enumerate() {
+                let bits_of = |e: usize| get(first + j * each + e) << (e as u32 * bits);
+                *byte = (0..each).map(bits_of).fold(0, |a, b| a | b) as u8;
+            }
+        } else {
+            let each = bits as usize / 8;
+            for (j, bytes) in out.chunks_mut(each).enumerate() {
+                bytes.copy_from_slice(&get(first + j).to_le_bytes()[..each]);
+            }
+        }
+        Ok(())
+    })?;
+    call.publish(0, bytes as u64)
+}
+
+fn unpack<T: Element>(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let (src, facts, dst) = (call.input(0)?, call.input(1)?, call.output(0)?);
+    let width = size_of::<T>();
+    let bits = facts.first().copied().map_or(0, u32::from);
+    if !bits.is_power_of_two() || bits as usize > 8 * width || dst.len() % width != 0 {
+        return Err(Fault::Corrupt);
+    }
+    let n = dst.len() / width;
+    // Bits behind the last element are zero.
+    let used = (n % 8 * bits as usize) % 8;
+    let over = src.last().is_some_and(|&b| used > 0 && b >> used != 0);
+    if src.len() != packed(n, bits) || over {
+        return Err(Fault::Corrupt);
+    }
+    let (mask, per_byte) = (u64::MAX >> (64 - bits), 8 / bits.min(8) as usize);
+    let get = |i: usize| match bits {
+        1..8 => u64::from(src[i / per_byte]) >> (i % per_byte * bits as usize) & mask,
+        8 => src[i].into(),
+        16 => at::<u16>(src, i).map_or(0, Into::into),
+        _ => at::<u32>(src, i).map_or(0, Into::into),
+    };
+    call.threads.tiles(dst, TILE, |k, out| {
+        let first = k * TILE / width;
+        store::<T>(out, |out| out.iter_mut().enumerate().for_each(|(j, o)| *o = T::low(get(first + j))));
+        Ok(())
+    })
+}

@@ -1,0 +1,159 @@
+//! Merge: several streams as one.
+#![doc = include_str!("merge.md")]
+
+use super::words::OUT;
+use crate::device::Recipe;
+use crate::dtype::DType;
+use crate::error::{Error, Fault, Result};
+use crate::extent::{Extent, Flow};
+use crate::kernel::{HostCall, Kernel, alone};
+use crate::launch::{Emit, Val};
+use crate::param::{Args, Kind, Param, Setting};
+use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
+use crate::wire::{Reader, Writer};
+
+/// See the module.
+pub struct Merge;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 11,
+    name: "merge",
+    about: "puts several streams behind each other, so that one chain of stages can code them all",
+    inputs: &["segment"],
+    params: &[Param {
+        name: "segments",
+        kind: Kind::Names { most: MOST },
+        default: Setting::Names("segment"),
+        unit: "",
+        doc: "Names of the streams, one for each input, in the order of the connections.",
+    }],
+};
+
+/// A stage record of a file lists so many inputs.
+const MOST: usize = 8;
+/// Bytes that a stage record has for a config.
+const CONFIG: usize = 128;
+/// What a copy on a device is worth a block.
+const PIECE: u64 = 1 << 16;
+
+static ENCODE: Kernel = Kernel { name: "merge_encode", host: encode, role: alone, device: |s| over("merge_encode", s.output(0)) };
+static DECODE: Kernel = Kernel { name: "merge_decode", host: decode, role: alone, device: |s| over("merge_decode", s.input(0)) };
+
+fn over(entry: &'static str, bytes: u64) -> Option<Recipe> {
+    Some(Recipe::one(entry, bytes.div_ceil(PIECE).min(1 << 12), 256))
+}
+
+/// The names; their config has to fit a file.
+fn names(args: &Args) -> Result<Vec<&str>> {
+    let names: Vec<&str> = args.names("segments")?.split('+').collect();
+    let bytes = config_bytes(&names);
+    if bytes > CONFIG {
+        let expected = format!("names that need {} bytes less: its config has {bytes}, and a file has {CONFIG} for it", bytes - CONFIG);
+        return Err(Error::argument("merge.segments", names.join("+"), expected));
+    }
+    Ok(names)
+}
+
+fn config_bytes(names: &[&str]) -> usize {
+    1 + names.iter().map(|name| 4 + 1 + name.len()).sum::<usize>()
+}
+
+impl Stage for Merge {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn inputs(&self, args: &Args) -> Result<usize> {
+        Ok(args.names("segments")?.split('+').count())
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(OUT)
+    }
+
+    fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        if names(args)?.len() != inputs.len() {
+            return Err(Error::Internal("merge has another number of inputs than of names"));
+        }
+        // What is put behind each other is as long as its parts; the config says their lengths in 32 bits.
+        let needed = inputs.iter().try_fold(0u64, |sum, flow| sum.checked_add(flow.max_bytes()));
+        let limit = u64::from(u32::MAX);
+        let Some(bytes) = needed.filter(|n| *n <= limit) else {
+            return Err(Error::TooLarge { stage: SPEC.name, needed: needed.unwrap_or(u64::MAX), limit });
+        };
+        let known = inputs.iter().all(|flow| matches!(flow.extent, Extent::Static(_)));
+        Ok(vec![if known { Flow::fixed(DType::U8, bytes) } else { Flow::upto(DType::U8, bytes) }])
+    }
+
+    fn encode(&self, _: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
+        if io.inputs.iter().enumerate().any(|(i, &v)| io.inputs[..i].iter().any(|&w| em.same(v, w))) {
+            return Err(Error::InvalidPipeline("merge reads one port twice; connect it once".into()));
+        }
+        em.launch(&ENCODE, &(io.inputs.len() as u64), io.inputs, io.outputs)
+    }
+
+    fn decode(&self, _: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        em.launch(&DECODE, &(io.inputs.len() as u64), io.outputs, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, rules: Rules, _: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        if rules.generation == Generation::G2026_05 {
+            let what = "this stage does not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage: SPEC.name, what });
+        }
+        let names = names(args)?;
+        let mut w = Writer::default();
+        w.u8(names.len() as u8);
+        w.pad_to(1 + 4 * names.len());
+        for name in names {
+            w.u8(name.len() as u8);
+            w.bytes(name.as_bytes());
+        }
+        let patch = |(i, &of): (usize, &Val)| Patch { at: 1 + 4 * i, width: 4, fact: Fact::Count { of, unit: 1 } };
+        Ok(Config { bytes: w.0, patches: io.inputs.iter().enumerate().map(patch).collect() })
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        let mut r = Reader::new(SPEC.name, config);
+        let count = usize::from(r.u8()?);
+        if !(1..=MOST).contains(&count) {
+            return Err(Error::corrupt(SPEC.name, format!("{count} segments; 1 to {MOST} are possible")));
+        }
+        let sizes = (0..count).map(|_| r.u32()).collect::<Result<Vec<_>>>()?;
+        let mut names = vec![];
+        for _ in 0..count {
+            let bytes = r.u8()?;
+            names.push(r.bytes(bytes.into())?.escape_ascii().to_string());
+        }
+        if !r.rest().is_empty() {
+            return Err(Error::corrupt(SPEC.name, "its config has another length"));
+        }
+        let mut args = Args::new(SPEC.name, SPEC.params);
+        args.set_text("segments", &names.join("+"))
+            .map_err(|e| Error::Unsupported { stage: SPEC.name, what: e.to_string() })?;
+        let length = Length::Each(sizes.into_iter().map(u64::from).collect());
+        Ok(Parsed { args, input: None, length, facts: vec![] })
+    }
+}
+
+fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let (inputs, mut rest) = (call.ins, call.output(0)?);
+    let mut bytes = 0;
+    for input in inputs {
+        let (part, behind) = rest.split_at_mut_checked(input.len()).ok_or(Fault::BadLaunch)?;
+        call.threads.copy(input, part);
+        (rest, bytes) = (behind, bytes + input.len() as u64);
+    }
+    call.publish(0, bytes)
+}
+
+fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let mut rest = call.input(0)?;
+    for i in 0..call.outs.len() {
+        let out = call.output(i)?;
+        let (part, behind) = rest.split_at_checked(out.len()).ok_or(Fault::Corrupt)?;
+        call.threads.copy(part, out);
+        rest = behind;
+    }
+    if rest.is_empty() { Ok(()) } else { Err(Fault::Corrupt) }
+}
