@@ -103,7 +103,7 @@ fn damaged_beginnings_end() {
             }
         }
     }
-    for bytes in [&b"x"[..], b"FZC2", b"2ZMX", b"FZD"] {
+    for bytes in [&b"x"[..], b"FZC2", b"2ZMX", b"FZD", b"2ZMF\x00\x02", b"2ZMF\x02\x00 and more"] {
         assert!(matches!(info_partial(bytes), Err(Error::NotAContainer(_))), "{bytes:?}");
     }
 }
