@@ -136,6 +136,10 @@ fn the_pipeline_of_a_container_makes_it_again() {
         if case.compact && case.name.starts_with("exact pairs") {
             continue;
         }
+        // The partitions stand in the stream, not in the head.
+        if case.name.starts_with("huffman encode_mode") {
+            continue;
+        }
         let again = compress(&read, &source.array, &plain(options), &source.bytes);
         let again = again.unwrap_or_else(|e| panic!("{}: {e}\n{toml}", case.name));
         assert!(again == case.bytes, "{}: another container\n{toml}", case.name);
