@@ -973,7 +973,7 @@ int32_t fz_container_info_partial(const void *beginning,
  * Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
  *
  * The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
- * container of the same array, as far as the head says all: not what room there was for outliers, nor whether value_base was
+ * container of the same array, as far as the head says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
  * given or measured, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
  * lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
  *

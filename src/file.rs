@@ -1,7 +1,7 @@
 //! Files that exist complete or not at all, and containers in them.
 
 use crate::error::{Error, Result};
-use crate::format::{Info, info_partial};
+use crate::format::{Info, info as describe, info_partial};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ impl Asked<'_> {
     }
 
     fn open(&self) -> Result<(File, u64)> {
+        // Before it is opened, where a pipe would wait for a writer and a device could do anything.
+        self.regular(&self.io(fs::metadata(self.path))?)?;
         let file = self.io(File::open(self.path))?;
         let found = self.io(file.metadata())?;
         self.regular(&found)?;
@@ -67,7 +69,13 @@ pub(crate) fn info(path: &Path) -> Result<Info> {
                 asked.more(&mut file, needed - beginning.len() as u64, &mut beginning)?;
                 continue;
             }
-            Err(Error::Truncated { needed }) => needed,
+            Err(Error::Truncated { needed }) => {
+                asked.more(&mut file, bytes - beginning.len() as u64, &mut beginning)?;
+                match describe(&beginning) {
+                    Err(e @ Error::NotAContainer(_)) => return Err(e),
+                    _ => needed,
+                }
+            }
             Err(e) => return Err(e),
         };
         let what = format!("{} has {bytes} bytes, its head states {stated}", path.display());
@@ -79,12 +87,7 @@ pub(crate) fn info(path: &Path) -> Result<Info> {
 /// or all of them.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let asked = Asked { path, doing: "write" };
-    // Behind links: the file is replaced, not a link to it.
-    let target = match fs::canonicalize(path) {
-        Ok(target) => target,
-        Err(e) if e.kind() == ErrorKind::NotFound => path.to_path_buf(),
-        Err(e) => return Err(asked.refuse(e)),
-    };
+    let target = asked.io(behind_links(path))?;
     let old = match fs::metadata(&target) {
         Ok(found) => Some(found),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
@@ -92,7 +95,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     old.iter().try_for_each(|found| asked.regular(found))?;
     let (mut file, temporary) = asked.io(Temporary::beside(&target))?;
-    asked.io(file.write_all(bytes))?;
+    // Before the first byte: what only its owner may read is never there for others.
     if let Some(old) = old {
         let wanted = old.permissions();
         // A file system without permissions refuses to set them, even to what they are.
@@ -100,9 +103,26 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
             asked.io(file.set_permissions(wanted))?;
         }
     }
+    asked.io(file.write_all(bytes))?;
     asked.io(file.sync_all())?;
     drop(file);
     asked.io(temporary.become_file(&target))
+}
+
+/// The file that `path` names in the end, so that it is replaced and not a link to it. It need not exist.
+fn behind_links(path: &Path) -> std::io::Result<PathBuf> {
+    let mut target = path.to_path_buf();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match fs::canonicalize(&target) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let Ok(link) = fs::read_link(&target) else { return Ok(target) };
+        // A relative link starts where it stands.
+        target = target.parent().unwrap_or(Path::new("")).join(link);
+    }
+    Err(std::io::Error::other("too many links"))
 }
 
 /// Removed unless it became a file.
@@ -211,6 +231,49 @@ mod tests {
         let mut old = String::new();
         open.read_to_string(&mut old).expect("read");
         assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
+        // A link to nothing: what it names is made.
+        fs::remove_file(&path).expect("removed");
+        replace(&link, b"made").expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(read(&path).expect("read"), b"made");
+    }
+
+    /// Nobody writes into it: whoever opens it waits for ever.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_before_it_is_opened() {
+        let folder = Folder::new("pipe");
+        let path = folder.0.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("run").success());
+        let (say, hear) = std::sync::mpsc::channel();
+        thread::spawn({
+            let path = path.clone();
+            let told = |e: Option<Error>| e.map_or(String::new(), |e| e.to_string());
+            move || say.send([read(&path).err(), info(&path).err(), replace(&path, b"x").err()].map(told))
+        });
+        let patience = std::time::Duration::from_secs(60);
+        for e in hear.recv_timeout(patience).expect("an answer") {
+            assert!(e.contains("pipe: it is no regular file"), "`{e}`");
+        }
+    }
+
+    /// As their bytes are when they come from memory.
+    #[test]
+    fn files_shorter_than_any_head_are_no_containers() {
+        let folder = Folder::new("short");
+        let path = folder.0.join("a");
+        for bytes in [&b""[..], b"FZC", b"2ZMF\x00\x02 and more"] {
+            fs::write(&path, bytes).expect("written");
+            assert!(
+                matches!(info(&path), Err(Error::NotAContainer(_))),
+                "{bytes:?}: {:?}",
+                info(&path).err()
+            );
+        }
+        for bytes in [&b"FZC1\x01\x00"[..], b"2ZMF\x01\x03 and more"] {
+            fs::write(&path, bytes).expect("written");
+            assert!(matches!(info(&path), Err(Error::Corrupt { .. })), "{bytes:?}: {:?}", info(&path).err());
+        }
     }
 
     #[test]

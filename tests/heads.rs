@@ -103,7 +103,7 @@ fn damaged_beginnings_end() {
             }
         }
     }
-    for bytes in [&b"x"[..], b"FZC2", b"2ZMX", b"FZD"] {
+    for bytes in [&b"x"[..], b"FZC2", b"2ZMX", b"FZD", b"2ZMF\x00\x02", b"2ZMF\x02\x00 and more"] {
         assert!(matches!(info_partial(bytes), Err(Error::NotAContainer(_))), "{bytes:?}");
     }
 }
@@ -134,6 +134,10 @@ fn the_pipeline_of_a_container_makes_it_again() {
         }
         // A frame has no place for the threshold of lorenzo_quant.
         if case.compact && case.name.starts_with("exact pairs") {
+            continue;
+        }
+        // The partitions stand in the stream, not in the head.
+        if case.name.starts_with("huffman encode_mode") {
             continue;
         }
         let again = compress(&read, &source.array, &plain(options), &source.bytes);

@@ -162,6 +162,32 @@ fn deep_and_long_texts_are_refused() {
     }
 }
 
+/// A pipeline from a stranger says nothing to the terminal that shows its refusal.
+#[test]
+fn refusals_are_short_and_hold_no_control_characters() {
+    let bad = format!("\\u001b[2J{}", "n".repeat(100_000));
+    let named = QUANT.replace("\"q\"", &format!("\"{bad}\""));
+    for text in [
+        RZE.replace("RZE", &bad),
+        format!("\"{bad}\" = 1"),
+        format!("{QUANT}mode = \"{bad}\""),
+        format!("{QUANT}code_type = \"{bad}\""),
+        format!("{QUANT}error_bound = \"{bad}\""),
+        format!("{QUANT}\"{bad}\" = 1"),
+        format!("{QUANT}inputs = [{{ from = \"{bad}\" }}]"),
+        format!("{named}inputs = [{{ from = \"x\" }}]"),
+        format!("{named}{RZE}inputs = [{{ from = \"{bad}\", port = \"codes\" }}]"),
+        format!("{named}{RZE}inputs = [{{ from = \"{bad}\", port = \"{bad}\" }}]"),
+        format!("[pipeline]\nprimary_source = \"{bad}\"\n{RZE}"),
+        format!("{named}{named}"),
+    ] {
+        let e = Pipeline::from_toml(&text).err().map(|e| e.to_string());
+        assert!(e.as_ref().is_none_or(|e| e.len() < 1000 && !e.contains(char::is_control)), "{e:?}");
+    }
+    let e = Pipeline::from_text("rze(\u{1b}[2J)").unwrap_err().to_string();
+    assert!(!e.contains(char::is_control), "{e:?}");
+}
+
 /// The text of a refusal has all of these.
 fn refused(result: Result<Pipeline, Error>, status: Status, words: &[&str]) {
     let e = result.unwrap_err();

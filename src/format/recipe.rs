@@ -9,7 +9,7 @@ use crate::pipeline::{Node, Pipeline, Source};
 use crate::stage::Rules;
 
 /// The pipeline that wrote a container, as far as its head says: with the same options it makes the same container of the
-/// same array. A head does not say what room there was for outliers, whether a range was measured or given, and, in a compact
+/// same array. A head does not say what room there was for outliers, in what partitions huffman codes, whether a range was measured or given, and, in a compact
 /// frame, more than seven digits of a bound, nor the threshold of lorenzo_quant. What did not compress has the pipeline `stored`.
 ///
 /// # Errors

@@ -56,10 +56,10 @@ fn always_said(parameter: &str) -> bool {
 fn at(place: &str, error: Error) -> Error {
     match error {
         Error::InvalidArgument { what, got, expected } => {
-            Error::InvalidArgument { what: format!("{place}: {what}"), got, expected }
+            Error::InvalidArgument { what: format!("{place}: {what}"), got: shown(&got), expected }
         }
         Error::UnknownName { kind, name, place: of, known } => {
-            Error::UnknownName { kind, name, place: format!("{of} ({place})"), known }
+            Error::UnknownName { kind, name: shown(&name), place: format!("{of} ({place})"), known }
         }
         Error::InvalidPipeline(what) => Error::InvalidPipeline(format!("{place}: {what}")),
         Error::Unsupported { stage, what } => Error::Unsupported { stage, what: format!("{what} ({place})") },
@@ -73,11 +73,13 @@ fn unknown(kind: &'static str, name: &str, of: &str, known: &[&str]) -> Error {
     Error::UnknownName { kind, name: shown(name), place: format!("{of}{meant}"), known: known.join(", ") }
 }
 
-/// As much of a user's text as fits into a message.
+/// As much of a user's text as fits into a message, with nothing in it that a terminal would obey.
 fn shown(text: &str) -> String {
     const MOST: usize = 64;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into(),
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut shown: String = text.chars().take(MOST).map(plain).collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
     }
+    shown
 }

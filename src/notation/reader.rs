@@ -188,7 +188,8 @@ impl File<'_> {
                 continue;
             }
             let producer = all.iter().position(|e| e.name == from).ok_or_else(|| {
-                let names: Vec<&str> = all.iter().map(|e| e.name).collect();
+                let names: Vec<String> = all.iter().map(|e| shown(e.name)).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 line(unknown("stage named", from, " in the file", &names))
             })?;
             pipeline.connect(producer, port, to).map_err(line)?;

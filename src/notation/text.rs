@@ -7,7 +7,7 @@
 //! ```
 //! A stage reads a port of the one before it: the first one unless another is named. Blanks mean nothing.
 
-use super::{always_said, at, reference, unknown};
+use super::{always_said, at, reference, shown, unknown};
 use crate::error::{Error, Result};
 use crate::pipeline::{Node, Pipeline, Source};
 use crate::stage::Rules;
@@ -77,7 +77,11 @@ impl<'t> Line<'t> {
     }
 
     fn expected(&self, what: &str) -> Error {
-        let found = self.rest().chars().next().map_or("the end".into(), |c| format!("`{c}`"));
+        let found = self
+            .rest()
+            .chars()
+            .next()
+            .map_or("the end".into(), |c| format!("`{}`", shown(c.encode_utf8(&mut [0; 4]))));
         at(&self.column(self.at), Error::InvalidPipeline(format!("expected {what}, found {found}")))
     }
 

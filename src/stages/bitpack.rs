@@ -130,6 +130,14 @@ impl Stage for Bitpack {
         element.into_iter().chain(bits).collect()
     }
 
+    fn asked(&self, args: &mut Args, facts: &[u8]) -> Result<()> {
+        // Whether they were asked for or found, so many bits make the same container; another array that needs more is refused.
+        match facts.first() {
+            Some(&bits) if bits > 0 && args.set_int("nbits", bits.into()).is_ok() => args.set_int("auto_detect", 0),
+            _ => Ok(()),
+        }
+    }
+
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let flow = only(inputs)?;
         let form = Form::new(args, flow)?;

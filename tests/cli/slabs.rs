@@ -90,6 +90,7 @@ fn slabs_of_all_sizes() {
         ),
         (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "say their shape"),
         (&field, stream.replace("1M", "1.5M"), "no number of bytes"),
+        (&[], stream.replace("--dtype f32", "--dtype f32 --dims 0x5"), "rows without elements"),
     ] {
         let (code, out, err) = piped(&desk, &line, input);
         assert_eq!((code, out.len()), (Some(2), 0), "{line}: {err}");
@@ -189,4 +190,57 @@ fn damaged_slab_files_are_exit_4() {
         desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
     }
     desk.fails("decompress a.fzs -o x --max-memory 1000", 5, &["slab 0", "--max-memory"]);
+}
+
+/// Each part is whole, with a checksum that is right; together they are no file of slabs.
+#[test]
+fn contradictions_in_slab_files_are_exit_4() {
+    let desk = Desk::new();
+    desk.run(SLABS).ok();
+    let good = fs::read(desk.path("a.fzs")).unwrap();
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    // Where the slabs begin, and the trailer, which a length of 0 opens.
+    let mut begin = vec![48];
+    while word(begin[begin.len() - 1]) != 0 {
+        let last = begin[begin.len() - 1];
+        begin.push(last + 8 + word(last) as usize);
+    }
+    let slabs: Vec<&[u8]> = begin.windows(2).map(|w| &good[w[0]..w[1]]).collect();
+    let all = slabs.concat();
+    let sealed = |bytes: &[u8], set: &[(usize, u64, usize)]| {
+        let mut bytes = bytes[..bytes.len() - 4].to_vec();
+        set.iter().for_each(|&(at, value, n)| bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]));
+        let sum = crc32fast::hash(&bytes);
+        [bytes, sum.to_le_bytes().to_vec()].concat()
+    };
+    let head = |set: &[(usize, u64, usize)]| sealed(&good[..48], set);
+    let trailer = |set: &[(usize, u64, usize)]| sealed(&good[good.len() - 32..], set);
+    let (usual, unknown) = (trailer(&[]), head(&[(16, 0, 8)]));
+    assert_eq!([head(&[]), all.clone(), usual.clone()].concat(), good);
+    // Both read all of the file; of the slabs behind the first `info` does not look into the containers.
+    let middle = [slabs[0], slabs[3], slabs[1]].concat();
+    for (file, says, info_too) in [
+        ([head(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "head with something", true),
+        ([head(&[(40, 1, 4)]), all.clone(), usual.clone()].concat(), "head with something", true),
+        ([head(&[]), all.clone(), trailer(&[(24, 1, 4)])].concat(), "its trailer says 721", true),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 1 << 50, 8)])].concat(), "its trailer says", true),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 546, 8)])].concat(), "its trailer says 546", true),
+        ([head(&[(32, 181, 8)]), all.clone(), usual.clone()].concat(), "slab", true),
+        ([head(&[(6, 9, 1)]), all.clone(), usual.clone()].concat(), "slab 0 is f32", true),
+        ([head(&[(8, 1441, 8)]), all, usual].concat(), "slab 0 is f32", true),
+        ([unknown, middle, trailer(&[(8, 3, 8), (16, 539, 8)])].concat(), "slab 2 is f32", false),
+        // An array that there cannot be, of no slab.
+        (
+            [head(&[(7, 3, 1), (8, 1 << 60, 8), (16, 1 << 60, 8)]), trailer(&[(8, 0, 8), (16, 0, 8)])]
+                .concat(),
+            "at most 2^56 bytes",
+            true,
+        ),
+    ] {
+        desk.write("bad.fzs", &file);
+        desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
+        if info_too {
+            desk.fails("info bad.fzs", 4, &["bad.fzs", says]);
+        }
+    }
 }

@@ -61,6 +61,12 @@ impl Head {
         Array::new(self.dtype, &self.dims(rows))
     }
 
+    /// Whether it can be a slab of this array.
+    fn has(&self, slab: &Array) -> bool {
+        let rows = slab.dims().last().copied().unwrap_or(0);
+        slab.dtype() == self.dtype && slab.dims() == self.dims(rows) && (1..=self.rows).contains(&rows)
+    }
+
     fn write(&self, dst: &mut dyn Write) -> Result<()> {
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(&MAGIC);
@@ -94,6 +100,9 @@ impl Head {
         let rows = word(&head, 32);
         if !(1..=3).contains(&ndim) || rows == 0 {
             return Err(damaged(format!("has {ndim} dimensions and slabs of {rows} rows")));
+        }
+        if head[8 + 8 * ndim..32].iter().chain(&head[40..44]).any(|&b| b != 0) {
+            return Err(damaged("has a head with something where nothing is"));
         }
         let mut fast: Vec<u64> = (0..ndim).map(|i| word(&head, 8 + 8 * i)).collect();
         let slowest = fast.pop().filter(|d| *d != 0);

@@ -80,8 +80,12 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
 fn read_core(container: &[u8], given: Given) -> Result<Core> {
     /// Bytes of the shortest head: that of one stage.
     const LEAST: usize = CORE_3_0 + RECORD;
-    if given == Given::Beginning && container.len() < LEAST {
-        return Err(Error::Truncated { needed: LEAST as u64 });
+    /// Bytes up to the version, of which others may have shorter heads.
+    const VERSIONED: usize = 6;
+    let short = |least: usize| given == Given::Beginning && container.len() < least;
+    let truncated = Err(Error::Truncated { needed: LEAST as u64 });
+    if short(VERSIONED) {
+        return truncated;
     }
     let mut r = Reader::new(PLACE, container);
     r.u32()?;
@@ -92,6 +96,9 @@ fn read_core(container: &[u8], given: Given) -> Result<Core> {
         return Err(Error::NotAContainer(format!(
             "its FZM version is {major}.{minor}; this version reads 3.x"
         )));
+    }
+    if short(LEAST) {
+        return truncated;
     }
     let buffers = usize::from(r.u16()?);
     let (padded, payload, head) = (r.u64()?, r.u64()?, r.u64()?);

@@ -4,7 +4,7 @@ use super::{Head, MAGIC, TRAILER, Totals, check, damaged, word};
 use crate::failure::Failure;
 use crate::input::memory;
 use crate::progress::Progress;
-use fzgm::{Decoder, Error, Options};
+use fzgm::{Array, Decoder, Error, Options};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -67,6 +67,13 @@ impl<'a> Slabs<'a> {
         if self.head.slowest.is_some_and(|all| all != slowest) {
             return Err(damaged(format!("ends at row {slowest}, which is not what its head says")));
         }
+        if slabs != slowest.div_ceil(self.head.rows) || trailer[24..28] != [0; 4] {
+            let rows = self.head.rows;
+            return Err(damaged(format!(
+                "has {slabs} slabs of {rows} rows, its trailer says {slowest} rows"
+            )));
+        }
+        self.totals.array_bytes = self.head.array(slowest).map_err(|e| damaged(e.to_string()))?.bytes();
         self.totals.slowest = slowest;
         let mut more = [0];
         if self.src.read(&mut more)? != 0 {
@@ -74,6 +81,11 @@ impl<'a> Slabs<'a> {
         }
         Ok(())
     }
+}
+
+/// What is said of a slab of another array.
+fn foreign(index: u64, array: &Array) -> String {
+    format!("slab {index} is {} of {:?}, which is no part of this array", array.dtype(), array.dims())
 }
 
 /// Damage of the file, or a refusal of the system.
@@ -107,13 +119,10 @@ pub(crate) fn restore(
         let here = |failure: Failure| failure.about(&format!("slab {index}"));
         let decoder = Decoder::open(&container, options).map_err(about).map_err(here)?;
         let array = decoder.array();
-        let (dims, bytes) = (array.dims(), array.bytes());
-        let slowest = dims.last().copied().unwrap_or(0);
-        let fits = array.dtype() == slabs.head.dtype && dims == slabs.head.dims(slowest);
-        if !fits || slowest == 0 || slowest > slabs.head.rows {
-            let what =
-                format!("slab {index} is {} of {dims:?}, which is no part of this array", array.dtype());
-            return Err(Failure::container(from, &what));
+        let bytes = array.bytes();
+        // Only the last slab may have fewer rows, so that nothing follows on one that has.
+        if !slabs.head.has(array) || rows != index.saturating_mul(slabs.head.rows) {
+            return Err(Failure::container(from, &foreign(index, array)));
         }
         if options.max_memory_bytes != 0 {
             let need = bytes.saturating_add(decoder.workspace_bytes());
@@ -128,7 +137,7 @@ pub(crate) fn restore(
         let made = decoder.decompress(&mut workspace, &container, &mut restored);
         let made = made.map_err(about).map_err(here)?;
         dst.write_all(&restored[..made]).map_err(|e| Failure::io("write", to, &e))?;
-        rows = rows.saturating_add(slowest);
+        rows = rows.saturating_add(array.dims().last().copied().unwrap_or(0));
         slabs.totals.array_bytes += made as u64;
         progress.at(slabs.totals.array_bytes);
     }
@@ -148,7 +157,11 @@ pub(crate) fn outline(src: &mut dyn Read, from: &Path) -> Result<Outline, Failur
             first = std::mem::take(&mut container);
         }
     }
-    let row = slabs.head.row_bytes();
-    slabs.totals.array_bytes = slabs.totals.slowest.saturating_mul(row);
+    if slabs.totals.slabs > 0 {
+        let array = fzgm::info(&first).map_err(|e| Failure::reading(from, &e).about("slab 0"))?.array;
+        if !slabs.head.has(&array) {
+            return Err(Failure::container(from, &foreign(0, &array)));
+        }
+    }
     Ok(Outline { head: slabs.head, totals: slabs.totals, container: first })
 }

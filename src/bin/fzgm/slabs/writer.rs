@@ -37,6 +37,11 @@ pub(crate) fn write(
 ) -> Result<Totals, Failure> {
     let written = |e: std::io::Error| Failure::io("write", to, &e);
     let row = head.row_bytes();
+    if row == 0 {
+        return Err(Failure::usage(
+            "--dims make rows without elements, of which there are no slabs; leave --slab out",
+        ));
+    }
     let rows = head.slowest.map_or(head.rows, |all| head.rows.min(all.max(1)));
     let mut slab = memory(row.saturating_mul(rows))?;
     let mut totals = Totals { slabs: 0, slowest: 0, array_bytes: 0, file_bytes: super::HEAD as u64 };
