@@ -1,6 +1,6 @@
 ! Writes a field to an HDF5 file with an error of at most 0.01 and reads it back. HDF5_PLUGIN_PATH names the folder of libh5fzgm.so.
 !
-!   h5fc hdf5.f90 -o hdf5       or gfortran, with the modules of HDF5 on -I and -lhdf5_fortran -lhdf5
+!   h5fc -shlib hdf5.f90 -o hdf5       or gfortran, with the modules of HDF5 on -I and -lhdf5_fortran -lhdf5
 !   HDF5_PLUGIN_PATH=<prefix>/lib/fzgm/hdf5 ./hdf5
 program hdf5_with_fzgm
   use hdf5

@@ -42,16 +42,24 @@ static inline double fzgm_words_double(const unsigned words[2]) {
 /* The cd_values that the dataset stores. The frame has to be the whole chunk, so there may be no second filter. */
 static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *count) {
   unsigned flags, config;
-  hid_t list = H5Dget_create_plist(dataset);
-  int filters, known;
+  hid_t list = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
+  const size_t bytes = H5Tget_size(type);
+  hsize_t chunk[32];
+  int filters, known, rank, i;
   *count = 76;
+  if (type >= 0) H5Tclose(type);
   if (list < 0) return -1;
   filters = H5Pget_nfilters(list);
   known = filters == 1 && H5Pget_filter2(list, 0, &flags, count, cd, 0, NULL, &config) == H5Z_FILTER_FZGM;
+  rank = known ? H5Pget_chunk(list, 32, chunk) : 0;
   if (H5Pclose(list) < 0) return -1;
   if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "fzgm must be the one filter of the dataset");
   if (*count < 12 || *count > 76 || cd[4] != 0x465a0001u || cd[11] > 32 || *count != 12 + 2 * (size_t)cd[11])
     return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the dataset stores no complete cd_values of this version");
+  /* The memory of the caller is as long as a chunk of the dataset, whatever a damaged file says here. */
+  known = rank == (int)cd[11] && bytes == cd[6];
+  for (i = 0; known && i < rank; i++) known = chunk[i] == (cd[12 + 2 * i] | ((uint64_t)cd[13 + 2 * i] << 32));
+  if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values are not those of the dataset's type and chunk");
   return 0;
 }
 

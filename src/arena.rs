@@ -1,28 +1,30 @@
 //! The one block of memory of a workspace, and disjoint views into it.
 
 use crate::error::{Error, Result};
-use bytemuck::{Pod, Zeroable};
 
 /// Alignment of the block and of every value in it.
 pub(crate) const ALIGN: u64 = 256;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(256))]
-pub(crate) struct Line([u8; 256]);
-
 /// An aligned block.
 pub(crate) enum Arena {
-    Own(Vec<Line>),
+    /// The block begins `skip` bytes into the memory.
+    Own { memory: Vec<u8>, skip: usize },
     /// Of the caller's; whatever it holds, no call depends on it.
     Lent(&'static mut [u8]),
 }
 
 impl Arena {
-    /// Zeroed by the system, so pages that a call never touches cost nothing.
+    /// Zeroed by the system, so pages that a call never touches cost nothing: a container that is refused after its head has been
+    /// read takes no memory, whatever it claims. The alignment is found by hand, since Rust's allocator writes the zeros itself
+    /// where more than that of `malloc` is asked for.
     pub(crate) fn new(bytes: u64) -> Result<Self> {
-        let lines = usize::try_from(bytes.div_ceil(ALIGN)).map_err(|_| Error::OutOfMemory(bytes))?;
-        let lines = bytemuck::allocation::try_zeroed_vec(lines).map_err(|()| Error::OutOfMemory(bytes))?;
-        Ok(Arena::Own(lines))
+        let missing = || Error::OutOfMemory(bytes);
+        let room = bytes.checked_next_multiple_of(ALIGN).and_then(|n| n.checked_add(ALIGN - 1));
+        let room = room.and_then(|n| usize::try_from(n).ok()).ok_or_else(missing)?;
+        let memory: Vec<u8> = bytemuck::allocation::try_zeroed_vec(room).map_err(|()| missing())?;
+        // At most ALIGN - 1 for bytes.
+        let skip = memory.as_ptr().align_offset(ALIGN as usize).min(room);
+        Ok(Arena::Own { memory, skip })
     }
 
     /// So many bytes of memory that is there; `None` when it has fewer behind its first aligned address.
@@ -39,14 +41,14 @@ impl Arena {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Arena::Own(lines) => bytemuck::cast_slice(lines),
+            Arena::Own { memory, skip } => &memory[*skip..],
             Arena::Lent(block) => block,
         }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
-            Arena::Own(lines) => bytemuck::cast_slice_mut(lines),
+            Arena::Own { memory, skip } => &mut memory[*skip..],
             Arena::Lent(block) => block,
         }
     }
@@ -107,6 +109,23 @@ mod tests {
         let arena = Arena::new(1000).expect("memory");
         assert_eq!(arena.bytes().as_ptr() as u64 % ALIGN, 0);
         assert!(arena.bytes().len() >= 1000 && arena.bytes().iter().all(|&b| b == 0));
+    }
+
+    /// Resident bytes of this process.
+    #[cfg(target_os = "linux")]
+    fn resident() -> u64 {
+        let pages = std::fs::read_to_string("/proc/self/statm").expect("statm");
+        pages.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("a number") * 4096
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_not_touched_takes_no_memory() {
+        let before = resident();
+        let arena = Arena::new(1 << 30).expect("memory");
+        assert_eq!(arena.bytes()[1 << 29], 0);
+        // Other tests run beside this one.
+        assert!(resident() < before + (1 << 29));
     }
 
     #[test]

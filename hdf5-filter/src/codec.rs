@@ -24,11 +24,13 @@ fn text(error: Error) -> String {
     error.to_string()
 }
 
-/// The device of `FZGM_DEVICE`.
+/// The device of `FZGM_DEVICE`; an empty wish is none.
 fn device() -> Answer<Device> {
-    match std::env::var("FZGM_DEVICE") {
-        Ok(wish) => wish.parse().map_err(|e: Error| format!("FZGM_DEVICE: {e}")),
-        Err(_) => Ok(Device::Auto),
+    match std::env::var_os("FZGM_DEVICE") {
+        Some(wish) if !wish.is_empty() => {
+            wish.to_string_lossy().parse().map_err(|e: Error| format!("FZGM_DEVICE: {e}"))
+        }
+        _ => Ok(Device::Auto),
     }
 }
 
@@ -173,13 +175,14 @@ fn on_device<T>(
 /// Calls `f` with the plan of a dataset.
 ///
 /// What fails on a GPU is done again on the CPU, which makes the same bytes: the GPU may be one that this machine does not
-/// have, or that a fork has left behind, and a chunk must never be refused for that. See `local`.
+/// have, or that a fork has left behind, and a chunk must never be refused for that. A wish that is no device is said by `local`
+/// alone, for the same reason.
 pub(crate) fn with_plan<T>(
     words: &[u32],
     stored: &Stored,
     mut f: impl FnMut(&mut Plan) -> Answer<T>,
 ) -> Answer<T> {
-    let wish = device()?;
+    let wish = device().unwrap_or_default();
     match on_device(words, stored, wish, &mut f) {
         Err(_) if matches!(wish, Device::Cuda(_)) => on_device(words, stored, Device::Cpu, &mut f),
         done => done,

@@ -55,6 +55,7 @@ functions! {
     space_dims = c"H5Sget_simple_extent_dims": fn(Hid, *mut u64, *mut u64) -> c_int;
     filter_by_id = c"H5Pget_filter_by_id2":
         fn(Hid, c_int, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
+    filters = c"H5Pget_nfilters": fn(Hid) -> c_int;
     filter_at = c"H5Pget_filter2":
         fn(Hid, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
     modify_filter = c"H5Pmodify_filter": fn(Hid, c_int, c_uint, usize, *const c_uint) -> c_int;
@@ -159,6 +160,12 @@ impl Hdf5 {
         } >= 0;
         words.truncate(count);
         (ok && count <= most).then_some((flags, words))
+    }
+
+    /// Filters of the pipeline.
+    pub(crate) fn filters(&self, list: Hid) -> c_uint {
+        // SAFETY: as in `class`.
+        c_uint::try_from(unsafe { (self.filters)(list) }).unwrap_or(0)
     }
 
     /// Id of the filter at a place of the pipeline.

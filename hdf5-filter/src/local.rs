@@ -17,8 +17,9 @@ const SHUFFLE: c_int = 2;
 
 /// Completes the cd_values in the list of a dataset.
 pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<()> {
-    let (flags, cd) =
-        hdf5.filter(list, ID, MAX_WORDS).ok_or("H5Pget_filter_by_id2 does not give the cd_values")?;
+    let (flags, cd) = hdf5.filter(list, ID, MAX_WORDS).ok_or_else(|| {
+        format!("H5Pget_filter_by_id2 does not give cd_values, of which there are at most {MAX_WORDS}")
+    })?;
     let user = User::read(&cd)?;
     let element = element(hdf5, kind)?;
     let lossy = element.dtype.is_float() && user.mode != Mode::Lossless;
@@ -29,7 +30,12 @@ pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<
     let stored = Stored { user, element, bound: resolved.bound, threshold: resolved.threshold, dims };
     stored.chunk_bytes()?;
     // What a plan refuses is said now.
-    Plan::new(&stored)?;
+    Plan::new(&stored).map_err(|e| match fill {
+        Some(fill) if stored.threshold.is_finite() => {
+            format!("{e}, for the fill value {fill:e}, which must come back as it is")
+        }
+        _ => e,
+    })?;
     if hdf5.set_filter(list, ID, flags, &stored.words()) {
         return Ok(());
     }
@@ -55,26 +61,25 @@ fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
     Ok(number.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)))
 }
 
-/// Refuses filters before this one that make something else of the values.
+/// Refuses filters before this one that make something else of the values, and this one a second time: HDF5 gives the words of the
+/// first alone, so those of the other would stay as they are and fail with the first chunk.
 fn first(hdf5: &Hdf5, list: Hid, lossy: bool) -> Answer<()> {
-    for index in 0.. {
-        match hdf5.filter_id(list, index) {
-            ID => return Ok(()),
-            SHUFFLE if !lossy => {}
-            id if id < 0 => return Err("the pipeline does not have the filter".into()),
-            id if lossy => {
-                return Err(format!(
-                    "filter {id} stands before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
-                ));
-            }
-            id => {
-                return Err(format!(
-                    "filter {id} stands before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
-                ));
-            }
-        }
+    let ids: Vec<c_int> = (0..hdf5.filters(list)).map(|index| hdf5.filter_id(list, index)).collect();
+    let mut parts = ids.split(|id| *id == ID);
+    let before = parts.next().unwrap_or_default();
+    match (parts.count(), before.iter().find(|id| lossy || **id != SHUFFLE)) {
+        (0, _) => Err("the pipeline does not have the filter".into()),
+        (1, None) => Ok(()),
+        (1, Some(id)) if lossy => Err(format!(
+            "filter {id} stands before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+        )),
+        (1, Some(id)) => Err(format!(
+            "filter {id} stands before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+        )),
+        (n, _) => Err(format!(
+            "fzgm stands in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
+        )),
     }
-    Ok(())
 }
 
 /// The fill value of the dataset, as it stands in chunks.

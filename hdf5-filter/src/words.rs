@@ -161,7 +161,7 @@ impl Stored {
         }
         let Some((fixed, dims)) = cd.split_first_chunk::<FIXED_WORDS>().filter(|_| version.is_some()) else {
             return Err(format!(
-                "the {} cd_values are not those that H5Dcreate stores; docs/hdf5.md says what programs do whose HDF5 functions the plugin cannot find",
+                "the {} cd_values are not those that H5Dcreate stores; programs that are linked to HDF5 statically are to be linked to its shared library (h5cc -shlib, h5fc -shlib) or give the complete words, see docs/hdf5.md",
                 cd.len()
             ));
         };

@@ -199,12 +199,44 @@ static herr_t collect(unsigned n, const H5E_error2_t *error, void *text) {
   return 0;
 }
 
+/* Words of another chunk or type, as a damaged file may have them: chunks of that length would be read from the memory of the caller. Without the
+ * plugin an optional filter keeps the words that it is given. */
+static void damaged(hid_t file, hid_t space, const hsize_t *dims) {
+  static const unsigned places[] = {6, 12, 13};
+  unsigned state, cd[14], flags;
+  int i;
+  CHECK(H5PLget_loading_state(&state) >= 0 && H5PLset_loading_state(0) >= 0);
+  for (i = 0; i < 4; i++) {
+    char text[200] = "", name[2] = {(char)('p' + i), 0};
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+    size_t n = 14;
+    fzgm_chunks chunks;
+    CHECK(H5Pset_chunk(dcpl, 1, dims) >= 0 && H5Pset_fzgm_explicit(dcpl, 4, FZGM_ABS, 1e-3) >= 0);
+    CHECK(H5Pget_filter_by_id2(dcpl, H5Z_FILTER_FZGM, &flags, &n, cd, 0, NULL, NULL) >= 0 && n == 14);
+    if (i < 3) cd[places[i]] += 4;
+    CHECK(H5Pmodify_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_OPTIONAL, n, cd) >= 0);
+    set = H5Dcreate2(file, name, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(set >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+    if (i == 3) {
+      CHECK(fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO) == 0);
+      fzgm_chunks_close(&chunks);
+    } else {
+      CHECK(fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO) == -1 && chunks.plan == NULL);
+      CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
+      CHECK(!strcmp(text, "fzgm: the cd_values are not those of the dataset's type and chunk"));
+    }
+    CHECK(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
+  }
+  CHECK(H5PLset_loading_state(state) >= 0);
+}
+
 /* A frame is a whole chunk: other filters would have to come after it, and other datasets have no words of ours. */
 static void refuse(const char *path) {
   static const hsize_t dims[1] = {64};
   hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, dims, NULL);
   fzgm_chunks chunks;
   int i;
+  damaged(file, space, dims);
   for (i = 0; i < 3; i++) {
     char text[200] = "", name[2] = {(char)('a' + i), 0};
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;

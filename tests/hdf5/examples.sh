@@ -20,6 +20,9 @@ cd "$work"
 ./c
 ./netcdf
 ./fortran
+# By the scripts of HDF5, which link it statically where nothing else is said.
+h5fc -shlib "$examples/hdf5.f90" -o by_script
+./by_script
 FZGM_HDF5_PLUGIN=$HDF5_PLUGIN_PATH PYTHONPATH=$here/../../hdf5-filter/python env -u HDF5_PLUGIN_PATH "$python" "$examples/hdf5.py"
 "$python" - <<'PY'
 import h5py, numpy as np

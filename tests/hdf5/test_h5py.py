@@ -4,6 +4,7 @@ import ctypes
 import glob
 import multiprocessing
 import os
+import resource
 import struct
 import tempfile
 import threading
@@ -308,6 +309,21 @@ class Refusals(Base):
         self.refused("must be the first filter", shuffle=True, data=field((64,), ">f4"), **fzgm(rel=1e-3))
         self.refused("change the length", data=np.arange(64), scaleoffset=6, **fzgm())
 
+    def test_the_filter_stands_once(self):
+        # The words of a second one would stay as they are, so that its first chunk fails: h5py even crashed there.
+        for flag in (h5py.h5z.FLAG_MANDATORY, h5py.h5z.FLAG_OPTIONAL):
+            for cd in (words("abs", 1e-3), (0,)):
+                with h5py.File(self.path, "w") as f:
+                    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                    dcpl.set_chunk((16,))
+                    for _ in range(2):
+                        dcpl.set_filter(FILTER_ID, flag, cd)
+                    with self.assertRaisesRegex(Exception, "2 times"):
+                        h5py.h5d.create(f.id, b"d", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((64,)), dcpl)
+
+    def test_a_fill_value_that_cannot_be_kept_is_named(self):
+        self.refused("for the fill value 1e-310", fillvalue=1e-310, **fzgm(abs=1e-3))
+
     def test_chunks_of_4_gib(self):
         with h5py.File(self.path, "w", libver="latest") as f:
             for rows in (1 << 16, (1 << 16) + 1):
@@ -451,6 +467,14 @@ class Words(unittest.TestCase):
     def test_a_large_chunk_that_a_small_frame_claims_costs_no_memory(self):
         frame = self.call(0, self.stored(), field((30, 10), "f4").tobytes())
         self.assertIsNone(self.call(0x100, self.stored(rows=1 << 26), frame))
+        # A child's largest size begins with what it has of its parent.
+        child = os.fork()
+        if child == 0:
+            most = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]
+            made = self.call(0x100, self.stored(rows=1 << 24), frame)
+            most.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            os._exit(0 if made is None and most[1] - most[0] < 64 << 10 else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 def fork_child(path, queue):
@@ -518,6 +542,19 @@ class Processes(Base):
                 f.create_dataset("d", data=a, chunks=(30,), **fzgm(abs=1e-3))
         finally:
             del os.environ["FZGM_DEVICE"]
+
+    def test_a_wish_that_is_no_device_does_not_touch_datasets_that_exist(self):
+        a = field((100,), "f4")
+        for wish in ("toaster", "cuda:-1", ""):
+            before = self.write(a, (30,), opts=fzgm(abs=1e-3))
+            os.environ["FZGM_DEVICE"] = wish
+            try:
+                with h5py.File(self.path, "r+") as f:
+                    f["d"][...] = before
+                # Chunks that the optional filter refused would be stored as they are, which `read` looks at.
+                self.assertEqual(self.read().tobytes(), before.tobytes())
+            finally:
+                del os.environ["FZGM_DEVICE"]
 
 
 class Frozen(Base):
