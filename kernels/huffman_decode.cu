@@ -82,10 +82,12 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   }
   __syncthreads();
   const HuffmanKeys keys = {src + HUFFMAN_KEYS, p.width};
-  if (!wrong && b.sole) {
+  const bool begins = !wrong;
+  __syncthreads();  // all have looked before anybody sets it
+  if (begins && b.sole) {
     b.symbol = keys(0);
     if (tid == 0 && b.symbol >= p.bklen) wrong = 1;
-  } else if (!wrong) {
+  } else if (begins) {
     if (tid < 32) {
       b.first[tid] = load<uint32_t>(src + HUFFMAN_HEAD + 4 * tid);
       b.entry[tid] = load<uint32_t>(src + HUFFMAN_HEAD + 128 + 4 * tid);
@@ -111,10 +113,10 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
       if (!good) wrong = 1;
     }
     __syncthreads();
-    if (!wrong) {
-      for (uint32_t k = tid; k < used; k += blockDim.x)
-        if (keys(k) >= p.bklen) wrong = 1;
-    }
+    const uint32_t symbols = wrong ? 0 : used;
+    __syncthreads();
+    for (uint32_t k = tid; k < symbols; k += blockDim.x)
+      if (keys(k) >= p.bklen) wrong = 1;
     __syncthreads();
     if (!wrong) {
       for (uint32_t i = tid; i < (1u << FIRST) + SECOND; i += blockDim.x) {

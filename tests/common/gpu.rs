@@ -125,6 +125,7 @@ impl Block {
             "{bytes} bytes of device memory"
         );
         assert_eq!(unsafe { (cuda().cuMemsetD8_v2)(at, 0xee, bytes.max(1)) }, 0);
+        assert_eq!(unsafe { (cuda().cuStreamSynchronize)(0) }, 0);
         // The host does not wait for it, and streams that do not wait for the NULL stream would not either.
         assert_eq!(unsafe { (cuda().cuStreamSynchronize)(0) }, 0);
         Block { at, bytes }
@@ -136,6 +137,8 @@ impl Block {
         block
     }
 
+    /// The call returns when the bytes are on their way: streams that do not wait for the NULL stream could run before they
+    /// arrive.
     pub fn put(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.bytes);
         if !bytes.is_empty() {
@@ -143,6 +146,7 @@ impl Block {
                 unsafe { (cuda().cuMemcpyHtoD_v2)(self.at + at, bytes.as_ptr().cast(), bytes.len()) },
                 0
             );
+            assert_eq!(unsafe { (cuda().cuStreamSynchronize)(0) }, 0);
         }
     }
 
