@@ -186,7 +186,7 @@ contains
       call ok(fz_pipeline_from_preset(preset%name, FZ_F64, pipeline), "from_preset")
       call ok(fz_pipeline_stage_count(pipeline, count), "pipeline_stage_count")
       call ok(fz_pipeline_stage_info(pipeline, count - 1, stage), "pipeline_stage_info")
-      call check(fz_f(stage%name) == "rze", "the last stage")
+      if (fz_f(preset%name) == "pfpl") call check(fz_f(stage%name) == "rze", "the last stage")
       call ok(fz_pipeline_stage_port(pipeline, count - 1, FZ_PORT_INPUT, 0_c_int32_t, port), "pipeline_stage_port")
       call check(port%producer == count - 2, "what it reads")
       call ok(fz_pipeline_stage_parameter(pipeline, count - 1, 0_c_int32_t, parameter_), "pipeline_stage_parameter")
