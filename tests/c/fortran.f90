@@ -186,11 +186,14 @@ contains
       call ok(fz_pipeline_from_preset(preset%name, FZ_F64, pipeline), "from_preset")
       call ok(fz_pipeline_stage_count(pipeline, count), "pipeline_stage_count")
       call ok(fz_pipeline_stage_info(pipeline, count - 1, stage), "pipeline_stage_info")
-      if (fz_f(preset%name) == "pfpl") call check(fz_f(stage%name) == "rze", "the last stage")
       call ok(fz_pipeline_stage_port(pipeline, count - 1, FZ_PORT_INPUT, 0_c_int32_t, port), "pipeline_stage_port")
       call check(port%producer == count - 2, "what it reads")
       call ok(fz_pipeline_stage_parameter(pipeline, count - 1, 0_c_int32_t, parameter_), "pipeline_stage_parameter")
-      call check(fz_f(parameter_%name) == "chunk_size" .and. nint(parameter_%value) == 16384, "its first parameter")
+      call check(len(fz_f(parameter_%name)) > 0, "its first parameter")
+      if (fz_f(preset%name) == "pfpl") then
+        call check(fz_f(stage%name) == "rze", "the last stage")
+        call check(fz_f(parameter_%name) == "chunk_size" .and. nint(parameter_%value) == 16384, "its parameter")
+      end if
       call fz_pipeline_free(pipeline)
       call ok(fz_preset_count(count), "preset_count")
     end do
