@@ -108,7 +108,14 @@ pub(crate) fn field(
 
 /// What the CPU makes of it, the device makes too: from and to addresses with these remainders, in one launch for
 /// several stages and apart.
-fn agrees(p: &Pipeline, array: &Array, src: &[u8], form: &Options, shifts: [usize; 2], what: &str) {
+pub(crate) fn agrees(
+    p: &Pipeline,
+    array: &Array,
+    src: &[u8],
+    form: &Options,
+    shifts: [usize; 2],
+    what: &str,
+) {
     let on_cpu = Options { device: Device::Cpu, checksum: false, ..form.clone() };
     let want = fzgm::compress(p, array, &on_cpu, src).unwrap();
     let restored = fzgm::decompress(&want, &on_cpu).unwrap().1;

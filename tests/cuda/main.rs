@@ -17,6 +17,7 @@ mod bounds;
 mod bricks;
 mod functions;
 mod graphs;
+mod halfway;
 mod hostile;
 mod lorenzo;
 mod opened;
