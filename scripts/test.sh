@@ -151,6 +151,7 @@ part_golden() {
 # The independent decoder in Python, against the same containers; and the recipes for Spack and conda.
 part_python() {
   need python3 python3
+  python3 -c 'import jinja2, yaml' 2>/dev/null || packages python3-jinja2 python3-yaml # as the recipes are written
   python3 -m unittest discover -s tests/reference -t tests/reference
   python3 -m unittest discover -s tests/packaging -t tests/packaging
 }
