@@ -4,7 +4,7 @@
 mod grid;
 
 use super::difference;
-use super::words::{IN, INPUT_TYPE, OUT, only, signed};
+use super::words::{DIM_X, DIM_Y, DIM_Z, IN, INPUT_TYPE, OUT, only, signed};
 use crate::array::Array;
 use crate::device::{Recipe, Shape};
 use crate::dtype::DType;
@@ -20,7 +20,6 @@ use bytemuck::{Pod, Zeroable};
 /// See the module.
 pub struct Lorenzo;
 
-const DIM: Kind = Kind::Int { low: 0, high: u32::MAX as i64 };
 const DIMS: [&str; 3] = ["dim_x", "dim_y", "dim_z"];
 
 pub(super) const SPEC: Spec = Spec {
@@ -44,27 +43,9 @@ pub(super) const SPEC: Spec = Spec {
             unit: "",
             doc: "2: differences of differences, with a block_size.",
         },
-        Param {
-            name: "dim_x",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the fastest dimension; 0 in all three: the shape of the array.",
-        },
-        Param {
-            name: "dim_y",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the second dimension; 0: 1.",
-        },
-        Param {
-            name: "dim_z",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the third dimension; 0: 1.",
-        },
+        DIM_X,
+        DIM_Y,
+        DIM_Z,
     ],
 };
 

@@ -11,7 +11,7 @@ mod params;
 mod quantize;
 
 use super::quantizer;
-use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
+use super::words::{DIM_X, DIM_Y, DIM_Z, FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
 pub(crate) use device::{chained, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -28,8 +28,6 @@ use std::mem::offset_of;
 
 /// See the module.
 pub struct LorenzoQuant;
-
-const DIM: Kind = Kind::Int { low: 0, high: u32::MAX as i64 };
 
 pub(super) const SPEC: Spec = Spec {
     id: 1,
@@ -89,27 +87,9 @@ pub(super) const SPEC: Spec = Spec {
             doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
         },
         FIXED_STEP,
-        Param {
-            name: "dim_x",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the fastest dimension; 0 in all three: the shape of the array.",
-        },
-        Param {
-            name: "dim_y",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the second dimension; 0: 1.",
-        },
-        Param {
-            name: "dim_z",
-            kind: DIM,
-            default: Setting::Int(0),
-            unit: "elements",
-            doc: "Length of the third dimension; 0: 1.",
-        },
+        DIM_X,
+        DIM_Y,
+        DIM_Z,
     ],
 };
 

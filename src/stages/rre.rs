@@ -21,13 +21,7 @@ pub(super) const SPEC: Spec = Spec {
     about: "drops words that repeat the one before them and keeps a compressed bitmap of the others",
     inputs: IN,
     params: &[
-        Param {
-            name: "chunk_size",
-            kind: Kind::IntOf(&[4096, 8192, 16384]),
-            default: Setting::Int(16384),
-            unit: "bytes",
-            doc: "Bytes coded on their own.",
-        },
+        rze::CHUNK_SIZE,
         Param {
             name: "word_size",
             kind: Kind::IntOf(&[1, 2, 4, 8]),

@@ -21,19 +21,22 @@ pub use chunk::{CHUNK_MAX, Geometry, Scratch, decode_chunk, encode_chunk};
 /// See the module.
 pub struct Rze;
 
+/// `chunk_size`, also of the stage that codes repetitions in the same way.
+pub(super) const CHUNK_SIZE: Param = Param {
+    name: "chunk_size",
+    kind: Kind::IntOf(&[4096, 8192, 16384]),
+    default: Setting::Int(16384),
+    unit: "bytes",
+    doc: "Bytes coded on their own.",
+};
+
 pub(super) const SPEC: Spec = Spec {
     id: 18,
     name: "rze",
     about: "drops zero words and keeps a compressed bitmap of where they were",
     inputs: IN,
     params: &[
-        Param {
-            name: "chunk_size",
-            kind: Kind::IntOf(&[4096, 8192, 16384]),
-            default: Setting::Int(16384),
-            unit: "bytes",
-            doc: "Bytes coded on their own.",
-        },
+        CHUNK_SIZE,
         Param {
             name: "word_size",
             kind: Kind::IntOf(&[1, 2, 4, 8]),

@@ -44,6 +44,17 @@ pub(super) fn floats(stage: &'static str, args: &Args, flow: Flow) -> Result<DTy
     }
 }
 
+/// The shape that a stage works in.
+pub(super) const DIM_X: Param =
+    dim("dim_x", "Length of the fastest dimension; 0 in all three: the shape of the array.");
+pub(super) const DIM_Y: Param = dim("dim_y", "Length of the second dimension; 0: 1.");
+pub(super) const DIM_Z: Param = dim("dim_z", "Length of the third dimension; 0: 1.");
+
+const fn dim(name: &'static str, doc: &'static str) -> Param {
+    let kind = Kind::Int { low: 0, high: u32::MAX as i64 };
+    Param { name, kind, default: Setting::Int(0), unit: "elements", doc }
+}
+
 /// `outlier_threshold` of the stages that lose something.
 pub(super) const OUTLIER_THRESHOLD: Param = Param {
     name: "outlier_threshold",
