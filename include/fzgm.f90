@@ -426,6 +426,19 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress
     end function fz_decompress
+    function fz_decompress_box( &
+        container, container_bytes, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress_box")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      integer(c_int64_t), intent(in) :: origin(*), extent(*)
+      integer(c_int32_t), value :: ndim
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_box
+    end function fz_decompress_box
     function fz_device_count(count) bind(C, name="fz_device_count")
       import :: c_int32_t
       integer(c_int32_t), intent(inout) :: count

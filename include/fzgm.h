@@ -369,7 +369,8 @@ typedef struct {
   int32_t device;
   /**
    * The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
-   * made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array.
+   * made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array for a plan of
+   * fz_plan_open(), none for one of fz_plan_decoder().
    */
   uint64_t max_memory_bytes;
 } fz_options;
@@ -474,8 +475,9 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
  * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
- * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. "lc_speed", "lc_ratio": as
- * "fz", with other stages behind lorenzo_quant. A preset is made for one element type: pass the same `dtype` to
+ * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. "lc_speed", "lc_ratio",
+ * "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant. "fast": bounded error as "fz", in one stage and the
+ * least time. A preset is made for one element type: pass the same `dtype` to
  * fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
@@ -831,6 +833,32 @@ int32_t fz_decompress(const fz_plan *plan,
                       void *dst,
                       uint64_t dst_capacity_bytes,
                       uint64_t *restored_bytes);
+
+/**
+ * Restores a part of an array, without the rest.
+ *
+ * `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
+ * `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length. `ndim` is that
+ *                       of the array.
+ * `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
+ * `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
+ * `restored_bytes`      becomes that length; untouched on failure.
+ *
+ * All of it is host memory. Of the container no more is read than its head and the chunks that the box touches: it may be a
+ * file that is mapped. Checksums are of all of it and are not compared.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
+ * container of other stages; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_box(const void *container,
+                          uint64_t container_bytes,
+                          const uint64_t *origin,
+                          const uint64_t *extent,
+                          uint32_t ndim,
+                          void *dst,
+                          uint64_t dst_capacity_bytes,
+                          uint64_t *restored_bytes);
 
 /**
  * How many GPUs there are that fzgm can use. Opens the driver, which takes a while the first time.

@@ -393,6 +393,16 @@ inline result<std::uint64_t> decompress(const plan &decoder, workspace &ws, cons
   return detail::outcome(status, bytes);
 }
 
+/** Restores the box of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. */
+inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  // Of two different numbers of dimensions one is not that of the array.
+  const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
+  const std::int32_t status = fz_decompress_box(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
+                                                dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
 /** The same with a workspace of the call's own. */
 inline result<std::uint64_t> decompress(const plan &decoder, const_bytes container, mutable_bytes dst) {
   workspace none;

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) adm_code(FZ_ARGS) {
   const uint32_t group = blockIdx.x * CODER_TILE + (threadIdx.x >> 5);
   uint32_t bytes = 0;
   if (group < f.groups) bytes = params<AdmParams>(a).width == 2 ? code_group<uint16_t>(a, f, sc, group) : code_group<uint32_t>(a, f, sc, group);
-  note_tile(sc.tiles, bytes);
+  note_tile(sc.tiles[blockIdx.x], bytes);
 }
 
 extern "C" __global__ void __launch_bounds__(CODER_THREADS) adm_gather(FZ_ARGS) {

@@ -101,27 +101,35 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_code(FZ_ARGS) {
     const uint32_t size = f.size(block);
     uint16_t* words = sc.slots + (uint64_t)block * ANS_WORDS;
     uint32_t x = ANS_START;
-    for (uint32_t at = 0; at < size; at += 32) {
-      const bool live = at + lane < size;
-      const uint4 t = table[live ? src[at + lane] : 0];
-      const uint32_t weight = t.x & 0xffff;
-      // A weight of one whole makes a limit of 2^31, which no state reaches.
-      const bool full = live && x >= weight << 21;
-      const uint32_t who = __ballot_sync(ALL, full);
-      if (full) {
-        words[count + __popc(who & ((1u << lane) - 1))] = (uint16_t)x;
-        x >>= 16;
-      }
-      count += __popc(who);
-      if (live) {
-        const uint32_t q = (__umulhi(x, t.y) + x) >> t.z;
-        x = q * ANS_ONE + (x - q * weight) + (t.x >> 16);
+    // Bytes of several rows are on their way at a time: a state waits for the one before it anyway.
+    constexpr uint32_t ROWS = 8;
+    for (uint32_t from = 0; from < size; from += 32 * ROWS) {
+      uint32_t bytes[ROWS];
+#pragma unroll
+      for (uint32_t r = 0; r < ROWS; r++) bytes[r] = from + 32 * r + lane < size ? src[from + 32 * r + lane] : 0;
+#pragma unroll
+      for (uint32_t r = 0; r < ROWS; r++) {
+        const bool live = from + 32 * r + lane < size;
+        const uint4 t = table[bytes[r]];
+        const uint32_t weight = t.x & 0xffff;
+        // A weight of one whole makes a limit of 2^31, which no state reaches.
+        const bool full = live && x >= weight << 21;
+        const uint32_t who = __ballot_sync(ALL, full);
+        if (full) {
+          words[count + __popc(who & ((1u << lane) - 1))] = (uint16_t)x;
+          x >>= 16;
+        }
+        count += __popc(who);
+        if (live) {
+          const uint32_t q = (__umulhi(x, t.y) + x) >> t.z;
+          x = q * ANS_ONE + (x - q * weight) + (t.x >> 16);
+        }
       }
     }
     Out(a).put<uint32_t>(ANS_STATES + 128ull * block + 4 * lane, x);
     if (lane == 0) sc.counts[block] = count;
   }
-  note_tile(sc.tiles, ans_room(count));
+  note_tile(sc.tiles[blockIdx.x], ans_room(count));
 }
 
 extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_gather(FZ_ARGS) {

@@ -73,7 +73,25 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_decode(FZ_ARGS) 
     bad = have >> 16 != size || left > ANS_WORDS || start != due || end > o.words || (block + 1 == f.blocks && end != o.words);
     const uint8_t* words = src + f.words_at + 2ull * start;
     uint32_t x = load<uint32_t>(src + ANS_STATES + 128ull * block + 4 * lane);
-    for (uint32_t rows = bad ? 0 : (size + 31) / 32; rows > 0; rows--) {
+    uint32_t rows = bad ? 0 : (size + 31) / 32;
+    // While there are words for whatever comes, rows of whole blocks need not be looked at one by one.
+    constexpr uint32_t ROWS = 4;
+    const uint32_t below = (1u << lane) - 1;
+    if (room == ANS_BLOCK && aligned(words, 2))
+      for (; rows >= ROWS && left >= 32 * ROWS; rows -= ROWS) {
+        uint8_t* to = dst + (rows - 1) * 32 + lane;
+#pragma unroll
+        for (uint32_t r = 0; r < ROWS; r++) {
+          const uint32_t slot = slots[x % ANS_ONE];
+          to[-32 * (int)r] = (uint8_t)slot;
+          x = (slot >> 8 & 0xfff) * (x >> ANS_BITS) + (slot >> 20);
+          const bool empty = x < ANS_START;
+          const uint32_t who = __ballot_sync(ALL, empty);
+          left -= __popc(who);
+          if (empty) x = x << 16 | reinterpret_cast<const uint16_t*>(words)[left + __popc(who & below)];
+        }
+      }
+    for (; rows > 0; rows--) {
       const uint32_t place = (rows - 1) * 32 + lane;
       const bool live = place < size;
       if (live) {
@@ -85,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_decode(FZ_ARGS) 
       const uint32_t who = __ballot_sync(ALL, empty), count = __popc(who);
       if (count > left) { bad = true; break; }
       left -= count;
-      if (empty) x = x << 16 | load<uint16_t>(words + 2 * (left + __popc(who & ((1u << lane) - 1))));
+      if (empty) x = x << 16 | load<uint16_t>(words + 2 * (left + __popc(who & below)));
     }
     bad |= left != 0 || x != ANS_START;
   }

@@ -227,7 +227,7 @@ struct Border {
   uint64_t words_end;
   /// 1: another function ends the call.
   uint32_t more;
-  /// 1: a decoder has segments that are the array.
+  /// 1: some segments have to be copied, to the container or to the array.
   uint32_t copies;
 };
 

@@ -7,9 +7,19 @@ namespace bitpack {
 struct Params {
   uint32_t width;
   uint32_t bits;  // that an encoder keeps; 0: as many as it finds it needs
+  uint32_t base, shift;
+
+  FZ_DEV uint32_t mask() const { return ALL >> (32 - 8 * width); }
+  // The code of an element; what the shift drops is at its top, where no code that is kept has anything.
+  FZ_DEV uint32_t code(uint32_t x) const {
+    x = (x - base) & mask();
+    return (x >> shift | (uint32_t)((uint64_t)x << (8 * width - shift))) & mask();
+  }
+  FZ_DEV uint32_t element(uint32_t code) const { return ((code << shift | (uint32_t)((uint64_t)code >> (8 * width - shift))) + base) & mask(); }
+  FZ_DEV bool moves() const { return base | shift; }
 };
 
-// The largest element that an encoder has seen.
+// The largest code that an encoder has seen.
 FZ_DEV unsigned long long* largest(const Args& a) { return reinterpret_cast<unsigned long long*>(a.zeroed); }
 
 FZ_DEV uint32_t bits_for(uint32_t x) {
@@ -36,6 +46,18 @@ FZ_DEV uint32_t max_of(uint4 u, uint32_t width) {
   }
   return most;
 }
+// Of the elements in the first `bytes` of a unit.
+FZ_DEV uint32_t max_code(uint4 u, const Params& p, uint32_t bytes) {
+  const uint32_t w[4] = {u.x, u.y, u.z, u.w};
+  uint32_t most = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < 16; k++)
+    if (k % p.width == 0 && k + p.width <= bytes) most = max(most, p.code(w[k / 4] >> 8 * (k % 4)));
+  return most;
+}
+
+// Whether so many bits are too few for the largest code, or the shift drops some of its element.
+FZ_DEV bool lost(const Params& p, uint32_t most, uint32_t bits) { return bits_for(most) > bits || (uint64_t)most >> (8 * p.width - p.shift); }
 }  // namespace bitpack
 }  // namespace fz
 
@@ -52,7 +74,11 @@ extern "C" __global__ void __launch_bounds__(256, 4) bitpack_scan(FZ_ARGS) {
     uint4 u[UNITS];
     load_tile(u, src + at, n - at);
 #pragma unroll
-    for (int i = 0; i < UNITS; i++) most = max(most, bitpack::max_of(u[i], p.width));
+    for (int i = 0; i < UNITS; i++) {
+      // The zeros behind the array have codes too.
+      const uint32_t here = part((uint32_t)least(n - at, TILE), unit_at(i));
+      if (here > 0) most = max(most, p.moves() ? bitpack::max_code(u[i], p, here) : bitpack::max_of(u[i], p.width));
+    }
   }
   most = __reduce_max_sync(ALL, most);
   if ((threadIdx.x & 31) == 0 && most) atomicMax(bitpack::largest(a), (unsigned long long)most);
@@ -62,7 +88,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) bitpack_scan(FZ_ARGS) {
 extern "C" __global__ void __launch_bounds__(32) bitpack_judge(FZ_ARGS) {
   if (dead(a)) return;
   const auto most = (uint32_t)*bitpack::largest(a);
-  if (threadIdx.x == 0 && bitpack::bits_for(most) > params<bitpack::Params>(a).bits) fail(a, INVALID_ARGUMENT, most);
+  const auto& p = params<bitpack::Params>(a);
+  if (threadIdx.x == 0 && bitpack::lost(p, most, p.bits ? p.bits : 32)) fail(a, INVALID_ARGUMENT, p.element(most));
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4) bitpack_encode(FZ_ARGS) {
@@ -82,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) bitpack_encode(FZ_ARGS) {
   for (uint64_t w = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; 4 * w < room; w += (uint64_t)gridDim.x * blockDim.x) {
     const uint64_t first = w * each;
     uint32_t word = 0;
-    for (uint32_t k = 0; k < each && first + k < n; k++) word |= (bitpack::element(src, first + k, p.width) & mask) << k * bits;
+    for (uint32_t k = 0; k < each && first + k < n; k++) word |= (p.code(bitpack::element(src, first + k, p.width)) & mask) << k * bits;
     if (4 * w + 4 <= room) store<uint32_t>(dst + 4 * w, word);
     else
       for (uint32_t k = 0; 4 * w + k < room; k++) dst[4 * w + k] = (uint8_t)(word >> 8 * k);
@@ -114,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) bitpack_decode(FZ_ARGS) {
     for (uint32_t k = 0; k < each && w * each + k < n; k++) {
       const uint64_t i = w * each + k, at = i * bits;
       const uint32_t x = bits <= 8 ? src[at / 8] >> at % 8 : bits == 16 ? load<uint16_t>(src + at / 8) : load<uint32_t>(src + at / 8);
-      word |= (x & mask) << 8 * p.width * k;
+      word |= (((x & mask) << p.shift) + p.base & p.mask()) << 8 * p.width * k;
     }
     if (4 * w + 4 <= bytes) store<uint32_t>(dst + 4 * w, word);
     else

@@ -22,15 +22,17 @@ struct Out {
 constexpr uint32_t CODER_TILE = 8;
 constexpr int CODER_THREADS = 256;
 
-// First pass: the sum of what the warps of this block have.
-FZ_DEV void note_tile(uint32_t* tiles, uint32_t own) {
+// First pass: the sum of what the warps of this block have. Ends with a barrier.
+FZ_DEV void note_tile(uint32_t& tile, uint32_t own) {
   __shared__ uint32_t sizes[CODER_TILE];
   if ((threadIdx.x & 31) == 0) sizes[threadIdx.x >> 5] = own;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  uint32_t sum = 0;
-  for (uint32_t k = 0; k < CODER_TILE; k++) sum += sizes[k];
-  tiles[blockIdx.x] = sum;
+  if (threadIdx.x == 0) {
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < CODER_TILE; k++) sum += sizes[k];
+    tile = sum;
+  }
+  __syncthreads();
 }
 
 // Second pass: what stands before the parts of this block, and where each of them starts behind that; the last entry is
@@ -41,7 +43,11 @@ struct Places {
   FZ_DEV void find(const uint32_t* tiles, uint32_t own) {
     const uint32_t tid = threadIdx.x;
     uint64_t sum = 0;
-    for (uint32_t i = tid; i < blockIdx.x * (CODER_THREADS / CODER_TILE); i += CODER_THREADS) sum += tiles[i];
+    static_assert(CODER_THREADS / CODER_TILE % 4 == 0, "four at a time");
+    for (uint32_t i = tid; i < blockIdx.x * (CODER_THREADS / CODER_TILE / 4); i += CODER_THREADS) {
+      const uint4 q = reinterpret_cast<const uint4*>(tiles)[i];
+      sum += (uint64_t)q.x + q.y + q.z + q.w;
+    }
     sum = block_sum_to(sum, w);
     if (tid == CODER_THREADS - 1) before = sum;
     const uint32_t upto = block_sum_to(own, reinterpret_cast<uint32_t*>(w));

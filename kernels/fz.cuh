@@ -107,28 +107,37 @@ template <class T> FZ_DEV void store(void* p, T x) {
   for (int i = 0; i < (int)sizeof(T); i++) to[i] = from[i];
 }
 
-// Inclusive sum over a warp; all lanes call it.
-template <class T> FZ_DEV T warp_sum_to(T v) {
+// What scans do with two neighbours; zero is nothing to either.
+struct Sum {
+  template <class T> FZ_DEV T operator()(T a, T b) const { return a + b; }
+};
+struct Most {
+  template <class T> FZ_DEV T operator()(T a, T b) const { return a > b ? a : b; }
+};
+// Inclusive scan of a warp; all lanes call it.
+template <class Op, class T> FZ_DEV T warp_scan_to(T v) {
   const int lane = threadIdx.x & 31;
 #pragma unroll
   for (int d = 1; d < 32; d <<= 1) {
     T t = __shfl_up_sync(ALL, v, d);
-    if (lane >= d) v += t;
+    if (lane >= d) v = Op()(v, t);
   }
   return v;
 }
-// Inclusive sum over a block of a multiple of 32 threads; `w`: 32 shared words. Ends with a barrier.
-template <class T> FZ_DEV T block_sum_to(T v, T* w) {
+// Inclusive scan of a block of a multiple of 32 threads; `w`: 32 shared words. Ends with a barrier.
+template <class Op, class T> FZ_DEV T block_scan_to(T v, T* w) {
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  T s = warp_sum_to(v);
+  T s = warp_scan_to<Op>(v);
   if (lane == 31) w[warp] = s;
   __syncthreads();
-  if (warp == 0) { T t = warp_sum_to(lane < warps ? w[lane] : T(0)); w[lane] = t; }
+  if (warp == 0) { T t = warp_scan_to<Op>(lane < warps ? w[lane] : T(0)); w[lane] = t; }
   __syncthreads();
-  if (warp > 0) s += w[warp - 1];
+  if (warp > 0) s = Op()(s, w[warp - 1]);
   __syncthreads();
   return s;
 }
+template <class T> FZ_DEV T warp_sum_to(T v) { return warp_scan_to<Sum>(v); }
+template <class T> FZ_DEV T block_sum_to(T v, T* w) { return block_scan_to<Sum>(v, w); }
 
 // One 64-bit word carries flag and value between blocks, so relaxed order is enough.
 #ifdef FZ_EMULATED

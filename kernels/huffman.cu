@@ -1,4 +1,5 @@
-// Huffman, encoding: counts, book, cells of each partition in slots, and the slots moved together. The head is written last.
+// Huffman, encoding: counts; book, cells of each partition in slots, and the slots moved together. The head is written last.
+#include "copies.cuh"
 #include "huffman_book.cuh"
 
 using namespace fz;
@@ -18,7 +19,7 @@ template <class T, class F> FZ_DEV void each_symbol(uint4 q, F put) {
 template <class T, uint32_t NEAR> FZ_DEV void count_symbols(const Args& a, uint32_t* near) {
   if (dead(a)) return;
   const HuffmanParams& p = params<HuffmanParams>(a);
-  HuffmanCounts& counts = HuffmanCounts::in(a);
+  HuffmanCounts& counts = *reinterpret_cast<HuffmanCounts*>(a.zeroed);
   const Operand& in = input(a, 0);
   const uint64_t n = least(length(in), in.max) / sizeof(T);
   const uint8_t* src = address(in);
@@ -47,6 +48,15 @@ template <class T, uint32_t NEAR> FZ_DEV void count_symbols(const Args& a, uint3
   __syncthreads();
   for (uint32_t s = threadIdx.x; s < own; s += blockDim.x)
     if (near[s]) atomicAdd(&counts.of[s], near[s]);
+  // The block that is the last to come here has all counts before it: those of its own threads stand before the barrier.
+  __threadfence();
+  __syncthreads();
+  if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(&counts.done, 1u) + 1 == gridDim.x)) return;
+  __threadfence();
+  const volatile HuffmanCounts& all = counts;
+  uint32_t* to = reinterpret_cast<uint32_t*>(address(output(a, 0)) + offsetof(HuffmanCounts, of));
+  for (uint32_t s = threadIdx.x; s < p.bklen; s += blockDim.x) to[s] = all.of[s];
+  if (threadIdx.x == 0 && all.largest) fail(a, INVALID_ARGUMENT, all.largest);
 }
 
 template <uint32_t NEAR> FZ_DEV void count_by_width(const Args& a, uint32_t* near) {
@@ -65,40 +75,32 @@ extern "C" __global__ void __launch_bounds__(512) huffman_count_far(FZ_ARGS) {
 }
 
 // ---------------------------------------------------------------- book
-// False: there is nothing to make, or symbols without a code.
-FZ_DEV bool book_wanted(const Args& a, const HuffmanForm& f) {
-  const HuffmanCounts& counts = HuffmanCounts::in(a);
-  if (counts.largest && threadIdx.x == 0) fail(a, INVALID_ARGUMENT, counts.largest);
-  return f.n != 0 && counts.largest == 0;
-}
-
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book(FZ_ARGS) {
   constexpr uint32_t CAP = 1024;
   __shared__ uint64_t key[CAP], leaf[CAP], node[CAP];
-  __shared__ uint16_t parent[2 * CAP], up[2][CAP], symbol[CAP];
-  __shared__ uint8_t depth[2][CAP], lengths[CAP];
+  __shared__ uint16_t parent[2 * CAP], up[2 * CAP], symbol[CAP];
+  __shared__ uint8_t depth[2 * CAP], lengths[CAP];
   __shared__ BookShared s;
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);
-  if (!book_wanted(a, f)) return;
-  const BookNodes<uint16_t> b = {key, leaf, node, parent, {up[0], up[1]}, symbol, {depth[0], depth[1]}, lengths, CAP};
-  book_make(a, b, s, HuffmanCounts::in(a).of, HuffmanScratch(a, f));
+  if (f.n == 0) return;
+  const BookNodes<uint16_t> b = {key, leaf, node, parent, up, symbol, depth, lengths, CAP};
+  book_make(a, b, s, huffman_counts(a), HuffmanScratch(a, f));
 }
 // Codebooks that are longer than what a block has memory for.
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_book_far(FZ_ARGS) {
   __shared__ BookShared s;
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);
-  if (!book_wanted(a, f)) return;
+  if (f.n == 0) return;
   const HuffmanScratch to(a, f);
   uint32_t cap = HUFFMAN_NEAR;
   while (cap < params<HuffmanParams>(a).bklen) cap *= 2;
   uint64_t* key = reinterpret_cast<uint64_t*>(to.work);
   uint32_t* parent = reinterpret_cast<uint32_t*>(key + 3 * cap);
   uint8_t* depth = reinterpret_cast<uint8_t*>(parent + 5 * cap);
-  const BookNodes<uint32_t> b = {key, key + cap, key + 2 * cap, parent, {parent + 2 * cap, parent + 3 * cap}, parent + 4 * cap,
-                                 {depth, depth + cap}, depth + 2 * cap, cap};
-  book_make(a, b, s, HuffmanCounts::in(a).of, to);
+  const BookNodes<uint32_t> b = {key, key + cap, key + 2 * cap, parent, parent + 2 * cap, parent + 4 * cap, depth, depth + 2 * cap, cap};
+  book_make(a, b, s, huffman_counts(a), to);
 }
 
 // ---------------------------------------------------------------- cells
@@ -107,94 +109,105 @@ constexpr uint32_t HUFFMAN_TILE = CODER_TILE;
 // Words of a warp: 1024 symbols of any width, or as many codes behind the rest of a word.
 constexpr int CODE_WORDS = 1028;
 
-// Any lengths and any number of symbols: bit by bit position. `to` holds zeros.
-template <class T> FZ_DEV void put_slowly(const uint8_t* src, uint32_t count, const uint32_t* codes, uint32_t pos, uint32_t* to) {
-  for (uint32_t i = 0; i < count; i++) {
-    const uint32_t code = codes[load<T>(src + i * sizeof(T))], l = code >> 27;
-    const uint64_t bits = (uint64_t)(code & 0x7ffffff) << (64 - l) >> (pos & 31);
-    atomicOr(to + (pos >> 5), (uint32_t)(bits >> 32));
-    if ((uint32_t)bits) atomicOr(to + (pos >> 5) + 1, (uint32_t)bits);
-    pos += l;
-  }
-}
-template <class T> FZ_DEV uint32_t length_slowly(const uint8_t* src, uint32_t count, const uint32_t* codes) {
-  uint32_t bits = 0;
-  for (uint32_t i = 0; i < count; i++) bits += codes[load<T>(src + i * sizeof(T))] >> 27;
-  return bits;
-}
+// Entries hold the code at the top and its length at the bottom, so that sums of entries are sums of lengths, and shifts need no
+// mask. Those of longer codes have the symbol at the top, and HUFFMAN_FAR beside the length.
+constexpr uint32_t LENGTHS = HUFFMAN_FAR - 1;
 
-// Table entries of the symbols of a lane, of which a warp has 32 EACH in a row, through shared memory.
-template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[EACH], const uint8_t* src, uint4* st, const Table& table, int lane) {
-  constexpr int PIECES = EACH * 2 * sizeof(T), UNITS = EACH * sizeof(T) / 8;
+// Table entries of the symbols of a lane, of which a warp has 32 EACH in a row, through shared memory; zeros behind the last of
+// `left`. Says their sum.
+template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[EACH], const uint8_t* src, uint64_t left, uint4* st, const Table& table, int lane) {
+  constexpr int PIECES = EACH * 2 * sizeof(T), BYTES = EACH * sizeof(T), UNIT = BYTES % 16 ? 8 : 16, PER = UNIT / sizeof(T);
   auto place = [](int q) { return EACH == 32 ? q ^ (q >> 3 & 3) : q; };
-  for (int q = lane; q < PIECES; q += 32) st[place(q)] = load16(src + 16 * q);
+  const bool whole = left >= 32 * EACH;
+  if (whole && aligned(src, 16)) {
+#pragma unroll
+    for (int q = lane; q < PIECES; q += 32) fz_copy16(&st[place(q)], src + 16 * q);
+    fz_copies_done();
+  } else {
+    const uint32_t have = (uint32_t)least(left * sizeof(T), 16 * PIECES);
+    for (uint32_t q = lane; q < (uint32_t)PIECES; q += 32) {
+      const uint32_t some = part(have, 16 * q);
+      st[place(q)] = some >= 16 ? load16(src + 16 * q) : load_part(src + 16 * q, some);
+    }
+  }
   __syncwarp();
   uint32_t sum = 0;
 #pragma unroll
-  for (int k = 0; k < UNITS; k++) {
-    const int u = lane * UNITS + k;
-    const uint2 w = reinterpret_cast<const uint2*>(st)[2 * place(u >> 1) + (u & 1)];
-    int i = 0;
-    auto take = [&](uint32_t word) {
+  for (int k = 0; k < BYTES / UNIT; k++) {
+    const int at = lane * BYTES + k * UNIT;
+    typedef typename Whole<UNIT>::Word Word;
+    const Word unit = *reinterpret_cast<const Word*>(reinterpret_cast<const uint8_t*>(&st[place(at / 16)]) + at % 16);
+    uint32_t w[UNIT / 4];
+    memcpy(w, &unit, UNIT);
 #pragma unroll
-      for (int j = 0; j < (int)(4 / sizeof(T)); j++) {
-        const uint32_t e = table((uint32_t)(T)(word >> (8 * sizeof(T) * j % 32)));
-        v[k * (8 / sizeof(T)) + i++] = e;
-        sum += e;
-      }
-    };
-    take(w.x);
-    take(w.y);
+    for (int j = 0; j < PER; j++) v[k * PER + j] = table((uint32_t)(T)(w[j * sizeof(T) / 4] >> (8 * sizeof(T) * j % 32)));
   }
+  if (!whole) {
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+      if (lane * EACH + k >= (int)left) v[k] = 0;
+  }
+#pragma unroll
+  for (int k = 0; k < EACH; k++) sum += v[k];
   __syncwarp();
   return sum & 0xffff;
 }
 
-// The cells of one partition by one warp, EACH symbols of a lane at a time; says how many bits they have. Entries hold the code
-// at the top and its length at the bottom, so that sums of entries are sums of lengths, and shifts need no mask. A word is
-// stored by the lane that completes it; what is left is put beside it.
+// The codes of a lane from bit `pos` of `st` on. A word is stored by the lane that completes it; what is left is put beside it.
+template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st) {
+  uint32_t held = 0;
+  fz_words to(st + (pos >> 5));
+#pragma unroll
+  for (int k = 0; k < EACH; k += 2) {
+    const uint32_t pair = (v[k] & 0xffff0000u) | __funnelshift_r(v[k + 1] & 0xffff0000u, 0, v[k]), next = pos + v[k] + v[k + 1];
+    const uint32_t full = held | __funnelshift_r(pair, 0, pos), rest = __funnelshift_r(0, pair, pos);
+    const uint32_t over = (next ^ pos) & 32;
+    to.put(over, full);
+    held = over ? rest : full;
+    pos = next;
+  }
+  __syncwarp();
+  if (pos & 31) to.join(held);
+}
+// The same where there are longer ones: one by one.
+template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st, const uint32_t* codes) {
+  uint32_t held = 0;
+  fz_words to(st + (pos >> 5));
+#pragma unroll
+  for (int k = 0; k < EACH; k++) {
+    uint32_t code = v[k] & 0xffff0000u;
+    const uint32_t length = v[k] & LENGTHS;
+    if (v[k] & HUFFMAN_FAR) code = codes[v[k] >> 16] << (32 - length);
+    const uint32_t next = pos + length, full = held | __funnelshift_r(code, 0, pos), rest = __funnelshift_r(0, code, pos);
+    const uint32_t over = (next ^ pos) & 32;
+    to.put(over, full);
+    held = over ? rest : full;
+    pos = next;
+  }
+  __syncwarp();
+  if (pos & 31) to.join(held);
+}
+
+// The cells of one partition by one warp, EACH symbols of a lane at a time; says how many bits they have.
 template <class T, int EACH, class Table>
 FZ_DEV uint32_t code_partition(const uint8_t* src, uint64_t n, uint32_t sublen, uint32_t* st, uint32_t* slot, const Table& table, const uint32_t* codes, int lane) {
   uint32_t done = 0, carry = 0;
-  for (uint64_t at = 0; at < least(n, sublen); at += 32 * EACH) {
-    uint32_t v[EACH], sum = HUFFMAN_FAR, mine = 0;
-    const uint8_t* chunk = src + at * sizeof(T);
-    const uint8_t* own = chunk + lane * EACH * sizeof(T);
-    if (n - at >= 32 * EACH) sum = look_up<T, EACH>(v, chunk, reinterpret_cast<uint4*>(st), table, lane);
-    const bool slow = __any_sync(ALL, sum >= HUFFMAN_FAR);
-    if (slow) {
-      const uint64_t left = n - at, before = (uint64_t)lane * EACH;
-      mine = left > before ? (uint32_t)least(left - before, EACH) : 0;
-      sum = length_slowly<T>(own, mine, codes);
-    }
-    const uint32_t first = done & 31, upto = first + warp_sum_to(sum), end = __shfl_sync(ALL, upto, 31);
-    uint32_t pos = upto - sum;
-    if (slow) {
-      for (uint32_t i = lane; i <= end >> 5; i += 32) st[i] = 0;
-      __syncwarp();
-      put_slowly<T>(own, mine, codes, pos, st);
-    } else {
-      if (lane == 0 && (end & 31)) st[end >> 5] = 0;
-      uint32_t held = 0;
-      uint32_t* to = st + (pos >> 5);
-#pragma unroll
-      for (int k = 0; k < EACH; k += 2) {
-        const uint32_t pair = (v[k] & 0xffff0000u) | __funnelshift_r(v[k + 1] & 0xffff0000u, 0, v[k]), next = pos + v[k] + v[k + 1];
-        const uint32_t full = held | __funnelshift_r(pair, 0, pos), rest = __funnelshift_r(0, pair, pos);
-        const bool over = (next ^ pos) & 32;
-        if (over) *to++ = full;
-        held = over ? rest : full;
-        pos = next;
-      }
-      __syncwarp();
-      if (pos & 31) atomicOr(to, held);
-    }
+  const uint32_t symbols = (uint32_t)least(n, sublen);
+  for (uint32_t at = 0; at < symbols; at += 32 * EACH) {
+    uint32_t v[EACH];
+    const uint32_t entries = look_up<T, EACH>(v, src + at * sizeof(T), symbols - at, reinterpret_cast<uint4*>(st), table, lane), sum = entries & LENGTHS;
+    const uint32_t first = done & 31, upto = first + warp_sum_to(sum), end = __shfl_sync(ALL, upto, 31), last = end >> 5;
+    if (lane == 0 && (end & 31)) st[last] = 0;
+    if (__any_sync(ALL, entries >= HUFFMAN_FAR)) put_long_codes<EACH>(v, upto - sum, st, codes);
+    else put_codes<EACH>(v, upto - sum, st);
     __syncwarp();
-    if (lane == 0 && first) atomicOr(st, carry);
-    __syncwarp();
+    if (first) {
+      if (lane == 0) atomicOr(st, carry);
+      __syncwarp();
+    }
     uint32_t* to = slot + (done >> 5);
-    for (uint32_t i = lane; i < end >> 5; i += 32) to[i] = st[i];
-    carry = end & 31 ? st[end >> 5] : 0;
+    for (uint32_t i = lane; i < last; i += 32) to[i] = st[i];
+    carry = end & 31 ? st[last] : 0;
     done += end - first;
     __syncwarp();
   }
@@ -202,49 +215,67 @@ FZ_DEV uint32_t code_partition(const uint8_t* src, uint64_t n, uint32_t sublen, 
   return done;
 }
 
-template <class T, class Table> FZ_DEV uint32_t code_one(const Args& a, const HuffmanForm& f, const HuffmanScratch& sc, uint32_t part, uint32_t* st, const Table& table, int lane) {
-  const uint64_t at = (uint64_t)part * f.sublen;
-  const uint8_t* src = address(input(a, 0)) + at * sizeof(T);
-  uint32_t* slot = sc.slots + (uint64_t)part * sc.stride;
-  if (f.sublen == 768) return code_partition<T, 24>(src, f.n - at, f.sublen, st, slot, table, sc.codes, lane);
-  return code_partition<T, 32>(src, f.n - at, f.sublen, st, slot, table, sc.codes, lane);
-}
-
-template <class Table> FZ_DEV void code_tile(const Args& a, const HuffmanForm& f, const HuffmanScratch& sc, uint32_t* st, const Table& table) {
+// All tiles of a block: one has less to do than it takes to begin.
+template <class T, class Table> FZ_DEV void code_tiles(const Args& a, const HuffmanForm& f, const HuffmanScratch& sc, uint32_t* st, const Table& table) {
   const int lane = threadIdx.x & 31;
-  const uint32_t part = blockIdx.x * HUFFMAN_TILE + (threadIdx.x >> 5), width = params<HuffmanParams>(a).width;
-  uint32_t bits = 0;
-  if (part < f.parts) {
-    if (width == 1) bits = code_one<uint8_t>(a, f, sc, part, st, table, lane);
-    else if (width == 2) bits = code_one<uint16_t>(a, f, sc, part, st, table, lane);
-    else bits = code_one<uint32_t>(a, f, sc, part, st, table, lane);
-    if (lane == 0) sc.sizes[part] = bits;
+  for (uint32_t first = blockIdx.x * HUFFMAN_TILE; first < f.parts; first += gridDim.x * HUFFMAN_TILE) {
+    const uint32_t part = first + (threadIdx.x >> 5);
+    uint32_t bits = 0;
+    if (part < f.parts) {
+      const uint64_t at = (uint64_t)part * f.sublen;
+      const uint8_t* src = address(input(a, 0)) + at * sizeof(T);
+      uint32_t* slot = sc.slots + (uint64_t)part * sc.stride;
+      if (f.sublen == 768) bits = code_partition<T, 24>(src, f.n - at, f.sublen, st, slot, table, sc.codes, lane);
+      else bits = code_partition<T, 32>(src, f.n - at, f.sublen, st, slot, table, sc.codes, lane);
+      if (lane == 0) sc.sizes[part] = bits;
+    }
+    note_tile(sc.tiles[first / HUFFMAN_TILE], (bits + 31) >> 5);
   }
-  note_tile(sc.tiles, (bits + 31) >> 5);
 }
 
-extern "C" __global__ void __launch_bounds__(CODE_THREADS, 3) huffman_code(FZ_ARGS) {
+template <class T> FZ_DEV void code_near(const Args& a) {
   __shared__ uint4 stage[HUFFMAN_TILE][CODE_WORDS / 4];
-  __shared__ uint32_t near[HUFFMAN_NEAR];
+  __shared__ uint4 near[HUFFMAN_NEAR / 4];
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);
-  if ((uint64_t)blockIdx.x * HUFFMAN_TILE >= f.parts || HuffmanCounts::in(a).largest) return;
+  if ((uint64_t)blockIdx.x * HUFFMAN_TILE >= f.parts) return;
   const HuffmanScratch sc(a, f);
-  const uint32_t symbols = min(params<HuffmanParams>(a).bklen, HUFFMAN_NEAR);
-  for (uint32_t i = threadIdx.x; i < symbols; i += CODE_THREADS) near[i] = sc.table[i];
+  const uint32_t symbols = (min(params<HuffmanParams>(a).bklen, HUFFMAN_NEAR) + 3) / 4;
+  for (uint32_t i = threadIdx.x; i < symbols; i += CODE_THREADS) near[i] = reinterpret_cast<const uint4*>(sc.table)[i];
   __syncthreads();
-  code_tile(a, f, sc, reinterpret_cast<uint32_t*>(stage[threadIdx.x >> 5]), [&](uint32_t s) { return near[s]; });
+  code_tiles<T>(a, f, sc, reinterpret_cast<uint32_t*>(stage[threadIdx.x >> 5]), [&](uint32_t s) { return reinterpret_cast<const uint32_t*>(near)[s]; });
 }
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 4) huffman_code_u8(FZ_ARGS) { code_near<uint8_t>(a); }
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 4) huffman_code_u16(FZ_ARGS) { code_near<uint16_t>(a); }
+extern "C" __global__ void __launch_bounds__(CODE_THREADS, 4) huffman_code_u32(FZ_ARGS) { code_near<uint32_t>(a); }
+// Codebooks that are longer than what a block has memory for, of symbols of two or four bytes.
 extern "C" __global__ void __launch_bounds__(CODE_THREADS, 3) huffman_code_far(FZ_ARGS) {
   __shared__ uint4 stage[HUFFMAN_TILE][CODE_WORDS / 4];
   if (dead(a)) return;
   const HuffmanForm f = huffman_form(a);
-  if ((uint64_t)blockIdx.x * HUFFMAN_TILE >= f.parts || HuffmanCounts::in(a).largest) return;
+  if ((uint64_t)blockIdx.x * HUFFMAN_TILE >= f.parts) return;
   const HuffmanScratch sc(a, f);
-  code_tile(a, f, sc, reinterpret_cast<uint32_t*>(stage[threadIdx.x >> 5]), [&](uint32_t s) { return __ldg(sc.table + s); });
+  auto table = [&](uint32_t s) { return __ldg(sc.table + s); };
+  uint32_t* st = reinterpret_cast<uint32_t*>(stage[threadIdx.x >> 5]);
+  const uint32_t width = params<HuffmanParams>(a).width;
+  if (width == 1) code_tiles<uint8_t>(a, f, sc, st, table);
+  else if (width == 2) code_tiles<uint16_t>(a, f, sc, st, table);
+  else code_tiles<uint32_t>(a, f, sc, st, table);
 }
 
 // ---------------------------------------------------------------- the stream
+// Words to a place that is aligned, or is not, with room for all of them or not.
+struct Cells {
+  Out out;
+  uint64_t at;
+  bool plain;
+  FZ_DEV Cells(const Out& out, uint64_t at, uint32_t count) : out(out), at(at), plain(aligned(out.at + at, 4) && at + 4ull * count <= out.max) {}
+  FZ_DEV void put(uint32_t i, uint32_t w) const {
+    if (plain) reinterpret_cast<uint32_t*>(out.at + at)[i] = w;
+    else out.put<uint32_t>(at + 4ull * i, w);
+  }
+};
+
 extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARGS) {
   __shared__ Places places;
   if (dead(a)) return;
@@ -252,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARG
   const HuffmanParams& p = params<HuffmanParams>(a);
   const uint32_t tid = threadIdx.x, lane = tid & 31, first = blockIdx.x * CODE_THREADS;
   if (f.n == 0 && blockIdx.x == 0 && tid == 0) publish(output(a, 0), 0);
-  if (first >= f.parts || HuffmanCounts::in(a).largest) return;
+  if (first >= f.parts) return;
   const HuffmanScratch sc(a, f);
   const Out out(a);
   const uint32_t part = first + tid, bits = part < f.parts ? sc.sizes[part] : 0;
@@ -261,11 +292,26 @@ extern "C" __global__ void __launch_bounds__(CODE_THREADS) huffman_gather(FZ_ARG
     out.put<uint32_t>(f.bits_at + 4ull * part, bits);
     out.put<uint32_t>(f.starts_at + 4ull * part, (uint32_t)(places.before + places.starts[tid]));
   }
-  for (uint32_t k = tid >> 5; k < (uint32_t)CODE_THREADS && first + k < f.parts; k += HUFFMAN_TILE) {
+  const Cells to(out, f.cells_at + 4 * places.before, places.starts[CODE_THREADS]);
+  // Loads of several partitions are under way at a time: most have no more words than that.
+  constexpr uint32_t SLOTS = 2, STEPS = 4;
+  for (uint32_t k = (tid >> 5) * SLOTS; k < (uint32_t)CODE_THREADS && first + k < f.parts; k += HUFFMAN_TILE * SLOTS) {
+    uint32_t w[SLOTS][STEPS];
     const uint32_t* from = sc.slots + (uint64_t)(first + k) * sc.stride;
-    const uint32_t count = places.starts[k + 1] - places.starts[k];
-    const uint64_t at = f.cells_at + 4 * (places.before + places.starts[k]);
-    for (uint32_t i = lane; i < count; i += 32) out.put<uint32_t>(at + 4ull * i, __ldcs(from + i));
+#pragma unroll
+    for (uint32_t j = 0; j < SLOTS; j++) {
+      const uint32_t count = places.starts[k + j + 1] - places.starts[k + j];
+#pragma unroll
+      for (uint32_t i = 0; i < STEPS; i++) w[j][i] = 32 * i + lane < count ? __ldcs(from + j * sc.stride + 32 * i + lane) : 0;
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < SLOTS; j++) {
+      const uint32_t start = places.starts[k + j], count = places.starts[k + j + 1] - start;
+#pragma unroll
+      for (uint32_t i = 0; i < STEPS; i++)
+        if (32 * i + lane < count) to.put(start + 32 * i + lane, w[j][i]);
+      for (uint32_t i = 32 * STEPS + lane; i < count; i += 32) to.put(start + i, __ldcs(from + j * sc.stride + i));
+    }
   }
   // The unused words of the head: zeros, or what the reference leaves there.
   if (blockIdx.x == 0 && tid < 16) {

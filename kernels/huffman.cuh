@@ -27,30 +27,34 @@ FZ_DEV uint32_t huffman_partition(uint32_t rule, uint64_t n) {
   if (rule != 0) return rule;
   return t <= 768 ? 768 : t < 2048 ? 1024 : t < 4096 ? 2048 : 4096;
 }
-FZ_DEV HuffmanForm huffman_form(const HuffmanParams& p, uint64_t n, uint32_t sublen) {
+FZ_DEV HuffmanForm huffman_form(const HuffmanParams& p, uint64_t n, uint32_t sublen, uint32_t parts) {
   HuffmanForm f;
   f.n = n;
   f.sublen = sublen;
-  f.parts = (uint32_t)((n + sublen - 1) / sublen);
+  f.parts = parts;
   f.bits_at = HUFFMAN_KEYS + (uint64_t)p.width * p.bklen;
   f.starts_at = f.bits_at + 4ull * f.parts;
   f.cells_at = f.starts_at + 4ull * f.parts;
   return f;
 }
-// The symbols of an encoder.
+// The symbols of an encoder. Every warp asks for this, and divisions would be a good part of its work.
 FZ_DEV HuffmanForm huffman_form(const Args& a) {
   const HuffmanParams& p = params<HuffmanParams>(a);
   const Operand& in = input(a, 0);
-  const uint64_t n = least(length(in), in.max) / p.width;
-  return huffman_form(p, n, huffman_partition(p.partition, n));
+  const uint64_t n = least(length(in), in.max) >> p.width / 2;  // of 1, 2 or 4 bytes
+  const uint32_t sublen = huffman_partition(p.partition, n);
+  const uint32_t parts = sublen == 768 ? (uint32_t)((n + 767) >> 8) / 3 : (uint32_t)((n + sublen - 1) >> (31 - __clz((int)sublen)));
+  return huffman_form(p, n, sublen, parts);
 }
 
-// Zeroed memory of the encoder.
+// How often each symbol occurs, as huffman_count leaves it to the encoder. In memory that is zero at first.
 struct HuffmanCounts {
-  uint32_t largest, pad[3];
+  uint32_t largest;  // symbol that is none of the codebook, or 0
+  uint32_t done;     // blocks, while counting
+  uint32_t pad[2];
   uint32_t of[1];
-  static FZ_DEV HuffmanCounts& in(const Args& a) { return *reinterpret_cast<HuffmanCounts*>(a.zeroed); }
 };
+FZ_DEV const uint32_t* huffman_counts(const Args& a) { return reinterpret_cast<const HuffmanCounts*>(address(input(a, 1)))->of; }
 
 // Scratch of the encoder: `huffman::encoder` in src/stages/huffman/device.rs has room for it.
 struct HuffmanScratch {

@@ -9,8 +9,8 @@ constexpr uint64_t NOWHERE = ~0ull;
 // Memory for a book of up to `cap` symbols; I numbers twice as many nodes.
 template <class I> struct BookNodes {
   uint64_t *key, *leaf, *node;  // count << 16 | symbol, to be sorted; counts of the leaves, and of the sums
-  I *parent, *up[2], *symbol;   // parents of leaves, and from `cap` on those of sums; symbols of the leaves
-  uint8_t *depth[2], *length;   // of sums; by symbol
+  I *parent, *up, *symbol;      // parents of leaves, and from `cap` on those of sums; of sums twice, by turns; symbols of the leaves
+  uint8_t *depth, *length;      // of sums, by turns; by symbol
   uint32_t cap;
 };
 
@@ -52,7 +52,7 @@ template <class I> FZ_DEV uint32_t book_queues(const BookNodes<I>& b, uint32_t l
     const uint64_t *A = b.leaf + leaf, *B = b.node + node;
     uint32_t used = 0;
     for (uint32_t q = lane; q < pairs; q += 32) {
-      // Leaves among the first 2q of the merged order; a leaf goes before an equal sum.
+      // Leaves among the first 2q of the merged order; one goes before an equal sum.
       uint32_t low = 2 * q > ns ? 2 * q - ns : 0, high = min(2 * q, ls);
       while (low < high) {
         const uint32_t m = (low + high) / 2;
@@ -78,11 +78,11 @@ template <class I> FZ_DEV uint32_t book_queues(const BookNodes<I>& b, uint32_t l
   return made;
 }
 
-// One thread: the heap of the reference, which moves nothing past its equal. Counts are in `key`, nodes in `up[0]`, from place 1
+// One thread: the heap of the reference, which moves nothing past its equal. Counts are in `key`, nodes in `up`, from place 1
 // on; `leaf` and `key` are not the same.
 template <class I> FZ_DEV uint32_t book_heap(const BookNodes<I>& b, uint32_t leaves) {
   auto count = [&](uint32_t i) -> uint64_t& { return b.key[i - 1]; };
-  auto id = [&](uint32_t i) -> I& { return b.up[0][i - 1]; };
+  auto id = [&](uint32_t i) -> I& { return b.up[i - 1]; };
   uint32_t size = 0, made = 0;
   auto insert = [&](uint64_t c, uint32_t node) {
     uint32_t i = ++size;
@@ -136,16 +136,27 @@ template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShare
     __syncthreads();
   }
   const uint32_t leaves = s.leaves;
-  if (!exact) {
-    uint32_t n2 = 2;
-    while (n2 < leaves) n2 <<= 1;
-    for (uint32_t i = leaves + tid; i < n2; i += BOOK_THREADS) b.key[i] = NOWHERE;
-    __syncthreads();
-    book_sort(b.key, n2);
-  }
-  for (uint32_t i = tid; i < leaves; i += BOOK_THREADS) {
-    b.leaf[i] = b.key[i] >> 16;
-    b.symbol[i] = (I)(b.key[i] & 0xffff);
+  auto put = [&](uint32_t at, uint64_t key) {
+    b.leaf[at] = key >> 16;
+    b.symbol[at] = (I)(key & 0xffff);
+  };
+  if (!exact && leaves <= BOOK_THREADS) {
+    // Of few the rank of each is found sooner than all are sorted.
+    const uint64_t own = tid < leaves ? b.key[tid] : NOWHERE;
+    uint32_t rank = 0;
+    if (tid / 32 * 32 < leaves)
+#pragma unroll 8
+      for (uint32_t k = 0; k < leaves; k++) rank += b.key[k] < own;
+    if (tid < leaves) put(rank, own);
+  } else {
+    if (!exact) {
+      uint32_t n2 = 2;
+      while (n2 < leaves) n2 <<= 1;
+      for (uint32_t i = leaves + tid; i < n2; i += BOOK_THREADS) b.key[i] = NOWHERE;
+      __syncthreads();
+      book_sort(b.key, n2);
+    }
+    for (uint32_t i = tid; i < leaves; i += BOOK_THREADS) put(i, b.key[i]);
   }
   __syncthreads();
   if (leaves == 1) {
@@ -164,42 +175,50 @@ template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShare
   const uint32_t inner = s.inner;
   for (uint32_t i = tid; i < inner; i += BOOK_THREADS) {
     const bool root = i + 1 == inner;
-    b.up[0][i] = root ? (I)i : b.parent[b.cap + i];
-    b.depth[0][i] = !root;
+    b.up[i] = root ? (I)i : b.parent[b.cap + i];
+    b.depth[i] = !root;
   }
   __syncthreads();
-  int now = 0;
-  for (bool more = true; more; now ^= 1) {
+  uint32_t now = 0;
+  for (bool more = true; more; now ^= b.cap) {
     more = false;
+    const uint32_t then = now ^ b.cap;
     for (uint32_t i = tid; i < inner; i += BOOK_THREADS) {
-      const I p = b.up[now][i], q = b.up[now][p];
-      b.depth[now ^ 1][i] = b.depth[now][i] + b.depth[now][p];
-      b.up[now ^ 1][i] = q;
+      const I p = b.up[now + i], q = b.up[now + p];
+      b.depth[then + i] = b.depth[now + i] + b.depth[now + p];
+      b.up[then + i] = q;
       more |= (uint32_t)q + 1 != inner;
     }
     more = __syncthreads_or(more);
   }
   uint32_t longest = 0;
   for (uint32_t i = tid; i < leaves; i += BOOK_THREADS) {
-    const uint32_t d = b.depth[now][b.parent[i]] + 1;
+    const uint32_t d = b.depth[now + b.parent[i]] + 1;
     b.length[b.symbol[i]] = (uint8_t)d;
     longest = max(longest, d);
   }
-  atomicMax(&s.longest, longest);
+  longest = __reduce_max_sync(ALL, longest);
+  if (tid % 32 == 0 && longest) atomicMax(&s.longest, longest);
   __syncthreads();
   return s.longest;
 }
 
-// From lengths: numbers, first codes and entries, by one warp's lanes in turn.
+// From the numbers of codes of each length: first codes, and what stands before them.
 FZ_DEV void book_tables(BookShared& s) {
   const uint32_t tid = threadIdx.x;
-  if (tid == 0) {
-    uint32_t sum = 0;
-    for (int l = 0; l < 32; l++) { s.entry[l] = sum; sum += s.number[l]; s.first[l] = 0; }
-    for (int l = 30; l >= 1; l--) s.first[l] = (uint32_t)(((uint64_t)s.first[l + 1] + s.number[l + 1] + 1) / 2);
-    s.first[0] = 255;
+  if (tid < 32) {
+    const uint32_t own = s.number[tid];
+    s.entry[tid] = warp_sum_to(own) - own;
+    // One step after the other, in all lanes: what is in registers comes sooner than what one of them would put into memory.
+    uint32_t first = 0, mine = 0;
+#pragma unroll
+    for (int l = 30; l >= 1; l--) {
+      first = (uint32_t)(((uint64_t)first + __shfl_sync(ALL, own, l + 1) + 1) / 2);
+      if ((int)tid == l) mine = first;
+    }
+    s.first[tid] = tid == 0 ? 255 : mine;
+    s.base[tid] = 0;
   }
-  if (tid < 32) s.base[tid] = 0;
   __syncthreads();
 }
 
@@ -259,11 +278,11 @@ template <class I> FZ_DEV void book_make(const Args& a, const BookNodes<I>& b, B
         const uint32_t rank = s.ranks[warp][l] + before, bits = s.first[l] + rank;
         key(s.entry[l] + rank, symbol);
         code = l << 27 | bits;
-        if (l <= 16) entry = bits << (32 - l) | l;
+        entry = l <= 16 ? bits << (32 - l) | l : symbol << 16 | HUFFMAN_FAR | l;
       }
       to.codes[symbol] = code;
       to.table[symbol] = entry;
-    }
+    } else if (symbol < ((n + 3) & ~3u)) to.table[symbol] = HUFFMAN_FAR;  // it is read in pieces of 16 bytes
     __syncthreads();
   }
 }

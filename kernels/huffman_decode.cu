@@ -1,190 +1,164 @@
-// Huffman, decoding: one block reads the head and makes tables, then every thread decodes a partition, in lock step: each lane
-// of a warp takes one symbol per step, so that places in the array are known beforehand.
-#include "huffman.cuh"
+// Huffman, decoding: every thread decodes a partition, in lock step: each lane of a warp takes one symbol per step, so that places in
+// the array are known beforehand.
+#include "copies.cuh"
+#include "huffman_tables.cuh"
 
 using namespace fz;
 
-// Codes up to FIRST bits are looked up at once, most others by their top 16 bits: long codes are the smallest numbers.
-constexpr uint32_t FIRST = 11, SECOND = 1024;
 constexpr int DECODE_THREADS = 256;
-// Symbols that a lane decodes before a warp writes.
-constexpr uint32_t ROW = 32;
-
-// What the first pass finds out, in scratch.
-struct HuffmanOpened {
-  uint32_t sound;  // 0: nothing can be decoded
-  uint32_t sole;   // 1: all symbols are `symbol`
-  uint32_t symbol, sublen;
-  uint64_t cells;
-  uint32_t first[32], number[32], entry[32];
-  uint32_t table[(1 << FIRST) + SECOND];  // symbol << 16 | length, or 0
-};
-static_assert(sizeof(HuffmanOpened) <= 16384, "the room that src/stages/huffman/device.rs asks for");
-
-FZ_DEV HuffmanOpened& opened(const Args& a) { return *reinterpret_cast<HuffmanOpened*>(a.scratch); }
-// Symbols of the array.
-FZ_DEV uint64_t wanted(const Args& a) { return length(output(a, 0)) / params<HuffmanParams>(a).width; }
-
-struct HuffmanKeys {
-  const uint8_t* at;
-  uint32_t width;
-  FZ_DEV uint32_t operator()(uint64_t k) const {
-    const uint8_t* p = at + k * width;
-    return width == 1 ? *p : width == 2 ? load<uint16_t>(p) : load<uint32_t>(p);
-  }
-};
-
-// The code at the top of `peek`: symbol << 16 | length, or 0 where there is none.
-template <class Book> FZ_DEV uint32_t find_code(const Book& b, const HuffmanKeys& keys, uint32_t peek, uint32_t l) {
-#pragma unroll 1
-  for (; l < 32; l++) {
-    const uint32_t code = peek >> (32 - l);
-    if (code >= b.first[l]) return code - b.first[l] < b.number[l] ? keys(b.entry[l] + code - b.first[l]) << 16 | l : 0;
-  }
-  return 0;
-}
-
-// The rules of `Form::read` and `Reversed::read` in src/stages/huffman.
-extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
-  __shared__ HuffmanOpened b;
-  __shared__ uint32_t wrong, used;
-  if (dead(a)) return;
-  const uint32_t tid = threadIdx.x;
-  const HuffmanParams& p = params<HuffmanParams>(a);
-  const Operand& in = input(a, 0);
-  const uint8_t* src = address(in);
-  const uint64_t have = least(length(in), in.max), n = wanted(a);
-  HuffmanOpened& to = opened(a);
-  if (tid == 0) { to.sound = 0; wrong = 0; b.sole = 0; b.sublen = 1; b.cells = 0; }
-  if (have == 0 && n == 0) return;
-  __syncthreads();
-  if (tid == 0) {
-    bool good = n != 0 && have >= HUFFMAN_KEYS + (uint64_t)p.width * p.bklen;
-    if (good) {
-      auto word = [&](uint32_t at) { return load<uint32_t>(src + at); };
-      auto both = [&](uint32_t at) { return (uint64_t)word(at + 4) << 32 | word(at); };
-      const uint32_t sublen = word(4);
-      const uint64_t cells = both(32);
-      good = (uint16_t)word(0) == (uint16_t)p.bklen && sublen > 0 && both(16) == n && cells < 1ull << 32;
-      if (good) {
-        // More partitions than a number of 32 bits counts do not fit into a stream.
-        const uint64_t parts = (n + sublen - 1) / sublen, bits_at = HUFFMAN_KEYS + (uint64_t)p.width * p.bklen;
-        const uint64_t offsets[6] = {0, HUFFMAN_HEAD, bits_at, bits_at + 4 * parts, bits_at + 8 * parts, bits_at + 8 * parts + 4 * cells};
-        good = parts == word(8);
-        for (int i = 0; i < 6; i++) good &= word(40 + 4 * i) == offsets[i];
-        good &= offsets[5] == have;
-        b.sole = both(24) == 0 && cells == 0 && word(256) == 0 && word(260) == 1;
-        b.sublen = sublen;
-        b.cells = cells;
-      }
-    }
-    if (!good) wrong = 1;
-  }
-  __syncthreads();
-  const HuffmanKeys keys = {src + HUFFMAN_KEYS, p.width};
-  const bool begins = !wrong;
-  __syncthreads();  // all have looked before anybody sets it
-  if (begins && b.sole) {
-    b.symbol = keys(0);
-    if (tid == 0 && b.symbol >= p.bklen) wrong = 1;
-  } else if (begins) {
-    if (tid < 32) {
-      b.first[tid] = load<uint32_t>(src + HUFFMAN_HEAD + 4 * tid);
-      b.entry[tid] = load<uint32_t>(src + HUFFMAN_HEAD + 128 + 4 * tid);
-    }
-    __syncthreads();
-    if (tid < 32) {
-      // Nothing counts the longest codes: they are those that make the code complete.
-      const bool last = tid == 31;
-      b.number[tid] = tid == 0 ? 0 : last ? (b.first[30] > 0x7fffffffu ? ~0u : 2 * b.first[30]) : b.entry[tid + 1] - b.entry[tid];
-      const bool ascends = last ? b.entry[31] <= p.bklen : b.entry[tid] <= b.entry[tid + 1];
-      if (!ascends || (tid < 2 && b.entry[tid] != 0)) wrong = 1;
-    }
-    __syncthreads();
-    if (tid == 0 && !wrong) {
-      const uint64_t all = (uint64_t)b.entry[31] + b.number[31];
-      bool good = all > 0 && all <= p.bklen;
-      uint64_t first = 0;
-      for (int l = 31; l >= 1 && good; l--) {
-        if (l < 31) first = (uint32_t)((first + b.number[l + 1] + 1) / 2);
-        good = b.first[l] == first && first + b.number[l] <= 1ull << l;
-      }
-      used = (uint32_t)all;
-      if (!good) wrong = 1;
-    }
-    __syncthreads();
-    const uint32_t symbols = wrong ? 0 : used;
-    __syncthreads();
-    for (uint32_t k = tid; k < symbols; k += blockDim.x)
-      if (keys(k) >= p.bklen) wrong = 1;
-    __syncthreads();
-    if (!wrong) {
-      for (uint32_t i = tid; i < (1u << FIRST) + SECOND; i += blockDim.x) {
-        const bool second = i >= 1u << FIRST;
-        const uint32_t found = find_code(b, keys, second ? (i - (1u << FIRST)) << 16 : i << (32 - FIRST), 1);
-        to.table[i] = (found & 0xffff) <= (second ? 16 : FIRST) ? found : 0;
-      }
-      if (tid < 32) { to.first[tid] = b.first[tid]; to.number[tid] = b.number[tid]; to.entry[tid] = b.entry[tid]; }
-    }
-  }
-  __syncthreads();
-  if (tid != 0) return;
-  if (wrong) { fail(a, CORRUPT); return; }
-  to.sole = b.sole;
-  to.symbol = b.symbol;
-  to.sublen = b.sublen;
-  to.cells = b.cells;
-  to.sound = 1;
-}
+// Words of a partition that a lane has at hand, the next ones of which come while it decodes.
+constexpr uint32_t AHEAD = 16;
+// Symbols that are decoded between looking whether there are words enough: not even the longest codes take more than NEED.
+constexpr int GROUP = 8;
+constexpr uint32_t NEED = 8;
 
 template <class T> struct DecodeShared {
-  uint32_t table[(1 << FIRST) + SECOND], first[32], number[32], entry[32];
-  T rows[DECODE_THREADS / 32][32][ROW];
+  // Symbols of a row, which a warp writes as pieces of 16 bytes: a lane has so many of them.
+  static constexpr uint32_t ROW = sizeof(T) == 4 ? 16 : 32, PIECES = ROW * sizeof(T) / 16;
+  uint4 table[TABLE / 4];
+  uint4 ahead[DECODE_THREADS][AHEAD / 4];
+  uint4 rows[DECODE_THREADS / 32][32 * PIECES];
+  // Piece `k` of a lane, turned so that lanes which write the same one do not meet in a bank.
+  static FZ_DEV uint32_t place(uint32_t lane, uint32_t k) { return lane * PIECES + (k ^ (lane * PIECES / 8 & (PIECES - 1))); }
 };
 
-// The words of a partition and the bits that are next.
+// The bits of a partition. Words have the number of their place in the ring, or 16 more, and so on.
 struct HuffmanBits {
-  const uint8_t* at;
-  uint32_t left, a, b, next, used;
-  FZ_DEV uint32_t word() {
-    uint32_t w = HUFFMAN_NONE;  // behind the end ones, which are short codes
-    if (left) { w = load<uint32_t>(at); at += 4; left--; }
-    return w;
+  const uint8_t* base;  // of word 0
+  uint32_t* ring;
+  uint32_t at, end;         // the word that comes next, and where there are no more
+  uint32_t fetched, there;  // up to where words are on their way, and have come
+  uint32_t a, b, next, used;
+
+  FZ_DEV void start(const uint8_t* from, uint32_t words, uint4* mine) {
+    ring = reinterpret_cast<uint32_t*>(mine);
+    // Lanes that are equally far read from different banks.
+    fetched = threadIdx.x * 2 & 12;
+    // Pieces that are fetched start at multiples of 16 bytes, if words lie at multiples of four.
+    const uint32_t skew = words && aligned(from, 4) ? (uint32_t)((uintptr_t)from & 15) / 4 : 0;
+    at = fetched + skew;
+    end = at + words;
+    base = from - 4 * at;
+    used = 0;
+    fetch();
+    arrive();
+    a = ring[at++ % AHEAD];
+    b = ring[at++ % AHEAD];
+    next = ring[at++ % AHEAD];
+    fetch();
   }
-  FZ_DEV void start(const uint8_t* from, uint32_t words) {
-    at = from; left = words; used = 0;
-    a = word(); b = word(); next = word();
+  // As many as there is room for behind what is not taken yet. Behind the end ones, which are short codes.
+  FZ_DEV void fetch() {
+    for (; fetched < (at & ~3u) + AHEAD; fetched += 4) {
+      uint32_t* to = ring + fetched % AHEAD;
+      const uint8_t* from = base + 4ull * fetched;
+      if (fetched + 4 <= end && aligned(from, 16)) fz_copy16(to, from);
+      else
+        for (uint32_t i = 0; i < 4; i++) to[i] = fetched + i < end ? load<uint32_t>(from + 4 * i) : ALL;
+    }
+  }
+  FZ_DEV void arrive() {
+    fz_copies_done();
+    there = fetched;
+  }
+  FZ_DEV void need() {
+    if (there - at >= NEED) return;
+    arrive();
+    if (there - at >= NEED) return;
+    fetch();
+    arrive();
   }
   FZ_DEV uint32_t peek() const { return __funnelshift_l(b, a, used); }
+  // Of `bits` and `used` the low half counts.
   FZ_DEV void skip(uint32_t bits) {
-    const uint32_t before = used;
-    used += bits;
-    if ((used ^ before) & 32) { a = b; b = next; next = word(); }
+    const uint32_t now = used + bits, over = (used ^ now) & 32;
+    used = now;
+    a = over ? b : a;
+    b = over ? next : b;
+    if (over) next = ring[at % AHEAD];
+    at += over >> 5;
   }
 };
 
-// A row of each lane into shared memory, rotated against bank conflicts. True: bits that are no code among the first `count`
-// symbols. WHOLE: all lanes have a whole row.
-template <bool WHOLE, class T> FZ_DEV bool decode_row(DecodeShared<T>& s, HuffmanBits& bits, const HuffmanKeys& keys, uint32_t count) {
+// A row of each lane into shared memory, two codes at a time, of which both mostly are in the first table, and nearly always in the
+// first two. True: bits that are no code.
+template <class T> FZ_DEV bool decode_row(DecodeShared<T>& s, HuffmanBits& bits, const HuffmanTables& tables) {
+  typedef DecodeShared<T> S;
+  constexpr int WORDS = GROUP * sizeof(T) / 4;
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   bool bad = false;
-#pragma unroll 4
-  for (uint32_t k = 0; k < ROW; k++) {
-    const uint32_t peek = bits.peek();
-    uint32_t e = s.table[peek >> (32 - FIRST)];
-    if (e == 0) {
-      if (peek >> 16 < SECOND) e = s.table[(1 << FIRST) + (peek >> 16)];
-      if (e == 0) e = find_code(s, keys, peek, FIRST + 1);
-      bad |= e == 0 && (WHOLE || k < count);
+#pragma unroll 1
+  for (uint32_t g = 0; g < S::ROW / GROUP; g++) {
+    uint32_t w[WORDS] = {};
+    bits.need();
+#pragma unroll
+    for (int i = 0; i < GROUP / 2; i++) {
+      const uint32_t peek = bits.peek();
+      uint32_t e0 = tables.first_of(peek), e1 = tables.first_of(__funnelshift_l(0, peek, e0)), both = e0 + e1;
+      if (e0 == 0 || e1 == 0) {
+        e0 = tables.most_of(peek);
+        e1 = tables.most_of(__funnelshift_l(0, peek, e0));
+        both = e0 + e1;
+        // Of `peek` nothing is left behind 32 bits.
+        if (e0 == 0 || e1 == 0 || (both & 0xffff) > 32) {
+          const uint2 e = two_codes(tables, bits.a, bits.b, bits.next, bits.used);
+          e0 = e.x;
+          both = e1 = e.y;
+          bad |= e0 == 0 || e1 == 0;
+          bits.skip(e0);
+        }
+      }
+      bits.skip(both);
+      if constexpr (sizeof(T) == 1) w[i / 2] |= (__byte_perm(e0, e1, 0x62) & 0xffff) << 16 * (i % 2);
+      else if constexpr (sizeof(T) == 2) w[i] = __byte_perm(e0, e1, 0x7632);
+      else { w[2 * i] = e0 >> 16; w[2 * i + 1] = e1 >> 16; }
     }
-    if (WHOLE || k < count) bits.skip(e & 31);
-    s.rows[warp][lane][(k + lane) % ROW] = (T)(e >> 16);
+    uint4* to = &s.rows[warp][0];
+    if constexpr (sizeof(T) == 1) reinterpret_cast<uint2*>(&to[S::place(lane, g / 2)])[g % 2] = make_uint2(w[0], w[1]);
+    else
+#pragma unroll
+      for (uint32_t k = 0; k < WORDS / 4; k++) to[S::place(lane, g * (WORDS / 4) + k)] = make_uint4(w[4 * k], w[4 * k + 1], w[4 * k + 2], w[4 * k + 3]);
   }
   return bad;
+}
+// The first `count` symbols of a row: a partition ends within it.
+template <class T> FZ_DEV bool decode_part(DecodeShared<T>& s, HuffmanBits& bits, const HuffmanTables& tables, uint32_t count) {
+  typedef DecodeShared<T> S;
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  bool bad = false;
+#pragma unroll 1
+  for (uint32_t k = 0; k < count; k++) {
+    bits.need();
+    const uint32_t e = tables.any_of(bits.peek()), at = k * sizeof(T);
+    bad |= e == 0;
+    bits.skip(e);
+    reinterpret_cast<T*>(&s.rows[warp][S::place(lane, at / 16)])[at % 16 / sizeof(T)] = (T)(e >> 16);
+  }
+  return bad;
+}
+// The rows of a warp to the array: that of lane r goes to element row0 + r sublen, of which there are `room` in all.
+template <class T> FZ_DEV void put_rows(const DecodeShared<T>& s, uint8_t* dst, uint64_t row0, uint32_t sublen, uint32_t left, uint64_t room) {
+  typedef DecodeShared<T> S;
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  if (left >= S::ROW && row0 + 31ull * sublen + S::ROW <= room && aligned(dst, 16) && (row0 | sublen) * sizeof(T) % 16 == 0) {
+#pragma unroll
+    for (uint32_t q = 0; q < S::PIECES; q++) {
+      const uint32_t r = (q * 32 + lane) / S::PIECES, k = lane % S::PIECES;
+      *reinterpret_cast<uint4*>(dst + (row0 + (uint64_t)r * sublen) * sizeof(T) + 16 * k) = s.rows[warp][S::place(r, k)];
+    }
+    return;
+  }
+  for (uint32_t r = 0; r < 32; r++)
+    for (uint32_t k = lane; k < min(left, S::ROW); k += 32) {
+      const uint64_t i = row0 + (uint64_t)r * sublen + k;
+      const uint32_t at = k * sizeof(T);
+      if (i < room) store<T>(dst + i * sizeof(T), reinterpret_cast<const T*>(&s.rows[warp][S::place(r, at / 16)])[at % 16 / sizeof(T)]);
+    }
 }
 
 template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>& s) {
   if (dead(a)) return;
+  constexpr uint32_t ROW = DecodeShared<T>::ROW;
   const HuffmanOpened& o = opened(a);
   const uint64_t n = wanted(a);
   if (n == 0 || !o.sound) return;
@@ -197,52 +171,63 @@ template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>&
     for (uint64_t i = (uint64_t)blockIdx.x * DECODE_THREADS + tid; i < room; i += (uint64_t)gridDim.x * DECODE_THREADS) store<T>(dst + i * sizeof(T), (T)o.symbol);
     return;
   }
-  for (uint32_t i = tid; i < (1u << FIRST) + SECOND; i += DECODE_THREADS) s.table[i] = o.table[i];
-  if (tid < 32) { s.first[tid] = o.first[tid]; s.number[tid] = o.number[tid]; s.entry[tid] = o.entry[tid]; }
+  const HuffmanForm f = huffman_form(p, n, o.sublen, (uint32_t)((n + o.sublen - 1) / o.sublen));
+  if ((uint64_t)blockIdx.x * DECODE_THREADS >= f.parts) return;
+  for (uint32_t i = tid; i < TABLE / 4; i += DECODE_THREADS) s.table[i] = o.table[i];
   __syncthreads();
   const uint8_t* src = address(input(a, 0));
-  const HuffmanForm f = huffman_form(p, n, o.sublen);
-  const HuffmanKeys keys = {src + HUFFMAN_KEYS, p.width};
+  const HuffmanTables tables = {reinterpret_cast<const uint32_t*>(s.table), o.shift[0], o.shift[1], &o, {src + HUFFMAN_KEYS, p.width}};
   bool bad = false;
   for (uint64_t group = ((uint64_t)blockIdx.x * DECODE_THREADS) + warp * 32; group < f.parts; group += (uint64_t)gridDim.x * DECODE_THREADS) {
     const uint64_t part = group + lane, row0 = group * f.sublen;
     HuffmanBits bits;
-    uint32_t mine = 0, total = 0;
-    bits.start(src, 0);
+    uint32_t mine = 0, total = 0, words = 0;
+    const uint8_t* from = src + f.cells_at;
     if (part < f.parts) {
       total = load<uint32_t>(src + f.bits_at + 4 * part);
-      const uint64_t from = load<uint32_t>(src + f.starts_at + 4 * part), words = ((uint64_t)total + 31) / 32;
+      const uint64_t first = load<uint32_t>(src + f.starts_at + 4 * part);
       mine = (uint32_t)least(n - part * f.sublen, f.sublen);
-      if (from + words > o.cells) bad = true;
-      else bits.start(src + f.cells_at + 4 * from, (uint32_t)words);
+      if (first + ((uint64_t)total + 31) / 32 > o.cells) bad = true;
+      else {
+        words = (uint32_t)(((uint64_t)total + 31) / 32);
+        from = src + f.cells_at + 4 * first;
+      }
     }
+    bits.start(from, words, s.ahead[tid]);
     uint64_t taken = 0;
     for (uint64_t at = 0; at < f.sublen && row0 + at < n; at += ROW) {
       const uint32_t before = bits.used;
-      if (__all_sync(ALL, at + ROW <= mine)) bad |= decode_row<true>(s, bits, keys, ROW);
-      else bad |= decode_row<false>(s, bits, keys, mine > at ? mine - (uint32_t)at : 0);
-      taken += (uint32_t)(bits.used - before);
-      __syncwarp();
-      for (uint32_t r = 0; r < 32; r++) {
-        const uint64_t i = row0 + (uint64_t)r * f.sublen + at + lane;
-        if (at + lane < f.sublen && i < room) store<T>(dst + i * sizeof(T), s.rows[warp][r][(lane + r) % ROW]);
+      // Lanes that are at their end go on over ones, which is as fast, and nobody looks at what they find.
+      if (!__any_sync(ALL, mine > at && mine - at < ROW)) {
+        const bool wrong = decode_row(s, bits, tables);
+        if (mine > at) {
+          bad |= wrong;
+          taken += (uint16_t)(bits.used - before);
+        }
+      } else if (mine > at) {
+        bad |= decode_part(s, bits, tables, min(mine - (uint32_t)at, ROW));
+        taken += (uint16_t)(bits.used - before);
       }
       __syncwarp();
+      put_rows(s, dst, row0 + at, f.sublen, (uint32_t)least(f.sublen - at, ROW), room);
+      bits.arrive();
+      __syncwarp();
+      bits.fetch();
     }
     bad |= taken != total;
   }
   if (__syncthreads_or(bad) && tid == 0) fail(a, CORRUPT);
 }
 
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS) huffman_decode_u8(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 4) huffman_decode_u8(FZ_ARGS) {
   __shared__ DecodeShared<uint8_t> s;
   decode_partitions<uint8_t>(a, s);
 }
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS) huffman_decode_u16(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 4) huffman_decode_u16(FZ_ARGS) {
   __shared__ DecodeShared<uint16_t> s;
   decode_partitions<uint16_t>(a, s);
 }
-extern "C" __global__ void __launch_bounds__(DECODE_THREADS) huffman_decode_u32(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 4) huffman_decode_u32(FZ_ARGS) {
   __shared__ DecodeShared<uint32_t> s;
   decode_partitions<uint32_t>(a, s);
 }

@@ -15,12 +15,6 @@ struct Found {
 template <class T> FZ_DEV uint64_t first_of(uint64_t tile) { return tile * (TILE / sizeof(T)); }
 FZ_DEV uint32_t rest(uint64_t n, uint64_t first) { return n > first ? (uint32_t)least(n - first, TILE) : 0; }
 
-// What moves so many bytes at once.
-template <int BYTES> struct Whole;
-template <> struct Whole<4> { typedef uint32_t Word; };
-template <> struct Whole<8> { typedef uint2 Word; };
-template <> struct Whole<16> { typedef uint4 Word; };
-
 // `N` elements as words, of which the first `have` are there.
 template <class E, int N> struct Row {
   static_assert(N * sizeof(E) % 4 == 0, "whole words");

@@ -1,6 +1,6 @@
 // Lorenzo in two and three dimensions: differences to seven neighbours, and sums along x, y and z. One dimension is
 // difference.cu.
-#include "words.cuh"
+#include "units.cuh"
 
 namespace fz {
 namespace lorenzo {
@@ -86,6 +86,55 @@ template <class T> FZ_DEV void decode_z(const Args& a, const Params& p) {
   const uint64_t plane = (uint64_t)p.dims[0] * p.dims[1];
   for (uint64_t i = me(); i < plane; i += all()) sum_line(dst, i, p.dims[2], plane);
 }
+
+// Blocks around their means: a warp has a block of elements. `Launch` of src/stages/lorenzo/mean.rs.
+struct Blocks {
+  uint32_t block, width;
+};
+FZ_DEV int64_t wide(uint8_t x) { return (int8_t)x; }
+FZ_DEV int64_t wide(uint16_t x) { return (int16_t)x; }
+FZ_DEV int64_t wide(uint32_t x) { return (int32_t)x; }
+FZ_DEV int64_t wide(uint64_t x) { return (int64_t)x; }
+
+// Half of a unit away from zero; sums that leave 64 bits wrap around.
+template <class T> FZ_DEV T mean_of(const Array<T>& src, uint64_t from, uint32_t count) {
+  const uint32_t lane = threadIdx.x & 31;
+  uint64_t own = 0;
+  for (uint32_t k = lane; k < count; k += 32) own += (uint64_t)wide(src.get(from + k));
+  const uint64_t sum = __shfl_sync(ALL, warp_sum_to(own), 31);
+  const int64_t n = count;
+  return (T)((int64_t)(sum + (uint64_t)((int64_t)sum >= 0 ? n / 2 : -(n / 2))) / n);
+}
+
+template <class T, bool CENTER> FZ_DEV void by_blocks(const Args& a, const Blocks& p) {
+  const Array<T> src = {address(input(a, 0))}, dst = {address(output(a, 0))};
+  const uint64_t n = elements<T>(a), have = least(length(input(a, 0)), output(a, 0).max);
+  const uint64_t blocks = (n + p.block - 1) / p.block;
+  const Operand& means = CENTER ? output(a, 1) : input(a, 1);
+  if (CENTER && me() == 0) publish(means, blocks * sizeof(T));
+  if (!CENTER && length(means) != blocks * sizeof(T)) {
+    if (me() == 0) fail(a, CORRUPT);
+    return;
+  }
+  const Array<T> mean = {address(means)};
+  for (uint64_t b = me() / 32; b < blocks; b += all() / 32) {
+    const uint64_t from = b * p.block;
+    const uint32_t count = (uint32_t)least(n - from, p.block);
+    T mu = T(0);
+    if (CENTER) {
+      mu = mean_of(src, from, count);
+      if ((threadIdx.x & 31) == 0 && (b + 1) * sizeof(T) <= means.max) mean.put(b, mu);
+    } else {
+      mu = mean.get(b);
+    }
+    for (uint32_t k = threadIdx.x & 31; k < count; k += 32) {
+      const T x = src.get(from + k);
+      dst.put(from + k, CENTER ? T(x - mu) : T(x + mu));
+    }
+  }
+  // Bytes that make up no element.
+  for (uint64_t i = n * sizeof(T) + me(); i < have; i += all()) dst.at[i] = src.at[i];
+}
 }  // namespace lorenzo
 }  // namespace fz
 
@@ -115,4 +164,18 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_decode_z(FZ_ARGS) {
   if (dead(a)) return;
   const auto& p = params<lorenzo::Params>(a);
   lorenzo::with_type(p.width, [&](auto t) { lorenzo::decode_z<decltype(t)>(a, p); });
+}
+
+extern "C" __global__ void __launch_bounds__(256) lorenzo_center(FZ_ARGS) {
+  if (dead(a)) return;
+  const auto& p = params<lorenzo::Blocks>(a);
+  if (lorenzo::me() == 0) publish(output(a, 0), length(input(a, 0)));
+  lorenzo::with_type(p.width, [&](auto t) { lorenzo::by_blocks<decltype(t), true>(a, p); });
+}
+
+extern "C" __global__ void __launch_bounds__(256) lorenzo_move_back(FZ_ARGS) {
+  if (dead(a)) return;
+  const auto& p = params<lorenzo::Blocks>(a);
+  if (lorenzo::me() == 0) publish(output(a, 0), length(input(a, 0)));
+  lorenzo::with_type(p.width, [&](auto t) { lorenzo::by_blocks<decltype(t), false>(a, p); });
 }

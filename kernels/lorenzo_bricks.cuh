@@ -2,6 +2,7 @@
 // plane. A thread keeps the multiples of the plane behind, or the sums up to it, so every value is fetched and
 // quantized once; what it needs of its left neighbour along x comes from the lane before.
 #pragma once
+#include "copies.cuh"
 #include "lorenzo_quant.cuh"
 
 namespace fz {
@@ -9,6 +10,8 @@ namespace lorenzo {
 constexpr int EDGE = 8;
 // Threads of a block, of which each warp has a brick.
 constexpr int BRICK_THREADS = 256;
+// Planes whose codes a decoder has under way or in use, and the words of two that a block has for them.
+constexpr uint32_t AHEAD = 2, AHEAD_WORDS = AHEAD * BRICK_THREADS * EDGE;
 
 template <class T> struct Brick {
   static constexpr int N = 16 / sizeof(T), WIDTH = 32 * N, SHARED = EDGE / N;  // lanes that share tiles along x
@@ -138,6 +141,25 @@ struct Tallies {
   Tally outliers, exact;
 };
 
+// How often each code occurs in a block, for a coder behind. Of the brick at hand the first planes are counted.
+struct CodeCounts {
+  static constexpr bool WANTED = true;
+  uint32_t* of;
+  uint32_t planes;
+  FZ_DEV void passed(uint32_t z) { planes = z; }
+  template <class C, int N> FZ_DEV void add(const Row<C, N>& row, uint32_t have, uint32_t z) const {
+    if (z < planes) return;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < (int)have) atomicAdd(&of[row.e[k]], 1u);
+  }
+};
+struct NoCounts {
+  static constexpr bool WANTED = false;
+  FZ_DEV void passed(uint32_t) {}
+  template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t, uint32_t) const {}
+};
+
 // What a call makes of bricks. What is not inlined gets all of it as values: what is pointed to would not stay in registers.
 template <class T> struct Encoder {
   Multiples<T> m;
@@ -174,7 +196,7 @@ template <class T> FZ_DEV void differences(T (&q)[16 / sizeof(T)], T (&behind)[1
 }
 
 // A brick of which every value has a code, in whole pieces: false as soon as it turns out to be another.
-template <bool ZIGZAGS, class T, class C> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const Near<T>& near) {
+template <bool ZIGZAGS, class T, class C, class Counts> FZ_DEV bool encode_plain(const Brick<T>& b, const Encoder<T>& e, const Near<T>& near, Counts& counts) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const bool starts = b.starts();
@@ -193,6 +215,7 @@ template <bool ZIGZAGS, class T, class C> FZ_DEV bool encode_plain(const Brick<T
     for (int r = 0; r < EDGE; r++) row[r].load_whole(from + (uint64_t)r * b.nx * sizeof(T), r < (int)rows && b.have);
     bool good = true;
     T above[N] = {};
+    Row<C, N> made[Counts::WANTED ? EDGE : 1];
 #pragma unroll
     for (int r = 0; r < EDGE; r++) {
 #pragma unroll
@@ -200,16 +223,25 @@ template <bool ZIGZAGS, class T, class C> FZ_DEV bool encode_plain(const Brick<T
       differences<T>(row[r].e, behind[r], above, z, r, starts);
 #pragma unroll
       for (int k = 0; k < N; k++) good = good & (Real<T>::abs(row[r].e[k]) < e.radius);
-      Row<C, N> made;
-      codes_of(row[r].e, ZIGZAGS, made);
-      if (r < (int)rows && b.have) made.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
+      Row<C, N>& own = made[Counts::WANTED ? r : 0];
+      codes_of(row[r].e, ZIGZAGS, own);
+      if (r < (int)rows && b.have) own.store_whole(to + (uint64_t)r * b.nx * sizeof(C));
     }
-    if (!__all_sync(ALL, good)) return false;
+    if (!__all_sync(ALL, good)) {
+      counts.passed(z);
+      return false;
+    }
+    if constexpr (Counts::WANTED) {
+#pragma unroll
+      for (int r = 0; r < EDGE; r++)
+        if (r < (int)rows && b.have) counts.add(made[r], N, z);
+    }
   }
   return true;
 }
 // Any brick: outliers and exact values, rows of any length, arrays that end early.
-template <class T, class C> __device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies) {
+template <class T, class C, class Counts>
+__device__ __attribute__((noinline)) Tallies encode_any(const Brick<T> b, const Encoder<T> e, Tallies tallies, const Counts counts) {
   constexpr int N = 16 / sizeof(T);
   constexpr uint64_t PER = TILE / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
@@ -237,12 +269,13 @@ template <class T, class C> __device__ __attribute__((noinline)) Tallies encode_
       Row<C, N> made;
       codes_of(q, e.zigzag, made);
       if (have) made.store(e.codes + i * sizeof(C), have);
+      counts.add(made, have, z);
     }
   }
   return tallies;
 }
 
-template <class T, class C> FZ_DEV void encode_bricks(const Args& a, const Params& p, Found* outliers, Found* exact, uint64_t totals) {
+template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& a, const Params& p, Found* outliers, Found* exact, uint64_t totals, Counts counts) {
   constexpr int N = 16 / sizeof(T);
   const Encoder<T> e(a, p, outliers, exact);
   const Near<T> near(e.m);
@@ -251,8 +284,9 @@ template <class T, class C> FZ_DEV void encode_bricks(const Args& a, const Param
   Tallies tallies;
   for (uint64_t brick = (uint64_t)blockIdx.x * (BRICK_THREADS / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BRICK_THREADS / 32)) {
     b.take(brick);
-    const bool done = pieces && (e.zigzag ? encode_plain<true, T, C>(b, e, near) : encode_plain<false, T, C>(b, e, near));
-    if (!done) tallies = encode_any<T, C>(b, e, tallies);
+    counts.passed(0);
+    const bool done = pieces && (Counts::WANTED || e.zigzag ? encode_plain<true, T, C>(b, e, near, counts) : encode_plain<false, T, C>(b, e, near, counts));
+    if (!done) tallies = encode_any<T, C>(b, e, tallies, counts);
   }
   tallies.outliers.close(totals);
   tallies.exact.close(totals + 8);
@@ -261,7 +295,7 @@ template <class T, class C> FZ_DEV void encode_bricks(const Args& a, const Param
 // Codes back to values, where no sum of them rounds, in whatever order it is made: a tile has 512 of them, of up to 16
 // bits for f32 and up to 32 for f64.
 template <class T, class C, bool PIECES, bool ZIGZAGS>
-FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step) {
+FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, uint2* ahead) {
   constexpr int N = 16 / sizeof(T);
   const uint32_t rows = b.rows(), planes = b.planes();
   const uint64_t plane = (uint64_t)b.nx * b.ny;
@@ -272,15 +306,30 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
   for (int r = 0; r < EDGE; r++)
 #pragma unroll
     for (int k = 0; k < N; k++) sums[r][k] = T(0);
+  typedef typename Whole<N * sizeof(C)>::Word Word;
+  Word* const own = reinterpret_cast<Word*>(ahead + (threadIdx.x >> 5) * (AHEAD * EDGE * 32)) + (threadIdx.x & 31);
+  // Every lane takes what it has fetched itself.
+  const auto fetch = [&](uint32_t z) {
+    if (z < planes && b.have)
+#pragma unroll
+      for (int r = 0; r < EDGE; r++)
+        if (r < (int)rows) fz_copy<sizeof(Word)>(own + (z % AHEAD * EDGE + r) * 32, codes + b.at(z, r) * sizeof(C));
+    fz_copies_close();
+  };
+  if (PIECES)
+    for (uint32_t z = 0; z + 1 < AHEAD; z++) fetch(z);
 #pragma unroll 1
   for (uint32_t z = 0; z < planes; z++, first += plane) {
     Row<C, N> in[EDGE];
+    if (PIECES) {
+      fetch(z + AHEAD - 1);
+      fz_copies_but<AHEAD - 1>();
+    }
 #pragma unroll
     for (int r = 0; r < EDGE; r++) {
       const uint64_t i = first + (uint64_t)r * b.nx;
-      const uint32_t have = have_at(r, i);
-      if (PIECES) in[r].load_whole(codes + i * sizeof(C), have != 0);
-      else in[r].load(codes + i * sizeof(C), have);
+      if (PIECES) memcpy(in[r].e, own + (z % AHEAD * EDGE + r) * 32, sizeof in[r].e);
+      else in[r].load(codes + i * sizeof(C), have_at(r, i));
     }
     T down[N];
 #pragma unroll
@@ -313,17 +362,17 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
     }
   }
 }
-template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag, const Params& p) {
+template <class T, class C> FZ_DEV void decode_bricks(const uint8_t* codes, uint8_t* dst, uint64_t n, T step, bool zigzag, const Params& p, uint2* ahead) {
   constexpr int N = 16 / sizeof(T);
   Brick<T> b(p);
   // An infinite step makes no number of 0, which takes a look at every value.
   const bool pieces = aligned(codes, N * sizeof(C)) && aligned(dst, 16) && p.dims[0] % N == 0 && p.count <= n && Real<T>::abs(step) < Real<T>::infinity();
   for (uint64_t brick = (uint64_t)blockIdx.x * (BRICK_THREADS / 32) + threadIdx.x / 32; brick < b.all; brick += (uint64_t)gridDim.x * (BRICK_THREADS / 32)) {
     b.take(brick);
-    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step);
-    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step);
-    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step);
-    else decode_brick<T, C, false, false>(b, codes, dst, n, step);
+    if (pieces && zigzag) decode_brick<T, C, true, true>(b, codes, dst, n, step, ahead);
+    else if (pieces) decode_brick<T, C, true, false>(b, codes, dst, n, step, ahead);
+    else if (zigzag) decode_brick<T, C, false, true>(b, codes, dst, n, step, ahead);
+    else decode_brick<T, C, false, false>(b, codes, dst, n, step, ahead);
   }
 }
 }  // namespace lorenzo

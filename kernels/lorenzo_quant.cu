@@ -105,10 +105,35 @@ template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* su
     if constexpr (DIMS < 3) encode<T, decltype(code), DIMS>(a, p, sums, *reinterpret_cast<Last<T>*>(ends));
     else if constexpr (sizeof(T) == VALUE) {
       if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
-      encode_bricks<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed);
+      encode_bricks<T, decltype(code)>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, NoCounts());
       clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
     }
   });
+}
+// How often each code occurs, behind what the tiles have: as HuffmanCounts is laid out.
+constexpr uint64_t COUNTS_AT = 16;
+FZ_DEV uint8_t* counts_of(const Args& a, const Params& p) {
+  const uint64_t tiles = tiles_of(a, p);
+  return reinterpret_cast<uint8_t*>(found_of(a) + 2 * (tiles ? tiles : 1));
+}
+// Zigzag codes of u16 from f32 in three dimensions: encoded, and counted for the coder that output 4 goes to. All of them are below
+// twice the radius, for which there is room.
+FZ_DEV void encode_and_count(const Args& a, uint32_t* near) {
+  const Params& p = params<Params>(a);
+  const uint32_t symbols = (uint32_t)((output(a, 4).max - COUNTS_AT) / 4);
+  if (blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), output(a, 0).max);
+  for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) near[i] = 0;
+  __syncthreads();
+  encode_bricks<float, uint16_t>(a, p, found_of(a), found_of(a) + tiles_of(a, p), a.zeroed, CodeCounts{near, 0});
+  clear(address(output(a, 0)), p.count, output(a, 0).max / p.code, p.code);
+  __syncthreads();
+  uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + COUNTS_AT);
+  for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) {
+    uint32_t found = near[i];
+    // What is behind the array are zeros.
+    if (i == 0 && blockIdx.x == 0) found += (uint32_t)(output(a, 0).max / p.code - p.count);
+    if (found) atomicAdd(&all[i], found);
+  }
 }
 template <int DIMS> FZ_DEV void list_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const Params& p = params<Params>(a);
@@ -142,11 +167,16 @@ LORENZO_ENCODE(1d, 1, 0)
 LORENZO_ENCODE(2d, 2, 0)
 LORENZO_ENCODE(3d_f32, 3, 4)
 LORENZO_ENCODE(3d_f64, 3, 8)
+extern "C" __global__ void __launch_bounds__(256, 2) lorenzo_quant_encode_3d_f32_counts(FZ_ARGS) {
+  if (fz::dead(a)) return;
+  __shared__ uint32_t near[1024];
+  fz::lorenzo::encode_and_count(a, near);
+}
 LORENZO_LISTS(1)
 LORENZO_LISTS(2)
 LORENZO_LISTS(3)
 
-// One block: where the entries of each tile go, and the facts.
+// One block: where the entries of each tile go, the facts, and the counts of codes.
 extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS) {
   if (fz::dead(a)) return;
   __shared__ uint32_t sums[32];
@@ -164,6 +194,11 @@ extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS)
     memcpy(w, &made, sizeof w);
     for (uint32_t i = 0; i < sizeof made / 8; i++) fz::store<uint64_t>(fz::address(fz::output(a, 1)) + 8 * i, w[i]);
     fz::publish(fz::output(a, 1), sizeof made);
+  }
+  if (a.chained) {
+    const uint32_t* from = reinterpret_cast<const uint32_t*>(counts_of(a, p));
+    uint32_t* to = reinterpret_cast<uint32_t*>(fz::address(fz::output(a, 4)));
+    for (uint32_t i = threadIdx.x; i < fz::output(a, 4).max / 4; i += blockDim.x) to[i] = from[i];
   }
   if (all.all() == 0 || all.all() > room) return;
   fz::place_tiles(found_of(a), tiles, sums);

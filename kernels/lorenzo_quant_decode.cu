@@ -148,7 +148,7 @@ template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const Pa
   if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
   // Sums of codes alone do not round.
-  else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p);
+  else if (!f.listed && sizeof(C) < sizeof(T)) decode_bricks<T, C>(f.codes, f.dst, f.n, f.step, f.zigzag, p, reinterpret_cast<uint2*>(shared));
   else decode_3d(f, p.dims, *reinterpret_cast<T(*)[8][8][32]>(shared));
 }
 // Of arrays of 4 or 8 bytes a value, or of both (0).
@@ -219,8 +219,8 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
 LORENZO_DECODE(1d, 1, 0, 8, 4)
 LORENZO_DECODE(2d, 2, 0, 1, 4)
 // The sums of a brick stand in registers.
-LORENZO_DECODE(3d_f32, 3, 4, 4 * 8 * 32, 3)
-LORENZO_DECODE(3d_f64, 3, 8, 8 * 8 * 32, 2)
+LORENZO_DECODE(3d_f32, 3, 4, fz::lorenzo::AHEAD_WORDS, 2)
+LORENZO_DECODE(3d_f64, 3, 8, fz::lorenzo::AHEAD_WORDS, 2)
 
 // Exact values to their places.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_exact(FZ_ARGS) {

@@ -6,16 +6,19 @@ namespace quantizer {
 constexpr int CANDIDATES = 8;
 constexpr uint32_t GROUP = 32, SAMPLE = 1 << 16, SPARSE = 512;
 
-// Memory that is zero when the call starts: blocks that have ended, of either function.
-struct Counts { uint32_t done[2]; };
+// Memory that is zero when the call starts: blocks of the scan that have ended, and the words of the sample.
+struct Counts {
+  unsigned long long done, missed[1 + CANDIDATES];
+};
+constexpr unsigned long long COUNTED = 1ull << 40;  // a block, in a word of the sample
 
 // True in all threads of the block that ends last, and it sees what the others have written. `flag`: a shared word.
-FZ_DEV bool ends_last(uint32_t* done, uint32_t* flag) {
+FZ_DEV bool ends_last(unsigned long long* done, uint32_t* flag) {
   __syncthreads();
   if (threadIdx.x == 0) {
     // For the whole block: what it wrote stands before the barrier, what it reads behind the next one.
     __threadfence();
-    *flag = atomicAdd(done, 1u) == gridDim.x - 1;
+    *flag = atomicAdd(done, 1ull) == gridDim.x - 1;
     __threadfence();
   }
   __syncthreads();
@@ -268,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
       fz::poke(ranges + 2 * blockIdx.x, Real<double>::bits(range.low));
       fz::poke(ranges + 2 * blockIdx.x + 1, Real<double>::bits(range.high));
     }
-    if (!ends_last(&counts->done[0], &last)) return;
+    if (!ends_last(&counts->done, &last)) return;
     range = no_range();
     for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x)
       range.add(Real<double>::value(fz::peek(ranges + 2 * i)), Real<double>::value(fz::peek(ranges + 2 * i + 1)));
@@ -291,7 +294,6 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   static_assert(WARPS == CANDIDATES, "a warp for each candidate");
   __shared__ Steps steps;
   __shared__ uint32_t counted[WARPS][32];
-  __shared__ uint32_t last;
   if (!a.fresh) fz::await_former();
   const Params& p = fz::params<Params>(a);
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -333,31 +335,23 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
       if (lane == i) missed += count;
     }
   }
-  // A row of counts for each bound, by blocks; the last block adds them up.
+  // A word for each bound has what all blocks count, and above it how many have counted: one addition, so that nothing has to be
+  // ordered. The block that comes last to the first word looks at the others until all are there.
   counted[warp][lane] = missed;
   __syncthreads();
-  uint64_t* rows = reinterpret_cast<uint64_t*>(a.scratch);
-  if (threadIdx.x < bounds) {
-    uint64_t sum = 0;
-    for (uint32_t w = 0; w < WARPS; w++) sum += counted[w][threadIdx.x];
-    fz::poke(rows + threadIdx.x * gridDim.x + blockIdx.x, sum);
-  }
-  if (!ends_last(&reinterpret_cast<Counts*>(a.zeroed)->done[1], &last)) return;
-  uint32_t sums[1 + CANDIDATES] = {};
-#pragma unroll
-  for (uint32_t i = 0; i <= CANDIDATES; i++)
-    if (i < bounds && threadIdx.x < gridDim.x) sums[i] = (uint32_t)fz::peek(rows + i * gridDim.x + threadIdx.x);
-#pragma unroll
-  for (uint32_t i = 0; i <= CANDIDATES; i++) {
-    const uint32_t sum = __reduce_add_sync(fz::ALL, sums[i]);
-    if (lane == 0) counted[warp][i] = sum;
-  }
-  __syncthreads();
   if (warp != 0) return;
+  unsigned long long* words = reinterpret_cast<Counts*>(a.zeroed)->missed;
+  uint64_t known = 0;
+  if (lane < bounds) {
+    uint32_t sum = 0;
+    for (uint32_t w = 0; w < WARPS; w++) sum += counted[w][lane];
+    known = atomicAdd(words + lane, COUNTED | sum) + (COUNTED | sum);
+  }
+  if (__shfl_sync(fz::ALL, known, 0) / COUNTED != gridDim.x) return;
+  while (lane < bounds && known / COUNTED != gridDim.x) known = fz::peek(reinterpret_cast<uint64_t*>(words + lane));
+  const uint64_t count = known % COUNTED;
   // What a bound costs. The CPU stops looking where shrinking alone costs more, which only grows: it takes the first of
   // the cheapest too.
-  uint64_t count = 0;
-  for (uint32_t w = 0; w < WARPS; w++) count += counted[w][lane];
   double cost = lane < bounds ? (double)count * (double)p.exact_bits + shrink : Real<double>::infinity();
   uint32_t best = lane;
 #pragma unroll

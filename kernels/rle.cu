@@ -28,25 +28,13 @@ template <class F> FZ_DEV void with_type(uint64_t width, F f) {
   else if (width == 8) f(uint64_t(0));
 }
 
-// Inclusive maximum over a block of a multiple of 32 threads; `w`: 32 shared words. Ends with a barrier.
-FZ_DEV uint32_t block_max_to(uint32_t v, uint32_t* w) {
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  auto warp_max_to = [&](uint32_t v) {
-#pragma unroll
-    for (int d = 1; d < 32; d <<= 1) {
-      const uint32_t t = __shfl_up_sync(ALL, v, d);
-      if (lane >= d) v = max(v, t);
-    }
-    return v;
-  };
-  v = warp_max_to(v);
-  if (lane == 31) w[warp] = v;
+// The largest of the threads before this one; `w`: 32 shared words. Something may still read `w` when it ends.
+FZ_DEV uint32_t block_most_before(uint32_t v, uint32_t* w) {
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const uint32_t upto = block_scan_to<Most>(v, w), left = __shfl_up_sync(ALL, upto, 1);
+  if (lane == 31) w[warp] = upto;
   __syncthreads();
-  if (warp == 0) w[lane] = warp_max_to(lane < warps ? w[lane] : 0);
-  __syncthreads();
-  if (warp > 0) v = max(v, w[warp - 1]);
-  __syncthreads();
-  return v;
+  return lane ? left : warp ? w[warp - 1] : 0;
 }
 
 // ---------------------------------------------------------------- encoder
@@ -104,7 +92,7 @@ template <class T> FZ_DEV void encode_count(const Args& a, const Params& p, Shar
   if ((uint64_t)blockIdx.x * Elements<T>::COUNT >= n) return;
   const Elements<T> e(s, address(in), n, p.chunk, blockIdx.x);
   const uint2 own = count(e);
-  const uint32_t runs = block_sum_to(own.x, s.w), last = block_max_to(own.y, s.w);
+  const uint32_t runs = block_sum_to(own.x, s.w), last = block_scan_to<Most>(own.y, s.w);
   Tile& tile = found(a).tiles()[blockIdx.x];
   if (threadIdx.x == UNIT_THREADS - 1) { tile.runs = runs; tile.last = last; }
 }
@@ -117,13 +105,8 @@ template <class T> FZ_DEV void encode_write(const Args& a, const Params& p, Shar
   const uint2 own = count(e);
   const Tile& tile = found(a).tiles()[blockIdx.x];
   uint64_t run = tile.before + block_sum_to(own.x, s.w) - own.x;
-  const uint32_t upto = block_max_to(own.y, s.w);
   // The last beginning before those of this thread.
-  if ((threadIdx.x & 31) == 31) s.w[threadIdx.x >> 5] = upto;
-  __syncthreads();
-  uint32_t begun = __shfl_up_sync(ALL, upto, 1);
-  if ((threadIdx.x & 31) == 0) begun = threadIdx.x ? s.w[(threadIdx.x >> 5) - 1] : 0;
-  begun = max(begun, tile.begun);
+  uint32_t begun = max(block_most_before(own.y, s.w), tile.begun);
   uint8_t* dst = address(out);
   const uint64_t lengths = parts.lengths(found(a).runs, sizeof(T));
   auto put = [&](uint64_t at, auto x) { if (at + sizeof(x) <= out.max) store(dst + at, x); };
@@ -245,12 +228,9 @@ extern "C" __global__ void __launch_bounds__(1024) rle_encode_place(FZ_ARGS) {
     runs += tile[i].runs;
     last = max(last, tile[i].last);
   }
-  const uint32_t upto = block_sum_to(runs, w), last_upto = rle::block_max_to(last, w);
-  if ((threadIdx.x & 31) == 31) w[threadIdx.x >> 5] = last_upto;
+  const uint32_t upto = block_sum_to(runs, w);
   if (threadIdx.x == blockDim.x - 1) all = upto;
-  __syncthreads();
-  uint32_t begun = __shfl_up_sync(ALL, last_upto, 1), before = upto - runs;
-  if ((threadIdx.x & 31) == 0) begun = threadIdx.x ? w[(threadIdx.x >> 5) - 1] : 0;
+  uint32_t begun = rle::block_most_before(last, w), before = upto - runs;
   for (uint64_t i = from; i < to; i++) {
     tile[i].before = before;
     tile[i].begun = begun;

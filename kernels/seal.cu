@@ -1,6 +1,6 @@
 // From segments to a container: the segments that do not lie in it yet, or the array as it is when that is shorter, and the
-// head. Every block reckons the same lengths; the last one to end writes the head and the result, and leaves zeros for the
-// next call.
+// head. Every block reckons the same lengths; where some copy, the last one to end writes the head and the result, and leaves zeros
+// for the next call, and otherwise the first one does.
 #include "container.cuh"
 
 namespace fz {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
   await_former();
   f.stage(a, staged, false);
   f.clear_zeroed(a);
-  bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0, copied = false;
+  bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0;
   Choice c = {p.own, Layout()};
   if (!failed) c = choose(f, p);
   const bool fits = c.total() <= f.capacity;
@@ -76,17 +76,18 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
     uint64_t at = c.layout.head;
     for (uint32_t i = 0; i < h.segments; i++) {
       const uint64_t n = f.segment_bytes(s[i]);
-      if (!s[i].unit && f.value(s[i].value).place != PLACE_SEGMENT) {
-        copy(f.container + at, f.bytes_of(s[i].value), n);
-        copied = true;
-      }
+      if (!s[i].unit && f.value(s[i].value).place != PLACE_SEGMENT) copy(f.container + at, f.bytes_of(s[i].value), n);
       at += n;
     }
   }
+  // As usual nothing has to be copied and the first block waits for nobody. Others that are late find zeros in some of the words: what
+  // they reckon then is shorter still, so that they end here too.
+  const bool copies = p.copies || c.form != p.own, waits = failed || !fits || copies;
+  if (!waits && blockIdx.x > 0) return;
   // Facts are on their way while the blocks find out who is last.
   const bool fills = !failed && fits && threadIdx.x < h.fields;
   const uint64_t x = fills ? content(f, h, f.table<FieldRow>(h.fields_at)[threadIdx.x], c.layout.payload) : 0;
-  if (!last_block(&f.call()->ticket, copied)) return;
+  if (waits && !last_block(&f.call()->ticket, copies)) return;
   if (!failed && fits) {
     write_head(f, h, c.layout.payload, x);
     if (threadIdx.x == 0) {

@@ -7,12 +7,9 @@
 // The 32 elements of four bytes that feed one word of every bit plane are those that one thread owns, so bitshuffle
 // turns E into P without a byte leaving its thread; of elements of two bytes those are what a thread owns in H. Coders take and make P, which is also what loads word by word give.
 #pragma once
-#include "fz.cuh"
+#include "copies.cuh"
 
-// From global to shared memory without a register in between.
 #ifdef FZ_EMULATED
-FZ_DEV void fz_copy16(void* shared, const void* global) { memcpy(shared, global, 16); }
-FZ_DEV void fz_copies_done() {}
 struct fz_cursor {
   uint8_t* at;
   FZ_DEV explicit fz_cursor(uint8_t* shared) { at = shared; }
@@ -21,10 +18,6 @@ struct fz_cursor {
   }
 };
 #else
-FZ_DEV void fz_copy16(void* shared, const void* global) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
-}
-FZ_DEV void fz_copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 // Bytes one behind the other in shared memory, those that are wanted. Written in C each takes one instruction more.
 struct fz_cursor {
   uint32_t at;

@@ -11,6 +11,12 @@ static_assert(UNIT_THREADS * UNITS * 16 == TILE, "a block has one tile");
 // Offset in the tile of unit `i` of this thread.
 FZ_DEV uint32_t unit_at(int i) { return (threadIdx.x >> 5) * (UNITS * 512) + i * 512 + (threadIdx.x & 31) * 16; }
 
+// What moves so many bytes at once.
+template <int BYTES> struct Whole;
+template <> struct Whole<4> { typedef uint32_t Word; };
+template <> struct Whole<8> { typedef uint2 Word; };
+template <> struct Whole<16> { typedef uint4 Word; };
+
 FZ_DEV uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 // `BYTES` bytes at any address, as words of 32 bits.

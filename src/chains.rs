@@ -5,7 +5,7 @@
 
 use crate::device::{PARAM_BYTES, Recipe, Shape};
 use crate::kernel::Kernel;
-use crate::stages::{bitshuffle, difference, lorenzo_quant, quantizer, rze};
+use crate::stages::{bitshuffle, difference, huffman, lorenzo_quant, quantizer, rze};
 use crate::tile::TILE;
 
 /// A kernel that is chained, and its argument block.
@@ -86,6 +86,10 @@ pub(crate) fn find(
     debug_assert_eq!(params, shape.params);
     if links.is_empty() {
         return (kernel.device)(shape);
+    }
+    if let ("lorenzo_quant_encode", [(sums, of)]) = (kernel.name, links) {
+        let symbols = (sums.name == "huffman_count").then(|| huffman::near_symbols(of, 2)).flatten();
+        return symbols.and_then(|n| lorenzo_quant::counting(shape, n));
     }
     let encodes = match kernel.name {
         "rze_encode" => true,

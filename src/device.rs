@@ -228,7 +228,7 @@ pub(crate) struct Border {
     pub words_end: u64,
     /// 1: another function ends the call.
     pub more: u32,
-    /// 1: a decoder has segments that are the array.
+    /// 1: some segments have to be copied, to the container or to the array.
     pub copies: u32,
 }
 

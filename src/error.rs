@@ -287,11 +287,14 @@ impl Error {
 
     /// What [`Fault::OutOfRange`] says to people.
     pub(crate) fn out_of_range(stage: &'static str, element: u64) -> Self {
-        Error::argument(
-            format!("an element that {stage} gets"),
-            element,
-            "one that its parameters have room for",
-        )
+        let expected = match stage {
+            "huffman" => "one below its bklen, which may be 65536",
+            "bitpack" => {
+                "one that its nbits, base and shift keep whole; auto_detect finds how many bits that takes"
+            }
+            _ => "one that its parameters have room for",
+        };
+        Error::argument(format!("an element that {stage} gets"), element, expected)
     }
 
     pub(crate) fn corrupt(place: &'static str, what: impl Into<String>) -> Self {

@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::format::{Info, info as describe, info_partial};
-use std::fs::{self, File, OpenOptions};
+use crate::temporary::{Temporary, behind_links};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a file is asked for; every error names the file.
 struct Asked<'p> {
@@ -88,84 +89,23 @@ pub(crate) fn info(path: &Path) -> Result<Info> {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let asked = Asked { path, doing: "write" };
     let target = asked.io(behind_links(path))?;
-    let old = match fs::metadata(&target) {
-        Ok(found) => Some(found),
-        Err(e) if e.kind() == ErrorKind::NotFound => None,
+    match fs::metadata(&target) {
+        Ok(found) => asked.regular(&found)?,
+        Err(e) if e.kind() == ErrorKind::NotFound => {}
         Err(e) => return Err(asked.refuse(e)),
-    };
-    old.iter().try_for_each(|found| asked.regular(found))?;
-    let (mut file, temporary) = asked.io(Temporary::beside(&target))?;
-    // Before the first byte: what only its owner may read is never there for others.
-    if let Some(old) = old {
-        let wanted = old.permissions();
-        // A file system without permissions refuses to set them, even to what they are.
-        if asked.io(file.metadata())?.permissions() != wanted {
-            asked.io(file.set_permissions(wanted))?;
-        }
     }
+    let (mut temporary, mut file) = asked.io(Temporary::beside(&target))?;
+    asked.io(Temporary::keep_permissions(&target, &file))?;
     asked.io(file.write_all(bytes))?;
     asked.io(file.sync_all())?;
     drop(file);
-    asked.io(temporary.become_file(&target))
-}
-
-/// The file that `path` names in the end, so that it is replaced and not a link to it. It need not exist.
-fn behind_links(path: &Path) -> std::io::Result<PathBuf> {
-    let mut target = path.to_path_buf();
-    // As many as Linux follows.
-    for _ in 0..40 {
-        match fs::canonicalize(&target) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            found => return found,
-        }
-        let Ok(link) = fs::read_link(&target) else { return Ok(target) };
-        // A relative link starts where it stands.
-        target = target.parent().unwrap_or(Path::new("")).join(link);
-    }
-    Err(std::io::Error::other("too many links"))
-}
-
-/// Removed unless it became a file.
-struct Temporary(Option<PathBuf>);
-
-impl Temporary {
-    /// A new file in the same folder, which is where it can be renamed. Another thread, or a run that was killed, may have
-    /// one of the same name; the next free one is taken.
-    fn beside(target: &Path) -> std::io::Result<(File, Temporary)> {
-        /// More than anybody writes at once into one folder.
-        const TRIES: u32 = 10_000;
-        target.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let mut tries = 0;
-        loop {
-            let path = target.with_file_name(format!(".fzgm-{}-{tries}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Err(e) if e.kind() == ErrorKind::AlreadyExists && tries < TRIES => tries += 1,
-                made => return made.map(|file| (file, Temporary(Some(path)))),
-            }
-        }
-    }
-
-    fn become_file(mut self, target: &Path) -> std::io::Result<()> {
-        if let Some(path) = &self.0 {
-            fs::rename(path, target)?;
-            self.0 = None;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            // Nothing more can be done about a file that stays.
-            let _ = fs::remove_file(path);
-        }
-    }
+    asked.io(temporary.become_file(&target, false))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
     use std::thread;
 
     /// A folder of its own, which goes again.

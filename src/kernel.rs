@@ -33,6 +33,9 @@ pub enum Role {
     Gather,
     /// It makes output 0 tile by tile, through [`HostCall::target`].
     Scatter,
+    /// It makes nothing but sums of input 0, of a known length. A GPU may have a function that makes them on the way, while it makes
+    /// that input as its own output 0.
+    Sums,
     /// It goes on from tiles of input 0 to an array of other length. A GPU may have a function for it and what stands before it.
     Last,
 }

@@ -14,7 +14,7 @@
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
 //! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, file, metrics, capi.
+//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, temporary, file, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -66,6 +66,8 @@ mod plan;
 mod presets;
 mod stage;
 pub mod stages;
+#[cfg(feature = "capi")]
+mod temporary;
 mod threads;
 mod tile;
 mod wire;
@@ -74,7 +76,7 @@ mod workspace;
 pub use array::Array;
 pub use codec::{
     CallResult, Clock, Container, Decoder, Device, DeviceSlice, Encoder, Options, Resident, compress,
-    decompress, info_at, pipeline_at,
+    decompress, decompress_box, info_at, pipeline_at,
 };
 pub use dtype::DType;
 pub use error::{Error, Result, Status};

@@ -69,6 +69,24 @@ pub static PRESETS: &[Preset] = &[
         lossless: false,
         forms: &[(&[DType::F32, DType::F64], include_str!("../presets/lc_ratio.toml"))],
     },
+    Preset {
+        name: "lc_tp",
+        about: "bounded error: lorenzo_quant, its codes > zigzag > bitshuffle > rre, its outliers > merge > bitshuffle > rre > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/lc_tp.toml"))],
+    },
+    Preset {
+        name: "lc_cr",
+        about: "bounded error: lorenzo_quant, its codes > huffman, with its outliers > merge > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/lc_cr.toml"))],
+    },
+    Preset {
+        name: "fast",
+        about: "bounded error: fast (1, 2 or 3 dimensions), one stage at the speed of memory; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../presets/fast.toml"))],
+    },
 ];
 
 impl Preset {

@@ -140,6 +140,9 @@ pub enum Length {
     Each(Vec<u64>),
 }
 
+/// The output of stages that have one.
+pub(crate) const OUT: &[&str] = &["output"];
+
 /// A stage without its parameters. One static object per stage stands in the registry.
 pub trait Stage: Sync {
     /// What never changes.
@@ -157,7 +160,9 @@ pub trait Stage: Sync {
     ///
     /// # Errors
     /// [`crate::Error::Internal`] when the parameters are not of this stage.
-    fn outputs(&self, args: &Args) -> Result<&'static [&'static str]>;
+    fn outputs(&self, _args: &Args) -> Result<&'static [&'static str]> {
+        Ok(OUT)
+    }
 
     /// The stage asks that the pipeline input be a multiple of so many bytes. Only FZM files pad.
     ///

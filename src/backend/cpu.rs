@@ -116,7 +116,7 @@ fn chained_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
     let own = match (step.kernel.role)(&step.params) {
         Role::Gather => step.ins.first(),
         Role::Scatter => step.outs.first(),
-        Role::Alone | Role::Tile | Role::Last => None,
+        Role::Alone | Role::Tile | Role::Sums | Role::Last => None,
     };
     step.between.as_ref().or(own).map_or(0, |&v| length(plan, words, v))
 }

@@ -218,7 +218,8 @@ impl Run<'_> {
 
     /// The end of a compression.
     pub(crate) fn seal(&self, border: &Border) -> Result<()> {
-        self.border("fz_seal", self.copy_grid(), CLOSE, border)
+        let copies = self.sinks_in(|place| !matches!(place, Place::Segment(_))).into();
+        self.border("fz_seal", self.copy_grid(), CLOSE, &Border { copies, ..*border })
     }
 
     /// Writes the checksums of a container that is sealed, and then the result.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::handle::{Bytes, handle, optional_handle, optional_mut, out, regions};
+use super::handle::{Bytes, handle, host, host_mut, numbers, optional_handle, optional_mut, out, regions};
 use super::plan::fz_plan;
 use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
@@ -95,6 +95,55 @@ pub unsafe extern "C" fn fz_decompress(
         let length = length.apart_from(dst, "dst")?;
         // SAFETY: the caller's promise.
         length.put(unsafe { restore(plan, workspace, src, dst) }?);
+        Ok(())
+    })
+}
+
+/// Restores a part of an array, without the rest.
+///
+/// `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
+/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length. `ndim` is that
+///                       of the array.
+/// `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
+/// `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
+/// `restored_bytes`      becomes that length; untouched on failure.
+///
+/// All of it is host memory. Of the container no more is read than its head and the chunks that the box touches: it may be a
+/// file that is mapped. Checksums are of all of it and are not compared.
+///
+/// Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
+/// container of other stages; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_box(
+    container: *const c_void,
+    container_bytes: u64,
+    origin: *const u64,
+    extent: *const u64,
+    ndim: u32,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    let (src, dst) =
+        (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
+        let length = length.apart_from(dst, "dst")?;
+        // SAFETY: the caller's promise; the number is checked there.
+        let (origin, extent) =
+            unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
+        // The box must not change while it is read.
+        for given in [origin, extent] {
+            let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
+            if given.overlaps(dst) {
+                return Err(Refusal::argument("origin or extent lies inside of dst"));
+            }
+        }
+        // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
+        let (container, dst) = unsafe { (host(src), host_mut(dst)) };
+        length.put(crate::decompress_box(container, origin, extent, dst)? as u64);
         Ok(())
     })
 }

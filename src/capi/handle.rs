@@ -143,6 +143,42 @@ impl<P> Bytes<P> {
     }
 }
 
+/// Host memory to read.
+///
+/// # Safety
+/// It is host memory of as many bytes that nobody changes meanwhile.
+pub(super) unsafe fn host<'a>(bytes: DeviceSlice) -> &'a [u8] {
+    match bytes.bytes {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        n => unsafe { slice::from_raw_parts(bytes.address as *const u8, n as usize) },
+    }
+}
+
+/// Host memory to write.
+///
+/// # Safety
+/// It is host memory of as many bytes that nobody else uses meanwhile.
+pub(super) unsafe fn host_mut<'a>(bytes: DeviceSlice) -> &'a mut [u8] {
+    match bytes.bytes {
+        0 => &mut [],
+        // SAFETY: the caller's promise.
+        n => unsafe { slice::from_raw_parts_mut(bytes.address as *mut u8, n as usize) },
+    }
+}
+
+/// A number for each dimension, when there are as many as an array can have.
+///
+/// # Safety
+/// As for [`elements`].
+pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> Answer<&'a [u64]> {
+    if !(1..=3).contains(&ndim) {
+        return Err(Refusal::argument(format!("ndim is {ndim}; expected 1 to 3")));
+    }
+    // SAFETY: the caller's promise, passed on; the length was checked above.
+    unsafe { elements(numbers, ndim.into(), name) }
+}
+
 /// A string that ends with a zero.
 ///
 /// # Safety

@@ -1,13 +1,12 @@
 //! What a container says about itself.
 
 use std::ffi::c_void;
-use std::slice;
 
-use super::handle::{out, place_for, region};
+use super::handle::{host, out, place_for, region};
 use super::pipeline::fz_pipeline;
 use super::status::{fz_container, fz_mode};
 use super::wall::wall;
-use crate::{Container, DeviceSlice, Error, Info};
+use crate::{Container, Error, Info};
 
 /// What fz_container_info() finds.
 #[repr(C)]
@@ -106,16 +105,6 @@ pub unsafe extern "C" fn fz_container_info_partial(
             }
         }
     })
-}
-
-/// # Safety
-/// It is host memory of as many bytes that nobody changes meanwhile.
-unsafe fn host<'a>(bytes: DeviceSlice) -> &'a [u8] {
-    match bytes.bytes {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        n => unsafe { slice::from_raw_parts(bytes.address as *const u8, n as usize) },
-    }
 }
 
 /// Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.

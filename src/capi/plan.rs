@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::handle::{elements, handle, out, region, release};
+use super::handle::{handle, numbers, out, region, release};
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use super::wall::{Answer, Refusal, quiet_wall, wall};
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
         // SAFETY: the caller's promise.
         let (pipeline, plan) = unsafe { (handle(pipeline, "pipeline")?, out(plan, "plan")?) };
         // SAFETY: the caller's promise.
-        let (dims, options) = unsafe { (shape(dims, ndim)?, chosen(options)?) };
+        let (dims, options) = unsafe { (numbers(dims, ndim, "dims")?, chosen(options)?) };
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
         plan.give(fz_plan::new(Task::Compress(Encoder::new(&pipeline.0, &array, &options)?)));
         Ok(())
@@ -152,16 +152,4 @@ pub unsafe extern "C" fn fz_max_compressed_bytes(plan: *const fz_plan, bytes: *m
         bytes.put(plan.encoder()?.max_compressed_bytes());
         Ok(())
     })
-}
-
-/// The lengths that C passed, when they are as many as an array can have.
-///
-/// # Safety
-/// As for [`elements`].
-unsafe fn shape<'a>(dims: *const u64, ndim: u32) -> Answer<&'a [u64]> {
-    if !(1..=3).contains(&ndim) {
-        return Err(Refusal::argument(format!("ndim is {ndim}; expected 1 to 3")));
-    }
-    // SAFETY: the caller's promise, passed on; the length was checked above.
-    unsafe { elements(dims, ndim.into(), "dims") }
 }

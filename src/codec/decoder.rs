@@ -39,7 +39,7 @@ impl Decoder {
         let known = Some((&head.lengths[..], &segments[..]));
         let plan =
             Plan::decode(&head.pipeline, head.array, head.padded, head.rules, known, options.on_cpu())?;
-        let mut decoder = Decoder::within_limit(plan, head.padded, options)?;
+        let mut decoder = Decoder::within_limit(plan, head.padded, options, true)?;
         decoder.opened = Some(head.clone());
         if let Device::Cuda(index) = options.device {
             device::reachable(index)?;
@@ -65,13 +65,13 @@ impl Decoder {
             (None, None) => return Err(Error::Internal("a decoder has neither an encoder nor a container")),
         };
         // Memory of a device is memory too, and its plan may need more than the one for the CPU.
-        within(&self.options, self.array(), gpu.prepared.bytes())?;
+        within(&self.options, self.array(), gpu.prepared.bytes(), self.opened.is_some())?;
         Ok(gpu)
     }
 
-    /// The decoder, if its memory is within the limit.
-    pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options) -> Result<Decoder> {
-        within(options, plan.array(), plan.workspace_bytes())?;
+    /// The decoder, if its memory is within the limit. `foreign`: a container has asked for it.
+    pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options, foreign: bool) -> Result<Decoder> {
+        within(options, plan.array(), plan.workspace_bytes(), foreign)?;
         Ok(Decoder {
             plan,
             padded,
@@ -231,9 +231,11 @@ impl Decoder {
     }
 }
 
-/// Refuses to need more working memory than the options allow.
-fn within(options: &Options, array: &Array, need: u64) -> Result<()> {
+/// Refuses to need more working memory than the options allow. Unless they say how much, what a container asks for has a limit;
+/// what follows from the pipeline of an encoder has none, because the room for its longest lists is the caller's own choice.
+fn within(options: &Options, array: &Array, need: u64, foreign: bool) -> Result<()> {
     let limit = match options.max_memory_bytes {
+        0 if !foreign => return Ok(()),
         0 => array.bytes().saturating_mul(8).saturating_add(64 << 20),
         limit => limit,
     };

@@ -184,13 +184,13 @@ impl Encoder {
     /// reference (strict off, generation 2026-05) do not say what the array was: theirs is one padded dimension.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`].
+    /// [`Error::MemoryLimit`], if the options state a limit.
     pub fn decoder(&self) -> Result<Decoder> {
         let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
         let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
         let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
         let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
-        let mut decoder = Decoder::within_limit(plan, padded, &self.options)?;
+        let mut decoder = Decoder::within_limit(plan, padded, &self.options, false)?;
         decoder.encoder = Some(self.gpu.clone());
         Ok(decoder)
     }

@@ -3,6 +3,7 @@
 mod decoder;
 mod device;
 mod encoder;
+mod part;
 
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::stage::{Generation, Rules};
 pub use decoder::Decoder;
 pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at, pipeline_at};
 pub use encoder::Encoder;
+pub use part::decompress_box;
 
 /// What concerns a plan as a whole.
 #[derive(Clone, Debug)]
@@ -37,7 +39,8 @@ pub struct Options {
     pub device: Device,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
     pub threads: u32,
-    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB.
+    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB for what a container asks
+    /// for, none for the decoder of an encoder.
     pub max_memory_bytes: u64,
 }
 

@@ -145,7 +145,11 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
             let what = format!("{parts} do not exist in files of 2026-05; use generation 2026-08");
             return Err(Error::Unsupported { stage, what });
         }
-        BITPACK => c.truncate(10),
+        BITPACK if c[10..] == [0; 5] => c.truncate(10),
+        BITPACK if old => {
+            let what = "a base and a shift do not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage: "bitpack", what });
+        }
         DIFFERENCE | ZIGZAG if old && c.last() == Some(&1) => {
             let stage = if id == ZIGZAG { "zigzag" } else { "difference" };
             let what = "this code does not exist in files of 2026-05; use generation 2026-08".into();

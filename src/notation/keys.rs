@@ -45,7 +45,7 @@ pub(super) const DATA: &str = "data_type";
 /// The keys of the reference that say what parameters of ours say.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
     match stage {
-        "quantizer" | "lorenzo_quant" => &[MODE],
+        "quantizer" | "lorenzo_quant" | "fast" => &[MODE],
         "difference" => &[OUTPUT, FUSION],
         "zigzag" | "negabinary" => &[OUTPUT],
         "lorenzo" | "rle" => &[DATA],
@@ -120,21 +120,28 @@ impl<'a> Keys<'a> {
                 let dtype = if is_type(name) { DType::from_name(word).ok() } else { None };
                 self.args.set_text(name, dtype.map_or(word, |d| d.name()))
             }
-            (Kind::Names { .. }, Value::Names(names)) => {
-                let mut list = vec![];
-                for item in names {
-                    match item.get_ref() {
-                        DeValue::String(text) => list.push(text.as_ref()),
-                        _ => return Err(self.refuse(name, value, "an array of texts")),
-                    }
-                }
-                self.args.set_text(name, &list.join("+"))
-            }
+            (Kind::Names { most }, value) => self.names(name, most, value),
             (kind, value) => Err(self.refuse(name, value, kind.to_string())),
         }
     }
 
-    /// `REL` of LorenzoQuant is relative to the largest magnitude.
+    /// Each text is one name: what separates names elsewhere is no letter of one.
+    fn names(&mut self, name: &'static str, most: usize, value: Value<'_>) -> Result<()> {
+        let expected = format!("an array of 1 to {most} texts of letters, digits, _, - and .");
+        let Value::Names(items) = value else { return Err(self.refuse(name, value, expected)) };
+        let mut list = vec![];
+        for item in items {
+            match item.get_ref() {
+                DeValue::String(text) if !text.contains('+') => list.push(text.as_ref()),
+                DeValue::String(text) => return Err(self.refuse(name, Value::Text(text), expected)),
+                _ => return Err(self.refuse(name, value, expected)),
+            }
+        }
+        let list = list.join("+");
+        self.args.set_text(name, &list).map_err(|_| self.refuse(name, Value::Text(&list), expected))
+    }
+
+    /// `REL` of LorenzoQuant and Fast is relative to the largest magnitude.
     fn mode(&mut self, word: &str) -> Result<()> {
         let global = !bounds_each(self.args) && word.eq_ignore_ascii_case("rel");
         self.args.set_text("mode", if global { "prel" } else { word })

@@ -6,7 +6,7 @@ const LONGEST: usize = 64;
 /// Keys that people write because another file had them, and what says it here.
 const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
 
-/// The known name with the fewest letters to change, the first of several.
+/// The known name that goes on where this one ends, or else the one with the fewest letters to change; the first of several.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if let Some((_, meant)) = MISTAKEN.iter().find(|(mistaken, _)| *mistaken == name) {
         return known.iter().find(|k| *k == meant).copied();
@@ -14,7 +14,8 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > LONGEST {
         return None;
     }
-    known.iter().copied().min_by_key(|k| distance(name.as_bytes(), k.as_bytes()))
+    let begins = |k: &str| k.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    known.iter().copied().min_by_key(|k| (!begins(k), distance(name.as_bytes(), k.as_bytes())))
 }
 
 /// Letters to insert, drop or replace, whatever their case.
@@ -48,6 +49,7 @@ mod tests {
         let known = ["error_bound", "mode", "quant_radius", "inputs"];
         assert_eq!(nearest("eror_bound", &known), Some("error_bound"));
         assert_eq!(nearest("modus", &known), Some("mode"));
+        assert_eq!(nearest("auto", &["nbits", "auto_detect"]), Some("auto_detect"));
         assert_eq!(nearest("input_port", &known), Some("inputs"));
         assert_eq!(nearest(&"x".repeat(65), &known), None);
         assert_eq!(nearest("x", &[]), None);

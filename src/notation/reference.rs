@@ -82,13 +82,10 @@ pub(super) enum Only {
 }
 
 /// Keys of stages, each with its value that asks for nothing.
-const IDLE: [(&str, &str, Only); 14] = [
-    ("lorenzo", "centering", Only::False),
+const IDLE: [(&str, &str, Only); 11] = [
     ("bitpack", "auto_base", Only::False),
     ("bitpack", "auto_shift", Only::False),
     ("bitpack", "adaptive", Only::False),
-    ("bitpack", "base", Only::Int(0)),
-    ("bitpack", "shift", Only::Int(0)),
     ("lorenzo_quant", "centering", Only::False),
     ("quantizer", "linear_mode", Only::False),
     ("quantizer", "linear_high_precision", Only::False),

@@ -27,6 +27,9 @@ impl Display for Plan {
             let chained: Vec<&str> = step.links.iter().map(|l| l.kernel.name).collect();
             let name = match (step.kernel.role)(&step.params) {
                 _ if chained.is_empty() => step.kernel.name.to_string(),
+                _ if step.links.iter().all(|l| (l.kernel.role)(&l.params) == Role::Sums) => {
+                    format!("{} + {}", step.kernel.name, chained.join(" + "))
+                }
                 Role::Scatter => format!("{} > {}", step.kernel.name, chained.join(" > ")),
                 _ => format!("{} > {}", chained.join(" > "), step.kernel.name),
             };

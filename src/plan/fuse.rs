@@ -13,6 +13,7 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
         let (join, back): (Join, usize) = match (steps[at].kernel.role)(&steps[at].params) {
             Role::Gather => (gather, 1),
             Role::Scatter => (scatter, 0),
+            Role::Sums => (along, 1),
             Role::Alone | Role::Tile | Role::Last => {
                 at += 1;
                 continue;
@@ -79,6 +80,29 @@ fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
     let own = step.ins.len() - step.links.iter().map(|l| l.extra).sum::<usize>();
     step.ins.splice(own..own, before.ins[1..].iter().copied());
     step.links.insert(0, link(&before));
+    true
+}
+
+/// Takes step `at`, which makes sums, into the one before it, which makes what they are of.
+fn along(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
+    let (Some(before), Some(sums)) = (steps.get(at - 1), steps.get(at)) else {
+        return false;
+    };
+    let alone = before.links.is_empty() && sums.links.is_empty() && sums.ins.len() == 1;
+    let of = |step: &[Val]| step.first().map(|&v| g.root(v));
+    let fits = before.ins.len() + before.outs.len() + sums.outs.len() <= MAX_OPERANDS;
+    if target == Target::Cpu
+        || !plays(Some(sums), Role::Sums)
+        || !alone
+        || !fits
+        || of(&before.outs) != of(&sums.ins)
+    {
+        return false;
+    }
+    let sums = steps.remove(at);
+    let step = &mut steps[at - 1];
+    step.outs.extend(&sums.outs);
+    step.links.push(link(&sums));
     true
 }
 

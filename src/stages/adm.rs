@@ -5,7 +5,7 @@ mod device;
 mod group;
 mod stream;
 
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -65,10 +65,6 @@ fn stream_bound(elements: u64, width: u64) -> Option<u64> {
 impl Stage for Adm {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {

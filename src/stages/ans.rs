@@ -6,7 +6,7 @@ mod device;
 mod stream;
 mod weights;
 
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -57,10 +57,6 @@ fn stream_bound(bytes: u64) -> u64 {
 impl Stage for Ans {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn alignment(&self, _: &Args) -> Result<u64> {

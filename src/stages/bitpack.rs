@@ -3,7 +3,7 @@
 
 mod pack;
 
-use super::words::{IN, INPUT_TYPE, OUT, element, only, same_width};
+use super::words::{IN, INPUT_TYPE, element, only, same_width};
 use crate::device::{Recipe, Shape, tiles};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -39,6 +39,20 @@ pub(super) const SPEC: Spec = Spec {
             unit: "",
             doc: "As many bits as the largest element needs, whatever nbits says.",
         },
+        Param {
+            name: "base",
+            kind: Kind::Int { low: 0, high: u32::MAX as i64 },
+            default: Setting::Int(0),
+            unit: "",
+            doc: "Taken from each element before its bits are kept, modulo the width of the type.",
+        },
+        Param {
+            name: "shift",
+            kind: Kind::Int { low: 0, high: 31 },
+            default: Setting::Int(0),
+            unit: "bits",
+            doc: "Low bits dropped from what base leaves; an array with an element that has one there is refused.",
+        },
     ],
 };
 
@@ -53,6 +67,10 @@ struct Launch {
     width: u32,
     /// Bits that an encoder keeps; 0: as many as it finds it needs. Decoders take those of the facts.
     bits: u32,
+    /// Taken from each element.
+    base: u32,
+    /// Zeros at the end of what is left.
+    shift: u32,
 }
 
 /// Bytes of the facts, the first of which is the number of bits; containers carry no more of them.
@@ -66,7 +84,8 @@ fn encode_on_device(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
     let pack = |r: Recipe| r.then("bitpack_encode", tiles(shape.output(0)), THREADS).with(8, 0);
     let scan = || Recipe::one("bitpack_scan", tiles(shape.input(0)).min(1 << 16), THREADS);
-    Some(pack(if p.bits == 0 { scan() } else { scan().then("bitpack_judge", 1, 32) }))
+    // As many bits as are needed are enough, unless a shift drops some.
+    Some(pack(if p.bits == 0 && p.shift == 0 { scan() } else { scan().then("bitpack_judge", 1, 32) }))
 }
 
 fn decode_on_device(shape: &Shape<'_>) -> Option<Recipe> {
@@ -78,6 +97,8 @@ struct Form {
     element: DType,
     /// 0: found by the run.
     bits: u64,
+    base: u32,
+    shift: u32,
 }
 
 impl Form {
@@ -93,8 +114,16 @@ impl Form {
         if bits > most {
             return Err(Error::argument("bitpack.nbits", bits, format!("at most {most}, the bits of {chosen}")));
         }
+        let (base, shift) = (args.int("base")? as u64, args.int("shift")? as u64);
+        if base >> most > 0 {
+            return Err(Error::argument("bitpack.base", base, format!("less than 2^{most}, as {chosen} has")));
+        }
+        if shift >= most {
+            return Err(Error::argument("bitpack.shift", shift, format!("less than {most}, the bits of {chosen}")));
+        }
         let bits = if bits == 0 { most } else { bits };
-        Ok(Form { element: chosen.unsigned(), bits: if args.flag("auto_detect")? { 0 } else { bits } })
+        let bits = if args.flag("auto_detect")? { 0 } else { bits };
+        Ok(Form { element: chosen.unsigned(), bits, base: base as u32, shift: shift as u32 })
     }
 
     /// Bytes that so many bytes of elements become.
@@ -107,17 +136,13 @@ impl Form {
     }
 
     fn launch(&self) -> Launch {
-        Launch { width: self.element.bytes() as u32, bits: self.bits as u32 }
+        Launch { width: self.element.bytes() as u32, bits: self.bits as u32, base: self.base, shift: self.shift }
     }
 }
 
 impl Stage for Bitpack {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn fact_bytes(&self) -> u64 {
@@ -161,7 +186,9 @@ impl Stage for Bitpack {
         let form = Form::new(args, flow(io.inputs[0]))?;
         let mut w = Writer::default();
         w.bytes(&[form.element as u8, 0]);
-        w.pad_to(15);
+        w.pad_to(10);
+        w.u8(form.shift as u8);
+        w.u32(form.base);
         let bits = Fact::Stored { of: io.facts, at: 0 };
         let count = Fact::Count { of: io.inputs[0], unit: form.element.bytes() };
         let patches = vec![Patch { at: 1, width: 1, fact: bits }, Patch { at: 2, width: 8, fact: count }];
@@ -178,9 +205,9 @@ impl Stage for Bitpack {
             Ok(e) if e == e.unsigned() && e.bytes() < 8 && r.rest().is_empty() => e,
             _ => return refuse(format!("element type {element} is none of u8, u16 and u32")),
         };
-        if (shift, base) != (0, 0) {
-            let what = "elements that were moved by a base or a shift are not read by this version".into();
-            return Err(Error::Unsupported { stage: SPEC.name, what });
+        let most = 8 * element.bytes();
+        if u64::from(shift) >= most || u64::from(base) >> most > 0 {
+            return refuse(format!("base {base} and shift {shift} do not fit {element}"));
         }
         let Some(length) = n.checked_mul(element.bytes()) else {
             return refuse(format!("{n} elements are absurd"));
@@ -188,6 +215,8 @@ impl Stage for Bitpack {
         let mut args = Args::new(SPEC.name, SPEC.params);
         args.set_text("input_type", element.name())?;
         args.set_int("auto_detect", 1)?;
+        args.set_int("base", base.into())?;
+        args.set_int("shift", shift.into())?;
         let facts = u64::from(bits).to_le_bytes().to_vec();
         Ok(Parsed { args, input: Some(element), length: Length::Bytes(length), facts })
     }

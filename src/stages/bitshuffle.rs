@@ -3,7 +3,7 @@
 
 mod transpose;
 
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::device::{Recipe, Shape, tiles};
 use crate::error::{Error, Fault, Result};
@@ -79,10 +79,6 @@ fn launch(args: &Args) -> Result<Launch> {
 impl Stage for Bitshuffle {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn alignment(&self, args: &Args) -> Result<u64> {

@@ -1,7 +1,7 @@
 //! Difference: each element minus its predecessor.
 #![doc = include_str!("difference.md")]
 
-use super::words::{IN, INPUT_TYPE, OUT, UNIT_THREADS, Word, copy_tail, element, only, over_tiles, same_width};
+use super::words::{IN, INPUT_TYPE, UNIT_THREADS, Word, copy_tail, element, only, over_tiles, same_width};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
 use crate::device::{Recipe, Shape, tiles};
@@ -126,10 +126,6 @@ fn launch(args: &Args, flow: Flow) -> Result<Launch> {
 impl Stage for Difference {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn mode(&self, args: &Args) -> Option<&'static str> {

@@ -7,11 +7,13 @@ mod decode;
 mod device;
 mod encode;
 
-use super::words::{IN, OUT, only};
+pub(crate) use device::near_symbols;
+
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
-use crate::kernel::{Kernel, alone};
+use crate::kernel::{Kernel, Role, alone};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules, Spec, Stage};
@@ -51,13 +53,16 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
+/// Where the counts of all symbols start, behind the largest symbol that is none of the codebook, or 0.
+const COUNTS_AT: u64 = 16;
 /// Symbols have 16 bits at most.
 const MOST_SYMBOLS: i64 = 65536;
 
+static COUNT: Kernel = Kernel { name: "huffman_count", host: encode::count, role: |_| Role::Sums, device: device::count };
 static ENCODE: Kernel = Kernel { name: "huffman_encode", host: encode::encode, role: alone, device: device::encode };
 static DECODE: Kernel = Kernel { name: "huffman_decode", host: decode::decode, role: alone, device: device::decode };
 
-/// Argument block of both kernels.
+/// Argument block of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Launch {
@@ -110,10 +115,6 @@ impl Stage for Huffman {
         &SPEC
     }
 
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
-    }
-
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let flow = only(inputs)?;
         let p = launch(args, flow, false, 0)?;
@@ -139,7 +140,9 @@ impl Stage for Huffman {
             let expected = format!("a multiple of {}, so that what follows the codebook is aligned", 4 / p.width);
             return Err(Error::argument("huffman.bklen", p.bklen, expected));
         }
-        em.launch(&ENCODE, &p, io.inputs, io.outputs)
+        let counts = em.temporary(Flow::fixed(DType::U8, COUNTS_AT + 4 * u64::from(p.bklen)));
+        em.launch(&COUNT, &p, io.inputs, &[counts])?;
+        em.launch(&ENCODE, &p, &[io.inputs, &[counts]].concat(), io.outputs)
     }
 
     fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {

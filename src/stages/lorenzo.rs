@@ -2,6 +2,7 @@
 #![doc = include_str!("lorenzo.md")]
 
 mod grid;
+mod mean;
 
 use super::difference;
 use super::words::{DIM_X, DIM_Y, DIM_Z, IN, INPUT_TYPE, OUT, only, signed};
@@ -9,7 +10,7 @@ use crate::array::Array;
 use crate::device::{Recipe, Shape};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::extent::Flow;
+use crate::extent::{Extent, Flow};
 use crate::kernel::{Kernel, alone, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
@@ -43,11 +44,20 @@ pub(super) const SPEC: Spec = Spec {
             unit: "",
             doc: "2: differences of differences, with a block_size.",
         },
+        Param {
+            name: "centering",
+            kind: Kind::Flag,
+            default: Setting::Flag(false),
+            unit: "",
+            doc: "Take from each element the mean of its block, with a block_size; means are an output of their own.",
+        },
         DIM_X,
         DIM_Y,
         DIM_Z,
     ],
 };
+
+const WITH_MEANS: &[&str] = &["output", "means"];
 
 /// In one dimension differences start anew every so many elements.
 const RUN: u64 = 256;
@@ -85,8 +95,8 @@ fn decode_on_device(shape: &Shape<'_>) -> Option<Recipe> {
 
 /// How an edge is taken.
 enum Form {
-    /// One dimension: runs of so many elements, so many times over.
-    Runs { run: u64, order: u32, width: u64 },
+    /// One dimension: runs of so many elements, so many times over, and whether around their means.
+    Runs { run: u64, order: u32, width: u64, means: Option<mean::Launch> },
     /// Two or three, over the elements of a box at the front of the edge.
     Box(Launch),
 }
@@ -120,9 +130,14 @@ impl Form {
         if order == 2 && block == 0 {
             return Err(refuse("order", order, "1 without a block_size"));
         }
+        let centered = args.flag("centering")?;
+        if centered && block == 0 {
+            return Err(refuse("centering", centered, "false without a block_size"));
+        }
         let mut dims = dims(args)?;
         if block > 0 || dimensions(dims) == 1 {
-            return Ok(Form::Runs { run: if block > 0 { block } else { RUN }, order, width });
+            let means = centered.then_some(mean::Launch { block: block as u32, width: width as u32 });
+            return Ok(Form::Runs { run: if block > 0 { block } else { RUN }, order, width, means });
         }
         if flow.extent.is_dynamic() {
             let what = "in two or three dimensions it takes a length that is known beforehand; set dim_x, dim_y and dim_z to 1 for one dimension".into();
@@ -145,8 +160,8 @@ impl Stage for Lorenzo {
         &SPEC
     }
 
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
+    fn outputs(&self, args: &Args) -> Result<&'static [&'static str]> {
+        Ok(if args.flag("centering")? { WITH_MEANS } else { OUT })
     }
 
     fn bind(&self, args: &mut Args, array: &Array) -> Result<()> {
@@ -166,19 +181,28 @@ impl Stage for Lorenzo {
 
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let flow = only(inputs)?;
-        Form::new(args, flow)?;
-        Ok(vec![Flow { dtype: element(args, flow)?, ..flow }])
+        let output = Flow { dtype: element(args, flow)?, ..flow };
+        let Form::Runs { means: Some(launch), .. } = Form::new(args, flow)? else { return Ok(vec![output]) };
+        // A whole number of elements, of which no more are in an edge than it can have.
+        let bytes = mean::bytes(flow.max_bytes(), &launch);
+        let known = matches!(flow.extent, Extent::Static(_));
+        Ok(vec![output, if known { Flow::fixed(output.dtype, bytes) } else { Flow::upto(output.dtype, bytes) }])
     }
 
     fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
         let flow = em.flow(io.inputs[0]);
         match Form::new(args, flow)? {
             Form::Box(launch) => em.launch(&ENCODE, &launch, io.inputs, io.outputs),
-            Form::Runs { run, order, width } => {
+            Form::Runs { run, order, width, means } => {
                 let launch = difference::plain(run, width);
+                let mut from = io.inputs[0];
+                if let Some(means) = means {
+                    from = em.temporary(flow);
+                    em.launch(&mean::CENTER, &means, io.inputs, &[from, io.outputs[1]])?;
+                }
                 let first = if order == 2 { em.temporary(flow) } else { io.outputs[0] };
-                em.launch(&difference::ENCODE, &launch, io.inputs, &[first])?;
-                if order == 2 { em.launch(&difference::ENCODE, &launch, &[first], io.outputs) } else { Ok(()) }
+                em.launch(&difference::ENCODE, &launch, &[from], &[first])?;
+                if order == 2 { em.launch(&difference::ENCODE, &launch, &[first], &io.outputs[..1]) } else { Ok(()) }
             }
         }
     }
@@ -187,11 +211,15 @@ impl Stage for Lorenzo {
         let flow = em.flow(io.inputs[0]);
         match Form::new(args, flow)? {
             Form::Box(launch) => em.launch(&DECODE, &launch, io.outputs, io.inputs),
-            Form::Runs { run, order, width } => {
+            Form::Runs { run, order, width, means } => {
                 let launch = difference::plain(run, width);
-                let second = if order == 2 { em.temporary(flow) } else { io.inputs[0] };
-                em.launch(&difference::DECODE, &launch, io.outputs, &[second])?;
-                if order == 2 { em.launch(&difference::DECODE, &launch, &[second], io.inputs) } else { Ok(()) }
+                let to = if means.is_some() { em.temporary(flow) } else { io.inputs[0] };
+                let second = if order == 2 { em.temporary(flow) } else { to };
+                em.launch(&difference::DECODE, &launch, &io.outputs[..1], &[second])?;
+                if order == 2 {
+                    em.launch(&difference::DECODE, &launch, &[second], &[to])?;
+                }
+                means.map_or(Ok(()), |means| em.launch(&mean::MOVE_BACK, &means, &[to, io.outputs[1]], io.inputs))
             }
         }
     }
@@ -204,7 +232,7 @@ impl Stage for Lorenzo {
             dims = launch.dims.map(u64::from);
         }
         let mut w = Writer::default();
-        w.bytes(&[element as u8, dimensions(dims), 0, args.int("order")? as u8]);
+        w.bytes(&[element as u8, dimensions(dims), args.flag("centering")?.into(), args.int("order")? as u8]);
         dims.iter().for_each(|&d| w.u32(d as u32));
         w.u32(args.int("block_size")? as u32);
         Ok(Config { bytes: w.0, patches: vec![] })
@@ -219,17 +247,16 @@ impl Stage for Lorenzo {
             Ok(e) if e == e.signed() && r.rest().is_empty() => e,
             _ => return refuse(format!("element type {element} is no signed integer")),
         };
-        if centering == 1 {
-            let what = "centered blocks are not read by this version".into();
-            return Err(Error::Unsupported { stage: SPEC.name, what });
-        }
-        if centering != 0 || ndim > 3 || !(1..=2).contains(&order) || (order == 2 && block == 0) || block > 1024 {
-            return refuse(format!("{ndim} dimensions, order {order} and blocks of {block} elements are not possible"));
+        let blocks = order == 2 || centering == 1;
+        if centering > 1 || ndim > 3 || !(1..=2).contains(&order) || (blocks && block == 0) || block > 1024 {
+            let what = format!("{ndim} dimensions, order {order}, centering {centering} and blocks of {block} elements are not possible");
+            return refuse(what);
         }
         let mut args = Args::new(SPEC.name, SPEC.params);
         args.set_text("input_type", element.name())?;
         args.set_int("block_size", block.into())?;
         args.set_int("order", order.into())?;
+        args.set_int("centering", centering.into())?;
         for (k, (name, d)) in DIMS.into_iter().zip(dims).enumerate() {
             let used = if k == 0 || usize::from(ndim) > k { d } else { 1 };
             args.set_int(name, if k == 0 { used } else { used.max(1) }.into())?;

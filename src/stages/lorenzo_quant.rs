@@ -10,9 +10,9 @@ mod lane;
 mod params;
 mod quantize;
 
-use super::quantizer;
-use super::words::{DIM_X, DIM_Y, DIM_Z, FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
-pub(crate) use device::{chained, is_banded};
+use super::{quantizer, shape};
+use super::words::{DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
+pub(crate) use device::{chained, counting, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Generation, Parsed, Ports, Rules, Spec, Stage};
 use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
-use params::{Params, dims, guard_bits, product, refuse};
+use params::{Params, guard_bits, refuse};
 use std::mem::offset_of;
 
 /// See the module.
@@ -36,20 +36,8 @@ pub(super) const SPEC: Spec = Spec {
     inputs: IN,
     params: &[
         FLOAT_TYPE,
-        Param {
-            name: "error_bound",
-            kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
-            default: Setting::Real(1e-3),
-            unit: "data units (abs), fraction of the value range (noa) or of the largest magnitude (prel)",
-            doc: "Largest error of a carried value.",
-        },
-        Param {
-            name: "mode",
-            kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
-            default: Setting::Choice("abs"),
-            unit: "",
-            doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the carried values.",
-        },
+        ERROR_BOUND,
+        MODE,
         Param {
             name: "code_type",
             kind: Kind::Choice(&["u8", "u16", "u32"]),
@@ -79,13 +67,7 @@ pub(super) const SPEC: Spec = Spec {
             doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
         },
         OUTLIER_THRESHOLD,
-        Param {
-            name: "value_base",
-            kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
-            default: Setting::Real(0.0),
-            unit: "data units",
-            doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
-        },
+        VALUE_BASE,
         FIXED_STEP,
         DIM_X,
         DIM_Y,
@@ -182,30 +164,7 @@ impl Stage for LorenzoQuant {
     }
 
     fn bind(&self, args: &mut Args, array: &Array) -> Result<()> {
-        let n = array.elements();
-        let given = dims(args)?;
-        let unset = given == [0, 1, 1] && args.int("dim_y")? + args.int("dim_z")? == 0;
-        let mut bound = given;
-        if unset && n > 0 {
-            array.dims().iter().zip(&mut bound).for_each(|(&d, b)| *b = d);
-        } else if given[0] == 0 {
-            bound[0] = n / (given[1] * given[2]);
-        }
-        if product(bound) != u128::from(n) {
-            let names = ["dim_x", "dim_y", "dim_z"];
-            let set = names.iter().zip(given).rev().find(|(_, d)| *d > 1);
-            let (name, got) = set.map_or((names[0], given[0]), |(name, d)| (*name, d));
-            return Err(refuse(name, got, format!("lengths whose product is the {n} elements of the array")));
-        }
-        for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(bound) {
-            let d = i64::try_from(d).ok().filter(|d| *d <= i64::from(u32::MAX)).ok_or(Error::TooLarge {
-                stage: SPEC.name,
-                needed: array.bytes(),
-                limit: u64::from(u32::MAX) * array.dtype().bytes(),
-            })?;
-            args.set_int(name, d)?;
-        }
-        Ok(())
+        shape::bind(SPEC.name, args, array, u32::MAX.into())
     }
 
     fn infer(&self, args: &Args, inputs: &[Flow], rules: Rules) -> Result<Vec<Flow>> {

@@ -1,7 +1,6 @@
 //! Merge: several streams as one.
 #![doc = include_str!("merge.md")]
 
-use super::words::OUT;
 use crate::device::Recipe;
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
@@ -67,10 +66,6 @@ impl Stage for Merge {
         Ok(args.names("segments")?.split('+').count())
     }
 
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
-    }
-
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         if names(args)?.len() != inputs.len() {
             return Err(Error::Internal("merge has another number of inputs than of names"));
@@ -123,7 +118,8 @@ impl Stage for Merge {
         let mut names = vec![];
         for _ in 0..count {
             let bytes = r.u8()?;
-            names.push(r.bytes(bytes.into())?.escape_ascii().to_string());
+            // A name of the container is one name here: its + is no letter, and must not separate two.
+            names.push(r.bytes(bytes.into())?.escape_ascii().to_string().replace('+', "\\x2b"));
         }
         if !r.rest().is_empty() {
             return Err(Error::corrupt(SPEC.name, "its config has another length"));

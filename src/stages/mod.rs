@@ -45,8 +45,10 @@ stages! {
     rre::Rre,
     merge::Merge,
     stored::Stored,
+    fast::Fast,
 }
 
+mod shape;
 mod words;
 
 /// The stage with this wire id.

@@ -1,7 +1,7 @@
 //! Negabinary: signed integers as digits of base -2.
 #![doc = include_str!("negabinary.md")]
 
-use super::words::{self, IN, INPUT_TYPE, OUT, Word, map, only, over_tiles, tile};
+use super::words::{self, IN, INPUT_TYPE, Word, map, only, over_tiles, tile};
 use super::zigzag::pair;
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
@@ -42,10 +42,6 @@ fn signed(args: &Args, flow: Flow) -> Result<DType> {
 impl Stage for Negabinary {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {

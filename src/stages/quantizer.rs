@@ -24,6 +24,19 @@ use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
 use params::Params;
 
+/// The number of a mode that is one of the array, for a stage that codes values by `what`.
+pub(super) fn mode_of_array(stage: &'static str, args: &Args, what: &str) -> Result<u32> {
+    match args.choice("mode")? {
+        "abs" => Ok(ABS),
+        "noa" => Ok(NOA),
+        "prel" => Ok(PREL),
+        other => {
+            let what = format!("mode {other} bounds each value by itself, which {what} cannot; use prel (relative to max |x|), or stage quantizer, which preset pfpl begins with");
+            Err(Error::Unsupported { stage, what })
+        }
+    }
+}
+
 /// See the module.
 pub struct Quantizer;
 

@@ -3,7 +3,7 @@
 
 mod runs;
 
-use super::words::{IN, INPUT_TYPE, OUT, element, only, same_width};
+use super::words::{IN, INPUT_TYPE, element, only, same_width};
 use crate::device::{Recipe, Shape, tiles};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -104,10 +104,6 @@ fn head_bytes(p: &Launch, n: u64) -> u64 {
 impl Stage for Rle {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn alignment(&self, args: &Args) -> Result<u64> {

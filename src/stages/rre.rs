@@ -2,7 +2,7 @@
 #![doc = include_str!("rre.md")]
 
 use super::rze;
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -58,10 +58,6 @@ fn launch(args: &Args) -> Result<rze::Launch> {
 impl Stage for Rre {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn alignment(&self, args: &Args) -> Result<u64> {

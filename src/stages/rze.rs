@@ -5,7 +5,7 @@ mod chunk;
 mod repeats;
 pub(super) mod stream;
 
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::dtype::DType;
 use crate::device::{PARAM_BYTES, Recipe, Shape};
 use crate::error::{Error, Result};
@@ -186,10 +186,6 @@ fn layout_to_write(args: &Args, rules: Rules) -> Result<Layout> {
 impl Stage for Rze {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn alignment(&self, args: &Args) -> Result<u64> {

@@ -1,7 +1,7 @@
 //! Stored: the bytes as they are.
 #![doc = include_str!("stored.md")]
 
-use super::words::{IN, OUT, only};
+use super::words::{IN, only};
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::launch::{Emit, Val};
@@ -22,10 +22,6 @@ pub(super) const SPEC: Spec = Spec {
 impl Stage for Stored {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn infer(&self, _: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {

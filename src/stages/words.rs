@@ -1,17 +1,18 @@
 //! What the integer stages share: element types as parameters, and word-wise kernels.
 
+use super::shape;
 use crate::device::{Recipe, Shape, tiles};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, PARAM_BYTES, Role};
 use crate::param::{Args, Kind, Param, Setting};
+pub(super) use crate::stage::OUT;
 use crate::tile::{TILE, load, store};
 use bytemuck::Pod;
 
-/// The only input, and the only output, of stages that have one of each.
+/// The only input of stages that have one.
 pub(super) const IN: &[&str] = &["input"];
-pub(super) const OUT: &[&str] = &["output"];
 
 /// `input_type`: the element type that the stage works on.
 pub(super) const INPUT_TYPE: Param = Param {
@@ -44,16 +45,10 @@ pub(super) fn floats(stage: &'static str, args: &Args, flow: Flow) -> Result<DTy
     }
 }
 
-/// The shape that a stage works in.
-pub(super) const DIM_X: Param =
-    dim("dim_x", "Length of the fastest dimension; 0 in all three: the shape of the array.");
-pub(super) const DIM_Y: Param = dim("dim_y", "Length of the second dimension; 0: 1.");
-pub(super) const DIM_Z: Param = dim("dim_z", "Length of the third dimension; 0: 1.");
-
-const fn dim(name: &'static str, doc: &'static str) -> Param {
-    let kind = Kind::Int { low: 0, high: u32::MAX as i64 };
-    Param { name, kind, default: Setting::Int(0), unit: "elements", doc }
-}
+/// The shape that a stage with indices of 32 bits works in.
+pub(super) const DIM_X: Param = shape::dim_x(u32::MAX as i64);
+pub(super) const DIM_Y: Param = shape::dim_y(u32::MAX as i64);
+pub(super) const DIM_Z: Param = shape::dim_z(u32::MAX as i64);
 
 /// `outlier_threshold` of the stages that lose something.
 pub(super) const OUTLIER_THRESHOLD: Param = Param {
@@ -62,6 +57,33 @@ pub(super) const OUTLIER_THRESHOLD: Param = Param {
     default: Setting::Real(f64::INFINITY),
     unit: "data units",
     doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+};
+
+/// `error_bound` of the stages whose bins have one width.
+pub(super) const ERROR_BOUND: Param = Param {
+    name: "error_bound",
+    kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
+    default: Setting::Real(1e-3),
+    unit: "data units (abs), fraction of the value range (noa) or of the largest magnitude (prel)",
+    doc: "Largest error of a carried value.",
+};
+
+/// `mode` of the same; they refuse `rel` with a reason, see [`super::quantizer::mode_of_array`].
+pub(super) const MODE: Param = Param {
+    name: "mode",
+    kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
+    default: Setting::Choice("abs"),
+    unit: "",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the carried values.",
+};
+
+/// `value_base` of the same.
+pub(super) const VALUE_BASE: Param = Param {
+    name: "value_base",
+    kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
+    default: Setting::Real(0.0),
+    unit: "data units",
+    doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
 };
 
 /// `fixed_step` of the stages that lose something.

@@ -1,7 +1,7 @@
 //! Zigzag: signed to unsigned, small magnitudes to small codes.
 #![doc = include_str!("zigzag.md")]
 
-use super::words::{self, IN, INPUT_TYPE, OUT, Word, element, map, only, over_tiles, tile};
+use super::words::{self, IN, INPUT_TYPE, Word, element, map, only, over_tiles, tile};
 use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
@@ -46,10 +46,6 @@ fn signed(args: &Args, flow: Flow) -> Result<DType> {
 impl Stage for Zigzag {
     fn spec(&self) -> &'static Spec {
         &SPEC
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(OUT)
     }
 
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {

@@ -20,6 +20,8 @@ mod report;
 mod request;
 mod slabs;
 mod stages;
+#[path = "../../temporary.rs"]
+mod temporary;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::input;
-use std::fs::{self, File, OpenOptions};
+use crate::temporary::{Temporary, behind_links};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -66,8 +67,7 @@ impl OutFile {
         let target = if self.force { behind_links(&self.path).map_err(failed)? } else { self.path.clone() };
         let (temporary, file) = Temporary::beside(&target).map_err(failed)?;
         if self.force {
-            // Before the first byte: what only its owner may read is never there for others.
-            keep_permissions(&target, &file).map_err(failed)?;
+            Temporary::keep_permissions(&target, &file).map_err(failed)?;
         }
         Ok(Sink { out: self, place: Place::File { target, temporary, file } })
     }
@@ -120,11 +120,11 @@ impl Sink<'_> {
         let out = self.out;
         let failed = |e| out.failed(&e);
         self.flush().map_err(failed)?;
-        let Place::File { target, temporary, file } = self.place else { return Ok(()) };
+        let Place::File { target, mut temporary, file } = self.place else { return Ok(()) };
         file.sync_all().map_err(failed)?;
         drop(file);
         if !out.force {
-            match temporary.become_new_file(&target) {
+            match temporary.become_file(&target, true) {
                 Ok(()) => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(out.exists()),
                 // A file system without hard links; the check below is the best that it allows.
@@ -133,87 +133,13 @@ impl Sink<'_> {
         }
         // Another program may have made OUT in the meantime.
         out.check()?;
-        temporary.become_file(&target).map_err(failed)
-    }
-}
-
-/// The file that `path` names in the end, so that it is replaced and not a link to it. It need not exist, which
-/// `fs::canonicalize` would ask for.
-fn behind_links(path: &Path) -> std::io::Result<PathBuf> {
-    let mut path = path.to_path_buf();
-    // As many as Linux follows.
-    for _ in 0..40 {
-        match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_symlink() => {
-                // A relative link starts where it stands.
-                let link = fs::read_link(&path)?;
-                path = path.parent().unwrap_or(Path::new("")).join(link);
-            }
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            _ => return Ok(path),
-        }
-    }
-    Err(std::io::Error::other("too many links"))
-}
-
-/// Gives `file` the permissions of the file that it will replace, if there is one.
-fn keep_permissions(target: &Path, file: &File) -> std::io::Result<()> {
-    let wanted = match fs::metadata(target) {
-        Ok(found) => found.permissions(),
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(e),
-    };
-    // A file system without permissions refuses to set them, even to what they are.
-    if file.metadata()?.permissions() == wanted { Ok(()) } else { file.set_permissions(wanted) }
-}
-
-/// Removed unless it became a file.
-struct Temporary(Option<PathBuf>);
-
-impl Temporary {
-    /// Makes a new file. A run that was killed may have left one of the same name, and in a container
-    /// process numbers repeat, so the next free name is taken. OUT's own name is no part of it: with more around
-    /// it, a name that the file system takes could become too long.
-    fn beside(target: &Path) -> std::io::Result<(Temporary, File)> {
-        target.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let mut tries = 0..100;
-        loop {
-            let n = tries.next().unwrap_or(100);
-            let path = target.with_file_name(format!(".fzgm-{}-{n}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Err(e) if e.kind() == ErrorKind::AlreadyExists && !tries.is_empty() => {}
-                made => return made.map(|file| (Temporary(Some(path)), file)),
-            }
-        }
-    }
-
-    /// Replaces what is there.
-    fn become_file(mut self, target: &Path) -> std::io::Result<()> {
-        if let Some(path) = &self.0 {
-            fs::rename(path, target)?;
-            self.0 = None;
-        }
-        Ok(())
-    }
-
-    /// Replaces nothing: `AlreadyExists` if anything is there, be it a dangling link. A second name for the file,
-    /// since renaming has no portable way to refuse; the first name goes when this is dropped.
-    fn become_new_file(&self, target: &Path) -> std::io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |path| fs::hard_link(path, target))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = fs::remove_file(path);
-        }
+        temporary.become_file(&target, false).map_err(failed)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{OutFile, Temporary};
+    use super::OutFile;
     use std::fs;
     use std::path::PathBuf;
 
@@ -222,21 +148,6 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("fzgm-output-{name}-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         dir
-    }
-
-    #[test]
-    fn a_name_that_is_taken_is_passed_over() {
-        let dir = dir("names");
-        let target = dir.join("n".repeat(250));
-        let (first, _) = Temporary::beside(&target).unwrap();
-        let (second, _) = Temporary::beside(&target).unwrap();
-        let paths = [first.0.clone().unwrap(), second.0.clone().unwrap()];
-        assert_ne!(paths[0], paths[1]);
-        drop(first);
-        assert!(!paths[0].exists());
-        second.become_file(&target).unwrap();
-        assert!(target.exists() && !paths[1].exists());
-        fs::remove_dir_all(dir).unwrap();
     }
 
     /// No check comes between: `write` itself does not replace what was made after the last one.
@@ -250,10 +161,6 @@ mod tests {
         assert!(refusal.code == 3 && refusal.message.contains("--force"), "{}", refusal.message);
         assert_eq!(fs::read(&out.path).unwrap(), b"theirs");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
-        let (temporary, _) = Temporary::beside(&out.path).unwrap();
-        let taken = temporary.become_new_file(&out.path).unwrap_err();
-        assert_eq!(taken.kind(), std::io::ErrorKind::AlreadyExists);
-        drop(temporary);
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -43,23 +43,56 @@ fn packed(n: usize, bits: u32) -> usize {
     n / 8 * bits as usize + (n % 8 * bits as usize).div_ceil(8)
 }
 
+/// How elements of so many bits are moved before their bits are kept.
+struct Moved {
+    base: u64,
+    shift: u32,
+    width: u32,
+}
+
+impl Moved {
+    fn new<T>(p: &Launch) -> Moved {
+        Moved { base: p.base.into(), shift: p.shift, width: 8 * size_of::<T>() as u32 }
+    }
+
+    fn mask(&self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// The code of an element; what the shift drops is at its top, where no code that is kept has anything.
+    fn code(&self, x: u64) -> u64 {
+        let x = x.wrapping_sub(self.base) & self.mask();
+        (x >> self.shift | x << (self.width - self.shift)) & self.mask()
+    }
+
+    /// The element of a code.
+    fn element(&self, code: u64) -> u64 {
+        (code << self.shift | (code & self.mask()) >> (self.width - self.shift)).wrapping_add(self.base) & self.mask()
+    }
+
+    /// What the bits of an element stand for: a reader takes nothing for dropped.
+    fn restored(&self, bits: u64) -> u64 {
+        (bits << self.shift).wrapping_add(self.base)
+    }
+}
+
 fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
     let (src, dst, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
-    let threads = call.threads;
+    let (threads, moved) = (call.threads, Moved::new::<T>(&call.params::<Launch>()));
     let largest = |k: usize| {
         let mut buffer = None;
         let words = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
-        words.iter().map(|&x| x.into()).max().unwrap_or(0)
+        words.iter().map(|&x| moved.code(x.into())).max()
     };
-    let most = threads.map(src.len().div_ceil(TILE), largest).into_iter().max().unwrap_or(0);
+    let most = threads.map(src.len().div_ceil(TILE), largest).into_iter().max().flatten().unwrap_or(0);
     let bits = if fixed > 0 { fixed } else { bits_for(most) };
-    if bits_for(most) > bits {
-        return Err(Fault::OutOfRange(most));
+    if bits_for(most) > bits || most >> (moved.width - moved.shift) > 0 {
+        return Err(Fault::OutOfRange(moved.element(most)));
     }
     let fact = facts.first_chunk_mut::<8>().ok_or(Fault::BadLaunch)?;
     *fact = u64::from(bits).to_le_bytes();
     let bytes = packed(src.len() / size_of::<T>(), bits);
-    let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| at::<T>(src, i).map_or(0, Into::into));
+    let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| at::<T>(src, i).map_or(0, |x| moved.code(x.into())));
     threads.tiles(all, TILE, |k, out| {
         // Bits of a tile are a multiple of those of an element.
         let first = k * TILE * 8 / bits as usize;
@@ -95,6 +128,7 @@ fn unpack<T: Element>(call: &mut HostCall<'_>) -> Result<(), Fault> {
         return Err(Fault::Corrupt);
     }
     let (mask, per_byte) = (u64::MAX >> (64 - bits), 8 / bits.min(8) as usize);
+    let moved = Moved::new::<T>(&call.params::<Launch>());
     let get = |i: usize| match bits {
         1..8 => u64::from(src[i / per_byte]) >> (i % per_byte * bits as usize) & mask,
         8 => src[i].into(),
@@ -103,7 +137,7 @@ fn unpack<T: Element>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     };
     call.threads.tiles(dst, TILE, |k, out| {
         let first = k * TILE / width;
-        store::<T>(out, |out| out.iter_mut().enumerate().for_each(|(j, o)| *o = T::low(get(first + j))));
+        store::<T>(out, |out| out.iter_mut().enumerate().for_each(|(j, o)| *o = T::low(moved.restored(get(first + j)))));
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
-//! Encoding: counts, book, bits of each partition, cells.
+//! Encoding: counts; book, bits of each partition, cells.
 
-use super::Launch;
+use super::{COUNTS_AT, Launch};
 use super::blob::{Form, HEAD, TABLES, UNUSED};
 use super::book::{Book, Rule};
 use crate::error::Fault;
@@ -11,6 +11,15 @@ use bytemuck::Pod;
 const COUNTED: usize = 1 << 18;
 /// Partitions that one task codes.
 const CODED: usize = 32;
+
+pub(super) fn count(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    match call.params::<Launch>().width {
+        1 => count_as::<u8>(call),
+        2 => count_as::<u16>(call),
+        4 => count_as::<u32>(call),
+        _ => Err(Fault::BadLaunch),
+    }
+}
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     match call.params::<Launch>().width {
@@ -36,7 +45,9 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
     let form = Form::new(&p, src.len() / size_of::<T>());
     let rule = if p.exact == 0 { Rule::Queue } else { Rule::Heap };
-    let book = Book::new(&count::<T>(threads, src, form.bklen)?, rule);
+    let counts = call.input(1)?.get(COUNTS_AT as usize..).ok_or(Fault::BadLaunch)?;
+    let counts: Vec<u32> = counts.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+    let book = Book::new(&counts, rule);
     let bytes = code::<T>(threads, &form, &book, src, out)?;
     if p.exact != 0 {
         leave_as_the_reference(&form, &book, out)?;
@@ -45,7 +56,9 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// How often each symbol occurs.
-fn count<T: Pod + Into<u32>>(threads: Threads<'_>, src: &[u8], bklen: usize) -> Result<Vec<u32>, Fault> {
+fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let bklen = call.params::<Launch>().bklen as usize;
+    let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
     let task = COUNTED * size_of::<T>();
     let parts = threads.map(src.len().div_ceil(task), |k| {
         let (mut counts, mut largest) = (vec![0u32; bklen], 0);
@@ -57,13 +70,19 @@ fn count<T: Pod + Into<u32>>(threads: Threads<'_>, src: &[u8], bklen: usize) -> 
         }
         (counts, largest)
     });
-    let mut all = vec![0; bklen];
+    let mut all = vec![0u32; bklen];
     let mut largest = 0;
     for (counts, high) in parts {
         all.iter_mut().zip(counts).for_each(|(a, c)| *a += c);
         largest = largest.max(high);
     }
-    if (largest as usize) < bklen { Ok(all) } else { Err(Fault::OutOfRange(largest.into())) }
+    if largest as usize >= bklen {
+        return Err(Fault::OutOfRange(largest.into()));
+    }
+    let (head, counts) = out.split_at_mut_checked(COUNTS_AT as usize).ok_or(Fault::BadLaunch)?;
+    head.fill(0);
+    counts.copy_from_slice(bytemuck::cast_slice(&all));
+    Ok(())
 }
 
 /// Writes the stream; says how long it is.

@@ -26,6 +26,20 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     Some(recipe.with(16 + 16 * tiles.max(1), 0))
 }
 
+/// The encoder that counts its codes as well, for a codebook of so many symbols: for zigzag codes of u16 from f32 in three dimensions, all
+/// of which are symbols.
+pub(crate) fn counting(shape: &Shape<'_>, symbols: u32) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let known = p.switches & ZIGZAG != 0 && u64::from(p.radius) * 2 <= symbols.into();
+    if p.ndim != 3 || p.value != 4 || p.code != 2 || !known {
+        return None;
+    }
+    let mut recipe = encode(shape)?;
+    recipe.passes.first_mut()?.entry = "lorenzo_quant_encode_3d_f32_counts";
+    recipe.zeroed += shape.output(4);
+    Some(recipe)
+}
+
 /// Blocks whose warps have a brick each: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
 fn brick_blocks(p: &Launch) -> u64 {
     /// What a grid can have; beyond, a warp has several bricks.

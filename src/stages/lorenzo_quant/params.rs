@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::param::Args;
 use crate::stage::Rules;
-use crate::stages::quantizer;
+use crate::stages::{quantizer, shape};
 use crate::stages::words::{IN, floats};
 use bytemuck::Zeroable;
 
@@ -40,16 +40,6 @@ pub(super) fn refuse(name: &str, got: impl ToString, expected: impl Into<String>
     Error::argument(format!("{}.{name}", SPEC.name), got, expected)
 }
 
-/// What the parameters say of the shape, ones in place of zeros but for x.
-pub(super) fn dims(args: &Args) -> Result<[u64; 3]> {
-    let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
-    Ok([dim("dim_x")?, dim("dim_y")?.max(1), dim("dim_z")?.max(1)])
-}
-
-pub(super) fn product(dims: [u64; 3]) -> u128 {
-    dims.iter().map(|&d| u128::from(d)).product()
-}
-
 impl Params {
     pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
         let value = floats(SPEC.name, args, flow)?;
@@ -62,15 +52,7 @@ impl Params {
             let limit = u64::from(u32::MAX) * value.bytes();
             return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
         }
-        let mode = match args.choice("mode")? {
-            "abs" => quantizer::ABS,
-            "noa" => quantizer::NOA,
-            "prel" => quantizer::PREL,
-            other => {
-                let what = format!("mode {other} bounds each value by itself, which a sum of differences cannot; use prel (relative to max |x|), or stage quantizer, which preset pfpl begins with");
-                return Err(Error::Unsupported { stage: SPEC.name, what });
-            }
-        };
+        let mode = quantizer::mode_of_array(SPEC.name, args, "a sum of differences")?;
         let code = DType::from_name(args.choice("code_type")?)?;
         if value == DType::F64 && code == DType::U8 {
             return Err(refuse("code_type", "u8", "u16 or u32 for f64"));
@@ -80,13 +62,7 @@ impl Params {
         if radius > most {
             return Err(refuse("quant_radius", radius, format!("at most {most} for {code} codes")));
         }
-        let mut dims = dims(args)?;
-        if dims[0] == 0 {
-            dims[0] = n / (dims[1] * dims[2]);
-        }
-        if product(dims) > u128::from(n) {
-            return Err(refuse("dim_x", format!("{dims:?}"), format!("a shape of at most {n} elements")));
-        }
+        let dims = shape::of(SPEC.name, args, n)?;
         Ok(Params {
             value,
             code,
@@ -104,11 +80,7 @@ impl Params {
     }
 
     pub(super) fn ndim(&self) -> u32 {
-        match self.dims {
-            [_, _, z] if z > 1 => 3,
-            [_, y, _] if y > 1 => 2,
-            _ => 1,
-        }
+        shape::rank(self.dims)
     }
 
     /// Room of the outlier lists in elements, evaluated in f32 as the format has it.

@@ -1,17 +1,19 @@
 //! How the kernels run on a GPU.
 
-use super::{ABS, IN_PLACE, Launch, STRICT, rel};
+use super::{ABS, IN_PLACE, Launch, STRICT, rel, step};
 use crate::device::{Recipe, Shape, tiles};
 use crate::kernel::read_params;
 
 const THREADS: u32 = 256;
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
-/// What `quantizer_bound` counts in zeroed memory.
-const COUNTS: u64 = 8;
-/// Blocks that look at a sample, and what each of them leaves: a word for every bound.
+/// What `quantizer_bound` counts in zeroed memory: blocks that have ended, and a word for every bound of the sample.
+const COUNTS: u64 = 8 + 9 * 8;
+/// Blocks that look at a sample.
 const SAMPLERS: u64 = 256;
-const COUNTED: u64 = 9 * 8;
+/// Groups of it that are worth a block, two to a warp: as many as are on their way before the first is looked at cost more
+/// time than further blocks do.
+const GROUPS: u64 = 16;
 
 /// The last block of the range scan resolves the bound; the last one of the sample chooses the step. A base that is given
 /// is resolved where the step is chosen.
@@ -20,16 +22,16 @@ pub(super) fn bound(shape: &Shape<'_>) -> Option<Recipe> {
     let bytes = shape.input(0);
     let measured = p.mode != ABS && p.value_base == 0.0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
-    let steps = p.switches & STRICT != 0 && p.value == 4;
+    // Where exact values cost nothing, the step is the whole bound (parameter fixed_step).
+    let steps = p.switches & STRICT != 0 && p.value == 4 && p.exact_bits != 0;
     let scan = if measured || !steps {
         Recipe::one("quantizer_bound", blocks, THREADS)
     } else {
         Recipe::default()
     };
-    // A block for each two tiles: then few wait for the last one, and a sample of the least size is one batch.
-    let samplers = (tiles(bytes) / 2).clamp(1, SAMPLERS);
+    let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
-    Some(all.with(COUNTS, (16 * blocks).max(COUNTED * samplers)))
+    Some(all.with(COUNTS, 16 * blocks))
 }
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {

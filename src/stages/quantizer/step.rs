@@ -24,12 +24,16 @@ pub(super) const EXACT_BITS: u32 = 256;
 /// nothing but which step is taken, and has to be the same number everywhere.
 const SHRINK_BITS: f64 = 1.44;
 
+/// Groups of a sample of so many values, and every which group is one of them.
+pub(super) fn sample(values: usize) -> (usize, usize) {
+    let stride = (values / SAMPLE).clamp(1, SPARSE);
+    ((values / GROUP).div_ceil(stride), stride)
+}
+
 /// The facts with the step that promises the shortest result.
 pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> Result<Facts, Fault> {
     let src = call.input(0)?;
-    let groups = src.len() / (GROUP * 4);
-    let stride = (src.len() / 4 / SAMPLE).clamp(1, SPARSE);
-    let sampled = groups.div_ceil(stride);
+    let (sampled, stride) = sample(src.len() / 4);
     let misses = |facts: &Facts| -> f64 {
         let bins = Bins::<T>::new(p, facts);
         let per_task = TILE / (GROUP * 4);

@@ -1,0 +1,20 @@
+// Stage Fast: device functions by type of the values and number of dimensions.
+#include "fast_copy.cuh"
+#include "fast_decode.cuh"
+
+#define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS) fast_encode_##NAME(FZ_ARGS) {        \
+    __shared__ fz::fast::Shared shared;                                                          \
+    fz::fast::encode<T, DIM>(a, shared);                                                         \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(128, 4) fast_decode_##NAME(FZ_ARGS) {             \
+    __shared__ fz::fast::Room<DIM> rooms[4];                                                     \
+    fz::fast::decode<T, DIM>(a, rooms);                                                          \
+  }
+
+FZ_FAST(f32_1d, float, 1, 4)
+FZ_FAST(f32_2d, float, 2, 4)
+FZ_FAST(f32_3d, float, 3, 4)
+FZ_FAST(f64_1d, double, 1, 3)
+FZ_FAST(f64_2d, double, 2, 3)
+FZ_FAST(f64_3d, double, 3, 3)

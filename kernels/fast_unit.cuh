@@ -1,0 +1,94 @@
+// Stage Fast: a unit in the registers of a warp, its widths and its planes.
+#pragma once
+#include "fast_codes.cuh"
+
+namespace fz {
+namespace fast {
+// Words in front of a unit: a base, and two for each of five bits of a width.
+constexpr uint32_t HEADS = 16;
+struct Shared {
+  uint4 codes[CHUNK_UNITS][256];
+  // Of each unit: words, descriptor, whether it is one code, and the least code.
+  uint32_t words[8], descriptors[8], single[8];
+  int32_t least[8];
+  uint32_t heads[8][HEADS];      // in front of a unit
+  // Of units with exceptions: which, one of them, and their words.
+  uint32_t masks[8][32], values[8][2], exact_words[8];
+};
+
+// Planes of a unit from `first` on: 16 bits of each part that is wide enough, first those of the first halves.
+FZ_DEV void put_planes(uint16_t*& to, const uint32_t (&b)[8], uint32_t first, uint32_t low, uint32_t high, uint32_t least, uint32_t most) {
+  const uint32_t lane = threadIdx.x & 31;
+#pragma unroll
+  for (uint32_t i = 0; i < 8; i++) {
+    const uint32_t plane = first + i;
+    if (plane < least) {
+      to[lane] = (uint16_t)b[i];
+      to[32 + lane] = (uint16_t)(b[i] >> 16);
+      to += 64;
+    } else {
+      if (plane >= most) break;
+      const uint32_t x = __ballot_sync(ALL, low > plane), y = __ballot_sync(ALL, high > plane), n = __popc(x);
+      if (low > plane) to[__popc(x & below())] = (uint16_t)b[i];
+      if (high > plane) to[n + __popc(y & below())] = (uint16_t)(b[i] >> 16);
+      to += n + __popc(y);
+    }
+  }
+}
+
+// Widths of the two parts of the lane, and the sum of all; in its upper half that of the larger ones of lanes.
+struct Widths { uint32_t low, high, sums; };
+template <class C> FZ_DEV Widths widths(C low, C high, int sign) {
+  Widths w;
+  w.low = width_of(low, sign);
+  w.high = width_of(high, sign);
+  w.sums = __reduce_add_sync(ALL, w.low + w.high + (max(w.low, w.high) << 16));
+  return w;
+}
+// What a mode costs, in units of 16 bits: either the larger widths of lanes, twice, or those of both parts, which take more in
+// front of the unit.
+FZ_DEV uint32_t cost(const Widths& w) { return min(2 * (w.sums >> 16), (w.sums & 0xffff) + 8); }
+// The least code of all, and the largest of each part.
+template <class C> FZ_DEV void range(const C (&q)[32], C& least, C& low, C& high) {
+  least = smaller(q[0], q[16]); low = q[0]; high = q[16];
+#pragma unroll
+  for (int e = 1; e < 16; e++) {
+    low = larger(low, q[e]); high = larger(high, q[16 + e]);
+    least = smaller(smaller(least, q[e]), q[16 + e]);
+  }
+}
+// The largest magnitudes of the parts, with `first` in place of the first value.
+template <class C> FZ_DEV void extremes(const C (&q)[32], C first, C& low, C& high) {
+  low = size_of(first); high = size_of(q[16]);
+#pragma unroll
+  for (int e = 1; e < 16; e++) { low = larger(low, size_of(q[e])); high = larger(high, size_of(q[16 + e])); }
+}
+
+// The codes of a mode once more.
+template <int DIM, class C> FZ_DEV void again(const Shared& s, uint32_t k, uint32_t mode, C (&q)[32]) {
+  C least;
+  from_whole(s.least[k], least);
+  if (DIM == 1) get_rows(s.codes[k], q); else get(s.codes[k], q);
+  if (mode == AGAINST) { take_away(s.codes[k - 1], q); return; }
+  if (mode == INSIDE) {
+    if (DIM != 3) difference<DIM>(q);
+    if ((threadIdx.x & 31) == 0) q[0] = 0;
+    return;
+  }
+  if (DIM == 3) {
+    C d[32];
+#pragma unroll
+    for (int e = 0; e < 32; e++) { d[e] = q[e]; q[e] = -least; }
+    add_sums<DIM>(q, d);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 32; e++) q[e] -= least;
+  }
+}
+FZ_DEV void to_integers(float (&q)[32]) {
+#pragma unroll
+  for (int e = 0; e < 32; e++) q[e] = __uint_as_float((uint32_t)__float2int_rn(q[e]));
+}
+FZ_DEV void to_integers(int32_t (&)[32]) {}
+}  // namespace fast
+}  // namespace fz

@@ -1,0 +1,170 @@
+//! Fast: bins, differences and bit planes of small units, in chunks that stand for themselves.
+#![doc = include_str!("fast.md")]
+
+mod chunk;
+#[cfg(test)]
+mod compare;
+mod config;
+mod decode;
+mod device;
+mod encode;
+mod entry;
+mod exact;
+mod grid;
+mod params;
+mod part;
+mod plain;
+mod unit;
+mod value;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+mod wide {
+    pub(super) use super::plain::Plain as Wide;
+    pub(super) fn available() -> bool {
+        false
+    }
+}
+
+use super::words::{ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
+use super::{quantizer, shape};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::kernel::{Kernel, alone};
+use crate::launch::{Emit, Val};
+use crate::param::Args;
+use crate::stage::{Config, Parsed, Ports, Rules, Spec, Stage};
+use crate::tile::at;
+use bytemuck::{Pod, Zeroable};
+use grid::Grid;
+use params::{MOST_ELEMENTS, Params};
+pub(crate) use part::restore;
+
+/// See the module.
+pub struct Fast;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 0x8020,
+    name: "fast",
+    about: "rounds floats to bins of twice the error bound and packs differences of neighbours, chunk by chunk; a whole pipeline",
+    inputs: IN,
+    params: &[
+        FLOAT_TYPE,
+        ERROR_BOUND,
+        MODE,
+        OUTLIER_THRESHOLD,
+        VALUE_BASE,
+        FIXED_STEP,
+        shape::dim_x(MOST_ELEMENTS),
+        shape::dim_y(MOST_ELEMENTS),
+        shape::dim_z(MOST_ELEMENTS),
+    ],
+};
+
+static ENCODE: Kernel = Kernel { name: "fast_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel = Kernel { name: "fast_decode", host: decode::decode, role: alone, device: device::decode };
+
+/// Argument block of both kernels. Facts are those of the quantizer, whose kernel makes them.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Launch {
+    threshold: f64,
+    dims: [u64; 3],
+    ndim: u32,
+    /// Bytes of a value.
+    value: u32,
+    /// What device functions would reckon again and again: chunks along x and y, 2^32 - 1 over these, and all. Meaningless
+    /// where there are more than 2^27.
+    across: [u32; 2],
+    inverse: [u32; 2],
+    chunks: u32,
+    pad: u32,
+}
+
+impl Launch {
+    fn new(threshold: f64, dims: [u64; 3], dtype: DType) -> Launch {
+        let mut launch = Launch::zeroed();
+        launch.threshold = threshold;
+        launch.dims = dims;
+        launch.ndim = shape::rank(dims);
+        launch.value = dtype.bytes() as u32;
+        let grid = Grid::new(&launch);
+        launch.chunks = u32::try_from(grid.chunks()).unwrap_or(u32::MAX);
+        launch.across = [0, 1].map(|d| grid.counts[d] as u32);
+        launch.inverse = launch.across.map(|n| u32::MAX / n.max(1));
+        launch
+    }
+}
+
+const PORTS: &[&str] = &["stream"];
+
+impl Stage for Fast {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(PORTS)
+    }
+
+    fn takes_short_array(&self) -> bool {
+        true
+    }
+
+    fn fact_bytes(&self) -> u64 {
+        quantizer::FACT_BYTES
+    }
+
+    fn mode(&self, args: &Args) -> Option<&'static str> {
+        args.choice("mode").ok()
+    }
+
+    fn describe(&self, args: &Args, facts: &[u8]) -> Vec<(&'static str, String)> {
+        // Of these a container carries what the run made of them, or nothing.
+        let unsaid = ["input_type", "value_base", "fixed_step"];
+        let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
+        let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
+        if let Some(facts) = at::<quantizer::Facts>(facts, 0) {
+            all.push(("resolved_bound", format!("{:?}", facts.bound)));
+            all.push(("value_range", format!("{:?}", facts.base)));
+        }
+        all
+    }
+
+    fn bind(&self, args: &mut Args, array: &Array) -> Result<()> {
+        shape::bind(SPEC.name, args, array, MOST_ELEMENTS as u64)
+    }
+
+    /// A chunk is never longer than its values: the encoder keeps it raw where packing would make it so.
+    fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
+        let p = Params::new(args, only(inputs)?)?;
+        let chunks = Grid::new(&p.launch()).chunks() as u64;
+        let values = p.dims.iter().product::<u64>() * p.value.bytes();
+        Ok(vec![Flow::upto(DType::U8, values + chunks * entry::BYTES as u64)])
+    }
+
+    fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
+        let input = io.inputs.first().ok_or(Error::Internal("fast has one input"))?;
+        let p = Params::new(args, em.flow(*input))?;
+        em.launch(&quantizer::BOUND, &p.bound_launch(), io.inputs, &[io.facts])?;
+        em.launch(&ENCODE, &p.launch(), &[*input, io.facts], io.outputs)
+    }
+
+    fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
+        let input = io.inputs.first().ok_or(Error::Internal("fast has one input"))?;
+        let p = Params::new(args, em.flow(*input))?;
+        let ins = [io.outputs, &[io.facts]].concat();
+        em.launch(&DECODE, &p.launch(), &ins, io.inputs)
+    }
+
+    fn config(&self, args: &Args, io: Ports<'_>, _: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {
+        let input = io.inputs.first().ok_or(Error::Internal("fast has one input"))?;
+        Ok(config::write(&Params::new(args, flow(*input))?, io.facts))
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        config::read(config)
+    }
+}

@@ -1,0 +1,84 @@
+//! The config of the stage in a header: 64 bytes.
+
+use super::SPEC;
+use super::params::Params;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::launch::Val;
+use crate::param::Args;
+use crate::stage::{Config, Fact, Length, Parsed, Patch};
+use crate::stages::quantizer::Facts;
+use crate::stages::shape;
+use crate::wire::{Reader, Writer};
+use bytemuck::Zeroable;
+use std::mem::offset_of;
+
+/// Form of config and stream.
+const VERSION: u8 = 1;
+
+pub(super) fn write(p: &Params, of: Val) -> Config {
+    let mut w = Writer::default();
+    w.bytes(&[VERSION, p.value as u8, p.ndim() as u8, p.mode as u8]);
+    w.f32(0.0);
+    w.f64(0.0);
+    w.f64(p.error_bound);
+    w.f64(p.threshold);
+    w.u64(p.n);
+    p.dims.iter().for_each(|&d| w.u64(d));
+    let base = Fact::Stored { of, at: offset_of!(Facts, base) as u64 };
+    let bound = Fact::Bound { of, at: offset_of!(Facts, bound) as u64 };
+    let patches = vec![Patch { at: 4, width: 4, fact: base }, Patch { at: 8, width: 8, fact: bound }];
+    Config { bytes: w.0, patches }
+}
+
+pub(super) fn read(config: &[u8]) -> Result<Parsed> {
+    let mut r = Reader::new(SPEC.name, config);
+    let [version, value, ndim, mode] = r.array()?;
+    if version != VERSION {
+        let what = format!("form {version} is not read by this version, which reads form {VERSION}");
+        return Err(Error::Unsupported { stage: SPEC.name, what });
+    }
+    let (base, bound) = (r.f32()?, r.f64()?);
+    let (user, threshold, n) = (r.f64()?, r.f64()?, r.u64()?);
+    let dims = [r.u64()?, r.u64()?, r.u64()?];
+    let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
+    if !r.rest().is_empty() {
+        return refuse("its config has another length".into());
+    }
+    let Some(value) = DType::from_number(value.into()).ok().filter(|d| d.is_float()) else {
+        return refuse(format!("{value} is neither f32 nor f64"));
+    };
+    if u32::from(ndim) != shape::rank(dims) {
+        return refuse(format!("a shape of {dims:?} does not have {ndim} dimensions"));
+    }
+    // NaN fails the comparison.
+    if !(bound >= 0.0 && bound.is_finite()) {
+        return refuse(format!("its bound is {bound}"));
+    }
+    let mut args = Args::new(SPEC.name, SPEC.params);
+    args.set_text(
+        "mode",
+        match mode {
+            0 => "abs",
+            2 => "noa",
+            3 => "prel",
+            other => return refuse(format!("there is no mode {other}")),
+        },
+    )?;
+    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    put("bound", args.set_real("error_bound", user))?;
+    put("threshold", args.set_real("outlier_threshold", threshold))?;
+    for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {
+        // Not cut off at what the parameter holds: the message would name another number than the container.
+        let Ok(length) = i64::try_from(d) else {
+            return refuse(format!("{name} is {d}, which is above 2^40"));
+        };
+        put(name, args.set_int(name, length))?;
+    }
+    let mut facts = Facts::zeroed();
+    (facts.bound, facts.bound_f32, facts.base) = (bound, bound as f32, base);
+    let bytes = n.checked_mul(value.bytes());
+    let bytes = bytes.ok_or_else(|| Error::corrupt(SPEC.name, format!("{n} values are too many")))?;
+    let length = Length::Bytes(bytes);
+    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+}

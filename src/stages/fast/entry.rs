@@ -1,0 +1,106 @@
+//! Entries of the table in front of the chunks.
+
+use crate::error::Fault;
+
+/// Bytes of an entry.
+pub(super) const BYTES: usize = 8;
+
+/// Fields of an entry: first word, number of words, marks.
+const FIRST_BITS: u32 = 44;
+const WORDS_BITS: u32 = 16;
+const ANCHOR: u64 = 1 << 60;
+const RAW: u64 = 1 << 62;
+const CONSTANT: u64 = 1 << 63;
+/// Bits of the code of a constant chunk.
+const CODE_BITS: u32 = 62;
+
+/// How the words of a chunk are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Descriptors and units; codes are relative to an anchor that stands before them.
+    Packed { anchor: bool },
+    /// The values.
+    Raw,
+}
+
+/// What an entry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// One code for all values, and no words.
+    Constant(i64),
+    /// Words from `first` on.
+    Words { form: Form, first: u64, words: u64 },
+}
+
+impl Entry {
+    pub(super) fn read(bits: u64) -> Result<Entry, Fault> {
+        let marks = bits >> (FIRST_BITS + WORDS_BITS);
+        if bits & CONSTANT != 0 {
+            let shift = 64 - CODE_BITS;
+            let code = (bits << shift) as i64 >> shift;
+            return if bits & RAW == 0 { Ok(Entry::Constant(code)) } else { Err(Fault::Corrupt) };
+        }
+        let form = match marks << (FIRST_BITS + WORDS_BITS) {
+            0 => Form::Packed { anchor: false },
+            ANCHOR => Form::Packed { anchor: true },
+            RAW => Form::Raw,
+            _ => return Err(Fault::Corrupt),
+        };
+        let first = bits & ((1 << FIRST_BITS) - 1);
+        let words = bits >> FIRST_BITS & ((1 << WORDS_BITS) - 1);
+        Ok(Entry::Words { form, first, words })
+    }
+
+    pub(super) fn bits(self) -> u64 {
+        match self {
+            Entry::Constant(code) => CONSTANT | code as u64 & ((1 << CODE_BITS) - 1),
+            Entry::Words { form, first, words } => {
+                let mark = match form {
+                    Form::Packed { anchor: false } => 0,
+                    Form::Packed { anchor: true } => ANCHOR,
+                    Form::Raw => RAW,
+                };
+                mark | words << FIRST_BITS | first
+            }
+        }
+    }
+
+    pub(super) fn words(self) -> u64 {
+        match self {
+            Entry::Constant(_) => 0,
+            Entry::Words { words, .. } => words,
+        }
+    }
+
+    /// The same behind so many other words.
+    pub(super) fn behind(self, more: u64) -> Entry {
+        match self {
+            Entry::Constant(_) => self,
+            Entry::Words { form, first, words } => Entry::Words { form, first: first + more, words },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back() {
+        let words = |form, first, words| Entry::Words { form, first, words };
+        let all = [
+            Entry::Constant(-5),
+            Entry::Constant((1 << 51) + 7),
+            Entry::Constant(0),
+            words(Form::Raw, (1 << 44) - 1, 16384),
+            words(Form::Packed { anchor: true }, 0, 65535),
+            words(Form::Packed { anchor: false }, 7, 1),
+        ];
+        for entry in all {
+            assert_eq!(Entry::read(entry.bits()), Ok(entry));
+        }
+        for marks in [1 << 61, 3 << 61, 5 << 60, 3 << 62] {
+            assert_eq!(Entry::read(marks), Err(Fault::Corrupt), "{marks:x}");
+        }
+    }
+}

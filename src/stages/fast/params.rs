@@ -1,0 +1,77 @@
+//! The parameters, checked against what they are applied to.
+
+use super::{Launch, SPEC};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::extent::Flow;
+use crate::param::Args;
+use crate::stages::words::{IN, floats};
+use crate::stages::{quantizer, shape};
+use bytemuck::Zeroable;
+
+/// So many values at most: of two words each they stay within the 44 bits of a table entry.
+pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
+
+/// What an exact value costs in bits, by and large: itself, its share of the masks, no code.
+const EXACT_BITS: u32 = 64;
+
+pub(super) struct Params {
+    pub(super) value: DType,
+    pub(super) mode: u32,
+    pub(super) error_bound: f64,
+    pub(super) threshold: f64,
+    value_base: f64,
+    fixed_step: bool,
+    pub(super) dims: [u64; 3],
+    /// Elements on the edge.
+    pub(super) n: u64,
+}
+
+impl Params {
+    pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
+        let value = floats(SPEC.name, args, flow)?;
+        if flow.max_bytes() % value.bytes() != 0 || flow.extent.is_dynamic() {
+            let accepts = "whole floats of a length that is known beforehand";
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
+        }
+        let n = flow.max_bytes() / value.bytes();
+        if n > MOST_ELEMENTS as u64 {
+            let limit = MOST_ELEMENTS as u64 * value.bytes();
+            return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
+        }
+        let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
+        Ok(Params {
+            value,
+            mode,
+            error_bound: args.real("error_bound")?,
+            threshold: args.real("outlier_threshold")?,
+            value_base: args.real("value_base")?,
+            fixed_step: args.flag("fixed_step")?,
+            dims: shape::of(SPEC.name, args, n)?,
+            n,
+        })
+    }
+
+    pub(super) fn ndim(&self) -> u32 {
+        shape::rank(self.dims)
+    }
+
+    /// Always strict: there is no reference whose losses could be asked for.
+    pub(super) fn bound_launch(&self) -> quantizer::Launch {
+        let mut launch = quantizer::Launch::zeroed();
+        launch.error_bound = self.error_bound;
+        launch.threshold = self.threshold;
+        launch.value_base = self.value_base;
+        launch.mode = self.mode;
+        launch.radius = if self.value == DType::F32 { 1 << 21 } else { u32::MAX };
+        launch.switches = quantizer::STRICT;
+        launch.value = self.value.bytes() as u32;
+        launch.code = 4;
+        launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };
+        launch
+    }
+
+    pub(super) fn launch(&self) -> Launch {
+        Launch::new(self.threshold, self.dims, self.value)
+    }
+}

@@ -1,0 +1,116 @@
+//! f32 and f64 as values of the stage: to codes and back.
+
+use crate::stages::quantizer;
+use bytemuck::Pod;
+
+/// Codes of f64 are relative to an anchor, from this magnitude of it on.
+const FAR: i64 = 1 << 27;
+/// Codes of f64 are below this: differences in three dimensions stay below 2^31.
+const NEAR: i64 = 1 << 28;
+
+/// A value of the array.
+pub(super) trait Value: Pod + Send + Sync + PartialOrd {
+    const ZERO: Self;
+    /// Words of 32 bits.
+    const WORDS: usize;
+    fn from_f64(x: f64) -> Self;
+    /// 2 bound and its inverse. A hostile bound makes no infinite step, so no value becomes NaN.
+    fn steps(bound: f64) -> (Self, Self);
+    /// The multiple of the step that stands for `x`.
+    fn multiple(self, q: &Quantize<Self>) -> Option<i64>;
+    /// The multiple `q`, rounded, times the step.
+    fn restore(q: i64, step: Self) -> Self;
+    /// What the codes of a chunk are relative to, which begins with a value of multiple `first`.
+    fn anchor(first: Option<i64>) -> i64;
+    /// The code of a multiple; none where the type of codes does not hold it.
+    fn code(multiple: i64, anchor: i64) -> Option<i32>;
+    /// The code of `x`, and whether it stands for it: [`Value::multiple`] and [`Value::code`] without branches.
+    fn quick(self, q: &Quantize<Self>, anchor: Self) -> (i32, bool);
+    /// [`Value::restore`] of an anchor, as a float, and a code, where no sum of the two rounds.
+    fn quick_restore(anchor: Self, code: i32, step: Self) -> Self;
+    /// Equality of bits.
+    fn same(self, other: Self) -> bool;
+}
+
+/// The arithmetic of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Quantize<T> {
+    /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is carried then.
+    pub(super) inverse: T,
+    pub(super) step: T,
+    pub(super) promise: T,
+    pub(super) threshold: T,
+}
+
+impl<T: Value> Quantize<T> {
+    pub(super) fn new(threshold: f64, facts: &quantizer::Facts) -> Quantize<T> {
+        let (step, inverse) = T::steps(facts.bound);
+        let (promise, threshold) = (T::from_f64(facts.promise), T::from_f64(threshold));
+        Quantize { inverse, step, promise, threshold }
+    }
+}
+
+macro_rules! value {
+    ($T:ty, $words:expr, $magic:expr, $limit:expr, $most:expr, $anchor:expr, $code:expr) => {
+        impl Value for $T {
+            const ZERO: Self = 0.0;
+            const WORDS: usize = $words;
+            fn from_f64(x: f64) -> Self {
+                x as $T
+            }
+            fn steps(bound: f64) -> (Self, Self) {
+                let step = 2.0 * (bound as $T).min($most);
+                (step, 1.0 / step)
+            }
+            fn multiple(self, f: &Quantize<Self>) -> Option<i64> {
+                // Rounds half to even below 2^(mantissa bits - 1); beyond, q is above the limit.
+                const MAGIC: $T = $magic;
+                let q = (self * f.inverse + MAGIC) - MAGIC;
+                // NaN and infinities fail the comparisons.
+                let carried =
+                    self.abs() < f.threshold && q.abs() < $limit && (self - q * f.step).abs() <= f.promise;
+                carried.then_some(q as i64)
+            }
+            fn restore(q: i64, step: Self) -> Self {
+                q as $T * step
+            }
+            fn anchor(first: Option<i64>) -> i64 {
+                $anchor(first)
+            }
+            fn code(multiple: i64, anchor: i64) -> Option<i32> {
+                $code(multiple, anchor)
+            }
+            #[inline(always)]
+            fn quick(self, f: &Quantize<Self>, anchor: Self) -> (i32, bool) {
+                const MAGIC: $T = $magic;
+                let sum = self * f.inverse + MAGIC;
+                let q = sum - MAGIC;
+                let carried = (self.abs() < f.threshold)
+                    & (q.abs() < $limit)
+                    & ((self - q * f.step).abs() <= f.promise)
+                    & ((q - anchor).abs() < NEAR as $T);
+                // The low bits of the sum are the integer, and so are those of this one, where it is carried.
+                let sum = q - anchor + MAGIC;
+                ((sum.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32), carried)
+            }
+            #[inline(always)]
+            fn quick_restore(anchor: Self, code: i32, step: Self) -> Self {
+                (anchor + code as $T) * step
+            }
+            fn same(self, other: Self) -> bool {
+                self.to_bits() == other.to_bits()
+            }
+        }
+    };
+}
+
+value!(
+    f32, 1, 12_582_912.0, 2_097_152.0, f32::from_bits(0x7e80_0000),
+    |_| 0,
+    |q: i64, _| Some(q as i32)
+);
+value!(
+    f64, 2, 6_755_399_441_055_744.0, 2_251_799_813_685_248.0, f64::from_bits(0x7fd0_0000_0000_0000),
+    |first: Option<i64>| first.filter(|q| q.abs() >= FAR).unwrap_or(0),
+    |q: i64, anchor: i64| Some(q - anchor).filter(|c| c.abs() < NEAR).map(|c| c as i32)
+);

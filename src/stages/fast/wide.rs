@@ -1,0 +1,368 @@
+//! The work on the codes of a unit for registers of 256 bits: the same results as `plain`, which a test compares.
+//!
+//! Codes go through it in the order of planes, the 16 values of a part next to each other. All but the bit planes is plain
+//! loops, for the compiler to make vectors of under the features of the functions that they are inlined into.
+
+#![allow(unsafe_code)]
+
+use super::grid::{LANES, PART, ROW, UNIT};
+use super::plain::Plain;
+use super::value::{Quantize, Value};
+use super::unit::{ACROSS, Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use std::arch::x86_64::{
+    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_packus_epi16,
+    _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_srl_epi32, _mm_cvtsi32_si128,
+};
+
+/// See the module.
+pub(super) struct Wide;
+
+/// Whether this machine has what the functions here are compiled for.
+pub(super) fn available() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("lzcnt")
+}
+
+/// Where the values of a part begin, and how many stand together there.
+#[inline(always)]
+fn runs(ndim: u32, half: usize, lane: usize) -> (usize, usize) {
+    match ndim {
+        1 => (PART * (2 * lane + half), 4),
+        _ => (ROW * (8 * (lane / 8) + 4 * half) + 4 * (lane % 8), ROW),
+    }
+}
+
+/// From rows to parts.
+#[inline(always)]
+fn gather(ndim: u32, rows: &Codes, parts: &mut Codes) {
+    for (slot, part) in parts.chunks_exact_mut(PART).enumerate() {
+        let (at, next) = runs(ndim, slot / LANES, slot % LANES);
+        for (j, four) in part.chunks_exact_mut(4).enumerate() {
+            four.copy_from_slice(&rows[at + j * next..at + j * next + 4]);
+        }
+    }
+}
+
+/// And back.
+#[inline(always)]
+fn scatter(ndim: u32, parts: &Codes, rows: &mut Codes) {
+    for (slot, part) in parts.chunks_exact(PART).enumerate() {
+        let (at, next) = runs(ndim, slot / LANES, slot % LANES);
+        for (j, four) in part.chunks_exact(4).enumerate() {
+            rows[at + j * next..at + j * next + 4].copy_from_slice(four);
+        }
+    }
+}
+
+/// Codes, differences and differences of these, part by part; and behind the planes, room for those that are not as long.
+pub(super) struct Work {
+    codes: Codes,
+    inside: Codes,
+    above: Codes,
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        Work { codes: [0; UNIT], inside: [0; UNIT], above: [0; UNIT] }
+    }
+}
+
+/// Bits of the largest of the 16 magnitudes of each part: those of all of them at once.
+#[inline(always)]
+fn widths(values: &Codes, sign: bool, magnitude: impl Fn(i32) -> u32) -> Widths {
+    let mut widths = [[0; LANES]; 2];
+    for (width, part) in widths.iter_mut().flatten().zip(values.chunks_exact(PART)) {
+        let bits = length(part.iter().fold(0, |all, &v| all | magnitude(v)));
+        *width = if sign { signed(bits) } else { bits };
+    }
+    widths
+}
+
+#[inline(always)]
+fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Work) -> Measured {
+    let (mut d, mut back) = ([0; UNIT], [0; UNIT]);
+    back[1..].copy_from_slice(&codes[..UNIT - 1]);
+    for ((d, q), back) in d.iter_mut().zip(codes).zip(&back) {
+        *d = q - back;
+    }
+    if ndim > 1 {
+        d.iter_mut().zip(codes).step_by(ROW).for_each(|(d, q)| *d = *q);
+        back[ROW..].copy_from_slice(&d[..UNIT - ROW]);
+        d[ROW..].iter_mut().zip(&back[ROW..]).for_each(|(d, above)| *d -= above);
+    }
+    gather(ndim, codes, &mut work.codes);
+    gather(ndim, &d, &mut work.inside);
+    let least = codes.iter().fold(i32::MAX, |least, &c| least.min(c));
+    let above = across.then(|| {
+        for ((above, d), before) in work.above.iter_mut().zip(&work.inside).zip(&*before) {
+            *above = d - before;
+        }
+        widths(&work.above, true, i32::unsigned_abs)
+    });
+    *before = work.inside;
+    work.inside[0] = 0;
+    Measured {
+        least,
+        first: codes[0],
+        offsets: widths(&work.codes, false, |c| (c - least) as u32),
+        inside: widths(&work.inside, true, i32::unsigned_abs),
+        across: above,
+    }
+}
+
+/// Bit planes 8 `k` to 8 `k` + 7 of all parts.
+///
+/// # Safety
+/// The machine has AVX2.
+#[target_feature(enable = "avx2")]
+#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+unsafe fn transpose(values: &Codes, k: i32, planes: &mut [[u16; 2 * LANES]; 8]) {
+    // SAFETY: the machine has AVX2; `values` has 32 values from each multiple of 32 below its length.
+    unsafe {
+        let (low, shift) = (_mm256_set1_epi32(255), _mm_cvtsi32_si128(8 * k));
+        for (pair, two) in values.chunks_exact(2 * PART).enumerate() {
+            let byte = |i: usize| {
+                let at: *const __m256i = two.as_ptr().add(i).cast();
+                _mm256_and_si256(_mm256_srl_epi32(_mm256_loadu_si256(at), shift), low)
+            };
+            // Packing goes by halves of the registers: values 0-3 8-11 16-19 24-27, then the rest.
+            let first = _mm256_packus_epi32(byte(0), byte(8));
+            let second = _mm256_packus_epi32(byte(16), byte(24));
+            let (a, b) = (_mm256_permute4x64_epi64::<0xd8>(first), _mm256_permute4x64_epi64::<0xd8>(second));
+            let mut bytes = _mm256_permute4x64_epi64::<0xd8>(_mm256_packus_epi16(a, b));
+            for plane in planes.iter_mut().rev() {
+                let bits = _mm256_movemask_epi8(bytes) as u32;
+                plane[2 * pair] = bits as u16;
+                plane[2 * pair + 1] = (bits >> 16) as u16;
+                bytes = _mm256_add_epi8(bytes, bytes);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn planes(
+    mode: u16,
+    base: i32,
+    widths: &Widths,
+    work: &Work,
+    out: &mut Halves,
+    transpose: impl Fn(&Codes, i32, &mut [[u16; 2 * LANES]; 8]),
+) {
+    let mut offsets;
+    let values = match mode {
+        OFFSETS => {
+            offsets = work.codes;
+            offsets.iter_mut().for_each(|c| *c -= base);
+            &offsets
+        }
+        INSIDE => &work.inside,
+        _ => &work.above,
+    };
+    let (mut least, mut most) = (u32::MAX, 0);
+    for &w in widths.iter().flatten() {
+        (least, most) = (least.min(w), most.max(w));
+    }
+    let mut eight = [[0; 2 * LANES]; 8];
+    for plane in 0..most {
+        if plane % 8 == 0 {
+            transpose(values, (plane / 8) as i32, &mut eight);
+        }
+        let all = &eight[plane as usize % 8];
+        if plane < least {
+            out.0.extend_from_slice(all);
+            continue;
+        }
+        let (mut some, mut n) = ([0; 2 * LANES], 0);
+        for (&bits, &w) in all.iter().zip(widths.iter().flatten()) {
+            some[n % (2 * LANES)] = bits;
+            n += usize::from(w > plane);
+        }
+        out.0.extend_from_slice(&some[..n]);
+    }
+}
+
+/// The bits of 16 values as masks.
+const BIT: [i32; PART] = {
+    let mut bit = [0; PART];
+    let mut i = 0;
+    while i < PART {
+        bit[i] = 1 << i;
+        i += 1;
+    }
+    bit
+};
+
+#[inline(always)]
+fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
+    // Every plane of every part in its place; what is not there stays unread.
+    let mut places = [[0u16; 2 * LANES]; 32];
+    let (mut least, mut most) = (u32::MAX, 0);
+    for &w in widths.iter().flatten() {
+        (least, most) = (least.min(w), most.max(w));
+    }
+    let mut rest = planes;
+    for (plane, place) in places.iter_mut().enumerate().take(most as usize) {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(place);
+        if plane < least as usize {
+            let (all, behind) = rest.split_at(bytes.len());
+            bytes.copy_from_slice(all);
+            rest = behind;
+            continue;
+        }
+        let mut some = [0u16; 2 * LANES];
+        let most = rest.len().min(bytes.len());
+        bytemuck::cast_slice_mut::<u16, u8>(&mut some)[..most].copy_from_slice(&rest[..most]);
+        let mut n = 0;
+        for (to, &w) in place.iter_mut().zip(widths.iter().flatten()) {
+            *to = some[n % (2 * LANES)];
+            n += usize::from(w > plane as u32);
+        }
+        rest = &rest[2 * n..];
+    }
+    let mut parts = [0i32; UNIT];
+    for (slot, (part, &w)) in parts.chunks_exact_mut(PART).zip(widths.iter().flatten()).enumerate() {
+        let mut v = [0i32; PART];
+        for (plane, place) in places.iter().enumerate().take(w as usize) {
+            let bits = i32::from(place[slot]);
+            for (v, bit) in v.iter_mut().zip(BIT) {
+                *v |= if bits & bit != 0 { 1 << plane } else { 0 };
+            }
+        }
+        if mode != OFFSETS {
+            let shift = 32 - w.max(1);
+            v.iter_mut().for_each(|v| *v = *v << shift >> shift);
+        }
+        part.copy_from_slice(&v);
+    }
+    if mode == OFFSETS {
+        scatter(ndim, &parts, codes);
+        codes.iter_mut().for_each(|c| *c = c.wrapping_add(base));
+        return;
+    }
+    let mut rows = [0i32; UNIT];
+    scatter(ndim, &parts, &mut rows);
+    sums(ndim, &mut rows);
+    if mode == ACROSS {
+        codes.iter_mut().zip(rows).for_each(|(c, v)| *c = c.wrapping_add(v));
+    } else {
+        codes.iter_mut().zip(rows).for_each(|(c, v)| *c = v.wrapping_add(base));
+    }
+}
+
+/// Sums in y, then in x.
+#[inline(always)]
+fn sums(ndim: u32, d: &mut Codes) {
+    if ndim > 1 {
+        let mut sum = [0i32; ROW];
+        for row in d.chunks_exact_mut(ROW) {
+            for (v, sum) in row.iter_mut().zip(&mut sum) {
+                *sum = sum.wrapping_add(*v);
+                *v = *sum;
+            }
+        }
+    }
+    // Of each eight by themselves, in three steps; then what stands before them.
+    let mut carry = 0i32;
+    for (k, eight) in d.chunks_exact_mut(8).enumerate() {
+        for back in [1, 2, 4] {
+            let mut moved = [0; 8];
+            moved[back..].copy_from_slice(&eight[..8 - back]);
+            eight.iter_mut().zip(moved).for_each(|(v, m)| *v = v.wrapping_add(m));
+        }
+        if ndim > 1 && k % (ROW / 8) == 0 {
+            carry = 0;
+        }
+        eight.iter_mut().for_each(|v| *v = v.wrapping_add(carry));
+        carry = eight[7];
+    }
+}
+
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn measure_wide(
+    ndim: u32,
+    codes: &Codes,
+    before: &mut Codes,
+    across: bool,
+    work: &mut Work,
+) -> Measured {
+    if ndim == 1 { measure(1, codes, before, across, work) } else { measure(2, codes, before, across, work) }
+}
+
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
+    // SAFETY: the machine has AVX2.
+    planes(mode, base, widths, work, out, |values, k, eight| unsafe { transpose(values, k, eight) });
+}
+
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn quantize_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, codes: &mut Codes) -> bool {
+    let mut all = true;
+    for (code, x) in codes.iter_mut().zip(x) {
+        let (quick, carried) = x.quick(q, anchor);
+        *code = quick;
+        all &= carried;
+    }
+    all
+}
+
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x: &mut [T; UNIT]) {
+    for (x, &code) in x.iter_mut().zip(codes) {
+        *x = T::quick_restore(anchor, code, step);
+    }
+}
+
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn codes_wide(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], all: &mut Codes) {
+    if ndim == 1 {
+        codes(1, mode, base, widths, planes, all);
+    } else {
+        codes(2, mode, base, widths, planes, all);
+    }
+}
+
+/// Only used where the machine is `available`.
+impl Body for Wide {
+    type Work = Work;
+
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Work) -> Measured {
+        // SAFETY: `Wide` is used where `available` says so.
+        unsafe { measure_wide(ndim, codes, before, across, work) }
+    }
+
+    fn planes(_: u32, mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
+        // SAFETY: as above.
+        unsafe { planes_wide(mode, base, widths, work, out) }
+    }
+
+    fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool {
+        // SAFETY: as above.
+        unsafe { quantize_wide(x, q, T::from_f64(anchor as f64), codes) }
+    }
+
+    fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {
+        /// Sums of an anchor below this and a code are floats.
+        const EXACT: u64 = 1 << 52;
+        if anchor.unsigned_abs() < EXACT {
+            // SAFETY: as above.
+            unsafe { restore_wide(codes, T::from_f64(anchor as f64), step, x) }
+        } else {
+            Plain::restore(codes, anchor, step, x);
+        }
+    }
+
+    fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
+        // SAFETY: as above.
+        unsafe { codes_wide(ndim, mode, base, widths, planes, codes) }
+    }
+}

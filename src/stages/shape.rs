@@ -1,0 +1,85 @@
+//! The shape of an array as parameters: `dim_x`, `dim_y`, `dim_z`.
+
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::param::{Args, Kind, Param, Setting};
+
+const NAMES: [&str; 3] = ["dim_x", "dim_y", "dim_z"];
+
+/// The three lengths, each of at most `most` elements.
+pub(super) const fn dim_x(most: i64) -> Param {
+    dim(NAMES[0], most, "Length of the fastest dimension; 0 in all three: the shape of the array.")
+}
+pub(super) const fn dim_y(most: i64) -> Param {
+    dim(NAMES[1], most, "Length of the second dimension; 0: 1.")
+}
+pub(super) const fn dim_z(most: i64) -> Param {
+    dim(NAMES[2], most, "Length of the third dimension; 0: 1.")
+}
+
+const fn dim(name: &'static str, most: i64, doc: &'static str) -> Param {
+    Param { name, kind: Kind::Int { low: 0, high: most }, default: Setting::Int(0), unit: "elements", doc }
+}
+
+/// What the parameters say of the shape, ones in place of zeros but for x.
+pub(super) fn dims(args: &Args) -> Result<[u64; 3]> {
+    let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
+    Ok([dim(NAMES[0])?, dim(NAMES[1])?.max(1), dim(NAMES[2])?.max(1)])
+}
+
+/// The shape of `n` elements: where the parameters leave x open, it is what the other two leave.
+pub(super) fn of(stage: &'static str, args: &Args, n: u64) -> Result<[u64; 3]> {
+    let mut dims = dims(args)?;
+    if dims[0] == 0 {
+        dims[0] = n / dims[1].saturating_mul(dims[2]);
+    }
+    if product(dims) > u128::from(n) {
+        let expected = format!("a shape of at most {n} elements");
+        return Err(Error::argument(format!("{stage}.dim_x"), format!("{dims:?}"), expected));
+    }
+    Ok(dims)
+}
+
+/// 3 where z is above 1, else 2 where y is, else 1.
+pub(super) fn rank<T: Copy + PartialOrd + From<u8>>([_, y, z]: [T; 3]) -> u32 {
+    let one = T::from(1);
+    if z > one {
+        3
+    } else if y > one {
+        2
+    } else {
+        1
+    }
+}
+
+pub(super) fn product(dims: [u64; 3]) -> u128 {
+    dims.iter().map(|&d| u128::from(d)).fold(1, u128::saturating_mul)
+}
+
+/// Sets what was left to the array: all three lengths, or x alone.
+pub(super) fn bind(stage: &'static str, args: &mut Args, array: &Array, most: u64) -> Result<()> {
+    let n = array.elements();
+    let given = dims(args)?;
+    let unset = given == [0, 1, 1] && args.int(NAMES[1])? + args.int(NAMES[2])? == 0;
+    let mut bound = given;
+    if unset && n > 0 {
+        array.dims().iter().zip(&mut bound).for_each(|(&d, b)| *b = d);
+    } else if given[0] == 0 {
+        bound[0] = n / given[1].saturating_mul(given[2]);
+    }
+    if product(bound) != u128::from(n) {
+        let set = NAMES.iter().zip(given).rev().find(|(_, d)| *d > 1);
+        let (name, got) = set.map_or((NAMES[0], given[0]), |(name, d)| (*name, d));
+        let expected = format!("lengths whose product is the {n} elements of the array");
+        return Err(Error::argument(format!("{stage}.{name}"), got, expected));
+    }
+    for (name, d) in NAMES.into_iter().zip(bound) {
+        let d = i64::try_from(d).ok().filter(|_| d <= most).ok_or(Error::TooLarge {
+            stage,
+            needed: array.bytes(),
+            limit: most.saturating_mul(array.dtype().bytes()),
+        })?;
+        args.set_int(name, d)?;
+    }
+    Ok(())
+}
