@@ -9,7 +9,7 @@ use common::run::{every_way, options};
 use common::samples::Sample;
 use std::path::{Path, PathBuf};
 
-use fzgm::{Array, Container, DType, Error, Generation, Options, Pipeline, compress, info};
+use fzgm::{Array, Container, DType, Error, Generation, Options, Pipeline, Status, compress, info};
 
 fn stage(name: &str, set: &[(&str, &str)]) -> Pipeline {
     let mut p = Pipeline::new();
@@ -144,6 +144,10 @@ fn evens_out(counts: &[usize]) {
         let bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
         let (_, restored) = fzgm::decompress(&bytes, &options).unwrap();
         assert!(restored[..s.bytes.len()] == s.bytes);
+        // There are no more codes that are shorter than 31 bits than those that are as long as codes may be.
+        let (stream, longest) = (segment(&bytes), if strict { 27 } else { 28 });
+        let shorter = |bits: usize| word(&stream, 256 + 4 * bits);
+        assert_eq!(shorter(longest + 1), shorter(31), "codes longer than {longest} bits");
         #[cfg(feature = "cuda")]
         if let Some(device) = common::gpu::device() {
             let there = Options { device, ..options };
@@ -230,73 +234,149 @@ fn symbols_without_a_code_are_named() {
         let e = every_way(&p, &s, &options(Container::Compact, true)).unwrap_err();
         assert!(matches!(e, Error::InvalidArgument { .. }), "{e:?}");
         assert!(e.to_string().contains("huffman") && e.to_string().contains(&bad.to_string()), "{e}");
+        assert!(e.to_string().contains("below its bklen"), "{e}");
         #[cfg(feature = "cuda")]
         if let Some(device) = common::gpu::device() {
             let options = Options { device, ..options(Container::Compact, true) };
             assert_eq!(compress(&p, &s.array, &options, &s.bytes).unwrap_err(), e);
         }
     }
+    let s = sample("out of range", DType::U16, vec![3, 16, 2]);
+    let e =
+        every_way(&stage("bitpack", &[("nbits", "4")]), &s, &options(Container::Compact, true)).unwrap_err();
+    assert!(e.to_string().contains("16") && e.to_string().contains("its nbits"), "{e}");
 }
 
-/// Bytes of a stream changed: a status or an array, and on a device the same.
+/// A stream that is shorter in the config of merge than it is, where nothing that is restored comes from it.
 #[test]
-fn damaged_streams_end_with_a_status() {
-    let long = std::env::var_os("FZGM_LONG").is_some();
-    let (rounds, on_device) = if long { (20_000, 1000) } else { (1500, 60) };
-    let mut rng = Rng(77);
+fn merged_streams_are_as_long_as_they_are_said_to_be() {
+    let mut p = Pipeline::new();
+    let [array, runs, all] = ["stored", "rle", "merge"].map(|stage| p.add(stage).unwrap());
+    p.args_mut(all).unwrap().set_text("segments", "array+runs").unwrap();
+    for (from, to) in [(array, all), (array, runs), (runs, all)] {
+        p.connect(from, "output", to).unwrap();
+    }
+    let s = sample("merged", DType::U8, (0..100).map(|i| i / 30));
     let options = Options { checksum: false, ..options(Container::Compact, true) };
-    let mut seen = [0, 0];
-    for (coder, dtype, set) in [
-        ("huffman", DType::U8, &[] as &[(&str, &str)]),
-        ("huffman", DType::U16, &[("bklen", "64")]),
-        ("huffman", DType::U32, &[("bklen", "2000")]),
-        ("ans", DType::U8, &[]),
-        ("adm", DType::U16, &[]),
-        ("adm", DType::U32, &[]),
-    ] {
-        let p = stage(coder, set);
-        for n in [3, 5000] {
-            let values: Vec<u32> =
-                (0..n).map(|_| rng.word().leading_zeros() + (rng.word() as u32 & 7)).collect();
-            let far = if coder == "adm" { 700 } else { 1 };
-            let s = sample(coder, dtype, values.iter().map(|v| v * far % (1 << 15)));
-            let whole = compress(&p, &s.array, &options, &s.bytes).unwrap();
-            let start = whole.len() - info(&whole).unwrap().segments[0].bytes as usize;
-            for round in 0..rounds / 2 {
-                let mut bytes = whole.clone();
-                // Heads and tables are where it hurts.
-                let reach =
-                    if rng.below(2) == 0 { bytes.len() - start } else { 700.min(bytes.len() - start) };
-                for _ in 0..1 + rng.below(3) {
-                    let at = start + rng.below(reach);
-                    match rng.below(4) {
-                        0 => bytes[at] ^= 1 << rng.below(8),
-                        1 => bytes[at] = rng.word() as u8,
-                        2 => bytes[at] = bytes[at].wrapping_add(1),
-                        _ => {
-                            let at = start + (at - start) / 4 * 4;
-                            let value = [0, 1, u32::MAX, 1 << 31, rng.word() as u32][rng.below(5)];
-                            let end = bytes.len().min(at + 4);
-                            bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
-                        }
-                    }
-                }
-                let got = fzgm::decompress(&bytes, &options);
-                match &got {
-                    Ok((_, restored)) => assert_eq!(restored.len(), s.bytes.len(), "{}", s.name),
-                    Err(e) => assert!(matches!(e, Error::Corrupt { .. }), "{}: {e}", s.name),
-                }
-                seen[usize::from(got.is_ok())] += 1;
-                #[cfg(feature = "cuda")]
-                if let Some(device) = common::gpu::device().filter(|_| round < on_device / 2) {
-                    let there = fzgm::decompress(&bytes, &Options { device, ..options.clone() });
-                    assert_eq!(there.is_ok(), got.is_ok(), "{} {:?} {:?}", s.name, there.err(), got.err());
-                    if let (Ok(a), Ok(b)) = (there, got) {
-                        assert!(a == b, "{}: other values on the device", s.name);
-                    }
-                }
+    let mut bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
+    let sizes = [2u8, 100, 0, 0, 0, 24, 0, 0, 0, 5];
+    let at = bytes.windows(sizes.len()).position(|w| w == sizes).unwrap();
+    for (size, sound) in [(24, true), (23, false), (25, false)] {
+        bytes[at + 5] = size;
+        let told = |options: &Options| fzgm::decompress(&bytes, options).map_err(|e| e.status());
+        let want = if sound { Ok((s.array, s.bytes.clone())) } else { Err(Status::Corrupt) };
+        assert_eq!(told(&options), want, "{size}");
+        if let Some(device) = common::gpu::device() {
+            assert_eq!(told(&Options { device, ..options.clone() }), want, "{size} on the device");
+        }
+    }
+}
+
+/// A single element decides the bits, wherever it stands: the least one that needs all that its type has.
+#[test]
+fn bitpack_finds_the_largest_element() {
+    for dtype in [DType::U8, DType::U16, DType::U32] {
+        for at in 0..40 {
+            let s = sample("one", dtype, (0..40).map(|i| if i == at { 1 << (4 * dtype.bytes()) } else { 0 }));
+            let p = stage("bitpack", &[("auto_detect", "true")]);
+            let options = options(Container::Compact, true);
+            let bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
+            assert!(fzgm::decompress(&bytes, &options).unwrap().1 == s.bytes, "{dtype} {at}");
+            if let Some(device) = common::gpu::device() {
+                let there = compress(&p, &s.array, &Options { device, ..options }, &s.bytes).unwrap();
+                assert!(there == bytes, "{dtype} {at}: other bytes on the device");
             }
         }
     }
-    assert!(seen[0] > 1000 && seen[1] > 100, "{seen:?}");
+}
+
+/// 100 bytes that occur once weigh one each, and 156 that occur equally often six: 12 too much, which the smallest of these give.
+#[test]
+fn ans_takes_from_the_smallest_of_equal_weights() {
+    let once = 0..100;
+    let often = (0..64).flat_map(|_| 100..256);
+    let s = sample("weights", DType::U8, once.chain(often));
+    let bytes = compress(&stage("ans", &[]), &s.array, &options(Container::Compact, true), &s.bytes).unwrap();
+    let stream = segment(&bytes);
+    let weights: Vec<u64> = (0..256).map(|i| word(&stream, 32 + 2 * i) & 0xffff).collect();
+    let want = (0..256).map(|i| if i < 100 { 1 } else { 6 - u64::from(i < 112) });
+    assert!(weights.iter().copied().eq(want), "{weights:?}");
+}
+
+/// Lanes without elements in the last group: all of them are ones when there are more than 1024 groups, else the first byte.
+#[test]
+fn adm_ends_as_the_number_of_groups_says() {
+    for (groups, end) in [(1025, [0xff, 0xff]), (1024, [0xff, 0])] {
+        let s = sample("groups", DType::U16, std::iter::repeat_n(7, 512 * (groups - 1) + 17));
+        let p = stage("adm", &[]);
+        let options = options(Container::Compact, true);
+        let bytes = compress(&p, &s.array, &options, &s.bytes).unwrap();
+        assert!(bytes.ends_with(&end), "{groups} groups end with {:?}", &bytes[bytes.len() - 2..]);
+        if let Some(device) = common::gpu::device() {
+            let there = compress(&p, &s.array, &Options { device, ..options }, &s.bytes).unwrap();
+            assert!(there == bytes, "{groups} groups: other bytes on the device");
+        }
+    }
+}
+
+/// Streams that differ from sound ones in nothing but what a decoder does not need.
+#[test]
+fn what_is_left_over_is_corrupt() {
+    type Change = fn(&mut Vec<u8>);
+    type Case = (&'static str, &'static [(&'static str, &'static str)], DType, Vec<u32>, Change);
+    let all: [Case; 8] = [
+        // One bit more than the symbols of the partition take.
+        ("huffman", &[("bklen", "4")], DType::U8, vec![0, 1, 2, 2, 3, 3], |s| s[388] += 1),
+        // A word before those that the block takes, which are as many as fill no unit of eight.
+        ("ans", &[], DType::U8, (0..500).map(|i| i * i / 7 % 251).collect(), |s| {
+            let (sizes, words) = (544 + 128, 544 + 128 + 16);
+            let count = word(s, sizes) as usize & 0xffff;
+            assert!(count % 8 != 0, "{count} words");
+            s.copy_within(words..words + 2 * count, words + 2);
+            s[sizes] += 1;
+        }),
+        // Blocks that are alike, and the second has the words of the first.
+        ("ans", &[], DType::U8, (0..3 * 4096).map(|i| i % 4096 * (i % 4096) / 7 % 251).collect(), |s| {
+            let second = 544 + 3 * 128 + 8 + 4;
+            assert!(word(s, second) > 0);
+            s[second..second + 4].fill(0);
+        }),
+        // A zero before the first one of a lane, which has one more than it needs.
+        ("adm", &[], DType::U16, vec![9; 15], |s| s[22] = 0x7f),
+        // A group that does not begin where the first one does: its lanes have three bytes of ones but for the first lane.
+        ("adm", &[], DType::U16, (0..512).map(|i| if i == 15 { 1200 } else { 1000 }).collect(), |s| {
+            assert_eq!((word(s, 0), s.len()), (0, 4 + 2 + 1 + 512 + 3 * 32));
+            s[0] = 1;
+        }),
+        // A bit behind the last element.
+        ("bitpack", &[("nbits", "4")], DType::U8, vec![1, 2, 3], |s| s[1] |= 0x10),
+        // A run that leaves its chunk.
+        ("rle", &[("chunk_size", "4")], DType::U8, vec![5; 8], |s| {
+            assert_eq!((word(s, 20), word(s, 24), s.len()), (4, 4, 28));
+            (s[20], s[24]) = (5, 3);
+        }),
+        // A sound one.
+        ("lorenzo", &[], DType::U8, vec![5, 5, 6], |_| {}),
+    ];
+    let options = Options { checksum: false, ..options(Container::Compact, true) };
+    for (coder, set, dtype, values, change) in all {
+        let s = sample(coder, dtype, values);
+        let whole = compress(&stage(coder, set), &s.array, &options, &s.bytes).unwrap();
+        let (head, mut stream) = (whole.len() - segment(&whole).len(), segment(&whole));
+        change(&mut stream);
+        let bytes = [&whole[..head], &stream[..]].concat();
+        let corrupt = |options: &Options| match fzgm::decompress(&bytes, options) {
+            Ok(_) => false,
+            Err(Error::Corrupt { .. }) => true,
+            Err(e) => panic!("{coder}: {e}"),
+        };
+        assert_eq!(corrupt(&options), coder != "lorenzo", "{coder}");
+        if let Some(device) = common::gpu::device() {
+            assert_eq!(
+                corrupt(&Options { device, ..options.clone() }),
+                coder != "lorenzo",
+                "{coder} on the device"
+            );
+        }
+    }
 }

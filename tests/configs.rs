@@ -56,6 +56,10 @@ fn configs_of_another_length_are_refused() {
     let mut marks = 0;
     every_config(|case, at| {
         let id = u16::from_le_bytes([case.bytes[at.start - 3], case.bytes[at.start - 2]]);
+        // Behind streams of bytes zigzag has words with its mark alone: without it the config is refused for the pipeline's sake.
+        if id == 15 && case.name.starts_with("lc_") {
+            return;
+        }
         let mut check = |bytes: Vec<u8>, config: &[u8], what: &str| {
             // With or without its mark, such a config is another one, with its own meaning.
             let (_, marked) = *MARKED.iter().find(|m| m.0 == id).unwrap_or(&(id, usize::MAX));

@@ -270,7 +270,8 @@ fn every_stage_holds_for_every_type_and_sample() {
         }
         // Nothing passes by being refused.
         let floats = [DType::F32, DType::F64];
-        let want = if spec.name.contains("quant") { &floats[..] } else { &DType::ALL };
+        let lossy = spec.name.contains("quant") || spec.name == "fast";
+        let want = if lossy { &floats[..] } else { &DType::ALL };
         let integers = ["negabinary", "lorenzo", "rle", "bitpack"].contains(&spec.name);
         let takes = |d: &DType| match spec.name {
             "adm" => d.bytes() > 1,
@@ -339,7 +340,9 @@ fn presets_hold_for_every_type_and_sample() {
                 for container in both_containers() {
                     // Sums of differences bound no value by itself.
                     let modes = match preset.name {
-                        "fz" | "cusz" | "cusz_ans" | "lc_speed" | "lc_ratio" => &["noa", "abs", "prel"][..],
+                        "fz" | "cusz" | "cusz_ans" | "lc_speed" | "lc_ratio" | "lc_tp" | "lc_cr" | "fast" => {
+                            &["noa", "abs", "prel"][..]
+                        }
                         "pfpl" => &["noa", "abs", "prel", "rel"],
                         _ => &[""],
                     };

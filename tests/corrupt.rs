@@ -9,8 +9,8 @@
 mod common;
 
 use common::alloc::{Counting, peak_of};
-use common::corpus::{Case, build};
-use common::damage::{damage, seal};
+use common::corpus::{Case, build, coders};
+use common::damage::{damage, garble, seal};
 use common::rng::Rng;
 use common::samples::Content;
 use fzgm::{Decoder, Options, Result, Status};
@@ -105,6 +105,33 @@ fn mutations_give_a_status() {
     match number("FZGM_SEED") {
         Some(seed) => mutate(&cases, std::iter::once(seed)),
         None => mutate(&cases, 0..if number("FZGM_LONG").is_some() { 100_000 } else { 20_000 }),
+    }
+}
+
+/// The streams of each coder: what they count, where their tables point, whose codebook it is. `FZGM_LONG` makes 20,000 of each.
+#[test]
+fn garbled_streams_of_each_coder_give_a_status() {
+    let _alone = ALONE.lock();
+    let (first, rounds) = match (number("FZGM_SEED"), number("FZGM_LONG")) {
+        (Some(seed), _) => (seed, 1),
+        (None, Some(_)) => (0, 20_000),
+        (None, None) => (0, 400),
+    };
+    for (name, cases) in coders() {
+        let mut seen = std::collections::BTreeMap::<Status, u64>::new();
+        for seed in first..first + rounds {
+            let mut rng = Rng(seed);
+            let (case, donor) = (rng.pick(&cases), rng.pick(&cases));
+            let way = if rng.below(4) == 0 { damage } else { garble };
+            let (bytes, what) = way(case, donor, &mut rng);
+            let checksum = rng.below(2) == 0;
+            let threads = if rng.below(40) == 0 { 3 } else { 1 };
+            let options = Options { checksum, threads, fuse: rng.below(2) == 0, ..Options::default() };
+            *seen.entry(survives(case, &bytes, &options, what, seed)).or_default() += 1;
+        }
+        println!("{name}: {rounds} of {} containers: {seen:?}", cases.len());
+        let enough = |status, share| rounds == 1 || seen.get(&status).is_some_and(|&n| n > rounds / share);
+        assert!(enough(Status::Ok, 100) && enough(Status::Corrupt, 20), "{name}: {seen:?}");
     }
 }
 

@@ -7,9 +7,9 @@ mod common;
 #[path = "cuda/rig.rs"]
 mod rig;
 
-use common::gpu::{cuda, device};
+use common::gpu::{TestStream, cuda, device};
 use common::samples::Content;
-use fzgm::{Array, DType, Decoder, Device, Options, Stream, compress, decompress};
+use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
 use rig::Rig;
 use std::sync::{Mutex, PoisonError};
 
@@ -42,16 +42,16 @@ fn launches() -> u64 {
 #[test]
 fn a_call_neither_waits_nor_allocates_nor_loads() {
     let Some(_alone) = counting() else { return };
-    for (name, mode, dtype) in [
-        ("pfpl", "noa", DType::F32),
+    // Every preset, and the modes that resolve their bounds otherwise.
+    let all = PRESETS.iter().zip([DType::F32, DType::F64].into_iter().cycle());
+    let all = all.map(|(p, dtype)| (p.name, "noa", if p.lossless { DType::U16 } else { dtype }));
+    let others = [
         ("pfpl", "abs", DType::F64),
         ("pfpl", "rel", DType::F32),
-        ("fz", "noa", DType::F32),
         ("fz", "prel", DType::F64),
-        ("bits", "", DType::U16),
-        ("cusz", "noa", DType::F32),
         ("cusz_ans", "abs", DType::F64),
-    ] {
+    ];
+    for (name, mode, dtype) in all.chain(others) {
         let mut pipeline = rig::lossy(name, dtype);
         let _ = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
         let array = Array::new(dtype, &[10_000]).unwrap();
@@ -91,6 +91,36 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
             assert_eq!(counts(), before, "{name} {dtype}, stream {stream}");
             // SAFETY: a plain call of the driver.
             assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
+            rig.check(&src);
+        }
+    }
+}
+
+/// A graph of both directions of every preset: neither its capture nor its launches wait or allocate, whatever the data is like.
+#[test]
+fn a_graph_neither_waits_nor_allocates() {
+    let Some(_alone) = counting() else { return };
+    for preset in PRESETS {
+        let dtype = if preset.lossless { DType::I32 } else { DType::F32 };
+        let array = Array::new(dtype, &[70, 90]).unwrap();
+        let mut rig = Rig::new(&rig::lossy(preset.name, dtype), &array, &rig::options());
+        let stream = TestStream::new();
+        rig.encoder.preload(&mut rig.encoding, stream.raw()).unwrap();
+        rig.decoder.preload(&mut rig.decoding, stream.raw()).unwrap();
+        let before = counts();
+        let graph = stream.capture(|| {
+            rig.compress(stream.raw());
+            rig.decompress(stream.raw());
+        });
+        assert_eq!(counts(), before, "{}, captured: sync, alloc, free, load, copy_host, memset", preset.name);
+        for content in [Content::Walk, Content::Constant, Content::Random, Content::Sparse, Content::Zeros] {
+            let src = rig.data(content, 4);
+            rig.src.put(0, &src);
+            let before = (counts(), cuda().count("graph").unwrap());
+            graph.launch(&stream);
+            let after = (before.0, before.1 + 1);
+            assert_eq!((counts(), cuda().count("graph").unwrap()), after, "{} {content:?}", preset.name);
+            stream.wait();
             rig.check(&src);
         }
     }

@@ -8,7 +8,7 @@ use common::alloc::{Counting, kept_by, peak_of};
 use common::corpus::outlier_lists;
 use common::run::{both_containers, options};
 use common::samples::{self, Content};
-use fzgm::{DType, Decoder, Encoder, Error, Options, Pipeline, preset};
+use fzgm::{Array, DType, Decoder, Encoder, Error, Options, Pipeline, preset};
 use std::sync::Mutex;
 
 #[global_allocator]
@@ -89,6 +89,30 @@ fn the_limit_is_a_limit() {
     assert!(Decoder::open(&container, &enough).is_ok());
     let short = Options { max_memory_bytes: need - 1, ..plain };
     assert_eq!(Decoder::open(&container, &short).err(), Some(Error::MemoryLimit { need, limit: need - 1 }));
+}
+
+/// The longest lists of outliers there can be, merged, take more memory than a container may ask for: whoever made the
+/// encoder has asked for it.
+#[test]
+fn presets_restore_what_they_make_of_any_shape() {
+    for chosen in fzgm::PRESETS {
+        for (dtype, dims) in
+            [(DType::F32, &[512, 512, 256][..]), (DType::F64, &[1, 1 << 26]), (DType::F32, &[1 << 26])]
+        {
+            let array = Array::new(dtype, dims).unwrap();
+            let p = preset(chosen.name, dtype).unwrap();
+            for container in both_containers() {
+                let options = options(container, true);
+                let encoder = Encoder::new(&p, &array, &options).unwrap();
+                let need =
+                    encoder.decoder().unwrap_or_else(|e| panic!("{}: {e}", chosen.name)).workspace_bytes();
+                let limit = need - 1;
+                let short = Options { max_memory_bytes: limit, ..options };
+                let e = Encoder::new(&p, &array, &short).unwrap().decoder().err();
+                assert_eq!(e, Some(Error::MemoryLimit { need, limit }), "{}", chosen.name);
+            }
+        }
+    }
 }
 
 /// A workspace of another plan is refused, not overrun.

@@ -307,6 +307,19 @@ fn keys_of_the_head_and_types_are_refused_by_line_key_and_remedy() {
     let both =
         "[[stage]]\nname = \"d\"\ntype = \"Difference\"\ncode = \"plain\"\noutput_type = \"float32\"\n";
     refused(Pipeline::from_toml(both), InvalidPipeline, &["code", "one of them"]);
+    for (names, got) in [
+        ("\"a+b\"", "\"a+b\""),
+        ("[\"a+b\"]", "\"a+b\""),
+        ("[\"\"]", "\"\""),
+        ("[]", "\"\""),
+        ("[\"a\", 1]", "an array;"),
+        ("[\"a b\"]", "\"a b\""),
+        ("[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]", "9\""),
+    ] {
+        let text = format!("[[stage]]\nname = \"m\"\ntype = \"Merge\"\nsegments = {names}\n");
+        let words = ["merge.segments", got, "an array of 1 to 8 texts of letters"];
+        refused(Pipeline::from_toml(&text), InvalidArgument, &words);
+    }
 }
 
 #[test]

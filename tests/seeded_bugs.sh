@@ -14,7 +14,7 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
-tests=(bound again lorenzo golden contract corrupt parameters notation pipelines memory regressions reference_reader)
+tests=(bound again lorenzo fast golden vectors coders contract corrupt parameters notation pipelines memory regressions reference_reader)
 
 mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"
@@ -38,12 +38,15 @@ suite() {
   done
 }
 
-# on_device: the same for bugs in kernels, by tests/cuda on the emulator. The program stays as it is, the driver is made anew.
+# on_device: the same for bugs in kernels, on the emulator. The programs stay as they are, the driver is made anew.
 on_device() {
-  local log=$work/log
+  local t log=$work/log
   if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
-  (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH=build/emu timeout 600 cargo test --quiet --test cuda) >"$log" 2>&1 && return
-  printf 'cuda: %s\n' "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
+  for t in coders pipelines cuda; do
+    (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH=build/emu timeout 900 cargo test --quiet --test $t) >"$log" 2>&1 && continue
+    printf '%s: %s\n' "$t" "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
+    return
+  done
 }
 # judge <file>: what notices.
 judge() { case $1 in kernels/*) on_device ;; *) suite ;; esac; }

@@ -38,6 +38,9 @@ pub(crate) enum Is {
     SinkBytes,
     Container,
     ContainerBytes,
+    Chunked,
+    ChunkedBytes,
+    Origin,
     Length,
     Count,
     MayCount,
@@ -88,6 +91,8 @@ pub(crate) struct Desk {
     pub(crate) spaces: [*mut fz_workspace; 2],
     array: Vec<f32>,
     container: Vec<u8>,
+    /// Of preset fast.
+    chunked: Vec<u8>,
     sink: Vec<u8>,
     text: Vec<u8>,
     texts: Vec<CString>,
@@ -128,6 +133,16 @@ fn unconnected() -> *mut fz_pipeline {
     pipeline
 }
 
+/// Where a box begins that is all of the array.
+static ORIGIN: [u64; 1] = [0];
+
+fn chunked(array: &[f32]) -> Vec<u8> {
+    let src: Vec<u8> = array.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let shape = fzgm::Array::new(fzgm::DType::F32, &[array.len() as u64]).unwrap();
+    let fast = fzgm::preset("fast", fzgm::DType::F32).unwrap();
+    fzgm::compress(&fast, &shape, &fzgm::Options::default(), &src).unwrap()
+}
+
 impl Desk {
     pub(crate) fn new() -> Desk {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,6 +162,7 @@ impl Desk {
             decoder: ptr::null_mut(),
             spaces: [ptr::null_mut(); 2],
             container: vec![],
+            chunked: chunked(&array),
             sink: vec![0; 100_000],
             text: vec![0; 10_000],
             texts: texts.collect(),
@@ -231,6 +247,9 @@ impl Desk {
             Is::SinkBytes => Word(self.sink.len() as u64),
             Is::Container => self.container.as_ptr().into(),
             Is::ContainerBytes => Word(self.container.len() as u64),
+            Is::Chunked => self.chunked.as_ptr().into(),
+            Is::ChunkedBytes => Word(self.chunked.len() as u64),
+            Is::Origin => ORIGIN.as_ptr().into(),
             Is::Text => self.text.as_ptr().cast::<c_char>().into(),
             Is::TextBytes => Word(self.text.len() as u64),
             Is::PresetName => self.text_of(0),

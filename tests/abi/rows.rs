@@ -130,6 +130,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_workspace_free(FreshSpace);
     fz_compress(Encoder, MayEncoderSpace, Array, ArrayBytes, Sink, SinkBytes, Length);
     fz_decompress(MayDecoder, MayDecoderSpace, Container, ContainerBytes, Sink, SinkBytes, Length);
+    fz_decompress_box(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_device_count(Count) gpu;
     fz_device_info(Zero, Described) gpu;
     fz_plan_preload(Encoder, EncoderSpace, Stream) gpu;

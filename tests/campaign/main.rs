@@ -52,6 +52,9 @@ fn pipelines() -> Vec<(&'static str, Pipeline, DType)> {
         all.push(("fz", rig::lossy("fz", dtype), dtype));
         all.push(("rel", rel(dtype), dtype));
     }
+    for name in ["cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {
+        all.push((name, rig::lossy(name, DType::F32), DType::F32));
+    }
     all.extend([DType::U16, DType::U32].map(|dtype| ("bits", rig::lossy("bits", dtype), dtype)));
     all
 }

@@ -126,6 +126,13 @@ fn requests_beyond_the_library_are_exit_5() {
         &["fzm"],
     );
     desk.run("decompress a.fzm -o x --max-memory 100000000").ok();
+    // Of a container that is fine, a part that cannot be had.
+    desk.fails("decompress a.fzm -o y --box 0:5,0:5", 5, &["a.fzm", "stage fast", "decompress all of it"]);
+    desk.run("compress egm96.f32 -o f.fzm --dtype f32 --dims 1440x721 --preset fast --eb 1e-3").ok();
+    desk.fails("decompress f.fzm -o y --box 0:5,0:5 --device cuda", 5, &["--box", "cuda:0", "--device"]);
+    desk.fails("decompress f.fzm -o y --box 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]);
+    desk.fails("decompress f.fzm -o y --box 0:5", 2, &["origin", "expected 2, as many as the array has"]);
+    desk.run("decompress f.fzm -o y --box 0:5,0:5 --max-memory 100 --device cpu").ok();
 }
 
 #[test]

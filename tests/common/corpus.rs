@@ -139,6 +139,12 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
             }
         }
     }
+    let around: Sets = &[("block_size", "64"), ("centering", "true")];
+    all.push((
+        "around means".into(),
+        chain(&[("lorenzo", around), ("bitpack", &[("base", "7")])]),
+        DType::I32,
+    ));
     let in_place =
         [("inplace_outliers", "true"), ("mode", "noa"), ("code_type", "u64"), ("quant_radius", "100000")];
     all.push(("in place f64".into(), chain(&[("quantizer", &in_place)]), DType::F64));
@@ -150,7 +156,7 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
             pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
             all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
         }
-        for name in ["fz", "cusz", "cusz_ans"] {
+        for name in ["fz", "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {
             all.push((format!("{name} {dtype}"), preset(name, dtype).unwrap(), dtype));
         }
         all.push((format!("exact pairs {dtype}"), exact_pairs(), dtype));
@@ -187,6 +193,51 @@ pub fn build(n: u64, content: Content) -> Vec<Case> {
         cases.extend(case("incompressible", &preset("bits", DType::F32).unwrap(), &stored, &options));
     }
     cases
+}
+
+/// Every coder, with containers of arrays of several kinds and lengths: what is damaged and garbled most.
+pub fn coders() -> Vec<(String, Vec<Case>)> {
+    let mut all: Vec<(String, Pipeline, DType)> = vec![];
+    let mut one = |name: &str, stages: &[(&str, Sets)], dtype| all.push((name.into(), chain(stages), dtype));
+    let any: Sets = &[("bklen", "65536")];
+    one("huffman u8", &[("huffman", &[])], DType::U8);
+    one("huffman u16", &[("zigzag", &[]), ("huffman", any)], DType::I16);
+    one("huffman u32", &[("zigzag", &[]), ("huffman", any)], DType::I32);
+    one("ans", &[("ans", &[])], DType::U16);
+    one("adm u16", &[("adm", &[])], DType::U16);
+    one("adm u32", &[("adm", &[])], DType::U32);
+    one("rle u8", &[("rle", &[])], DType::U8);
+    one("rle i64 in chunks", &[("rle", &[("chunk_size", "4096")])], DType::I64);
+    for word in ["1", "2", "4", "8"] {
+        one(&format!("rre {word}"), &[("rre", &[("word_size", word)])], DType::U32);
+        one(&format!("rze {word}"), &[("rze", &[("word_size", word)])], DType::U32);
+    }
+    one("bitpack", &[("bitpack", &[("auto_detect", "true")])], DType::U16);
+    one("lorenzo", &[("lorenzo", &[])], DType::I32);
+    one(
+        "lorenzo around means",
+        &[("lorenzo", &[("block_size", "100"), ("order", "2"), ("centering", "true")])],
+        DType::I16,
+    );
+    one("bitpack moved", &[("bitpack", &[("base", "60000"), ("auto_detect", "true")])], DType::U16);
+    all.push(("merge".into(), merged(), DType::U16));
+    for name in ["cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {
+        all.push((name.into(), preset(name, DType::F32).unwrap(), DType::F32));
+    }
+    let contents = [Content::Walk, Content::Sparse, Content::Specials, Content::Constant];
+    let cases = |name: &str, pipeline: &Pipeline, dtype: DType| {
+        let mut cases = vec![];
+        for (content, n) in contents.into_iter().flat_map(|c| [(c, 300), (c, 9000), (c, 30)]) {
+            let dims = if name == "lorenzo" { vec![n / 10, 10] } else { vec![n] };
+            let sample = samples::make(dtype, &dims, content, 5);
+            for container in [Container::Fzm, Container::Compact] {
+                // Symbols beyond the codebook are refused.
+                cases.extend(case(name, pipeline, &sample, &super::run::options(container, true)));
+            }
+        }
+        cases
+    };
+    all.iter().map(|(name, pipeline, dtype)| (name.clone(), cases(name, pipeline, *dtype))).collect()
 }
 
 /// `None`: the pipeline refuses the type, or the form cannot express the pipeline.

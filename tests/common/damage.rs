@@ -65,6 +65,83 @@ pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static st
     (b, what)
 }
 
+/// A copy whose streams say other things than they did: numbers of their heads and tables set, tables of the same coder over another
+/// array put in their place, parts exchanged. Checksums and lengths are right again.
+pub fn garble(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
+    let mut b = case.bytes.clone();
+    let (head, other) = (payload_of(&b, case), payload_of(&donor.bytes, donor));
+    let mut what = "";
+    for _ in 0..1 + rng.below(2) {
+        if b.len() <= head {
+            break;
+        }
+        what = match rng.below(10) {
+            0..=5 => aligned_number(&mut b[head..], rng),
+            6 => exchange(&mut b[head..], rng),
+            7 | 8 => graft(&mut b[head..], &donor.bytes[other..], rng),
+            _ => resize(&mut b, head, rng),
+        };
+    }
+    if rng.below(4) > 0 {
+        settle_lengths(&mut b, case, rng);
+    }
+    seal(&mut b, case);
+    (b, what)
+}
+
+fn payload_of(b: &[u8], case: &Case) -> usize {
+    head_bytes(b, case).unwrap_or(0).min(b.len())
+}
+
+/// A number at a multiple of its width: in the first words of the stream, in what may be tables behind them, or anywhere.
+fn aligned_number(stream: &mut [u8], rng: &mut Rng) -> &'static str {
+    let width = *rng.pick(&[1, 2, 4, 4, 4, 8]);
+    let room = match rng.below(8) {
+        0..=2 => 64,
+        3 | 4 => 640,
+        5 => 2200,
+        _ => stream.len(),
+    };
+    let at = rng.below((room.min(stream.len()) / width).max(1)) * width;
+    set(stream, at, width, rng);
+    "a number of a stream set"
+}
+
+fn exchange(stream: &mut [u8], rng: &mut Rng) -> &'static str {
+    let fits: Vec<usize> =
+        [2, 4, 8, 32, 128, 512].into_iter().filter(|width| 2 * width <= stream.len()).collect();
+    if !fits.is_empty() {
+        let width = *rng.pick(&fits);
+        let (i, j) = (rng.below(stream.len() / width), rng.below(stream.len() / width));
+        for k in 0..width {
+            stream.swap(i * width + k, j * width + k);
+        }
+    }
+    "parts exchanged"
+}
+
+/// The beginning of another stream, or what lies at the same place there: its head, its codebook, its table.
+fn graft(stream: &mut [u8], other: &[u8], rng: &mut Rng) -> &'static str {
+    let room = stream.len().min(other.len());
+    let ends = [4, 16, 32, 64, 128, 256, 384, 544, 896, 2432, room];
+    let (a, b) = ([0, *rng.pick(&ends)][rng.below(2)], *rng.pick(&ends));
+    let part = a.min(b).min(room)..a.max(b).min(room);
+    stream[part.clone()].copy_from_slice(&other[part]);
+    "a part of another stream"
+}
+
+/// Some bytes fewer or more at the end, or all but a few gone.
+fn resize(b: &mut Vec<u8>, head: usize, rng: &mut Rng) -> &'static str {
+    let few = rng.below(40);
+    let len = match rng.below(3) {
+        0 => b.len() - few.min(b.len() - head),
+        1 => b.len() + few,
+        _ => head + few.min(b.len() - head),
+    };
+    b.resize(len, 0);
+    "a stream of another length"
+}
+
 fn truncate(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
     b.truncate(rng.below(b.len()));
     "truncated"

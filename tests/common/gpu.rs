@@ -14,6 +14,27 @@ pub fn device() -> Option<Device> {
     std::env::var_os("FZGM_REQUIRE_GPU").is_some_and(|v| v != "0").then_some(Device::Cuda(0))
 }
 
+/// Whether the device of the tests is the emulator.
+pub fn is_emulated() -> bool {
+    device().is_some() && !cuda().is_real()
+}
+
+/// Whether case `k` of many that are alike is for this run. The emulator runs them in several modes: threads in their order take all of
+/// them; of two other orders, and of streams that run late and the sanitizers, each takes what the other one leaves.
+pub fn mine(k: usize) -> bool {
+    let is = |name: &str| std::env::var_os(name).is_some();
+    if !is_emulated() {
+        return true;
+    }
+    match std::env::var("FZ_EMU_ORDER").as_deref() {
+        _ if is("ASAN_OPTIONS") => k % 2 == 1,
+        _ if is("FZ_EMU_DEFER") => k % 2 == 0,
+        Ok("rev") => k % 2 == 0,
+        Ok("fwd") | Err(_) => true,
+        Ok(_) => k % 2 == 1,
+    }
+}
+
 type Handle = usize;
 
 macro_rules! table {

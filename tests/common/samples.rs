@@ -75,6 +75,17 @@ pub fn make(dtype: DType, dims: &[u64], content: Content, seed: u64) -> Sample {
     Sample { name, array: Array::new(dtype, dims).unwrap(), bytes }
 }
 
+/// A walk on another scale.
+pub fn scaled(dtype: DType, dims: &[u64], scale: f64, seed: u64) -> Sample {
+    let (mut rng, mut walk) = (Rng(seed), 0.0);
+    let mut bytes = vec![];
+    for _ in 0..dims.iter().product::<u64>() {
+        walk += rng.unit() - 0.5;
+        Element::Real(walk * scale).write(dtype, &mut bytes);
+    }
+    Sample { name: format!("{dtype} {dims:?} times {scale}"), array: Array::new(dtype, dims).unwrap(), bytes }
+}
+
 enum Element {
     Real(f64),
     Bits(u64),

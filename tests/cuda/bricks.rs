@@ -1,7 +1,7 @@
 //! Fields of three dimensions through lorenzo_quant and preset fz: bricks, bands of whole tiles, and what is neither, with every
 //! kind of value at every edge of what a lane, a warp or a tile has.
 
-use crate::common::gpu::{Block, TestStream};
+use crate::common::gpu::{Block, TestStream, mine};
 use crate::common::rng::Rng;
 use crate::need_gpu;
 use crate::rig::{lossy, options};
@@ -174,6 +174,7 @@ const SHIFTS: [[usize; 2]; 4] = [[0, 0], [4, 0], [0, 4], [8, 8]];
 fn codes_lists_and_values_are_those_of_the_cpu() {
     need_gpu!();
     let mut rng = Rng(0x428a_2f98);
+    let mut k = 0;
     let codes = [
         (DType::F32, "u8", 128.0),
         (DType::F32, "u16", 32768.0),
@@ -212,8 +213,11 @@ fn codes_lists_and_values_are_those_of_the_cpu() {
                     ..Options::default()
                 };
                 let what = format!("{dtype} {dims:?} {which:?} {sets:?} strict {}", form.strict);
-                let array = Array::new(dtype, dims).unwrap();
-                agrees(&stage("lorenzo_quant", &sets), &array, &src, &form, *rng.pick(&SHIFTS), &what);
+                let (array, shift) = (Array::new(dtype, dims).unwrap(), *rng.pick(&SHIFTS));
+                k += 1;
+                if mine(k) {
+                    agrees(&stage("lorenzo_quant", &sets), &array, &src, &form, shift, &what);
+                }
             }
         }
     }
@@ -322,7 +326,10 @@ fn preset_fz_is_that_of_the_cpu() {
             };
             let what = format!("{dims:?} {which:?} zigzag {zigzag} {form:?}");
             let array = Array::new(DType::F32, dims).unwrap();
-            agrees(&stage("fz", &sets), &array, &src, &form, SHIFTS[k], &what);
+            // Of neighbouring shapes each kind of field, from one run to the next.
+            if mine(k + k / 2 + dims[0] as usize / 4 % 2) {
+                agrees(&stage("fz", &sets), &array, &src, &form, SHIFTS[k], &what);
+            }
         }
     }
 }

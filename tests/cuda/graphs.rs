@@ -1,38 +1,43 @@
 //! Both directions in a CUDA graph, replayed on other data.
 
-use crate::common::samples::{CONTENTS, Content};
+use crate::common::samples::{self, CONTENTS, Content};
 use crate::need_gpu;
 use crate::rig::{Rig, lossy, options};
-use fzgm::{Array, Container, DType, Options};
+use fzgm::{Array, Container, DType, Options, PRESETS};
 
+/// Every preset, for one type or another and in one shape or another. What is replayed has nothing in common with what was there when
+/// the graph was made: other codes, other codebooks, other lists of outliers, another range.
 #[test]
 fn a_graph_of_both_directions_is_replayed_on_changing_data() {
     need_gpu!();
-    for (name, dtype) in [
-        ("pfpl", DType::F32),
-        ("pfpl", DType::F64),
-        ("fz", DType::F32),
-        ("bits", DType::U64),
-        ("cusz", DType::F32),
-        ("cusz_ans", DType::F64),
-    ] {
-        let mut rig = Rig::of(name, dtype, 9_001);
-        let stream = rig.stream.raw();
-        rig.encoder.preload(&mut rig.encoding, stream).unwrap();
-        rig.decoder.preload(&mut rig.decoding, stream).unwrap();
-        let (captured, mut calls) = (crate::common::gpu::TestStream(rig.stream.0), rig);
-        let graph = captured.capture(|| {
-            calls.compress(stream);
-            calls.decompress(stream);
-        });
-        std::mem::forget(captured);
-        for round in 0..18 {
-            let content = CONTENTS[round % CONTENTS.len()];
-            let src = calls.data(content, round as u64);
-            calls.src.put(0, &src);
-            graph.launch(&calls.stream);
-            calls.stream.wait();
-            calls.check(&src);
+    for (k, preset) in PRESETS.iter().enumerate() {
+        let dtypes = if preset.lossless { [DType::U64, DType::U16] } else { [DType::F32, DType::F64] };
+        for (dtype, dims) in
+            dtypes.into_iter().zip([&[6_001][..], &[30, 31, 7], &[67, 61]].into_iter().cycle().skip(k))
+        {
+            let array = Array::new(dtype, dims).unwrap();
+            let mut rig = Rig::new(&lossy(preset.name, dtype), &array, &options());
+            let stream = rig.stream.raw();
+            rig.encoder.preload(&mut rig.encoding, stream).unwrap();
+            rig.decoder.preload(&mut rig.decoding, stream).unwrap();
+            let (captured, mut calls) = (crate::common::gpu::TestStream(rig.stream.0), rig);
+            let graph = captured.capture(|| {
+                calls.compress(stream);
+                calls.decompress(stream);
+            });
+            std::mem::forget(captured);
+            let replay = |src: &[u8]| {
+                calls.src.put(0, src);
+                graph.launch(&calls.stream);
+                calls.stream.wait();
+                calls.check(src);
+            };
+            for (round, content) in CONTENTS.into_iter().enumerate() {
+                replay(&samples::make(dtype, dims, content, round as u64).bytes);
+            }
+            for (round, scale) in [1e-6, 1e12].into_iter().enumerate() {
+                replay(&samples::scaled(dtype, dims, scale, round as u64).bytes);
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 //! sanitizers and compute-sanitizer watch.
 
 use crate::common::corpus::{self, Case};
-use crate::common::damage::damage;
-use crate::common::gpu::Block;
+use crate::common::damage::{damage, garble};
+use crate::common::gpu::{Block, mine};
 use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::need_gpu;
@@ -34,13 +34,17 @@ fn asynchronous_calls_end_with_a_status() {
         (preset("bits", DType::U32), Container::Compact),
         (preset("lc_speed", DType::F32), Container::Compact),
         (preset("lc_ratio", DType::F64), Container::Fzm),
+        (preset("lc_tp", DType::F32), Container::Fzm),
+        (preset("lc_cr", DType::F64), Container::Compact),
+        (preset("fast", DType::F32), Container::Compact),
+        (preset("fast", DType::F64), Container::Fzm),
         (("rle", corpus::chain(&[("rle", &[])]), DType::U8), Container::Compact),
         (("rle in chunks", corpus::chain(&[("rle", &runs)]), DType::I64), Container::Fzm),
         (("bitpack", corpus::chain(&[("bitpack", &bits)]), DType::U32), Container::Compact),
         (("merged", corpus::merged(), DType::U16), Container::Fzm),
     ];
     let mut seen = [0; 100];
-    for ((name, pipeline, dtype), container) in kinds {
+    for (_, ((name, pipeline, dtype), container)) in kinds.into_iter().enumerate().filter(|(k, _)| mine(*k)) {
         let options = Options { container, ..options() };
         let array = Array::new(dtype, &[12_345]).unwrap();
         let mut rig = Rig::new(&pipeline, &array, &options);
@@ -108,6 +112,30 @@ fn blocking_calls_say_what_the_cpu_says() {
                 ),
             }
         }
+    }
+}
+
+/// The same over the streams of each coder, one by one: both backends restore the same array or give the same status.
+#[test]
+fn garbled_streams_get_the_verdict_of_the_cpu() {
+    need_gpu!();
+    for (name, cases) in corpus::coders() {
+        let mut restored = 0;
+        for seed in (0..rounds() as u64 / 2).filter(|seed| mine(*seed as usize)) {
+            let mut rng = Rng(seed);
+            let (case, donor) = (rng.pick(&cases), rng.pick(&cases));
+            let way = if rng.below(4) == 0 { damage } else { garble };
+            let (bytes, what) = way(case, donor, &mut rng);
+            let fuse = rng.below(2) == 0;
+            let verdict = |options: &Options| {
+                decompress(&bytes, &Options { fuse, ..options.clone() }).map_err(|e| e.status())
+            };
+            let (on_cpu, on_gpu) = (verdict(&Options::default()), verdict(&options()));
+            let short = [&on_cpu, &on_gpu].map(|v| v.as_ref().map(|_| ()).map_err(|status| *status));
+            assert!(on_cpu == on_gpu, "{name}, {}, {what}, seed {seed}: {short:?}", case.name);
+            restored += usize::from(on_cpu.is_ok());
+        }
+        assert!(restored < rounds() / 2, "{name}: nothing is noticed");
     }
 }
 

@@ -15,6 +15,8 @@ mod bands;
 mod bins;
 mod bounds;
 mod bricks;
+mod counts;
+mod fast;
 mod functions;
 mod graphs;
 mod halfway;

@@ -146,6 +146,7 @@ int main(int argc, char **argv) {
   CHECK(file >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
   dataset(file, "f32", H5T_IEEE_F32LE, FZGM_ABS, 1e-2, 0, step);
   dataset(file, "f32_fz", H5T_IEEE_F32LE, FZGM_ABS, 1e-2, 2, step);
+  dataset(file, "f32_fast", H5T_IEEE_F32LE, FZGM_ABS, 1e-2, 3, step);
   dataset(file, "f64", H5T_IEEE_F64BE, FZGM_REL, 1e-3, 0, step);
   dataset(file, "i32", H5T_STD_I32BE, FZGM_ABS, 1, 0, step);
   dataset(file, "records", record, FZGM_LOSSLESS, 0, 0, step);

@@ -11,6 +11,7 @@ CASES = {
     "abs_f4": ("<f4", (40, 30), (16, 16), fzgm(abs=1e-2), 1e-2, None),
     "abs_f8_big_endian": (">f8", (40, 30), (16, 30), fzgm(abs=1e-5), 1e-5, None),
     "fz_f4": ("<f4", (12, 10, 9), (6, 5, 9), fzgm(abs=1e-3, preset="fz"), 1e-3, None),
+    "fast_f4": ("<f4", (12, 10, 9), (6, 5, 9), fzgm(abs=1e-3, preset="fast"), 1e-3, None),
     "rel_f4": ("<f4", (500,), (200,), fzgm(rel=1e-3), 4e-3, None),
     "fill_f4": ("<f4", (500,), (200,), fzgm(abs=1e-3), 1e-3, -1.0),
     "lossless_f8": ("<f8", (20, 20), (10, 10), fzgm(), 0.0, None),

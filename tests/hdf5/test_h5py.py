@@ -61,7 +61,7 @@ class Base(unittest.TestCase):
 class Modes(Base):
     def test_abs_keeps_the_bound_of_every_float(self):
         for dtype in ("<f4", "<f8", ">f4", ">f8"):
-            for preset in (None, "pfpl", "fz"):
+            for preset in (None, "pfpl", "fz", "fast"):
                 for bound in (1e-1, 1e-3, 1e-6):
                     a = field((40, 50), dtype)
                     b = self.write(a, (16, 20), opts=fzgm(abs=bound, preset=preset))
@@ -99,7 +99,7 @@ class Modes(Base):
         for dtype in ("<f4", ">f4", "<f8", ">f8"):
             a = field((10, 100), dtype)
             a[0, :5] = [np.nan, np.inf, -np.inf, 1e30, -1e30]
-            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz")):
+            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(abs=1e-3, preset="fast")):
                 b = self.write(a, (10, 100), opts=opts)
                 self.assertEqual(b[0, :5].tobytes(), a[0, :5].tobytes())
                 self.assertLessEqual(error(a[1:], b[1:]), 1e-3)
@@ -180,7 +180,7 @@ class Shapes(Base):
         shapes += [((2,) * 9, (2,) * 9), ((4, 1, 5, 1, 6, 1), (4, 1, 5, 1, 6, 1)), ((10, 10, 10), (3, 4, 10))]
         for shape, chunks in shapes:
             for dtype in ("f4", ">f8"):
-                for preset in ("pfpl", "fz"):
+                for preset in ("pfpl", "fz", "fast"):
                     a = field(shape, dtype)
                     b = self.write(a, chunks, opts=fzgm(abs=1e-2, preset=preset))
                     self.assertLessEqual(error(a, b), 1e-2, (shape, chunks))
@@ -212,7 +212,7 @@ class Fills(Base):
     def test_fill_values_come_back_bit_for_bit(self):
         for dtype in ("<f4", ">f4", "<f8", ">f8"):
             for fill in (-9999.0, 1e20, 9.969209968386869e36, -1.0, 0.1, 1.1e-3, 7.0, 0.0, np.nan, -99.99, 12345.678):
-                for opts in (fzgm(abs=1e-2), fzgm(abs=1e-2, preset="fz"), fzgm(rel=1e-2)):
+                for opts in (fzgm(abs=1e-2), fzgm(abs=1e-2, preset="fz"), fzgm(abs=1e-2, preset="fast"), fzgm(rel=1e-2)):
                     a = field((30, 20), dtype)
                     a[::3] = fill
                     b = self.write(a, (20, 20), opts=opts, fillvalue=np.array(fill, dtype)[()])
@@ -245,7 +245,7 @@ class Rewriting(Base):
 
     def test_twenty_rounds(self):
         for dtype in ("<f4", ">f4", "<f8"):
-            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(rel=1e-4)):
+            for opts in (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(abs=1e-3, preset="fast"), fzgm(rel=1e-4)):
                 rng = np.random.default_rng(1)
                 a = (field((64, 128)) * 10.0 ** rng.integers(-2, 4, (64, 1))).astype(dtype)
                 with h5py.File(self.path, "w") as f:
@@ -300,6 +300,7 @@ class Refusals(Base):
         self.refused("the mode is 17", **cd(17, *words("abs", 1.0)[1:]))
         self.refused("the preset is 9", **cd(*words("abs", 1.0), 9))
         self.refused("the preset is 2", **cd(*words("rel", 1e-3), 2))
+        self.refused("the preset is 3", **cd(*words("rel", 1e-3), 3))
         self.refused("cd_values were given", **cd(*words("abs", 1.0), 0, 0, 0, 0, 0))
         self.refused("are not those that H5Dcreate stores", **cd(*words("abs", 1.0), 0, 0x465A0001, 8, 4))
         self.refused("newer", **cd(*words("abs", 1.0), 0, 0x465A0002, 8, 4))

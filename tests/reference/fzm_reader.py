@@ -13,8 +13,8 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Lorenzo (without centered blocks), RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
-centered tiles), Quantizer (without linear codes and dither), Stored.  Anything
+Stages: Difference, Lorenzo, RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
+centered tiles), Quantizer (without linear codes and dither), Stored, Fast.  Anything
 that is not exactly as described is a FormatError.
 
 The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
@@ -626,7 +626,9 @@ class Bitpack(OnePort):
         self.width = DTYPE_BYTES[self.dtype]
         require(self.bits in (1, 2, 4, 8, 16, 32) and self.bits <= 8 * self.width,
                 f"Bitpack: {self.bits} bits")
-        require(not any(config[10:]), "Bitpack: moved elements are not supported")
+        self.shift, self.base = struct.unpack_from("<BI", bytes(config) + bytes(5), 10)
+        require(self.shift < 8 * self.width and self.base < 1 << 8 * self.width,
+                f"Bitpack: shift {self.shift}, base {self.base}")
 
     def decode_bytes(self, data, limits):
         require(self.count * self.width <= limits.max_bytes, f"Bitpack: {self.count} elements is too much")
@@ -637,7 +639,8 @@ class Bitpack(OnePort):
             mask = (1 << self.bits) - 1
             words = [byte >> shift & mask for byte in data for shift in range(0, 8, self.bits)]
             require(not any(words[self.count:]), "Bitpack: bits behind the last element")
-        return from_words(words[:self.count], self.width)
+        mask = (1 << 8 * self.width) - 1
+        return from_words([(w << self.shift) + self.base & mask for w in words[:self.count]], self.width)
 
 
 class Merge(OnePort):
@@ -962,20 +965,22 @@ class Lorenzo(OnePort):
     def __init__(self, config, generation):
         size = len(config)
         require(size in (16, 20), f"Lorenzo: configuration of {size} bytes")
-        self.dtype, ndim, centered, order = config[:4]
+        self.dtype, ndim, self.centered, order = config[:4]
         dims = list(struct.unpack_from("<3I", config, 4))
         self.block = struct.unpack_from("<I", config, 16)[0] if size == 20 else 0
         self.order = order or 1
         require(self.dtype in SIGNED_TO_UNSIGNED, f"Lorenzo: type {self.dtype}")
-        require(not centered, "Lorenzo: centered blocks are not supported")
-        require(ndim < 4 and self.order < 3 and self.block <= 1024, "Lorenzo: bad dimensions, order or blocks")
-        require(self.block or self.order == 1, "Lorenzo: order 2 without blocks")
+        require(self.centered < 2 and ndim < 4 and self.order < 3 and self.block <= 1024,
+                "Lorenzo: bad switch, dimensions, order or blocks")
+        require(self.block or (self.order == 1 and not self.centered), "Lorenzo: order 2 or means without blocks")
+        self.ports = ["output", "means"] if self.centered else ["output"]
         for axis in (1, 2):
             dims[axis] = max(dims[axis], 1) if ndim > axis else 1
         self.dims = dims
         self.width = DTYPE_BYTES[self.dtype]
 
-    def decode_bytes(self, data, limits):
+    def decode(self, outputs, limits):
+        data = outputs[0]
         whole = len(data) - len(data) % self.width
         words = list(to_words(data[:whole], self.width, "Lorenzo"))
         mask = (1 << 8 * self.width) - 1
@@ -984,6 +989,10 @@ class Lorenzo(OnePort):
             for _ in range(self.order):
                 words = [s for at in range(0, len(words), run)
                          for s in itertools.accumulate(words[at:at + run])]
+            if self.centered:
+                means = to_words(outputs[1], self.width, "Lorenzo means")
+                require(len(means) == -(-len(words) // run), f"Lorenzo: {len(means)} means")
+                words = [w + means[i // run] for i, w in enumerate(words)]
         else:
             nx, ny, nz = self.dims
             nx = nx or len(words) // (ny * nz)
@@ -1142,8 +1151,190 @@ class LorenzoQuant:
         return words
 
 
+class Fast:
+    """Floats as multiples of a step, differences inside of units of 1024, and bit planes of parts of 16."""
+
+    name = "Fast"
+    ports = ["stream"]
+    CHUNKS = {1: (8192, 1, 1), 2: (32, 256, 1), 3: (32, 32, 8)}
+
+    def __init__(self, config, generation):
+        require(len(config) == 64, f"Fast: configuration of {len(config)} bytes")
+        form, self.dtype, self.ndim, mode, _base, self.bound = struct.unpack_from("<BBBBfd", config, 0)
+        self.count, *self.dims = struct.unpack_from("<4Q", config, 32)
+        require(form == 1, f"Fast: form {form} is not supported")
+        require(self.dtype in (F32, F64) and mode in (0, 2, 3), f"Fast: type {self.dtype}, mode {mode}")
+        require(0 <= self.bound < math.inf, "Fast: bound is negative, infinite or not a number")
+        rank = 3 if self.dims[2] > 1 else 2 if self.dims[1] > 1 else 1
+        require(rank == self.ndim and math.prod(self.dims) <= self.count,
+                f"Fast: {self.dims} of {self.count} elements in {self.ndim} dimensions")
+        self.words_of_value = 1 if self.dtype == F32 else 2
+        if self.dtype == F32:
+            self.step = 2 * min(round_f32(self.bound), 2.0 ** 126)
+        else:
+            self.step = 2 * min(self.bound, 2.0 ** 1022)
+
+    def decode(self, outputs, limits):
+        require(self.count * 4 * self.words_of_value <= limits.max_bytes, f"Fast: {self.count} values are too many")
+        size = self.CHUNKS[self.ndim]
+        counts = [-(-d // s) for d, s in zip(self.dims, size)]
+        chunks = math.prod(counts)
+        stream = outputs[0]
+        require(len(stream) >= 8 * chunks, "Fast: the stream is shorter than its table")
+        values = math.prod(self.dims) * 4 * self.words_of_value
+        require(len(stream) <= 8 * chunks + values, "Fast: the stream is longer than its table and the values")
+        table = struct.unpack_from(f"<{chunks}Q", stream)
+        words = to_words(stream[8 * chunks:], 4, "Fast")
+        out = array.array("I" if self.dtype == F32 else "Q", bytes(self.count * 4 * self.words_of_value))
+        for k, entry in enumerate(table):
+            index = (k % counts[0], k // counts[0] % counts[1], k // counts[0] // counts[1])
+            origin = [i * s for i, s in zip(index, size)]
+            extent = [min(s, d - o) for s, d, o in zip(size, self.dims, origin)]
+            for place, bits in self.chunk(entry, words, extent):
+                x, y, z = (o + p for o, p in zip(origin, place))
+                out[(z * self.dims[1] + y) * self.dims[0] + x] = bits
+        return from_words(out, 4 * self.words_of_value)
+
+    def inside(self, extent):
+        """Places of the values of a chunk, x fastest."""
+        return [(x, y, z) for z in range(extent[2]) for y in range(extent[1]) for x in range(extent[0])]
+
+    def value(self, words):
+        return words[0] if self.words_of_value == 1 else words[0] | words[1] << 32
+
+    def restored(self, multiples):
+        """Bits of the multiples of the step.  A product of two f32 is exact as a double."""
+        if self.dtype == F32:
+            multiples = [nearest_f32(q) for q in multiples]
+        return float_words([float(q) * self.step for q in multiples], self.dtype)
+
+    def chunk(self, entry, words, extent):
+        """Pairs of a place and the bits of its value."""
+        places = self.inside(extent)
+        if entry >> 63:
+            require(not entry >> 62 & 1, "Fast: a constant chunk is not raw")
+            code = entry & (1 << 62) - 1
+            bits = self.restored([code - (code >> 61 << 62)])[0]
+            return [(place, bits) for place in places]
+        first, count, marks = entry & (1 << 44) - 1, entry >> 44 & 0xFFFF, entry >> 60
+        require(marks in (0, 4) or (marks == 1 and self.dtype == F64), f"Fast: marks {marks} of a chunk")
+        require(first + count <= len(words), "Fast: words of a chunk are outside of the stream")
+        read = Words32(words[first:first + count])
+        if marks == 4:
+            require(count == len(places) * self.words_of_value, "Fast: a raw chunk of another length")
+            return [(place, self.value(read.take(self.words_of_value))) for place in places]
+        anchor = 0
+        if marks == 1:
+            anchor = self.value(read.take(2))
+            anchor -= anchor >> 63 << 64
+        units = [-(-extent[0] // 1024), -(-extent[1] // 32), extent[2]][self.ndim - 1]
+        halves = [half for word in read.take((units + 1) // 2) for half in (word & 0xFFFF, word >> 16)]
+        result, codes = [], None
+        for u in range(units):
+            codes, exact = self.unit(halves[u], codes, read)
+            # 64 bits in two's complement.
+            bits = self.restored([((anchor + c + (1 << 63)) % (1 << 64)) - (1 << 63) for c in codes])
+            for i, value in exact:
+                bits[i] = value
+            for i in range(1024):
+                x, y = i % 32, i // 32
+                place = {1: (1024 * u + i, 0, 0), 2: (x, 32 * u + y, 0), 3: (x, y, u)}[self.ndim]
+                if all(p < e for p, e in zip(place, extent)):
+                    result.append((place, bits[i]))
+        require(not read.left(), "Fast: words behind the last unit of a chunk")
+        return result
+
+    def element(self, lane, e):
+        """Where an element of a lane stands in its unit, row by row."""
+        if self.ndim == 1:
+            return 32 * lane + e
+        return 32 * (8 * (lane // 8) + e // 4) + 4 * (lane % 8) + e % 4
+
+    def unit(self, descriptor, before, read):
+        """The codes of a unit, row by row, and its exact values with their places."""
+        mode, least, planes, kind = (descriptor & 3, descriptor >> 2 & 63, descriptor >> 8 & 7, descriptor >> 11 & 3)
+        joint = descriptor >> 13 & 1
+        require(not descriptor >> 14 and mode != 1, f"Fast: descriptor {descriptor:#x}")
+        require(mode != 3 or (self.ndim == 3 and before is not None), "Fast: no unit before the first one")
+        base = signed32(read.take(1)[0]) if mode != 3 else 0
+        widths = [least] * 64
+        for i in range(planes):
+            pair = read.take(1) * 2 if joint else read.take(2)
+            for h, word in enumerate(pair):
+                for lane in range(32):
+                    widths[2 * lane + h] += (word >> lane & 1) << i
+        require(max(widths) <= 32, f"Fast: a width of {max(widths)} bits")
+        exact = self.exact(kind, read)
+        values = [0] * 1024
+        order = [2 * lane + h for h in (0, 1) for lane in range(32)]
+        cells = [(p, part) for p in range(max(widths)) for part in order if widths[part] > p]
+        packed = read.take((len(cells) + 1) // 2)
+        for n, (p, part) in enumerate(cells):
+            half = packed[n // 2] >> 16 * (n % 2) & 0xFFFF
+            for i in range(16):
+                values[self.element(part // 2, 16 * (part % 2) + i)] |= (half >> i & 1) << p
+        if mode == 0:
+            return [signed32(base + v) for v in values], exact
+        for part, width in enumerate(widths):
+            for i in range(16):
+                at = self.element(part // 2, 16 * (part % 2) + i)
+                if width and values[at] >> width - 1 & 1:
+                    values[at] -= 1 << width
+        for i in range(1, 1024):
+            if self.ndim == 1 or i % 32:
+                values[i] += values[i - 1]
+        if self.ndim > 1:
+            for i in range(32, 1024):
+                values[i] += values[i - 32]
+        start = before if mode == 3 else [base] * 1024
+        return [signed32(s + v) for s, v in zip(start, values)], exact
+
+    def exact(self, kind, read):
+        size = self.words_of_value
+        if kind == 0:
+            return []
+        if kind == 3:
+            value = self.value(read.take(size))
+            return [(i, value) for i in range(1024)]
+        lanes = read.take(1)[0]
+        masks = [(lane, read.take(1)[0]) for lane in range(32) if lanes >> lane & 1]
+        places = [self.element(lane, e) for lane, mask in masks for e in range(32) if mask >> e & 1]
+        if kind == 1:
+            value = self.value(read.take(size))
+            return [(i, value) for i in places]
+        return [(i, self.value(read.take(size))) for i in places]
+
+
+def nearest_f32(q):
+    """An integer rounded to f32, half to even, at once: by way of a double it would be rounded twice."""
+    below = max(abs(q).bit_length() - 24, 0)
+    head, tail = abs(q) >> below, abs(q) & (1 << below) - 1
+    if 2 * tail + (head & 1) > 1 << below:
+        head += 1
+    return math.copysign(math.ldexp(head, below), q)
+
+
+class Words32:
+    """Words of a chunk from front to back."""
+
+    def __init__(self, words):
+        self.words, self.at = words, 0
+
+    def take(self, n):
+        require(self.at + n <= len(self.words), "Fast: a chunk ends before its last unit")
+        self.at += n
+        return self.words[self.at - n:self.at]
+
+    def left(self):
+        return len(self.words) - self.at
+
+
+def signed32(v):
+    return ((v + (1 << 31)) % (1 << 32)) - (1 << 31)
+
+
 STAGES = {1: LorenzoQuant, 2: Difference, 5: RLE, 6: Huffman, 7: Bitpack, 11: Merge, 12: Lorenzo, 14: Quantizer, 15: Zigzag, 16: Negabinary,
-          17: Bitshuffle, 18: RZE, 19: Adm, 20: Ans, 26: RRE, 0x8001: Stored}
+          17: Bitshuffle, 18: RZE, 19: Adm, 20: Ans, 26: RRE, 0x8001: Stored, 0x8020: Fast}
 
 # Only for messages and `info`; these are not decoded here.
 OTHER_STAGES = {3: "Scale", 4: "PassThrough", 10: "Split",

@@ -577,6 +577,27 @@ class SpotValues(unittest.TestCase):
                 run_stage(RZE, config, [rze_encode(sparse, chunk, width)])
 
 
+class FastStreams(unittest.TestCase):
+    """What no encoder writes, one chunk of 16 values."""
+
+    def restored(self, stream):
+        dims = (16, 1, 1)
+        config = struct.pack("<4Bf3d4Q", 1, 8, 1, 0, 0, 0.5, 0.5, math.inf, 16, *dims)
+        return run_stage(0x8020, config, [stream], modern=True)
+
+    def test_multiples_are_rounded_once(self):
+        # Half a place of f32 and a little, which a double does not hold.
+        code = (1 << 60) + (1 << 36) + 1
+        for entry, bits in ((1 << 63 | code, 0x5D800001), (1 << 63 | -code & (1 << 62) - 1, 0xDD800001)):
+            self.assertEqual(self.restored(struct.pack("<Q", entry)), struct.pack("<I", bits) * 16)
+
+    def test_streams_beyond_table_and_values(self):
+        constant = struct.pack("<Q", 1 << 63)
+        self.assertEqual(self.restored(constant + bytes(64)), bytes(64))
+        with self.assertRaises(FormatError):
+            self.restored(constant + bytes(68))
+
+
 class CompactFrames(unittest.TestCase):
     def test_by_hand(self):
         """Byte by byte: three int32 behind a zigzag stage."""
