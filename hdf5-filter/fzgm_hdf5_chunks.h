@@ -67,7 +67,7 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
 static inline int32_t fzgm_chunks_pipeline(const unsigned *cd, int32_t dtype, fz_pipeline **pipeline) {
   const double bound = fzgm_words_double(cd + 7), threshold = fzgm_words_double(cd + 9);
   const int lossy = bound > 0;
-  int32_t rc = fz_pipeline_from_preset(!lossy ? "bits" : cd[3] == 2 ? "fz" : "pfpl", dtype, pipeline);
+  int32_t rc = fz_pipeline_from_preset(!lossy ? "bits" : cd[3] == 2 ? "fz" : cd[3] == 3 ? "fast" : "pfpl", dtype, pipeline);
   if (rc != FZ_OK || !lossy) return rc;
   rc = fz_pipeline_set_string(*pipeline, FZ_EVERY_STAGE, "mode", cd[0] == FZGM_REL ? "rel" : "abs");
   if (rc == FZ_OK) rc = fz_pipeline_set_double(*pipeline, FZ_EVERY_STAGE, "error_bound", bound);

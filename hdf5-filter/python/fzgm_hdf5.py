@@ -14,7 +14,7 @@ import struct
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
 _MODES = {"lossless": 0, "abs": 1, "rel": 2}
-_PRESETS = {None: 0, "pfpl": 1, "fz": 2}
+_PRESETS = {None: 0, "pfpl": 1, "fz": 2, "fast": 3}
 
 
 def words(mode="lossless", bound=0.0, preset=None):

@@ -43,8 +43,10 @@ fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64>
     // What lies further out than bins reach is kept in any case.
     let bins = match (dtype, preset) {
         (DType::F32, Preset::Fz) => 1u64 << 23,
+        (DType::F32, Preset::Fast) => 1 << 21,
         (DType::F32, _) => 1 << 22,
         (_, Preset::Fz) => 1 << 52,
+        (_, Preset::Fast) => 1 << 51,
         _ => 1 << 31,
     };
     if fill / (2.0 * plain) > bins as f64 * 1.001 {

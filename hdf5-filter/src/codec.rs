@@ -57,7 +57,11 @@ fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
         Mode::Rel(_) if stored.bound > 0.0 => "rel",
         _ => return preset("bits", stored.element.dtype),
     };
-    let name = if stored.user.preset == Preset::Fz { "fz" } else { "pfpl" };
+    let name = match stored.user.preset {
+        Preset::Auto | Preset::Pfpl => "pfpl",
+        Preset::Fz => "fz",
+        Preset::Fast => "fast",
+    };
     let mut pipeline = preset(name, stored.element.dtype)?;
     pipeline.set_everywhere("mode", |a| a.set_text("mode", mode))?;
     pipeline.set_everywhere("error_bound", |a| a.set_real("error_bound", stored.bound))?;

@@ -23,6 +23,8 @@ pub(crate) enum Preset {
     Pfpl = 1,
     /// Differences in as many dimensions as the chunk has; mode abs.
     Fz = 2,
+    /// The same in one stage, for speed; mode abs.
+    Fast = 3,
 }
 
 /// The words of a user: mode, bound as two words, preset.
@@ -105,9 +107,10 @@ impl User {
             (0, _) => Preset::Auto,
             (1, Mode::Abs(_) | Mode::Rel(_)) => Preset::Pfpl,
             (2, Mode::Abs(_)) => Preset::Fz,
+            (3, Mode::Abs(_)) => Preset::Fast,
             _ => {
                 return Err(format!(
-                    "the preset is {preset}; expected 0 (the default), 1 (pfpl, modes abs and rel) or 2 (fz, mode abs)"
+                    "the preset is {preset}; expected 0 (the default), 1 (pfpl, modes abs and rel), 2 (fz, mode abs) or 3 (fast, mode abs)"
                 ));
             }
         };
