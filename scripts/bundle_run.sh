@@ -64,6 +64,7 @@ mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
 mem_pipelines memcheck    200 memcheck tests/pipelines
+mem_fast      memcheck    300 memcheck tests/cuda fast
 mem_coders    memcheck    300 memcheck tests/coders
 init_calls    initcheck   200 initcheck tests/cuda asynchrony graphs pointers
 init_fz       initcheck   200 initcheck tests/cuda lorenzo
@@ -71,16 +72,19 @@ init_rel      initcheck   200 initcheck tests/cuda rel hostile
 init_contract initcheck   300 SHARE=20 initcheck tests/contract every_stage presets_hold what_does
 init_forms    initcheck   300 initcheck tests/contract pairs_of the_quantizer
 init_pipelines initcheck  200 initcheck tests/pipelines
+init_fast     initcheck   300 initcheck tests/cuda fast
 init_coders   initcheck   300 initcheck tests/coders
 sync_calls    synccheck   200 synccheck tests/cuda asynchrony graphs pointers
 sync_fz       synccheck   200 synccheck tests/cuda lorenzo
 sync_rel      synccheck   200 synccheck tests/cuda rel hostile
+sync_fast     synccheck   300 synccheck tests/cuda fast
 sync_coders   synccheck   300 synccheck tests/coders
 sync_contract synccheck   300 SHARE=20 synccheck tests/contract every_stage presets_hold what_does
 sync_forms    synccheck   300 synccheck tests/contract pairs_of the_quantizer
 sync_pipelines synccheck  200 synccheck tests/pipelines
 race_graphs   racecheck   150 racecheck tests/cuda graphs
 race_coders   racecheck   300 SHARE=10 racecheck tests/coders huffman_is bytes_and
+race_fast     racecheck   300 SHARE=4 racecheck tests/cuda fast
 race_calls    racecheck   150 racecheck tests/cuda asynchrony
 race_hosts    racecheck   150 racecheck tests/cuda pointers
 race_fz_forms racecheck   150 SHARE=3 racecheck tests/cuda lorenzo::every_shape
@@ -118,7 +122,7 @@ bench() {
   for field in "${BENCH:-none}"/*.f[36][24]; do
     [ -e "$field" ] || { echo "BENCH names no folder with fields"; return 1; }
     dims=${field%.*} name=${field##*.}
-    prefix/bin/fzgm bench --device cuda --dtype "$name" --dims "${dims##*.}" --preset pfpl --preset fz --preset bits --eb 1e-3 --runs 15 "$field" || return 1
+    prefix/bin/fzgm bench --device cuda --dtype "$name" --dims "${dims##*.}" --preset pfpl --preset fz --preset fast --preset bits --eb 1e-3 --runs 15 "$field" || return 1
   done
 }
 
