@@ -4,6 +4,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # Builds of all kinds compile a kernel once between them.
 export FZGM_CUDA_CACHE=${FZGM_CUDA_CACHE:-$root/build/fatbins}
+# What cargo keeps for the next change of a line would fill gigabytes, and these scripts build a tree as it is.
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
 say() { printf '\n== %s\n' "$*"; }
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
