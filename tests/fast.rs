@@ -73,12 +73,13 @@ fn keeps(mode: &str, eb: f64, threshold: f64, sample: &Sample) {
     judge(sample.array.dtype(), &sample.bytes, &restored, Bound::of(mode, eb), threshold)
         .unwrap_or_else(|e| panic!("{}: {e}", what()));
     let stream = info(&made).unwrap().segments[0].bytes;
-    let chunk = match sample.array.dims() {
-        [_] => [8192, 1, 1],
+    let long: Vec<u64> = sample.array.dims().iter().copied().filter(|d| *d > 1).collect();
+    let chunk = match long[..] {
+        [] | [_] => [8192, 1, 1],
         [_, _] => [32, 256, 1],
         _ => [32, 32, 8],
     };
-    let chunks: u64 = sample.array.dims().iter().zip(chunk).map(|(d, c)| d.div_ceil(c)).product();
+    let chunks: u64 = long.iter().zip(chunk).map(|(d, c)| d.div_ceil(c)).product();
     assert!(stream <= sample.array.bytes() + 8 * chunks, "{}: {stream} bytes", what());
 }
 
@@ -262,6 +263,31 @@ fn threads_and_containers_do_not_show() {
             for container in both_containers() {
                 let p = pipeline("noa", 1e-4, f64::INFINITY);
                 every_way(&p, &sample, &options(container, true)).unwrap();
+            }
+        }
+    }
+}
+
+/// Lengths of 1 are no dimensions, wherever they stand.
+#[test]
+fn lengths_of_one_change_no_stream() {
+    let mut rng = Rng(77);
+    for dtype in FLOATS {
+        for (long, with_ones) in [
+            (&[9000][..], &[&[1, 9000][..], &[9000, 1], &[1, 1, 9000], &[1, 9000, 1], &[9000, 1, 1]][..]),
+            (&[70, 300], &[&[1, 70, 300], &[70, 1, 300], &[70, 300, 1]]),
+            (&[1], &[&[1, 1], &[1, 1, 1]]),
+        ] {
+            let x = walk(elements(long), 1.0, &mut rng);
+            let stream = |dims: &[u64]| {
+                let sample = sample(dtype, dims, &x);
+                keeps("abs", 1e-2, f64::INFINITY, &sample);
+                let (made, at) = frame(&sample, 1e-2);
+                made[at..].to_vec()
+            };
+            let expected = stream(long);
+            for dims in with_ones {
+                assert!(stream(dims) == expected, "{dtype} {dims:?}");
             }
         }
     }

@@ -71,6 +71,7 @@ static DECODE: Kernel = Kernel { name: "fast_decode", host: decode::decode, role
 #[repr(C)]
 struct Launch {
     threshold: f64,
+    /// Those of length 1 last.
     dims: [u64; 3],
     ndim: u32,
     /// Bytes of a value.
@@ -87,8 +88,8 @@ impl Launch {
     fn new(threshold: f64, dims: [u64; 3], dtype: DType) -> Launch {
         let mut launch = Launch::zeroed();
         launch.threshold = threshold;
-        launch.dims = dims;
-        launch.ndim = shape::rank(dims);
+        launch.dims = shape::ones_last(dims).map(|d| dims[d]);
+        launch.ndim = shape::rank(launch.dims);
         launch.value = dtype.bytes() as u32;
         let grid = Grid::new(&launch);
         launch.chunks = u32::try_from(grid.chunks()).unwrap_or(u32::MAX);

@@ -52,6 +52,13 @@ pub(super) fn rank<T: Copy + PartialOrd + From<u8>>([_, y, z]: [T; 3]) -> u32 {
     }
 }
 
+/// The dimensions in an order in which those of length 1 come last, and the others as they were.
+pub(super) fn ones_last(dims: [u64; 3]) -> [usize; 3] {
+    let mut order = [0, 1, 2];
+    order.sort_by_key(|&d| dims[d] == 1);
+    order
+}
+
 pub(super) fn product(dims: [u64; 3]) -> u128 {
     dims.iter().map(|&d| u128::from(d)).fold(1, u128::saturating_mul)
 }

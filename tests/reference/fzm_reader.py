@@ -1165,9 +1165,10 @@ class Fast:
         require(form == 1, f"Fast: form {form} is not supported")
         require(self.dtype in (F32, F64) and mode in (0, 2, 3), f"Fast: type {self.dtype}, mode {mode}")
         require(0 <= self.bound < math.inf, "Fast: bound is negative, infinite or not a number")
-        rank = 3 if self.dims[2] > 1 else 2 if self.dims[1] > 1 else 1
-        require(rank == self.ndim and math.prod(self.dims) <= self.count,
+        long = [d for d in self.dims if d != 1]
+        require(max(len(long), 1) == self.ndim and math.prod(self.dims) <= self.count,
                 f"Fast: {self.dims} of {self.count} elements in {self.ndim} dimensions")
+        self.dims = (long + [1, 1, 1])[:3]
         self.words_of_value = 1 if self.dtype == F32 else 2
         if self.dtype == F32:
             self.step = 2 * min(round_f32(self.bound), 2.0 ** 126)

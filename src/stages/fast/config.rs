@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 
 pub(super) fn write(p: &Params, of: Val) -> Config {
     let mut w = Writer::default();
-    w.bytes(&[VERSION, p.value as u8, p.ndim() as u8, p.mode as u8]);
+    w.bytes(&[VERSION, p.value as u8, dimensions(p.dims) as u8, p.mode as u8]);
     w.f32(0.0);
     w.f64(0.0);
     w.f64(p.error_bound);
@@ -29,6 +29,11 @@ pub(super) fn write(p: &Params, of: Val) -> Config {
     let bound = Fact::Bound { of, at: offset_of!(Facts, bound) as u64 };
     let patches = vec![Patch { at: 4, width: 4, fact: base }, Patch { at: 8, width: 8, fact: bound }];
     Config { bytes: w.0, patches }
+}
+
+/// Dimensions of the grid.
+fn dimensions(dims: [u64; 3]) -> u32 {
+    shape::rank(shape::ones_last(dims).map(|d| dims[d]))
 }
 
 pub(super) fn read(config: &[u8]) -> Result<Parsed> {
@@ -48,7 +53,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     let Some(value) = DType::from_number(value.into()).ok().filter(|d| d.is_float()) else {
         return refuse(format!("{value} is neither f32 nor f64"));
     };
-    if u32::from(ndim) != shape::rank(dims) {
+    if u32::from(ndim) != dimensions(dims) {
         return refuse(format!("a shape of {dims:?} does not have {ndim} dimensions"));
     }
     // NaN fails the comparison.

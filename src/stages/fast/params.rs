@@ -52,10 +52,6 @@ impl Params {
         })
     }
 
-    pub(super) fn ndim(&self) -> u32 {
-        shape::rank(self.dims)
-    }
-
     /// Always strict: there is no reference whose losses could be asked for.
     pub(super) fn bound_launch(&self) -> quantizer::Launch {
         let mut launch = quantizer::Launch::zeroed();

@@ -32,9 +32,9 @@ pub(crate) fn restore(
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
     let facts: Facts = at(facts, 0).ok_or(Error::Internal("fast has facts"))?;
-    let launch = Launch::new(0.0, dims, dtype);
-    let grid = Grid::new(&launch);
-    let part = Part { grid: &grid, origin, extent };
+    let grid = Grid::new(&Launch::new(0.0, dims, dtype));
+    let order = shape::ones_last(dims);
+    let part = Part { grid: &grid, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
     let done = Stream::new(stream, &grid).and_then(|stream| match (dtype, wide::available()) {
         (DType::F32, true) => part.run::<f32, Wide>(&stream, facts.bound, dst),
         (DType::F32, false) => part.run::<f32, Plain>(&stream, facts.bound, dst),
