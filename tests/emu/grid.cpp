@@ -50,13 +50,16 @@ void open_barrier() {
   for (auto& t : threads) if (t.state == State::at_barrier) t.state = State::ready;
 }
 
+// Most names of a file are one literal.
+bool same_file(const char* a, const char* b) { return a == b || !strcmp(a, b); }
+
 void arrive(const char* file, int line) {
   static const char* first_file;
   static int first_line;
   if (waiting == 0) {
     first_file = file;
     first_line = line;
-  } else if (first_line != line || strcmp(first_file, file)) {
+  } else if (first_line != line || !same_file(first_file, file)) {
     fail(file, line, "divergent __syncthreads: another thread of the block waits at a different one");
   }
   if (++waiting == alive) open_barrier();
@@ -109,7 +112,8 @@ class Order {
 void start_threads(unsigned n) {
   threads.assign(n, EmulatedThread{});
   if (fibers.size() < n) fibers.resize(n);
-  warps.assign((n + 31) / 32, Warp{});
+  warps.resize((n + 31) / 32);
+  for (Warp& warp : warps) warp.exists = warp.alive = warp.meeting_count = 0;
   alive = n;
   waiting = 0;
   ayes = noes = 0;
@@ -141,12 +145,11 @@ void run_block(Order& order) {
   }
 }
 
-// By hand, since AddressSanitizer would object to a memset over the redzones between the arrays, which does not hurt.
-#if defined(__SANITIZE_ADDRESS__)
-__attribute__((no_sanitize_address))
-#endif
+// Not by memset: AddressSanitizer would object to the redzones between the arrays, which it does not hurt.
 void poison_static_shared() {
-  for (volatile unsigned char* p = kernel->shared; p < kernel->shared_end; p++) *p = 0xcd;
+  void* to = kernel->shared;
+  size_t bytes = size_t(kernel->shared_end - kernel->shared);
+  asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(0xcd) : "memory");
 }
 }  // namespace
 
@@ -174,7 +177,7 @@ int block_vote(bool yes, Vote kind, const char* file, int line) {
   abort();
 }
 
-void meet(uint32_t mask, const char* file, int line) {
+Meeting& meet(uint32_t mask, const void* value, size_t bytes, const char* file, int line) {
   const EmulatedThread& self = me();
   Warp& warp = *self.warp;
   if (!(mask >> self.lane & 1)) fail(file, line, "warp operation: the caller is not in the mask");
@@ -184,28 +187,32 @@ void meet(uint32_t mask, const char* file, int line) {
   for (int i = 0; i < warp.meeting_count; i++) {
     // Masks that overlap but differ are allowed: lanes of a branch may meet while the others wait for them behind it.
     // Where they wait for each other it is a deadlock.
-    if (warp.meetings[i].mask == mask) meeting = &warp.meetings[i];
+    if (warp.meetings[i].mask == mask && warp.meetings[i].arrived) meeting = &warp.meetings[i];
   }
   if (!meeting) {
-    // As many as there are lanes: at most one for each that waits is in use, and none that holds this lane.
-    for (int i = 0; i < warp.meeting_count && !meeting; i++) if (!warp.meetings[i].arrived) meeting = &warp.meetings[i];
+    // As many as there are lanes: each is expected at one that others have come to, or has one to read, and this one has neither.
+    for (int i = 0; i < warp.meeting_count && !meeting; i++) {
+      if (!warp.meetings[i].arrived && !warp.meetings[i].unread) meeting = &warp.meetings[i];
+    }
     if (!meeting) meeting = &warp.meetings[warp.meeting_count++];
-    *meeting = {mask, 0, file, line};
-  }
-  if (!meeting->arrived) {
+    meeting->mask = mask;
+    meeting->arrived = meeting->unread = 0;
     meeting->file = file;
     meeting->line = line;
-  } else if (meeting->line != line || strcmp(meeting->file, file)) {
+  } else if (meeting->line != line || !same_file(meeting->file, file)) {
     fail(file, line, "divergent warp operation: another lane of the mask waits at a different one");
   }
+  if (bytes) memcpy(meeting->values[self.lane], value, bytes);
   meeting->arrived |= 1u << self.lane;
   if (meeting->arrived != mask) {
     wait(State::in_warp, file, line);
-    return;
+    return *meeting;
   }
   meeting->arrived = 0;
+  meeting->unread = mask;
   EmulatedThread* lanes = &threads[size_t(&warp - warps.data()) * 32];
   for (int i = 0; i < 32; i++) if ((mask >> i & 1) && i != int(self.lane)) lanes[i].state = State::ready;
+  return *meeting;
 }
 
 void run_grid(const Entry& entry, dim3 grid, dim3 block, size_t shared_bytes, const void* arg, bool may_overlap) {

@@ -54,7 +54,8 @@ barrier_against_shuffle          fwd,rev                             deadlock
 mask_without_caller              fwd                                 the caller is not in the mask
 mask_of_lanes_that_left          rev                                 a lane that has left
 mask_of_lanes_that_left          fwd                                 deadlock
-mask_of_another_branch           fwd,rev                             deadlock
+mask_of_another_branch           fwd                                 a lane that has left
+mask_of_another_branch           rev                                 deadlock
 shuffle_outside_mask             fwd                                 a lane that is not in the mask
 # the sanitizers
 store_past_end                   asan                                heap-buffer-overflow

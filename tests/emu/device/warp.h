@@ -1,45 +1,46 @@
-// Operations of a warp: each lane of the mask leaves its value in its slot, all meet, all read, all meet again.
+// Operations of a warp: each lane of the mask leaves its value at their meeting, and when all have come, all read.
 #pragma once
 
 namespace fzemu {
-// Lanes that meet: they name the same mask at the same place.
+// Lanes that name the same mask at the same place, and what they brought. It is over when all have come and read; until then
+// a lane that is ahead may be at the next one of the same mask.
 struct Meeting {
-  uint32_t mask, arrived;
+  uint32_t mask, arrived, unread;
   const char* file;
   int line;
+  unsigned char values[32][16];
+
+  template <class T> T value(int lane) const {
+    T x;
+    memcpy(&x, values[lane], sizeof(T));
+    return x;
+  }
 };
 struct Warp {
   uint32_t exists, alive;
-  unsigned char slots[32][16];
-  Meeting meetings[32];
   int meeting_count;
+  Meeting meetings[32];
 };
-// Waits for the lanes of the mask; a mask that cannot be met is an error.
-void meet(uint32_t mask, const char* file, int line);
+// Brings `bytes` of a value and waits for the lanes of the mask; a mask that cannot be met is an error. The meeting lasts until
+// the caller takes its bit out of `unread`.
+Meeting& meet(uint32_t mask, const void* value, size_t bytes, const char* file, int line);
 
-template <class T> T slot(int lane) {
-  T x;
-  memcpy(&x, current->warp->slots[lane], sizeof(T));
-  return x;
-}
-
-// `read` sees the slots of all lanes of the mask.
+// `read` sees the values of all lanes of the mask.
 template <class T, class Read> auto share(uint32_t mask, T v, const char* file, int line, Read read) {
-  static_assert(sizeof(T) <= 16, "a slot has 16 bytes");
-  memcpy(current->warp->slots[current->lane], &v, sizeof(T));
-  meet(mask, file, line);
-  auto result = read();
-  meet(mask, file, line);  // nobody overwrites its slot before all have read
+  static_assert(sizeof(T) <= 16, "a lane brings up to 16 bytes");
+  Meeting& meeting = meet(mask, &v, sizeof(T), file, line);
+  auto result = read(meeting);
+  meeting.unread &= ~(1u << current->lane);
   return result;
 }
 
 // The value of lane `from`; the own one where that is outside of the segment of `width` lanes.
 template <class T> T shuffle(uint32_t mask, T v, int from, int width, const char* file, int line) {
   const int first = int(current->lane) & ~(width - 1);
-  return share(mask, v, file, line, [&] {
+  return share(mask, v, file, line, [&](const Meeting& all) {
     if (from < first || from >= first + width) return v;
     if (!(mask >> from & 1)) fail(file, line, "shuffle reads a lane that is not in the mask");
-    return slot<T>(from);
+    return all.template value<T>(from);
   });
 }
 template <class T> T shuffle_to(uint32_t m, T v, int lane, int width, const char* f, int l) {
@@ -59,12 +60,12 @@ template <class T> T shuffle_xor(uint32_t m, T v, int by, int width, const char*
 
 template <class T, class Op> T reduce(uint32_t mask, T v, Op op, const char* file, int line) {
   static_assert(sizeof(T) == 4 && T(1) / T(2) == T(0), "the device reduces int and unsigned");
-  return share(mask, v, file, line, [&] {
+  return share(mask, v, file, line, [&](const Meeting& all) {
     T total = v;
     bool first = true;
     for (int i = 0; i < 32; i++) {
       if (!(mask >> i & 1)) continue;
-      total = first ? slot<T>(i) : T(op(total, slot<T>(i)));
+      total = first ? all.template value<T>(i) : T(op(total, all.template value<T>(i)));
       first = false;
     }
     return total;
@@ -74,9 +75,9 @@ inline uint32_t ballot(uint32_t mask, bool yes, const char* f, int l) {
   return reduce<uint32_t>(mask, yes ? 1u << current->lane : 0u, [](uint32_t a, uint32_t b) { return a | b; }, f, l);
 }
 template <class T> uint32_t match_any(uint32_t mask, T v, const char* file, int line) {
-  return share(mask, v, file, line, [&] {
+  return share(mask, v, file, line, [&](const Meeting& all) {
     uint32_t same = 0;
-    for (int i = 0; i < 32; i++) if ((mask >> i & 1) && !memcmp(current->warp->slots[i], &v, sizeof(T))) same |= 1u << i;
+    for (int i = 0; i < 32; i++) if ((mask >> i & 1) && !memcmp(all.values[i], &v, sizeof(T))) same |= 1u << i;
     return same;
   });
 }
@@ -85,7 +86,9 @@ template <class T> uint32_t match_all(uint32_t mask, T v, int* all, const char* 
   *all = same == mask;
   return *all ? mask : 0;
 }
-inline void meet_all(const char* file, int line, uint32_t mask = 0xffffffffu) { meet(mask, file, line); }
+inline void meet_all(const char* file, int line, uint32_t mask = 0xffffffffu) {
+  meet(mask, nullptr, 0, file, line).unread &= ~(1u << current->lane);
+}
 }  // namespace fzemu
 
 // The width of a shuffle may be left out.
