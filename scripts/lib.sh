@@ -71,7 +71,9 @@ use_versioned_rust() {
 
 # need_rust: puts a cargo and rustc that are new enough on PATH: those that are there, rustup's, or the distribution's.
 need_rust() {
-  [ -d "${HOME:-/root}/.cargo/bin" ] && export PATH="${HOME:-/root}/.cargo/bin:$PATH"
+  local bin="${HOME:-/root}/.cargo/bin"
+  # Once: with another PATH everything would be built again, since another nvcc may be on it.
+  if [ -d "$bin" ] && [[ ":$PATH:" != *":$bin:"* ]]; then export PATH="$bin:$PATH"; fi
   # cargo fetches crates over TLS and needs to know whom to trust.
   [ -e /etc/ssl/certs/ca-certificates.crt ] || ! has apt-get || packages ca-certificates
   has cargo && rust_is_new_enough rustc && return 0
