@@ -2,6 +2,7 @@
 
 import collections
 import math
+import textwrap
 from xml.sax.saxutils import escape
 
 from figures_places import LETTERS, places
@@ -24,6 +25,7 @@ STYLES = (
 )
 ACROSS, WIDE, HIGH = 3, 330, 270  # panels in a row; one of them, with its margins
 LEFT, RIGHT, TOP, BOTTOM = 48, 22, 34, 42
+MOST_TICKS = 9
 GREY = ' fill="#444"'
 MIDDLE = ' text-anchor="middle"'
 TITLE = ' font-size="14" font-weight="bold"'
@@ -35,7 +37,8 @@ def text(x, y, words, more=""):
 
 
 class Axis:
-    """Where values are between two places. It begins and ends at 1, 2 or 5 times a power of ten, and has ticks at all of them."""
+    """Where values are between two places. It begins and ends at 1, 2 or 5 times a power of ten, and has ticks at all of them, or at as many powers
+    of ten as there is room for."""
 
     def __init__(self, values, start, end):
         low, high = min(values) / 1.15, max(values) * 1.15
@@ -44,10 +47,14 @@ class Axis:
         first = max(i for i, step in enumerate(steps) if step <= low)
         last = min(i for i, step in enumerate(steps) if step >= high)
         self.ticks = steps[first : last + 1]
-        self.start, self.pixels = start, (end - start) / math.log10(self.ticks[-1] / self.ticks[0])
+        if len(self.ticks) > MOST_TICKS:
+            powers = steps[-(-first // 3) * 3 : last + 1 : 3]
+            self.ticks = powers[:: -(-len(powers) // MOST_TICKS)]
+        self.first, self.start = steps[first], start
+        self.pixels = (end - start) / math.log10(steps[last] / steps[first])
 
     def at(self, value):
-        return self.start + self.pixels * math.log10(value / self.ticks[0])
+        return self.start + self.pixels * math.log10(value / self.first)
 
 
 def panel(left, top, title, points, groups, xs):
@@ -79,7 +86,8 @@ def legend(left, top, groups, title, note):
         y += 26
         colour, mark = STYLES[which % len(STYLES)]
         out += [f'<g fill="{colour}">{mark(x + 6, y - 4)}</g>', text(x + 20, y, group)]
-    return out + [text(x, y + 30, "better: up, and to the right", GREY), text(x, y + 48, note, GREY)]
+    lines = ["better: up, and to the right", *textwrap.wrap(note, 46)]
+    return out + [text(x, y + 30 + 18 * i, line, GREY) for i, line in enumerate(lines)]
 
 
 def draw(panels, groups, title, note):

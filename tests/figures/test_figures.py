@@ -95,8 +95,21 @@ class Page(Folder):
         self.assertIn("][picture]\n\n[picture]: ../../docs/figures/fast.svg\n", read("src/stages/fast.md"))
 
     def test_picture_reads_well(self):
-        """XML, with all texts inside of it and apart from each other and from the marks."""
-        svg = ElementTree.fromstring(read("docs/figures/fast.svg"))
+        drawn = [row for row in figures.recorded(figures.RECORDED) if row.bound == "1e-3" and row.ratio and row.compress_gb_per_s]
+        marks = self.look(read("docs/figures/fast.svg"))
+        self.assertEqual(marks, len(drawn) + len({row.program for row in drawn}))
+
+    def test_picture_of_any_speed_reads_well(self):
+        for speed, ratio in ((1e-3, 1.01), (480, 7.5)):
+            path = self.report(line("fast", 1e-3, ratio, speed, 1), device_name="A device with a name that goes on and on and on")
+            out = os.path.join(self.folder, "out.svg")
+            self.assertEqual(run("picture", "--measured", path, "-o", out), (0, "", ""))
+            with open(out, encoding="utf-8") as file:
+                self.look(file.read())
+
+    def look(self, source):
+        """All texts are inside of the picture and apart from each other and from the marks; how many marks there are."""
+        svg = ElementTree.fromstring(source)
         width, height = float(svg.get("width")), float(svg.get("height"))
         self.assertEqual(svg.get("viewBox"), f"0 0 {width:.0f} {height:.0f}")
         boxes = []
@@ -116,13 +129,12 @@ class Page(Folder):
         for polygon in svg.iter(SVG + "polygon"):
             xs, ys = zip(*(map(float, corner.split(",")) for corner in polygon.get("points").split()))
             boxes.append(("a mark", (min(xs), min(ys), max(xs), max(ys))))
-        drawn = [row for row in figures.recorded(figures.RECORDED) if row.bound == "1e-3" and row.ratio and row.compress_gb_per_s]
-        self.assertEqual(sum(name == "a mark" for name, _ in boxes), len(drawn) + len({row.program for row in drawn}))
         for i, (name, a) in enumerate(boxes):
             self.assertTrue(a[0] >= 0 and a[1] >= 0 and a[2] <= width and a[3] <= height, f"{name} is cut")
             for other, b in boxes[:i]:
                 apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
                 self.assertTrue(apart or name == other == "a mark", f"{name} {a} is over {other} {b}")
+        return sum(name == "a mark" for name, _ in boxes)
 
     def test_commands_are_those_of_the_script(self):
         commands = [text.split() for text in re.findall(r"^scripts/figures\.py (.*)$", read("src/stages/fast.md"), re.MULTILINE)]
