@@ -148,12 +148,13 @@ part_golden() {
   cargo test --quiet --locked --test golden
 }
 
-# The independent decoder in Python, against the same containers; and the recipes for Spack and conda.
+# The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of stage fast.
 part_python() {
   need python3 python3
   python3 -c 'import jinja2, yaml' 2>/dev/null || packages python3-jinja2 python3-yaml # as the recipes are written
   python3 -m unittest discover -s tests/reference -t tests/reference
   python3 -m unittest discover -s tests/packaging -t tests/packaging
+  python3 -m unittest discover -s tests/figures -t tests/figures
 }
 
 # The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran. With the checks of a debug build, and for the CPU

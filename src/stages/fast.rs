@@ -1,4 +1,7 @@
 //! Fast: bins, differences and bit planes of small units, in chunks that stand for themselves.
+//!
+// rustdoc copies no files: the picture of the page becomes a part of it.
+#![cfg_attr(doc, doc = include_str!("../../docs/figures/fast.svg.txt"))]
 #![doc = include_str!("fast.md")]
 
 mod chunk;
