@@ -46,16 +46,21 @@ part_emu() {
   c_on_emulator
 }
 
+# debug_build <what…>: without optimisation, for programs in other languages, into $debug_output. Not where the tests are built: cargo has one
+# place for a library in each folder, and would make it again whenever the profile changes.
+debug_output=$PWD/build/debug/debug
+debug_build() { CARGO_TARGET_DIR=$PWD/build/debug cargo build --quiet --locked --no-default-features "$@"; }
+
 # tests/c/cuda.c as a program of a user, in the modes of the emulator and under sanitizers; and where GPUs are switched off
 # while the driver is there.
 c_on_emulator() {
   local kind mode libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl) out=$PWD/build/emu-c
   mkdir -p "$out"
-  cargo build --quiet --locked --lib
+  debug_build -p fzgm --features capi,cuda --lib
   for kind in plain sanitize; do
     local flags=(-std=c99 -g -O1 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wstrict-prototypes -Werror -Iinclude)
     [ $kind = plain ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
-    cc "${flags[@]}" tests/c/cuda.c "${CARGO_TARGET_DIR:-target}/debug/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
+    cc "${flags[@]}" tests/c/cuda.c "$debug_output/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
     for mode in ORDER=fwd ORDER=rev DEFER=1; do
       say "tests/c/cuda.c on the emulator, $kind, $mode"
       env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "FZ_EMU_$mode" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
@@ -80,7 +85,7 @@ on_emulator() {
   mkdir -p "$logs"
   for run in "$@"; do tests+=(--test "${run%% *}"); done
   # One call for all of them: what they have in common is compiled once, and the rest beside each other.
-  cargo test --locked --no-run "${tests[@]}" >"$logs/build" 2>&1 || { cat "$logs/build" >&2; return 1; }
+  cargo test --locked --workspace --no-run "${tests[@]}" >"$logs/build" 2>&1 || { cat "$logs/build" >&2; return 1; }
   for run in "$@"; do
     read -r test mode name <<<"$run"
     [ $busy -lt "$(nproc)" ] || { wait -n || failed=1; busy=$((busy - 1)); }
@@ -145,7 +150,7 @@ part_c() {
 part_golden() {
   need_c
   need_rust
-  cargo test --quiet --locked --test golden
+  cargo test --quiet --locked --workspace --test golden
 }
 
 # The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of stage fast.
@@ -171,9 +176,9 @@ part_hdf5() {
     python3 -m venv build/hdf5-venv
     "$python" -m pip install --quiet h5py numpy netCDF4
   fi
-  cargo build --quiet --locked -p fzgm-hdf5
+  debug_build -p fzgm-hdf5
   mkdir -p "$folder"
-  cp "${CARGO_TARGET_DIR:-target}/debug/libh5fzgm.so" "$folder/"
+  cp "$debug_output/libh5fzgm.so" "$folder/"
   export HDF5_PLUGIN_PATH=$folder
   say "the filter in h5py"
   export PYTHONPATH=$PWD/hdf5-filter/python
@@ -186,11 +191,11 @@ part_hdf5() {
   say "the filter on a GPU, chunks from its memory, and the examples"
   need_nvcc
   bash tests/emu/build.sh plain
-  cargo build --quiet --locked --lib
-  cargo build --quiet --locked -p fzgm-hdf5 --features cuda
+  debug_build -p fzgm --features capi,cuda --lib
+  debug_build -p fzgm-hdf5 --features cuda
   mkdir -p "$folder-cuda"
-  cp "${CARGO_TARGET_DIR:-target}/debug/libh5fzgm.so" "$folder-cuda/"
-  local library=${CARGO_TARGET_DIR:-target}/debug/libfzgm.a
+  cp "$debug_output/libh5fzgm.so" "$folder-cuda/"
+  local library=$debug_output/libfzgm.a
   HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/device.sh "$python" "$library"
   HDF5_PLUGIN_PATH=$folder-cuda EMULATOR=$PWD/build/emu bash tests/hdf5/examples.sh "$python" "$library"
   say "tests of HDF5, netCDF and hdf5plugin with the filter"
