@@ -261,6 +261,6 @@ int main(void) {
     fz_plan_free(encoder);
   }
   fz_pipeline_free(pipeline);
-  puts("files, streams, buffers and recipes");
+  puts("files, parts of them, streams, buffers and recipes");
   return 0;
 }
