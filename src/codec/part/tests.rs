@@ -69,6 +69,25 @@ fn made(dtype: DType, dims: &[u64], bound: f64, container: Container) -> (Watche
     (Watched { bytes, read: RefCell::default() }, whole)
 }
 
+/// The same array with the words of every other chunk behind those of the others, which readers take too.
+fn shuffled(watched: &mut Watched, chunks: usize) {
+    let segment = read_from(watched).unwrap().segments[0].clone();
+    let (table, words) = watched.bytes[segment].split_at_mut(8 * chunks);
+    let old = words.to_vec();
+    let mut next = 0;
+    for k in (0..chunks).step_by(2).chain((1..chunks).step_by(2)) {
+        let entry = &mut table[8 * k..8 * k + 8];
+        let bits = u64::from_le_bytes(entry.try_into().unwrap());
+        if bits >> 63 == 0 {
+            let (first, count) = (bits as usize & ((1 << 44) - 1), (bits >> 44) as usize & 0xffff);
+            words[4 * next..4 * (next + count)].copy_from_slice(&old[4 * first..4 * (first + count)]);
+            entry.copy_from_slice(&(bits >> 44 << 44 | next as u64).to_le_bytes());
+            next += count;
+        }
+    }
+    assert_eq!(4 * next, words.len());
+}
+
 /// Bytes that a box takes: of each chunk that it touches the entry and the words, from the page of the stage.
 fn taken(watched: &Watched, dims: &[u64], origin: &[u64], extent: &[u64]) -> BTreeSet<usize> {
     let chunk: [u64; 3] = [[8192, 1, 1], [32, 256, 1], [32, 32, 8]][dims.len() - 1];
@@ -122,8 +141,19 @@ fn entries_and_words_of_the_touched_chunks_are_read_and_nothing_else() {
             ],
         ),
     ] {
-        for container in [Container::Fzm, Container::Compact] {
-            let (watched, _) = made(dtype, dims, 4.0, container);
+        for (container, mixed) in
+            [(Container::Fzm, false), (Container::Compact, false), (Container::Fzm, true)]
+        {
+            let (mut watched, whole) = made(dtype, dims, 4.0, container);
+            if mixed {
+                let chunks = [[8192, 1, 1], [32, 256, 1], [32, 32, 8]][dims.len() - 1];
+                shuffled(
+                    &mut watched,
+                    dims.iter().zip(chunks).map(|(d, c)| d.div_ceil(c) as usize).product(),
+                );
+                let options = Options { checksum: false, ..Options::default() };
+                assert!(decompress(&watched.bytes, &options).unwrap().1 == whole);
+            }
             for (origin, extent) in boxes {
                 let mut dst = vec![0; (extent.iter().product::<u64>() * dtype.bytes()) as usize];
                 let read = watched.restore(origin, extent, &mut dst);
