@@ -518,6 +518,17 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress_file
     end function fz_decompress_file
+    function fz_decompress_box_file(path, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress_box_file")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int64_t), intent(in) :: origin(*), extent(*)
+      integer(c_int32_t), value :: ndim
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_box_file
+    end function fz_decompress_box_file
     function fz_file_info(path, info) bind(C, name="fz_file_info")
       import :: c_char, c_int32_t, fz_info_t
       character(kind=c_char), intent(in) :: path(*)

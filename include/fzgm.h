@@ -1049,6 +1049,26 @@ int32_t fz_decompress_file(const fz_plan *plan,
                            uint64_t *restored_bytes);
 
 /**
+ * Restores a part of the array of a file, without the rest.
+ *
+ * `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
+ *
+ * Everything else is as for fz_decompress_box(). Of the file no more is read than its head and the chunks that the box touches. What
+ * the call takes of memory does not grow with the file or the box: little more than 1 MiB.
+ *
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_box(), and FZ_CORRUPT for a file of another
+ * length than its head states.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_box_file(const char *path,
+                               const uint64_t *origin,
+                               const uint64_t *extent,
+                               uint32_t ndim,
+                               void *dst,
+                               uint64_t dst_capacity_bytes,
+                               uint64_t *restored_bytes);
+
+/**
  * Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
  * the call.
  *

@@ -482,6 +482,16 @@ inline result<std::uint64_t> decompress_file(const std::string &path, mutable_by
   return decompress_file(plan(), none, path, dst);
 }
 
+/** Restores the box of `extent` elements from `origin` on from a file of preset "fast", of which no more is read than it takes. */
+inline result<std::uint64_t> decompress_box_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  // Of two different numbers of dimensions one is not that of the array.
+  const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
+  const std::int32_t status =
+      fz_decompress_box_file(path.c_str(), origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
 /** What the container in a file says of itself. */
 inline result<fz_info> file_info(const std::string &path) {
   auto info = detail::sized<fz_info>();

@@ -13,7 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
+//! only what stands before them in this list: error, source, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
 //! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, temporary, file, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
@@ -52,7 +52,6 @@ mod device;
 mod dtype;
 mod error;
 mod extent;
-#[cfg(feature = "capi")]
 mod file;
 mod format;
 mod gpu;
@@ -64,6 +63,7 @@ mod param;
 mod pipeline;
 mod plan;
 mod presets;
+mod source;
 mod stage;
 pub mod stages;
 #[cfg(feature = "capi")]
@@ -80,6 +80,7 @@ pub use codec::{
 };
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
+pub use file::{ContainerFile, decompress_box_file};
 pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 #[doc(hidden)]
 pub use gpu::device_functions;

@@ -1,7 +1,7 @@
 //! Any bytes as a container, with checksums left aside so that damage reaches the stages.
 #![no_main]
 
-use fzgm::{Decoder, Options};
+use fzgm::{Decoder, Options, decompress_box};
 use libfuzzer_sys::fuzz_target;
 
 /// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
@@ -16,4 +16,6 @@ fuzz_target!(|data: &[u8]| {
     let Ok(mut ws) = decoder.workspace() else { return };
     let mut dst = vec![0; ROOM];
     let _ = decoder.decompress(&mut ws, data, &mut dst);
+    let middle: Vec<u64> = decoder.array().dims().iter().map(|d| d / 2).collect();
+    let _ = decompress_box(data, &middle, &middle, &mut dst);
 });

@@ -131,21 +131,35 @@ pub unsafe extern "C" fn fz_decompress_box(
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
         let length = length.apart_from(dst, "dst")?;
-        // SAFETY: the caller's promise; the number is checked there.
-        let (origin, extent) =
-            unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
-        // The box must not change while it is read.
-        for given in [origin, extent] {
-            let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
-            if given.overlaps(dst) {
-                return Err(Refusal::argument("origin or extent lies inside of dst"));
-            }
-        }
+        // SAFETY: the caller's promise.
+        let (origin, extent) = unsafe { box_of(origin, extent, ndim, dst) }?;
         // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
         let (container, dst) = unsafe { (host(src), host_mut(dst)) };
         length.put(crate::decompress_box(container, origin, extent, dst)? as u64);
         Ok(())
     })
+}
+
+/// Where a box begins and how long it is.
+///
+/// # Safety
+/// Both pointers are null or point to `ndim` numbers that nobody changes while the slices live, but for a call that writes `dst`.
+pub(super) unsafe fn box_of<'a>(
+    origin: *const u64,
+    extent: *const u64,
+    ndim: u32,
+    dst: DeviceSlice,
+) -> Answer<(&'a [u64], &'a [u64])> {
+    // SAFETY: the caller's promise; the number is checked there.
+    let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
+    // The box must not change while it is read.
+    for given in [origin, extent] {
+        let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
+        if given.overlaps(dst) {
+            return Err(Refusal::argument("origin or extent lies inside of dst"));
+        }
+    }
+    Ok((origin, extent))
 }
 
 /// Restores a container, with a plan or without.

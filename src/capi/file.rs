@@ -3,14 +3,16 @@
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 
-use super::codec::{restore, with};
-use super::handle::{Bytes, handle, optional_handle, optional_mut, out, place_for, regions, text};
+use super::codec::{box_of, restore, with};
+use super::handle::{
+    Bytes, handle, host_mut, optional_handle, optional_mut, out, place_for, region, regions, text,
+};
 use super::info::fz_info;
 use super::plan::fz_plan;
 use super::wall::wall;
 use super::workspace::fz_workspace;
 use crate::codec::buffer;
-use crate::file;
+use crate::{ContainerFile, file};
 
 /// Compresses an array into a file.
 ///
@@ -84,6 +86,42 @@ pub unsafe extern "C" fn fz_decompress_file(
     })
 }
 
+/// Restores a part of the array of a file, without the rest.
+///
+/// `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
+///
+/// Everything else is as for fz_decompress_box(). Of the file no more is read than its head and the chunks that the box touches. What
+/// the call takes of memory does not grow with the file or the box: little more than 1 MiB.
+///
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_box(), and FZ_CORRUPT for a file of another
+/// length than its head states.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_box_file(
+    path: *const c_char,
+    origin: *const u64,
+    extent: *const u64,
+    ndim: u32,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    wall(|| {
+        // SAFETY: the caller's promise.
+        let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
+        let dst = region(dst, dst_capacity_bytes, "dst")?;
+        let length = length.apart_from(dst, "dst")?;
+        // SAFETY: the caller's promise.
+        let (origin, extent) = unsafe { box_of(origin, extent, ndim, dst) }?;
+        // Keeps a path of its own: the caller's may lie where the box comes to lie.
+        let file = ContainerFile::open(path)?;
+        // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.
+        let dst = unsafe { host_mut(dst) };
+        length.put(file.decompress_box(origin, extent, dst)? as u64);
+        Ok(())
+    })
+}
+
 /// Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
 /// the call.
 ///
@@ -95,7 +133,7 @@ pub unsafe extern "C" fn fz_file_info(path: *const c_char, info: *mut fz_info) -
     wall(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (path, place) = unsafe { (text(path, "path")?, place_for(info, "info", "fz_info")?) };
-        place.put(fz_info::from(&file::info(Path::new(path))?));
+        place.put(fz_info::from(&ContainerFile::open(path)?.info()?));
         Ok(())
     })
 }

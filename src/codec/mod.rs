@@ -16,6 +16,7 @@ pub use decoder::Decoder;
 pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at, pipeline_at};
 pub use encoder::Encoder;
 pub use part::decompress_box;
+pub(crate) use part::restore_box;
 
 /// What concerns a plan as a whole.
 #[derive(Clone, Debug)]

@@ -1,20 +1,33 @@
 //! A part of an array from a container.
 
 use crate::error::{Error, Result};
-use crate::format;
+use crate::format::{Head, read_from};
+use crate::source::{Segment, Source};
 use crate::stages::fast;
+
+#[cfg(test)]
+mod tests;
 
 /// Restores the box of `extent` elements from element `origin` on, both with as many numbers as the array has dimensions, x
 /// first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in bytes.
 ///
-/// Of the container no more is read than its head, the table of stage `fast` and the chunks that the box touches, so checksums, which
-/// are of all of it, are not compared. Pipelines of other stages have no such table.
+/// Of the container no more is read than its head and, of stage `fast`, the chunks that the box touches with their entries in the table; so
+/// checksums, which are of all of it, are not compared. Pipelines of other stages have no such table.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a box that is not inside of the array, [`Error::DstTooSmall`], [`Error::Unsupported`] where stage `fast` is not
 /// the whole pipeline, and what a container can have wrong.
 pub fn decompress_box(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
-    let head = format::read(container)?;
+    restore_box(&read_from(&container)?, &container, (origin, extent), dst)
+}
+
+/// The same from wherever the container lies whose head this is.
+pub(crate) fn restore_box(
+    head: &Head,
+    source: &dyn Source,
+    (origin, extent): (&[u64], &[u64]),
+    dst: &mut [u8],
+) -> Result<usize> {
     let (dtype, dims) = (head.array.dtype(), head.array.dims());
     for (what, given) in [("origin", origin), ("extent", extent)] {
         if given.len() != dims.len() {
@@ -40,34 +53,48 @@ pub fn decompress_box(container: &[u8], origin: &[u64], extent: &[u64], dst: &mu
         (first[d], count[d], shape[d]) = (origin[d] as usize, extent[d] as usize, length);
     }
     // Not above the bytes of the array.
-    let width = dtype.bytes() as usize;
-    let need = count.iter().product::<usize>() * width;
+    let need = count.iter().product::<usize>() * dtype.bytes() as usize;
     let have = dst.len();
     let dst = dst.get_mut(..need).ok_or(Error::DstTooSmall { need: need as u64, have: have as u64 })?;
-    let segment = |k: usize| head.segments.get(k).and_then(|r| container.get(r.clone()));
-    let segment = segment(0).ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
+    let range = head.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
     let [node] = &head.pipeline.nodes[..] else {
         let stages: Vec<&str> = head.pipeline.nodes.iter().map(|n| n.stage()).collect();
         return Err(whole_only(&stages.join(" > ")));
     };
+    let segment = Segment::new(node.stage(), source, range);
     let facts = head.facts.first().ok_or(Error::Internal("a stage has facts"))?;
     match node.stage() {
         _ if need == 0 => {}
-        "fast" => fast::restore((&node.args, facts), (dtype, shape), segment, (first, count), dst)?,
+        "fast" => fast::restore((&node.args, facts), (dtype, shape), &segment, (first, count), dst)?,
         // What did not compress.
+        "stored" if segment.bytes() == head.array.bytes() => {
+            stored(&segment, (dtype.bytes(), shape), (first, count), dst)?;
+        }
         "stored" => {
-            for (k, row) in dst.chunks_exact_mut(count[0] * width).enumerate() {
-                let [x, y, z] = [first[0], first[1] + k % count[1], first[2] + k / count[1]];
-                let at = ((z * shape[1] as usize + y) * shape[0] as usize + x) * width;
-                let from = segment.get(at..at + row.len());
-                row.copy_from_slice(
-                    from.ok_or_else(|| Error::corrupt("stored", "its segment is shorter than the array"))?,
-                );
-            }
+            let what = format!("its segment has {} bytes, the array {}", segment.bytes(), head.array.bytes());
+            return Err(Error::corrupt("stored", what));
         }
         other => return Err(whole_only(other)),
     }
     Ok(need)
+}
+
+/// Copies a box that is not empty.
+fn stored(
+    segment: &Segment<'_>,
+    (width, shape): (u64, [u64; 3]),
+    (first, count): ([usize; 3], [usize; 3]),
+    dst: &mut [u8],
+) -> Result<()> {
+    // Rows that are whole follow each other, and so do planes.
+    let whole = (0..2).take_while(|&d| count[d] as u64 == shape[d]).count();
+    let together: usize = count[1..=whole].iter().product();
+    for (k, rows) in dst.chunks_exact_mut(together * count[0] * width as usize).enumerate() {
+        let row = k * together;
+        let [x, y, z] = [first[0], first[1] + row % count[1], first[2] + row / count[1]].map(|i| i as u64);
+        segment.fill(((z * shape[1] + y) * shape[0] + x) * width, rows)?;
+    }
+    Ok(())
 }
 
 fn whole_only(stages: &str) -> Error {

@@ -8,6 +8,7 @@ use crate::kernel::Threads;
 use crate::launch::Val;
 use crate::pipeline::Pipeline;
 use crate::plan::{Blueprint, Graph};
+use crate::source::Source;
 use crate::stage::{Generation, Length, Parsed, Rules};
 use std::ops::Range;
 
@@ -134,6 +135,38 @@ pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Head> {
         return Err(Error::Truncated { needed: compact::LEAST as u64 });
     }
     read_given(beginning, Given::Beginning)
+}
+
+/// The same from wherever the container lies, of which no more is read than the head, and as much as most heads are short of.
+///
+/// # Errors
+/// [`Error::Corrupt`] for a source of another length than the head states.
+pub(crate) fn read_from(source: &dyn Source) -> Result<Head> {
+    /// Most heads are shorter.
+    const FIRST: u64 = 4096;
+    let all = source.bytes();
+    let mut beginning = vec![];
+    let mut wanted = all.min(FIRST);
+    let stated = loop {
+        let have = beginning.len();
+        // A head is short; more than there is was not asked for.
+        beginning.resize(wanted as usize, 0);
+        source.fill(have as u64, &mut beginning[have..])?;
+        match read_beginning(&beginning) {
+            Ok(head) if head.end as u64 == all => return Ok(head),
+            Ok(head) => break head.end as u64,
+            Err(Error::Truncated { needed }) if needed <= all => wanted = needed,
+            // The head goes on behind the end of what there is.
+            Err(Error::Truncated { .. }) if wanted < all => wanted = all,
+            Err(Error::Truncated { needed }) => match read(&beginning) {
+                Err(e @ Error::NotAContainer(_)) => return Err(e),
+                _ => break needed,
+            },
+            Err(e) => return Err(e),
+        }
+    };
+    let what = format!("{} has {all} bytes, its head states {stated}", source.name());
+    Err(Error::corrupt("length", what))
 }
 
 fn read_given(container: &[u8], given: Given) -> Result<Head> {

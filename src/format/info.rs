@@ -71,7 +71,8 @@ pub fn info_partial(beginning: &[u8]) -> Result<Info> {
     describe(&read_beginning(beginning)?)
 }
 
-fn describe(head: &Head) -> Result<Info> {
+/// What a head says.
+pub(crate) fn describe(head: &Head) -> Result<Info> {
     let Head { pipeline, array, origin, segments, .. } = head;
     let ports = |node: usize| -> Result<&'static [&'static str]> {
         let node = &pipeline.nodes[node];

@@ -13,8 +13,9 @@ mod recipe;
 mod template;
 mod tier;
 
-pub(crate) use head::{Head, read};
+pub(crate) use head::{Head, read, read_from};
 pub(crate) use image::{Form, Tables, image};
+pub(crate) use info::describe;
 pub use info::{Info, SegmentInfo, StageInfo, info, info_partial};
 pub use recipe::pipeline_of;
 pub(crate) use template::{Report, Template};

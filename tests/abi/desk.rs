@@ -75,6 +75,7 @@ pub(crate) enum Is {
     Needed,
     NewPath,
     OldPath,
+    ChunkedPath,
 }
 
 pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
@@ -106,7 +107,7 @@ pub(crate) struct Desk {
     buffer: Vec<u8>,
     /// Written on one failure too.
     needed: Box<u64>,
-    paths: [CString; 2],
+    paths: [CString; 3],
 }
 
 pub(crate) fn ok(status: i32) {
@@ -174,7 +175,7 @@ impl Desk {
             result: Box::new(unsafe { std::mem::zeroed() }),
             buffer: vec![0; 1_000_000],
             needed: Box::new(0),
-            paths: ["new", "old"].map(|name| {
+            paths: ["new", "old", "chunked"].map(|name| {
                 let name = format!("fzgm-abi-{}-{name}.fzm", std::process::id());
                 CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
             }),
@@ -198,6 +199,7 @@ impl Desk {
         ok(made);
         container.truncate(bytes as usize);
         std::fs::write(desk.paths[1].to_str().unwrap(), &container).unwrap();
+        std::fs::write(desk.paths[2].to_str().unwrap(), &desk.chunked).unwrap();
         desk.container = container;
         desk
     }
@@ -279,6 +281,7 @@ impl Desk {
             Is::Needed => (&raw const *self.needed).into(),
             Is::NewPath => self.paths[0].as_ptr().into(),
             Is::OldPath => self.paths[1].as_ptr().into(),
+            Is::ChunkedPath => self.paths[2].as_ptr().into(),
             Is::MayResult => (&raw const *self.result).into(),
         }
     }

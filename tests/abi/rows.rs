@@ -141,5 +141,6 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_pipeline_from_container(Container, ContainerBytes, NewPipeline);
     fz_compress_file(Encoder, MayEncoderSpace, Array, ArrayBytes, NewPath, Length);
     fz_decompress_file(MayDecoder, MayDecoderSpace, OldPath, Sink, SinkBytes, Length);
+    fz_decompress_box_file(ChunkedPath, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_file_info(OldPath, Described);
 };

@@ -1,4 +1,4 @@
-/* Containers in files and from streams, memory of the program's own, and pipelines that containers say. */
+/* Containers in files and from streams, parts of them, memory of the program's own, and pipelines that containers say. */
 #include "check.h"
 
 enum { N = 20011 };
@@ -95,6 +95,64 @@ static void files(const fz_plan *encoder, const unsigned char *container, uint64
   remove(other);
   fz_plan_free(larger);
   fz_plan_free(decoder);
+  fz_pipeline_free(pipeline);
+}
+
+/* A part of a file, which is read at places, as of memory. */
+static void boxes(int32_t kind) {
+  static const char path[] = "files_test_box.fzm";
+  static const uint64_t shape[3] = {70, 65, 4}, origin[3] = {30, 20, 1}, extent[3] = {33, 40, 2};
+  static const uint64_t corner[3] = {0, 0, 0}, outside[3] = {70, 0, 0};
+  enum { COUNT = 33 * 40 * 2, BYTES = COUNT * (int)sizeof(float) };
+  static float part[COUNT + 1], same[COUNT];
+  fz_options options;
+  fz_pipeline *pipeline = NULL;
+  fz_plan *encoder;
+  unsigned char *container;
+  uint64_t bytes = 0, length = 0, i;
+  uint64_t *inside = (uint64_t *)(void *)part;
+
+  OK(fz_options_init(&options));
+  options.container = kind;
+  OK(fz_pipeline_from_preset("fast", FZ_F32, &pipeline));
+  OK(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3));
+  encoder = plan_of(pipeline, shape, 3, &options);
+  container = compressed(encoder, NULL, x, 70 * 65 * 4, &length);
+  OK(fz_decompress_box(container, length, origin, extent, 3, same, sizeof same, &bytes));
+  put(path, container, (size_t)length);
+  part[COUNT] = 77.0f;
+  OK(fz_decompress_box_file(path, origin, extent, 3, part, BYTES, &bytes));
+  CHECK(bytes == BYTES && memcmp(part, same, BYTES) == 0 && part[COUNT] == 77.0f);
+  OK(fz_decompress(NULL, NULL, container, length, y, sizeof y, &bytes));
+  for (i = 0; i < COUNT; i++) {
+    CHECK(part[i] == y[((1 + i / 1320) * 65 + 20 + i / 33 % 40) * 70 + 30 + i % 33]);
+  }
+
+  bytes = 77;
+  GIVES(FZ_DST_TOO_SMALL, fz_decompress_box_file(path, origin, extent, 3, part, BYTES - 1, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, outside, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 2, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 0, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, inside, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, inside, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 3, part, BYTES, inside));
+  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(NULL, origin, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(path, NULL, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(path, origin, extent, 3, NULL, BYTES, &bytes));
+  GIVES(FZ_FILE, fz_decompress_box_file("no/such/file", origin, extent, 3, part, BYTES, &bytes));
+  CHECK(strstr(fz_last_error(), "no/such/file") != NULL && strstr(fz_last_error(), "read") != NULL);
+  GIVES(FZ_FILE, fz_decompress_box_file(".", origin, extent, 3, part, BYTES, &bytes));
+  put(path, container, (size_t)length - 1);
+  GIVES(FZ_CORRUPT, fz_decompress_box_file(path, origin, extent, 3, part, BYTES, &bytes));
+  CHECK(strstr(fz_last_error(), path) != NULL && bytes == 77);
+
+  /* What the box does not touch is not looked at: here the last byte, which is of the last chunk. */
+  container[length - 1] ^= 0xff;
+  put(path, container, (size_t)length);
+  OK(fz_decompress_box_file(path, corner, extent, 3, part, BYTES, &bytes));
+  remove(path);
+  guarded_free(container);
+  fz_plan_free(encoder);
   fz_pipeline_free(pipeline);
 }
 
@@ -198,10 +256,11 @@ int main(void) {
     streams(container, bytes);
     buffers(encoder, container, bytes);
     recipes(container, bytes, &options);
+    boxes(kind);
     guarded_free(container);
     fz_plan_free(encoder);
   }
   fz_pipeline_free(pipeline);
-  puts("files, streams, buffers and recipes");
+  puts("files, parts of them, streams, buffers and recipes");
   return 0;
 }

@@ -6,6 +6,7 @@ program test_fortran
 
   call about()
   call round_trip()
+  call boxes()
   call texts()
   call listings()
   call devices()
@@ -144,6 +145,47 @@ contains
     call fz_plan_free(plan)
     call fz_pipeline_free(pipeline)
   end subroutine round_trip
+
+  ! A part of an array, from memory and from a file.
+  subroutine boxes()
+    integer, parameter :: nx = 60, ny = 50
+    real(c_double), target :: x(nx, ny), y(nx, ny), part(20, 10), same(20, 10)
+    integer(c_int8_t), allocatable, target :: container(:)
+    type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr
+    integer(c_int64_t) :: bytes, capacity, restored, length
+    integer :: i, j, unit
+    character(len=1000) :: path
+
+    do j = 1, ny
+      do i = 1, nx
+        x(i, j) = sin(0.1d0*i) + 0.01d0*j
+      end do
+    end do
+    length = 8_c_int64_t*nx*ny
+    call ok(fz_pipeline_from_preset(fz_c("fast"), FZ_F64, pipeline), "from_preset")
+    call ok(fz_pipeline_finalize(pipeline, FZ_F64, shape(x, c_int64_t), 2_c_int32_t, c_null_ptr, plan), "finalize")
+    call ok(fz_max_compressed_bytes(plan, capacity), "max_compressed_bytes")
+    allocate (container(capacity))
+    call ok(fz_compress(plan, c_null_ptr, c_loc(x), length, c_loc(container), capacity, bytes), "compress")
+    call ok(fz_decompress(c_null_ptr, c_null_ptr, c_loc(container), bytes, c_loc(y), length, restored), "decompress")
+    call get_command_argument(0, path)
+    path = trim(path)//"_box.fzm"
+    call ok(fz_compress_file(plan, c_null_ptr, c_loc(x), length, fz_c(path), restored), "compress_file")
+    call ok(fz_decompress_box(c_loc(container), bytes, [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+      2_c_int32_t, c_loc(same), c_sizeof(same), restored), "decompress_box")
+    call ok(fz_decompress_box_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+      2_c_int32_t, c_loc(part), c_sizeof(part), restored), "decompress_box_file")
+    call check(restored == c_sizeof(part), "the length of a box")
+    call check(all(abs(part - y(31:50, 26:35)) <= 0) .and. all(abs(same - part) <= 0), "a box is a part of the whole")
+    call gives(FZ_INVALID_ARGUMENT, fz_decompress_box_file(fz_c(path), [50_c_int64_t, 25_c_int64_t], &
+      [20_c_int64_t, 10_c_int64_t], 2_c_int32_t, c_loc(part), c_sizeof(part), restored), "a box outside")
+    open (newunit=unit, file=trim(path), status="old")
+    close (unit, status="delete")
+    call gives(FZ_FILE, fz_decompress_box_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+      2_c_int32_t, c_loc(part), c_sizeof(part), restored), "a box of no file")
+    call fz_plan_free(plan)
+    call fz_pipeline_free(pipeline)
+  end subroutine boxes
 
   subroutine texts()
     character(len=*), parameter :: chain = "quantizer(eb=0.5,mode=abs) > rze"

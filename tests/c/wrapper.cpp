@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <type_traits>
@@ -88,6 +89,23 @@ void round_trip() {
   CHECK(status_of([&] { return fzgm::plan::open(std::vector<char>(100)); }) == FZ_NOT_A_CONTAINER);
 }
 
+void boxes(const std::string &path) {
+  std::vector<double> x(120 * 100), part(40 * 30), same(part.size());
+  for (std::size_t i = 0; i < x.size(); i++) x[i] = static_cast<double>(i % 977) * 0.1;
+  const auto plan = good(good(fzgm::pipeline::from_preset("fast", fzgm::dtype::f64)).finalize(fzgm::dtype::f64, {120, 100}));
+  std::vector<std::byte> container(good(plan.max_compressed_bytes()));
+  container.resize(good(fzgm::compress(plan, x, container)));
+  CHECK(good(fzgm::compress_file(plan, x, path)) == container.size());
+  CHECK(good(fzgm::decompress_box(container, {50, 60}, {40, 30}, same)) == same.size() * sizeof(double));
+  CHECK(good(fzgm::decompress_box_file(path, {50, 60}, {40, 30}, part)) == part.size() * sizeof(double));
+  const double bound = 1.01e-3 * 97.6;
+  CHECK(part == same && std::abs(part[41] - x[61 * 120 + 51]) <= bound);
+  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50, 80}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(std::remove(path.c_str()) == 0);
+  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50, 60}, {40, 30}, part); }) == FZ_FILE);
+}
+
 void files_and_buffers(const std::string &program) {
   const std::string path = program + ".fzm"; // several of these programs may run at once
   std::vector<float> x(120 * 100), y(x.size());
@@ -109,6 +127,8 @@ void files_and_buffers(const std::string &program) {
   CHECK(worst_error(x.data(), y.data(), x.size()) <= 1e-3 * range_of(x.data(), x.size()));
   CHECK(std::remove(path.c_str()) == 0);
   CHECK(status_of([&] { return fzgm::file_info(path); }) == FZ_FILE);
+
+  boxes(path);
 
   const auto some = good(fzgm::container_info_partial({container.data(), 100}));
   CHECK(!some.complete && some.needed_bytes > 100 && some.needed_bytes <= container.size());

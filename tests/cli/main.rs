@@ -3,6 +3,7 @@
 #![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod boxes;
 mod desk;
 mod devices;
 #[cfg(target_os = "linux")]

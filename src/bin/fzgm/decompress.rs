@@ -1,5 +1,7 @@
 //! `fzgm decompress`
 
+mod part;
+
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::input::{self, Whole};
@@ -7,6 +9,7 @@ use crate::output::OutFile;
 use crate::report::{self, number, ratio, short, speed};
 use crate::slabs;
 use fzgm::{Array, Decoder, Device, Error, Options};
+use part::Part;
 use serde_json::json;
 use std::io::Read;
 use std::path::PathBuf;
@@ -25,8 +28,8 @@ pub(crate) struct Args {
     /// The most memory for the array and the work on it; 0: 9 times the array and 64 MiB
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     max_memory: u64,
-    /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For preset fast; checksums are
-    /// not compared
+    /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For preset fast, also in slabs;
+    /// checksums are not compared
     #[arg(long = "box", value_name = "RANGES", value_parser = Part::parse)]
     part: Option<Part>,
     /// Do not compare the checksums of the container
@@ -40,59 +43,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A box, x first.
-#[derive(Clone)]
-struct Part {
-    origin: Vec<u64>,
-    extent: Vec<u64>,
-}
-
-impl Part {
-    fn parse(text: &str) -> Result<Part, String> {
-        let mut part = Part { origin: vec![], extent: vec![] };
-        for range in text.split(',') {
-            let ends =
-                range.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse::<u64>().ok()?)));
-            let (first, end) = ends.ok_or(format!("`{range}` is no range; write x0:x1,y0:y1,z0:z1"))?;
-            let extent = end.checked_sub(first).filter(|n| *n > 0);
-            part.origin.push(first);
-            part.extent
-                .push(extent.ok_or(format!("`{range}` is empty; the first number is less than the second"))?);
-        }
-        Ok(part)
-    }
-}
-
-/// Restores a part of the array.
-fn in_part(args: &Args, container: &[u8], part: &Part) -> Result<(), Failure> {
-    // There is no such call on a GPU, and the report would name one.
-    if matches!(args.device, Device::Cuda(_)) {
-        let what = format!("--box is restored on the CPU, not on {}; leave --device away", args.device);
-        return Err(Failure::request(what));
-    }
-    let refused = |e: Error| Failure::reading(&args.input, &e);
-    let whole = fzgm::info(container).map_err(refused)?.array;
-    // What the box holds when it lies inside; the library judges that.
-    let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
-    if array.bytes() > whole.bytes() {
-        return Err(Failure::request(format!("{}: the box is larger than the array", args.input.display())));
-    }
-    if args.max_memory != 0 && array.bytes() > args.max_memory {
-        return Err(too_large(args, array.bytes(), args.max_memory));
-    }
-    let mut dst = input::memory(array.bytes())?;
-    let start = Instant::now();
-    fzgm::decompress_box(container, &part.origin, &part.extent, &mut dst).map_err(|e| match e {
-        Error::InvalidArgument { .. } => Failure::asking(&e),
-        // The container is fine, and the rest of it can be had; its head was read above.
-        Error::Unsupported { .. } => Failure::request(format!("{}: {e}", args.input.display())),
-        e => refused(e),
-    })?;
-    let seconds = start.elapsed().as_secs_f64();
-    args.output.write(&dst)?;
-    report(args, &array, container.len() as u64, seconds, None)
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check()?;
     let options = Options {
@@ -102,17 +52,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         device: args.device,
         ..Options::default()
     };
+    if let Some(part) = &args.part {
+        return part::run(args, part);
+    }
     let container = match input::whole(&args.input)? {
         Whole::Bytes(container) => container,
-        Whole::Slabs(_) if args.part.is_some() => {
-            let what = "a file of slabs, which has no box; decompress all of it";
-            return Err(Failure::request(format!("{}: {what}", args.input.display())));
-        }
         Whole::Slabs(src) => return in_slabs(args, src, &options),
     };
-    if let Some(part) = &args.part {
-        return in_part(args, &container, part);
-    }
     let refused = |e: Error| match e {
         Error::MemoryLimit { need, limit } => too_large(args, need, limit),
         e => Failure::reading(&args.input, &e),

@@ -73,7 +73,19 @@ impl Failure {
             | Error::Checksum { .. }
             | Error::Unsupported { .. }
             | Error::PlanMismatch(_) => Failure::new(CONTAINER, format!("{}: {e}", path.display())),
+            // It has the path already.
+            Error::File { .. } => Failure::new(IO, e.to_string()),
             _ => Failure::request(format!("{}: {e}", path.display())),
+        }
+    }
+
+    /// The library refused a part of an array whose head it has read.
+    pub(crate) fn of_part(path: &Path, e: &Error) -> Failure {
+        match e {
+            Error::InvalidArgument { .. } => Failure::asking(e),
+            // The container is fine, and the rest of it can be had.
+            Error::Unsupported { .. } => Failure::request(format!("{}: {e}", path.display())),
+            e => Failure::reading(path, e),
         }
     }
 

@@ -1,14 +1,18 @@
 //! Slab files: an array in slabs along its slowest dimension, each in a container of its own, so that neither side ever
 //! holds more than one of them. `docs/files.md` has the bytes.
 
+mod places;
 mod reader;
 mod writer;
 
+pub(crate) use places::Places;
 pub(crate) use reader::{Outline, outline, restore};
 pub(crate) use writer::{base, write};
 
+use crate::failure::Failure;
 use fzgm::{Array, DType};
 use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::path::Path;
 
 pub(crate) const MAGIC: [u8; 4] = *b"FZS1";
 const VERSION: u16 = 1;
@@ -110,6 +114,20 @@ impl Head {
     }
 }
 
+/// Slabs and rows that the end of a slab file states, of one with this head.
+fn end_of(head: &Head, trailer: &[u8; TRAILER]) -> Result<(u64, u64)> {
+    check(trailer, "trailer")?;
+    let (slabs, slowest) = (word(trailer, 8), word(trailer, 16));
+    if head.slowest.is_some_and(|all| all != slowest) {
+        return Err(damaged(format!("ends at row {slowest}, which is not what its head says")));
+    }
+    if slabs != slowest.div_ceil(head.rows) || trailer[24..28] != [0; 4] {
+        let rows = head.rows;
+        return Err(damaged(format!("has {slabs} slabs of {rows} rows, its trailer says {slowest} rows")));
+    }
+    Ok((slabs, slowest))
+}
+
 /// The end of a slab file: a length of 0 in place of that of a slab, and what was not known before.
 fn trailer(slabs: u64, slowest: u64) -> [u8; TRAILER] {
     let mut bytes = [0; TRAILER];
@@ -138,6 +156,20 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
+}
+
+/// What is said of a slab of another array.
+fn foreign(index: u64, array: &Array) -> String {
+    format!("slab {index} is {} of {:?}, which is no part of this array", array.dtype(), array.dims())
+}
+
+/// Damage of the file, or a refusal of the system.
+fn refused(from: &Path, e: &Error) -> Failure {
+    match e.kind() {
+        ErrorKind::UnexpectedEof => Failure::container(from, "the slab file ends early"),
+        ErrorKind::InvalidData => Failure::container(from, &e.to_string()),
+        _ => Failure::io("read", from, e),
+    }
 }
 
 /// Of the file, where others are of the system.

@@ -119,8 +119,7 @@ impl<T: Value, B: Body> Decoder<T, B> {
         Decoder { step, codes: [0; UNIT], x: [T::ZERO; UNIT], exact: Vec::new(), body: PhantomData }
     }
 
-    /// Hands the rows of chunk `k` to `sink`, with the place in the chunk where each begins. `words` are all words of the
-    /// stream.
+    /// Hands the rows of a chunk to `sink`, with the place in the chunk where each begins. `words` are those of the chunk.
     pub(super) fn decode(
         &mut self,
         grid: &Grid,
@@ -134,10 +133,7 @@ impl<T: Value, B: Body> Decoder<T, B> {
                 self.x = [T::restore(code, self.step); UNIT];
                 return (0..c.units).try_for_each(|u| rows(grid, &grid.unit(c, u), &self.x, &mut sink));
             }
-            Entry::Words { form, first, words: count } => {
-                let range = 4 * first as usize..4 * (first + count) as usize;
-                (form, Words(words.get(range).ok_or(Fault::Corrupt)?))
-            }
+            Entry::Words { form, .. } => (form, Words(words)),
         };
         if form == Form::Raw {
             let width = c.extent[0] * size_of::<T>();

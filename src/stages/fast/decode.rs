@@ -12,6 +12,7 @@ use crate::error::Fault;
 use crate::kernel::{HostCall, TILES_PER_TASK};
 use crate::stages::quantizer::Facts;
 use crate::tile::at;
+use std::ops::Range;
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<Launch>();
@@ -33,13 +34,13 @@ struct Band<'a> {
 }
 
 /// The stream in its two parts.
-pub(super) struct Stream<'a> {
+struct Stream<'a> {
     table: &'a [u8],
-    pub(super) words: &'a [u8],
+    words: &'a [u8],
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(stream: &'a [u8], grid: &Grid) -> Result<Stream<'a>, Fault> {
+    fn new(stream: &'a [u8], grid: &Grid) -> Result<Stream<'a>, Fault> {
         let (table, words) = stream.split_at_checked(grid.chunks() * entry::BYTES).ok_or(Fault::Corrupt)?;
         if words.len() % 4 != 0 {
             return Err(Fault::Corrupt);
@@ -47,8 +48,12 @@ impl<'a> Stream<'a> {
         Ok(Stream { table, words })
     }
 
-    pub(super) fn entry(&self, k: usize) -> Result<Entry, Fault> {
-        Entry::read(at(self.table, k).ok_or(Fault::Corrupt)?)
+    /// What chunk `k` has, with its words.
+    fn chunk(&self, k: usize) -> Result<(Entry, &'a [u8]), Fault> {
+        let entry = Entry::read(at(self.table, k).ok_or(Fault::Corrupt)?)?;
+        let Range { start, end } = entry.place();
+        let words = self.words.get(4 * start as usize..4 * end as usize).ok_or(Fault::Corrupt)?;
+        Ok((entry, words))
     }
 }
 
@@ -112,7 +117,8 @@ fn decode_band<T: Value, B: Body>(
     for k in first..first + chunks {
         let c = grid.chunk(k);
         let left = c.origin[0] - if grid.ndim == 1 { first * grid.chunk[0] } else { 0 };
-        decoder.decode(grid, &c, stream.entry(k)?, stream.words, |[x, y, z], row| {
+        let (entry, words) = stream.chunk(k)?;
+        decoder.decode(grid, &c, entry, words, |[x, y, z], row| {
             let from = (y * grid.dims[0] + left + x) * w;
             planes[z].get_mut(from..from + row.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(row);
             Ok(())

@@ -1,9 +1,12 @@
 //! Entries of the table in front of the chunks.
 
 use crate::error::Fault;
+use std::ops::Range;
 
 /// Bytes of an entry.
 pub(super) const BYTES: usize = 8;
+/// Words that no entry can go beyond.
+pub(super) const MOST_WORDS: u64 = (1 << WORDS_BITS) - 1;
 
 /// Fields of an entry: first word, number of words, marks.
 const FIRST_BITS: u32 = 44;
@@ -47,7 +50,7 @@ impl Entry {
             _ => return Err(Fault::Corrupt),
         };
         let first = bits & ((1 << FIRST_BITS) - 1);
-        let words = bits >> FIRST_BITS & ((1 << WORDS_BITS) - 1);
+        let words = bits >> FIRST_BITS & MOST_WORDS;
         Ok(Entry::Words { form, first, words })
     }
 
@@ -69,6 +72,14 @@ impl Entry {
         match self {
             Entry::Constant(_) => 0,
             Entry::Words { words, .. } => words,
+        }
+    }
+
+    /// Where the words are, from the end of the table; nowhere for none.
+    pub(super) fn place(self) -> Range<u64> {
+        match self {
+            Entry::Words { first, words, .. } if words > 0 => first..first + words,
+            _ => 0..0,
         }
     }
 

@@ -1,7 +1,7 @@
-//! A part of the array from a stream, without the chunks beside it.
+//! A part of the array from a stream, of which nothing is read but the entries and the words of the chunks that it touches.
 
 use super::chunk::Decoder;
-use super::decode::Stream;
+use super::entry::{self, Entry};
 use super::grid::Grid;
 use super::plain::Plain;
 use super::unit::Body;
@@ -11,16 +11,25 @@ use super::{Launch, SPEC};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::param::Args;
+use crate::source::Segment;
 use crate::stages::quantizer::Facts;
 use crate::stages::shape;
 use crate::tile::at;
+use std::mem;
+use std::ops::Range;
 
-/// Restores the values of the box into `dst`, which has their length. The box lies inside of `dims`. `args` and `facts` are
-/// those of a config.
+/// The most entries, and words, that are read at a time: with what a chunk can have at least, all memory that a box takes
+/// beside its own.
+const ENTRIES: usize = 1 << 12;
+const WORDS: u64 = 1 << 18;
+const _: () = assert!(WORDS >= entry::MOST_WORDS);
+
+/// Restores the values of the box into `dst`, which has their length. The box lies inside of `dims` and has some. `args` and
+/// `facts` are those of a config.
 pub(crate) fn restore(
     (args, facts): (&Args, &[u8]),
     (dtype, dims): (DType, [u64; 3]),
-    stream: &[u8],
+    stream: &Segment<'_>,
     (origin, extent): ([usize; 3], [usize; 3]),
     dst: &mut [u8],
 ) -> Result<()> {
@@ -34,37 +43,127 @@ pub(crate) fn restore(
     let facts: Facts = at(facts, 0).ok_or(Error::Internal("fast has facts"))?;
     let grid = Grid::new(&Launch::new(0.0, dims, dtype));
     let order = shape::ones_last(dims);
-    let part = Part { grid: &grid, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
-    let done = Stream::new(stream, &grid).and_then(|stream| match (dtype, wide::available()) {
-        (DType::F32, true) => part.run::<f32, Wide>(&stream, facts.bound, dst),
-        (DType::F32, false) => part.run::<f32, Plain>(&stream, facts.bound, dst),
-        (_, true) => part.run::<f64, Wide>(&stream, facts.bound, dst),
-        (_, false) => part.run::<f64, Plain>(&stream, facts.bound, dst),
-    });
-    done.map_err(|_| Error::corrupt(SPEC.name, "its segment is not what an encoder writes"))
+    let (table, values) = ((grid.chunks() * entry::BYTES) as u64, grid.values() as u64 * dtype.bytes());
+    let words = stream.bytes().checked_sub(table).filter(|words| *words <= values && words % 4 == 0);
+    words.ok_or_else(|| damaged(Fault::Corrupt))?;
+    let part =
+        Part { grid, stream, table, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
+    match (dtype, wide::available()) {
+        (DType::F32, true) => Worker::<f32, Wide>::new(&part, facts.bound, dst).run(),
+        (DType::F32, false) => Worker::<f32, Plain>::new(&part, facts.bound, dst).run(),
+        (_, true) => Worker::<f64, Wide>::new(&part, facts.bound, dst).run(),
+        (_, false) => Worker::<f64, Plain>::new(&part, facts.bound, dst).run(),
+    }
 }
 
+fn damaged(_: Fault) -> Error {
+    Error::corrupt(SPEC.name, "its segment is not what an encoder writes")
+}
+
+/// A box, and what it is a part of.
 struct Part<'a> {
-    grid: &'a Grid,
+    grid: Grid,
+    stream: &'a Segment<'a>,
+    /// Bytes of the table, where the words begin.
+    table: u64,
     origin: [usize; 3],
     extent: [usize; 3],
 }
 
 impl Part<'_> {
-    fn run<T: Value, B: Body>(
-        &self,
-        stream: &Stream<'_>,
-        bound: f64,
-        dst: &mut [u8],
-    ) -> std::result::Result<(), Fault> {
-        let Part { grid, origin, extent } = self;
-        let mut decoder = Decoder::<T, B>::new(T::steps(bound).0);
-        let w = size_of::<T>();
-        let touched = |d: usize| origin[d] / grid.chunk[d]..(origin[d] + extent[d]).div_ceil(grid.chunk[d]);
-        for (z, y, x) in touched(2).flat_map(|z| touched(1).flat_map(move |y| touched(0).map(move |x| (z, y, x)))) {
-            let k = (z * grid.counts[1] + y) * grid.counts[0] + x;
+    /// The chunks that have values of the box, in their order.
+    fn touched(&self) -> impl Iterator<Item = usize> + use<> {
+        let Part { grid, origin, extent, .. } = self;
+        let [nx, ny, _] = grid.counts;
+        let [xs, ys, zs] =
+            [0, 1, 2].map(|d| origin[d] / grid.chunk[d]..(origin[d] + extent[d]).div_ceil(grid.chunk[d]));
+        zs.flat_map(move |z| {
+            let xs = xs.clone();
+            ys.clone().flat_map(move |y| xs.clone().map(move |x| (z * ny + y) * nx + x))
+        })
+    }
+}
+
+/// Chunks that follow each other, as their words do.
+struct Batch {
+    chunks: Range<usize>,
+    words: Range<u64>,
+}
+
+impl Batch {
+    fn new(chunk: usize) -> Batch {
+        Batch { chunks: chunk..chunk, words: 0..0 }
+    }
+
+    /// Takes the next chunk, with these words, if they can be read with the others.
+    fn take(&mut self, words: &Range<u64>) -> bool {
+        if !words.is_empty() && self.words.is_empty() {
+            self.words = words.clone();
+        } else if words.start == self.words.end && words.end - self.words.start <= WORDS {
+            self.words.end = words.end;
+        } else if !words.is_empty() {
+            return false;
+        }
+        self.chunks.end += 1;
+        true
+    }
+}
+
+struct Worker<'a, T, B> {
+    part: &'a Part<'a>,
+    decoder: Decoder<T, B>,
+    dst: &'a mut [u8],
+    /// Of a stream that is not in memory.
+    words: Vec<u8>,
+}
+
+impl<'a, T: Value, B: Body> Worker<'a, T, B> {
+    fn new(part: &'a Part<'a>, bound: f64, dst: &'a mut [u8]) -> Worker<'a, T, B> {
+        Worker { part, decoder: Decoder::new(T::steps(bound).0), dst, words: vec![] }
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let (mut table, mut run) = (vec![], 0..0);
+        for k in self.part.touched() {
+            if k != run.end || run.len() == ENTRIES {
+                self.chunks(mem::replace(&mut run, k..k), &mut table)?;
+            }
+            run.end += 1;
+        }
+        self.chunks(run, &mut table)
+    }
+
+    /// Restores chunks that follow each other.
+    fn chunks(&mut self, chunks: Range<usize>, table: &mut Vec<u8>) -> Result<()> {
+        let (part, first) = (self.part, chunks.start);
+        let table = part.stream.view((first * entry::BYTES) as u64, chunks.len() * entry::BYTES, table)?;
+        let entry =
+            |k: usize| at(table, k - first).ok_or(Fault::Corrupt).and_then(Entry::read).map_err(damaged);
+        let mut batch = Batch::new(first);
+        for k in chunks {
+            let words = entry(k)?.place();
+            if !batch.take(&words) {
+                self.batch(mem::replace(&mut batch, Batch::new(k)), entry)?;
+                batch.take(&words);
+            }
+        }
+        self.batch(batch, entry)
+    }
+
+    fn batch(&mut self, batch: Batch, entry: impl Fn(usize) -> Result<Entry>) -> Result<()> {
+        let Part { grid, stream, table, origin, extent } = self.part;
+        let first = batch.words.start;
+        let bytes = |words: u64| 4 * words as usize;
+        let words = stream.view(table + 4 * first, bytes(batch.words.end - first), &mut self.words)?;
+        let (w, dst) = (size_of::<T>(), &mut *self.dst);
+        for k in batch.chunks {
             let c = grid.chunk(k);
-            decoder.decode(grid, &c, stream.entry(k)?, stream.words, |at, row| {
+            let entry = entry(k)?;
+            let own = entry.place();
+            // The batch has those of every chunk that has some.
+            let own = if own.is_empty() { 0..0 } else { bytes(own.start - first)..bytes(own.end - first) };
+            let own = words.get(own).ok_or(Error::Internal("a batch has the words of its chunks"))?;
+            let done = self.decoder.decode(grid, &c, entry, own, |at, row| {
                 let [x, y, z] = [0, 1, 2].map(|d| c.origin[d] + at[d]);
                 let inside = |v: usize, d: usize| (origin[d]..origin[d] + extent[d]).contains(&v);
                 let (from, to) = (x.max(origin[0]), (x + row.len() / w).min(origin[0] + extent[0]));
@@ -75,7 +174,8 @@ impl Part<'_> {
                 let at = ((z - origin[2]) * extent[1] + y - origin[1]) * extent[0] + from - origin[0];
                 dst.get_mut(at * w..at * w + row.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(row);
                 Ok(())
-            })?;
+            });
+            done.map_err(damaged)?;
         }
         Ok(())
     }

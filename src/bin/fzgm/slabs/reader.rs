@@ -1,10 +1,10 @@
 //! A slab file, slab by slab. Its numbers may come from anywhere: none of them is memory before it is bytes.
 
-use super::{Head, MAGIC, TRAILER, Totals, check, damaged, word};
+use super::{Head, MAGIC, TRAILER, Totals, damaged, end_of, foreign, refused};
 use crate::failure::Failure;
 use crate::input::memory;
 use crate::progress::Progress;
-use fzgm::{Array, Decoder, Error, Options};
+use fzgm::{Decoder, Error, Options};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -58,20 +58,10 @@ impl<'a> Slabs<'a> {
     fn end(&mut self) -> std::io::Result<()> {
         let mut trailer = [0; TRAILER];
         self.src.read_exact(&mut trailer[8..])?;
-        check(&trailer, "trailer")?;
+        let (slabs, slowest) = end_of(&self.head, &trailer)?;
         self.totals.file_bytes += TRAILER as u64;
-        let (slabs, slowest) = (word(&trailer, 8), word(&trailer, 16));
         if slabs != self.totals.slabs {
             return Err(damaged(format!("has {} slabs, its trailer says {slabs}", self.totals.slabs)));
-        }
-        if self.head.slowest.is_some_and(|all| all != slowest) {
-            return Err(damaged(format!("ends at row {slowest}, which is not what its head says")));
-        }
-        if slabs != slowest.div_ceil(self.head.rows) || trailer[24..28] != [0; 4] {
-            let rows = self.head.rows;
-            return Err(damaged(format!(
-                "has {slabs} slabs of {rows} rows, its trailer says {slowest} rows"
-            )));
         }
         self.totals.array_bytes = self.head.array(slowest).map_err(|e| damaged(e.to_string()))?.bytes();
         self.totals.slowest = slowest;
@@ -80,20 +70,6 @@ impl<'a> Slabs<'a> {
             return Err(damaged("goes on behind its trailer"));
         }
         Ok(())
-    }
-}
-
-/// What is said of a slab of another array.
-fn foreign(index: u64, array: &Array) -> String {
-    format!("slab {index} is {} of {:?}, which is no part of this array", array.dtype(), array.dims())
-}
-
-/// Damage of the file, or a refusal of the system.
-fn refused(from: &Path, e: &std::io::Error) -> Failure {
-    match e.kind() {
-        ErrorKind::UnexpectedEof => Failure::container(from, "the slab file ends early"),
-        ErrorKind::InvalidData => Failure::container(from, &e.to_string()),
-        _ => Failure::io("read", from, e),
     }
 }
 

@@ -1,0 +1,112 @@
+//! `fzgm decompress --box`: of a file no more is read than the box takes.
+
+use super::{Args, report, too_large};
+use crate::failure::Failure;
+use crate::input::{self, Whole};
+use crate::slabs::{self, Places};
+use fzgm::{Array, ContainerFile, Device};
+use std::fs::File;
+use std::io::Read;
+use std::time::Instant;
+
+/// A box, x first.
+#[derive(Clone)]
+pub(super) struct Part {
+    origin: Vec<u64>,
+    extent: Vec<u64>,
+}
+
+impl Part {
+    pub(super) fn parse(text: &str) -> Result<Part, String> {
+        let mut part = Part { origin: vec![], extent: vec![] };
+        for range in text.split(',') {
+            let ends =
+                range.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse::<u64>().ok()?)));
+            let (first, end) = ends.ok_or(format!("`{range}` is no range; write x0:x1,y0:y1,z0:z1"))?;
+            let extent = end.checked_sub(first).filter(|n| *n > 0);
+            part.origin.push(first);
+            part.extent
+                .push(extent.ok_or(format!("`{range}` is empty; the first number is less than the second"))?);
+        }
+        Ok(part)
+    }
+}
+
+/// What the box is a part of.
+enum Whence {
+    Memory(Vec<u8>),
+    File(ContainerFile, u64),
+    Slabs(Places),
+}
+
+impl Whence {
+    /// What `--box` is given.
+    fn open(args: &Args) -> Result<Whence, Failure> {
+        let path = &args.input;
+        // A pipe has no length, and no places.
+        let Some(bytes) = input::length(path)? else {
+            return match input::whole(path)? {
+                Whole::Bytes(container) => Ok(Whence::Memory(container)),
+                Whole::Slabs(_) => {
+                    let what =
+                        "a box of a slab file is read at places, which a stream has not; name the file";
+                    Err(Failure::request(format!("{}: {what}", path.display())))
+                }
+            };
+        };
+        let refused = |e| Failure::io("read", path, &e);
+        let file = File::open(path).map_err(refused)?;
+        let mut first = vec![];
+        (&file).take(slabs::MAGIC.len() as u64).read_to_end(&mut first).map_err(refused)?;
+        if first == slabs::MAGIC {
+            return Places::open(file, bytes, path).map(Whence::Slabs);
+        }
+        let file = ContainerFile::within(file, 0..bytes, path).map_err(|e| Failure::reading(path, &e))?;
+        Ok(Whence::File(file, bytes))
+    }
+
+    /// The array, and the length of what it is in.
+    fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
+        let refused = |e| Failure::reading(&args.input, &e);
+        match self {
+            Whence::Memory(container) => {
+                Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
+            }
+            Whence::File(file, bytes) => Ok((file.info().map_err(refused)?.array, *bytes)),
+            Whence::Slabs(places) => Ok((places.array, places.bytes)),
+        }
+    }
+
+    fn restore(&self, args: &Args, Part { origin, extent }: &Part, dst: &mut [u8]) -> Result<(), Failure> {
+        let done = match self {
+            Whence::Memory(container) => fzgm::decompress_box(container, origin, extent, dst),
+            Whence::File(file, _) => file.decompress_box(origin, extent, dst),
+            Whence::Slabs(places) => return places.restore((origin, extent), dst),
+        };
+        done.map(drop).map_err(|e| Failure::of_part(&args.input, &e))
+    }
+}
+
+pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
+    // There is no such call on a GPU, and the report would name one.
+    if matches!(args.device, Device::Cuda(_)) {
+        let what = format!("--box is restored on the CPU, not on {}; leave --device away", args.device);
+        return Err(Failure::request(what));
+    }
+    let from = Whence::open(args)?;
+    let (whole, bytes) = from.array(args)?;
+    // What the box holds when it lies inside; the library judges that.
+    let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
+    if array.bytes() > whole.bytes() {
+        return Err(Failure::request(format!("{}: the box is larger than the array", args.input.display())));
+    }
+    if args.max_memory != 0 && array.bytes() > args.max_memory {
+        return Err(too_large(args, array.bytes(), args.max_memory));
+    }
+    let mut dst = input::memory(array.bytes())?;
+    let start = Instant::now();
+    from.restore(args, part, &mut dst)?;
+    let seconds = start.elapsed().as_secs_f64();
+    args.output.write(&dst)?;
+    report(args, &array, bytes, seconds, None)
+}

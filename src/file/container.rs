@@ -1,0 +1,118 @@
+//! A container in a file that is read at places.
+
+use super::Asked;
+use crate::codec::restore_box;
+use crate::error::Result;
+use crate::format::{Head, Info, describe, read_from};
+use crate::source::Source;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A container in a file, of which no more is read than what is asked for.
+///
+/// ```no_run
+/// let file = fzgm::ContainerFile::open("field.fzm")?;
+/// let mut part = vec![0; 64 * 64 * 64 * file.info()?.array.dtype().bytes() as usize];
+/// file.decompress_box(&[100, 100, 0], &[64, 64, 64], &mut part)?;
+/// # Ok::<(), fzgm::Error>(())
+/// ```
+pub struct ContainerFile {
+    place: Place,
+    head: Head,
+}
+
+impl ContainerFile {
+    /// Opens a file that is one container and reads its head.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`] for what is no regular file or cannot be read; [`crate::Error::Corrupt`] for a file of another length than its head
+    /// states; [`crate::Error::NotAContainer`], [`crate::Error::Unsupported`].
+    pub fn open(path: impl AsRef<Path>) -> Result<ContainerFile> {
+        let path = path.as_ref();
+        let (file, bytes) = Asked { path, doing: "read" }.open()?;
+        ContainerFile::within(file, 0..bytes, path)
+    }
+
+    /// The same for a container that is these bytes of an open file, which errors call `path`.
+    ///
+    /// # Errors
+    /// As [`ContainerFile::open`]; a range that the file has not is one of [`crate::Error::File`].
+    pub fn within(file: File, range: Range<u64>, path: impl Into<PathBuf>) -> Result<ContainerFile> {
+        let place = Place { file, range, path: path.into() };
+        Ok(ContainerFile { head: read_from(&place)?, place })
+    }
+
+    /// Describes the container, as [`crate::info`] does.
+    ///
+    /// # Errors
+    /// As [`crate::info`].
+    pub fn info(&self) -> Result<Info> {
+        describe(&self.head)
+    }
+
+    /// Restores a box, as [`crate::decompress_box`] does. Of the file it reads, of stage `fast`, the chunks that the box touches with
+    /// their entries in the table, and of what did not compress the rows; what it holds in memory does not grow with the box or the file.
+    ///
+    /// # Errors
+    /// As [`crate::decompress_box`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
+    pub fn decompress_box(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
+        restore_box(&self.head, &self.place, (origin, extent), dst)
+    }
+}
+
+/// Restores a box from a file that is one container: [`ContainerFile::decompress_box`] in one call.
+///
+/// # Errors
+/// As [`ContainerFile::open`] and [`ContainerFile::decompress_box`].
+pub fn decompress_box_file(
+    path: impl AsRef<Path>,
+    origin: &[u64],
+    extent: &[u64],
+    dst: &mut [u8],
+) -> Result<usize> {
+    ContainerFile::open(path)?.decompress_box(origin, extent, dst)
+}
+
+/// Bytes of a file.
+struct Place {
+    file: File,
+    range: Range<u64>,
+    path: PathBuf,
+}
+
+impl Source for Place {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let asked = Asked { path: &self.path, doing: "read" };
+        let at = self.range.start.saturating_add(at);
+        read_exact_at(&self.file, at, into).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => asked.shorter(),
+            _ => asked.refuse(e),
+        })
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, at)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(mut file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    use std::sync::{Mutex, PoisonError};
+    /// A file has one place where it is read next, whoever reads it.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(into)
+}

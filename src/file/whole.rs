@@ -1,0 +1,179 @@
+//! Files that are read as a whole, and that exist complete or not at all.
+
+use super::Asked;
+use crate::error::{Error, Result};
+use crate::temporary::{Temporary, behind_links};
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
+
+/// All bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let asked = Asked { path, doing: "read" };
+    let (file, bytes) = asked.open()?;
+    let missing = || Error::OutOfMemory(bytes);
+    let mut all = vec![];
+    all.try_reserve_exact(usize::try_from(bytes).map_err(|_| missing())?).map_err(|_| missing())?;
+    let read = asked.io(file.take(bytes).read_to_end(&mut all))?;
+    if read as u64 == bytes { Ok(all) } else { Err(asked.shorter()) }
+}
+
+/// Makes a file of these bytes, in place of the one that may be there. Whatever happens, the path names what it named before
+/// or all of them.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let asked = Asked { path, doing: "write" };
+    let target = asked.io(behind_links(path))?;
+    match fs::metadata(&target) {
+        Ok(found) => asked.regular(&found)?,
+        Err(e) if e.kind() == ErrorKind::NotFound => {}
+        Err(e) => return Err(asked.refuse(e)),
+    }
+    let (mut temporary, mut file) = asked.io(Temporary::beside(&target))?;
+    asked.io(Temporary::keep_permissions(&target, &file))?;
+    asked.io(file.write_all(bytes))?;
+    asked.io(file.sync_all())?;
+    drop(file);
+    asked.io(temporary.become_file(&target, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::ContainerFile;
+    use crate::format::Info;
+    use std::fs::File;
+    use std::path::PathBuf;
+    use std::thread;
+
+    fn info(path: &Path) -> Result<Info> {
+        ContainerFile::open(path)?.info()
+    }
+
+    /// A folder of its own, which goes again.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let folder = std::env::temp_dir().join(format!("fzgm-file-{}-{name}", std::process::id()));
+            fs::create_dir_all(&folder).expect("a folder");
+            Folder(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name().into_string());
+            fs::read_dir(&self.0)
+                .expect("a folder")
+                .map(|e| name(e).expect("an entry").expect("a name"))
+                .collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_all_of_one_writer() {
+        let folder = Folder::new("writers");
+        let path = folder.0.join("a");
+        let content = |k: u8| vec![k; 100_000 + usize::from(k)];
+        replace(&path, &content(0)).expect("written");
+        let whole = |bytes: &[u8]| bytes == content(bytes[0]);
+        thread::scope(|scope| {
+            for k in 1..9 {
+                let (path, whole) = (&path, &whole);
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        replace(path, &content(k)).expect("written");
+                        assert!(whole(&read(path).expect("read")), "a file of two writers, or of a part");
+                    }
+                });
+            }
+        });
+        assert_eq!(folder.names(), ["a"], "what is written beside is gone");
+    }
+
+    /// Programs that have the old file open go on reading that one.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_replaced_behind_its_links_with_its_permissions() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = Folder::new("links");
+        let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+        fs::write(&path, "old").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
+        symlink("a", &link).expect("a link");
+        let mut open = File::open(&path).expect("open");
+        replace(&link, b"new").expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
+        let mut old = String::new();
+        open.read_to_string(&mut old).expect("read");
+        assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
+        // A link to nothing: what it names is made.
+        fs::remove_file(&path).expect("removed");
+        replace(&link, b"made").expect("written");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        assert_eq!(read(&path).expect("read"), b"made");
+    }
+
+    /// Nobody writes into it: whoever opens it waits for ever.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_before_it_is_opened() {
+        let folder = Folder::new("pipe");
+        let path = folder.0.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("run").success());
+        let (say, hear) = std::sync::mpsc::channel();
+        thread::spawn({
+            let path = path.clone();
+            let told = |e: Option<Error>| e.map_or(String::new(), |e| e.to_string());
+            move || say.send([read(&path).err(), info(&path).err(), replace(&path, b"x").err()].map(told))
+        });
+        let patience = std::time::Duration::from_secs(60);
+        for e in hear.recv_timeout(patience).expect("an answer") {
+            assert!(e.contains("pipe: it is no regular file"), "`{e}`");
+        }
+    }
+
+    /// As their bytes are when they come from memory.
+    #[test]
+    fn files_shorter_than_any_head_are_no_containers() {
+        let folder = Folder::new("short");
+        let path = folder.0.join("a");
+        for bytes in [&b""[..], b"FZC", b"2ZMF\x00\x02 and more"] {
+            fs::write(&path, bytes).expect("written");
+            assert!(
+                matches!(info(&path), Err(Error::NotAContainer(_))),
+                "{bytes:?}: {:?}",
+                info(&path).err()
+            );
+        }
+        for bytes in [&b"FZC1\x01\x00"[..], b"2ZMF\x01\x03 and more"] {
+            fs::write(&path, bytes).expect("written");
+            assert!(matches!(info(&path), Err(Error::Corrupt { .. })), "{bytes:?}: {:?}", info(&path).err());
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_file_and_leave_nothing() {
+        let folder = Folder::new("refusals");
+        fs::create_dir(folder.0.join("folder")).expect("made");
+        for (path, done) in [
+            (folder.0.join("no/a"), replace(&folder.0.join("no/a"), b"x").err()),
+            (folder.0.join("folder"), replace(&folder.0.join("folder"), b"x").err()),
+            (folder.0.join("none"), read(&folder.0.join("none")).err()),
+            (folder.0.join("none"), info(&folder.0.join("none")).err()),
+            (folder.0.join("folder"), read(&folder.0.join("folder")).err()),
+        ] {
+            let e = done.expect("refused");
+            assert!(
+                matches!(e, Error::File { .. }) && e.to_string().contains(&*path.to_string_lossy()),
+                "{e}"
+            );
+        }
+        assert_eq!(folder.names(), ["folder"]);
+    }
+}
