@@ -136,7 +136,8 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
         QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
         LORENZO_QUANT if c[41] == 0 => c.truncate(44),
         LORENZO_QUANT if old => {
-            let what = "tiles around their means do not exist in files of 2026-05; use generation 2026-08".into();
+            let what =
+                "tiles around their means do not exist in files of 2026-05; use generation 2026-08".into();
             return Err(Error::Unsupported { stage: "lorenzo_quant", what });
         }
         DIFFERENCE if c[6] == 0 => c.truncate(6),

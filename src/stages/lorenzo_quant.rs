@@ -87,10 +87,18 @@ static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::enc
 static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: |_| Role::Last, device: device::decode };
 
 /// The same with means, which come last.
-static ENCODE_CENTERED: Kernel =
-    Kernel { name: "lorenzo_quant_encode_centered", host: encode::encode, role: alone, device: |_| None };
-static DECODE_CENTERED: Kernel =
-    Kernel { name: "lorenzo_quant_decode_centered", host: decode::decode, role: alone, device: |_| None };
+static ENCODE_CENTERED: Kernel = Kernel {
+    name: "lorenzo_quant_encode_centered",
+    host: encode::encode,
+    role: alone,
+    device: device::encode_centered,
+};
+static DECODE_CENTERED: Kernel = Kernel {
+    name: "lorenzo_quant_decode_centered",
+    host: decode::decode,
+    role: alone,
+    device: device::decode_centered,
+};
 
 /// What only the run knows, as kernels leave it and as containers carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
