@@ -169,7 +169,9 @@ template <int WIDTH, class T> FZ_DEV T sum_in_lanes(T v) {
 template <class T, class C> FZ_DEV void decode_centered(const Args& a, const Params& p, T* parts) {
   const uint32_t warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const Entries e(a, p);
-  const T step = T(2) * Real<T>::from(e.bound);
+  // An f64 of 0 means the f32.
+  const uint32_t narrow = load<uint32_t>(address(input(a, 3)) + offsetof(Facts, bound_f32));
+  const T step = T(2) * Real<T>::from(e.bound == 0 ? (double)Real<float>::value(narrow) : e.bound);
   const bool zigzag = (p.switches & ZIGZAG) != 0, listed = e.outliers.count > 0;
   const uint8_t *codes = address(input(a, 0)), *means = address(input(a, 4));
   uint8_t* dst = address(output(a, 0));
@@ -228,21 +230,17 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_lists_centered(F
   else list_centered(a, p, *reinterpret_cast<Board<double>*>(board));
 }
 
-// One thread: what a head may not say. Of the bound there are two fields, of which the first counts where the second is 0; then a writer
-// has the same in both.
+// One thread: what a head may not say. Of the bound in eight bytes it may say that it is infinite, which fz_open does not allow a bound.
 extern "C" __global__ void __launch_bounds__(32) lorenzo_quant_check_centered(FZ_ARGS) {
   if (fz::dead(a)) return;
   using namespace fz::lorenzo;
   if (threadIdx.x != 0) return;
   const Params& p = fz::params<Params>(a);
-  const uint8_t* facts = fz::address(fz::input(a, 3));
-  const uint64_t bound = fz::load<uint64_t>(facts + offsetof(Facts, bound));
-  const uint32_t narrow = fz::load<uint32_t>(facts + offsetof(Facts, bound_f32));
-  const bool zero = (bound << 1) == 0, same = bound == (uint64_t)narrow << 32;
-  // Negative, or NaN.
-  const bool wrong = !zero && bound > 0x7ff0000000000000ull;
+  const uint64_t bound = fz::load<uint64_t>(fz::address(fz::input(a, 3)) + offsetof(Facts, bound));
+  // Negative, or NaN; -0 is a bound of 0.
+  const bool wrong = bound > 0x7ff0000000000000ull && bound != 1ull << 63;
   const uint64_t means = ((uint64_t)p.count + CENTERED - 1) / CENTERED * p.value;
-  if (wrong || (zero && !same) || fz::length(fz::input(a, 4)) != means) fz::fail(a, fz::CORRUPT);
+  if (wrong || fz::length(fz::input(a, 4)) != means) fz::fail(a, fz::CORRUPT);
 }
 
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_centered(FZ_ARGS) {

@@ -104,7 +104,7 @@ static DECODE_CENTERED: Kernel = Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 struct Facts {
-    /// Half of the step that the decoder takes.
+    /// Half of the step that the decoder takes; 0: as in the other field.
     bound: f64,
     /// Entries behind the outliers that are values bit for bit.
     exact: u64,
@@ -115,6 +115,12 @@ struct Facts {
     /// Entries of the lists that are differences.
     outliers: u32,
     pad: u32,
+}
+
+impl Facts {
+    fn half_step(&self) -> f64 {
+        if self.bound == 0.0 { self.bound_f32.into() } else { self.bound }
+    }
 }
 
 /// Where the facts hold the number of outliers, which the files of May 2026 repeat as a port.
@@ -180,7 +186,7 @@ impl Stage for LorenzoQuant {
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {
-            all.push(("resolved_bound", format!("{:?}", facts.bound)));
+            all.push(("resolved_bound", format!("{:?}", facts.half_step())));
             all.push(("value_range", format!("{:?}", facts.base)));
             all.push(("outliers", facts.outliers.to_string()));
             all.push(("exact_values", facts.exact.to_string()));

@@ -100,7 +100,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     for (name, d) in [("dim_x", x), ("dim_y", y.into()), ("dim_z", z.into())] {
         args.set_int(name, d as i64)?;
     }
-    let facts = Facts { bound, exact: 0, bound_f32, base, outliers, pad: 0 };
+    // As they stand there, where both are written.
+    let facts = Facts { bound: if centering == 1 { bound_f64 } else { bound }, exact: 0, bound_f32, base, outliers, pad: 0 };
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
 }

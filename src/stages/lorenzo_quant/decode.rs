@@ -37,7 +37,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         return Err(Fault::Corrupt);
     }
     let list = List::new(&indices[..outliers], &errors[..outliers]);
-    let step = T::from_f64(2.0).mul(T::from_f64(facts.bound));
+    let step = T::from_f64(2.0).mul(T::from_f64(facts.half_step()));
     let restorer = Restorer { codes, list, means, step, grid: &grid };
     let (body, tail) = out.split_at_mut((grid.count * w).min(out.len()));
     tail.fill(0);
