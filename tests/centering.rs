@@ -166,6 +166,36 @@ fn every_type_of_code_mode_and_container() {
     }
 }
 
+/// Behind a stage that takes whole blocks files are padded: what is behind the array has no part in a mean.
+#[test]
+fn padding_does_not_count() {
+    for dtype in [DType::F32, DType::F64] {
+        for n in [1, 1000, 2500, 9000] {
+            let values: Vec<f64> = (0..n).map(|i| 1e4 + f64::from(i % 50)).collect();
+            let sample = sample(dtype, &values);
+            let alone = stage(&[("error_bound", "0.5")]);
+            let want = means(dtype, &compress(&alone, &sample.array, &bare(), &sample.bytes).unwrap());
+            let mut p = alone.clone();
+            for (port, next) in [("codes", "bitshuffle"), ("means", "rze")] {
+                let node = p.add(next).unwrap();
+                p.connect(0, port, node).unwrap();
+            }
+            for container in both_containers() {
+                let (bytes, restored) = every_way(&p, &sample, &options(container, true)).unwrap();
+                assert!(restored == sample.bytes, "{} {container:?}", sample.name);
+                assert!(info(&bytes).unwrap().segments.len() == 4 && want.iter().all(|&m| m >= 1e4));
+            }
+            // Where nothing reads the means they are a segment, and those of the padding are zeros.
+            let mut p = alone.clone();
+            let node = p.add("bitshuffle").unwrap();
+            p.connect(0, "codes", node).unwrap();
+            let file = compress(&p, &sample.array, &options(Container::Fzm, true), &sample.bytes).unwrap();
+            let made: Vec<u8> = bytes(dtype, &want);
+            assert!(file.windows(made.len()).any(|w| w == made), "{}: other means in a file", sample.name);
+        }
+    }
+}
+
 #[test]
 fn other_dimensions_and_the_files_of_2026_05_are_refused() {
     let p = stage(&[]);

@@ -238,7 +238,8 @@ impl Stage for LorenzoQuant {
         let input = io.inputs.first().ok_or(Error::Internal("lorenzo_quant has one input"))?;
         // In one dimension padding is decoded too, whoever wrote it.
         let p = Params::new(args, em.flow(*input))?;
-        let (lists, means) = io.outputs.split_at(PORTS.len());
+        let ports = io.outputs.split_at_checked(PORTS.len());
+        let (lists, means) = ports.ok_or(Error::Internal("lorenzo_quant has three outputs or four"))?;
         let kernel = if p.centered { &DECODE_CENTERED } else { &DECODE };
         em.launch(kernel, &p.launch(false), &[lists, &[io.facts], means].concat(), io.inputs)
     }
