@@ -14,7 +14,7 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
-tests=(bound again lorenzo fast boxes golden vectors coders contract corrupt parameters notation pipelines memory regressions reference_reader)
+tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation pipelines memory regressions reference_reader)
 
 mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"

@@ -5,7 +5,8 @@
 //! | Quantizer ports | codes, vals, idxs, count; or codes | without count | number of outputs |
 //! | Quantizer config | 28 or 36 bytes | 36, 48, 56 or 72 | length |
 //! | LorenzoQuant ports | codes, errors, indices, count | without count | number of outputs |
-//! | LorenzoQuant config | 32, 40 or 44 bytes | 44 or 64 | length |
+//! | LorenzoQuant config | 32, 40 or 44 bytes | 44, or 64 with means | length |
+//! | LorenzoQuant means | none | behind the indices | byte 41 of the config |
 //! | Difference config | 0, 1, 2 to 5 or 6 bytes | 6, or 7 with a fusion mode | length |
 //! | Zigzag config | 0, 1 or 2 bytes | 2 or 3 | length |
 //! | Negabinary config | 0, 1 or 2 bytes | 2 | length |
@@ -133,7 +134,12 @@ pub(super) fn shorten(id: u16, generation: Generation, mut config: Config) -> Re
     let c = &mut config.bytes;
     match id {
         QUANTIZER if config.patches.iter().all(|p| p.at < 36) => c.truncate(36),
-        LORENZO_QUANT => c.truncate(44),
+        LORENZO_QUANT if c[41] == 0 => c.truncate(44),
+        LORENZO_QUANT if old => {
+            let what =
+                "tiles around their means do not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage: "lorenzo_quant", what });
+        }
         DIFFERENCE if c[6] == 0 => c.truncate(6),
         LORENZO if c[16..] == [0; 4] => {
             c.truncate(16);

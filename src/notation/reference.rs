@@ -82,11 +82,10 @@ pub(super) enum Only {
 }
 
 /// Keys of stages, each with its value that asks for nothing.
-const IDLE: [(&str, &str, Only); 11] = [
+const IDLE: [(&str, &str, Only); 10] = [
     ("bitpack", "auto_base", Only::False),
     ("bitpack", "auto_shift", Only::False),
     ("bitpack", "adaptive", Only::False),
-    ("lorenzo_quant", "centering", Only::False),
     ("quantizer", "linear_mode", Only::False),
     ("quantizer", "linear_high_precision", Only::False),
     ("quantizer", "power_of_two_bound", Only::False),

@@ -1,6 +1,7 @@
 //! LorenzoQuant: differences of rounded values inside of small tiles, and the rest exactly.
 #![doc = include_str!("lorenzo_quant.md")]
 
+mod center;
 mod config;
 mod decode;
 mod device;
@@ -69,6 +70,13 @@ pub(super) const SPEC: Spec = Spec {
         OUTLIER_THRESHOLD,
         VALUE_BASE,
         FIXED_STEP,
+        Param {
+            name: "centering",
+            kind: Kind::Flag,
+            default: Setting::Flag(false),
+            unit: "",
+            doc: "Differences start from the mean of their tile, in one dimension only; means are an output of their own.",
+        },
         DIM_X,
         DIM_Y,
         DIM_Z,
@@ -78,11 +86,25 @@ pub(super) const SPEC: Spec = Spec {
 static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: device::encode };
 static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: |_| Role::Last, device: device::decode };
 
+/// The same with means, which come last.
+static ENCODE_CENTERED: Kernel = Kernel {
+    name: "lorenzo_quant_encode_centered",
+    host: encode::encode,
+    role: alone,
+    device: device::encode_centered,
+};
+static DECODE_CENTERED: Kernel = Kernel {
+    name: "lorenzo_quant_decode_centered",
+    host: decode::decode,
+    role: alone,
+    device: device::decode_centered,
+};
+
 /// What only the run knows, as kernels leave it and as containers carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 struct Facts {
-    /// Half of the step that the decoder takes.
+    /// Half of the step that the decoder takes; 0: as in the other field.
     bound: f64,
     /// Entries behind the outliers that are values bit for bit.
     exact: u64,
@@ -95,6 +117,12 @@ struct Facts {
     pad: u32,
 }
 
+impl Facts {
+    fn half_step(&self) -> f64 {
+        if self.bound == 0.0 { self.bound_f32.into() } else { self.bound }
+    }
+}
+
 /// Where the facts hold the number of outliers, which the files of May 2026 repeat as a port.
 pub(crate) const OUTLIERS_AT: u64 = offset_of!(Facts, outliers) as u64;
 
@@ -104,8 +132,10 @@ const STRICT: u32 = 2;
 /// The port feeds another stage, and the files of May 2026 hand over its whole room then.
 const WHOLE_ERRORS: u32 = 4;
 const WHOLE_INDICES: u32 = 8;
+/// Tiles around their means: an operand more.
+const CENTERED: u32 = 16;
 
-/// Argument block of both kernels.
+/// Argument block of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Launch {
@@ -123,14 +153,15 @@ struct Launch {
 }
 
 const PORTS: &[&str] = &["codes", "outlier_errors", "outlier_indices"];
+const WITH_MEANS: &[&str] = &["codes", "outlier_errors", "outlier_indices", "means"];
 
 impl Stage for LorenzoQuant {
     fn spec(&self) -> &'static Spec {
         &SPEC
     }
 
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(PORTS)
+    fn outputs(&self, args: &Args) -> Result<&'static [&'static str]> {
+        Ok(if args.flag("centering")? { WITH_MEANS } else { PORTS })
     }
 
     fn takes_short_array(&self) -> bool {
@@ -155,7 +186,7 @@ impl Stage for LorenzoQuant {
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {
-            all.push(("resolved_bound", format!("{:?}", facts.bound)));
+            all.push(("resolved_bound", format!("{:?}", facts.half_step())));
             all.push(("value_range", format!("{:?}", facts.base)));
             all.push(("outliers", facts.outliers.to_string()));
             all.push(("exact_values", facts.exact.to_string()));
@@ -174,16 +205,20 @@ impl Stage for LorenzoQuant {
             return Err(refuse("error_bound", format!("{:?}", p.error_bound), expected));
         }
         let k = p.outliers(rules.strict);
-        Ok(vec![
+        let mut flows = vec![
             Flow::fixed(p.code, p.n * p.code.bytes()),
             Flow::upto(p.value, k * p.value.bytes()),
             Flow::upto(DType::U32, k * 4),
-        ])
+        ];
+        if p.centered {
+            flows.push(Flow::fixed(p.value, center::means(p.n) * p.value.bytes()));
+        }
+        Ok(flows)
     }
 
     fn encode(&self, args: &Args, io: Ports<'_>, rules: Rules, em: &mut Emit<'_>) -> Result<()> {
-        let (&[input], &[codes, errors, indices]) = (io.inputs, io.outputs) else {
-            return Err(Error::Internal("lorenzo_quant has one input and three outputs"));
+        let (&[input], &[codes, errors, indices, ref means @ ..]) = (io.inputs, io.outputs) else {
+            return Err(Error::Internal("lorenzo_quant has one input and three outputs or four"));
         };
         let flow = em.flow(input);
         let p = Params::new(args, flow)?;
@@ -195,15 +230,18 @@ impl Stage for LorenzoQuant {
         for (port, switch) in [(errors, WHOLE_ERRORS), (indices, WHOLE_INDICES)] {
             launch.switches |= if literal && em.feeds(port) { switch } else { 0 };
         }
-        em.launch(&ENCODE, &launch, &[input, bound], &[codes, io.facts, errors, indices])
+        let kernel = if p.centered { &ENCODE_CENTERED } else { &ENCODE };
+        em.launch(kernel, &launch, &[input, bound], &[&[codes, io.facts, errors, indices], means].concat())
     }
 
     fn decode(&self, args: &Args, io: Ports<'_>, em: &mut Emit<'_>) -> Result<()> {
         let input = io.inputs.first().ok_or(Error::Internal("lorenzo_quant has one input"))?;
         // In one dimension padding is decoded too, whoever wrote it.
-        let launch = Params::new(args, em.flow(*input))?.launch(false);
-        let ins = [io.outputs, &[io.facts]].concat();
-        em.launch(&DECODE, &launch, &ins, io.inputs)
+        let p = Params::new(args, em.flow(*input))?;
+        let ports = io.outputs.split_at_checked(PORTS.len());
+        let (lists, means) = ports.ok_or(Error::Internal("lorenzo_quant has three outputs or four"))?;
+        let kernel = if p.centered { &DECODE_CENTERED } else { &DECODE };
+        em.launch(kernel, &p.launch(false), &[lists, &[io.facts], means].concat(), io.inputs)
     }
 
     fn config(&self, args: &Args, io: Ports<'_>, _: Rules, flow: &dyn Fn(Val) -> Flow) -> Result<Config> {

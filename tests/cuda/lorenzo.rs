@@ -83,8 +83,18 @@ fn every_shape_and_type_of_code() {
             let forms = forms();
             let form = &forms[pick(forms.len())];
             agrees(&p, &sample, form);
+            if dims.len() == 1 {
+                let mut centered = p.clone();
+                centered.set_everywhere("centering", |args| args.set_text("centering", "true")).unwrap();
+                forms.iter().filter(with_means).for_each(|form| agrees(&centered, &sample, form));
+            }
         }
     }
+}
+
+/// The forms that hold tiles around their means.
+fn with_means(form: &&Options) -> bool {
+    form.generation == Generation::G2026_08 || form.container == Container::Compact
 }
 
 /// Exact values one beside the other, through tiles and over their borders.
@@ -109,6 +119,10 @@ fn runs_of_exact_values() {
                 }
                 let p = stage(&[("mode", "noa"), ("outlier_capacity", "1")]);
                 forms().iter().for_each(|form| agrees(&p, &sample, form));
+                if dims.len() == 1 {
+                    let p = stage(&[("mode", "noa"), ("outlier_capacity", "1"), ("centering", "true")]);
+                    forms().iter().filter(with_means).for_each(|form| agrees(&p, &sample, form));
+                }
             }
         }
     }
@@ -139,14 +153,17 @@ fn lists_that_feed_a_stage() {
 fn lists_of_other_writers() {
     need_gpu!();
     let mut rng = Rng(0x5be0_cd19);
-    for (dims, dtype) in [
-        (&[3000u64][..], DType::F32),
-        (&[60, 50], DType::F32),
-        (&[15, 20, 10], DType::F64),
-        (&[15, 20, 10], DType::F32),
+    for (dims, dtype, centering) in [
+        (&[3000u64][..], DType::F32, "false"),
+        (&[3000], DType::F32, "true"),
+        (&[3000], DType::F64, "true"),
+        (&[60, 50], DType::F32, "false"),
+        (&[15, 20, 10], DType::F64, "false"),
+        (&[15, 20, 10], DType::F32, "false"),
     ] {
         let Sample { array, bytes, name } = samples::make(dtype, dims, Content::Specials, 5);
-        let p = stage(&[("error_bound", "1e-2"), ("quant_radius", "4"), ("outlier_capacity", "1")]);
+        let sets = [("error_bound", "1e-2"), ("quant_radius", "4"), ("outlier_capacity", "1")];
+        let p = stage(&[&sets[..], &[("centering", centering)]].concat());
         for strict in [true, false] {
             let on_cpu = Options {
                 strict,
@@ -160,7 +177,8 @@ fn lists_of_other_writers() {
             let lengths = |i: usize| fzgm::info(&frame).unwrap().segments[i].bytes as usize;
             let width = dtype.bytes() as usize;
             let entries = lengths(2) / 4;
-            let (errors, indices) = (frame.len() - entries * (4 + width), frame.len() - entries * 4);
+            let end = frame.len() - if centering == "true" { lengths(3) } else { 0 };
+            let (errors, indices) = (end - entries * (4 + width), end - entries * 4);
             assert!(entries > 100, "{name}: {entries} entries");
             for round in 0..8 {
                 let mut other = frame.clone();
@@ -216,4 +234,57 @@ fn numbers_of_exact_values_are_checked() {
         let want = if ok { Status::Ok } else { Status::Corrupt };
         assert_eq!(rig.results[1].result().status, want as i32, "{number} pairs");
     }
+}
+
+/// With means a head has the bound twice, and the device reads it as the host does: the f64 counts, and an f64 that is none, or of which
+/// the f32 knows nothing, is damage.
+#[test]
+fn both_bounds_of_a_head_with_means_are_checked() {
+    need_gpu!();
+    let sample = samples::make(DType::F64, &[3000], Content::Walk, 7);
+    let p = stage(&[("error_bound", "0.25"), ("centering", "true"), ("outlier_capacity", "1")]);
+    let mut rig = Rig::new(&p, &sample.array, &Options { checksum: false, ..options() });
+    rig.src.put(0, &sample.bytes);
+    let (compressed, _) = rig.both();
+    let file = rig.container.get()[..compressed.bytes as usize].to_vec();
+    let config = file.windows(4).position(|w| w == 0.25f32.to_le_bytes()).unwrap();
+    assert_eq!(file[config + 48..config + 56], 0.25f64.to_le_bytes());
+    let (mut read, mut refused) = (0, 0);
+    let f64s = [0.25, 0.3, 1e-300, 0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN];
+    for (narrow, wide) in
+        [0.25f32, 0.0, -0.0, -1.0, f32::INFINITY, f32::NAN].into_iter().flat_map(|n| f64s.map(|w| (n, w)))
+    {
+        let mut other = file.clone();
+        // The record of the stage and those of its ports.
+        let mut at = config;
+        while let Some(next) = (at..other.len() - 4).find(|&i| file[i..].starts_with(&0.25f32.to_le_bytes()))
+        {
+            at = next + 4;
+            if file.get(next + 48..next + 56) == Some(&0.25f64.to_le_bytes()) {
+                other[next..next + 4].copy_from_slice(&narrow.to_le_bytes());
+                other[next + 48..next + 56].copy_from_slice(&wide.to_le_bytes());
+            }
+        }
+        let on_cpu = decompress(&other, &Options { checksum: false, ..Options::default() });
+        rig.container.put(0, &other);
+        rig.decompress(rig.stream.raw());
+        rig.stream.wait();
+        let status = rig.results[1].result().status;
+        match on_cpu {
+            Ok((_, restored)) => {
+                read += 1;
+                assert_eq!(status, Status::Ok as i32, "{narrow:?} {wide:?}");
+                assert!(rig.restored.get() == restored, "{narrow:?} {wide:?}");
+            }
+            Err(e) => {
+                refused += 1;
+                assert_eq!(
+                    (e.status(), status),
+                    (Status::Corrupt, Status::Corrupt as i32),
+                    "{narrow:?} {wide:?}: {e}"
+                );
+            }
+        }
+    }
+    assert!(read > 8 && refused > 20, "{read} read, {refused} refused");
 }

@@ -13,8 +13,8 @@ small graph of stages plus the byte strings (segments) that no stage consumed.
 Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
-Stages: Difference, Lorenzo, RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant (without
-centered tiles), Quantizer (without linear codes and dither), Stored, Fast.  Anything
+Stages: Difference, Lorenzo, RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant,
+Quantizer (without linear codes and dither), Stored, Fast.  Anything
 that is not exactly as described is a FormatError.
 
 The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
@@ -1018,16 +1018,17 @@ class LorenzoQuant:
 
     def __init__(self, config, generation):
         size = len(config)
-        require(size in self.LENGTHS and not (generation.modern and size != 44),
-                f"LorenzoQuant: configuration of {size} bytes")
+        require(size in self.LENGTHS, f"LorenzoQuant: configuration of {size} bytes")
         bound32, _radius, self.count, self.outliers = struct.unpack_from("<fIII", config, 0)
         self.dtype, self.code_dtype, ndim, mode = config[16:20]
         dims = list(struct.unpack_from("<3I", config, 20))
         tail = (bytes(config) + bytes(64 - size))[40:]  # absent bytes count as zero
-        self.zigzag, centered = tail[:2]
+        self.zigzag, self.centered = tail[:2]
+        require(not generation.modern or size == (64 if self.centered else 44),
+                f"LorenzoQuant: configuration of {size} bytes")
         require(size == 32 or mode in (0, 1, 2, 3), f"LorenzoQuant: mode {mode}")
-        require(self.zigzag < 2 and ndim < 4, "LorenzoQuant: bad switch or dimensions")
-        require(not centered, "LorenzoQuant: centered tiles are not supported")
+        require(self.zigzag < 2 and self.centered < 2 and ndim < 4, "LorenzoQuant: bad switch or dimensions")
+        require(not self.centered or ndim < 2, f"LorenzoQuant: means of tiles in {ndim} dimensions")
         require((self.dtype, self.code_dtype) in
                 [(F32, U8), (F32, U16), (F32, U32), (F64, U16), (F64, U32)],
                 f"LorenzoQuant: types {self.dtype} and {self.code_dtype}")
@@ -1041,12 +1042,14 @@ class LorenzoQuant:
         self.bound = bound64 if bound64 != 0 else bound32
         if self.dtype == F32:
             self.bound = round_f32(self.bound)
-        require(self.bound >= 0, "LorenzoQuant: bound is negative or not a number")
+        require(self.bound >= 0 and bound32 >= 0, "LorenzoQuant: bound is negative or not a number")
         self.width = DTYPE_BYTES[self.dtype]
         self.code_width = DTYPE_BYTES[self.code_dtype]
         self.generation = generation
         self.ports = ["codes", "outlier_errors", "outlier_indices"]
-        if generation.ports == 4:
+        if self.centered:
+            self.ports = self.ports + ["means"]
+        elif generation.ports == 4:
             self.ports = self.ports + ["outlier_count"]
 
     def decode(self, outputs, limits):
@@ -1072,6 +1075,11 @@ class LorenzoQuant:
         for i, error in zip(indices[:outliers], as_floats):
             differences[i] = self.add([error], [differences[i]])[0]
         sums = self.integrate(differences)
+        if self.centered:
+            means = array.array(as_floats.typecode)
+            means.frombytes(to_words(outputs[3], self.width, "LorenzoQuant means").tobytes())
+            require(len(means) == -(-self.count // 1024), f"LorenzoQuant: {len(means)} means")
+            sums = self.add(sums, [means[i // 1024] for i in range(self.count)])
         words = self.multiply(sums)
         for i, bits in zip(indices[outliers:outliers + pairs], errors[outliers:]):
             words[i] = bits

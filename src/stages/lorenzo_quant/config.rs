@@ -32,15 +32,19 @@ pub(super) fn write(p: &Params, of: Val) -> Config {
     // Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
     w.f32((p.error_bound as f32).clamp(f32::from_bits(1), f32::MAX));
     w.f32(0.0);
-    w.u8(p.zigzag.into());
+    w.bytes(&[p.zigzag.into(), p.centered.into()]);
     w.pad_to(64);
     let stored = |field: usize| Fact::Stored { of, at: field as u64 };
     let bound = Fact::Bound { of, at: offset_of!(Facts, bound_f32) as u64 };
-    let patches = vec![
+    let mut patches = vec![
         Patch { at: 0, width: 4, fact: bound },
         Patch { at: 12, width: 4, fact: stored(offset_of!(Facts, outliers)) },
         Patch { at: 36, width: 4, fact: stored(offset_of!(Facts, base)) },
     ];
+    if p.centered {
+        // Those who know such tiles have this field. It may be infinite, where the other one is, so that the kernel checks it.
+        patches.push(Patch { at: 48, width: 8, fact: stored(offset_of!(Facts, bound)) });
+    }
     Config { bytes: w.0, patches }
 }
 
@@ -57,20 +61,16 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if !r.rest().is_empty() {
         return refuse("its config has another length".into());
     }
-    if centering != 0 {
-        let what = "centered tiles are not read by this version".into();
-        return Err(Error::Unsupported { stage: SPEC.name, what });
-    }
     let (Ok(value), Ok(code)) = (DType::from_number(value.into()), DType::from_number(code.into())) else {
         return refuse(format!("there are no element types {value} and {code}"));
     };
-    if zigzag > 1 || ndim > 3 {
-        return refuse(format!("{ndim} dimensions or a flag of {zigzag} are not possible"));
+    if zigzag > 1 || centering > 1 || ndim > 3 || (centering == 1 && ndim > 1) {
+        return refuse(format!("{ndim} dimensions with flags of {zigzag} and {centering} are not possible"));
     }
     let bound = if bound_f64 != 0.0 { bound_f64 } else { bound_f32.into() };
-    // Files of others have infinite bounds where the data has infinities.
-    if bound.is_nan() || bound < 0.0 {
-        return refuse(format!("its bound is {bound}"));
+    // Files of others have infinite bounds where the data has infinities. An f32 that the other one overrules is a bound too.
+    if let Some(wrong) = [bound, bound_f32.into()].into_iter().find(|b| b.is_nan() || *b < 0.0) {
+        return refuse(format!("its bound is {wrong}"));
     }
     let mut args = Args::new(SPEC.name, SPEC.params);
     args.set_text(
@@ -88,6 +88,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     put("bound", args.set_real("error_bound", user))?;
     put("code type", args.set_text("code_type", code.name()))?;
     args.set_int("zigzag_codes", zigzag.into())?;
+    args.set_int("centering", centering.into())?;
     args.set_real("outlier_capacity", 1.0)?;
     // Nothing is decoded from the radius, and some writers state one that the codes cannot hold.
     let most = 1u64 << (8 * code.bytes() - 1).min(31);
@@ -99,7 +100,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     for (name, d) in [("dim_x", x), ("dim_y", y.into()), ("dim_z", z.into())] {
         args.set_int(name, d as i64)?;
     }
-    let facts = Facts { bound, exact: 0, bound_f32, base, outliers, pad: 0 };
+    // As they stand there, where both are written.
+    let facts = Facts { bound: if centering == 1 { bound_f64 } else { bound }, exact: 0, bound_f32, base, outliers, pad: 0 };
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
 }

@@ -1,8 +1,9 @@
 //! Codes, outliers and exact values back to values.
 
+use super::center;
 use super::grid::{Block, DEPTH, Grid, Run, STRIP, Unit};
 use super::lane::{Code, Lane, by_form};
-use super::{Facts, Launch};
+use super::{CENTERED, Facts, Launch};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::tile::{at, load, store};
@@ -31,9 +32,13 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     if indices[..outliers + exact].iter().any(|&i| i as usize >= elements) || grid.count > elements {
         return Err(Fault::Corrupt);
     }
+    let means = if p.switches & CENTERED != 0 { call.input(4)? } else { &[] };
+    if p.switches & CENTERED != 0 && means.len() as u64 != center::means(grid.count as u64) * w as u64 {
+        return Err(Fault::Corrupt);
+    }
     let list = List::new(&indices[..outliers], &errors[..outliers]);
-    let step = T::from_f64(2.0).mul(T::from_f64(facts.bound));
-    let restorer = Restorer { codes, list, step, grid: &grid };
+    let step = T::from_f64(2.0).mul(T::from_f64(facts.half_step()));
+    let restorer = Restorer { codes, list, means, step, grid: &grid };
     let (body, tail) = out.split_at_mut((grid.count * w).min(out.len()));
     tail.fill(0);
     for (k, part) in body.chunks_mut((grid.batch() * grid.nx * grid.ny * w).max(1)).enumerate() {
@@ -93,6 +98,8 @@ impl<'a, T: Lane> List<'a, T> {
 struct Restorer<'a, T: Lane> {
     codes: &'a [u8],
     list: List<'a, T>,
+    /// One for each tile, or none.
+    means: &'a [u8],
     step: T,
     grid: &'a Grid,
 }
@@ -135,6 +142,9 @@ impl<T: Lane> Restorer<'_, T> {
             self.load::<C, ZIGZAG>(&mut row[..end], run);
             if self.grid.ndim == 1 {
                 scan_1d(row);
+                if let Some(mean) = at::<T>(self.means, run.start / STRIP) {
+                    row.iter_mut().for_each(|v| *v = v.add(mean));
+                }
             } else {
                 sum_2d(row, column, carry, run);
                 row[..end].chunks_exact_mut(32).for_each(scan::<T, 32>);

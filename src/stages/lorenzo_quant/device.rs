@@ -26,6 +26,14 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     Some(recipe.with(16 + 16 * tiles.max(1), 0))
 }
 
+/// One dimension, with tiles around their means.
+pub(super) fn encode_centered(shape: &Shape<'_>) -> Option<Recipe> {
+    let mut recipe = encode(shape)?;
+    let names = ["lorenzo_quant_encode_centered", "lorenzo_quant_places", "lorenzo_quant_lists_centered"];
+    recipe.passes.iter_mut().zip(names).for_each(|(pass, name)| pass.entry = name);
+    Some(recipe)
+}
+
 /// The encoder that counts its codes as well, for a codebook of so many symbols: for zigzag codes of u16 from f32 in three dimensions, all
 /// of which are symbols.
 pub(crate) fn counting(shape: &Shape<'_>, symbols: u32) -> Option<Recipe> {
@@ -61,6 +69,14 @@ pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
     };
     let made = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS);
     Some(finish(made, shape, (decode, blocks)))
+}
+
+/// One dimension, with tiles around their means: what the head says is checked first.
+pub(super) fn decode_centered(shape: &Shape<'_>) -> Option<Recipe> {
+    let p = read_params::<Launch>(shape.params);
+    let made = Recipe::one("lorenzo_quant_check_centered", 1, 32);
+    let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS);
+    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(1024))))
 }
 
 /// What follows when the lists are known to be sound: the outliers, sums, and the exact values.

@@ -1,9 +1,10 @@
 //! Values to codes, outliers and exact values.
 
+use super::center;
 use super::grid::{DEPTH, Grid, Run, STRIP, Unit};
 use super::lane::{Code, Lane, by_form};
 use super::quantize::Quantize;
-use super::{Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES};
+use super::{CENTERED, Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stages::quantizer;
@@ -18,16 +19,19 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 type Entries<T> = Vec<(u32, T)>;
 
-/// What has no code in a unit: differences, and values.
+/// What has no code in a unit: differences, and values; and the means of its tiles, where they are centered.
 struct Found<T> {
     outliers: Entries<T>,
     exact: Entries<T>,
+    means: Vec<T>,
 }
 
 fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
     let bound: quantizer::Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (src, codes, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
     let (errors, indices) = (call.output(2)?, call.output(3)?);
+    let centered = p.switches & CENTERED != 0;
+    let means = if centered { call.output(4)? } else { &mut [] };
     let (w, room) = (size_of::<T>(), (errors.len() / size_of::<T>()).min(indices.len() / 4));
     let grid = Grid::new(p, PLANE / DEPTH);
     let coder = Coder::<T> {
@@ -35,13 +39,14 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         quantize: Quantize::new(p, &bound),
         radius: T::from_f64(p.radius.into()),
         grid: &grid,
+        centered,
         room,
         found: AtomicUsize::new(0),
     };
     let (body, tail) = codes.split_at_mut_checked(grid.count * size_of::<C>()).ok_or(Fault::BadLaunch)?;
     tail.fill(0);
     let mut lists = Lists { errors, indices, len: 0 };
-    let mut exact: Entries<T> = vec![];
+    let (mut exact, mut centers): (Entries<T>, Vec<T>) = (vec![], vec![]);
     let batch = grid.batch() * grid.nx * grid.ny * size_of::<C>();
     for (k, part) in body.chunks_mut(batch.max(1)).enumerate() {
         let units = grid.units(k * grid.batch(), part, size_of::<C>());
@@ -52,20 +57,28 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         // Units of a layer have their planes interleaved.
         let mut found = found.into_iter();
         while found.len() > 0 {
-            let mut layer = Found { outliers: vec![], exact: vec![] };
+            let mut layer = Found { outliers: vec![], exact: vec![], means: vec![] };
             for unit in found.by_ref().take(grid.bands()) {
                 append(&mut layer.outliers, unit.outliers);
                 append(&mut layer.exact, unit.exact);
+                append(&mut layer.means, unit.means);
             }
             layer.outliers.sort_unstable_by_key(|e| e.0);
             layer.exact.sort_unstable_by_key(|e| e.0);
             lists.push(&layer.outliers)?;
             append(&mut exact, layer.exact);
+            append(&mut centers, layer.means);
         }
     }
     let total = coder.found.into_inner();
     if total > room {
         return Err(Fault::OutlierCapacity(total as u64));
+    }
+    if centered {
+        let centers: &[u8] = bytemuck::cast_slice(&centers);
+        let (means, padding) = means.split_at_mut_checked(centers.len()).ok_or(Fault::BadLaunch)?;
+        means.copy_from_slice(centers);
+        padding.fill(0);
     }
     let outliers = lists.len;
     lists.push(&exact)?;
@@ -87,7 +100,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
 }
 
 /// Moves a list behind another one; without a copy where that is empty.
-fn append<T>(to: &mut Entries<T>, mut from: Entries<T>) {
+fn append<T>(to: &mut Vec<T>, mut from: Vec<T>) {
     if to.is_empty() { *to = from } else { to.append(&mut from) }
 }
 
@@ -116,7 +129,7 @@ impl<T: Lane> Rows<T> {
     fn new() -> Rows<T> {
         let none = [T::ZERO; STRIP];
         let behind = [T::ZERO; PLANE];
-        Rows { x: none, q: none, part: none, above: none, behind, difference: none }
+        Rows { x: none, q: none, mean: T::ZERO, part: none, above: none, behind, difference: none }
     }
 }
 
@@ -126,6 +139,7 @@ struct Coder<'a, T> {
     quantize: Quantize<T>,
     radius: T,
     grid: &'a Grid,
+    centered: bool,
     /// Entries that the lists hold. Once more were found, they are only counted.
     room: usize,
     found: AtomicUsize,
@@ -139,6 +153,8 @@ struct Rows<T> {
     /// Values, where the array ends in the row.
     x: [T; STRIP],
     q: [T; STRIP],
+    /// The mean of a centered tile, else 0.
+    mean: T,
     /// Differences to the plane behind, along x, or both.
     part: [T; STRIP],
     /// What the next row is taken from.
@@ -151,9 +167,13 @@ struct Rows<T> {
 impl<T: Lane> Coder<'_, T> {
     fn unit<C: Code, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: Unit<'_>) -> Found<T> {
         let Unit { z, y, mut planes } = unit;
-        let mut found = Found { outliers: vec![], exact: vec![] };
+        let mut found = Found { outliers: vec![], exact: vec![], means: vec![] };
         let walk = |rows: &mut Rows<T>, run: Run| {
             self.multiples(rows, run, &mut found.exact);
+            if self.centered {
+                self.center(rows, run);
+                found.means.push(rows.mean);
+            }
             self.differences(rows, run);
             let w = size_of::<C>();
             if let Some(bytes) = planes[run.plane].get_mut(run.at * w..(run.at + run.len) * w) {
@@ -185,8 +205,17 @@ impl<T: Lane> Coder<'_, T> {
         }
     }
 
+    /// A tile of one dimension around its mean.
+    fn center(&self, rows: &mut Rows<T>, run: Run) {
+        let (tile, strict) = (&mut rows.q[..run.len], self.quantize.strict);
+        rows.mean = center::mean(tile, strict);
+        if strict {
+            center::stand_in(tile, rows.mean);
+        }
+    }
+
     /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbour along x, so
-    /// that its difference is 0 there, and no other value notices it.
+    /// that its difference is 0 there, and no other value notices it. Before the mean of a tile is known, NaN holds its place.
     #[cold]
     fn repair(&self, x: &[T], q: &mut [T], run: Run, exact: &mut Entries<T>) {
         let before = exact.len();
@@ -195,7 +224,8 @@ impl<T: Lane> Coder<'_, T> {
                 Some(q) => q,
                 None => {
                     exact.push(((run.start + i) as u32, x[i]));
-                    if i % self.grid.tile[0] == 0 { T::ZERO } else { q[i - 1] }
+                    let first = i % self.grid.tile[0] == 0;
+                    if self.centered { T::NAN } else if first { T::ZERO } else { q[i - 1] }
                 }
             };
         }
@@ -215,10 +245,14 @@ impl<T: Lane> Coder<'_, T> {
     #[inline(always)]
     fn differences(&self, rows: &mut Rows<T>, run: Run) {
         let (n, width) = (run.len, self.grid.tile[0]);
-        let Rows { q, part, above, behind, difference, .. } = rows;
+        let Rows { q, mean, part, above, behind, difference, .. } = rows;
         let (q, part, d) = (&q[..n], &mut part[..n], &mut difference[..n]);
         match self.grid.ndim {
-            1 => along(q, d, width),
+            1 => {
+                along(q, d, width);
+                // A row is a tile.
+                d.iter_mut().zip(q).take(1).for_each(|(d, &q)| *d = q.sub(*mean));
+            }
             2 => {
                 minus(q, &above[..n], part, run.row > 0);
                 above[..n].copy_from_slice(q);

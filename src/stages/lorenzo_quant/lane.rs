@@ -41,12 +41,17 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
     fn int16(self) -> i16;
     /// An integer of at most 32 bits.
     fn int32(self) -> i32;
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        // Only NaN differs from itself.
+        #[allow(clippy::eq_op)]
+        let differs = self != self;
+        differs
+    }
     /// Itself, or [`Lane::NAN`] for every NaN.
     #[inline(always)]
     fn canonical(self) -> Self {
-        // Only NaN differs from itself.
-        #[allow(clippy::eq_op)]
-        if self == self { self } else { Self::NAN }
+        if self.is_nan() { Self::NAN } else { self }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parameters, checked against what they are applied to.
 
-use super::{Launch, SPEC, STRICT, ZIGZAG};
+use super::{CENTERED, Launch, SPEC, STRICT, ZIGZAG};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -31,6 +31,7 @@ pub(super) struct Params {
     threshold: f64,
     value_base: f64,
     fixed_step: bool,
+    pub(super) centered: bool,
     pub(super) dims: [u32; 3],
     /// Elements on the edge.
     pub(super) n: u64,
@@ -63,6 +64,11 @@ impl Params {
             return Err(refuse("quant_radius", radius, format!("at most {most} for {code} codes")));
         }
         let dims = shape::of(SPEC.name, args, n)?;
+        let centered = args.flag("centering")?;
+        if centered && shape::rank(dims) > 1 {
+            let expected = format!("false in {} dimensions: tiles have means in one", shape::rank(dims));
+            return Err(refuse("centering", centered, expected));
+        }
         Ok(Params {
             value,
             code,
@@ -74,6 +80,7 @@ impl Params {
             threshold: args.real("outlier_threshold")?,
             value_base: args.real("value_base")?,
             fixed_step: args.flag("fixed_step")?,
+            centered,
             dims: dims.map(|d| d as u32),
             n,
         })
@@ -121,7 +128,10 @@ impl Params {
             dims: self.dims,
             ndim: self.ndim(),
             radius: self.radius,
-            switches: if self.zigzag { ZIGZAG } else { 0 } | if strict { STRICT } else { 0 },
+            switches: [(self.zigzag, ZIGZAG), (strict, STRICT), (self.centered, CENTERED)]
+                .iter()
+                .filter(|(set, _)| *set)
+                .fold(0, |all, (_, switch)| all | switch),
             value: self.value.bytes() as u32,
             code: self.code.bytes() as u32,
             pad: 0,
