@@ -137,7 +137,7 @@ pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Head> {
     read_given(beginning, Given::Beginning)
 }
 
-/// The same from wherever the container lies, of which no more is read than the head, and as much as most heads are short of.
+/// The same from wherever the container lies. No more of it is read than 4 KiB, or the head where that is longer.
 ///
 /// # Errors
 /// [`Error::Corrupt`] for a source of another length than the head states.
@@ -149,7 +149,7 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Head> {
     let mut wanted = all.min(FIRST);
     let stated = loop {
         let have = beginning.len();
-        // A head is short; more than there is was not asked for.
+        // Never more than there is, nor than a head can have.
         beginning.resize(wanted as usize, 0);
         source.fill(have as u64, &mut beginning[have..])?;
         match read_beginning(&beginning) {

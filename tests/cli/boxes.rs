@@ -269,6 +269,7 @@ fn damaged_slab_files_have_no_box() {
         (with(48, &length(first + 1)), "slab 0"),
         (with(begin[1], &length(1 << 40)), "which it cannot have"),
         (sealed(end - 32..end, &[(end - 16, 720)]), "which is not what its head says"),
+        (sealed(end - 32..end, &[(end - 32, 1)]), "its trailer says 721 rows"),
         (sealed(0..48, &[(32, 181)]), "slab 0 is f32 of [1440, 182]"),
         (sealed(0..48, &[(32, 0)]), "slabs of 0 rows"),
         (sealed(0..48, &[(8, 1441)]), "slab 0 is f32 of [1440, 182]"),

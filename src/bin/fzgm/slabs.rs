@@ -121,7 +121,7 @@ fn end_of(head: &Head, trailer: &[u8; TRAILER]) -> Result<(u64, u64)> {
     if head.slowest.is_some_and(|all| all != slowest) {
         return Err(damaged(format!("ends at row {slowest}, which is not what its head says")));
     }
-    if slabs != slowest.div_ceil(head.rows) || trailer[24..28] != [0; 4] {
+    if slabs != slowest.div_ceil(head.rows) || trailer[..8] != [0; 8] || trailer[24..28] != [0; 4] {
         let rows = head.rows;
         return Err(damaged(format!("has {slabs} slabs of {rows} rows, its trailer says {slowest} rows")));
     }

@@ -44,7 +44,7 @@ impl Whence {
     fn open(args: &Args) -> Result<Whence, Failure> {
         let path = &args.input;
         // A pipe has no length, and no places.
-        let Some(bytes) = input::length(path)? else {
+        if input::length(path)?.is_none() {
             return match input::whole(path)? {
                 Whole::Bytes(container) => Ok(Whence::Memory(container)),
                 Whole::Slabs(_) => {
@@ -53,9 +53,10 @@ impl Whence {
                     Err(Failure::request(format!("{}: {what}", path.display())))
                 }
             };
-        };
+        }
         let refused = |e| Failure::io("read", path, &e);
         let file = File::open(path).map_err(refused)?;
+        let bytes = file.metadata().map_err(refused)?.len();
         let mut first = vec![];
         (&file).take(slabs::MAGIC.len() as u64).read_to_end(&mut first).map_err(refused)?;
         if first == slabs::MAGIC {
