@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Report, Template};
 use crate::kernel::Threads;
 use crate::launch::{Place, Val};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Node, Pipeline};
 use crate::plan::{Graph, Making, Plan};
 use crate::stage::{Generation, Rules};
 use crate::workspace::Workspace;
@@ -157,6 +157,11 @@ impl Encoder {
         // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
         let capacity = (needed as f64 / elements.max(1) as f64 * 1.01 + 1e-6).min(1.0);
         let mut pipeline = self.plan.pipeline.clone();
+        // Where all values had room, more cannot help, and the next plan would ask the same.
+        let full = |node: &Node| node.args.real("outlier_capacity").is_ok_and(|c| c >= 1.0);
+        if pipeline.nodes.iter().filter(|n| n.args.has("outlier_capacity")).all(full) {
+            return Err(Error::Internal("there are no more outliers than values"));
+        }
         pipeline.set_everywhere("outlier_capacity", |args| {
             let now = args.real("outlier_capacity")?;
             args.set_real("outlier_capacity", (2.0 * now).max(capacity).min(1.0))
