@@ -224,11 +224,18 @@ pub fn coders() -> Vec<(String, Vec<Case>)> {
     for name in ["cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {
         all.push((name.into(), preset(name, DType::F32).unwrap(), DType::F32));
     }
+    for (name, dtype) in [("fast", DType::F32), ("fast 3d", DType::F32), ("fast f64", DType::F64)] {
+        all.push((name.into(), preset("fast", dtype).unwrap(), dtype));
+    }
     let contents = [Content::Walk, Content::Sparse, Content::Specials, Content::Constant];
     let cases = |name: &str, pipeline: &Pipeline, dtype: DType| {
         let mut cases = vec![];
         for (content, n) in contents.into_iter().flat_map(|c| [(c, 300), (c, 9000), (c, 30)]) {
-            let dims = if name == "lorenzo" { vec![n / 10, 10] } else { vec![n] };
+            let dims = match name {
+                "lorenzo" => vec![n / 10, 10],
+                "fast 3d" => vec![n / 30, 6, 5],
+                _ => vec![n],
+            };
             let sample = samples::make(dtype, &dims, content, 5);
             for container in [Container::Fzm, Container::Compact] {
                 // Symbols beyond the codebook are refused.

@@ -20,11 +20,15 @@ pub fn is_emulated() -> bool {
 }
 
 /// Whether case `k` of many that are alike is for this run. The emulator runs them in several modes: threads in their order take all of
-/// them; of two other orders, and of streams that run late and the sanitizers, each takes what the other one leaves.
+/// them; of two other orders, and of streams that run late and the sanitizers, each takes what the other one leaves. On a GPU
+/// `FZGM_PART=i/n` takes every n-th case from the i-th on, so that slow tools can run side by side.
 pub fn mine(k: usize) -> bool {
     let is = |name: &str| std::env::var_os(name).is_some();
     if !is_emulated() {
-        return true;
+        let Ok(part) = std::env::var("FZGM_PART") else { return true };
+        let numbers = part.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (i, n): (usize, usize) = numbers.expect("FZGM_PART is a number below n, a slash and n");
+        return k % n == i;
     }
     match std::env::var("FZ_EMU_ORDER").as_deref() {
         _ if is("ASAN_OPTIONS") => k % 2 == 1,
