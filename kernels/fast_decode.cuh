@@ -175,6 +175,7 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
   const Box box = box_of<DIM>(p, chunk);
   uint32_t q[32];
   if (entry & CONSTANT) {
+    if (entry & RAW) return false;
     const int64_t code = (int64_t)(entry << 2) >> 2;
     const T x = (T)code * step;
     for (uint32_t k = 0; k < box.units; k++) {
