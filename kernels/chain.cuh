@@ -183,30 +183,38 @@ FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
 }
 
 // A chunk of few, for which no launch before has made an index: every block looks at all of the table, which takes less time than
-// another launch. `sums`: eight words of shared memory, which nobody needs any more when it returns.
-__device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& a, uint32_t out, uint64_t* sums) {
+// another launch. `w`: nine words of shared memory, which nobody needs any more when it returns.
+__device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& a, uint32_t out, uint32_t* w) {
   const StreamIn in = stream_in(a, a.operands[out], TILE);
   const uint32_t c = blockIdx.x;
   const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
-  const bool there = in.total > 0 && in.payloads <= in.bytes.have && load<uint32_t>(in.bytes.at) == in.total && load<uint32_t>(in.bytes.at + 4) == in.n;
+  const bool room = in.total > 0 && in.payloads <= in.bytes.have;
   const uint8_t* table = in.bytes.at + STREAM_HEAD;
-  uint64_t before = 0, all = 0;
-  for (uint64_t k = tid; there && k < in.n; k += THREADS) {
-    const uint32_t size = load<uint32_t>(table + 4 * k) & ~RAW;
+  const uint32_t total = room ? load<uint32_t>(in.bytes.at) : 0, n = room ? load<uint32_t>(in.bytes.at + 4) : 0;
+  // Chunks that are too long are found out one by one, so that sums of few never run over.
+  uint32_t before = 0, all = 0;
+  for (uint64_t k = tid; room && k < in.n; k += THREADS) {
+    const uint32_t entry = load<uint32_t>(table + 4 * k), size = min(entry & ~RAW, TILE + 1);
     if (k < c) before += size;
+    if (k == c) w[8] = entry;
     all += size;
   }
-  before = warp_sum_to(before);
-  all = warp_sum_to(all);
-  if (lane == 31) { sums[warp] = before; sums[4 + warp] = all; }
+  before = __reduce_add_sync(ALL, before);
+  all = __reduce_add_sync(ALL, all);
+  if (lane == 0) { w[warp] = before; w[4 + warp] = all; }
   __syncthreads();
-  before = sums[0] + sums[1] + sums[2] + sums[3];
-  const uint64_t end = in.payloads + sums[4] + sums[5] + sums[6] + sums[7], last = (end + 3) & ~3ull;
+  before = w[0] + w[1] + w[2] + w[3];
+  const uint64_t end = in.payloads + w[4] + w[5] + w[6] + w[7], last = (end + 3) & ~3ull;
+  const uint32_t entry = w[8];
   __syncthreads();
-  bool sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
-  for (uint64_t k = end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;
-  if (!sound && tid == 0) fail(a, CORRUPT);
-  return there && sound && c < in.n ? rze_chunk(in.payloads + before, load<uint32_t>(table + 4 * (uint64_t)c), in.bytes.have) : RzeIndex::NONE;
+  const bool there = room && total == in.total && n == in.n;
+  // One block looks at what stands behind the payloads.
+  if (c == min(max(in.n, (uint64_t)1), (uint64_t)gridDim.x) - 1 && tid == 0) {
+    bool sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
+    for (uint64_t k = end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;
+    if (!sound) fail(a, CORRUPT);
+  }
+  return there && c < in.n ? rze_chunk(in.payloads + before, entry, in.bytes.have) : RzeIndex::NONE;
 }
 
 // The payload at P of the buffer to the array.
@@ -243,7 +251,7 @@ template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeSh
   const uint32_t layout = FEW ? params<RzeParams>(a).layout : index.layout(a);
   const uint64_t at = (uint64_t)c * chunk;
   if (dead(a, failed)) return;
-  if (FEW) here.word = rze_find_chunk(a, 1 + Stages<S...>::EXTRA, reinterpret_cast<uint64_t*>(sm.buf));
+  if (FEW) here.word = rze_find_chunk(a, 1 + Stages<S...>::EXTRA, reinterpret_cast<uint32_t*>(sm.buf));
   if (at >= in.room) return;
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;

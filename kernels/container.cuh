@@ -89,6 +89,9 @@ struct Frame {
   FZ_DEV uint64_t segment_bytes(const SegmentRow& s) const { return s.unit ? 4 : bytes(s.value); }
 };
 
+// Of fields, which differ in what has to be done for them, neighbours are dealt with by different warps: the first one of a thread.
+FZ_DEV uint32_t first_field() { return threadIdx.x % 32 * (blockDim.x / 32) + threadIdx.x / 32; }
+
 // A number of at most eight bytes.
 FZ_DEV uint64_t load_le(const uint8_t* p, uint32_t width) {
   uint8_t b[8];

@@ -7,8 +7,8 @@
     __shared__ fz::fast::Shared shared;                                                          \
     fz::fast::encode<T, DIM>(a, shared);                                                         \
   }                                                                                              \
-  extern "C" __global__ void __launch_bounds__(128, 4) fast_decode_##NAME(FZ_ARGS) {             \
-    __shared__ fz::fast::Room<DIM> rooms[4];                                                     \
+  extern "C" __global__ void __launch_bounds__(64, 8) fast_decode_##NAME(FZ_ARGS) {              \
+    __shared__ fz::fast::Room<DIM> rooms[2];                                                     \
     fz::fast::decode<T, DIM>(a, rooms);                                                          \
   }
 

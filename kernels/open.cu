@@ -135,8 +135,20 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
     if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
       for (uint32_t k = threadIdx.x & 31; k < r.max; k += 32) f.bytes_of(v)[k] = 0xff;
   }
-  // Lengths, by one thread: there are a handful.
-  if (threadIdx.x == 0) {
+  __syncthreads();
+  // Lengths, by one thread: there are a handful. Meanwhile other warps put facts to their places; of them a bound has to be one.
+  int wrong = 0;
+  if (threadIdx.x >= 32) {
+    const uint32_t others = blockDim.x - 32, first = threadIdx.x % 32 * (others / 32) + threadIdx.x / 32 - 1;
+    for (uint32_t i = first; i < h->fields; i += others) {
+      const FieldRow& r = fields[i];
+      if (r.what != FIELD_STORED && r.what != FIELD_BOUND) continue;
+      const uint64_t x = field(i);
+      wrong |= !set_fact(f, r, x, r.width) || (r.what == FIELD_BOUND && !is_bound(x, r.width));
+    }
+    for (uint32_t i = first; i < h->varints; i += others)
+      if (rows[i].what == FIELD_STORED) wrong |= !set_fact(f, rows[i], varints[i], 8);
+  } else if (threadIdx.x == 0) {
     int32_t status = OK;
     uint64_t at = o.head;
     for (uint32_t i = 0; i < h->segments && status == OK; i++) {
@@ -164,32 +176,25 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
     o.status = status;
   }
   __syncthreads();
-  // What else the head says has to agree with the lengths; of facts a bound has to be one.
-  int wrong = o.status != OK;
-  if (!wrong) {
-    for (uint32_t i = threadIdx.x; i < h->fields; i += blockDim.x) {
+  // All words at once, and zeros for what else blocks share; on their way while the rest is looked at.
+  const uint64_t words = params<Border>(a).words_end / 16;
+  for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
+  // What else the head says has to agree with the lengths.
+  if (o.status != OK) wrong = 1;
+  else {
+    for (uint32_t i = first_field(); i < h->fields; i += blockDim.x) {
       const FieldRow& r = fields[i];
-      if (r.what == FIELD_REPEATED) continue;
-      if (r.what == FIELD_STORED || r.what == FIELD_BOUND) {
-        const uint64_t x = field(i);
-        wrong |= !set_fact(f, r, x, r.width) || (r.what == FIELD_BOUND && !is_bound(x, r.width));
-      }
-      else if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
+      if (r.what == FIELD_REPEATED || r.what == FIELD_STORED || r.what == FIELD_BOUND) continue;
+      if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
       else wrong |= field(i) != Layout::number(f, *h, r, o.payload);
     }
-    for (uint32_t i = threadIdx.x; i < h->varints; i += blockDim.x)
-      if (rows[i].what == FIELD_STORED) wrong |= !set_fact(f, rows[i], varints[i], 8);
     // Numbers of segments are compared with facts.
-    __syncthreads();
     uint64_t at = o.head;
     for (uint32_t i = 0; i < h->segments && threadIdx.x == 0; i++) {
       if (segments[i].unit) wrong |= load<uint32_t>(f.container + at) != f.number(segments[i]);
       at += f.segment_bytes(segments[i]);
     }
   }
-  // All words at once, and zeros for what else blocks share.
-  const uint64_t words = params<Border>(a).words_end / 16;
-  for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
   wrong = __syncthreads_or(wrong);
   if (threadIdx.x != 0) return;
   Call* call = f.call();

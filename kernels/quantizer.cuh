@@ -159,13 +159,20 @@ template <class T> struct Bins {
   // The bin that stands for `x`, if any.
   template <bool FAST> FZ_DEV bool find(T x, Bin& bin) const { return nearest<FAST>(x, bin) || other(x, bin); }
 
-  // No bin stands for `x` although there is one for its size. What `find` finds, without the bins: as values both
-  // neighbours follow from each other, since adding 1 rounds as converting the sum of integers does.
-  FZ_DEV bool misses(T x) const {
+  // The value of the nearest bin, and whether it stands for `x`, threshold aside.
+  FZ_DEV T nearest_value(T x) const {
     const T q = x * inverse;
-    const T k = fast() ? (q + R::MAGIC) - R::MAGIC : R::round(q), rest = x - k * step;
-    if (!(R::abs(q) < radius && R::abs(x) < threshold) || (R::abs(rest) <= promise && R::abs(k) < radius)) return false;
-    const T other = k + (rest > T(0) ? T(1) : T(-1));
+    return fast() ? (q + R::MAGIC) - R::MAGIC : R::round(q);
+  }
+  FZ_DEV bool hits(T x) const {
+    const T k = nearest_value(x);
+    return near(x, k) & (R::abs(k) < radius);
+  }
+  // No bin stands for `x`, which the nearest one does not, although there is one for its size. What `find` finds, without the bins: as
+  // values both neighbours follow from each other, since adding 1 rounds as converting the sum of integers does.
+  FZ_DEV bool misses(T x) const {
+    if (hits(x) || !(R::abs(x * inverse) < radius && R::abs(x) < threshold)) return false;
+    const T k = nearest_value(x), other = k + (x - k * step > T(0) ? T(1) : T(-1));
     return !(near(x, other) && R::abs(other) < radius);
   }
 };

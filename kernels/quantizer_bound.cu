@@ -224,31 +224,29 @@ FZ_DEV void find_steps(Steps& s, const Facts& facts) {
   __syncthreads();
 }
 
-// Groups of 32 neighbours, one of `stride` of them. A warp takes so many groups at a time.
-constexpr int BATCH = 16;
+// Groups of 32 neighbours, one of `stride` of them. A warp takes so many groups at a time, and looks at them under so many bounds.
+constexpr int BATCH = 4, ABREAST = 3;
 struct Sample {
   const uint8_t* src;
-  uint64_t stride, groups;
+  uint32_t stride;
+  uint64_t groups;
   FZ_DEV Sample(const uint8_t* at, uint64_t bytes) : src(at) {
-    const uint64_t all = bytes / (GROUP * 4);
-    stride = bytes / 4 / SAMPLE;
-    stride = stride < 1 ? 1 : stride > SPARSE ? SPARSE : stride;
-    groups = (all + stride - 1) / stride;
+    const uint64_t all = bytes / (GROUP * 4), dense = bytes / 4 / SAMPLE;
+    stride = dense < 1 ? 1 : dense > SPARSE ? SPARSE : (uint32_t)dense;
+    // A division of 64 bits takes a while.
+    groups = all < ALL - SPARSE ? ((uint32_t)all + stride - 1) / stride : (all + stride - 1) / stride;
   }
   FZ_DEV const uint8_t* value(uint64_t group) const { return src + (group * stride * GROUP + (threadIdx.x & 31)) * 4; }
-  // From a group on, every `apart`th; returns how many there are.
-  FZ_DEV int fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
+  // From a group on, every `apart`th; zeros, which no bound misses, where there is none.
+  FZ_DEV void fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
     const bool whole = aligned(src, 4);
-    int n = 0;
 #pragma unroll
     for (int j = 0; j < BATCH; j++) {
       const uint64_t group = from + j * apart;
       x[j] = 0.0f;
       if (group >= groups) continue;
       x[j] = whole ? *reinterpret_cast<const float*>(value(group)) : load<float>(value(group));
-      n++;
     }
-    return n;
   }
 };
 }  // namespace quantizer
@@ -300,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;
   const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
   float x[BATCH];
-  int fetched = sample.fetch(x, first, warps);
+  sample.fetch(x, first, warps);
   if (fz::dead(a)) return;
   const bool measured = p.mode != ABS && p.value_base == 0.0;
   Facts facts = measured ? load_facts(fz::output(a, 0)) : strict_facts<float>(p, false, no_range());
@@ -320,19 +318,28 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const double SHRINK_BITS = 1.44, shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
   uint32_t missed = 0;
   for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
-    if (from > first) fetched = sample.fetch(x, from, warps);
-    for (uint32_t i = 0; i < bounds; i++) {
-      Bins<float> bins = mine;
-      bins.inverse = __shfl_sync(fz::ALL, mine.inverse, (int)i);
-      bins.step = __shfl_sync(fz::ALL, mine.step, (int)i);
-      uint32_t count = 0;
+    if (from > first) sample.fetch(x, from, warps);
+    // Nearly all values are hit, which takes a few operations; lanes behind the last bound ask for nothing that anybody looks at.
+    for (uint32_t i = 0; i < bounds; i += ABREAST) {
+      Bins<float> bins[ABREAST];
+      bool hit = true;
 #pragma unroll
-      for (int j = 0; j < BATCH; j++) {
-        if (j == fetched) break;
-        count += bins.misses(x[j]);
+      for (uint32_t k = 0; k < ABREAST; k++) {
+        bins[k] = mine;
+        bins[k].inverse = __shfl_sync(fz::ALL, mine.inverse, (int)(i + k));
+        bins[k].step = __shfl_sync(fz::ALL, mine.step, (int)(i + k));
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) hit &= bins[k].hits(x[j]);
       }
-      count = __reduce_add_sync(fz::ALL, count);
-      if (lane == i) missed += count;
+      if (__all_sync(fz::ALL, hit)) continue;
+#pragma unroll
+      for (uint32_t k = 0; k < ABREAST; k++) {
+        uint32_t count = 0;
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) count += bins[k].misses(x[j]);
+        count = __reduce_add_sync(fz::ALL, count);
+        if (lane == i + k) missed += count;
+      }
     }
   }
   // A word for each bound has what all blocks count, and above it how many have counted: one addition, so that nothing has to be

@@ -4,15 +4,16 @@
 #include "container.cuh"
 
 namespace fz {
-// The number of a field, or bytes of a fact.
+// Whether a field holds bytes of a fact.
+FZ_DEV bool is_stored(const FieldRow& r) { return r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED; }
+// The number of a field, or those bytes.
 FZ_DEV uint64_t content(const Frame& f, const HeadRow& h, const FieldRow& r, uint64_t payload) {
-  const bool bytes = r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED;
-  return bytes ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
+  return is_stored(r) ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
 }
 
 // By one block; `x` is the content of the thread's first field.
 FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload, uint64_t x) {
-  const uint32_t first = threadIdx.x;
+  const uint32_t first = threadIdx.x, own = first_field();
   const uint8_t* blank = f.said(h.blank_at);
   const FieldRow* rows = f.table<FieldRow>(h.fields_at);
   if (h.varints == 0 && aligned(f.container, 16)) {
@@ -23,14 +24,14 @@ FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload, uint6
     for (uint32_t i = first; i < h.blank; i += blockDim.x) f.container[i + (h.varints ? shift(f, h, i) : 0)] = blank[i];
   }
   __syncthreads();
-  for (uint32_t i = first; i < h.fields; i += blockDim.x) {
+  for (uint32_t i = own; i < h.fields; i += blockDim.x) {
     const FieldRow r = rows[i];
     uint8_t* to = f.container + r.at + (h.varints ? shift(f, h, r.at) : 0);
-    if (i != first) x = content(f, h, r, payload);
+    if (i != own) x = content(f, h, r, payload);
     for (uint32_t k = 0; k < r.width; k++) to[k] = (uint8_t)(x >> 8 * k);
   }
   const FieldRow* varints = f.table<FieldRow>(h.varints_at);
-  for (uint32_t i = first; i < h.varints; i += blockDim.x) {
+  for (uint32_t i = own; i < h.varints; i += blockDim.x) {
     uint64_t y = Layout::number(f, h, varints[i], payload), at = varints[i].at;
     for (uint32_t k = 0; k < i; k++) at += varint_bytes(Layout::number(f, h, varints[k], payload));
     for (; y >= 128; y >>= 7) f.container[at++] = (uint8_t)(y | 128);
@@ -67,6 +68,12 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
   f.stage(a, staged, false);
   f.clear_zeroed(a);
   bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0;
+  // Facts are on their way while the form is chosen, as usual the plan's own.
+  const HeadRow& own = f.form(p.own);
+  const FieldRow* rows = f.table<FieldRow>(own.fields_at);
+  const uint32_t mine = first_field();
+  const bool early = !failed && mine < own.fields && is_stored(rows[mine]);
+  uint64_t x = early ? content(f, own, rows[mine], 0) : 0;
   Choice c = {p.own, Layout()};
   if (!failed) c = choose(f, p);
   const bool fits = c.total() <= f.capacity;
@@ -84,9 +91,8 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
   // they reckon then is shorter still, so that they end here too.
   const bool copies = p.copies || c.form != p.own, waits = failed || !fits || copies;
   if (!waits && blockIdx.x > 0) return;
-  // Facts are on their way while the blocks find out who is last.
-  const bool fills = !failed && fits && threadIdx.x < h.fields;
-  const uint64_t x = fills ? content(f, h, f.table<FieldRow>(h.fields_at)[threadIdx.x], c.layout.payload) : 0;
+  const bool fills = !failed && fits && mine < h.fields && !(early && c.form == p.own);
+  if (fills) x = content(f, h, f.table<FieldRow>(h.fields_at)[mine], c.layout.payload);
   if (waits && !last_block(&f.call()->ticket, copies)) return;
   if (!failed && fits) {
     write_head(f, h, c.layout.payload, x);

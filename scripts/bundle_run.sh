@@ -60,6 +60,7 @@ mem_calls     memcheck    200 memcheck tests/cuda asynchrony graphs functions po
 mem_fz        memcheck    200 memcheck tests/cuda lorenzo
 mem_rel       memcheck    200 memcheck tests/cuda rel
 mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
+mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/cuda hostile::garbled
 mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer

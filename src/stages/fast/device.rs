@@ -41,7 +41,8 @@ pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
         (2, _) => "fast_decode_f64_2d",
         _ => "fast_decode_f64_3d",
     };
-    Some(Recipe::one(name, chunks(&p)?.div_ceil(4), 128))
+    // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
+    Some(Recipe::one(name, chunks(&p)?.div_ceil(2), 64))
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.
