@@ -199,6 +199,10 @@ impl Stages {
         let (Some(node), Some(parsed)) = (self.pipeline.nodes.get(i), self.parsed.get_mut(i)) else {
             return Err(Error::Internal("a stage was not parsed"));
         };
+        // To kernels on a device eight bytes of ones say that the head does not tell.
+        if count == u64::MAX {
+            return Err(Error::corrupt("exact pairs", format!("no list holds {count} of them")));
+        }
         let at = node.stage.exact_pairs_at().map(|at| at as usize);
         match at.and_then(|at| parsed.facts.get_mut(at..at + 8)) {
             Some(field) => field.copy_from_slice(&count.to_le_bytes()),

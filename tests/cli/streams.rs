@@ -81,3 +81,25 @@ fn names_may_be_as_long_as_the_file_system_takes() {
         assert_eq!(desk.names(), ["egm96.f32", &name]);
     }
 }
+
+/// What has no end: refused where its beginning says that it is no container, and else where the memory ends.
+#[test]
+fn endless_input_ends() {
+    let desk = Desk::new();
+    desk.compressed();
+    for (line, code, says) in [
+        ("@ decompress /dev/zero -o x", 4, "not a container"),
+        ("@ decompress - -o x </dev/zero", 4, "not a container"),
+        ("@ decompress --box 0:1 /dev/zero -o x", 4, "not a container"),
+        ("@ info /dev/zero", 4, "not a container"),
+        ("cat a.fzm /dev/zero | @ decompress --box 0:1,0:1 - -o x", 5, "no 2"),
+        ("@ compress /dev/zero -o x --dtype f32 --eb 1", 5, "no 2"),
+        ("@ compress - -o x --dtype f32 --eb 1 </dev/zero", 5, "no 2"),
+    ] {
+        let script = format!("ulimit -v 300000; {}", line.replace('@', PROGRAM));
+        let output = Command::new("sh").args(["-c", &script]).current_dir(&desk.0).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}: {err}");
+        assert!(err.contains(says) && !desk.path("x").exists(), "{line}: {err}");
+    }
+}

@@ -219,6 +219,10 @@ pub fn coders() -> Vec<(String, Vec<Case>)> {
         &[("lorenzo", &[("block_size", "100"), ("order", "2"), ("centering", "true")])],
         DType::I16,
     );
+    let around: Sets = &[("centering", "true"), ("error_bound", "0.01"), ("outlier_capacity", "1")];
+    for (name, dtype) in [("values around means", DType::F32), ("values around means, f64", DType::F64)] {
+        one(name, &[("lorenzo_quant", around)], dtype);
+    }
     one("bitpack moved", &[("bitpack", &[("base", "60000"), ("auto_detect", "true")])], DType::U16);
     all.push(("merge".into(), merged(), DType::U16));
     for name in ["cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {

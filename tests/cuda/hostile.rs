@@ -22,6 +22,8 @@ fn asynchronous_calls_end_with_a_status() {
     need_gpu!();
     let preset = |name: &'static str, dtype| (name, lossy(name, dtype), dtype);
     let (runs, bits) = ([("chunk_size", "4096")], [("auto_detect", "true")]);
+    let around = [("centering", "true"), ("error_bound", "0.01"), ("outlier_capacity", "1")];
+    let around = corpus::chain(&[("lorenzo_quant", &around)]);
     let kinds = [
         (preset("pfpl", DType::F32), Container::Fzm),
         (preset("pfpl", DType::F64), Container::Compact),
@@ -42,6 +44,8 @@ fn asynchronous_calls_end_with_a_status() {
         (("rle in chunks", corpus::chain(&[("rle", &runs)]), DType::I64), Container::Fzm),
         (("bitpack", corpus::chain(&[("bitpack", &bits)]), DType::U32), Container::Compact),
         (("merged", corpus::merged(), DType::U16), Container::Fzm),
+        (("around means", around.clone(), DType::F32), Container::Compact),
+        (("around means", around, DType::F64), Container::Fzm),
     ];
     let mut seen = [0; 100];
     for (_, ((name, pipeline, dtype), container)) in kinds.into_iter().enumerate().filter(|(k, _)| mine(*k)) {

@@ -6,7 +6,7 @@ use crate::common::run::{every_way, forms};
 use crate::common::samples::{self, Content, Sample};
 use crate::need_gpu;
 use crate::rig::{Rig, lossy, options};
-use fzgm::{Array, Container, DType, Generation, Options, Pipeline, Status, compress, decompress};
+use fzgm::{Array, Container, DType, Device, Generation, Options, Pipeline, Status, compress, decompress};
 
 const SHAPES: &[&[u64]] = &[
     &[1],
@@ -210,8 +210,8 @@ fn lists_of_other_writers() {
     }
 }
 
-/// The head is read on the device: a number of exact values that the lists do not hold is damage, and so is the one whose
-/// bits stand for a head that says nothing.
+/// Whether the device reads the head or the host: a number of exact values that the lists do not hold is damage, and so is the one
+/// whose bits stand for a head that says nothing.
 #[test]
 fn numbers_of_exact_values_are_checked() {
     need_gpu!();
@@ -233,6 +233,12 @@ fn numbers_of_exact_values_are_checked() {
         rig.stream.wait();
         let want = if ok { Status::Ok } else { Status::Corrupt };
         assert_eq!(rig.results[1].result().status, want as i32, "{number} pairs");
+        let other = [&file[..at], &number.to_le_bytes(), &file[at + 8..]].concat();
+        for device in [Device::Cpu, options().device] {
+            let plain = Options { device, checksum: false, ..options() };
+            let status = decompress(&other, &plain).map_or_else(|e| e.status(), |_| Status::Ok);
+            assert_eq!(status, want, "{number} pairs on {device}");
+        }
     }
 }
 

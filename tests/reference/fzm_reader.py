@@ -1040,6 +1040,8 @@ class LorenzoQuant:
         self.ndim = 3 if dims[2] > 1 else 2 if dims[1] > 1 else 1
         bound64 = struct.unpack_from("<d", tail, 48 - 40)[0]
         self.bound = bound64 if bound64 != 0 else bound32
+        asked = struct.unpack_from("<f", config, 32)[0] if size > 32 else 0.0
+        require(0 < asked < math.inf or (asked == 0 and self.bound > 0), f"LorenzoQuant: a bound of {asked}")
         if self.dtype == F32:
             self.bound = round_f32(self.bound)
         require(self.bound >= 0 and bound32 >= 0, "LorenzoQuant: bound is negative or not a number")
@@ -1061,6 +1063,8 @@ class LorenzoQuant:
         else:
             half = 1 << (8 * self.code_width - 1)
             differences = [float((code ^ half) - half) for code in codes]
+        if self.dtype == F32:
+            differences = array.array("f", differences).tolist()
         errors = to_words(outputs[1], self.width, "LorenzoQuant outlier_errors")
         indices = to_words(outputs[2], 4, "LorenzoQuant outlier_indices")
         listed = min(len(errors), len(indices))

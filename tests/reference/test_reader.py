@@ -577,6 +577,27 @@ class SpotValues(unittest.TestCase):
                 run_stage(RZE, config, [rze_encode(sparse, chunk, width)])
 
 
+class LorenzoQuantConfigs(unittest.TestCase):
+    def config(self, bound, asked):
+        numbers = struct.pack("<fIII4B3I", bound, 0, 3, 0, reader.F32, reader.U32, 1, 0, 3, 1, 1)
+        return numbers + struct.pack("<ff", asked, 0) + bytes(4)
+
+    def test_codes_that_f32_does_not_hold(self):
+        # 2^24 + 1 goes to the even neighbour before anything is added to it or multiplied with it.
+        codes = struct.pack("<3I", 2**24 + 1, 1, 2)
+        out = run_stage(1, self.config(1.5, 1.5), [codes, b"", b""])
+        self.assertEqual(struct.unpack("<3f", out), (3 * 2.0**24, 3 * 2.0**24, 3 * 2.0**24 + 8))
+
+    def test_bounds_that_were_asked_for(self):
+        for bound, asked, good in [(0, 0.5, True), (0.5, 0, True), (0, 0, False), (0.5, -1, False),
+                                   (0.5, math.inf, False), (0.5, math.nan, False)]:
+            if good:
+                run_stage(1, self.config(bound, asked), [bytes(12), b"", b""])
+            else:
+                with self.assertRaises(FormatError):
+                    run_stage(1, self.config(bound, asked), [bytes(12), b"", b""])
+
+
 class FastStreams(unittest.TestCase):
     """What no encoder writes, one chunk of 16 values."""
 

@@ -59,6 +59,10 @@ pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
     if first == slabs::MAGIC {
         return Ok(Whole::Slabs(src));
     }
+    // Of what is no container nothing more is read: a device may have no end.
+    if let Err(e @ Error::NotAContainer(_)) = fzgm::info_partial(&first) {
+        return Err(Failure::reading(path, &e));
+    }
     rest(path, src, first).map(Whole::Bytes)
 }
 
@@ -68,18 +72,34 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// What was read of `path`, and what is to be read.
 fn rest(path: &Path, mut src: Box<dyn Read>, mut all: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    /// In pieces, to say how far it is.
+    const PIECE: usize = 1 << 24;
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
+    let missing = |bytes: usize| Failure::asking(&Error::OutOfMemory(bytes as u64));
     let bytes = length(path)?;
     let progress = bytes.map(|bytes| Progress::new("read", Some(bytes)));
     let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX);
-    all.try_reserve_exact(room).map_err(|_| Failure::asking(&Error::OutOfMemory(room as u64)))?;
-    // In pieces, to say how far it is.
-    while (&mut src).take(1 << 24).read_to_end(&mut all).map_err(refused)? > 0 {
+    all.try_reserve_exact(room).map_err(|_| missing(room))?;
+    loop {
+        // Where a file ends as it was said to, no memory is needed to notice it.
+        let mut more = vec![];
+        if all.len() == all.capacity() {
+            (&mut src).take(64).read_to_end(&mut more).map_err(refused)?;
+            if more.is_empty() {
+                return Ok(all);
+            }
+            all.try_reserve(PIECE).map_err(|_| missing(all.len() + PIECE))?;
+            all.append(&mut more);
+        }
+        // Never more than there is room for: the vector would find it itself, or abort.
+        let piece = PIECE.min(all.capacity() - all.len());
+        if (&mut src).take(piece as u64).read_to_end(&mut all).map_err(refused)? == 0 {
+            return Ok(all);
+        }
         if let Some(progress) = &progress {
             progress.at(all.len() as u64);
         }
     }
-    Ok(all)
 }
 
 /// Zeroed memory, or a message where the system has none.
