@@ -38,6 +38,12 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "1024"]),
         ("bench egm96.f32 --dtype f32 --runs 0", &["--runs"]),
         (&format!("{base} --config -"), &["'-'", "<FILE>", "give a file", "not supported here"]),
+        // Before anything is measured.
+        (
+            "bench egm96.f32 --dtype f32 --preset pfpl --preset zip --json",
+            &["zip", "pfpl, fz, cusz, cusz_ans, bits"],
+        ),
+        ("bench egm96.f32 --dtype f32 --eb 1e-3 --eb -1", &["error_bound", "-1"]),
         ("bench - --dtype f32", &["<IN>", "give a file"]),
         ("compare - b.f32 --dtype f32", &["<A>", "give a file"]),
         ("compare egm96.f32 - --dtype f32", &["<B>", "give a file"]),
