@@ -1,7 +1,7 @@
 /* fzgm for C++17: fzgm.h with owners of handles, views of memory, and failures that cannot be overlooked. Header only.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze");
+ *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze");
  *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
  *   auto workspace = plan.make_workspace();
  *   std::vector<std::byte> container(plan.max_compressed_bytes());

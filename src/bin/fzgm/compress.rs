@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
-    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze"
+    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze"
     #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
     pipeline: Option<String>,
     /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some
