@@ -30,7 +30,7 @@ pub(crate) struct Args {
     max_memory: u64,
     /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For preset fast, also in slabs;
     /// checksums are not compared
-    #[arg(long = "box", value_name = "RANGES", value_parser = Part::parse)]
+    #[arg(long = "box", value_name = "RANGES", value_parser = Part::parse, allow_hyphen_values = true)]
     part: Option<Part>,
     /// Do not compare the checksums of the container
     #[arg(long)]
