@@ -562,7 +562,7 @@ int32_t fz_pipeline_from_toml(const char *toml,
                               fz_pipeline **pipeline);
 
 /**
- * Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
+ * Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
  *
  * A stage reads the first port of the one before it, or another one that is named: "quantizer.outlier_idxs > rze". Parameters
  * that are left out have their defaults. "eb", "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
@@ -838,8 +838,8 @@ int32_t fz_decompress(const fz_plan *plan,
  * Restores a part of an array, without the rest.
  *
  * `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
- * `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length. `ndim` is that
- *                       of the array.
+ * `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length, which may be 0.
+ *                       `ndim` is that of the array.
  * `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
  * `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
  * `restored_bytes`      becomes that length; untouched on failure.

@@ -1,7 +1,7 @@
 /* fzgm for C++17: fzgm.h with owners of handles, views of memory, and failures that cannot be overlooked. Header only.
  * SPDX-License-Identifier: BSD-3-Clause
  *
- *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze");
+ *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze");
  *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
  *   auto workspace = plan.make_workspace();
  *   std::vector<std::byte> container(plan.max_compressed_bytes());
@@ -393,16 +393,6 @@ inline result<std::uint64_t> decompress(const plan &decoder, workspace &ws, cons
   return detail::outcome(status, bytes);
 }
 
-/** Restores the box of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. */
-inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
-  std::uint64_t bytes = 0;
-  // Of two different numbers of dimensions one is not that of the array.
-  const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
-  const std::int32_t status = fz_decompress_box(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
-                                                dst.size(), &bytes);
-  return detail::outcome(status, bytes);
-}
-
 /** The same with a workspace of the call's own. */
 inline result<std::uint64_t> decompress(const plan &decoder, const_bytes container, mutable_bytes dst) {
   workspace none;
@@ -413,6 +403,17 @@ inline result<std::uint64_t> decompress(const plan &decoder, const_bytes contain
 inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst) {
   workspace none;
   return decompress(plan(), none, container, dst);
+}
+
+/** Restores the box of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. Where
+ * `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
+inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  // Of two different numbers of dimensions one is not that of the array.
+  const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
+  const std::int32_t status = fz_decompress_box(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
+                                                dst.size(), &bytes);
+  return detail::outcome(status, bytes);
 }
 
 /** Compresses device memory on a stream; `outcome` is memory that the device writes, or null. */

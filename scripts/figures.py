@@ -3,7 +3,7 @@
 
     scripts/figures.py table                        prints the tables of the page
     scripts/figures.py picture                      writes docs/figures/fast.svg, and fast.svg.txt for rustdoc
-    scripts/figures.py table --measured F.json…     with the rows of `fzgm bench --json` in place of ours
+    scripts/figures.py table --measured F.json…     with the rows of `fzgm bench --json --device cuda --value-base` in place of ours
     scripts/figures.py picture --measured F.json… -o FILE.svg
 """
 
@@ -82,7 +82,9 @@ def measured(path):
     try:
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise Damaged(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: no JSON: {error}") from None
     lines = report.get("rows") if isinstance(report, dict) and report.get("command") == "bench" else None
     if not isinstance(lines, list) or not isinstance(report.get("input"), str):
@@ -182,7 +184,7 @@ def write(path, text):
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="figures.py", description="The tables and the picture of src/stages/fast.md")
     parser.add_argument("what", choices=("table", "picture"))
-    parser.add_argument("--measured", metavar="FILE.json", nargs="+", default=[], help="what fzgm bench --json printed, in place of our rows")
+    parser.add_argument("--measured", metavar="FILE.json", nargs="+", default=[], help="what fzgm bench --json --device cuda --value-base printed, in place of our rows")
     parser.add_argument("--recorded", metavar="FILE.csv", default=RECORDED, help="the figures that are recorded [default: docs/figures/h200.csv]")
     parser.add_argument("-o", dest="out", metavar="FILE.svg", help="where the picture goes [default: docs/figures/fast.svg]")
     args = parser.parse_args(argv)

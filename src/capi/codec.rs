@@ -102,8 +102,8 @@ pub unsafe extern "C" fn fz_decompress(
 /// Restores a part of an array, without the rest.
 ///
 /// `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
-/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length. `ndim` is that
-///                       of the array.
+/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length, which may be 0.
+///                       `ndim` is that of the array.
 /// `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
 /// `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
 /// `restored_bytes`      becomes that length; untouched on failure.

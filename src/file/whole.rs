@@ -151,6 +151,9 @@ mod tests {
                 info(&path).err()
             );
         }
+        fs::write(&path, b"FZS1\x01\x00 and more").expect("written");
+        let told = info(&path).expect_err("many containers").to_string();
+        assert!(told.contains("slab file") && told.contains("fzgm decompress"), "{told}");
         for bytes in [&b"FZC1\x01\x00"[..], b"2ZMF\x01\x03 and more"] {
             fs::write(&path, bytes).expect("written");
             assert!(matches!(info(&path), Err(Error::Corrupt { .. })), "{bytes:?}: {:?}", info(&path).err());

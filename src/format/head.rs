@@ -173,6 +173,10 @@ fn read_given(container: &[u8], given: Given) -> Result<Head> {
     match container.first_chunk::<4>() {
         Some(magic) if *magic == fzm::MAGIC => fzm::read(container, given),
         Some(magic) if *magic == compact::MAGIC => compact::read(container, given),
+        // What the command line makes of arrays that are larger than memory; somebody will hand it to a call.
+        Some(b"FZS1") => {
+            Err(Error::NotAContainer("it is a slab file, which `fzgm decompress` restores".into()))
+        }
         Some(magic) => Err(Error::NotAContainer(format!("it starts with the bytes {magic:02x?}"))),
         None => Err(Error::NotAContainer(format!("{} bytes are too few", container.len()))),
     }

@@ -38,6 +38,12 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "1024"]),
         ("bench egm96.f32 --dtype f32 --runs 0", &["--runs"]),
         (&format!("{base} --config -"), &["'-'", "<FILE>", "give a file", "not supported here"]),
+        // Before anything is measured.
+        (
+            "bench egm96.f32 --dtype f32 --preset pfpl --preset zip --json",
+            &["zip", "pfpl, fz, cusz, cusz_ans, bits"],
+        ),
+        ("bench egm96.f32 --dtype f32 --eb 1e-3 --eb -1", &["error_bound", "-1"]),
         ("bench - --dtype f32", &["<IN>", "give a file"]),
         ("compare - b.f32 --dtype f32", &["<A>", "give a file"]),
         ("compare egm96.f32 - --dtype f32", &["<B>", "give a file"]),
@@ -131,7 +137,11 @@ fn requests_beyond_the_library_are_exit_5() {
     desk.run("compress egm96.f32 -o f.fzm --dtype f32 --dims 1440x721 --preset fast --eb 1e-3").ok();
     desk.fails("decompress f.fzm -o y --box 0:5,0:5 --device cuda", 5, &["--box", "cuda:0", "--device"]);
     desk.fails("decompress f.fzm -o y --box 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]);
-    desk.fails("decompress f.fzm -o y --box 0:5", 2, &["origin", "expected 2, as many as the array has"]);
+    desk.fails(
+        "decompress f.fzm -o y --box 0:5",
+        2,
+        &["--box has 1 ranges", "give 2, one for each dimension"],
+    );
     desk.run("decompress f.fzm -o y --box 0:5,0:5 --max-memory 100 --device cpu").ok();
 }
 

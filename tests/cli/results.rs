@@ -137,6 +137,44 @@ fn listings_and_bench() {
         assert!(row["compress_gb_per_s"].as_f64().unwrap() > 0.0 && row["ratio"].as_f64().unwrap() > 1.0);
     }
     assert!(bench["memcpy_gb_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(bench["failed"], serde_json::json!([]));
+}
+
+/// A line that cannot be measured takes no other with it; the exit code is that of the first.
+#[test]
+fn a_benchmark_in_which_something_fails() {
+    let desk = Desk::new();
+    let line =
+        "bench egm96.f32 --dtype f32 --preset fast --preset pfpl --preset fz --mode rel --threads 1 --runs 1";
+    let run = desk.run(&format!("{line} --json"));
+    assert_eq!((run.code, run.out.lines().count()), (Some(5), 1), "{}", run.err);
+    let notes: Vec<&str> = run.err.lines().collect();
+    assert_eq!(notes.len(), 3, "{}", run.err);
+    assert!(notes[0].starts_with("fzgm: fast, rel 1e-3, 1 thread: fast: mode rel"), "{}", notes[0]);
+    assert!(notes[1].starts_with("fzgm: fz, rel 1e-3, 1 thread: lorenzo_quant: mode rel"), "{}", notes[1]);
+    assert_eq!(notes[2], "fzgm: 2 of 3 lines could not be measured");
+    let bench: Value = serde_json::from_str(&run.out).unwrap();
+    let rows = bench["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["preset"], &rows[0]["kept"]), (1, &"pfpl".into(), &true.into()));
+    let failed = bench["failed"].as_array().unwrap();
+    assert_eq!((failed.len(), &failed[0]["preset"], &failed[1]["preset"]), (2, &"fast".into(), &"fz".into()));
+    for key in ["pipeline", "mode", "eb", "value_base", "threads"] {
+        assert_eq!(failed[0][key], rows[0][key], "{key}");
+    }
+    assert!(failed[0]["error"].as_str().unwrap().contains("mode rel"));
+    assert_eq!(failed[0]["exit_code"], 5);
+
+    let table = desk.run(&format!("{line} --csv"));
+    assert_eq!((table.code, table.out.lines().count(), table.err.lines().count()), (Some(5), 2, 3));
+    let text = desk.run(line);
+    assert_eq!((text.code, text.err.lines().count()), (Some(5), 3));
+    assert!(text.out.lines().last().unwrap().starts_with("pfpl "), "{}", text.out);
+
+    // Nothing at all is a report too.
+    let none = desk.run("bench egm96.f32 --dtype f32 --preset fast --mode rel --threads 1,2 --runs 1 --json");
+    let bench: Value = serde_json::from_str(&none.out).unwrap();
+    assert_eq!((none.code, bench["rows"].as_array().unwrap().len()), (Some(5), 0));
+    assert_eq!(bench["failed"].as_array().unwrap().len(), 2);
 }
 
 #[test]

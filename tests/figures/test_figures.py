@@ -261,6 +261,10 @@ class Damage(Folder):
         for text, words in cases.items():
             path = self.file("bad.json", text)
             self.refused(["table", "--measured", path], path, *words)
+        code, _, err = run("table", "--measured", os.path.join(self.folder, "none.json"))
+        self.assertEqual(code, 2)
+        self.assertIn("none.json: No such file", err)
+        self.assertNotIn("no JSON", err)
 
     def test_at_random(self):
         """Whatever became of the bytes, there is a result or a line that says what is wrong, and the picture of a result is XML."""

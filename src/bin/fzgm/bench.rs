@@ -1,5 +1,6 @@
 //! `fzgm bench`: speed with the data in memory, so that no disk is measured.
 
+mod failed;
 mod measure;
 mod on_device;
 mod table;
@@ -9,6 +10,7 @@ use crate::field::{Field, shape};
 use crate::input;
 use crate::report::{self, number, short};
 use crate::request::{Own, Request, Start};
+use failed::{Failed, Failures};
 use fzgm::{Array, Device, Options, PRESETS, metrics, preset};
 use measure::{Row, copy_speed, measure};
 use serde_json::{Value, json};
@@ -37,7 +39,7 @@ pub(crate) struct Args {
     /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
     #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true)]
     bounds: Vec<f64>,
-    /// Values of this magnitude and above (fill values) are exact
+    /// Values of this magnitude and above (fill values) are exact [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     outlier_threshold: Option<f64>,
     /// noa: a second line with the value range given and not measured by each call; without a value the one that a
@@ -108,15 +110,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         heading(args, &array, copy)?;
     }
     let threads = if args.threads.is_empty() { &[1, 0] } else { &args.threads[..] };
-    let mut rows = vec![];
+    let (mut rows, mut failures) = (vec![], Failures::default());
     for request in requests {
         for &threads in threads {
             let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
-            let row = measure(request, &array, &src, &options, args.runs)?;
-            if args.for_people() {
-                report::print(&line(&row))?;
+            match measure(request, &array, &src, &options, args.runs) {
+                Ok(row) => {
+                    if args.for_people() {
+                        report::print(&line(&row))?;
+                    }
+                    rows.push(row);
+                }
+                Err(failure) => failures.note(Failed { request, threads: Some(threads), failure }),
             }
-            rows.push(row);
         }
     }
     let lines: Vec<Value> = rows.iter().map(to_json).collect();
@@ -135,16 +141,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "fused": !args.no_fuse,
             "memcpy_gb_per_s": number(copy),
             "rows": lines,
+            "failed": failures.to_json(),
         }))?;
     }
-    all_kept(rows.iter().map(|row| row.quality.kept))
-}
-
-fn all_kept(rows: impl Iterator<Item = bool> + Clone) -> Result<(), Failure> {
-    match rows.clone().filter(|kept| !kept).count() {
-        0 => Ok(()),
-        n => Err(Failure::violation(format!("{n} of {} lines do not keep their bound", rows.count()))),
-    }
+    failures.verdict(rows.iter().map(|row| row.quality.kept))
 }
 
 impl Args {
@@ -154,7 +154,8 @@ impl Args {
         chains.chain(self.configs.iter().map(|path| Own::from_file(path))).collect()
     }
 
-    /// Every preset and pipeline with every bound that it takes, and those with the value range given.
+    /// Every preset and pipeline with every bound that it takes, and those with the value range given. What no array would
+    /// make right, such as a preset that there is not, is refused before anything is measured.
     fn requests<'a>(
         &'a self,
         own: &'a [Own],
@@ -202,6 +203,12 @@ impl Args {
                 if scan.mode == Some("noa") {
                     requests.extend(base.map(|base| Request { value_base: Some(base), ..scan }));
                 }
+            }
+        }
+        for request in &requests {
+            match request.pipeline(array.dtype()) {
+                Err(failure) if failure.is_usage() => return Err(failure),
+                _ => {}
             }
         }
         Ok(requests)

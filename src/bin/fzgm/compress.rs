@@ -25,22 +25,23 @@ pub(crate) struct Args {
     /// The pipeline, see `fzgm presets`
     #[arg(long, default_value = "pfpl")]
     preset: String,
-    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze"
+    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze"
     #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
     pipeline: Option<String>,
     /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some
     #[arg(long, value_name = "FILE", conflicts_with = "preset", value_parser = input::path())]
     config: Option<PathBuf>,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value) [default: noa]
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value)
+    /// [default: noa; of a pipeline its own]
     #[arg(long)]
     mode: Option<String>,
-    /// The error bound
+    /// The error bound. A preset that loses something needs it [default: of a pipeline its own]
     #[arg(long, value_name = "BOUND", allow_negative_numbers = true)]
     eb: Option<f64>,
-    /// Values of this magnitude and above (fill values) are exact and outside of the value range
+    /// Values of this magnitude and above (fill values) are exact and outside of the value range [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     outlier_threshold: Option<f64>,
-    /// noa: the value range, prel: the largest magnitude, when it is known
+    /// noa: the value range, prel: the largest magnitude, when it is known [default: measured]
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     value_base: Option<f64>,
     /// Sets any parameter of the pipeline, see `fzgm stages`; may be repeated

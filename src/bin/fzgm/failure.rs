@@ -34,6 +34,11 @@ impl Failure {
         Failure { code, message: message.into() }
     }
 
+    /// Whether the arguments are wrong, whatever the array and the machine are.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.code == USAGE
+    }
+
     pub(crate) fn violation(message: impl Into<String>) -> Failure {
         Failure::new(VIOLATION, message)
     }

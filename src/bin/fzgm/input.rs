@@ -135,9 +135,14 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no number of bytes; write it as 67108864 or 64M"))
 }
 
+/// The same, or 0 where nothing is asked for.
+pub(crate) fn limit(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { bytes(text) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, limit};
 
     #[test]
     fn numbers_of_bytes() {
@@ -145,6 +150,7 @@ mod tests {
             [bytes("4096"), bytes("64M"), bytes("2GiB"), bytes("1K")].map(Result::ok),
             [4096, 64 << 20, 2 << 30, 1 << 10].map(Some)
         );
+        assert_eq!([limit("0"), limit("64M")].map(Result::ok), [0, 64 << 20].map(Some));
         for text in ["", "0", "M", "64m", "64 M", "-1", "1.5G", "99999999999999999999", "99999999999G"] {
             assert!(bytes(text).is_err(), "{text}");
         }

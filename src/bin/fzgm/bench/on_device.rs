@@ -1,7 +1,8 @@
 //! `fzgm bench --device cuda`: the array stays on the GPU, one workspace each way, asynchronous calls as programs make them.
 
+use super::failed::{Failed, Failures};
 use super::measure::{Quality, middle};
-use super::{Args, all_kept, base};
+use super::{Args, base};
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::report::{self, number, optional, ratio, short, speed};
@@ -53,13 +54,17 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
             heading(args.graph)
         ))?;
     }
-    let mut rows = vec![];
+    let (mut rows, mut failures) = (vec![], Failures::default());
     for request in requests {
-        let row = measure(args, request, index, array, src)?;
-        if args.for_people() {
-            report::print(&line(&row))?;
+        match measure(args, request, index, array, src) {
+            Ok(row) => {
+                if args.for_people() {
+                    report::print(&line(&row))?;
+                }
+                rows.push(row);
+            }
+            Err(failure) => failures.note(Failed { request, threads: None, failure }),
         }
-        rows.push(row);
     }
     let lines: Vec<Value> = rows.iter().map(to_json).collect();
     if args.csv {
@@ -77,9 +82,10 @@ pub(super) fn run(args: &Args, index: u32, array: &Array, src: &[u8]) -> Result<
             "device_name": info.name,
             "fused": !args.no_fuse,
             "rows": lines,
+            "failed": failures.to_json(),
         }))?;
     }
-    all_kept(rows.iter().map(|row| row.quality.kept))
+    failures.verdict(rows.iter().map(|row| row.quality.kept))
 }
 
 fn measure<'a>(

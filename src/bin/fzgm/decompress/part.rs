@@ -2,11 +2,13 @@
 
 use super::{Args, report, too_large};
 use crate::failure::Failure;
+use crate::field::shape;
 use crate::input::{self, Whole};
 use crate::slabs::{self, Places};
 use fzgm::{Array, ContainerFile, Device};
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 use std::time::Instant;
 
 /// A box, x first.
@@ -29,6 +31,29 @@ impl Part {
                 .push(extent.ok_or(format!("`{range}` is empty; the first number is less than the second"))?);
         }
         Ok(part)
+    }
+
+    /// Refuses what is not inside of the array of a file.
+    fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
+        let dims = array.dims();
+        let refused = |what| {
+            Failure::usage(format!("--box {what}; {} is an array of {}", path.display(), shape(array)))
+        };
+        if self.extent.len() != dims.len() {
+            let what =
+                format!("has {} ranges; give {}, one for each dimension", self.extent.len(), dims.len());
+            return Err(refused(what));
+        }
+        for ((first, extent), (length, name)) in
+            self.origin.iter().zip(&self.extent).zip(dims.iter().zip(["x", "y", "z"]))
+        {
+            // Their sum is what was given.
+            let end = first + extent;
+            if end > *length {
+                return Err(refused(format!("has {first}:{end} for {name}; it may go from 0 to {length}")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -96,11 +121,8 @@ pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
     }
     let from = Whence::open(args)?;
     let (whole, bytes) = from.array(args)?;
-    // What the box holds when it lies inside; the library judges that.
+    part.inside(&args.input, &whole)?;
     let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
-    if array.bytes() > whole.bytes() {
-        return Err(Failure::request(format!("{}: the box is larger than the array", args.input.display())));
-    }
     if args.max_memory != 0 && array.bytes() > args.max_memory {
         return Err(too_large(args, array.bytes(), args.max_memory));
     }

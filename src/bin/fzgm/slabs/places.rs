@@ -47,25 +47,11 @@ impl Places {
         Ok(Places { file, path: path.into(), head, array, bytes, slowest })
     }
 
-    /// Restores a box into `dst`, which has its length.
+    /// Restores a box that is inside of the array into `dst`, which has its length.
     pub(crate) fn restore(&self, (origin, extent): (&[u64], &[u64]), dst: &mut [u8]) -> Result<(), Failure> {
         let last = self.head.fast.len();
-        let (Some(&first), Some(&rows), true) =
-            (origin.get(last), extent.get(last), origin.len() == last + 1)
-        else {
-            let (given, want) = (origin.len(), last + 1);
-            let what = format!(
-                "number of dimensions of the box is {given}; expected {want}, as many as the array has"
-            );
-            return Err(Failure::usage(what));
-        };
-        let Some(end) = first.checked_add(rows).filter(|end| *end <= self.slowest) else {
-            let what = format!(
-                "box is {rows} elements from {first} on in dimension {last}; expected inside of the {} elements that there are",
-                self.slowest
-            );
-            return Err(Failure::usage(what));
-        };
+        let (first, rows) = (origin[last], extent[last]);
+        let end = first + rows;
         let row = dst.len() / rows.max(1) as usize;
         let (mut rest, mut at) = (dst, HEAD as u64);
         for index in 0..end.div_ceil(self.head.rows) {

@@ -1,0 +1,77 @@
+//! Lines of a benchmark that could not be measured, and what becomes of all of them. One that fails takes no other with it.
+
+use super::name;
+use crate::failure::Failure;
+use crate::report::{self, number, optional};
+use crate::request::Request;
+use serde_json::{Value, json};
+
+pub(super) struct Failed<'a> {
+    pub(super) request: Request<'a>,
+    /// None on a GPU.
+    pub(super) threads: Option<u32>,
+    pub(super) failure: Failure,
+}
+
+impl Failed<'_> {
+    /// What is measured where it says so, with the keys of a line that was, and the error.
+    fn json(&self) -> Value {
+        let Failed { request, threads, failure } = self;
+        let (preset, pipeline) = request.start.names();
+        json!({
+            "preset": preset,
+            "pipeline": pipeline,
+            "mode": request.mode.unwrap_or("lossless"),
+            "eb": number(request.bound.unwrap_or(0.0)),
+            "value_base": optional(request.value_base),
+            "threads": threads,
+            "error": failure.message,
+            "exit_code": failure.code,
+        })
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Failures<'a>(Vec<Failed<'a>>);
+
+impl<'a> Failures<'a> {
+    /// Says at once what did not work.
+    pub(super) fn note(&mut self, failed: Failed<'a>) {
+        let Failed { request, threads, failure } = &failed;
+        let mut what = name(request).trim_end().to_string();
+        what += &request.mode.map_or(String::new(), |mode| format!(", {mode}"));
+        what += &request.bound.map_or(String::new(), |eb| format!(" {eb:e}"));
+        what += &match threads {
+            None => String::new(),
+            Some(0) => ", all threads".into(),
+            Some(1) => ", 1 thread".into(),
+            Some(n) => format!(", {n} threads"),
+        };
+        report::note(&format!("{what}: {}", failure.message));
+        self.0.push(failed);
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.0.iter().map(Failed::json).collect()
+    }
+
+    /// How the run ends, given of each line that was measured whether it kept its bound. A bound that is not kept is graver than
+    /// a line that is not there; of several failures the first gives the exit code.
+    pub(super) fn verdict(&self, kept: impl Iterator<Item = bool> + Clone) -> Result<(), Failure> {
+        let (measured, violations) = (kept.clone().count(), kept.filter(|kept| !kept).count());
+        let lines = measured + self.0.len();
+        let mut what = vec![];
+        if violations > 0 {
+            what.push(format!("{violations} of {lines} lines do not keep their bound"));
+        }
+        if !self.0.is_empty() {
+            what.push(format!("{} of {lines} lines could not be measured", self.0.len()));
+        }
+        let what = what.join(", ");
+        match self.0.first() {
+            _ if violations > 0 => Err(Failure::violation(what)),
+            Some(first) => Err(Failure { code: first.failure.code, message: what }),
+            None => Ok(()),
+        }
+    }
+}
