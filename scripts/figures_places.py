@@ -4,7 +4,8 @@ import math
 
 LETTERS = 11  # their size, in pixels
 # Where a name may stand: it begins (1), ends (-1) or has its middle (0) so far from the mark.
-BESIDE = ((1, 9, 0), (-1, -9, 0), (0, 0, -14), (0, 0, 14), (1, 6, -13), (1, 6, 13), (-1, -6, -13), (-1, -6, 13), (0, 0, -26), (0, 0, 26))
+BESIDE = ((1, 9, 0), (-1, -9, 0), (0, 0, -14), (0, 0, 14), (1, 6, -13), (1, 6, 13), (-1, -6, -13), (-1, -6, 13), (0, 0, -26), (0, 0, 26),
+          (1, 6, -26), (1, 6, 26), (-1, -6, -26), (-1, -6, 26), (0, 0, -38), (0, 0, 38))
 
 
 def box(x, y, half_width, half_height):
@@ -31,7 +32,7 @@ def choices(i, marks, room):
         outside = (own[2] - own[0]) * (own[3] - own[1]) - shared(own, room)
         covered = sum(shared(own, box(mx, my, 7, 7)) for mx, my, _ in marks)
         misleading = sum(away(own, mx, my) < away(own, x, y) + 2 for j, (mx, my, _) in enumerate(marks) if j != i)
-        yield (side, dx, dy), own, 10 * (outside + covered) + 400 * misleading + dx * dx + dy * dy
+        yield (side, dx, dy), own, 10 * outside + 40 * covered + 400 * misleading + dx * dx + dy * dy
 
 
 def places(marks, room):
