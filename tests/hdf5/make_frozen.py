@@ -1,4 +1,5 @@
-"""Writes a file that later versions have to read: make_frozen.py frozen/<version of the cd_values>.h5, once for each version."""
+"""Writes a file that later versions have to read: make_frozen.py frozen/<version of the cd_values>.h5 [<case>…], once for each version;
+for presets that come later with a file of their own, which has those cases alone."""
 
 import sys
 
@@ -19,6 +20,7 @@ CASES = {
 }
 
 with h5py.File(sys.argv[1], "w") as f:
-    for name, (dtype, shape, chunks, opts, bound, fill) in CASES.items():
+    for name in sys.argv[2:] or CASES:
+        dtype, shape, chunks, opts, bound, fill = CASES[name]
         d = f.create_dataset(name, data=field(shape, dtype, seed=5), chunks=chunks, fillvalue=fill, **opts)
         d.attrs["bound"] = bound
