@@ -13,7 +13,12 @@ part_rust() {
   need_c
   need_rust
   need_nvcc
-  rust_tool fmt rustfmt && cargo fmt --all -- --check
+  # A macro names the modules of stages, into which cargo fmt does not look.
+  if rust_tool fmt rustfmt; then
+    cargo fmt --all -- --check
+    find src/stages -name '*.rs' -exec rustfmt --edition 2024 --check {} +
+  fi
+  tests/seeded_bugs.sh --apply
   if rust_tool clippy clippy; then
     cargo clippy --quiet --locked --workspace -- -D warnings
     # A test says by a panic that it fails.

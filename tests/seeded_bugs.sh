@@ -3,10 +3,21 @@
 # one fails. Prints a table of bugs and catchers; fails when a bug is not caught or no longer applies.
 #
 #   tests/seeded_bugs.sh [name…]       all bugs, or those named; a minute or two for each
+#   tests/seeded_bugs.sh --apply       runs nothing: says which bugs no longer change their file
 #   RESUME=1 tests/seeded_bugs.sh      goes on where a run that was cut off has ended: bugs that were caught are not tried again
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=tests/seeded_bugs/list.tsv
+# bug <file> <program>: the file with the bug, if there is one.
+bug() { [ -e "$1" ] && sed "$2" "$1" && ! sed "$2" "$1" | cmp -s - "$1"; }
+if [ "${1:-}" = --apply ]; then
+  missed=0
+  while IFS=$'\t' read -r name file program; do
+    [[ $name == \#* || -z $name ]] && continue
+    bug "$file" "$program" >/dev/null || { echo "bug $name of $list does not apply to $file" >&2; missed=1; }
+  done <"$list"
+  exit $missed
+fi
 work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
 tree=$work/tree
 caught=$work/caught # name and catcher, tabs between them
@@ -75,7 +86,7 @@ for kind in kernels/ src/; do
 done
 missed=0
 while IFS=$'\t' read -r name file program; do
-  if [ ! -e "$file" ] || ! sed "$program" "$file" >"$work/bug" || cmp -s "$work/bug" "$file"; then
+  if ! bug "$file" "$program" >"$work/bug"; then
     catcher="DOES NOT APPLY"
   else
     cp "$work/bug" "$tree/$file"

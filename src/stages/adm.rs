@@ -33,8 +33,10 @@ pub(super) const SPEC: Spec = Spec {
     }],
 };
 
-static ENCODE: Kernel = Kernel { name: "adm_encode", host: stream::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "adm_decode", host: stream::decode, role: alone, device: device::decode };
+static ENCODE: Kernel =
+    Kernel { name: "adm_encode", host: stream::encode, role: alone, device: device::encode };
+static DECODE: Kernel =
+    Kernel { name: "adm_decode", host: stream::decode, role: alone, device: device::decode };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]

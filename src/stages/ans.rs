@@ -46,8 +46,10 @@ const MOST_WORDS: usize = 2560;
 /// The stream counts bytes in 31 bits.
 const MOST_BYTES: u64 = (1 << 31) - 1;
 
-static ENCODE: Kernel = Kernel { name: "ans_encode", host: stream::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "ans_decode", host: stream::decode, role: alone, device: device::decode };
+static ENCODE: Kernel =
+    Kernel { name: "ans_encode", host: stream::encode, role: alone, device: device::encode };
+static DECODE: Kernel =
+    Kernel { name: "ans_decode", host: stream::decode, role: alone, device: device::decode };
 
 fn stream_bound(bytes: u64) -> u64 {
     let blocks = bytes.div_ceil(BLOCK as u64);

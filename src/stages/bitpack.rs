@@ -56,8 +56,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "bitpack_encode", host: pack::encode, role: alone, device: encode_on_device };
-static DECODE: Kernel = Kernel { name: "bitpack_decode", host: pack::decode, role: alone, device: decode_on_device };
+static ENCODE: Kernel =
+    Kernel { name: "bitpack_encode", host: pack::encode, role: alone, device: encode_on_device };
+static DECODE: Kernel =
+    Kernel { name: "bitpack_decode", host: pack::decode, role: alone, device: decode_on_device };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -112,14 +114,26 @@ impl Form {
         }
         let (bits, most) = (args.int("nbits")? as u64, 8 * chosen.bytes());
         if bits > most {
-            return Err(Error::argument("bitpack.nbits", bits, format!("at most {most}, the bits of {chosen}")));
+            return Err(Error::argument(
+                "bitpack.nbits",
+                bits,
+                format!("at most {most}, the bits of {chosen}"),
+            ));
         }
         let (base, shift) = (args.int("base")? as u64, args.int("shift")? as u64);
         if base >> most > 0 {
-            return Err(Error::argument("bitpack.base", base, format!("less than 2^{most}, as {chosen} has")));
+            return Err(Error::argument(
+                "bitpack.base",
+                base,
+                format!("less than 2^{most}, as {chosen} has"),
+            ));
         }
         if shift >= most {
-            return Err(Error::argument("bitpack.shift", shift, format!("less than {most}, the bits of {chosen}")));
+            return Err(Error::argument(
+                "bitpack.shift",
+                shift,
+                format!("less than {most}, the bits of {chosen}"),
+            ));
         }
         let bits = if bits == 0 { most } else { bits };
         let bits = if args.flag("auto_detect")? { 0 } else { bits };
@@ -136,7 +150,12 @@ impl Form {
     }
 
     fn launch(&self) -> Launch {
-        Launch { width: self.element.bytes() as u32, bits: self.bits as u32, base: self.base, shift: self.shift }
+        Launch {
+            width: self.element.bytes() as u32,
+            bits: self.bits as u32,
+            base: self.base,
+            shift: self.shift,
+        }
     }
 }
 
@@ -158,7 +177,9 @@ impl Stage for Bitpack {
     fn asked(&self, args: &mut Args, facts: &[u8]) -> Result<()> {
         // Whether they were asked for or found, so many bits make the same container; another array that needs more is refused.
         match facts.first() {
-            Some(&bits) if bits > 0 && args.set_int("nbits", bits.into()).is_ok() => args.set_int("auto_detect", 0),
+            Some(&bits) if bits > 0 && args.set_int("nbits", bits.into()).is_ok() => {
+                args.set_int("auto_detect", 0)
+            }
             _ => Ok(()),
         }
     }

@@ -4,8 +4,8 @@
 mod transpose;
 
 use super::words::{IN, only};
-use crate::dtype::DType;
 use crate::device::{Recipe, Shape, tiles};
+use crate::dtype::DType;
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -42,8 +42,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "bitshuffle_encode", host: encode, role, device: |s| on_device("bitshuffle_encode", s) };
-static DECODE: Kernel = Kernel { name: "bitshuffle_decode", host: decode, role, device: |s| on_device("bitshuffle_decode", s) };
+static ENCODE: Kernel =
+    Kernel { name: "bitshuffle_encode", host: encode, role, device: |s| on_device("bitshuffle_encode", s) };
+static DECODE: Kernel =
+    Kernel { name: "bitshuffle_decode", host: decode, role, device: |s| on_device("bitshuffle_decode", s) };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -112,8 +114,15 @@ impl Stage for Bitshuffle {
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
         let mut r = Reader::new(SPEC.name, config);
         let (block, width) = (r.u32()?, r.u8()?);
-        if !r.rest().is_empty() || ![1, 2, 4, 8].contains(&width) || block == 0 || block % (1024 * u32::from(width)) != 0 {
-            return Err(Error::corrupt(SPEC.name, format!("block size {block} and element width {width} do not fit")));
+        if !r.rest().is_empty()
+            || ![1, 2, 4, 8].contains(&width)
+            || block == 0
+            || block % (1024 * u32::from(width)) != 0
+        {
+            return Err(Error::corrupt(
+                SPEC.name,
+                format!("block size {block} and element width {width} do not fit"),
+            ));
         }
         let mut args = Args::new(SPEC.name, SPEC.params);
         args.set_int("block_size", block.into())?;

@@ -3,8 +3,8 @@
 
 use super::words::{IN, INPUT_TYPE, UNIT_THREADS, Word, copy_tail, element, only, over_tiles, same_width};
 use super::zigzag::pair;
-use crate::dtype::{DType, by_width};
 use crate::device::{Recipe, Shape, tiles};
+use crate::dtype::{DType, by_width};
 use crate::error::{Error, Fault, Result};
 use crate::extent::Flow;
 use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
@@ -41,8 +41,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-pub(super) static ENCODE: Kernel = Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
-pub(super) static DECODE: Kernel = Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
+pub(super) static ENCODE: Kernel =
+    Kernel { name: "difference_encode", host: encode, role, device: |s| over_tiles("difference_encode", s) };
+pub(super) static DECODE: Kernel =
+    Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
 
 const PLAIN: u32 = 0;
 const NEGABINARY: u32 = 1;
@@ -196,8 +198,12 @@ fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     match (p.width, p.float, p.code) {
         (4, 1, _) => differences::<f32>(call, chunk, |x, before| one_nan_f32(x - before)),
         (8, 1, _) => differences::<f64>(call, chunk, |x, before| one_nan_f64(x - before)),
-        (w, _, NEGABINARY) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).negabinary()), else Err(Fault::BadLaunch)),
-        (w, _, ZIGZAG) => by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).zigzag()), else Err(Fault::BadLaunch)),
+        (w, _, NEGABINARY) => {
+            by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).negabinary()), else Err(Fault::BadLaunch))
+        }
+        (w, _, ZIGZAG) => {
+            by_width!(w, T => differences::<T>(call, chunk, |x, b| x.sub(b).zigzag()), else Err(Fault::BadLaunch))
+        }
         (w, ..) => by_width!(w, T => differences::<T>(call, chunk, Word::sub), else Err(Fault::BadLaunch)),
     }
 }
@@ -209,8 +215,12 @@ fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         // -0.0 is the neutral element of float addition: the first value of a chunk keeps its sign.
         (4, 1, _) => sums::<f32>(call, chunk, -0.0, |sum, d| one_nan_f32(sum + d)),
         (8, 1, _) => sums::<f64>(call, chunk, -0.0, |sum, d| one_nan_f64(sum + d)),
-        (w, _, NEGABINARY) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unnegabinary())), else Err(Fault::BadLaunch)),
-        (w, _, ZIGZAG) => by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unzigzag())), else Err(Fault::BadLaunch)),
+        (w, _, NEGABINARY) => {
+            by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unnegabinary())), else Err(Fault::BadLaunch))
+        }
+        (w, _, ZIGZAG) => {
+            by_width!(w, T => sums::<T>(call, chunk, 0, |sum, d| sum.add(d.unzigzag())), else Err(Fault::BadLaunch))
+        }
         (w, ..) => by_width!(w, T => sums::<T>(call, chunk, 0, Word::add), else Err(Fault::BadLaunch)),
     }
 }

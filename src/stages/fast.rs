@@ -66,8 +66,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "fast_encode", host: encode::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "fast_decode", host: decode::decode, role: alone, device: device::decode };
+static ENCODE: Kernel =
+    Kernel { name: "fast_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel =
+    Kernel { name: "fast_decode", host: decode::decode, role: alone, device: device::decode };
 
 /// Argument block of both kernels. Facts are those of the quantizer, whose kernel makes them.
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -58,9 +58,12 @@ const COUNTS_AT: u64 = 16;
 /// Symbols have 16 bits at most.
 const MOST_SYMBOLS: i64 = 65536;
 
-static COUNT: Kernel = Kernel { name: "huffman_count", host: encode::count, role: |_| Role::Sums, device: device::count };
-static ENCODE: Kernel = Kernel { name: "huffman_encode", host: encode::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "huffman_decode", host: decode::decode, role: alone, device: device::decode };
+static COUNT: Kernel =
+    Kernel { name: "huffman_count", host: encode::count, role: |_| Role::Sums, device: device::count };
+static ENCODE: Kernel =
+    Kernel { name: "huffman_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel =
+    Kernel { name: "huffman_decode", host: decode::decode, role: alone, device: device::decode };
 
 /// Argument block of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -137,7 +140,8 @@ impl Stage for Huffman {
         };
         let p = launch(args, em.flow(io.inputs[0]), old && !rules.strict, partition)?;
         if (p.width * p.bklen) % 4 != 0 {
-            let expected = format!("a multiple of {}, so that what follows the codebook is aligned", 4 / p.width);
+            let expected =
+                format!("a multiple of {}, so that what follows the codebook is aligned", 4 / p.width);
             return Err(Error::argument("huffman.bklen", p.bklen, expected));
         }
         let counts = em.temporary(Flow::fixed(DType::U8, COUNTS_AT + 4 * u64::from(p.bklen)));

@@ -62,8 +62,10 @@ const WITH_MEANS: &[&str] = &["output", "means"];
 /// In one dimension differences start anew every so many elements.
 const RUN: u64 = 256;
 
-static ENCODE: Kernel = Kernel { name: "lorenzo_encode", host: grid::encode, role: alone, device: encode_on_device };
-static DECODE: Kernel = Kernel { name: "lorenzo_decode", host: grid::decode, role: alone, device: decode_on_device };
+static ENCODE: Kernel =
+    Kernel { name: "lorenzo_encode", host: grid::encode, role: alone, device: encode_on_device };
+static DECODE: Kernel =
+    Kernel { name: "lorenzo_decode", host: grid::decode, role: alone, device: decode_on_device };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -186,7 +188,10 @@ impl Stage for Lorenzo {
         // A whole number of elements, of which no more are in an edge than it can have.
         let bytes = mean::bytes(flow.max_bytes(), &launch);
         let known = matches!(flow.extent, Extent::Static(_));
-        Ok(vec![output, if known { Flow::fixed(output.dtype, bytes) } else { Flow::upto(output.dtype, bytes) }])
+        Ok(vec![
+            output,
+            if known { Flow::fixed(output.dtype, bytes) } else { Flow::upto(output.dtype, bytes) },
+        ])
     }
 
     fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {
@@ -202,7 +207,11 @@ impl Stage for Lorenzo {
                 }
                 let first = if order == 2 { em.temporary(flow) } else { io.outputs[0] };
                 em.launch(&difference::ENCODE, &launch, &[from], &[first])?;
-                if order == 2 { em.launch(&difference::ENCODE, &launch, &[first], &io.outputs[..1]) } else { Ok(()) }
+                if order == 2 {
+                    em.launch(&difference::ENCODE, &launch, &[first], &io.outputs[..1])
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -219,7 +228,9 @@ impl Stage for Lorenzo {
                 if order == 2 {
                     em.launch(&difference::DECODE, &launch, &[second], &[to])?;
                 }
-                means.map_or(Ok(()), |means| em.launch(&mean::MOVE_BACK, &means, &[to, io.outputs[1]], io.inputs))
+                means.map_or(Ok(()), |means| {
+                    em.launch(&mean::MOVE_BACK, &means, &[to, io.outputs[1]], io.inputs)
+                })
             }
         }
     }
@@ -249,7 +260,9 @@ impl Stage for Lorenzo {
         };
         let blocks = order == 2 || centering == 1;
         if centering > 1 || ndim > 3 || !(1..=2).contains(&order) || (blocks && block == 0) || block > 1024 {
-            let what = format!("{ndim} dimensions, order {order}, centering {centering} and blocks of {block} elements are not possible");
+            let what = format!(
+                "{ndim} dimensions, order {order}, centering {centering} and blocks of {block} elements are not possible"
+            );
             return refuse(what);
         }
         let mut args = Args::new(SPEC.name, SPEC.params);

@@ -11,9 +11,10 @@ mod lane;
 mod params;
 mod quantize;
 
+use super::words::{
+    DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only,
+};
 use super::{quantizer, shape};
-use super::words::{DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
-pub(crate) use device::{chained, counting, is_banded};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Generation, Parsed, Ports, Rules, Spec, Stage};
 use crate::tile::at;
 use bytemuck::{Pod, Zeroable};
+pub(crate) use device::{chained, counting, is_banded};
 use params::{Params, guard_bits, refuse};
 use std::mem::offset_of;
 
@@ -83,8 +85,14 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: device::encode };
-static DECODE: Kernel = Kernel { name: "lorenzo_quant_decode", host: decode::decode, role: |_| Role::Last, device: device::decode };
+static ENCODE: Kernel =
+    Kernel { name: "lorenzo_quant_encode", host: encode::encode, role: alone, device: device::encode };
+static DECODE: Kernel = Kernel {
+    name: "lorenzo_quant_decode",
+    host: decode::decode,
+    role: |_| Role::Last,
+    device: device::decode,
+};
 
 /// The same with means, which come last.
 static ENCODE_CENTERED: Kernel = Kernel {

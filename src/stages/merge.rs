@@ -35,8 +35,10 @@ const CONFIG: usize = 128;
 /// What a copy on a device is worth a block.
 const PIECE: u64 = 1 << 16;
 
-static ENCODE: Kernel = Kernel { name: "merge_encode", host: encode, role: alone, device: |s| over("merge_encode", s.output(0)) };
-static DECODE: Kernel = Kernel { name: "merge_decode", host: decode, role: alone, device: |s| over("merge_decode", s.input(0)) };
+static ENCODE: Kernel =
+    Kernel { name: "merge_encode", host: encode, role: alone, device: |s| over("merge_encode", s.output(0)) };
+static DECODE: Kernel =
+    Kernel { name: "merge_decode", host: decode, role: alone, device: |s| over("merge_decode", s.input(0)) };
 
 fn over(entry: &'static str, bytes: u64) -> Option<Recipe> {
     Some(Recipe::one(entry, bytes.div_ceil(PIECE).min(1 << 12), 256))
@@ -47,7 +49,10 @@ fn names(args: &Args) -> Result<Vec<&str>> {
     let names: Vec<&str> = args.names("segments")?.split('+').collect();
     let bytes = config_bytes(&names);
     if bytes > CONFIG {
-        let expected = format!("names that need {} bytes less: its config has {bytes}, and a file has {CONFIG} for it", bytes - CONFIG);
+        let expected = format!(
+            "names that need {} bytes less: its config has {bytes}, and a file has {CONFIG} for it",
+            bytes - CONFIG
+        );
         return Err(Error::argument("merge.segments", names.join("+"), expected));
     }
     Ok(names)
@@ -104,7 +109,8 @@ impl Stage for Merge {
             w.u8(name.len() as u8);
             w.bytes(name.as_bytes());
         }
-        let patch = |(i, &of): (usize, &Val)| Patch { at: 1 + 4 * i, width: 4, fact: Fact::Count { of, unit: 1 } };
+        let patch =
+            |(i, &of): (usize, &Val)| Patch { at: 1 + 4 * i, width: 4, fact: Fact::Count { of, unit: 1 } };
         Ok(Config { bytes: w.0, patches: io.inputs.iter().enumerate().map(patch).collect() })
     }
 

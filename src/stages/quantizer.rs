@@ -31,7 +31,9 @@ pub(super) fn mode_of_array(stage: &'static str, args: &Args, what: &str) -> Res
         "noa" => Ok(NOA),
         "prel" => Ok(PREL),
         other => {
-            let what = format!("mode {other} bounds each value by itself, which {what} cannot; use prel (relative to max |x|), or stage quantizer, which preset pfpl begins with");
+            let what = format!(
+                "mode {other} bounds each value by itself, which {what} cannot; use prel (relative to max |x|), or stage quantizer, which preset pfpl begins with"
+            );
             Err(Error::Unsupported { stage, what })
         }
     }
@@ -108,7 +110,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-pub(super) static BOUND: Kernel = Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
+pub(super) static BOUND: Kernel =
+    Kernel { name: "quantizer_bound", host: bound::resolve, role: alone, device: device::bound };
 static ENCODE: Kernel = Kernel { name: "quantizer_encode", host: bins::encode, role, device: device::encode };
 static DECODE: Kernel = Kernel { name: "quantizer_decode", host: bins::decode, role, device: device::decode };
 static REL_BOUND: Kernel =

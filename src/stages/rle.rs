@@ -35,8 +35,10 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "rle_encode", host: runs::encode, role: alone, device: encode_on_device };
-static DECODE: Kernel = Kernel { name: "rle_decode", host: runs::decode, role: alone, device: decode_on_device };
+static ENCODE: Kernel =
+    Kernel { name: "rle_encode", host: runs::encode, role: alone, device: encode_on_device };
+static DECODE: Kernel =
+    Kernel { name: "rle_decode", host: runs::decode, role: alone, device: decode_on_device };
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]

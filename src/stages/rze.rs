@@ -6,8 +6,8 @@ mod repeats;
 pub(super) mod stream;
 
 use super::words::{IN, only};
-use crate::dtype::DType;
 use crate::device::{PARAM_BYTES, Recipe, Shape};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::kernel::{Kernel, Role, read_params};
@@ -54,8 +54,18 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-static ENCODE: Kernel = Kernel { name: "rze_encode", host: stream::encode, role: |_| Role::Gather, device: |s| Some(encoder(s, None)) };
-static DECODE: Kernel = Kernel { name: "rze_decode", host: stream::decode, role: |_| Role::Scatter, device: |s| Some(decoder(s, None)) };
+static ENCODE: Kernel = Kernel {
+    name: "rze_encode",
+    host: stream::encode,
+    role: |_| Role::Gather,
+    device: |s| Some(encoder(s, None)),
+};
+static DECODE: Kernel = Kernel {
+    name: "rze_decode",
+    host: stream::decode,
+    role: |_| Role::Scatter,
+    device: |s| Some(decoder(s, None)),
+};
 
 /// Which of the two layouts a chunk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +145,9 @@ pub(crate) fn decoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe 
     match chain {
         Some(entry) => starts.then(entry, chunks, THREADS),
         None if tiles || old => starts.then("rze_decode", chunks, THREADS),
-        None if ambiguous => starts.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS),
+        None if ambiguous => {
+            starts.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS)
+        }
         None => starts.then("rze_decode_words", chunks, THREADS),
     }
 }
@@ -162,7 +174,8 @@ pub(super) fn has_levels(stage: &'static str, chunk: i64, word: i64) -> Result<(
     if Geometry::new(chunk as usize, word as usize).is_some() {
         return Ok(());
     }
-    let what = format!("chunk_size {chunk} with word_size {word} has no last bitmap level; use chunk_size 16384");
+    let what =
+        format!("chunk_size {chunk} with word_size {word} has no last bitmap level; use chunk_size 16384");
     Err(Error::Unsupported { stage, what })
 }
 
@@ -171,12 +184,15 @@ fn layout_to_write(args: &Args, rules: Rules) -> Result<Layout> {
     let (chunk, word) = (args.int("chunk_size")?, args.int("word_size")?);
     let (layout, generation) = (args.choice("layout")?, rules.generation);
     if layout != "auto" && layout != generation.name() {
-        let what = format!("layout {layout} is not that of generation {}; use layout auto", generation.name());
+        let what =
+            format!("layout {layout} is not that of generation {}; use layout auto", generation.name());
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
     let old = generation == Generation::G2026_05;
     if old && (chunk, word) != (16384, 1) {
-        let what = format!("chunk_size {chunk} with word_size {word} does not exist in files of 2026-05; use 16384 and 1, or generation 2026-08");
+        let what = format!(
+            "chunk_size {chunk} with word_size {word} does not exist in files of 2026-05; use 16384 and 1, or generation 2026-08"
+        );
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
     has_levels(SPEC.name, chunk, word)?;

@@ -13,7 +13,8 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let width = u64::from(read_params::<Launch>(shape.params).width.max(1));
     let groups = (shape.input(0) / width).div_ceil(GROUP as u64);
     let tiles = groups.div_ceil(TILE);
-    let recipe = Recipe::one("adm_code", tiles, THREADS).then("adm_gather", groups.div_ceil(THREADS.into()), THREADS);
+    let recipe =
+        Recipe::one("adm_code", tiles, THREADS).then("adm_gather", groups.div_ceil(THREADS.into()), THREADS);
     // What `AdmScratch` in kernels/adm.cu lays out.
     Some(recipe.with(0, 64 + 4 * (tiles + groups + 8) + groups * GROUP as u64 * width))
 }

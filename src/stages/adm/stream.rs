@@ -93,7 +93,8 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         return if src.is_empty() { Ok(()) } else { Err(Fault::Corrupt) };
     }
     let bits = src.get(form.bits()..).ok_or(Fault::Corrupt)?;
-    let start = |b: usize| if b < form.groups { load(&src[4 * b..4 * b + 4]) as usize } else { bits.len() / LANES };
+    let start =
+        |b: usize| if b < form.groups { load(&src[4 * b..4 * b + 4]) as usize } else { bits.len() / LANES };
     if bits.len() % LANES != 0 || start(0) != 0 {
         return Err(Fault::Corrupt);
     }

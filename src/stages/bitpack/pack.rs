@@ -67,7 +67,8 @@ impl Moved {
 
     /// The element of a code.
     fn element(&self, code: u64) -> u64 {
-        (code << self.shift | (code & self.mask()) >> (self.width - self.shift)).wrapping_add(self.base) & self.mask()
+        (code << self.shift | (code & self.mask()) >> (self.width - self.shift)).wrapping_add(self.base)
+            & self.mask()
     }
 
     /// What the bits of an element stand for: a reader takes nothing for dropped.
@@ -92,7 +93,9 @@ fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
     let fact = facts.first_chunk_mut::<8>().ok_or(Fault::BadLaunch)?;
     *fact = u64::from(bits).to_le_bytes();
     let bytes = packed(src.len() / size_of::<T>(), bits);
-    let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| at::<T>(src, i).map_or(0, |x| moved.code(x.into())));
+    let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| {
+        at::<T>(src, i).map_or(0, |x| moved.code(x.into()))
+    });
     threads.tiles(all, TILE, |k, out| {
         // Bits of a tile are a multiple of those of an element.
         let first = k * TILE * 8 / bits as usize;
@@ -137,7 +140,9 @@ fn unpack<T: Element>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     };
     call.threads.tiles(dst, TILE, |k, out| {
         let first = k * TILE / width;
-        store::<T>(out, |out| out.iter_mut().enumerate().for_each(|(j, o)| *o = T::low(moved.restored(get(first + j)))));
+        store::<T>(out, |out| {
+            out.iter_mut().enumerate().for_each(|(j, o)| *o = T::low(moved.restored(get(first + j))))
+        });
         Ok(())
     })
 }

@@ -278,8 +278,12 @@ mod tests {
     #[test]
     fn every_width_is_the_layout_of_the_specification() {
         type Pair = (usize, fn(&[u8], &mut [u8]), fn(&[u8], &mut [u8]));
-        let widths: [Pair; 4] =
-            [(1, shuffle1, unshuffle1), (2, shuffle2, unshuffle2), (4, shuffle4, unshuffle4), (8, shuffle8, unshuffle8)];
+        let widths: [Pair; 4] = [
+            (1, shuffle1, unshuffle1),
+            (2, shuffle2, unshuffle2),
+            (4, shuffle4, unshuffle4),
+            (8, shuffle8, unshuffle8),
+        ];
         for (width, shuffle, unshuffle) in widths {
             for blocks in [1, 3, 16] {
                 let mut x = 12345u32;
@@ -292,7 +296,8 @@ mod tests {
                 // Elements of one byte, then of two, then of any size: every way through the transpose.
                 let third = src.len() / 3;
                 for (i, b) in src.iter_mut().enumerate() {
-                    *b = if (i < third && i % width > 0) || (i < 2 * third && i % width > 1) { 0 } else { *b };
+                    *b =
+                        if (i < third && i % width > 0) || (i < 2 * third && i % width > 1) { 0 } else { *b };
                 }
                 let (mut out, mut back) = (vec![0xee; src.len()], vec![0xee; src.len()]);
                 shuffle(&src, &mut out);

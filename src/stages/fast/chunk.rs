@@ -45,11 +45,24 @@ impl<T: Value, B: Body> Encoder<T, B> {
     pub(super) fn new() -> Encoder<T, B> {
         let out = Halves(Vec::with_capacity(UNIT * 8));
         let none = [0; UNIT];
-        Encoder { x: [T::ZERO; UNIT], codes: none, before: none, work: B::Work::default(), exact: Exact::default(), out }
+        Encoder {
+            x: [T::ZERO; UNIT],
+            codes: none,
+            before: none,
+            work: B::Work::default(),
+            exact: Exact::default(),
+            out,
+        }
     }
 
     /// Leaves the words of chunk `k` in `out`. Its entry has 0 for their place.
-    pub(super) fn encode(&mut self, src: &[u8], grid: &Grid, k: usize, q: &Quantize<T>) -> Result<Entry, Fault> {
+    pub(super) fn encode(
+        &mut self,
+        src: &[u8],
+        grid: &Grid,
+        k: usize,
+        q: &Quantize<T>,
+    ) -> Result<Entry, Fault> {
         let c = grid.chunk(k);
         let limit = c.values() * T::WORDS;
         let first = row(src, grid.index(&c, [0; 3]), 1, size_of::<T>())?;
@@ -155,7 +168,9 @@ impl<T: Value, B: Body> Decoder<T, B> {
         for (u, &bits) in descriptors[..c.units].iter().enumerate() {
             let d = Descriptor::read(bits, grid.ndim == 3 && u > 0)?;
             let found = &mut self.exact;
-            unpack::<B>(grid.ndim, d, &mut self.codes, &mut input, |w| exact::read(grid.ndim, d.exact, w, found))?;
+            unpack::<B>(grid.ndim, d, &mut self.codes, &mut input, |w| {
+                exact::read(grid.ndim, d.exact, w, found)
+            })?;
             B::restore(&self.codes, anchor, self.step, &mut self.x);
             self.exact.iter().for_each(|&(i, value)| self.x[i] = value);
             rows(grid, &grid.unit(c, u), &self.x, &mut sink)?;

@@ -65,7 +65,10 @@ fn agree<T: Value>(dtype: DType, rng: &mut Random) {
     // As they are, and damaged.
     let mut words = bytemuck::cast_slice::<u16, u8>(&plain.out.0).to_vec();
     for _ in 0..4 {
-        let [a, b] = [decode::<T, Plain>(&grid, q.step, entry, &words), decode::<T, Wide>(&grid, q.step, entry, &words)];
+        let [a, b] = [
+            decode::<T, Plain>(&grid, q.step, entry, &words),
+            decode::<T, Wide>(&grid, q.step, entry, &words),
+        ];
         assert!(a == b, "{dims:?} {size} {exact} {offset}: {:?} {:?}", a.0, b.0);
         if words.is_empty() {
             return;

@@ -70,7 +70,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
             other => return refuse(format!("there is no mode {other}")),
         },
     )?;
-    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    let put =
+        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
     put("bound", args.set_real("error_bound", user))?;
     put("threshold", args.set_real("outlier_threshold", threshold))?;
     for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {

@@ -1,13 +1,13 @@
 //! Kernel `fast_decode`.
 
+use super::Launch;
 use super::chunk::Decoder;
 use super::entry::{self, Entry};
 use super::grid::{Grid, UNITS};
 use super::plain::Plain;
 use super::unit::Body;
-use super::wide::{self, Wide};
 use super::value::Value;
-use super::Launch;
+use super::wide::{self, Wide};
 use crate::error::Fault;
 use crate::kernel::{HostCall, TILES_PER_TASK};
 use crate::stages::quantizer::Facts;
@@ -70,9 +70,11 @@ fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fau
     let layers = (1024 / grid.counts[1].max(1)).max(1);
     for (k, part) in body.chunks_mut((layer * layers).max(1)).enumerate() {
         let bands = bands::<T>(&grid, k * layers, part);
-        let done = call.threads.each(bands, || Decoder::<T, B>::new(step), |decoder, band| {
-            decode_band(decoder, &grid, &stream, band)
-        });
+        let done = call.threads.each(
+            bands,
+            || Decoder::<T, B>::new(step),
+            |decoder, band| decode_band(decoder, &grid, &stream, band),
+        );
         done.into_iter().collect::<Result<(), Fault>>()?;
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! Kernel `fast_encode`.
 
+use super::Launch;
 use super::chunk::Encoder;
 use super::entry::{self, Entry};
 use super::grid::Grid;
 use super::plain::Plain;
 use super::unit::Body;
-use super::wide::{self, Wide};
 use super::value::{Quantize, Value};
-use super::Launch;
+use super::wide::{self, Wide};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stages::quantizer::Facts;
@@ -40,9 +40,9 @@ fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fau
     let (table, words) = out.split_at_mut_checked(table_bytes).ok_or(Fault::BadLaunch)?;
     let per_part = call.threads.tiles_per_part();
     let parts = parts::<T>(&grid, per_part, table, words)?;
-    let coded = call.threads.each(parts, Encoder::<T, B>::new, |encoder, part| {
-        encode_part(encoder, src, &grid, &quantize, part)
-    });
+    let coded = call
+        .threads
+        .each(parts, Encoder::<T, B>::new, |encoder, part| encode_part(encoder, src, &grid, &quantize, part));
     coded.into_iter().collect::<Result<(), Fault>>()?;
     let end = close_gaps::<T>(&grid, per_part, table, words)?;
     call.publish(0, (table_bytes + end) as u64)

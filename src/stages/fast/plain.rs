@@ -1,8 +1,8 @@
 //! The work on the codes of a unit as the page says it, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
-use super::value::{Quantize, Value};
 use super::unit::{ACROSS, Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use super::value::{Quantize, Value};
 
 /// See the module.
 pub(super) struct Plain;

@@ -109,13 +109,8 @@ pub(super) trait Body {
     type Work: Default;
     /// Widths in all modes. `before`: the differences of the unit before, in any order of the body's own; then those of
     /// this one.
-    fn measure(
-        ndim: u32,
-        codes: &Codes,
-        before: &mut Codes,
-        across: bool,
-        work: &mut Self::Work,
-    ) -> Measured;
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Self::Work)
+    -> Measured;
     /// Appends the code planes of a unit that was measured.
     fn planes(ndim: u32, mode: u16, base: i32, widths: &Widths, work: &Self::Work, out: &mut Halves);
     /// The codes of values; false where one of them is exact.

@@ -104,13 +104,13 @@ macro_rules! value {
     };
 }
 
+value!(f32, 1, 12_582_912.0, 2_097_152.0, f32::from_bits(0x7e80_0000), |_| 0, |q: i64, _| Some(q as i32));
 value!(
-    f32, 1, 12_582_912.0, 2_097_152.0, f32::from_bits(0x7e80_0000),
-    |_| 0,
-    |q: i64, _| Some(q as i32)
-);
-value!(
-    f64, 2, 6_755_399_441_055_744.0, 2_251_799_813_685_248.0, f64::from_bits(0x7fd0_0000_0000_0000),
+    f64,
+    2,
+    6_755_399_441_055_744.0,
+    2_251_799_813_685_248.0,
+    f64::from_bits(0x7fd0_0000_0000_0000),
     |first: Option<i64>| first.filter(|q| q.abs() >= FAR).unwrap_or(0),
     |q: i64, anchor: i64| Some(q - anchor).filter(|c| c.abs() < NEAR).map(|c| c as i32)
 );

@@ -58,7 +58,8 @@ impl Book {
         lengths.iter().filter(|&&l| l > 0).for_each(|&l| number[usize::from(l)] += 1);
         let (first, entry) = (firsts(&number), entries(&number));
         let used = number.iter().sum::<u32>();
-        let (mut codes, mut keys, mut next) = (vec![0; lengths.len()], vec![0; used as usize], [0u32; LENGTHS]);
+        let (mut codes, mut keys, mut next) =
+            (vec![0; lengths.len()], vec![0; used as usize], [0u32; LENGTHS]);
         for (symbol, &length) in lengths.iter().enumerate().filter(|(_, l)| **l > 0) {
             let l = usize::from(length);
             codes[symbol] = first[l] + next[l];
@@ -90,7 +91,8 @@ fn entries(number: &[u32; LENGTHS + 1]) -> [u32; LENGTHS] {
 
 /// The depth of each symbol that occurs; 1 for the only one.
 fn code_lengths(counts: &[u64], rule: Rule) -> Vec<u8> {
-    let mut leaves: Vec<(u64, u32)> = (0u32..).zip(counts).filter(|(_, c)| **c > 0).map(|(s, &c)| (c, s)).collect();
+    let mut leaves: Vec<(u64, u32)> =
+        (0u32..).zip(counts).filter(|(_, c)| **c > 0).map(|(s, &c)| (c, s)).collect();
     if rule == Rule::Queue {
         leaves.sort_unstable();
     }

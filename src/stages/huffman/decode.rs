@@ -89,7 +89,9 @@ impl Reversed {
             first[l] = word(src, HEAD + 4 * l)?;
             entry[l] = word(src, HEAD + TABLES / 2 + 4 * l)?;
         }
-        let sound = entry[0] == 0 && entry.windows(2).all(|e| e[0] <= e[1]) && entry[LENGTHS - 1] as usize <= form.bklen;
+        let sound = entry[0] == 0
+            && entry.windows(2).all(|e| e[0] <= e[1])
+            && entry[LENGTHS - 1] as usize <= form.bklen;
         if !sound || entry[1] != 0 {
             return Err(Fault::Corrupt);
         }
@@ -126,7 +128,13 @@ impl Reversed {
     }
 
     /// Decodes as many symbols as `out` has room for; they must take exactly `bits`.
-    fn partition<T: Pod>(&self, cells: &[u8], bits: u32, out: &mut [u8], narrow: fn(u32) -> T) -> Result<(), Fault> {
+    fn partition<T: Pod>(
+        &self,
+        cells: &[u8],
+        bits: u32,
+        out: &mut [u8],
+        narrow: fn(u32) -> T,
+    ) -> Result<(), Fault> {
         let mut cells = cells.chunks_exact(4);
         let mut next = || cells.next().map_or(0, |c| u64::from(bytemuck::pod_read_unaligned::<u32>(c)));
         // The next bits at the top; at least 32 of them.

@@ -43,9 +43,11 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     };
     let symbols = shape.input(0) / u64::from(p.width.max(1));
     let partitions = symbols.div_ceil(if p.partition == 0 { SHORTEST } else { p.partition.into() });
-    let recipe = Recipe::one(book, 1, 1024)
-        .then(code, code_blocks(partitions), 256)
-        .then("huffman_gather", partitions.div_ceil(THREADS), 256);
+    let recipe = Recipe::one(book, 1, 1024).then(code, code_blocks(partitions), 256).then(
+        "huffman_gather",
+        partitions.div_ceil(THREADS),
+        256,
+    );
     // What `HuffmanScratch` in kernels/huffman.cuh lays out. The nodes of a book take 47 bytes a symbol, of a codebook of 2^k
     // symbols.
     let bklen = u64::from(p.bklen).next_multiple_of(4);

@@ -1,8 +1,8 @@
 //! Encoding: counts; book, bits of each partition, cells.
 
-use super::{COUNTS_AT, Launch};
 use super::blob::{Form, HEAD, TABLES, UNUSED};
 use super::book::{Book, Rule};
+use super::{COUNTS_AT, Launch};
 use crate::error::Fault;
 use crate::kernel::{HostCall, Threads};
 use bytemuck::Pod;
@@ -112,7 +112,9 @@ fn code<T: Pod + Into<u32>>(
     let (counts, rest) = rest.split_at_mut(4 * partitions);
     let (starts, mut left) = rest.split_at_mut(4 * partitions);
     let mut start = 0u32;
-    for ((b, count), at) in bits.iter().flatten().zip(counts.chunks_exact_mut(4)).zip(starts.chunks_exact_mut(4)) {
+    for ((b, count), at) in
+        bits.iter().flatten().zip(counts.chunks_exact_mut(4)).zip(starts.chunks_exact_mut(4))
+    {
         count.copy_from_slice(&b.to_le_bytes());
         at.copy_from_slice(&start.to_le_bytes());
         start += b.div_ceil(32);
@@ -123,20 +125,28 @@ fn code<T: Pod + Into<u32>>(
         work.push((k, bits, own));
         left = others;
     }
-    threads.each(work, || (), |(), (k, bits, mut cells)| {
-        for (p, &bits) in (k * CODED..).zip(bits) {
-            let (own, others) = cells.split_at_mut(4 * bits.div_ceil(32) as usize);
-            pack(book, symbols::<T>(&src[p * bytes..src.len().min((p + 1) * bytes)]), own);
-            cells = others;
-        }
-    });
+    threads.each(
+        work,
+        || (),
+        |(), (k, bits, mut cells)| {
+            for (p, &bits) in (k * CODED..).zip(bits) {
+                let (own, others) = cells.split_at_mut(4 * bits.div_ceil(32) as usize);
+                pack(book, symbols::<T>(&src[p * bytes..src.len().min((p + 1) * bytes)]), own);
+                cells = others;
+            }
+        },
+    );
     Ok(form.bytes(cells))
 }
 
 fn write_book<T: Pod>(book: &Book, tables: &mut [u8]) {
     let (first, rest) = tables.split_at_mut(TABLES / 2);
     let (entry, keys) = rest.split_at_mut(TABLES / 2);
-    let words = book.first.iter().zip(first.chunks_exact_mut(4)).chain(book.entry.iter().zip(entry.chunks_exact_mut(4)));
+    let words = book
+        .first
+        .iter()
+        .zip(first.chunks_exact_mut(4))
+        .chain(book.entry.iter().zip(entry.chunks_exact_mut(4)));
     words.for_each(|(w, to)| to.copy_from_slice(&w.to_le_bytes()));
     keys.fill(0);
     for (key, to) in book.keys.iter().zip(keys.chunks_exact_mut(size_of::<T>())) {

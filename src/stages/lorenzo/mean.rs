@@ -10,8 +10,12 @@ use bytemuck::{Pod, Zeroable};
 
 pub(super) static CENTER: Kernel =
     Kernel { name: "lorenzo_center", host: center, role: alone, device: |s| by_blocks("lorenzo_center", s) };
-pub(super) static MOVE_BACK: Kernel =
-    Kernel { name: "lorenzo_move_back", host: move_back, role: alone, device: |s| by_blocks("lorenzo_move_back", s) };
+pub(super) static MOVE_BACK: Kernel = Kernel {
+    name: "lorenzo_move_back",
+    host: move_back,
+    role: alone,
+    device: |s| by_blocks("lorenzo_move_back", s),
+};
 
 /// Argument block of both kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -95,17 +99,21 @@ fn center_as<T: Signed>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     // The blocks of a task have their means side by side.
     let each = 64;
     let work: Vec<_> = src.chunks(each * block).zip(dst.chunks_mut(each * block)).enumerate().collect();
-    let parts = call.threads.each(work, || (), |(), (_, (src, dst))| {
-        let mut means = vec![];
-        for (src, dst) in src.chunks(block).zip(dst.chunks_mut(block)) {
-            let mean = mean::<T>(src);
-            shift::<T>(src, dst, |x| x.sub(mean));
-            if src.len() >= size_of::<T>() {
-                means.push(mean);
+    let parts = call.threads.each(
+        work,
+        || (),
+        |(), (_, (src, dst))| {
+            let mut means = vec![];
+            for (src, dst) in src.chunks(block).zip(dst.chunks_mut(block)) {
+                let mean = mean::<T>(src);
+                shift::<T>(src, dst, |x| x.sub(mean));
+                if src.len() >= size_of::<T>() {
+                    means.push(mean);
+                }
             }
-        }
-        means
-    });
+            means
+        },
+    );
     for (to, mean) in means.chunks_exact_mut(size_of::<T>()).zip(parts.iter().flatten()) {
         to.copy_from_slice(bytemuck::bytes_of(mean));
     }

@@ -82,7 +82,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
             other => return refuse(format!("there is no mode {other}")),
         },
     )?;
-    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    let put =
+        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
     // The shortest configs do not say what was asked for.
     let user = if user == 0.0 && bound > 0.0 { bound.min(f64::MAX) } else { user.into() };
     put("bound", args.set_real("error_bound", user))?;
@@ -101,7 +102,14 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         args.set_int(name, d as i64)?;
     }
     // As they stand there, where both are written.
-    let facts = Facts { bound: if centering == 1 { bound_f64 } else { bound }, exact: 0, bound_f32, base, outliers, pad: 0 };
+    let facts = Facts {
+        bound: if centering == 1 { bound_f64 } else { bound },
+        exact: 0,
+        bound_f32,
+        base,
+        outliers,
+        pad: 0,
+    };
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
 }

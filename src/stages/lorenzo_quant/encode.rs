@@ -116,7 +116,9 @@ impl Lists<'_> {
         let (w, end) = (size_of::<T>(), self.len + entries.len());
         let errors = self.errors.get_mut(self.len * w..end * w).ok_or(Fault::BadLaunch)?;
         let indices = self.indices.get_mut(self.len * 4..end * 4).ok_or(Fault::BadLaunch)?;
-        for ((e, i), (index, value)) in errors.chunks_exact_mut(w).zip(indices.chunks_exact_mut(4)).zip(entries) {
+        for ((e, i), (index, value)) in
+            errors.chunks_exact_mut(w).zip(indices.chunks_exact_mut(4)).zip(entries)
+        {
             e.copy_from_slice(bytemuck::bytes_of(value));
             i.copy_from_slice(&index.to_le_bytes());
         }
@@ -225,7 +227,13 @@ impl<T: Lane> Coder<'_, T> {
                 None => {
                     exact.push(((run.start + i) as u32, x[i]));
                     let first = i % self.grid.tile[0] == 0;
-                    if self.centered { T::NAN } else if first { T::ZERO } else { q[i - 1] }
+                    if self.centered {
+                        T::NAN
+                    } else if first {
+                        T::ZERO
+                    } else {
+                        q[i - 1]
+                    }
                 }
             };
         }

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::extent::Flow;
 use crate::param::Args;
 use crate::stage::Rules;
-use crate::stages::{quantizer, shape};
 use crate::stages::words::{IN, floats};
+use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
 /// An exact value of f32 data takes this many bits: it stands in two lists and costs no code.

@@ -185,7 +185,8 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
 /// Kernel `quantizer_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<Launch>();
-    let facts: Facts = at(call.input(if p.switches & IN_PLACE != 0 { 1 } else { 3 })?, 0).ok_or(Fault::BadLaunch)?;
+    let facts: Facts =
+        at(call.input(if p.switches & IN_PLACE != 0 { 1 } else { 3 })?, 0).ok_or(Fault::BadLaunch)?;
     match (p.value, p.code, p.switches & IN_PLACE != 0) {
         (4, 4, true) => restore_in_place::<f32, u32>(call, &facts),
         (8, 8, true) => restore_in_place::<f64, u64>(call, &facts),

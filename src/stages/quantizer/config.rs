@@ -22,7 +22,10 @@ pub(super) fn needs_f64(p: &Params) -> bool {
 
 pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Result<Config> {
     if needs_f64(p) && rules.generation == Generation::G2026_05 {
-        let what = format!("a bound of {:?} does not fit the files of 2026-05; use generation 2026-08", p.error_bound);
+        let what = format!(
+            "a bound of {:?} does not fit the files of 2026-05; use generation 2026-08",
+            p.error_bound
+        );
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
     if p.mode == PREL && rules.generation == Generation::G2026_05 {
@@ -32,7 +35,11 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     let mut w = Writer::default();
     w.f32(0.0);
     // Decoders of rel derive everything from this number, so a plan knows it as a reader of its files does.
-    w.f32(if p.mode == REL { rel::wire_bound(p.error_bound, rules.strict) } else { finite_f32(p.error_bound) });
+    w.f32(if p.mode == REL {
+        rel::wire_bound(p.error_bound, rules.strict)
+    } else {
+        finite_f32(p.error_bound)
+    });
     w.f32(0.0);
     w.u32(0);
     w.u32((input.max_bytes() / p.value.bytes()) as u32);
@@ -79,7 +86,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         return Err(Error::corrupt(SPEC.name, "its config has another length"));
     }
     if linear | dither | precise | power != 0 {
-        let what = "linear, dithered, high-precision and power-of-two codes are not read by this version".into();
+        let what =
+            "linear, dithered, high-precision and power-of-two codes are not read by this version".into();
         return Err(Error::Unsupported { stage: SPEC.name, what });
     }
     let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
@@ -97,7 +105,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if zigzag > 1 || in_place > 1 {
         return refuse("a flag is neither 0 nor 1".into());
     }
-    let put = |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    let put =
+        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
     let user = if mode == 0 && bound_f64 != 0.0 { bound_f64 } else { f64::from(user) };
     put("bound", args.set_real("error_bound", user))?;
     put("threshold", args.set_real("outlier_threshold", threshold.into()))?;

@@ -24,11 +24,8 @@ pub(super) fn bound(shape: &Shape<'_>) -> Option<Recipe> {
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
     // Where exact values cost nothing, the step is the whole bound (parameter fixed_step).
     let steps = p.switches & STRICT != 0 && p.value == 4 && p.exact_bits != 0;
-    let scan = if measured || !steps {
-        Recipe::one("quantizer_bound", blocks, THREADS)
-    } else {
-        Recipe::default()
-    };
+    let scan =
+        if measured || !steps { Recipe::one("quantizer_bound", blocks, THREADS) } else { Recipe::default() };
     let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
     Some(all.with(COUNTS, 16 * blocks))

@@ -62,16 +62,26 @@ impl Params {
     fn check(&mut self) -> Result<()> {
         let bits = 8 * self.code.bytes();
         if self.in_place && (!self.zigzag || self.code.bytes() != self.value.bytes()) {
-            let got = format!("true with {} codes{}", self.code, if self.zigzag { "" } else { " without zigzag" });
-            return Err(refuse("inplace_outliers", got, format!("zigzag_codes and codes as wide as {}", self.value)));
+            let got =
+                format!("true with {} codes{}", self.code, if self.zigzag { "" } else { " without zigzag" });
+            return Err(refuse(
+                "inplace_outliers",
+                got,
+                format!("zigzag_codes and codes as wide as {}", self.value),
+            ));
         }
         if !self.in_place && self.code == DType::U64 && !(self.mode == REL && self.value == DType::F64) {
             let expected = "u16 or u32, or u64 for f64 with inplace_outliers or mode rel";
             return Err(refuse("code_type", "u64", expected));
         }
-        let most: u32 = if self.in_place && self.value == DType::F32 { 1 << 22 } else { 1 << (bits - 1).min(31) };
+        let most: u32 =
+            if self.in_place && self.value == DType::F32 { 1 << 22 } else { 1 << (bits - 1).min(31) };
         if self.radius > most {
-            return Err(refuse("quant_radius", self.radius, format!("at most {most} for {} codes", self.code)));
+            return Err(refuse(
+                "quant_radius",
+                self.radius,
+                format!("at most {most} for {} codes", self.code),
+            ));
         }
         if self.radius == 0 {
             self.radius = most;
@@ -79,7 +89,11 @@ impl Params {
         // In place, the raw bits of a value below this would read as a code.
         let least = if self.value == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
         if self.in_place && self.threshold < least {
-            return Err(refuse("outlier_threshold", format!("{:?}", self.threshold), format!("at least {least:?} with inplace_outliers")));
+            return Err(refuse(
+                "outlier_threshold",
+                format!("{:?}", self.threshold),
+                format!("at least {least:?} with inplace_outliers"),
+            ));
         }
         Ok(())
     }

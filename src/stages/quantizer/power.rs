@@ -111,7 +111,10 @@ mod tests {
             let got = if name == "log2" { log2(x) } else { exp2(x) };
             assert_eq!(got.to_bits(), want, "{name}({x:?}) is {got:?}");
             // Two units in the last place at most, so that rounding to f32 is nearly always that of the truth.
-            assert!(got.to_bits().abs_diff(nearest.to_bits()) <= 2, "{name}({x:?}) is {got:?}, not {nearest:?}");
+            assert!(
+                got.to_bits().abs_diff(nearest.to_bits()) <= 2,
+                "{name}({x:?}) is {got:?}, not {nearest:?}"
+            );
             assert_eq!(got as f32, nearest as f32, "{name}({x:?})");
         }
     }

@@ -66,7 +66,8 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (front, rest) = out.get_mut(..end).ok_or(Fault::BadLaunch)?.split_at_mut(head);
     let (mut values, mut lengths) = rest.split_at_mut(values);
     front.fill(0);
-    front[..4].copy_from_slice(&(if p.chunk == 0 { all } else { n.div_ceil(input.chunk) } as u32).to_le_bytes());
+    front[..4]
+        .copy_from_slice(&(if p.chunk == 0 { all } else { n.div_ceil(input.chunk) } as u32).to_le_bytes());
     // Each tile writes its runs where those of the tiles before it end.
     let (mut parts, mut ends) = (vec![], vec![n; tiles.len()]);
     for k in (1..tiles.len()).rev() {
@@ -81,27 +82,36 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
         before += tile.runs;
     }
     values.fill(0);
-    let chunks = call.threads.each(parts, || (), |(), (k, before, values, lengths)| {
-        let (mut run, mut begun, mut of_chunks) = (0, 0, vec![]);
-        let mut close = |run: usize, length: usize| lengths[4 * run..4 * run + 4].copy_from_slice(&(length as u32).to_le_bytes());
-        for i in input.tile::<T>(k).filter(|&i| input.begins::<T>(i)) {
+    let chunks = call.threads.each(
+        parts,
+        || (),
+        |(), (k, before, values, lengths)| {
+            let (mut run, mut begun, mut of_chunks) = (0, 0, vec![]);
+            let mut close = |run: usize, length: usize| {
+                lengths[4 * run..4 * run + 4].copy_from_slice(&(length as u32).to_le_bytes())
+            };
+            for i in input.tile::<T>(k).filter(|&i| input.begins::<T>(i)) {
+                if run > 0 {
+                    close(run - 1, i - begun);
+                }
+                if input.chunk > 0 && i % input.chunk == 0 {
+                    of_chunks.push((before + run) as u32);
+                }
+                values[run * width..(run + 1) * width].copy_from_slice(&bytes[i * width..(i + 1) * width]);
+                (run, begun) = (run + 1, i);
+            }
             if run > 0 {
-                close(run - 1, i - begun);
+                close(run - 1, ends[k] - begun);
             }
-            if input.chunk > 0 && i % input.chunk == 0 {
-                of_chunks.push((before + run) as u32);
-            }
-            values[run * width..(run + 1) * width].copy_from_slice(&bytes[i * width..(i + 1) * width]);
-            (run, begun) = (run + 1, i);
-        }
-        if run > 0 {
-            close(run - 1, ends[k] - begun);
-        }
-        of_chunks
-    });
+            of_chunks
+        },
+    );
     if p.chunk > 0 {
         let table = chunks.into_iter().flatten().chain([all as u32]);
-        front[4..].chunks_exact_mut(4).zip(table).for_each(|(slot, run)| slot.copy_from_slice(&run.to_le_bytes()));
+        front[4..]
+            .chunks_exact_mut(4)
+            .zip(table)
+            .for_each(|(slot, run)| slot.copy_from_slice(&run.to_le_bytes()));
     }
     call.publish(0, end as u64)
 }
@@ -192,7 +202,12 @@ fn elements<T: Pod + Send + Sync>(call: &mut HostCall<'_>) -> Result<(), Fault> 
     fill::<T>(call.threads, &stream, &places, dst)
 }
 
-fn fill<T: Pod + Send + Sync>(threads: Threads<'_>, s: &Stream<'_>, places: &[Place], dst: &mut [u8]) -> Result<(), Fault> {
+fn fill<T: Pod + Send + Sync>(
+    threads: Threads<'_>,
+    s: &Stream<'_>,
+    places: &[Place],
+    dst: &mut [u8],
+) -> Result<(), Fault> {
     threads.tiles(dst, TILE, |k, out| {
         let Place { mut run, mut end } = *places.get(k).ok_or(Fault::BadLaunch)?;
         let (first, mut result) = (k * TILE / size_of::<T>(), Ok(()));

@@ -31,7 +31,8 @@ impl Geometry {
         if matches!((chunk, word), (4096, 2) | (4096, 4) | (8192, 4)) {
             return None;
         }
-        let mut g = Geometry { word, limit: chunk - TAG, levels: 1, bytes: [0; 5], old: false, repeats: false };
+        let mut g =
+            Geometry { word, limit: chunk - TAG, levels: 1, bytes: [0; 5], old: false, repeats: false };
         g.bytes[0] = chunk / (8 * word);
         while g.bytes[g.levels - 1] >= 8 {
             g.bytes[g.levels] = g.bytes[g.levels - 1] / 8;
@@ -91,8 +92,7 @@ pub struct Scratch {
 }
 
 /// Where the levels start in [`Scratch::maps`].
-const AT: [usize; 5] =
-    [0, BITMAP_MAX, BITMAP_MAX * 9 / 8, BITMAP_MAX * 73 / 64, BITMAP_MAX * 73 / 64 + 8];
+const AT: [usize; 5] = [0, BITMAP_MAX, BITMAP_MAX * 9 / 8, BITMAP_MAX * 73 / 64, BITMAP_MAX * 73 / 64 + 8];
 
 impl Scratch {
     /// Zeroed.
@@ -317,7 +317,13 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
 ///
 /// # Errors
 /// `Fault::Corrupt`.
-pub fn decode_chunk(payload: &[u8], g: Option<&Geometry>, word: usize, out: &mut [u8], scratch: &mut Scratch) -> Result<(), Fault> {
+pub fn decode_chunk(
+    payload: &[u8],
+    g: Option<&Geometry>,
+    word: usize,
+    out: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<(), Fault> {
     let (rest, tag) = payload.split_last_chunk::<TAG>().ok_or(Fault::Corrupt)?;
     if u16::from_le_bytes(*tag) != out.len() as u16 {
         return Err(Fault::Corrupt);

@@ -1,7 +1,7 @@
 //! The stream around the chunks: length, table of sizes, payloads back to back.
 
-use super::{CHUNK_MAX, Geometry, Launch, Layout, decode_chunk, encode_chunk};
 use super::chunk::Scratch;
+use super::{CHUNK_MAX, Geometry, Launch, Layout, decode_chunk, encode_chunk};
 use crate::chain::{Relay, Source};
 use crate::error::Fault;
 use crate::kernel::HostCall;
@@ -171,7 +171,13 @@ fn decode_coded(form: &Form, payload: &[u8], chunk: &mut [u8], scratch: &mut Scr
 
 /// Byte 4 of the config was 4: `levels` or `word_size`. The first chunk that is neither raw nor all zeros
 /// fits one of the two layouts exactly; where there is none, both read the same.
-fn tell_layout(form: &Form, table: &[u8], starts: &[u64], payloads: &[u8], len: usize) -> Result<Layout, Fault> {
+fn tell_layout(
+    form: &Form,
+    table: &[u8],
+    starts: &[u64],
+    payloads: &[u8],
+    len: usize,
+) -> Result<Layout, Fault> {
     let mut scratch = Scratch::new();
     let mut probe = vec![0; form.chunk];
     for (i, w) in starts.windows(2).enumerate() {
