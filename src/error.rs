@@ -307,8 +307,13 @@ impl Error {
 pub enum Fault {
     /// The bytes that were read cannot have been written by the encoder.
     Corrupt,
-    /// More outliers than there is room for; how many there are.
-    OutlierCapacity(u64),
+    /// More outliers than there is room for.
+    OutlierCapacity {
+        /// How many there are.
+        needed: u64,
+        /// How many the lists hold.
+        capacity: u64,
+    },
     /// An element of the array that the parameters of the stage have no code for, the largest one.
     OutOfRange(u64),
     /// The launch itself is malformed: a defect of the planner.

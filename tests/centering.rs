@@ -9,7 +9,10 @@ use common::oracle::{Bound, judge};
 use common::rng::Rng;
 use common::run::{both_containers, every_way, options};
 use common::samples::Sample;
-use fzgm::{Array, Container, DType, Generation, Options, Pipeline, Status, compress, decompress, info};
+use fzgm::{
+    Array, Container, DType, Device, Encoder, Error, Generation, Options, Pipeline, Status, compress,
+    decompress, info,
+};
 
 const TILE: usize = 1024;
 
@@ -261,6 +264,43 @@ fn any_mean_decodes_to_something() {
                     decompress(&other, &on_device).unwrap().1 == restored,
                     "{dtype} mean {mean:?} on the device"
                 );
+            }
+        }
+    }
+}
+
+/// Lists that turn out too short are enlarged, and what they hold is told, also where there is room for more means than outliers.
+#[test]
+fn room_is_that_of_the_lists() {
+    for dtype in [DType::F32, DType::F64] {
+        let mut values: Vec<f64> = (0..3384).map(|i| i as f64 / 1024.0).collect();
+        // A difference to each of them and one back.
+        for i in [100, 1500] {
+            values[i] = 1e3;
+        }
+        let sample = sample(dtype, &values);
+        let p = stage(&[("error_bound", "0.001"), ("outlier_capacity", "1e-6")]);
+        for container in both_containers() {
+            let bound = Bound::Abs(0.001);
+            let (_, restored) = every_way(&p, &sample, &options(container, true)).unwrap();
+            judge(dtype, &sample.bytes, &restored, bound, f64::INFINITY).unwrap();
+            let devices = [Some(Device::Cpu), gpu::device()];
+            for device in devices.into_iter().flatten() {
+                let encoder =
+                    Encoder::new(&p, &sample.array, &Options { device, ..options(container, true) }).unwrap();
+                let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+                let called = match device {
+                    Device::Cpu => {
+                        let memory = vec![0u8; encoder.workspace_bytes() as usize].leak();
+                        encoder.compress(&mut encoder.workspace_in(memory).unwrap(), &sample.bytes, &mut dst)
+                    }
+                    _ => encoder.compress(&mut encoder.workspace().unwrap(), &sample.bytes, &mut dst),
+                };
+                match (device, called) {
+                    (Device::Cpu, Err(Error::OutlierCapacity { needed: 4, capacity: 1, .. })) => {}
+                    (Device::Cuda(_), Ok(_)) => {}
+                    (_, other) => panic!("{dtype} {container:?} on {device}: {other:?}"),
+                }
             }
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn range(plan: &Plan, v: Val, bytes: u64) -> Range {
 /// Runs all steps. Lengths of inputs are in the workspace's words; those of outputs are put there.
 pub(crate) fn run(plan: &Plan, ws: &mut Workspace, mut array: ArrayBinding<'_>) -> Result<()> {
     for step in &plan.steps {
-        launch(plan, step, ws, &mut array).map_err(|fault| explain(plan, step, fault))?;
+        launch(plan, step, ws, &mut array).map_err(|fault| explain(step, fault))?;
     }
     Ok(())
 }
@@ -121,11 +121,10 @@ fn chained_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
     step.between.as_ref().or(own).map_or(0, |&v| length(plan, words, v))
 }
 
-fn explain(plan: &Plan, step: &Step, fault: Fault) -> Error {
+fn explain(step: &Step, fault: Fault) -> Error {
     match fault {
         Fault::Corrupt => Error::corrupt(step.stage, "its segment is not what an encoder writes"),
-        Fault::OutlierCapacity(needed) => {
-            let capacity = step.outs.last().map_or(0, |&v| plan.value(v).flow.max_bytes() / 4);
+        Fault::OutlierCapacity { needed, capacity } => {
             Error::OutlierCapacity { stage: step.stage, needed, capacity }
         }
         Fault::OutOfRange(element) => Error::out_of_range(step.stage, element),

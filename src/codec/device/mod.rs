@@ -189,9 +189,9 @@ impl CallResult {
     }
 }
 
-/// Entries of the shortest list of a stage.
+/// Entries of the shorter list of a stage. Codes come before the two, and what may follow is none: a count, or means.
 fn outlier_room(plan: &Plan, stage: usize) -> u64 {
-    let lists = plan.graph.nodes.get(stage).map_or(&[][..], |n| n.outputs.get(1..).unwrap_or_default());
+    let lists = plan.graph.nodes.get(stage).map_or(&[][..], |n| n.outputs.get(1..3).unwrap_or_default());
     let entries =
         |v: &crate::launch::Val| plan.value(*v).flow.max_bytes() / plan.value(*v).flow.dtype.bytes();
     lists.iter().map(entries).min().unwrap_or(0)

@@ -72,7 +72,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     }
     let total = coder.found.into_inner();
     if total > room {
-        return Err(Fault::OutlierCapacity(total as u64));
+        return Err(Fault::OutlierCapacity { needed: total as u64, capacity: room as u64 });
     }
     if centered {
         let centers: &[u8] = bytemuck::cast_slice(&centers);

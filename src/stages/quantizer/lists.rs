@@ -27,7 +27,7 @@ pub(super) fn write<T: Real>(
         }
     }
     if count > room {
-        return Err(Fault::OutlierCapacity(count as u64));
+        return Err(Fault::OutlierCapacity { needed: count as u64, capacity: room as u64 });
     }
     call.publish(1, (count * w) as u64)?;
     call.publish(2, (count * 4) as u64)
