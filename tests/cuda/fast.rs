@@ -114,3 +114,26 @@ fn units_of_one_kind() {
         }
     }
 }
+
+/// Chunks of one value, close to zero and so far from it that its code counts from an anchor, before others.
+#[test]
+fn chunks_of_one_value() {
+    need_gpu!();
+    for dims in [&[20_000][..], &[64, 512], &[64, 64, 16]] {
+        for far in [0.0, 7.0, -4.5e9, 3e13] {
+            let (n, last) = (dims.iter().product::<u64>(), if far == 0.0 { 5.0 } else { far + 100.0 });
+            let values = (0..n).map(|i| if i < n - 9 { far } else { last });
+            let src: Vec<u8> = values.flat_map(f64::to_le_bytes).collect();
+            let array = Array::new(DType::F64, dims).unwrap();
+            let sets = [("mode", "abs"), ("error_bound", "0.25")];
+            agrees(
+                &stage("fast", &sets),
+                &array,
+                &src,
+                &Options::default(),
+                [0, 0],
+                &format!("{dims:?} {far}"),
+            );
+        }
+    }
+}
