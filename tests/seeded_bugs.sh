@@ -10,12 +10,21 @@ cd "$(dirname "$0")/.."
 list=tests/seeded_bugs/list.tsv
 # bug <file> <program>: the file with the bug, if there is one.
 bug() { [ -e "$1" ] && sed "$2" "$1" && ! sed "$2" "$1" | cmp -s - "$1"; }
-if [ "${1:-}" = --apply ]; then
-  missed=0
+# The bugs that are asked for.
+chosen() {
+  local name file program
   while IFS=$'\t' read -r name file program; do
     [[ $name == \#* || -z $name ]] && continue
-    bug "$file" "$program" >/dev/null || { echo "bug $name of $list does not apply to $file" >&2; missed=1; }
+    [ ${#only[@]} = 0 ] || [[ " ${only[*]} " == *" $name "* ]] || continue
+    printf '%s\t%s\t%s\n' "$name" "$file" "$program"
   done <"$list"
+}
+only=("$@")
+if [ "$*" = --apply ]; then
+  only=() missed=0
+  while IFS=$'\t' read -r name file program; do
+    bug "$file" "$program" >/dev/null || { echo "bug $name of $list does not apply to $file" >&2; missed=1; }
+  done < <(chosen)
   exit $missed
 fi
 work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
@@ -61,17 +70,6 @@ on_device() {
 }
 # judge <file>: what notices.
 judge() { case $1 in kernels/*) on_device ;; *) suite ;; esac; }
-# The bugs that are asked for.
-chosen() {
-  local name file program
-  while IFS=$'\t' read -r name file program; do
-    [[ $name == \#* || -z $name ]] && continue
-    [ ${#only[@]} = 0 ] || [[ " ${only[*]} " == *" $name "* ]] || continue
-    printf '%s\t%s\t%s\n' "$name" "$file" "$program"
-  done <"$list"
-}
-only=("$@")
-
 echo "| bug | caught by |"
 echo "|---|---|"
 judge_once() { # <name> <file>: what notices, or what has noticed it in the run before

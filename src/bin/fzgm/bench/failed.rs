@@ -1,10 +1,11 @@
 //! Lines of a benchmark that could not be measured, and what becomes of all of them. One that fails takes no other with it.
 
+use super::measure::about;
 use super::name;
 use crate::failure::Failure;
-use crate::report::{self, number, optional};
+use crate::report;
 use crate::request::Request;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) struct Failed<'a> {
     pub(super) request: Request<'a>,
@@ -14,20 +15,13 @@ pub(super) struct Failed<'a> {
 }
 
 impl Failed<'_> {
-    /// What is measured where it says so, with the keys of a line that was, and the error.
+    /// What it is about, and why it is not there.
     fn json(&self) -> Value {
-        let Failed { request, threads, failure } = self;
-        let (preset, pipeline) = request.start.names();
-        json!({
-            "preset": preset,
-            "pipeline": pipeline,
-            "mode": request.mode.unwrap_or("lossless"),
-            "eb": number(request.bound.unwrap_or(0.0)),
-            "value_base": optional(request.value_base),
-            "threads": threads,
-            "error": failure.message,
-            "exit_code": failure.code,
-        })
+        let mut value = about(&self.request);
+        value["threads"] = self.threads.into();
+        value["error"] = self.failure.message.as_str().into();
+        value["exit_code"] = self.failure.code.into();
+        value
     }
 }
 

@@ -61,20 +61,26 @@ impl Quality {
     /// What a line says whatever ran it.
     pub(super) fn json(&self, request: &Request<'_>, ratio: f64) -> Value {
         let m = &self.metrics;
-        let (preset, pipeline) = request.start.names();
-        json!({
-            "preset": preset,
-            "pipeline": pipeline,
-            "mode": request.mode.unwrap_or("lossless"),
-            "eb": number(request.bound.unwrap_or(0.0)),
-            "value_base": optional(request.value_base),
-            "ratio": number(ratio),
-            "worst_error_over_bound": optional(m.worst),
-            "max_abs_error": number(m.max_abs_error),
-            "psnr_db": number(m.psnr),
-            "kept": self.kept,
-        })
+        let mut value = about(request);
+        value["ratio"] = number(ratio);
+        value["worst_error_over_bound"] = optional(m.worst);
+        value["max_abs_error"] = number(m.max_abs_error);
+        value["psnr_db"] = number(m.psnr);
+        value["kept"] = self.kept.into();
+        value
     }
+}
+
+/// What a line is about, whether it could be measured or not.
+pub(super) fn about(request: &Request<'_>) -> Value {
+    let (preset, pipeline) = request.start.names();
+    json!({
+        "preset": preset,
+        "pipeline": pipeline,
+        "mode": request.mode.unwrap_or("lossless"),
+        "eb": number(request.bound.unwrap_or(0.0)),
+        "value_base": optional(request.value_base),
+    })
 }
 
 /// Compresses and decompresses. Plans, workspaces and buffers are made and touched beforehand, as a program
