@@ -66,8 +66,9 @@ template <class... S> struct DecodeShared {
   typename Stages<S...>::Shared s;
 };
 
-// The tile that is staged, or of which the words are loaded here, to its place in the stream.
-template <bool WHOLE, class... S>
+// The tile that is staged, or of which the words are loaded here, to its place in the stream. FEW: of an array of which all blocks run
+// at once.
+template <bool FEW, bool WHOLE, class... S>
 FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint64_t total, const typename Stages<S...>::P& p, unsigned long long failed, int tid) {
   typedef Stages<S...> Chain;
   const uint32_t c = blockIdx.x;
@@ -91,8 +92,14 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
   if constexpr (WHOLE && Chain::OCTETS) rze_mark(rows, rze_m0(st), tid);
   else rze_mark(v, rows.live, rze_m0(st), tid);
-  rze_encode_tile(v, rows.live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
-  if (tid < 32) {
+  rze_encode_tile<FEW>(v, rows.live, form, sm.z, st, tid, [&](uint32_t entry) { announce(out, c, entry); });
+  if (FEW) {
+    // The first warp is the last one to have its part of the payload.
+    if (tid >= THREADS - 32) {
+      const uint64_t before = look_at_all(out.words, c, tid & 31);
+      if (tid == THREADS - 1) sm.z.before = before;
+    }
+  } else if (tid < 32) {
     __syncwarp();
     const uint64_t before = find_place(out, c, sm.z.entry & ~RAW, tid);
     if (tid == 0) sm.z.before = before;
@@ -106,9 +113,9 @@ FZ_DEV void encode_tile(const Args& a, EncodeShared& sm, const Bytes& src, uint6
   place(out, c, sm.z.before, st, entry & ~RAW, tid);
 }
 // The short last tile: a function of its own, so that its code does not stand between that of the others.
-template <class... S>
+template <bool FEW, class... S>
 __device__ __attribute__((noinline)) void encode_short_tile(const Args& a, EncodeShared& sm, const Bytes src, uint64_t total, const typename Stages<S...>::P p, unsigned long long failed) {
-  encode_tile<false, S...>(a, sm, src, total, p, failed, threadIdx.x);
+  encode_tile<FEW, false, S...>(a, sm, src, total, p, failed, threadIdx.x);
 }
 // The tile at `at`, and what stands before the slices of its warps, on their way to shared memory.
 template <class... S> FZ_DEV void bring_tile(EncodeShared& sm, const Bytes& src, uint64_t at, uint64_t total, int tid) {
@@ -119,7 +126,7 @@ template <class... S> FZ_DEV void bring_tile(EncodeShared& sm, const Bytes& src,
 }
 
 // The array, or any bytes, to the stream. Block c makes chunk c.
-template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
+template <bool FEW, class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) {
   typedef Stages<S...> Chain;
   constexpr bool ELEMENTS = Chain::COUNT > 0;
   const int tid = threadIdx.x;
@@ -143,8 +150,8 @@ template <class... S> FZ_DEV void chain_encode(const Args& a, EncodeShared& sm) 
     if (!mine) return;
   }
   if (ELEMENTS && !early) bring_tile<S...>(sm, src, at, total, tid);
-  if (at + TILE <= total) encode_tile<true, S...>(a, sm, src, total, p, failed, tid);
-  else encode_short_tile<S...>(a, sm, src, total, p, failed);
+  if (at + TILE <= total) encode_tile<FEW, true, S...>(a, sm, src, total, p, failed, tid);
+  else encode_short_tile<FEW, S...>(a, sm, src, total, p, failed);
 }
 
 // What the passes before leave: the layout that the stream turned out to have, then for each chunk that is wanted where it
@@ -274,15 +281,19 @@ template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeSh
 #define FZ_CHAIN(NAME, ENCODERS, DECODERS, ...)                                                 \
   extern "C" __global__ void __launch_bounds__(128, ENCODERS) chain_##NAME##_encode(FZ_ARGS) { \
     __shared__ fz::EncodeShared sm;                                                             \
-    fz::chain_encode<__VA_ARGS__>(a, sm);                                                       \
+    fz::chain_encode<false, __VA_ARGS__>(a, sm);                                                       \
   }                                                                                             \
   extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode(FZ_ARGS) { \
     __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                \
     fz::chain_decode<false, __VA_ARGS__>(a, sm);                                                \
   }
-// The decoder for arrays of few chunks, of which each block finds its own one.
-#define FZ_CHAIN_OF_FEW(NAME, DECODERS, ...)                                                            \
-  extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode_few(FZ_ARGS) { \
-    __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                        \
-    fz::chain_decode<true, __VA_ARGS__>(a, sm);                                                         \
+// The same for arrays of few chunks: four blocks run on a multiprocessor at a time, and a block that decodes finds its own chunk.
+#define FZ_CHAIN_OF_FEW(NAME, ...)                                                               \
+  extern "C" __global__ void __launch_bounds__(128, 4) chain_##NAME##_encode_few(FZ_ARGS) {      \
+    __shared__ fz::EncodeShared sm;                                                              \
+    fz::chain_encode<true, __VA_ARGS__>(a, sm);                                                  \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(128, 4) chain_##NAME##_decode_few(FZ_ARGS) {      \
+    __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                 \
+    fz::chain_decode<true, __VA_ARGS__>(a, sm);                                                  \
   }

@@ -57,6 +57,8 @@ struct Frame {
     else if (zeros) clear(control, words * 16, i, BORDER_THREADS);
     __syncthreads();
   }
+  // Whether an earlier launch of the call has failed, as the words that are staged have it.
+  FZ_DEV bool failed() const { return reinterpret_cast<const Status*>(seen + STATUS_AT)->failed != 0; }
   // Zeros in place of memory that has to be zero when a call starts, aligned to 16.
   static FZ_DEV void clear(uint8_t* p, uint64_t bytes, uint64_t first, uint64_t threads) {
     for (uint64_t i = first; i < bytes / 16; i += threads) reinterpret_cast<uint4*>(p)[i] = make_uint4(0, 0, 0, 0);

@@ -1,6 +1,6 @@
 // From a container to lengths, segments and facts. Whatever the bytes are, no later function gets a length that does not
 // fit its value, or a segment that leaves the container.
-#include "container.cuh"
+#include "usual.cuh"
 
 namespace fz {
 struct Opened {
@@ -82,11 +82,67 @@ FZ_DEV bool differs(const Frame& f, const HeadRow& h, const uint8_t* c, const Op
   for (uint32_t i = done + threadIdx.x; i < h.blank; i += blockDim.x) bits |= (c[i + moved(f, h, o, i)] ^ blank[i]) & mask[i];
   return bits != 0;
 }
+
+// The bytes of 0xff that facts have which the head does not say; a warp for each value.
+FZ_DEV void blank_facts(const Frame& f) {
+  for (uint32_t v = threadIdx.x / 32; v < f.head().values; v += blockDim.x / 32) {
+    const ValueRow& r = f.value(v);
+    if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
+      for (uint32_t k = threadIdx.x & 31; k < r.max; k += 32) f.bytes_of(v)[k] = 0xff;
+  }
+}
+// All words at once, and zeros for what else blocks share.
+FZ_DEV void put_words(const Args& a, const Frame& f, const Staged& staged) {
+  const uint64_t words = params<Border>(a).words_end / 16;
+  for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
+}
+
+// A container of the plan's first form that is as usual, of which no length follows from others. False: it is another one.
+FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& staged, Opened& o) {
+  const HeadRow& h = f.form(0);
+  if (f.seen == f.control || f.head().rules || h.stored || h.blank > FIRST || f.capacity < h.blank || !Usual::is(f, h)) return false;
+  const Usual u(f, h);
+  const uint64_t x = load_le(c + u.field.at, u.field.width);
+  // Of the segments the first one that may not be as long as it says decides on the status.
+  const bool dynamic = u.value.kind == KIND_DYNAMIC, told = u.segment.field != NO_FIELD;
+  uint64_t bytes = u.value.max;
+  if (told) {
+    const FieldRow& r = f.table<FieldRow>(h.fields_at)[u.segment.field];
+    bytes = load_le(c + r.at, r.width);
+  }
+  const bool wrong_length = dynamic ? bytes > u.value.max : bytes != u.value.max;
+  if (wrong_length) bytes = 0;
+  const uint64_t upto = warp_sum_to(bytes), all = __shfl_sync(ALL, upto, 31);
+  const uint32_t bad = __ballot_sync(ALL, wrong_length || upto > f.capacity - h.blank);
+  const int32_t status = bad ? __shfl_sync(ALL, wrong_length && dynamic ? f.head().longer : CORRUPT, __ffs(bad) - 1) : OK;
+  blank_facts(f);
+  if (__syncthreads_or(differs(f, h, c, o))) return false;
+  if (threadIdx.x < h.segments && !bad) {
+    *f.word(u.segment.value) = bytes;
+    *f.start(u.segment.value) = h.blank + upto - bytes;
+  }
+  if (threadIdx.x == 0) {
+    Call* call = reinterpret_cast<Call*>(f.seen + CALL_AT);
+    call->head = h.blank;
+    call->total = h.blank + all;
+  }
+  __syncthreads();
+  put_words(a, f, staged);
+  bool wrong = bad != 0;
+  if (u.is_stored()) {
+    const bool again = u.field.what == FIELD_REPEATED, bound = u.field.what == FIELD_BOUND;
+    wrong |= !again && (!set_fact(f, u.field, x, u.field.width) || (bound && !is_bound(x, u.field.width)));
+  }
+  const uint64_t counted = u.field.what == FIELD_COUNT ? f.bytes(u.field.index) : 0, number = u.number(x, counted, bytes, upto);
+  wrong |= u.field.width != 0 && number != x;
+  if (__syncthreads_or(wrong) && threadIdx.x == 0) fail(a, status != OK ? status : CORRUPT);
+  return true;
+}
 }  // namespace fz
 
 // Operands as for all border functions. The first block reads the head and sets all words; all of them clear what the steps
 // want to be zero.
-extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_ARGS) {
   using namespace fz;
   __shared__ Staged staged;
   __shared__ uint4 first[FIRST / 16];
@@ -101,6 +157,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
   const uint4 mine = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
   first[threadIdx.x] = mine;
   f.stage(a, staged, true);
+  if (open_usual(a, f, reinterpret_cast<const uint8_t*>(first), staged, o)) return;
   const Image& image = f.head();
   const HeadRow* h = nullptr;
   const uint8_t* c = nullptr;
@@ -129,12 +186,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
     if (i & VARINT) return varints[i & ~VARINT];
     return load_le(c + fields[i].at + moved(f, *h, o, fields[i].at), fields[i].width);
   };
-  // Facts that the head does not say are all ones; a warp for each value.
-  for (uint32_t v = threadIdx.x / 32; v < image.values; v += blockDim.x / 32) {
-    const ValueRow& r = f.value(v);
-    if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
-      for (uint32_t k = threadIdx.x & 31; k < r.max; k += 32) f.bytes_of(v)[k] = 0xff;
-  }
+  blank_facts(f);
   __syncthreads();
   // Lengths, by one thread: there are a handful. Meanwhile other warps put facts to their places; of them a bound has to be one.
   int wrong = 0;
@@ -176,9 +228,8 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_open(FZ_ARGS
     o.status = status;
   }
   __syncthreads();
-  // All words at once, and zeros for what else blocks share; on their way while the rest is looked at.
-  const uint64_t words = params<Border>(a).words_end / 16;
-  for (uint64_t i = threadIdx.x; i < words && f.seen != f.control; i += blockDim.x) reinterpret_cast<uint4*>(f.control)[i] = staged.words[i];
+  // On their way while the rest is looked at.
+  put_words(a, f, staged);
   // What else the head says has to agree with the lengths.
   if (o.status != OK) wrong = 1;
   else {

@@ -8,7 +8,7 @@ namespace fz {
 // everybody runs.
 template <class B> __device__ __attribute__((noinline)) uint2 quantize_again(const B q, uint4* st, const uint2 halo, int tid) {
   char* row = reinterpret_cast<char*>(st) + tid * 128;
-#pragma unroll 1
+#pragma unroll 2
   for (int j = 0; j < 8; j++) {
     uint4* p = reinterpret_cast<uint4*>(row + 16 * j);
     const uint4 x = *p;
@@ -78,14 +78,13 @@ template <> struct TileBins<4> {
     return sum + sign_of(k);
   }
   // The code of a bin that stands for x, or the bits of x. Between two bins the rounding of one product can spare what that
-  // of the other costs.
+  // of the other costs. A block in which this happens keeps others waiting, so it does not branch either.
   FZ_DEV uint32_t find(uint32_t bits) const {
     const float x = __uint_as_float(bits), scaled = __fmul_rn(x, inverse), k = bin_of(scaled);
-    if (!(fabsf(x) < threshold)) return bits;
-    if (fabsf(k) < radius && !(error(x, k) > promise)) return code_of(k);
-    if (!keeps || !(fabsf(scaled) < radius)) return bits;
-    const float other = __fadd_rn(k, __fadd_rn(x, -__fmul_rn(k, step)) > 0.0f ? 1.0f : -1.0f);
-    return error(x, other) <= promise && fabsf(other) < radius ? code_of(other) : bits;
+    const float apart = __fadd_rn(x, -__fmul_rn(k, step)), other = __fadd_rn(k, apart > 0.0f ? 1.0f : -1.0f);
+    const bool first = (fabsf(k) < radius) & !(fabsf(apart) > promise);
+    const bool second = keeps & (fabsf(scaled) < radius) & (fabsf(other) < radius) & (error(x, other) <= promise);
+    return (first | second) & (fabsf(x) < threshold) ? code_of(first ? k : other) : bits;
   }
 
   // Four answers that do not wait for each other. Of the words before a slice the nearer one is an element; where there

@@ -224,7 +224,7 @@ FZ_DEV void find_steps(Steps& s, const Facts& facts) {
   __syncthreads();
 }
 
-// Groups of 32 neighbours, one of `stride` of them. A warp takes so many groups at a time, and looks at them under so many bounds.
+// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time, and looks at them under so many bounds.
 constexpr int BATCH = 4, ABREAST = 3;
 struct Sample {
   const uint8_t* src;
@@ -249,6 +249,35 @@ struct Sample {
     }
   }
 };
+
+// What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound of this one.
+template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
+  const uint32_t lane = threadIdx.x & 31;
+  uint32_t missed = 0;
+  // Nearly all values are hit, which takes a few operations; lanes behind the last bound ask for nothing that anybody looks at.
+  for (uint32_t i = 0; i < bounds; i += ABREAST) {
+    Bins<float> bins[ABREAST];
+    bool hit = true;
+#pragma unroll
+    for (uint32_t k = 0; k < ABREAST; k++) {
+      bins[k] = mine;
+      bins[k].inverse = __shfl_sync(ALL, mine.inverse, (int)(i + k));
+      bins[k].step = __shfl_sync(ALL, mine.step, (int)(i + k));
+#pragma unroll
+      for (int j = 0; j < N; j++) hit &= bins[k].hits(x[j]);
+    }
+    if (__all_sync(ALL, hit)) continue;
+#pragma unroll
+    for (uint32_t k = 0; k < ABREAST; k++) {
+      uint32_t count = 0;
+#pragma unroll
+      for (int j = 0; j < N; j++) count += bins[k].misses(x[j]);
+      count = __reduce_add_sync(ALL, count);
+      if (lane == i + k) missed += count;
+    }
+  }
+  return missed;
+}
 }  // namespace quantizer
 }  // namespace fz
 
@@ -299,11 +328,14 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
   float x[BATCH];
   sample.fetch(x, first, warps);
-  if (fz::dead(a)) return;
   const bool measured = p.mode != ABS && p.value_base == 0.0;
+  // Asked for now, and looked at when it is there: what the steps are takes a while too.
+  const unsigned long long failed = fz::failure(a);
+  if (measured && fz::dead(a, failed)) return;
   Facts facts = measured ? load_facts(fz::output(a, 0)) : strict_facts<float>(p, false, no_range());
   const bool lossy = facts.radius > 0;
   if (lossy) find_steps(steps, facts);
+  if (fz::dead(a, failed)) return;
   // Everything is exact, or there is nothing to choose from.
   if (!lossy || steps.bounds == 1) {
     if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_all<float>(a, p, facts);
@@ -317,31 +349,12 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   const Bins<float> mine(p, own);
   const double SHRINK_BITS = 1.44, shrink = (1.0 - (double)bound / facts.bound) * SHRINK_BITS * (double)(sample.groups * GROUP);
   uint32_t missed = 0;
-  for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
-    if (from > first) sample.fetch(x, from, warps);
-    // Nearly all values are hit, which takes a few operations; lanes behind the last bound ask for nothing that anybody looks at.
-    for (uint32_t i = 0; i < bounds; i += ABREAST) {
-      Bins<float> bins[ABREAST];
-      bool hit = true;
-#pragma unroll
-      for (uint32_t k = 0; k < ABREAST; k++) {
-        bins[k] = mine;
-        bins[k].inverse = __shfl_sync(fz::ALL, mine.inverse, (int)(i + k));
-        bins[k].step = __shfl_sync(fz::ALL, mine.step, (int)(i + k));
-#pragma unroll
-        for (int j = 0; j < BATCH; j++) hit &= bins[k].hits(x[j]);
-      }
-      if (__all_sync(fz::ALL, hit)) continue;
-#pragma unroll
-      for (uint32_t k = 0; k < ABREAST; k++) {
-        uint32_t count = 0;
-#pragma unroll
-        for (int j = 0; j < BATCH; j++) count += bins[k].misses(x[j]);
-        count = __reduce_add_sync(fz::ALL, count);
-        if (lane == i + k) missed += count;
-      }
+  if (sample.groups <= 2 * warps) missed = missed_of<2>(x, mine, bounds);
+  else
+    for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
+      if (from > first) sample.fetch(x, from, warps);
+      missed += missed_of<BATCH>(x, mine, bounds);
     }
-  }
   // A word for each bound has what all blocks count, and above it how many have counted: one addition, so that nothing has to be
   // ordered. The block that comes last to the first word looks at the others until all are there.
   counted[warp][lane] = missed;

@@ -12,7 +12,7 @@ FZ_DEV void stage_in(uint4* to, const Bytes& src, uint64_t at, uint32_t len, int
 // Words of one byte in chunks of 16384.
 extern "C" __global__ void __launch_bounds__(128, 8) rze_encode(FZ_ARGS) {
   __shared__ EncodeShared sm;
-  chain_encode<>(a, sm);
+  chain_encode<false>(a, sm);
 }
 
 // All others.
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_decode_layout(FZ_ARGS) {
   // the result.
   uint8_t* st = reinterpret_cast<uint8_t*>(sm.st);
   rze_mark(v, 15, rze_m0(st), tid);
-  rze_encode_tile(v, 15, form, sm.e, st, tid, [](uint32_t) {});
+  rze_encode_tile<false>(v, 15, form, sm.e, st, tid, [](uint32_t) {});
   __syncthreads();
   bool same = sm.e.entry == size;
   const uint8_t* payload = reinterpret_cast<const uint8_t*>(sm.buf) + P;

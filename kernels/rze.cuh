@@ -179,8 +179,9 @@ FZ_DEV void rze_upper(RzeEncoder& s, uint8_t* st, const RzeForm& f, uint32_t kep
 }
 
 // Puts the payload at `st` and calls `announce(entry)` as early as it is known, from one thread; s.entry is for all after the
-// next barrier. A raw chunk leaves anything at `st`. Its rows have been marked.
-template <class F>
+// next barrier. A raw chunk leaves anything at `st`. Its rows have been marked. SOON: time counts and registers do not, so that of eight
+// rows all places are looked up at once, and none is left out.
+template <bool SOON, class F>
 FZ_DEV void rze_encode_tile(const uint32_t (&w)[32], uint32_t live, const RzeForm& f, RzeEncoder& s, uint8_t* st, int tid, F announce) {
   __syncthreads();
   const RzeOwn o = rze_count(s, rze_m0(st), f, tid);
@@ -210,12 +211,21 @@ FZ_DEV void rze_encode_tile(const uint32_t (&w)[32], uint32_t live, const RzeFor
   for (int g = 0; g < 4; g++)
     if (live >> g & 1) {
       uint8_t* d = st + ((g == 0 ? 0 : g == 1 ? b1 : g == 2 ? b2 : b3) & 0xffff);
+      uint32_t at[8];
+      auto find = [&](int k) {
+        const uint2 e = s.rank[(8 * g + k) * 16 + (tid >> 3)];
+        at[k] = e.y + __popc(e.x & below);
+      };
+      if (SOON) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) find(k);
+      }
 #pragma unroll
       for (int k = 0; k < 8; k++) {
         const uint32_t x = w[8 * g + k];
-        if (__any_sync(ALL, x)) {
-          const uint2 e = s.rank[(8 * g + k) * 16 + (tid >> 3)];
-          fz_cursor to(d + e.y + __popc(e.x & below));
+        if (SOON || __any_sync(ALL, x)) {
+          if (!SOON) find(k);
+          fz_cursor to(d + at[k]);
           to.put(x & 0xffu, x);
           to.put(x & 0xff00u, x >> 8);
           to.put(x & 0xff0000u, x >> 16);

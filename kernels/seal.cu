@@ -1,7 +1,7 @@
 // From segments to a container: the segments that do not lie in it yet, or the array as it is when that is shorter, and the
 // head. Every block reckons the same lengths; where some copy, the last one to end writes the head and the result, and leaves zeros
 // for the next call, and otherwise the first one does.
-#include "container.cuh"
+#include "usual.cuh"
 
 namespace fz {
 // Whether a field holds bytes of a fact.
@@ -11,8 +11,8 @@ FZ_DEV uint64_t content(const Frame& f, const HeadRow& h, const FieldRow& r, uin
   return is_stored(r) ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
 }
 
-// By one block; `x` is the content of the thread's first field.
-FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload, uint64_t x) {
+// By one block.
+FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload) {
   const uint32_t first = threadIdx.x, own = first_field();
   const uint8_t* blank = f.said(h.blank_at);
   const FieldRow* rows = f.table<FieldRow>(h.fields_at);
@@ -27,7 +27,7 @@ FZ_DEV void write_head(const Frame& f, const HeadRow& h, uint64_t payload, uint6
   for (uint32_t i = own; i < h.fields; i += blockDim.x) {
     const FieldRow r = rows[i];
     uint8_t* to = f.container + r.at + (h.varints ? shift(f, h, r.at) : 0);
-    if (i != own) x = content(f, h, r, payload);
+    const uint64_t x = content(f, h, r, payload);
     for (uint32_t k = 0; k < r.width; k++) to[k] = (uint8_t)(x >> 8 * k);
   }
   const FieldRow* varints = f.table<FieldRow>(h.varints_at);
@@ -56,26 +56,63 @@ FZ_DEV Choice choose(const Frame& f, const Border& p) {
   for (uint32_t i = 0; i < h.varints; i++) stored.layout.head += varint_bytes(Layout::number(f, h, f.table<FieldRow>(h.varints_at)[i]));
   return stored;
 }
+
+// The end of a call of which the container is as usual and nothing has to be copied. All that the call decides is on its way at once, and
+// the head is put together in shared memory.
+struct Sealing {
+  Usual u;
+  const uint8_t* stored;  // the fact that stands in the field
+  ValueRow counted;       // or the value whose units do
+
+  static FZ_DEV bool is(const Frame& f, const Border& p) { return !p.copies && !p.more && Usual::is(f, f.form(p.own)); }
+  FZ_DEV Sealing(const Frame& f, const Border& p) : u(f, f.form(p.own)), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
+    if (u.is_stored()) stored = f.bytes_of(u.field.index) + u.field.detail;
+    if (u.field.what == FIELD_COUNT) counted = f.value(u.field.index);
+  }
+  static FZ_DEV uint64_t bytes(const Frame& f, const ValueRow& v) {
+    return v.kind == KIND_DYNAMIC ? reinterpret_cast<const uint64_t*>(f.seen + WORDS_AT)[v.word] : v.max;
+  }
+
+  // What the call has made is staged. False: a stored array is shorter, or the container does not fit.
+  FZ_DEV bool end(const Args& a, const Frame& f, const Border& p, uint8_t* tables, uint64_t fact) const {
+    const uint64_t own = bytes(f, u.value), upto = warp_sum_to(own), total = u.h.blank + __shfl_sync(ALL, upto, 31);
+    if (total > p.stored_limit || total > f.capacity) return false;
+    if (blockIdx.x > 0) return true;
+    const uint64_t x = u.number(fact, bytes(f, counted), own, upto);
+    uint8_t* blank = tables + u.h.blank_at;
+    for (uint32_t k = 0; k < u.field.width; k++) blank[u.field.at + k] = (uint8_t)(x >> 8 * k);
+    __syncthreads();
+    if (threadIdx.x == 0) report(a, total, false);
+    const uint32_t whole = aligned(f.container, 16) ? u.h.blank / 16 : 0;
+    for (uint32_t i = threadIdx.x; i < whole; i += blockDim.x) reinterpret_cast<uint4*>(f.container)[i] = reinterpret_cast<const uint4*>(blank)[i];
+    for (uint32_t i = whole * 16 + threadIdx.x; i < u.h.blank; i += blockDim.x) f.container[i] = blank[i];
+    Frame::clear(f.control, p.words_end, threadIdx.x, blockDim.x);
+    return true;
+  }
+};
 }  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS) {
+extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_seal(FZ_ARGS) {
   using namespace fz;
   __shared__ Staged staged;
   Frame f(a);
   const Border& p = params<Border>(a);
   f.stage_tables(a, staged);
-  await_former();
-  f.stage(a, staged, false);
-  f.clear_zeroed(a);
-  bool failed = reinterpret_cast<const Status*>(f.seen + STATUS_AT)->failed != 0;
-  // Facts are on their way while the form is chosen, as usual the plan's own.
-  const HeadRow& own = f.form(p.own);
-  const FieldRow* rows = f.table<FieldRow>(own.fields_at);
-  const uint32_t mine = first_field();
-  const bool early = !failed && mine < own.fields && is_stored(rows[mine]);
-  uint64_t x = early ? content(f, own, rows[mine], 0) : 0;
-  Choice c = {p.own, Layout()};
-  if (!failed) c = choose(f, p);
+  __syncthreads();
+  if (Sealing::is(f, p)) {
+    const Sealing usual(f, p);
+    await_former();
+    const uint64_t fact = usual.stored ? load_le(usual.stored, usual.u.field.width) : 0;
+    f.stage(a, staged, false);
+    f.clear_zeroed(a);
+    if (!f.failed() && usual.end(a, f, p, reinterpret_cast<uint8_t*>(staged.tables), fact)) return;
+  } else {
+    await_former();
+    f.stage(a, staged, false);
+    f.clear_zeroed(a);
+  }
+  bool failed = f.failed();
+  const Choice c = failed ? Choice{p.own, Layout()} : choose(f, p);
   const bool fits = c.total() <= f.capacity;
   const HeadRow& h = f.form(c.form);
   const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
@@ -87,15 +124,13 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS) fz_seal(FZ_ARGS
       at += n;
     }
   }
-  // As usual nothing has to be copied and the first block waits for nobody. Others that are late find zeros in some of the words: what
-  // they reckon then is shorter still, so that they end here too.
+  // Where nothing has to be copied the first block waits for nobody. Others that are late find zeros in some of the words: what they reckon
+  // then is shorter still, so that they end here too.
   const bool copies = p.copies || c.form != p.own, waits = failed || !fits || copies;
   if (!waits && blockIdx.x > 0) return;
-  const bool fills = !failed && fits && mine < h.fields && !(early && c.form == p.own);
-  if (fills) x = content(f, h, f.table<FieldRow>(h.fields_at)[mine], c.layout.payload);
   if (waits && !last_block(&f.call()->ticket, copies)) return;
   if (!failed && fits) {
-    write_head(f, h, c.layout.payload, x);
+    write_head(f, h, c.layout.payload);
     if (threadIdx.x == 0) {
       uint64_t at = c.layout.head;
       for (uint32_t i = 0; i < h.segments; i++) {

@@ -46,8 +46,8 @@ struct Chain {
     parts: &'static [Part],
     encode: &'static str,
     decode: &'static str,
-    /// The decoder for few chunks, where there is one.
-    few: Option<&'static str>,
+    /// Encoder and decoder for few chunks, where there are such.
+    few: Option<[&'static str; 2]>,
 }
 
 /// A chain, and the names of its device functions.
@@ -64,7 +64,7 @@ macro_rules! chain {
 
 static CHAINS: &[Chain] = &[
     Chain {
-        few: Some("chain_pfpl_f32_decode_few"),
+        few: Some(["chain_pfpl_f32_encode_few", "chain_pfpl_f32_decode_few"]),
         ..chain!("pfpl_f32": Quantizer 4, Difference 4, Bitshuffle 4)
     },
     chain!("pfpl_f64": Quantizer 8, Difference 8, Bitshuffle 8),
@@ -120,9 +120,10 @@ pub(crate) fn find(
     }
     let chain = CHAINS.iter().find(same)?;
     Some(if encodes {
-        rze::encoder(shape, Some(chain.encode))
+        let few = chain.few.and_then(|[entry, _]| rze::encoder_of_few(shape, entry));
+        few.unwrap_or_else(|| rze::encoder(shape, Some(chain.encode)))
     } else {
-        let few = chain.few.and_then(|entry| rze::decoder_of_few(shape, entry));
+        let few = chain.few.and_then(|[_, entry]| rze::decoder_of_few(shape, entry));
         few.unwrap_or_else(|| rze::decoder(shape, Some(chain.decode)))
     })
 }

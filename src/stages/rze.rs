@@ -105,6 +105,9 @@ pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
     p.chunk == 16384 && p.repeats == 0 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
 }
 
+/// Up to so many chunks have functions of their own, since all blocks of them run at once on the devices of today.
+const FEW: u64 = 512;
+
 /// The encoder on a device, alone or at the end of a chain. Of what passes in a chain only the bound of the stream is known here.
 pub(crate) fn encoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe {
     let p = read_params::<Launch>(shape.params);
@@ -112,6 +115,11 @@ pub(crate) fn encoder(shape: &Shape<'_>, chain: Option<&'static str>) -> Recipe 
     let alone = if is_tile_wise(shape.params) { "rze_encode" } else { "rze_encode_words" };
     // A word of the look-back for each chunk.
     Recipe::one(chain.unwrap_or(alone), chunks, THREADS).with(8 * chunks, 0)
+}
+
+/// The encoder on a device at the end of a chain, for few chunks.
+pub(crate) fn encoder_of_few(shape: &Shape<'_>, chain: &'static str) -> Option<Recipe> {
+    Some(encoder(shape, Some(chain))).filter(|recipe| recipe.passes.iter().all(|pass| pass.grid <= FEW))
 }
 
 /// What every decoder starts with on a device: it finds the chunks. Those behind the end of the array are not looked at.
@@ -127,7 +135,6 @@ pub(crate) fn starts(shape: &Shape<'_>) -> Recipe {
 
 /// The decoder on a device for few chunks, of which each block finds its own one, so that small arrays take a launch less.
 pub(crate) fn decoder_of_few(shape: &Shape<'_>, chain: &'static str) -> Option<Recipe> {
-    const FEW: u64 = 512;
     let p = read_params::<Launch>(shape.params);
     let chunks = shape.output(0).div_ceil(p.chunk.into());
     let told = p.layout != Layout::Ambiguous as u32;

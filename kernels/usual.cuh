@@ -1,0 +1,42 @@
+// What most containers have in common, for the functions that write and read them: the head has one length, its blank is staged, and all
+// segments are values. Such a head is dealt with by a thread for each field, and a lane of every warp for each segment; the rows of both are
+// looked up once.
+#pragma once
+#include "container.cuh"
+
+namespace fz {
+struct Usual {
+  HeadRow h;
+  FieldRow field;      // of this thread; of a width of 0: none
+  SegmentRow segment;  // of this lane
+  ValueRow value;      // of the segment; of a length of 0: none
+
+  static FZ_DEV bool is(const Frame& f, const HeadRow& h) {
+    bool usual = h.varints == 0 && h.segments <= 32 && h.fields <= BORDER_THREADS && h.mask_at + h.blank <= f.staged;
+    for (uint32_t i = 0; usual && i < h.segments; i++) usual = f.table<SegmentRow>(h.segments_at)[i].unit == 0;
+    return usual;
+  }
+  FZ_DEV Usual(const Frame& f, const HeadRow& of) : h(of), field{0, 0, FIELD_PAYLOAD_BYTES, 0, 1}, segment{0, 0, NO_FIELD, 0}, value{0, KIND_STATIC, 0, 0, 0, 0} {
+    const uint32_t mine = first_field(), lane = threadIdx.x & 31;
+    if (mine < h.fields) field = f.table<FieldRow>(h.fields_at)[mine];
+    if (lane >= h.segments) return;
+    segment = f.table<SegmentRow>(h.segments_at)[lane];
+    value = f.value(segment.value);
+  }
+  FZ_DEV bool is_stored() const { return field.what == FIELD_STORED || field.what == FIELD_BOUND || field.what == FIELD_REPEATED; }
+
+  // What stands in the field: `fact`, if that is what it holds, the units that it counts, or what follows from the bytes of the segment of
+  // this lane, where `upto` are those of it and all before it.
+  FZ_DEV uint64_t number(uint64_t fact, uint64_t counted, uint64_t bytes, uint64_t upto) const {
+    const int of = (int)field.index & 31;
+    const uint64_t own = __shfl_sync(ALL, bytes, of), before = __shfl_sync(ALL, upto - bytes, of), all = __shfl_sync(ALL, upto, 31), unit = field.detail;
+    switch (field.what) {
+      case FIELD_COUNT: return unit & (unit - 1) ? counted / unit : counted >> __popcll(unit - 1);
+      case FIELD_SEGMENT_BYTES: return own;
+      case FIELD_SEGMENT_OFFSET: return before;
+      case FIELD_PAYLOAD_BYTES: return all;
+      default: return fact;
+    }
+  }
+};
+}  // namespace fz
