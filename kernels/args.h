@@ -57,8 +57,15 @@ constexpr static const uint32_t FIELD_REPEATED = 8;
 /// As `FIELD_STORED`, of a float that is no bound when it is negative or NaN, or has eight bytes and is infinite.
 constexpr static const uint32_t FIELD_BOUND = 9;
 
-/// Bytes of tables that a block takes into shared memory, if there are no more.
+/// Threads of a block of the functions that make and read containers.
+constexpr static const uint32_t BORDER_THREADS = 256;
+
+/// Bytes of tables that such a block takes into shared memory, if there are no more; the same of words, and of a container that is read.
 constexpr static const uint64_t STAGED_TABLES = 16384;
+
+constexpr static const uint64_t STAGED_WORDS = 4096;
+
+constexpr static const uint32_t STAGED_HEAD = 4096;
 
 /// In place of a unit.
 constexpr static const uint32_t FACT = 4294967295;
@@ -99,6 +106,10 @@ struct Args {
   uint8_t links[MAX_LINKS][PARAM_BYTES];
   /// What passes between links and kernel: of it only the length is real.
   Operand passed;
+  /// When decoding, where input 0 starts in a usual container of the plan, and how many bytes of the container there are from there on; 0: in
+  /// none. The container is the caller's, so that a function may read that much before earlier launches have ended.
+  uint64_t likely;
+  uint64_t likely_bytes;
   /// Memory of the launch, zero when the call starts.
   uint64_t zeroed;
   /// Memory of the launch, with anything in it.
@@ -135,7 +146,9 @@ struct Image {
   uint64_t array_bytes;
   /// The status of a container that states a length beyond what the plan has room for.
   int32_t longer;
-  uint32_t pad;
+  /// 1: the first form has a head of one length, short enough to be staged with its words, of which all segments are values and no length
+  /// follows from another; it has a field at most for each thread, and a segment for each lane.
+  uint32_t usual;
 };
 
 /// A value of the plan.

@@ -189,18 +189,24 @@ FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
   return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEAD + 4 * n};
 }
 
-// A chunk of few, for which no launch before has made an index: every block looks at all of the table, which takes less time than
-// another launch. `w`: nine words of shared memory, which nobody needs any more when it returns.
-__device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& a, uint32_t out, uint32_t* w) {
-  const StreamIn in = stream_in(a, a.operands[out], TILE);
+// What one looks for in the table of few chunks, for which no launch before has made an index: every block looks at all of it, which takes
+// less time than another launch.
+struct RzeTable {
+  const uint8_t* at;    // the stream; null: nowhere yet
+  uint32_t total, n;    // as it says
+  uint32_t entry;       // of the chunk
+  uint64_t start, end;  // of its payload, and of all
+};
+// Where room for the table is, for all that the stream may be: `have` bytes. `w`: nine words of shared memory, which nobody needs any more
+// when it returns.
+__device__ __attribute__((noinline)) inline RzeTable rze_read_table(const uint8_t* at, uint64_t chunks, uint64_t payloads, uint32_t* w) {
   const uint32_t c = blockIdx.x;
   const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
-  const bool room = in.total > 0 && in.payloads <= in.bytes.have;
-  const uint8_t* table = in.bytes.at + STREAM_HEAD;
-  const uint32_t total = room ? load<uint32_t>(in.bytes.at) : 0, n = room ? load<uint32_t>(in.bytes.at + 4) : 0;
+  const uint8_t* table = at + STREAM_HEAD;
+  RzeTable t = {at, load<uint32_t>(at), load<uint32_t>(at + 4), 0, 0, 0};
   // Chunks that are too long are found out one by one, so that sums of few never run over.
   uint32_t before = 0, all = 0;
-  for (uint64_t k = tid; room && k < in.n; k += THREADS) {
+  for (uint64_t k = tid; k < chunks; k += THREADS) {
     const uint32_t entry = load<uint32_t>(table + 4 * k), size = min(entry & ~RAW, TILE + 1);
     if (k < c) before += size;
     if (k == c) w[8] = entry;
@@ -210,18 +216,23 @@ __device__ __attribute__((noinline)) inline uint64_t rze_find_chunk(const Args& 
   all = __reduce_add_sync(ALL, all);
   if (lane == 0) { w[warp] = before; w[4 + warp] = all; }
   __syncthreads();
-  before = w[0] + w[1] + w[2] + w[3];
-  const uint64_t end = in.payloads + w[4] + w[5] + w[6] + w[7], last = (end + 3) & ~3ull;
-  const uint32_t entry = w[8];
+  t.start = payloads + w[0] + w[1] + w[2] + w[3];
+  t.end = payloads + w[4] + w[5] + w[6] + w[7];
+  t.entry = c < chunks ? w[8] : 0;
   __syncthreads();
-  const bool there = room && total == in.total && n == in.n;
-  // One block looks at what stands behind the payloads.
-  if (c == min(max(in.n, (uint64_t)1), (uint64_t)gridDim.x) - 1 && tid == 0) {
+  return t;
+}
+// The chunk of this block, once it is known what the stream is. One block looks at what stands behind the payloads.
+FZ_DEV uint64_t rze_find_chunk(const Args& a, const StreamIn& in, const RzeTable& t) {
+  const uint32_t c = blockIdx.x;
+  const uint64_t last = (t.end + 3) & ~3ull;
+  const bool there = t.at && in.total > 0 && t.total == in.total && t.n == in.n;
+  if (c == min(max(in.n, (uint64_t)1), (uint64_t)gridDim.x) - 1 && threadIdx.x == 0) {
     bool sound = there ? last == in.bytes.have : in.total == 0 && in.bytes.have == 0;
-    for (uint64_t k = end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;
+    for (uint64_t k = t.end; there && sound && k < last; k++) sound = in.bytes.at[k] == 0;
     if (!sound) fail(a, CORRUPT);
   }
-  return there && c < in.n ? rze_chunk(in.payloads + before, entry, in.bytes.have) : RzeIndex::NONE;
+  return there && c < in.n ? rze_chunk(t.start, t.entry, in.bytes.have) : RzeIndex::NONE;
 }
 
 // The payload at P of the buffer to the array.
@@ -245,20 +256,66 @@ __device__ __attribute__((noinline)) void decode_short_tile(const Args& a, Decod
   decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, threadIdx.x);
 }
 
-// The stream to the array, or any bytes. FEW: without an index of chunks.
-template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
+// A chunk of few: table and payload may be looked up in the caller's container while its head is still being read.
+template <class... S> FZ_DEV void chain_decode_few(const Args& a, DecodeShared<S...>& sm) {
+  const int tid = threadIdx.x;
+  const Operand& out = a.operands[1 + Stages<S...>::EXTRA];
+  const bool old = params<RzeParams>(a).layout == LAYOUT_2026_05;
+  const uint64_t at = (uint64_t)blockIdx.x * TILE;
+  uint32_t* const w = reinterpret_cast<uint32_t*>(sm.buf);
+  RzeTable table = {nullptr, 0, 0, 0, 0, 0};
+  uint32_t P = 0;
+  bool fetched = false;
+  if (a.likely) {
+    // Without words of earlier launches: lengths of operands are known.
+    const uint64_t total = a.chained ? a.passed.max : out.max, n = (total + TILE - 1) / TILE, payloads = STREAM_HEAD + 4 * n;
+    if (payloads <= a.likely_bytes) {
+      table = rze_read_table(reinterpret_cast<const uint8_t*>(a.likely), n, payloads, w);
+      const RzeChunk likely = {rze_chunk(table.start, table.entry, a.likely_bytes)};
+      fetched = likely.size() <= TILE;
+      if (fetched) P = rze_fetch_payload(sm.buf, {table.at, a.likely_bytes}, likely.start(), likely.size(), tid);
+    }
+  }
+  rze_tables(sm.z, tid);
+  const unsigned long long failed = failure(a);
+  const StreamIn in = stream_in(a, out, TILE);
+  if (fetched) fz_copies_done();
+  if (dead(a, failed)) return;
+  if (table.at != in.bytes.at) {
+    __syncthreads();
+    table.at = nullptr;
+    fetched = false;
+    if (in.total > 0 && in.payloads <= in.bytes.have) table = rze_read_table(in.bytes.at, in.n, in.payloads, w);
+  }
+  const RzeChunk here = {rze_find_chunk(a, in, table)};
+  if (at >= in.room) return;
+  const uint32_t len = (uint32_t)min((uint64_t)TILE, in.total - at), size = here.size();
+  const bool raw = here.raw();
+  if (!rze_plausible(len, old, size, raw)) {
+    if (tid == 0) fail(a, CORRUPT);
+    return;
+  }
+  if (!fetched) {
+    P = rze_fetch_payload(sm.buf, in.bytes, here.start(), size, tid);
+    fz_copies_done();
+  }
+  __syncthreads();
+  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, tid);
+  else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
+}
+// The stream to the array, or any bytes.
+template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>& sm) {
   constexpr bool ELEMENTS = sizeof...(S) > 0;
   const int tid = threadIdx.x;
   const uint32_t c = blockIdx.x, chunk = ELEMENTS ? TILE : params<RzeParams>(a).chunk;
   const RzeIndex index = {reinterpret_cast<const uint64_t*>(a.scratch)};
   // All that has to be fetched is on its way before the first of it is looked at.
   const unsigned long long failed = failure(a);
-  RzeChunk here = {FEW ? RzeIndex::NONE : index.words[1 + c]};
+  const RzeChunk here = {index.words[1 + c]};
   const StreamIn in = stream_in(a, a.operands[1 + Stages<S...>::EXTRA], chunk);
-  const uint32_t layout = FEW ? params<RzeParams>(a).layout : index.layout(a);
+  const uint32_t layout = index.layout(a);
   const uint64_t at = (uint64_t)c * chunk;
   if (dead(a, failed)) return;
-  if (FEW) here.word = rze_find_chunk(a, 1 + Stages<S...>::EXTRA, reinterpret_cast<uint32_t*>(sm.buf));
   if (at >= in.room) return;
   // Words of other widths are the business of rze_decode_words.
   if (!ELEMENTS && layout != LAYOUT_2026_05 && (chunk != TILE || params<RzeParams>(a).word != 1)) return;
@@ -281,11 +338,11 @@ template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeSh
 #define FZ_CHAIN(NAME, ENCODERS, DECODERS, ...)                                                 \
   extern "C" __global__ void __launch_bounds__(128, ENCODERS) chain_##NAME##_encode(FZ_ARGS) { \
     __shared__ fz::EncodeShared sm;                                                             \
-    fz::chain_encode<false, __VA_ARGS__>(a, sm);                                                       \
+    fz::chain_encode<false, __VA_ARGS__>(a, sm);                                                \
   }                                                                                             \
   extern "C" __global__ void __launch_bounds__(128, DECODERS) chain_##NAME##_decode(FZ_ARGS) { \
     __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                \
-    fz::chain_decode<false, __VA_ARGS__>(a, sm);                                                \
+    fz::chain_decode<__VA_ARGS__>(a, sm);                                                       \
   }
 // The same for arrays of few chunks: four blocks run on a multiprocessor at a time, and a block that decodes finds its own chunk.
 #define FZ_CHAIN_OF_FEW(NAME, ...)                                                               \
@@ -295,5 +352,5 @@ template <bool FEW, class... S> FZ_DEV void chain_decode(const Args& a, DecodeSh
   }                                                                                              \
   extern "C" __global__ void __launch_bounds__(128, 4) chain_##NAME##_decode_few(FZ_ARGS) {      \
     __shared__ fz::DecodeShared<__VA_ARGS__> sm;                                                 \
-    fz::chain_decode<true, __VA_ARGS__>(a, sm);                                                  \
+    fz::chain_decode_few<__VA_ARGS__>(a, sm);                                                    \
   }

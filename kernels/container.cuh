@@ -14,8 +14,7 @@ struct Call {
 struct Result { uint64_t bytes, needed; int32_t status; uint32_t stage; };
 
 // Tables and words in shared memory.
-constexpr int BORDER_THREADS = 256;
-constexpr uint64_t STAGED_WORDS = 16 * BORDER_THREADS;
+static_assert(STAGED_WORDS == 16 * BORDER_THREADS && STAGED_HEAD == 16 * BORDER_THREADS, "a piece for each thread");
 struct Staged {
   uint4 tables[STAGED_TABLES / 16], words[STAGED_WORDS / 16];
 };

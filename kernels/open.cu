@@ -9,9 +9,6 @@ struct Opened {
   int32_t status;
 };
 
-// The first bytes of a container are looked at in shared memory.
-constexpr uint32_t FIRST = BORDER_THREADS * 16;
-
 // Reads the varints of a head in their shortest form; by one thread. Their places follow from each other.
 FZ_DEV bool read_varints(const Frame& f, const HeadRow& h, const uint8_t* c, Opened& o, uint64_t (&values)[64]) {
   const FieldRow* rows = f.table<FieldRow>(h.varints_at);
@@ -59,7 +56,9 @@ FZ_DEV int32_t set_length(const Frame& f, uint32_t v, uint64_t bytes) {
 FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, uint64_t x, uint32_t width) {
   if (f.value(r.index).place != PLACE_ARENA) return true;
   uint8_t* to = f.bytes_of(r.index) + r.detail;
-  for (uint32_t k = 0; k < width; k++) to[k] = (uint8_t)(x >> 8 * k);
+  if (width == 4) store<uint32_t>(to, (uint32_t)x);
+  else
+    for (uint32_t k = 0; k < width; k++) to[k] = (uint8_t)(x >> 8 * k);
   return width < 8 || x != ~0ull;
 }
 
@@ -83,12 +82,12 @@ FZ_DEV bool differs(const Frame& f, const HeadRow& h, const uint8_t* c, const Op
   return bits != 0;
 }
 
-// The bytes of 0xff that facts have which the head does not say; a warp for each value.
+// Ones in all facts, of which the head then says some; a warp for each value.
 FZ_DEV void blank_facts(const Frame& f) {
   for (uint32_t v = threadIdx.x / 32; v < f.head().values; v += blockDim.x / 32) {
     const ValueRow& r = f.value(v);
     if (r.kind == KIND_FACTS && r.place == PLACE_ARENA)
-      for (uint32_t k = threadIdx.x & 31; k < r.max; k += 32) f.bytes_of(v)[k] = 0xff;
+      for (uint32_t k = threadIdx.x & 31; k < r.max / 4; k += 32) reinterpret_cast<uint32_t*>(f.bytes_of(v))[k] = ALL;
   }
 }
 // All words at once, and zeros for what else blocks share.
@@ -98,44 +97,44 @@ FZ_DEV void put_words(const Args& a, const Frame& f, const Staged& staged) {
 }
 
 // A container of the plan's first form that is as usual, of which no length follows from others. False: it is another one.
-FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& staged, Opened& o) {
-  const HeadRow& h = f.form(0);
-  if (f.seen == f.control || f.head().rules || h.stored || h.blank > FIRST || f.capacity < h.blank || !Usual::is(f, h)) return false;
-  const Usual u(f, h);
+FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& staged) {
+  const Usual u(f);
   const uint64_t x = load_le(c + u.field.at, u.field.width);
-  // Of the segments the first one that may not be as long as it says decides on the status.
-  const bool dynamic = u.value.kind == KIND_DYNAMIC, told = u.segment.field != NO_FIELD;
   uint64_t bytes = u.value.max;
-  if (told) {
-    const FieldRow& r = f.table<FieldRow>(h.fields_at)[u.segment.field];
+  if (u.segment.field != NO_FIELD) {
+    const FieldRow& r = f.table<FieldRow>(u.h.fields_at)[u.segment.field];
     bytes = load_le(c + r.at, r.width);
   }
-  const bool wrong_length = dynamic ? bytes > u.value.max : bytes != u.value.max;
-  if (wrong_length) bytes = 0;
-  const uint64_t upto = warp_sum_to(bytes), all = __shfl_sync(ALL, upto, 31);
-  const uint32_t bad = __ballot_sync(ALL, wrong_length || upto > f.capacity - h.blank);
-  const int32_t status = bad ? __shfl_sync(ALL, wrong_length && dynamic ? f.head().longer : CORRUPT, __ffs(bad) - 1) : OK;
   blank_facts(f);
-  if (__syncthreads_or(differs(f, h, c, o))) return false;
-  if (threadIdx.x < h.segments && !bad) {
+  // The blank and its mask end with zeros up to a piece.
+  const uint8_t *blank = f.image + u.h.blank_at, *mask = f.image + u.h.mask_at;
+  uint32_t other = f.capacity < u.h.blank;
+  for (uint32_t i = 4 * threadIdx.x; i < u.h.blank; i += 4 * blockDim.x)
+    other |= (load<uint32_t>(c + i) ^ *reinterpret_cast<const uint32_t*>(blank + i)) & *reinterpret_cast<const uint32_t*>(mask + i);
+  if (__syncthreads_or(other != 0)) return false;
+  // Of segments that cannot be as long as the head says, the first one decides on the status.
+  const bool dynamic = u.value.kind == KIND_DYNAMIC, wrong_length = dynamic ? bytes > u.value.max : bytes != u.value.max;
+  if (wrong_length) bytes = 0;
+  const uint64_t upto = warp_sum_to(bytes);
+  const uint32_t bad = __ballot_sync(ALL, wrong_length || upto > f.capacity - u.h.blank);
+  const int32_t status = __shfl_sync(ALL, wrong_length && dynamic ? f.head().longer : CORRUPT, bad ? __ffs(bad) - 1 : 0);
+  if (threadIdx.x < u.h.segments && !bad) {
     *f.word(u.segment.value) = bytes;
-    *f.start(u.segment.value) = h.blank + upto - bytes;
+    *f.start(u.segment.value) = u.h.blank + upto - bytes;
   }
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 31) {
     Call* call = reinterpret_cast<Call*>(f.seen + CALL_AT);
-    call->head = h.blank;
-    call->total = h.blank + all;
+    call->head = u.h.blank;
+    call->total = u.h.blank + upto;
   }
   __syncthreads();
   put_words(a, f, staged);
   bool wrong = bad != 0;
-  if (u.is_stored()) {
-    const bool again = u.field.what == FIELD_REPEATED, bound = u.field.what == FIELD_BOUND;
-    wrong |= !again && (!set_fact(f, u.field, x, u.field.width) || (bound && !is_bound(x, u.field.width)));
-  }
-  const uint64_t counted = u.field.what == FIELD_COUNT ? f.bytes(u.field.index) : 0, number = u.number(x, counted, bytes, upto);
-  wrong |= u.field.width != 0 && number != x;
-  if (__syncthreads_or(wrong) && threadIdx.x == 0) fail(a, status != OK ? status : CORRUPT);
+  if (u.field.what == FIELD_STORED || u.field.what == FIELD_BOUND)
+    wrong |= !set_fact(f, u.field, x, u.field.width) || (u.field.what == FIELD_BOUND && !is_bound(x, u.field.width));
+  const uint64_t counted = u.field.what == FIELD_COUNT ? f.bytes(u.field.index) : 0;
+  wrong |= u.number(x, counted, bytes, upto) != x && u.field.width;
+  if (__syncthreads_or(wrong) && threadIdx.x == 0) fail(a, bad ? status : CORRUPT);
   return true;
 }
 }  // namespace fz
@@ -145,7 +144,7 @@ FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& 
 extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_ARGS) {
   using namespace fz;
   __shared__ Staged staged;
-  __shared__ uint4 first[FIRST / 16];
+  __shared__ uint4 first[STAGED_HEAD / 16];
   __shared__ Opened o;
   __shared__ uint64_t varints[64];
   Frame f(a);
@@ -157,14 +156,14 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_A
   const uint4 mine = left >= 16 ? load16(f.container + at16) : load_part(f.container + at16, (uint32_t)left);
   first[threadIdx.x] = mine;
   f.stage(a, staged, true);
-  if (open_usual(a, f, reinterpret_cast<const uint8_t*>(first), staged, o)) return;
+  if (f.staged && f.head().usual && open_usual(a, f, reinterpret_cast<const uint8_t*>(first), staged)) return;
   const Image& image = f.head();
   const HeadRow* h = nullptr;
   const uint8_t* c = nullptr;
   uint32_t form = 0;
   for (; form < image.heads && !h; form++) {
     const HeadRow& r = f.form(form);
-    c = r.blank + 10 * r.varints <= FIRST ? reinterpret_cast<const uint8_t*>(first) : f.container;
+    c = r.blank + 10 * r.varints <= STAGED_HEAD ? reinterpret_cast<const uint8_t*>(first) : f.container;
     if (threadIdx.x == 0) o.status = read_varints(f, r, c, o, varints) ? OK : CORRUPT;
     __syncthreads();
     if (!__syncthreads_or(o.status != OK || differs(f, r, c, o))) h = &r;

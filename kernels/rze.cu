@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(1024) rze_decode_starts(FZ_ARGS) {
 // Words of one byte: chunks of 16384, and all of layout 2026-05.
 extern "C" __global__ void __launch_bounds__(128, 9) rze_decode(FZ_ARGS) {
   __shared__ DecodeShared<> sm;
-  chain_decode<false>(a, sm);
+  chain_decode<>(a, sm);
 }
 
 // All others.

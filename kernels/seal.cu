@@ -64,8 +64,8 @@ struct Sealing {
   const uint8_t* stored;  // the fact that stands in the field
   ValueRow counted;       // or the value whose units do
 
-  static FZ_DEV bool is(const Frame& f, const Border& p) { return !p.copies && !p.more && Usual::is(f, f.form(p.own)); }
-  FZ_DEV Sealing(const Frame& f, const Border& p) : u(f, f.form(p.own)), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
+  static FZ_DEV bool is(const Frame& f, const Border& p) { return !p.copies && !p.more && p.own == 0 && f.staged && f.head().usual; }
+  FZ_DEV explicit Sealing(const Frame& f) : u(f), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
     if (u.is_stored()) stored = f.bytes_of(u.field.index) + u.field.detail;
     if (u.field.what == FIELD_COUNT) counted = f.value(u.field.index);
   }
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_seal(FZ_A
   f.stage_tables(a, staged);
   __syncthreads();
   if (Sealing::is(f, p)) {
-    const Sealing usual(f, p);
+    const Sealing usual(f);
     await_former();
     const uint64_t fact = usual.stored ? load_le(usual.stored, usual.u.field.width) : 0;
     f.stage(a, staged, false);

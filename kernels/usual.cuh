@@ -1,6 +1,6 @@
-// What most containers have in common, for the functions that write and read them: the head has one length, its blank is staged, and all
-// segments are values. Such a head is dealt with by a thread for each field, and a lane of every warp for each segment; the rows of both are
-// looked up once.
+// The usual container, as Image::usual has it, for the functions that write and read it: a thread deals with each field of the head, and a
+// lane of every warp with each segment; the rows of both are looked up once. A call of a small array takes about as long as its longest
+// chain of loads and branches, so this has few.
 #pragma once
 #include "container.cuh"
 
@@ -11,12 +11,7 @@ struct Usual {
   SegmentRow segment;  // of this lane
   ValueRow value;      // of the segment; of a length of 0: none
 
-  static FZ_DEV bool is(const Frame& f, const HeadRow& h) {
-    bool usual = h.varints == 0 && h.segments <= 32 && h.fields <= BORDER_THREADS && h.mask_at + h.blank <= f.staged;
-    for (uint32_t i = 0; usual && i < h.segments; i++) usual = f.table<SegmentRow>(h.segments_at)[i].unit == 0;
-    return usual;
-  }
-  FZ_DEV Usual(const Frame& f, const HeadRow& of) : h(of), field{0, 0, FIELD_PAYLOAD_BYTES, 0, 1}, segment{0, 0, NO_FIELD, 0}, value{0, KIND_STATIC, 0, 0, 0, 0} {
+  FZ_DEV explicit Usual(const Frame& f) : h(f.form(0)), field{0, 0, FIELD_PAYLOAD_BYTES, 0, 1}, segment{0, 0, NO_FIELD, 0}, value{0, KIND_STATIC, 0, 0, 0, 0} {
     const uint32_t mine = first_field(), lane = threadIdx.x & 31;
     if (mine < h.fields) field = f.table<FieldRow>(h.fields_at)[mine];
     if (lane >= h.segments) return;

@@ -42,6 +42,10 @@ pub(crate) struct LaunchArgs {
     pub links: [[u8; PARAM_BYTES]; MAX_LINKS],
     /// What passes between links and kernel: of it only the length is real.
     pub passed: Operand,
+    /// When decoding, where input 0 starts in a usual container of the plan, and how many bytes of the container there are from there on; 0: in
+    /// none. The container is the caller's, so that a function may read that much before earlier launches have ended.
+    pub likely: u64,
+    pub likely_bytes: u64,
     /// Memory of the launch, zero when the call starts.
     pub zeroed: u64,
     /// Memory of the launch, with anything in it.
@@ -80,7 +84,9 @@ pub(crate) struct Image {
     pub array_bytes: u64,
     /// The status of a container that states a length beyond what the plan has room for.
     pub longer: i32,
-    pub pad: u32,
+    /// 1: the first form has a head of one length, short enough to be staged with its words, of which all segments are values and no length
+    /// follows from another; it has a field at most for each thread, and a segment for each lane.
+    pub usual: u32,
 }
 
 /// A value of the plan.
@@ -183,8 +189,12 @@ pub(crate) struct SegmentRow {
     pub at: u32,
 }
 
-/// Bytes of tables that a block takes into shared memory, if there are no more.
+/// Threads of a block of the functions that make and read containers.
+pub const BORDER_THREADS: u32 = 256;
+/// Bytes of tables that such a block takes into shared memory, if there are no more; the same of words, and of a container that is read.
 pub const STAGED_TABLES: u64 = 16384;
+pub const STAGED_WORDS: u64 = 4096;
+pub const STAGED_HEAD: u32 = 4096;
 
 /// In place of a unit.
 pub const FACT: u32 = 0xffff_ffff;

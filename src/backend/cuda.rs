@@ -5,7 +5,9 @@
 //! compression leaves zeros for the next one, and the first one of a decompression, which is short of work, makes its own.
 
 use crate::arena::ALIGN;
-use crate::device::{Border, LaunchArgs, MAX_LINKS, MAX_OPERANDS, Operand, PARAM_BYTES, STATUS_AT, WORDS_AT};
+use crate::device::{
+    BORDER_THREADS, Border, LaunchArgs, MAX_LINKS, MAX_OPERANDS, Operand, PARAM_BYTES, STATUS_AT, WORDS_AT,
+};
 use crate::error::{Error, Result};
 use crate::gpu::{Context, DeviceMemory, Stream, function};
 use crate::launch::{Place, Step, Val};
@@ -73,7 +75,7 @@ pub(crate) struct Run<'a> {
     pub(crate) memory: &'a DeviceMemory,
     pub(crate) array: Span,
     pub(crate) container: Span,
-    /// Encoding: bytes of the head, before the segment that is written in place.
+    /// Bytes of the head. Encoding: before the segment that is written in place; decoding: of a usual container, or 0 for none.
     pub(crate) head: u64,
     /// Whether something of the call is on the stream.
     pub(crate) begun: Cell<bool>,
@@ -122,9 +124,22 @@ impl Run<'_> {
             args.scratch = self.at(self.layout.in_arena(offset));
         }
         args.stage = step.node as u32;
-        let brought = step.ins.first().is_some_and(|&v| matches!(self.plan.place(v), Place::Array));
-        let known = step.between.is_none_or(|v| !self.plan.value(v).flow.extent.is_dynamic());
-        args.fresh = (self.plan.direction == Direction::Encode && brought && known).into();
+        let first = step.ins.first().map(|&v| self.plan.place(v));
+        let known = |v: Val| !self.plan.value(v).flow.extent.is_dynamic();
+        if step.between.is_none_or(known) {
+            match (self.plan.direction, first) {
+                (Direction::Encode, Some(Place::Array)) => args.fresh = 1,
+                (Direction::Decode, Some(Place::Segment(0)))
+                    if self.head > 0
+                        && self.container.bytes > self.head
+                        && step.outs.iter().copied().all(known) =>
+                {
+                    args.likely = self.container.address + self.head;
+                    args.likely_bytes = self.container.bytes - self.head;
+                }
+                _ => {}
+            }
+        }
         if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
             return Err(Error::Internal("a step carries more than a launch"));
         }
@@ -137,6 +152,8 @@ impl Run<'_> {
             operands: [Operand::default(); MAX_OPERANDS],
             links: [[0; PARAM_BYTES]; MAX_LINKS],
             passed: Operand::default(),
+            likely: 0,
+            likely_bytes: 0,
             zeroed: 0,
             scratch: 0,
             status: self.at(STATUS_AT),
@@ -248,8 +265,6 @@ impl Run<'_> {
         self.array.bytes.div_ceil(PIECE).clamp(1, MOST)
     }
 }
-
-const BORDER_THREADS: u32 = 256;
 
 /// Looks up every function that a run of the plan launches, so that none is loaded during a call.
 pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {

@@ -2,10 +2,10 @@
 
 use super::template::{Crc, Field, Piece, Segment, Template};
 use crate::device::{
-    CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_BOUND, FIELD_COUNT, FIELD_PAYLOAD_BYTES, FIELD_REPEATED,
-    FIELD_SEGMENT_BYTES, FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image, KIND_DYNAMIC,
-    KIND_FACTS, KIND_STATIC, NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT, RuleRow,
-    STAGED_TABLES, SegmentRow, VARINT, ValueRow,
+    BORDER_THREADS, CRC_DATA, CRC_HEAD, CRC_REST, FACT, FIELD_BOUND, FIELD_COUNT, FIELD_PAYLOAD_BYTES,
+    FIELD_REPEATED, FIELD_SEGMENT_BYTES, FIELD_SEGMENT_OFFSET, FIELD_STORED, FieldRow, HeadRow, Image,
+    KIND_DYNAMIC, KIND_FACTS, KIND_STATIC, NO_FIELD, PLACE_ARENA, PLACE_ARRAY, PLACE_NONE, PLACE_SEGMENT,
+    RuleRow, STAGED_HEAD, STAGED_TABLES, STAGED_WORDS, SegmentRow, VARINT, ValueRow, WORDS_AT,
 };
 use crate::error::Status;
 use crate::launch::{Place, Val};
@@ -38,7 +38,7 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
     let all: Vec<Parts> = forms.iter().map(|form| parts(form.template, named)).collect();
     let mut heads: Vec<HeadRow> =
         forms.iter().zip(&all).map(|(form, parts)| head(&mut tables, form, parts, named)).collect();
-    let image = Image {
+    let mut image = Image {
         values: values.len() as u32,
         values_at: tables.push(&values),
         heads: heads.len() as u32,
@@ -47,7 +47,7 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
         rules_at: tables.push(&rules),
         array_bytes: plan.array.bytes(),
         longer: longer as i32,
-        pad: 0,
+        usual: 0,
     };
     for (head, parts) in heads.iter_mut().zip(&all) {
         (head.blank_at, head.mask_at) = (tables.push(&parts.blank), tables.push(&parts.mask));
@@ -56,9 +56,28 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
         }
     }
     tables.staged = if tables.staged > STAGED_TABLES { 0 } else { tables.staged };
+    let first = forms.first().zip(all.first());
+    image.usual =
+        (tables.staged > 0 && first.is_some_and(|(form, parts)| is_usual(&image, form, parts))).into();
     tables.put(0, &[image]);
     tables.put(image.heads_at, &heads);
     tables
+}
+
+/// As [`Image::usual`] has it.
+fn is_usual(image: &Image, form: &Form<'_>, head: &Parts) -> bool {
+    /// Lanes of a warp.
+    const LANES: usize = 32;
+    let segments = &form.template.segments;
+    let words = WORDS_AT + 2 * 8 * u64::from(image.values);
+    !form.stored
+        && image.rules == 0
+        && head.varints.is_empty()
+        && head.fields.len() <= BORDER_THREADS as usize
+        && segments.len() <= LANES
+        && segments.iter().all(|s| matches!(s, Segment::Value(_)))
+        && head.blank.len() <= STAGED_HEAD as usize
+        && words <= STAGED_WORDS
 }
 
 impl Tables {

@@ -7,8 +7,13 @@ use super::stream::Stream;
 use crate::device::LaunchArgs;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::sync::{Mutex, PoisonError, RwLock};
+
+/// How much of the on-chip memory of a multiprocessor is to be shared memory, in percent, where the driver's choice costs time: one
+/// that has been divided for a function without much of it takes no block of a later one before all of its own have ended, so that
+/// the early blocks of that crowd on those few which are free. Half is what the later functions have.
+const SHARED: [(&str, c_int); 1] = [("quantizer_bound_step", 50)];
 
 /// A function in one context.
 #[derive(Clone, Copy)]
@@ -49,7 +54,11 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
         images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let driver = context.driver();
-    let handle = context.relaxed(|| driver.function(library(context, image)?, &c_name))?;
+    let handle = context.relaxed(|| {
+        let handle = driver.function(library(context, image)?, &c_name)?;
+        let shared = SHARED.iter().find(|(function, _)| *function == name);
+        shared.map_or(Ok(()), |(_, percent)| driver.prefer_shared(handle, *percent)).map(|()| handle)
+    })?;
     // See `await_former` in kernels/fz.cuh.
     let found = Function { handle, waits: driver.made_for(handle)? >= 90 };
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, found);

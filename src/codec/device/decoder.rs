@@ -20,13 +20,21 @@ pub(in crate::codec) struct GpuDecoder {
     pub(in crate::codec) prepared: Prepared,
     /// Whether the tables say how to read a head, so that the device can do it. Not so for one that only others write.
     reads_heads: bool,
+    /// Bytes of the head of most containers, or 0 where heads have several lengths.
+    head: u64,
+}
+
+/// What [`GpuDecoder::head`] has.
+fn usual_head(forms: &[(Template, bool)]) -> u64 {
+    forms.first().and_then(|(own, _)| own.head_bytes()).unwrap_or(0)
 }
 
 impl GpuDecoder {
     /// Of a plan for GPUs, for what the encoder writes.
     pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder) -> GpuDecoder {
         let image = image(&plan, &rows(&encoder.forms), &encoder.named_like(&plan), Status::Corrupt);
-        GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true }
+        let head = usual_head(&encoder.forms);
+        GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true, head }
     }
 
     /// Of a plan for GPUs that was made for one container, for this one and for others that need no more room.
@@ -34,7 +42,7 @@ impl GpuDecoder {
         let Some((origin, graph)) = head.origin() else {
             let template = Template::headless(plan.graph.sinks.iter().map(|s| s.value));
             let image = image(&plan, &rows(&[(template, false)]), &|v| v, Status::PlanMismatch);
-            return Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: false });
+            return Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: false, head: 0 });
         };
         let Head { ref pipeline, array, rules, container, .. } = origin;
         let Rules { strict, generation } = rules;
@@ -43,7 +51,8 @@ impl GpuDecoder {
         let mut forms = forms(writes, &options, !options.is_literal())?;
         forms.iter_mut().filter(|(_, stored)| !stored).for_each(|(own, _)| own.quote(&head.bytes));
         let image = image(&plan, &rows(&forms), &|v| v, Status::PlanMismatch);
-        Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true })
+        let head = usual_head(&forms);
+        Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true, head })
     }
 
     /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known.
@@ -62,7 +71,8 @@ impl GpuDecoder {
         }
         self.prepared.ready(context, ws)?;
         let memory = prepared::memory(&ws.gpu)?;
-        let run = self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), 0);
+        let run =
+            self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.head);
         let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
         run.open(&border)?;
         if checksum {

@@ -113,6 +113,15 @@ impl Driver {
         self.check("cuFuncGetAttribute", code).map(|()| version)
     }
 
+    /// Asks for so much of the on-chip memory of a multiprocessor as shared memory, in percent, while the function runs.
+    pub(in crate::gpu) fn prefer_shared(&self, function: Handle, percent: c_int) -> Result<()> {
+        /// CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        const CARVEOUT: c_int = 9;
+        // SAFETY: the function is live.
+        let code = unsafe { (self.table.cuFuncSetAttribute)(function, CARVEOUT, percent) };
+        self.check("cuFuncSetAttribute", code)
+    }
+
     /// Launches a function whose only argument is `argument`, which the driver copies. `early`: it may start before the
     /// launch ahead of it has ended.
     pub(in crate::gpu) fn launch<A>(
