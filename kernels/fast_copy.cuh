@@ -20,6 +20,7 @@ template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t num
   uint32_t former = COPIED;
   const auto early = [&] { if (threadIdx.x == 0 && number >= RING) former = board.state(number - RING); };
   if (!count_words<T, DIM, false>(a, number, s, c, early)) return;
+  make_heads(s, c);
   make_planes<DIM>(s, c, b);
   if (threadIdx.x == 0) {
     while (!(former & COPIED)) former = board.state(number - RING);

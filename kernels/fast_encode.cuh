@@ -15,9 +15,12 @@ template <class C> struct Coded {
   uint32_t k, kind, most, descriptor;
 };
 
-// Leaves words, descriptor and what stands in front of the unit in `s`, for all behind the next barrier. `early` is called when
-// earlier launches have ended. False: one of them failed. Where chunks are
-// few a block has registers enough for f32 values to be still there when some turn out to be exceptions.
+// Words in front of a unit.
+FZ_DEV uint32_t heads_of(uint32_t desc) { return ((desc & 3) != AGAINST) + (desc >> 8 & 7) * (desc >> 13 & 1 ? 1 : 2); }
+
+// Leaves words and descriptor of the unit in `s`, for all behind the next barrier. `early` is called when earlier launches have
+// ended. False: one of them failed. Where chunks are few, a block has registers enough for f32 values to be still there when
+// some turn out to be exceptions.
 template <class T, int DIM, bool IS_FEW, class Early>
 FZ_DEV bool count_words(const Args& a, uint32_t number, Shared& s, Coded<typename Grid<T>::Code>& c, const Early& early) {
   typedef typename Grid<T>::Code C;
@@ -78,8 +81,14 @@ FZ_DEV bool count_words(const Args& a, uint32_t number, Shared& s, Coded<typenam
     }
     if (!__all_sync(ALL, good)) {
       if constexpr (IS_FEW && sizeof(T) == 4) {
+        if (DIM == 1 && rows) {
+          __syncwarp();
+          put_groups(mine, t);
+          __syncwarp();
+          get_rows(mine, t);
+        }
         const auto values = [&](uint32_t from, T (&x)[16]) {
-          if (DIM != 1 && rows) {
+          if (rows) {
 #pragma unroll
             for (int e = 0; e < 16; e++) x[e] = t[4 * from + e];
           } else load_rows<T, DIM>(x, p, u, src, from, rows);
@@ -130,22 +139,8 @@ FZ_DEV bool count_words(const Args& a, uint32_t number, Shared& s, Coded<typenam
     const uint32_t lean_lanes = __reduce_min_sync(ALL, wide), planes_lanes = bit_length(most - lean_lanes), lanes_cost = 2 * (w.sums >> 16);
     const bool joint = lanes_cost + 2 * planes_lanes <= parts + 4 * planes;
     if (joint) { w.low = w.high = wide; lean = lean_lanes; planes = planes_lanes; parts = lanes_cost; }
-    uint32_t heads = 0;
-    if (mode != AGAINST) {
-      // Lane 0 has the first value.
-      if (lane == 0) s.heads[k][0] = mode == ABOVE ? s.least[k] : whole(as_code(mine[0].x, C()));
-      heads = 1;
-    }
-    for (uint32_t i = 0; i < planes; i++) {
-      const uint32_t x = __ballot_sync(ALL, (w.low - lean) >> i & 1), y = __ballot_sync(ALL, (w.high - lean) >> i & 1);
-      if (lane == 0) s.heads[k][heads] = x;
-      heads++;
-      if (joint) continue;
-      if (lane == 0) s.heads[k][heads] = y;
-      heads++;
-    }
     desc = descriptor(mode, lean, planes, kind, joint);
-    words = heads + (parts + 1) / 2;
+    words = heads_of(desc) + (parts + 1) / 2;
     if (kind != NONE) words += s.exact_words[k];
   }
   if (lane == 0) { s.words[k] = words; s.descriptors[k] = desc; s.single[k] = single && kind == NONE; }
@@ -153,6 +148,26 @@ FZ_DEV bool count_words(const Args& a, uint32_t number, Shared& s, Coded<typenam
   c.anchor = grid.anchor();
   c.k = k; c.kind = kind; c.most = most; c.descriptor = desc;
   return true;
+}
+
+// What stands in front of the unit, in `s` for its own warp.
+template <class C> FZ_DEV void make_heads(Shared& s, const Coded<C>& c) {
+  const uint32_t lane = threadIdx.x & 31, k = c.k, desc = c.descriptor, mode = desc & 3, lean = desc >> 2 & 63, planes = desc >> 8 & 7;
+  uint32_t heads = 0;
+  if (mode != AGAINST) {
+    // Lane 0 has the first value.
+    if (lane == 0) s.heads[k][0] = mode == ABOVE ? s.least[k] : whole(as_code(s.codes[k][0].x, C()));
+    heads = 1;
+  }
+  for (uint32_t i = 0; i < planes; i++) {
+    const uint32_t x = __ballot_sync(ALL, (c.w.low - lean) >> i & 1), y = __ballot_sync(ALL, (c.w.high - lean) >> i & 1);
+    if (lane == 0) s.heads[k][heads] = x;
+    heads++;
+    if (desc >> 13 & 1) continue;
+    if (lane == 0) s.heads[k][heads] = y;
+    heads++;
+  }
+  __syncwarp();
 }
 
 // The two lower bytes of the codes of a unit as bit planes.
@@ -204,8 +219,10 @@ FZ_DEV void put_words(const Args& a, uint32_t number, const Shared& s, const Cod
     const uint32_t d = s.descriptors[2 * lane & 7] | s.descriptors[(2 * lane + 1) & 7] << 16;
     if (lane < t.fronts - anchored) put_at<ANYWHERE>(o + 4 * (anchored + lane), d);
   }
+  // A unit that does not exist has no base either.
+  if (s.words[k] == 0) return;
   o += 4 * t.start;
-  const uint32_t desc = c.descriptor, mode = desc & 3, lean = desc >> 2 & 63, heads = (mode != AGAINST) + (desc >> 8 & 7) * (desc >> 13 & 1 ? 1 : 2);
+  const uint32_t mode = c.descriptor & 3, lean = c.descriptor >> 2 & 63, heads = heads_of(c.descriptor);
   if (lane < heads) put_at<ANYWHERE>(o + 4 * lane, s.heads[k][lane]);
   o += 4 * heads;
   if (c.kind != NONE) o += 4 * put_exceptions<T, DIM, ANYWHERE>(a, number, k, s, c.kind, o);

@@ -24,6 +24,7 @@ template <class T, int DIM> FZ_DEV void encode_few(const Args& a, Shared& s) {
   const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
   const uint32_t words = t.state & WORDS;
   if (threadIdx.x == 0) board.say(number, words);
+  make_heads(s, c);
   make_planes<DIM>(s, c, b);
   if (c.k == 0) {
     const uint32_t before = board.before(number);

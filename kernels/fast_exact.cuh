@@ -8,7 +8,7 @@ namespace fast {
 // The values of a unit that are not carried: those of this lane, the first of them, and whether they are all one.
 struct Exceptions { uint32_t mask, low, high, same; };
 
-// Values of four rows of the lane. All are asked for at once: none of these loads hangs on another, nor on its own address.
+// Values of four rows of the lane, all asked for at once: whether they are aligned is looked at before, and not for each.
 template <class T, int DIM> FZ_DEV void load_rows(T (&x)[16], const Params& p, const Unit<DIM>& u, const T* src, uint32_t from, bool rows) {
   bool inside;
   if (rows) {
