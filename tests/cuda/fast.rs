@@ -152,11 +152,11 @@ fn mixed(dtype: DType, dims: &[u64], seed: u64) -> Vec<u8> {
     let mut rng = Rng(seed);
     let mut src = vec![];
     for i in 0..dims.iter().product::<u64>() {
-        let (along, column) = (i % dims[0], (i % dims[0]) / if dims.len() == 1 { 8192 } else { 32 });
+        let column = i % dims[0] / if dims.len() == 1 { 8192 } else { 32 };
         let x = match column % 6 {
             0 => 4.0,
             1 => -4.5e9,
-            2 => (along as f64 * 0.05).sin() * 300.0,
+            2 => rng.unit() * f64::from(1u32 << rng.below(12)),
             3 if rng.below(30) == 0 => f64::NAN,
             3 => 3e6 + (i % 70) as f64,
             4 => {
