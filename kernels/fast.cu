@@ -1,11 +1,16 @@
 // Stage Fast: device functions by type of the values and number of dimensions.
 #include "fast_copy.cuh"
 #include "fast_decode.cuh"
+#include "fast_encode_few.cuh"
 
 #define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) fast_encode_##NAME(FZ_ARGS) {        \
     __shared__ fz::fast::Shared shared;                                                          \
     fz::fast::encode<T, DIM>(a, shared);                                                         \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 2) fast_encode_few_##NAME(FZ_ARGS) {         \
+    __shared__ fz::fast::Shared shared;                                                          \
+    fz::fast::encode_few<T, DIM>(a, shared);                                                     \
   }                                                                                              \
   extern "C" __global__ void __launch_bounds__(64, 8) fast_decode_##NAME(FZ_ARGS) {              \
     __shared__ fz::fast::Room<DIM> rooms[2];                                                     \

@@ -4,9 +4,9 @@
 
 namespace fz {
 namespace fast {
-// Slots; chunks between the making of one and its copying; up to so many chunks the groups are small. As in
-// src/stages/fast/device.rs.
-constexpr uint32_t RING = 2048, LAG = 768, FEW = 2048;
+// Slots; chunks between the making of one and its copying; up to so many chunks the groups are small; up to so many there are
+// neither groups nor slots. As in src/stages/fast/device.rs.
+constexpr uint32_t RING = 2048, LAG = 768, SMALL_GROUPS = 2048, FEW = 256;
 
 // Of each chunk a word; and sums over 64, 64^2 and 64^3 chunks, each with the number of what it sums up.
 enum : uint32_t { READY = 1u << 31, COPIED = 1u << 30, IS_RAW = 1u << 29, IS_CONSTANT = 1u << 28, ANCHORED = 1u << 27, WORDS = 0x7fff };
@@ -56,6 +56,31 @@ struct Board {
     } while (!__all_sync(ALL, there));
     sum = warp_sum_to(sum);
     return __shfl_sync(ALL, sum, 31);
+  }
+};
+
+// Where there are few chunks, their words are all there is.
+struct ShortBoard {
+  volatile uint32_t* chunks;
+  FZ_DEV explicit ShortBoard(const Args& a) : chunks(reinterpret_cast<volatile uint32_t*>(a.zeroed)) {}
+  // By one thread, when it is known how many words the chunk has: nothing else goes by way of other blocks.
+  FZ_DEV void say(uint32_t chunk, uint32_t words) const { chunks[chunk] = READY | words; }
+  // Words before a chunk, by a warp: of all chunks at once, and of those again that have not said anything.
+  FZ_DEV uint32_t before(uint32_t chunk) const {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t x[FEW / 32], ready, sum = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < FEW / 32; i++) x[i] = lane + 32 * i < chunk ? 0 : (uint32_t)READY;
+    do {
+      ready = READY;
+#pragma unroll
+      for (uint32_t i = 0; i < FEW / 32; i++) if (!x[i]) x[i] = chunks[lane + 32 * i];
+#pragma unroll
+      for (uint32_t i = 0; i < FEW / 32; i++) ready &= x[i];
+    } while (!__all_sync(ALL, ready));
+#pragma unroll
+    for (uint32_t i = 0; i < FEW / 32; i++) sum += x[i] & WORDS;
+    return __reduce_add_sync(ALL, sum);
   }
 };
 }  // namespace fast

@@ -1,9 +1,46 @@
-// Stage Fast: chunks from their slots to their place in the stream, and which block does what.
+// Stage Fast, many chunks. A block leaves the words of a chunk in a slot of a ring. Some groups of chunks later another block, in
+// which each warp copies some chunks, brings them to their place: by then the sizes of all chunks before are known, and the
+// words are still in the cache.
 #pragma once
 #include "fast_encode.cuh"
 
 namespace fz {
 namespace fast {
+template <class T> FZ_DEV uint8_t* slot(const Args& a, uint32_t number) {
+  return reinterpret_cast<uint8_t*>(a.scratch) + (uint64_t)(number % RING) * (CHUNK * sizeof(T));
+}
+
+// A chunk by a block, a unit by a warp: its words go to a slot.
+template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
+  const Params& p = params<Params>(a);
+  const Board board(a, p);
+  Coded<typename Grid<T>::Code> c;
+  Planes b;
+  // The slot was another chunk's.
+  uint32_t former = COPIED;
+  const auto early = [&] { if (threadIdx.x == 0 && number >= RING) former = board.state(number - RING); };
+  if (!count_words<T, DIM, false>(a, number, s, c, early)) return;
+  make_heads(s, c);
+  make_planes<DIM>(s, c, b);
+  if (threadIdx.x == 0) {
+    while (!(former & COPIED)) former = board.state(number - RING);
+  }
+  __syncthreads();
+  const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  if ((t.state & IS_CONSTANT) && threadIdx.x == 0) put_constant(a, number, s, c.anchor);
+  // Nothing in the slot.
+  if (t.state & (IS_CONSTANT | IS_RAW)) {
+    if (threadIdx.x == 0) board.say(number, t.state);
+    return;
+  }
+  put_words<T, DIM, false>(a, number, s, c, b, t, slot<T>(a, number));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    board.say(number, t.state);
+  }
+}
+
 // Words to any address, by a warp.
 // So many loads of a lane are under way.
 constexpr int MANY = 16;
@@ -31,19 +68,9 @@ template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, const Board& b
   if (!(state & IS_CONSTANT) && table + 4 * (first + words) <= out.max) {
     uint8_t* stream = address(out);
     uint8_t* to = stream + table + 4 * first;
-    const uint64_t entry = first | (uint64_t)words << SIZE_AT;
-    if (lane == 0) store<uint64_t>(stream + 8ull * number, entry | (state & IS_RAW ? RAW : state & ANCHORED ? ANCHOR : 0));
-    if (!(state & IS_RAW)) {
-      copy_words(to, reinterpret_cast<const uint32_t*>(a.scratch) + (uint64_t)(number % RING) * (CHUNK * (sizeof(T) / 4)), words);
-    } else {
-      const Chunk chunk = chunk_at<DIM>(p, number);
-      const Box b = box_of<DIM>(p, chunk);
-      const T* src = reinterpret_cast<const T*>(address(input(a, 0)));
-      for (uint32_t r = 0; r < b.y * b.z; r++) {
-        const T* row = src + box_row<DIM>(p, chunk, b, r);
-        for (uint32_t i = lane; i < b.x; i += 32) store<T>(to + sizeof(T) * (r * b.x + i), load<T>(row + i));
-      }
-    }
+    if (lane == 0) put_entry(stream, number, first, state);
+    if (state & IS_RAW) put_values<T, DIM>(a, number, 0, 1, to);
+    else copy_words(to, reinterpret_cast<const uint32_t*>(slot<T>(a, number)), words);
   }
   __syncwarp();
   if (lane == 0 && (uint64_t)number + RING < p.chunks) {
@@ -77,7 +104,7 @@ template <class T, int DIM> FZ_DEV void encode(const Args& a, Shared& s) {
     return;
   }
   // As in src/stages/fast/device.rs.
-  const uint32_t size = p.chunks <= FEW ? 8 : 32, groups = (p.chunks + size - 1) / size, lag = min(groups, LAG / size);
+  const uint32_t size = p.chunks <= SMALL_GROUPS ? 8 : 32, groups = (p.chunks + size - 1) / size, lag = min(groups, LAG / size);
   uint32_t group = size == 8 ? blockIdx.x / 9 : blockIdx.x / 33, part = blockIdx.x - group * (size + 1);
   if (blockIdx.x >= groups * (size + 1)) {
     group = groups + (blockIdx.x - groups * (size + 1));

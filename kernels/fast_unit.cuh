@@ -14,30 +14,37 @@ struct Shared {
   uint32_t heads[8][HEADS];      // in front of a unit
   // Of units with exceptions: which, one of them, and their words.
   uint32_t masks[8][32], values[8][2], exact_words[8];
+  uint32_t before;               // words of the chunks before, where there are few
 };
 
+// To a place that is aligned, or may be anywhere.
+template <bool ANYWHERE, class X> FZ_DEV void put_at(uint8_t* to, X x) {
+  if constexpr (ANYWHERE) store<X>(to, x); else *reinterpret_cast<X*>(to) = x;
+}
+
+// Widths of the two parts of the lane, and the sum of all; in its upper half that of the larger ones of lanes.
+struct Widths { uint32_t low, high, sums; };
+
 // Planes of a unit from `first` on: 16 bits of each part that is wide enough, first those of the first halves.
-FZ_DEV void put_planes(uint16_t*& to, const uint32_t (&b)[8], uint32_t first, uint32_t low, uint32_t high, uint32_t least, uint32_t most) {
+template <bool ANYWHERE> FZ_DEV void put_planes(uint8_t*& to, const uint32_t (&b)[8], uint32_t first, const Widths& w, uint32_t least, uint32_t most) {
   const uint32_t lane = threadIdx.x & 31;
 #pragma unroll
   for (uint32_t i = 0; i < 8; i++) {
     const uint32_t plane = first + i;
     if (plane < least) {
-      to[lane] = (uint16_t)b[i];
-      to[32 + lane] = (uint16_t)(b[i] >> 16);
-      to += 64;
+      put_at<ANYWHERE>(to + 2 * lane, (uint16_t)b[i]);
+      put_at<ANYWHERE>(to + 64 + 2 * lane, (uint16_t)(b[i] >> 16));
+      to += 128;
     } else {
       if (plane >= most) break;
-      const uint32_t x = __ballot_sync(ALL, low > plane), y = __ballot_sync(ALL, high > plane), n = __popc(x);
-      if (low > plane) to[__popc(x & below())] = (uint16_t)b[i];
-      if (high > plane) to[n + __popc(y & below())] = (uint16_t)(b[i] >> 16);
-      to += n + __popc(y);
+      const uint32_t x = __ballot_sync(ALL, w.low > plane), y = __ballot_sync(ALL, w.high > plane), n = __popc(x);
+      if (w.low > plane) put_at<ANYWHERE>(to + 2 * __popc(x & below()), (uint16_t)b[i]);
+      if (w.high > plane) put_at<ANYWHERE>(to + 2 * (n + __popc(y & below())), (uint16_t)(b[i] >> 16));
+      to += 2 * (n + __popc(y));
     }
   }
 }
 
-// Widths of the two parts of the lane, and the sum of all; in its upper half that of the larger ones of lanes.
-struct Widths { uint32_t low, high, sums; };
 template <class C> FZ_DEV Widths widths(C low, C high, int sign) {
   Widths w;
   w.low = width_of(low, sign);
@@ -90,5 +97,11 @@ FZ_DEV void to_integers(float (&q)[32]) {
   for (int e = 0; e < 32; e++) q[e] = __uint_as_float((uint32_t)__float2int_rn(q[e]));
 }
 FZ_DEV void to_integers(int32_t (&)[32]) {}
+// Where no part is wider than 16 bits, so that the two lower bytes are those of integers.
+FZ_DEV void to_two_bytes(float (&q)[32]) {
+#pragma unroll
+  for (int e = 0; e < 32; e++) q[e] = __fadd_rn(q[e], Real<float>::MAGIC);
+}
+FZ_DEV void to_two_bytes(int32_t (&)[32]) {}
 }  // namespace fast
 }  // namespace fz

@@ -136,6 +136,10 @@ pub(crate) fn agrees(
         let made = to.get();
         let at = made.iter().zip(&want).position(|(a, b)| a != b);
         assert!(at.is_none(), "{what} fuse {fuse}: another byte {at:?} of {}", want.len());
+        assert!(
+            made[want.len()..].iter().all(|&b| b == 0xee),
+            "{what}: bytes behind the container are touched"
+        );
         for decoder in [encoder.decoder().unwrap(), Decoder::open(&want, &form).unwrap()] {
             if padded {
                 continue;

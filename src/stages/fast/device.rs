@@ -4,15 +4,28 @@ use super::Launch;
 use crate::device::{Recipe, Shape};
 use crate::kernel::read_params;
 
-/// As in kernels/fast_encode.cuh: slots of chunks on their way, and so many chunks lie between the making of one and its
-/// copying.
+/// As in kernels/fast_board.cuh: slots of chunks on their way; so many chunks lie between the making of one and its copying;
+/// and up to so many all are made at the same time, and brought to their place by those who make them.
 const RING: u64 = 2048;
 const LAG: u64 = 768;
+const FEW: u64 = 256;
 /// Values of a chunk.
 const CHUNK: u64 = 8192;
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
+    let chunks = chunks(&p)?;
+    if chunks <= FEW {
+        let name = match (p.ndim, p.value) {
+            (1, 4) => "fast_encode_few_f32_1d",
+            (2, 4) => "fast_encode_few_f32_2d",
+            (_, 4) => "fast_encode_few_f32_3d",
+            (1, _) => "fast_encode_few_f64_1d",
+            (2, _) => "fast_encode_few_f64_2d",
+            _ => "fast_encode_few_f64_3d",
+        };
+        return Some(Recipe::one(name, chunks, 256).with(4 * chunks, 0));
+    }
     let name = match (p.ndim, p.value) {
         (1, 4) => "fast_encode_f32_1d",
         (2, 4) => "fast_encode_f32_2d",
@@ -21,7 +34,6 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
         (2, _) => "fast_encode_f64_2d",
         _ => "fast_encode_f64_3d",
     };
-    let chunks = chunks(&p)?;
     // A block for each chunk, and one for each group of them, which copies them to their place.
     let group = if chunks <= 2048 { 8 } else { 32 };
     let groups = chunks.div_ceil(group);

@@ -1,0 +1,49 @@
+// Stage Fast, few chunks, all of which are made at the same time: what counts is how long a chunk takes. Each block says how many
+// words it has as soon as that is known, makes its planes while the others come to know theirs, and writes its words to
+// where they belong.
+//
+// A block waits for those before it, as in place.cuh, and all of them answer, whatever the data and the destination are like.
+#pragma once
+#include "fast_encode.cuh"
+
+namespace fz {
+namespace fast {
+template <class T, int DIM> FZ_DEV void encode_few(const Args& a, Shared& s) {
+  const Params& p = params<Params>(a);
+  const Operand& out = output(a, 0);
+  const uint32_t number = blockIdx.x;
+  if (p.chunks == 0) {
+    if (!dead(a) && threadIdx.x == 0) publish(out, 0);
+    return;
+  }
+  Coded<typename Grid<T>::Code> c;
+  Planes b;
+  if (!count_words<T, DIM, true>(a, number, s, c, [] {})) return;
+  __syncthreads();
+  const ShortBoard board(a);
+  const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  const uint32_t words = t.state & WORDS;
+  if (threadIdx.x == 0) board.say(number, words);
+  make_heads(s, c);
+  make_planes<DIM>(s, c, b);
+  if (c.k == 0) {
+    const uint32_t before = board.before(number);
+    if (threadIdx.x == 0) s.before = before;
+  }
+  __syncthreads();
+  const uint64_t first = s.before, table = 8ull * p.chunks;
+  if (number == p.chunks - 1 && threadIdx.x == 0) publish(out, table + 4 * (first + words));
+  if (t.state & IS_CONSTANT) {
+    if (threadIdx.x == 0) put_constant(a, number, s, c.anchor);
+    return;
+  }
+  if (table + 4 * (first + words) > out.max) return;
+  uint8_t* stream = address(out);
+  uint8_t* to = stream + table + 4 * first;
+  if (threadIdx.x == 0) put_entry(stream, number, first, t.state);
+  if (t.state & IS_RAW) put_values<T, DIM>(a, number, c.k, CHUNK_UNITS, to);
+  else if (aligned(to, 4)) put_words<T, DIM, false>(a, number, s, c, b, t, to);
+  else put_words<T, DIM, true>(a, number, s, c, b, t, to);
+}
+}  // namespace fast
+}  // namespace fz
