@@ -15,11 +15,9 @@ struct Words {
   uint32_t end;              // of those that are in shared memory
   int32_t shift;             // word i is shared[i + shift]
 
-  // Words from `at` on.
-  template <uint32_t ROOM> FZ_DEV void fetch(uint32_t at) {
-    const uint32_t lane = threadIdx.x & 31;
+  // Words from `at` on, by threads of which this one is `me`. They are there behind the next barrier.
+  template <uint32_t ROOM> FZ_DEV void fetch(uint32_t at, uint32_t me, uint32_t threads) {
     const uint8_t* src = from + 4ull * at;
-    __syncwarp();
     const uint32_t phase = (uint32_t)(reinterpret_cast<uintptr_t>(src) & 15);
     if ((phase & 3) == 0) {
       const uint32_t lead = phase / 4, have = min(size - at, ROOM - lead), pieces = (have + lead + 3) / 4;
@@ -27,24 +25,40 @@ struct Words {
       // The last piece may be more than there is.
       const bool over = at + 4 * pieces - lead > readable;
       const uint32_t whole = over ? pieces - 1 : pieces;
-      for (uint32_t i = lane; i < whole; i += 32) fz_copy16(shared + 4 * i, src + 16 * i);
-      if (over && lane < have + lead - 4 * whole) shared[4 * whole + lane] = reinterpret_cast<const uint32_t*>(src)[4 * whole + lane];
+      for (uint32_t i = me; i < whole; i += threads) fz_copy16(shared + 4 * i, src + 16 * i);
+      if (over && me < have + lead - 4 * whole) shared[4 * whole + me] = reinterpret_cast<const uint32_t*>(src)[4 * whole + me];
       fz_copies_done();
       end = at + have;
       shift = (int32_t)lead - (int32_t)at;
     } else {
       end = at + min(size - at, ROOM);
-      for (uint32_t i = at + lane; i < end; i += 32) shared[i - at] = load<uint32_t>(from + 4ull * i);
+      for (uint32_t i = at + me; i < end; i += threads) shared[i - at] = load<uint32_t>(from + 4ull * i);
       shift = -(int32_t)at;
     }
-    __syncwarp();
   }
   // From word `at` on so many are there, if the chunk has them; returns where.
   template <uint32_t ROOM> FZ_DEV const uint32_t* need(uint32_t at, uint32_t n) {
-    if (at + n > end && end < size) fetch<ROOM>(at);
+    if (at + n > end && end < size) {
+      __syncwarp();
+      fetch<ROOM>(at, threadIdx.x & 31, 32);
+      __syncwarp();
+    }
     return shared + (int32_t)at + shift;
   }
 };
+
+// The words that the entry of a chunk names; false where the stream does not have them. Of what follows them no more than `most` counts.
+FZ_DEV bool find(const uint8_t* stream, uint64_t bytes, uint32_t chunks, uint64_t entry, uint32_t most, Words& in) {
+  const uint64_t table = 8ull * chunks, words = (bytes - table) / 4, first = entry & FIRST, rest = words - first;
+  const uint32_t size = (uint32_t)(entry >> SIZE_AT) & SIZE;
+  if ((entry & ZERO) || first > words || size > rest) return false;
+  in.from = stream + table + 4 * first;
+  in.size = size;
+  in.readable = rest < most ? (uint32_t)rest : most;
+  in.end = 0;
+  in.shift = 0;
+  return true;
+}
 
 FZ_DEV void get_plane(const uint16_t*& from, uint32_t plane, uint32_t low, uint32_t high, uint32_t least, uint32_t& a, uint32_t& b) {
   const uint32_t lane = threadIdx.x & 31;
@@ -157,6 +171,140 @@ template <class T, int DIM> FZ_DEV void put_exact(const Params& p, const Unit<DI
   }
 }
 
+// That of unit `k`, of words with two each, one in a lane.
+FZ_DEV uint32_t descriptor_of(uint32_t descriptors, uint32_t k) { return __shfl_sync(ALL, descriptors, k >> 1) >> (16 * (k & 1)) & 0xffff; }
+
+// What stands in front of the planes of a unit.
+template <class T> struct Front {
+  uint32_t mode, least, kind, base;
+  uint32_t low, high, most;  // widths of the lane's parts, and the largest of the unit
+  uint32_t mask, exact;      // exact values of the lane, and the word where they start
+  T fill;                    // if they are one
+  const uint16_t* planes;
+};
+
+// Of unit `k`, which starts at word `at`; moves that to where the next one does. False if it cannot be what an encoder wrote.
+template <class T, int DIM, uint32_t ROOM> FZ_DEV bool read_front(Words& in, uint32_t d, uint32_t k, uint32_t& at, Front<T>& f) {
+  constexpr uint32_t EACH = sizeof(T) / 4;
+  const uint32_t lane = threadIdx.x & 31, mode = d & 3, least = d >> 2 & 63, planes = d >> 8 & 7, kind = d >> 11 & 3;
+  const bool joint = d >> 13 & 1;
+  if (d >> 14 || mode == 1 || (mode == AGAINST && (DIM != 3 || k == 0))) return false;
+  const uint32_t* w = in.template need<ROOM>(at, 64);
+  const uint32_t* w0 = w;
+  const uint32_t base = mode != AGAINST ? *w++ : 0;
+  uint32_t low = least, high = least;
+  for (uint32_t i = 0; i < planes; i++) {
+    low += (*w++ >> lane & 1) << i;
+    if (!joint) high += (*w++ >> lane & 1) << i;
+  }
+  if (joint) high = low;
+  uint32_t mask = 0, lanes = 0;
+  if (kind != NONE) {
+    if (kind == ALL_ONE) mask = lanes = ALL;
+    else {
+      lanes = __shfl_sync(ALL, *w++, 0);
+      if (lanes >> lane & 1) mask = w[__popc(lanes & below())];
+      w += __popc(lanes);
+    }
+  }
+  T fill = 0;
+  if (kind == ONE_VALUE || kind == ALL_ONE) fill = Back<T>::bits(w);
+  at += (uint32_t)(w - w0);
+  const uint32_t most = __reduce_max_sync(ALL, max(low, high));
+  const uint32_t cost = __reduce_add_sync(ALL, low + high), plane_words = (cost + 1) / 2;
+  if (at > in.size || most > 32) return false;
+  uint32_t exact = at;
+  if (kind != NONE) {
+    const uint32_t n = __popc(mask), to = warp_sum_to(n);
+    uint32_t all = EACH;
+    if (kind == VALUES) { exact += EACH * (to - n); all = EACH * __shfl_sync(ALL, to, 31); }
+    at += all;
+  }
+  if (at > in.size || plane_words > in.size - at) return false;
+  f = {mode, least, kind, base, low, high, most, mask, exact, fill, reinterpret_cast<const uint16_t*>(in.template need<ROOM>(at, plane_words))};
+  at += plane_words;
+  return true;
+}
+
+// The codes of a unit; in mode AGAINST it is added to those that are there.
+template <class T, int DIM> FZ_DEV void add_unit(const Front<T>& f, uint32_t (&q)[32]) {
+  const uint32_t mode = f.mode, most = f.most;
+  if (mode != AGAINST) {
+    // A branch, not 32 selections.
+    __syncwarp();
+#pragma unroll
+    for (int e = 0; e < 32; e++) q[e] = f.base;
+  }
+  if (most == 0) return;
+  // Bytes as they are, or with their sign.
+  const uint32_t keep = mode == ABOVE ? 0 : ALL, sign = mode == ABOVE ? 0x4440 : 0x8880, up = mode == ABOVE ? 1 : 0x1111;
+  const uint16_t* from = f.planes;
+  uint32_t b[8], x = 0, y = 0, t[32];
+  get_byte(from, 0, f.low, f.high, f.least, most, keep, x, y, b);
+#pragma unroll
+  for (int c = 0; c < 4; c++) {
+#pragma unroll
+    for (int j = 0; j < 8; j++) t[8 * c + j] = fz_permute(b[j], sign + c * up);
+  }
+  if (most > 8) {
+#pragma unroll 1
+    for (uint32_t s = 1; s < (most + 7) / 8; s++) {
+      get_byte(from, s, f.low, f.high, f.least, most, keep, x, y, b);
+      const uint32_t below = (1u << 8 * s) - 1;
+#pragma unroll
+      for (int c = 0; c < 4; c++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) t[8 * c + j] = (t[8 * c + j] & below) | fz_permute(b[j], sign + c * up) << 8 * s;
+      }
+    }
+  }
+  if (mode == ABOVE) {
+    __syncwarp();
+#pragma unroll
+    for (int e = 0; e < 32; e++) q[e] += t[e];
+  } else {
+    add_sums<DIM>(q, t);
+  }
+}
+
+// The values of a unit; `words` are those of the chunk.
+template <class T, int DIM> FZ_DEV void put_values(const Params& p, T* dst, T* to, uint32_t number, uint32_t k, bool rows, const uint32_t (&q)[32], const Back<T>& back, uint4* turn, const Front<T>& f, const uint8_t* words) {
+  if (f.kind == NONE || f.kind == VALUES) {
+    put_unit<T, DIM, false>(p, dst, to, number, k, rows, q, back, turn, 0, 0);
+    if (f.kind == VALUES) put_exact<T, DIM>(p, Unit<DIM>(p, chunk_at<DIM>(p, number), k), dst, f.mask, words + 4ull * f.exact);
+  } else {
+    put_unit<T, DIM, true>(p, dst, to, number, k, rows, q, back, turn, f.mask, f.fill);
+  }
+}
+
+// The value of a constant chunk.
+template <class T> FZ_DEV T constant_of(uint64_t entry, T step) { return (T)((int64_t)(entry << 2) >> 2) * step; }
+
+// A unit of a constant chunk.
+template <class T, int DIM> FZ_DEV void put_constant(const Params& p, const Chunk& chunk, uint32_t k, T* dst, bool pieces, T x) {
+  const Unit<DIM> u(p, chunk, k);
+  if (u.whole && pieces) {
+    T* at = DIM == 1 ? dst + u.first + 4 * (threadIdx.x & 31) : dst + u.lane_first(p);
+    const uint64_t row = DIM == 1 ? 128 : p.x();
+    const T v[4] = {x, x, x, x};
+#pragma unroll
+    for (int j = 0; j < 8; j++) store_row(at + j * row, v);
+  } else {
+#pragma unroll 1
+    for (int e = 0; e < 32; e++) { bool in; const uint64_t i = u.at(p, e, &in); if (in) store<T>(dst + i, x); }
+  }
+}
+
+// The values of a raw chunk, by so many warps of which this one is `warp`.
+template <class T, int DIM> FZ_DEV void put_raw(const Params& p, const Chunk& chunk, const Box& box, T* dst, const uint8_t* from, uint32_t warp, uint32_t warps) {
+  const uint32_t lane = threadIdx.x & 31;
+  // A line is one row, of which each warp has pieces.
+  for (uint32_t r = DIM == 1 ? 0 : warp; r < box.y * box.z; r += DIM == 1 ? 1 : warps) {
+    T* row = dst + box_row<DIM>(p, chunk, box, r);
+    for (uint32_t i = DIM == 1 ? 32 * warp + lane : lane; i < box.x; i += DIM == 1 ? 32 * warps : 32) store<T>(row + i, load<T>(from + sizeof(T) * (r * box.x + i)));
+  }
+}
+
 // Shared memory of a warp; lines also pass through it on their way out.
 template <int DIM> struct Room {
   // Behind them is room for the front of a unit, so that it can be read before it is known to be there.
@@ -173,142 +321,52 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
   T* dst = reinterpret_cast<T*>(address(output(a, 0)));
   const bool pieces = in_pieces<T, DIM>(p, dst);
   const Box box = box_of<DIM>(p, chunk);
-  uint32_t q[32];
   if (entry & CONSTANT) {
     if (entry & RAW) return false;
-    const int64_t code = (int64_t)(entry << 2) >> 2;
-    const T x = (T)code * step;
-    for (uint32_t k = 0; k < box.units; k++) {
-      const Unit<DIM> u(p, chunk, k);
-      if (u.whole && pieces) {
-        T* at = DIM == 1 ? dst + u.first + 4 * lane : dst + u.lane_first(p);
-        const uint64_t row = DIM == 1 ? 128 : p.x();
-        const T v[4] = {x, x, x, x};
-#pragma unroll
-        for (int j = 0; j < 8; j++) store_row(at + j * row, v);
-      } else {
-#pragma unroll 1
-        for (int e = 0; e < 32; e++) { bool in; const uint64_t i = u.at(p, e, &in); if (in) store<T>(dst + i, x); }
-      }
-    }
+    for (uint32_t k = 0; k < box.units; k++) put_constant<T, DIM>(p, chunk, k, dst, pieces, constant_of(entry, step));
     return true;
   }
-  const uint64_t bytes = length(input(a, 0)), table = 8ull * p.chunks, words = (bytes - table) / 4, first = entry & FIRST;
-  const uint32_t size = (uint32_t)(entry >> SIZE_AT) & SIZE;
-  if ((entry & ZERO) || first > words || size > words - first) return false;
-  const uint8_t* stream = address(input(a, 0));
-  const uint8_t* from = stream + table + 4 * first;
+  Words in;
+  if (!find(address(input(a, 0)), length(input(a, 0)), p.chunks, entry, 2 * CHUNK * EACH, in)) return false;
   if (entry & RAW) {
-    if (size != box.values * EACH || (entry & ANCHOR)) return false;
-    for (uint32_t r = 0; r < box.y * box.z; r++) {
-      T* row = dst + box_row<DIM>(p, chunk, box, r);
-      for (uint32_t i = lane; i < box.x; i += 32) store<T>(row + i, load<T>(from + sizeof(T) * (r * box.x + i)));
-    }
+    if (in.size != box.values * EACH || (entry & ANCHOR)) return false;
+    put_raw<T, DIM>(p, chunk, box, dst, in.from, 0, 1);
     return true;
   }
   const uint32_t anchored = entry & ANCHOR ? 2 : 0, fronts = anchored + (box.units + 1) / 2;
-  if ((anchored && EACH == 1) || fronts > size) return false;
-  const uint64_t rest = words - first;
-  Words in = {reinterpret_cast<uint32_t*>(room.words), from, size, rest < 2 * CHUNK * EACH ? (uint32_t)rest : 2 * CHUNK * EACH, 0, 0};
-  in.template fetch<ROOM>(0);
+  if ((anchored && EACH == 1) || fronts > in.size) return false;
+  in.shared = reinterpret_cast<uint32_t*>(room.words);
   const uint32_t* front = in.template need<ROOM>(0, fronts);
-  const int64_t anchor = anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0;
-  const Back<T> back(step, anchor);
+  const Back<T> back(step, anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
   const uint32_t descriptors = lane < fronts - anchored ? front[anchored + lane] : 0;
   const bool whole = pieces && box.values == CHUNK;
   T* to = dst + Unit<DIM>(p, chunk, 0).first;
   const uint32_t units = box.units;
-  uint32_t at = fronts;
+  uint32_t at = fronts, q[32];
 #pragma unroll
   for (int e = 0; e < 32; e++) q[e] = 0;
 #pragma unroll 1
   for (uint32_t k = 0; k < units; k++) {
-    const uint32_t d = __shfl_sync(ALL, descriptors, k >> 1) >> (16 * (k & 1)) & 0xffff, mode = d & 3, least = d >> 2 & 63, planes = d >> 8 & 7, kind = d >> 11 & 3;
-    const bool joint = d >> 13 & 1;
-    if (d >> 14 || mode == 1 || (mode == AGAINST && (DIM != 3 || k == 0))) return false;
-    const uint32_t* w = in.template need<ROOM>(at, 64);
-    const uint32_t* w0 = w;
-    const uint32_t base = mode != AGAINST ? *w++ : 0;
-    uint32_t low = least, high = least;
-    for (uint32_t i = 0; i < planes; i++) {
-      low += (*w++ >> lane & 1) << i;
-      if (!joint) high += (*w++ >> lane & 1) << i;
-    }
-    if (joint) high = low;
-    uint32_t mask = 0, lanes = 0;
-    if (kind != NONE) {
-      if (kind == ALL_ONE) mask = lanes = ALL;
-      else {
-        lanes = __shfl_sync(ALL, *w++, 0);
-        if (lanes >> lane & 1) mask = w[__popc(lanes & below())];
-        w += __popc(lanes);
-      }
-    }
-    T fill = 0;
-    if (kind == ONE_VALUE || kind == ALL_ONE) fill = Back<T>::bits(w);
-    at += (uint32_t)(w - w0);
-    const uint32_t most = __reduce_max_sync(ALL, max(low, high));
-    const uint32_t cost = __reduce_add_sync(ALL, low + high), plane_words = (cost + 1) / 2;
-    if (at > size || most > 32) return false;
-    uint32_t exact = at;
-    if (kind != NONE) {
-      const uint32_t n = __popc(mask), to = warp_sum_to(n);
-      uint32_t all = EACH;
-      if (kind == VALUES) { exact += EACH * (to - n); all = EACH * __shfl_sync(ALL, to, 31); }
-      at += all;
-    }
-    if (at > size || plane_words > size - at) return false;
-    const uint16_t* from16 = reinterpret_cast<const uint16_t*>(in.template need<ROOM>(at, plane_words));
-    at += plane_words;
-    if (mode != AGAINST) {
-      // A branch, not 32 selections.
-      __syncwarp();
-#pragma unroll
-      for (int e = 0; e < 32; e++) q[e] = base;
-    }
-    if (most) {
-      // Bytes as they are, or with their sign.
-      const uint32_t keep = mode == ABOVE ? 0 : ALL, sign = mode == ABOVE ? 0x4440 : 0x8880, up = mode == ABOVE ? 1 : 0x1111;
-      uint32_t b[8], x = 0, y = 0, t[32];
-      get_byte(from16, 0, low, high, least, most, keep, x, y, b);
-#pragma unroll
-      for (int c = 0; c < 4; c++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++) t[8 * c + j] = fz_permute(b[j], sign + c * up);
-      }
-      if (most > 8) {
-#pragma unroll 1
-        for (uint32_t s = 1; s < (most + 7) / 8; s++) {
-          get_byte(from16, s, low, high, least, most, keep, x, y, b);
-          const uint32_t below = (1u << 8 * s) - 1;
-#pragma unroll
-          for (int c = 0; c < 4; c++) {
-#pragma unroll
-            for (int j = 0; j < 8; j++) t[8 * c + j] = (t[8 * c + j] & below) | fz_permute(b[j], sign + c * up) << 8 * s;
-          }
-        }
-      }
-      if (mode == ABOVE) {
-        __syncwarp();
-#pragma unroll
-        for (int e = 0; e < 32; e++) q[e] += t[e];
-      } else {
-        add_sums<DIM>(q, t);
-      }
-    }
-    if (kind == NONE || kind == VALUES) {
-      put_unit<T, DIM, false>(p, dst, to, number, k, whole, q, back, room.turn, 0, 0);
-      if (kind == VALUES) put_exact<T, DIM>(p, Unit<DIM>(p, chunk_at<DIM>(p, number), k), dst, mask, from + 4ull * exact);
-    } else {
-      put_unit<T, DIM, true>(p, dst, to, number, k, whole, q, back, room.turn, mask, fill);
-    }
+    Front<T> f;
+    if (!read_front<T, DIM, ROOM>(in, descriptor_of(descriptors, k), k, at, f)) return false;
+    add_unit<T, DIM>(f, q);
+    put_values<T, DIM>(p, dst, to, number, k, whole, q, back, room.turn, f, in.from);
     to += DIM == 1 ? UNIT : DIM == 2 ? 32ull * p.x() : (uint64_t)p.x() * p.y();
   }
-  return at == size;
+  return at == in.size;
 }
 
 FZ_DEV float smaller_of(float a, float b) { return fminf(a, b); }
 FZ_DEV double smaller_of(double a, double b) { return fmin(a, b); }
+
+// What the pipeline added behind the shape, which has so many bytes, is zero.
+FZ_DEV void clear_behind(const Operand& array, uint64_t values, uint64_t all) {
+  for (uint64_t i = values + blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (uint64_t)gridDim.x * blockDim.x) address(array)[i] = 0;
+}
+// A hostile bound makes no infinite step.
+template <class T> FZ_DEV T step_back(const quantizer::Facts& f) {
+  return T(2) * smaller_of(Real<T>::from(f.bound), Real<T>::value(sizeof(T) == 4 ? 0x7e800000u : 0x7fd0000000000000ull));
+}
 
 template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) {
   if (warp_dead(a)) return;
@@ -316,16 +374,12 @@ template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) 
   const uint32_t warp = warp_of(), number = blockIdx.x * (blockDim.x / 32) + warp;
   const Operand& in = input(a, 0);
   const uint64_t bytes = length(in), values = p.lengths[0] * p.lengths[1] * p.lengths[2] * sizeof(T), all = length(output(a, 0));
-  // What the pipeline added behind the shape is zero.
-  for (uint64_t i = values + blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (uint64_t)gridDim.x * blockDim.x) address(output(a, 0))[i] = 0;
+  clear_behind(output(a, 0), values, all);
   if (number >= p.chunks) return;
   bool good = bytes >= 8ull * p.chunks && bytes % 4 == 0 && values <= all;
   if (good) {
     const uint64_t entry = __shfl_sync(ALL, load<uint64_t>(address(in) + 8ull * number), 0);
-    const quantizer::Facts f = quantizer::load_facts(input(a, 1));
-    // A hostile bound makes no infinite step.
-    const T step = T(2) * smaller_of(Real<T>::from(f.bound), Real<T>::value(sizeof(T) == 4 ? 0x7e800000u : 0x7fd0000000000000ull));
-    good = decode_chunk<T, DIM>(a, p, number, entry, rooms[warp], step);
+    good = decode_chunk<T, DIM>(a, p, number, entry, rooms[warp], step_back<T>(quantizer::load_facts(input(a, 1))));
   }
   if (!good && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
 }
