@@ -1,5 +1,6 @@
 // Stage Fast: device functions by type of the values and number of dimensions.
 #include "fast_copy.cuh"
+#include "fast_decode.cuh"
 #include "fast_decode_few.cuh"
 
 #define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \

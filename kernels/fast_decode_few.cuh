@@ -2,7 +2,7 @@
 // takes. A block restores a chunk, a warp a unit. Where a unit starts is told by the fronts of those before it, over which its warp
 // walks; what mode AGAINST adds to others is handed on through shared memory.
 #pragma once
-#include "fast_decode.cuh"
+#include "fast_restore.cuh"
 
 namespace fz {
 namespace fast {
@@ -18,7 +18,7 @@ struct Shares {
 // Where the next unit starts behind one that starts at word `at`. Of what its warp will find wrong with it nothing is said here.
 template <class T, uint32_t ROOM> FZ_DEV uint32_t behind_unit(Words& in, uint32_t d, uint32_t at) {
   constexpr uint32_t EACH = sizeof(T) / 4;
-  const uint32_t lane = threadIdx.x & 31, least = d >> 2 & 63, planes = d >> 8 & 7, kind = d >> 11 & 3, joint = d >> 13 & 1;
+  const uint32_t lane = threadIdx.x & 31, least = d >> 2 & 63, planes = d >> 8 & 7, kind = d >> KIND_AT & 3, joint = d >> 13 & 1;
   const uint32_t first = (d & 3) != AGAINST, n = joint ? planes : 2 * planes;
   const uint32_t* w = in.template need<ROOM>(at, 64) + first;
   // Words of the planes of the widths are added up beside each other.
@@ -38,6 +38,22 @@ FZ_DEV void add_codes(const uint4* from, uint32_t (&q)[32]) {
   for (int j = 0; j < 8; j++) {
     const uint4 t = from[j * 32 + (threadIdx.x & 31)];
     q[4 * j] += t.x; q[4 * j + 1] += t.y; q[4 * j + 2] += t.z; q[4 * j + 3] += t.w;
+  }
+}
+
+// The values of a whole chunk, from what its units are or add to the one before: a thread has four beside each other of every unit.
+template <class T> FZ_DEV void put_columns(const Params& p, T* to, const Shares& s, uint32_t descriptors, const Back<T>& back) {
+  const uint32_t lane = threadIdx.x & 31;
+  uint4 q = make_uint4(0, 0, 0, 0);
+  to += (uint64_t)(8 * (lane >> 3) + warp_of()) * p.x() + 4 * (lane & 7);
+#pragma unroll
+  for (uint32_t k = 0; k < CHUNK_UNITS; k++) {
+    const uint4 own = s.of[k][threadIdx.x];
+    const uint32_t keep = (descriptor_of(descriptors, k) & 3) == AGAINST ? ALL : 0;
+    q = make_uint4((q.x & keep) + own.x, (q.y & keep) + own.y, (q.z & keep) + own.z, (q.w & keep) + own.w);
+    const T x[4] = {back.value(q.x), back.value(q.y), back.value(q.z), back.value(q.w)};
+    store_row(to, x);
+    to += (uint64_t)p.x() * p.y();
   }
 }
 
@@ -73,20 +89,31 @@ template <class T, int DIM> FZ_DEV bool decode_part(const Args& a, const Params&
   const uint32_t* front = in.need<ROOM>(0, fronts);
   const Back<T> back(step, anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
   const uint32_t descriptors = lane < fronts - anchored ? front[anchored + lane] : 0;
-  const auto against = [&](uint32_t unit) { return (descriptor_of(descriptors, unit) & 3) == AGAINST; };
-  uint32_t at = fronts, q[32] = {};
-  for (uint32_t i = 0; mine && i < k && at <= in.size; i++) at = behind_unit<T, ROOM>(in, descriptor_of(descriptors, i), at);
+  uint32_t at = fronts, d = descriptor_of(descriptors, 0), q[32] = {};
+  for (uint32_t i = 0; mine && i < k && at <= in.size; i++) {
+    const uint32_t next = descriptor_of(descriptors, i + 1);
+    at = behind_unit<T, ROOM>(in, d, at);
+    d = next;
+  }
   Front<T> f = {};
-  bool good = !mine || (at <= in.size && read_front<T, DIM, ROOM>(in, descriptor_of(descriptors, k), k, at, f) && (k + 1 < box.units || at == in.size));
+  const bool good = !mine || (at <= in.size && read_front<T, DIM, ROOM>(in, d, k, at, f) && (k + 1 < box.units || at == in.size));
   const bool live = mine && good;
   if (live) add_unit<T, DIM>(f, q);
   // Where the words were, others may be from here on.
   if (DIM == 1) __syncthreads();
   if (DIM == 3 && __any_sync(ALL, (descriptors & 3) == AGAINST || (descriptors >> 16 & 3) == AGAINST)) {
     __syncthreads();
-    if (live && k + 1 < box.units && against(k + 1)) put(s.of[k], reinterpret_cast<const int32_t(&)[32]>(q));
+    if (live) put(s.of[k], reinterpret_cast<const int32_t(&)[32]>(q));
     __syncthreads();
-    if (live) for (uint32_t i = k; i > 0 && against(i); i--) add_codes(s.of[i - 1], q);
+    // With values in place of others a warp has to do its unit itself.
+    if (pieces && box.values == CHUNK && !__any_sync(ALL, descriptors & (ONE_VALUE << KIND_AT | ONE_VALUE << (16 + KIND_AT)))) {
+      put_columns<T>(p, dst + Unit<DIM>(p, chunk, 0).first, s, descriptors, back);
+      if (!__any_sync(ALL, descriptors & (VALUES << KIND_AT | VALUES << (16 + KIND_AT)))) return good;
+      __syncthreads();
+      if (live && f.kind == VALUES) put_exact<T, DIM>(p, Unit<DIM>(p, chunk, k), dst, f.mask, in.from + 4ull * f.exact);
+      return good;
+    }
+    if (live) for (uint32_t i = k; i > 0 && (descriptor_of(descriptors, i) & 3) == AGAINST; i--) add_codes(s.of[i - 1], q);
   }
   if (live) {
     const Unit<DIM> u(p, chunk, k);
