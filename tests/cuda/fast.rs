@@ -179,6 +179,31 @@ fn chunks_as_long_as_their_values() {
     }
 }
 
+/// Volumes of whole chunks in which a unit is the one before and some more, but for one that starts anew; without exact values, and with some
+/// that are one or several.
+#[test]
+fn units_that_add_to_those_before() {
+    need_gpu!();
+    let mut rng = Rng(0x510e_527f);
+    for (dtype, exact) in [DType::F32, DType::F64].into_iter().flat_map(|d| [0, 1, 2].map(|exact| (d, exact)))
+    {
+        let dims = [64, 64, 16];
+        let planes: Vec<f64> = (0..2 * 4096).map(|_| rng.unit() * 3e4).collect();
+        let value = |i| match (exact, rng.below(300)) {
+            (1, 0) => 1e30,
+            (2, 0) => 1e30 * (1.0 + rng.unit()),
+            _ => planes[i % 4096 + if i / 4096 % 8 < 5 { 0 } else { 4096 }] + (i / 4096) as f64 * 7.0,
+        };
+        let src = bytes(dtype, (0..dims.iter().product::<u64>() as usize).map(value));
+        let sets = [("mode", "abs"), ("error_bound", "0.25"), ("outlier_threshold", "1e25")];
+        let array = Array::new(dtype, &dims).unwrap();
+        for shifts in [[0, 0], [3, 1]] {
+            let what = format!("{dtype}, exact values {exact}, {shifts:?}");
+            agrees(&stage("fast", &sets), &array, &src, &Options::default(), shifts, &what);
+        }
+    }
+}
+
 /// Puts something else into an entry of the table, or into words of its chunk: the first ones, which say where the others are, or any.
 fn harm(stream: &mut [u8], chunks: usize, rng: &mut Rng) -> String {
     let any = rng.below(chunks);
