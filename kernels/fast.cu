@@ -1,6 +1,7 @@
 // Stage Fast: device functions by type of the values and number of dimensions.
 #include "fast_copy.cuh"
 #include "fast_decode.cuh"
+#include "fast_decode_few.cuh"
 #include "fast_encode_few.cuh"
 
 #define FZ_FAST(NAME, T, DIM, BLOCKS)                                                            \
@@ -15,6 +16,10 @@
   extern "C" __global__ void __launch_bounds__(64, 8) fast_decode_##NAME(FZ_ARGS) {              \
     __shared__ fz::fast::Room<DIM> rooms[2];                                                     \
     fz::fast::decode<T, DIM>(a, rooms);                                                          \
+  }                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256, 2) fast_decode_few_##NAME(FZ_ARGS) {         \
+    __shared__ fz::fast::Shares shares;                                                          \
+    fz::fast::decode_few<T, DIM>(a, shares);                                                     \
   }
 
 FZ_FAST(f32_1d, float, 1, 4)

@@ -36,8 +36,9 @@ constexpr uint32_t SIZE_AT = 44, SIZE = 0xffff;
 // Modes of a unit: above its least code, differences inside of it, and those against the unit before.
 enum : uint32_t { ABOVE = 0, INSIDE = 2, AGAINST = 3 };
 enum : uint32_t { NONE = 0, ONE_VALUE = 1, VALUES = 2, ALL_ONE = 3 };
+constexpr uint32_t KIND_AT = 11;
 FZ_DEV uint32_t descriptor(uint32_t mode, uint32_t least, uint32_t planes, uint32_t exceptions, bool joint) {
-  return mode | least << 2 | planes << 8 | exceptions << 11 | (joint ? 1u << 13 : 0);
+  return mode | least << 2 | planes << 8 | exceptions << KIND_AT | (joint ? 1u << 13 : 0);
 }
 
 FZ_DEV uint32_t divide(uint32_t n, uint32_t d, uint32_t inverse) {

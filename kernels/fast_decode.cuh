@@ -1,162 +1,10 @@
 // Stage Fast, from words to values. A warp restores a chunk: its words come into shared memory, all at once or as many as there
 // is room for, and the codes of the unit before stay in registers.
 #pragma once
-#include "fast_codes.cuh"
+#include "fast_restore.cuh"
 
 namespace fz {
 namespace fast {
-using quantizer::Real;
-
-// The words of a chunk: a part of them in shared memory.
-struct Words {
-  uint32_t* shared;
-  const uint8_t* from;       // the chunk
-  uint32_t size, readable;   // words of it, and words that may be read from there on
-  uint32_t end;              // of those that are in shared memory
-  int32_t shift;             // word i is shared[i + shift]
-
-  // Words from `at` on.
-  template <uint32_t ROOM> FZ_DEV void fetch(uint32_t at) {
-    const uint32_t lane = threadIdx.x & 31;
-    const uint8_t* src = from + 4ull * at;
-    __syncwarp();
-    const uint32_t phase = (uint32_t)(reinterpret_cast<uintptr_t>(src) & 15);
-    if ((phase & 3) == 0) {
-      const uint32_t lead = phase / 4, have = min(size - at, ROOM - lead), pieces = (have + lead + 3) / 4;
-      src -= phase;
-      // The last piece may be more than there is.
-      const bool over = at + 4 * pieces - lead > readable;
-      const uint32_t whole = over ? pieces - 1 : pieces;
-      for (uint32_t i = lane; i < whole; i += 32) fz_copy16(shared + 4 * i, src + 16 * i);
-      if (over && lane < have + lead - 4 * whole) shared[4 * whole + lane] = reinterpret_cast<const uint32_t*>(src)[4 * whole + lane];
-      fz_copies_done();
-      end = at + have;
-      shift = (int32_t)lead - (int32_t)at;
-    } else {
-      end = at + min(size - at, ROOM);
-      for (uint32_t i = at + lane; i < end; i += 32) shared[i - at] = load<uint32_t>(from + 4ull * i);
-      shift = -(int32_t)at;
-    }
-    __syncwarp();
-  }
-  // From word `at` on so many are there, if the chunk has them; returns where.
-  template <uint32_t ROOM> FZ_DEV const uint32_t* need(uint32_t at, uint32_t n) {
-    if (at + n > end && end < size) fetch<ROOM>(at);
-    return shared + (int32_t)at + shift;
-  }
-};
-
-FZ_DEV void get_plane(const uint16_t*& from, uint32_t plane, uint32_t low, uint32_t high, uint32_t least, uint32_t& a, uint32_t& b) {
-  const uint32_t lane = threadIdx.x & 31;
-  if (plane < least) {
-    a = from[lane];
-    b = from[32 + lane];
-    from += 64;
-    return;
-  }
-  const uint32_t x = __ballot_sync(ALL, low > plane), y = __ballot_sync(ALL, high > plane), n = __popc(x);
-  if (low > plane) a = from[__popc(x & below())];
-  if (high > plane) b = from[n + __popc(y & below())];
-  from += n + __popc(y);
-}
-
-// Eight planes as a byte of 32 words. Where a part has none, its last one goes on, or with `keep` = 0 nothing.
-FZ_DEV void get_byte(const uint16_t*& from, uint32_t byte, uint32_t low, uint32_t high, uint32_t least, uint32_t most, uint32_t keep, uint32_t& a, uint32_t& b, uint32_t (&w)[8]) {
-#pragma unroll
-  for (uint32_t i = 0; i < 8; i++) {
-    const uint32_t plane = 8 * byte + i;
-    a &= keep;
-    b &= keep;
-    if (plane < most) get_plane(from, plane, low, high, least, a, b);
-    w[i] = __byte_perm(a, b, 0x5410);
-  }
-  transpose8(w);
-}
-
-template <class T> FZ_DEV void store_row(T* at, const T (&x)[4]) {
-  if constexpr (sizeof(T) == 4) {
-    __stcs(reinterpret_cast<float4*>(at), make_float4(x[0], x[1], x[2], x[3]));
-  } else {
-    __stcs(reinterpret_cast<double2*>(at), make_double2(x[0], x[1]));
-    __stcs(reinterpret_cast<double2*>(at) + 1, make_double2(x[2], x[3]));
-  }
-}
-
-template <class T> struct Back;
-template <> struct Back<float> {
-  float step;
-  FZ_DEV Back(float s, int64_t) : step(s) {}
-  static FZ_DEV float bits(const uint32_t* w) { return __uint_as_float(w[0]); }
-  FZ_DEV float value(uint32_t q) const { return __fmul_rn((float)(int32_t)q, step); }
-};
-template <> struct Back<double> {
-  double step;
-  int64_t anchor;
-  FZ_DEV Back(double s, int64_t a) : step(s), anchor(a) {}
-  static FZ_DEV double bits(const uint32_t* w) { return __longlong_as_double((long long)((uint64_t)w[1] << 32 | w[0])); }
-  FZ_DEV double value(uint32_t q) const { return __dmul_rn((double)((int64_t)(int32_t)q + anchor), step); }
-};
-
-// A unit of codes as values; with FILLS those of `mask` are `fill`.
-template <class T, int DIM, bool FILLS> FZ_DEV void put_unit(const Params& p, T* dst, T* at, uint32_t number, uint32_t k, bool rows, const uint32_t (&q)[32], const Back<T>& back, uint4* turn, uint32_t mask, T fill) {
-  const uint32_t lane = threadIdx.x & 31;
-  if (!rows) {
-    // Of each row of four, how many values are there.
-    const Unit<DIM> u(p, chunk_at<DIM>(p, number), k);
-    at = dst + u.lane_first(p);
-    const int64_t wide = DIM == 1 ? (int64_t)(p.count() - u.first) - (int64_t)(lane * LANE) : (int64_t)p.x() - (u.x + 4 * (lane & 7));
-    const int64_t high = DIM == 1 ? 8 : (int64_t)p.y() - (u.y + 8 * (lane >> 3));
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-#pragma unroll
-      for (int c = 0; c < 4; c++) {
-        const T x = FILLS && (mask >> (4 * j + c) & 1) ? fill : back.value(q[4 * j + c]);
-        if (j < high && (DIM == 1 ? 4 * j + c : c) < wide) store<T>(at + c, x);
-      }
-      at += Unit<DIM>::row(p);
-    }
-    return;
-  }
-  if constexpr (DIM == 1) {
-    __syncwarp();
-    put_rows(turn, reinterpret_cast<const int32_t(&)[32]>(q));
-    __syncwarp();
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-      const uint32_t g = j * 32 + lane;
-      const uint4 t = turn[g ^ (g >> 3 & 7)];
-      T x[4] = {back.value(t.x), back.value(t.y), back.value(t.z), back.value(t.w)};
-      if constexpr (FILLS) {
-        const uint32_t four = __shfl_sync(ALL, mask, 4 * j + (lane >> 3)) >> 4 * (lane & 7);
-#pragma unroll
-        for (int c = 0; c < 4; c++) if (four >> c & 1) x[c] = fill;
-      }
-      store_row(at + 4 * g, x);
-    }
-  } else {
-    T* row = at + (uint64_t)(8 * (lane >> 3)) * p.x() + 4 * (lane & 7);
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-      T x[4];
-#pragma unroll
-      for (int c = 0; c < 4; c++) x[c] = FILLS && (mask >> (4 * j + c) & 1) ? fill : back.value(q[4 * j + c]);
-      store_row(row, x);
-      row += p.x();
-    }
-  }
-}
-
-// Exact values over those that stand in for them, which other lanes may have stored.
-template <class T, int DIM> FZ_DEV void put_exact(const Params& p, const Unit<DIM>& u, T* dst, uint32_t mask, const uint8_t* exact) {
-  __syncwarp();
-  for (uint32_t m = mask; m; m &= m - 1) {
-    bool inside;
-    const uint64_t i = u.at(p, __ffs(m) - 1, &inside);
-    if (inside) store<T>(dst + i, load<T>(exact));
-    exact += sizeof(T);
-  }
-}
-
 // Shared memory of a warp; lines also pass through it on their way out.
 template <int DIM> struct Room {
   // Behind them is room for the front of a unit, so that it can be read before it is known to be there.
@@ -173,142 +21,40 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
   T* dst = reinterpret_cast<T*>(address(output(a, 0)));
   const bool pieces = in_pieces<T, DIM>(p, dst);
   const Box box = box_of<DIM>(p, chunk);
-  uint32_t q[32];
   if (entry & CONSTANT) {
     if (entry & RAW) return false;
-    const int64_t code = (int64_t)(entry << 2) >> 2;
-    const T x = (T)code * step;
-    for (uint32_t k = 0; k < box.units; k++) {
-      const Unit<DIM> u(p, chunk, k);
-      if (u.whole && pieces) {
-        T* at = DIM == 1 ? dst + u.first + 4 * lane : dst + u.lane_first(p);
-        const uint64_t row = DIM == 1 ? 128 : p.x();
-        const T v[4] = {x, x, x, x};
-#pragma unroll
-        for (int j = 0; j < 8; j++) store_row(at + j * row, v);
-      } else {
-#pragma unroll 1
-        for (int e = 0; e < 32; e++) { bool in; const uint64_t i = u.at(p, e, &in); if (in) store<T>(dst + i, x); }
-      }
-    }
+    for (uint32_t k = 0; k < box.units; k++) put_constant<T, DIM>(p, chunk, k, dst, pieces, constant_of(entry, step));
     return true;
   }
-  const uint64_t bytes = length(input(a, 0)), table = 8ull * p.chunks, words = (bytes - table) / 4, first = entry & FIRST;
-  const uint32_t size = (uint32_t)(entry >> SIZE_AT) & SIZE;
-  if ((entry & ZERO) || first > words || size > words - first) return false;
-  const uint8_t* stream = address(input(a, 0));
-  const uint8_t* from = stream + table + 4 * first;
+  Words in;
+  if (!find(address(input(a, 0)), length(input(a, 0)), p.chunks, entry, 2 * CHUNK * EACH, in)) return false;
   if (entry & RAW) {
-    if (size != box.values * EACH || (entry & ANCHOR)) return false;
-    for (uint32_t r = 0; r < box.y * box.z; r++) {
-      T* row = dst + box_row<DIM>(p, chunk, box, r);
-      for (uint32_t i = lane; i < box.x; i += 32) store<T>(row + i, load<T>(from + sizeof(T) * (r * box.x + i)));
-    }
+    if (in.size != box.values * EACH || (entry & ANCHOR)) return false;
+    put_raw<T, DIM>(p, chunk, box, dst, in.from, 0, 1);
     return true;
   }
   const uint32_t anchored = entry & ANCHOR ? 2 : 0, fronts = anchored + (box.units + 1) / 2;
-  if ((anchored && EACH == 1) || fronts > size) return false;
-  const uint64_t rest = words - first;
-  Words in = {reinterpret_cast<uint32_t*>(room.words), from, size, rest < 2 * CHUNK * EACH ? (uint32_t)rest : 2 * CHUNK * EACH, 0, 0};
-  in.template fetch<ROOM>(0);
+  if ((anchored && EACH == 1) || fronts > in.size) return false;
+  in.shared = reinterpret_cast<uint32_t*>(room.words);
   const uint32_t* front = in.template need<ROOM>(0, fronts);
-  const int64_t anchor = anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0;
-  const Back<T> back(step, anchor);
+  const Back<T> back(step, anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
   const uint32_t descriptors = lane < fronts - anchored ? front[anchored + lane] : 0;
   const bool whole = pieces && box.values == CHUNK;
   T* to = dst + Unit<DIM>(p, chunk, 0).first;
   const uint32_t units = box.units;
-  uint32_t at = fronts;
+  uint32_t at = fronts, q[32];
 #pragma unroll
   for (int e = 0; e < 32; e++) q[e] = 0;
 #pragma unroll 1
   for (uint32_t k = 0; k < units; k++) {
-    const uint32_t d = __shfl_sync(ALL, descriptors, k >> 1) >> (16 * (k & 1)) & 0xffff, mode = d & 3, least = d >> 2 & 63, planes = d >> 8 & 7, kind = d >> 11 & 3;
-    const bool joint = d >> 13 & 1;
-    if (d >> 14 || mode == 1 || (mode == AGAINST && (DIM != 3 || k == 0))) return false;
-    const uint32_t* w = in.template need<ROOM>(at, 64);
-    const uint32_t* w0 = w;
-    const uint32_t base = mode != AGAINST ? *w++ : 0;
-    uint32_t low = least, high = least;
-    for (uint32_t i = 0; i < planes; i++) {
-      low += (*w++ >> lane & 1) << i;
-      if (!joint) high += (*w++ >> lane & 1) << i;
-    }
-    if (joint) high = low;
-    uint32_t mask = 0, lanes = 0;
-    if (kind != NONE) {
-      if (kind == ALL_ONE) mask = lanes = ALL;
-      else {
-        lanes = __shfl_sync(ALL, *w++, 0);
-        if (lanes >> lane & 1) mask = w[__popc(lanes & below())];
-        w += __popc(lanes);
-      }
-    }
-    T fill = 0;
-    if (kind == ONE_VALUE || kind == ALL_ONE) fill = Back<T>::bits(w);
-    at += (uint32_t)(w - w0);
-    const uint32_t most = __reduce_max_sync(ALL, max(low, high));
-    const uint32_t cost = __reduce_add_sync(ALL, low + high), plane_words = (cost + 1) / 2;
-    if (at > size || most > 32) return false;
-    uint32_t exact = at;
-    if (kind != NONE) {
-      const uint32_t n = __popc(mask), to = warp_sum_to(n);
-      uint32_t all = EACH;
-      if (kind == VALUES) { exact += EACH * (to - n); all = EACH * __shfl_sync(ALL, to, 31); }
-      at += all;
-    }
-    if (at > size || plane_words > size - at) return false;
-    const uint16_t* from16 = reinterpret_cast<const uint16_t*>(in.template need<ROOM>(at, plane_words));
-    at += plane_words;
-    if (mode != AGAINST) {
-      // A branch, not 32 selections.
-      __syncwarp();
-#pragma unroll
-      for (int e = 0; e < 32; e++) q[e] = base;
-    }
-    if (most) {
-      // Bytes as they are, or with their sign.
-      const uint32_t keep = mode == ABOVE ? 0 : ALL, sign = mode == ABOVE ? 0x4440 : 0x8880, up = mode == ABOVE ? 1 : 0x1111;
-      uint32_t b[8], x = 0, y = 0, t[32];
-      get_byte(from16, 0, low, high, least, most, keep, x, y, b);
-#pragma unroll
-      for (int c = 0; c < 4; c++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++) t[8 * c + j] = fz_permute(b[j], sign + c * up);
-      }
-      if (most > 8) {
-#pragma unroll 1
-        for (uint32_t s = 1; s < (most + 7) / 8; s++) {
-          get_byte(from16, s, low, high, least, most, keep, x, y, b);
-          const uint32_t below = (1u << 8 * s) - 1;
-#pragma unroll
-          for (int c = 0; c < 4; c++) {
-#pragma unroll
-            for (int j = 0; j < 8; j++) t[8 * c + j] = (t[8 * c + j] & below) | fz_permute(b[j], sign + c * up) << 8 * s;
-          }
-        }
-      }
-      if (mode == ABOVE) {
-        __syncwarp();
-#pragma unroll
-        for (int e = 0; e < 32; e++) q[e] += t[e];
-      } else {
-        add_sums<DIM>(q, t);
-      }
-    }
-    if (kind == NONE || kind == VALUES) {
-      put_unit<T, DIM, false>(p, dst, to, number, k, whole, q, back, room.turn, 0, 0);
-      if (kind == VALUES) put_exact<T, DIM>(p, Unit<DIM>(p, chunk_at<DIM>(p, number), k), dst, mask, from + 4ull * exact);
-    } else {
-      put_unit<T, DIM, true>(p, dst, to, number, k, whole, q, back, room.turn, mask, fill);
-    }
+    Front<T> f;
+    if (!read_front<T, DIM, ROOM>(in, descriptor_of(descriptors, k), k, at, f)) return false;
+    add_unit<T, DIM>(f, q);
+    put_values<T, DIM>(p, dst, to, number, k, whole, q, back, room.turn, f, in.from);
     to += DIM == 1 ? UNIT : DIM == 2 ? 32ull * p.x() : (uint64_t)p.x() * p.y();
   }
-  return at == size;
+  return at == in.size;
 }
-
-FZ_DEV float smaller_of(float a, float b) { return fminf(a, b); }
-FZ_DEV double smaller_of(double a, double b) { return fmin(a, b); }
 
 template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) {
   if (warp_dead(a)) return;
@@ -316,16 +62,12 @@ template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) 
   const uint32_t warp = warp_of(), number = blockIdx.x * (blockDim.x / 32) + warp;
   const Operand& in = input(a, 0);
   const uint64_t bytes = length(in), values = p.lengths[0] * p.lengths[1] * p.lengths[2] * sizeof(T), all = length(output(a, 0));
-  // What the pipeline added behind the shape is zero.
-  for (uint64_t i = values + blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (uint64_t)gridDim.x * blockDim.x) address(output(a, 0))[i] = 0;
+  clear_behind(output(a, 0), values, all);
   if (number >= p.chunks) return;
   bool good = bytes >= 8ull * p.chunks && bytes % 4 == 0 && values <= all;
   if (good) {
     const uint64_t entry = __shfl_sync(ALL, load<uint64_t>(address(in) + 8ull * number), 0);
-    const quantizer::Facts f = quantizer::load_facts(input(a, 1));
-    // A hostile bound makes no infinite step.
-    const T step = T(2) * smaller_of(Real<T>::from(f.bound), Real<T>::value(sizeof(T) == 4 ? 0x7e800000u : 0x7fd0000000000000ull));
-    good = decode_chunk<T, DIM>(a, p, number, entry, rooms[warp], step);
+    good = decode_chunk<T, DIM>(a, p, number, entry, rooms[warp], step_back<T>(quantizer::load_facts(input(a, 1))));
   }
   if (!good && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
 }

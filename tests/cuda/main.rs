@@ -17,6 +17,7 @@ mod bounds;
 mod bricks;
 mod counts;
 mod fast;
+mod fast_decoders;
 mod functions;
 mod graphs;
 mod halfway;

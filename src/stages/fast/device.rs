@@ -5,7 +5,8 @@ use crate::device::{Recipe, Shape};
 use crate::kernel::read_params;
 
 /// As in kernels/fast_board.cuh: slots of chunks on their way; so many chunks lie between the making of one and its copying;
-/// and up to so many all are made at the same time, and brought to their place by those who make them.
+/// and up to so many all are made at the same time, and brought to their place by those who make them. As many are restored by a
+/// block each, a warp a unit: beyond that warps are too many for the device.
 const RING: u64 = 2048;
 const LAG: u64 = 768;
 const FEW: u64 = 256;
@@ -45,6 +46,18 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
 
 pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
+    let chunks = chunks(&p)?;
+    if chunks <= FEW {
+        let name = match (p.ndim, p.value) {
+            (1, 4) => "fast_decode_few_f32_1d",
+            (2, 4) => "fast_decode_few_f32_2d",
+            (_, 4) => "fast_decode_few_f32_3d",
+            (1, _) => "fast_decode_few_f64_1d",
+            (2, _) => "fast_decode_few_f64_2d",
+            _ => "fast_decode_few_f64_3d",
+        };
+        return Some(Recipe::one(name, chunks, 256));
+    }
     let name = match (p.ndim, p.value) {
         (1, 4) => "fast_decode_f32_1d",
         (2, 4) => "fast_decode_f32_2d",
@@ -54,7 +67,7 @@ pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
         _ => "fast_decode_f64_3d",
     };
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
-    Some(Recipe::one(name, chunks(&p)?.div_ceil(2), 64))
+    Some(Recipe::one(name, chunks.div_ceil(2), 64))
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.
