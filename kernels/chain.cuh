@@ -235,16 +235,16 @@ FZ_DEV uint64_t rze_find_chunk(const Args& a, const StreamIn& in, const RzeTable
   return there && c < in.n ? rze_chunk(t.start, t.entry, in.bytes.have) : RzeIndex::NONE;
 }
 
-// The payload at P of the buffer to the array.
-template <bool WHOLE, class... S>
-FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, int tid) {
+// The payload at P of the buffer to the array. `q`: makes what the stages need.
+template <bool WHOLE, class... S, class F>
+FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw, F q, int tid) {
   typedef Stages<S...> Chain;
   uint32_t v[32], live = 0;
   if (!rze_decode_tile(v, live, rze_form<WHOLE>(len, old), sm.z, sm.buf, P, size, raw, tid)) fail(a, CORRUPT);
   const Operand& o = a.operands[1 + Chain::EXTRA];
   const uint64_t room = min(min(length(o), o.max), at + len);
   if constexpr (Chain::COUNT > 0) {
-    Chain::backward(v, live, Chain::read_backward(a), sm.s, Tile<WHOLE>{sm.buf, len, tid});
+    Chain::backward(v, live, q(), sm.s, Tile<WHOLE>{sm.buf, len, tid});
     if (!Chain::SYNCS) __syncthreads();  // nobody reads the payload any more
     write<layout_of<WHOLE, Chain>()>(address(o), at, room, sm.buf, v, tid);
   } else store_p(address(o), at, room, v, tid);
@@ -253,7 +253,7 @@ FZ_DEV void decode_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint
 // The short last tile: a function of its own, so that what it needs takes no registers from the others.
 template <class... S>
 __device__ __attribute__((noinline)) void decode_short_tile(const Args& a, DecodeShared<S...>& sm, uint64_t at, uint32_t len, bool old, uint32_t P, uint32_t size, bool raw) {
-  decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, threadIdx.x);
+  decode_tile<false, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(a); }, threadIdx.x);
 }
 
 // A chunk of few: table and payload may be looked up in the caller's container while its head is still being read.
@@ -281,6 +281,7 @@ template <class... S> FZ_DEV void chain_decode_few(const Args& a, DecodeShared<S
   const StreamIn in = stream_in(a, out, TILE);
   if (fetched) fz_copies_done();
   if (dead(a, failed)) return;
+  const typename Stages<S...>::Q q = Stages<S...>::read_backward(a);
   if (table.at != in.bytes.at) {
     __syncthreads();
     table.at = nullptr;
@@ -300,7 +301,7 @@ template <class... S> FZ_DEV void chain_decode_few(const Args& a, DecodeShared<S
     fz_copies_done();
   }
   __syncthreads();
-  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, tid);
+  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, [&] { return q; }, tid);
   else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
 }
 // The stream to the array, or any bytes.
@@ -329,7 +330,7 @@ template <class... S> FZ_DEV void chain_decode(const Args& a, DecodeShared<S...>
   rze_tables(sm.z, tid);
   fz_copies_done();
   __syncthreads();
-  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, tid);
+  if (len == TILE) decode_tile<true, S...>(a, sm, at, len, old, P, size, raw, [&] { return Stages<S...>::read_backward(a); }, tid);
   else decode_short_tile<S...>(a, sm, at, len, old, P, size, raw);
 }
 }  // namespace fz

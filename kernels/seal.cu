@@ -80,7 +80,11 @@ struct Sealing {
     if (blockIdx.x > 0) return true;
     const uint64_t x = u.number(fact, bytes(f, counted), own, upto);
     uint8_t* blank = tables + u.h.blank_at;
-    for (uint32_t k = 0; k < u.field.width; k++) blank[u.field.at + k] = (uint8_t)(x >> 8 * k);
+    uint8_t* to = blank + u.field.at;
+    if (u.field.width == 8 && aligned(to, 8)) *reinterpret_cast<uint64_t*>(to) = x;
+    else if (u.field.width == 4 && aligned(to, 4)) *reinterpret_cast<uint32_t*>(to) = (uint32_t)x;
+    else
+      for (uint32_t k = 0; k < u.field.width; k++) to[k] = (uint8_t)(x >> 8 * k);
     __syncthreads();
     if (threadIdx.x == 0) report(a, total, false);
     const uint32_t whole = aligned(f.container, 16) ? u.h.blank / 16 : 0;

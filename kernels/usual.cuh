@@ -25,13 +25,13 @@ struct Usual {
   FZ_DEV uint64_t number(uint64_t fact, uint64_t counted, uint64_t bytes, uint64_t upto) const {
     const int of = (int)field.index & 31;
     const uint64_t own = __shfl_sync(ALL, bytes, of), before = __shfl_sync(ALL, upto - bytes, of), all = __shfl_sync(ALL, upto, 31), unit = field.detail;
-    switch (field.what) {
-      case FIELD_COUNT: return unit & (unit - 1) ? counted / unit : counted >> __popcll(unit - 1);
-      case FIELD_SEGMENT_BYTES: return own;
-      case FIELD_SEGMENT_OFFSET: return before;
-      case FIELD_PAYLOAD_BYTES: return all;
-      default: return fact;
-    }
+    uint64_t x = fact;
+    if (field.what == FIELD_COUNT) x = counted >> __popcll(unit - 1);
+    if (field.what == FIELD_COUNT && (unit & (unit - 1))) x = counted / unit;
+    if (field.what == FIELD_SEGMENT_BYTES) x = own;
+    if (field.what == FIELD_SEGMENT_OFFSET) x = before;
+    if (field.what == FIELD_PAYLOAD_BYTES) x = all;
+    return x;
   }
 };
 }  // namespace fz

@@ -9,7 +9,7 @@ use crate::device::{
     BORDER_THREADS, Border, LaunchArgs, MAX_LINKS, MAX_OPERANDS, Operand, PARAM_BYTES, STATUS_AT, WORDS_AT,
 };
 use crate::error::{Error, Result};
-use crate::gpu::{Context, DeviceMemory, Stream, function};
+use crate::gpu::{Context, DeviceMemory, Stream, Way, function};
 use crate::launch::{Place, Step, Val};
 use crate::plan::{Direction, Plan};
 use std::cell::Cell;
@@ -207,8 +207,10 @@ impl Run<'_> {
 
     /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
-        let follows = self.begun.replace(true);
-        function(self.context, entry)?.launch(self.context, grid, block, self.stream, follows, args)
+        /// Arrays of up to so many bytes take microseconds.
+        const SHORT: u64 = 8 << 20;
+        let way = Way { follows: self.begun.replace(true), short: self.array.bytes <= SHORT };
+        function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
     }
 
     /// The start of a decompression: reads the head, and clears what has to be zero.
@@ -235,34 +237,34 @@ impl Run<'_> {
 
     /// The end of a compression.
     pub(crate) fn seal(&self, border: &Border) -> Result<()> {
-        let copies = self.sinks_in(|place| !matches!(place, Place::Segment(_))).into();
-        self.border("fz_seal", self.copy_grid(), CLOSE, &Border { copies, ..*border })
+        let copies = self.sinks_in(|place| !matches!(place, Place::Segment(_)));
+        self.border("fz_seal", self.copy_grid(copies), CLOSE, &Border { copies: copies.into(), ..*border })
     }
 
     /// Writes the checksums of a container that is sealed, and then the result.
     pub(crate) fn sum(&self, border: &Border) -> Result<()> {
-        self.border("fz_sum", self.copy_grid(), CLOSE + 1, border)
+        self.border("fz_sum", self.copy_grid(true), CLOSE + 1, border)
     }
 
     /// Compares the checksums of a container, if it has any.
     pub(crate) fn verify(&self, border: &Border) -> Result<()> {
-        self.border("fz_verify", self.copy_grid(), OPEN + 1, border)
+        self.border("fz_verify", self.copy_grid(true), OPEN + 1, border)
     }
 
     /// The end of a decompression.
     pub(crate) fn close(&self, border: &Border) -> Result<()> {
-        let copies = self.sinks_in(|place| matches!(place, Place::Array)).into();
-        self.border("fz_close", self.copy_grid(), CLOSE, &Border { copies, ..*border })
+        let copies = self.sinks_in(|place| matches!(place, Place::Array));
+        self.border("fz_close", self.copy_grid(copies), CLOSE, &Border { copies: copies.into(), ..*border })
     }
 
-    /// Blocks of functions that may have to copy the whole array.
-    fn copy_grid(&self) -> u64 {
+    /// Blocks of functions that have to pass over the whole array, or do so only where it is stored as it is.
+    fn copy_grid(&self, always: bool) -> u64 {
         /// Enough for the largest device of today, several to a multiprocessor. More would take their time where there is
         /// nothing to copy, as is usual.
         const MOST: u64 = 512;
         /// Bytes that are worth a block.
-        const PIECE: u64 = 1 << 16;
-        self.array.bytes.div_ceil(PIECE).clamp(1, MOST)
+        const PIECES: [u64; 2] = [1 << 18, 1 << 16];
+        self.array.bytes.div_ceil(PIECES[usize::from(always)]).clamp(1, MOST)
     }
 }
 

@@ -7,13 +7,17 @@ use super::stream::Stream;
 use crate::device::LaunchArgs;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_int};
+use std::ffi::CString;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// How much of the on-chip memory of a multiprocessor is to be shared memory, in percent, where the driver's choice costs time: one
-/// that has been divided for a function without much of it takes no block of a later one before all of its own have ended, so that
-/// the early blocks of that crowd on those few which are free. Half is what the later functions have.
-const SHARED: [(&str, c_int); 1] = [("quantizer_bound_step", 50)];
+/// How a launch stands among others.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    /// What is ahead on the stream is a launch of ours, and this one may start before that has ended.
+    pub(crate) follows: bool,
+    /// It is short, as are those around it, and asks for the same division of on-chip memory as they do.
+    pub(crate) short: bool,
+}
 
 /// A function in one context.
 #[derive(Clone, Copy)]
@@ -24,20 +28,20 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Launches it on a stream of the context. `follows`: what is ahead on the stream is a launch of ours, and this one may
-    /// start before that has ended.
+    /// Launches it on a stream of the context.
     pub(crate) fn launch(
         self,
         context: &Context,
         grid: u64,
         block: u32,
         stream: Stream,
-        follows: bool,
+        way: Way,
         args: &LaunchArgs,
     ) -> Result<()> {
         let grid = u32::try_from(grid).ok().filter(|g| *g <= i32::MAX as u32);
         let grid = grid.ok_or(Error::Internal("a launch has more blocks than a grid can have"))?;
-        context.driver().launch(self.handle, grid, block, stream.0, follows && self.waits, args)
+        let way = Way { follows: way.follows && self.waits, ..way };
+        context.driver().launch(self.handle, grid, block, stream.0, way, args)
     }
 }
 
@@ -54,11 +58,7 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
         images::image_of(name).ok_or(Error::Internal("no image has a device function of that name"))?;
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let driver = context.driver();
-    let handle = context.relaxed(|| {
-        let handle = driver.function(library(context, image)?, &c_name)?;
-        let shared = SHARED.iter().find(|(function, _)| *function == name);
-        shared.map_or(Ok(()), |(_, percent)| driver.prefer_shared(handle, *percent)).map(|()| handle)
-    })?;
+    let handle = context.relaxed(|| driver.function(library(context, image)?, &c_name))?;
     // See `await_former` in kernels/fz.cuh.
     let found = Function { handle, waits: driver.made_for(handle)? >= 90 };
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, found);

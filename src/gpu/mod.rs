@@ -14,7 +14,7 @@ mod stream;
 
 pub(crate) use context::Context;
 pub(crate) use ferry::Ferry;
-pub(crate) use functions::function;
+pub(crate) use functions::{Way, function};
 pub(crate) use graph::Graph;
 pub(crate) use memory::{DeviceMemory, Pinned, download};
 pub(crate) use pointer::{Home, home};

@@ -3,6 +3,7 @@
 
 use super::{Driver, Handle, OUT_OF_MEMORY};
 use crate::error::{Error, Result};
+use crate::gpu::Way;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 
 /// CUlaunchConfig.
@@ -113,36 +114,39 @@ impl Driver {
         self.check("cuFuncGetAttribute", code).map(|()| version)
     }
 
-    /// Asks for so much of the on-chip memory of a multiprocessor as shared memory, in percent, while the function runs.
-    pub(in crate::gpu) fn prefer_shared(&self, function: Handle, percent: c_int) -> Result<()> {
-        /// CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-        const CARVEOUT: c_int = 9;
-        // SAFETY: the function is live.
-        let code = unsafe { (self.table.cuFuncSetAttribute)(function, CARVEOUT, percent) };
-        self.check("cuFuncSetAttribute", code)
-    }
-
-    /// Launches a function whose only argument is `argument`, which the driver copies. `early`: it may start before the
-    /// launch ahead of it has ended.
+    /// Launches a function whose only argument is `argument`, which the driver copies.
+    ///
+    /// A multiprocessor whose memory is divided for a function that has little shared memory takes no block of one that has more until it
+    /// is idle, so that early blocks crowd on the few that are free. Where that time counts, all functions of a call ask for one
+    /// division.
     pub(in crate::gpu) fn launch<A>(
         &self,
         function: Handle,
         grid: u32,
         block: u32,
         stream: Handle,
-        early: bool,
+        way: Way,
         argument: &A,
     ) -> Result<()> {
         /// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
         const EARLY: c_uint = 6;
-        let attribute = LaunchAttribute { id: EARLY, pad: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+        /// CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, which drivers of CUDA 13 know, and percent that hold the blocks of all.
+        const SHARED: c_uint = 14;
+        const PERCENT: u64 = 58;
+        let attribute = |id, value| LaunchAttribute { id, pad: 0, value: [value, 0, 0, 0, 0, 0, 0, 0] };
+        let wishes = [(way.follows, EARLY, 1), (way.short && self.version >= 13000, SHARED, PERCENT)];
+        let (mut attributes, mut count) = ([attribute(0, 0); 2], 0);
+        for (_, id, value) in wishes.into_iter().filter(|wish| wish.0) {
+            attributes[count as usize] = attribute(id, value);
+            count += 1;
+        }
         let config = LaunchConfig {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
             shared_bytes: 0,
             stream,
-            attributes: &raw const attribute,
-            attribute_count: early.into(),
+            attributes: attributes.as_ptr(),
+            attribute_count: count,
         };
         let mut arguments = [std::ptr::from_ref(argument).cast_mut().cast::<c_void>()];
         let none = std::ptr::null_mut();

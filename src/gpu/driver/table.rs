@@ -59,7 +59,6 @@ table! {
     cuLibraryGetKernel: fn(*mut Handle, Handle, *const c_char);
     cuKernelGetFunction: fn(*mut Handle, Handle);
     cuFuncGetAttribute: fn(*mut c_int, c_int, Handle);
-    cuFuncSetAttribute: fn(Handle, c_int, c_int);
     cuLaunchKernelEx: fn(*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void);
     cuMemAlloc_v2: fn(*mut Handle, usize);
     cuMemFree_v2: fn(Handle);

@@ -93,7 +93,7 @@ struct Config {
   Attribute* attributes;
   unsigned attribute_count;
 };
-constexpr int PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+constexpr int PROGRAMMATIC_STREAM_SERIALIZATION = 6, PREFERRED_SHARED_MEMORY_CARVEOUT = 14;
 }  // namespace
 
 API cuLaunchKernel(const Entry* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -103,8 +103,14 @@ API cuLaunchKernel(const Entry* function, unsigned gx, unsigned gy, unsigned gz,
 API cuLaunchKernelEx(const Config* c, const Entry* function, void** parameters, void** extra) {
   bool follows = false;
   for (unsigned i = 0; i < c->attribute_count; i++) {
-    if (c->attributes[i].id != PROGRAMMATIC_STREAM_SERIALIZATION) return INVALID_VALUE;
-    follows = c->attributes[i].value.number != 0;
+    const auto& attribute = c->attributes[i];
+    if (attribute.id == PREFERRED_SHARED_MEMORY_CARVEOUT) {
+      if (attribute.value.number < 0 || attribute.value.number > 100) return INVALID_VALUE;
+    } else if (attribute.id == PROGRAMMATIC_STREAM_SERIALIZATION) {
+      follows = attribute.value.number != 0;
+    } else {
+      return INVALID_VALUE;
+    }
   }
   return launch(function, dim3(c->gx, c->gy, c->gz), dim3(c->bx, c->by, c->bz), c->shared_bytes, c->stream, parameters, extra, follows);
 }
