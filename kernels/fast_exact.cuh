@@ -24,7 +24,8 @@ template <class T, int DIM> FZ_DEV void load_rows(T (&x)[16], const Params& p, c
 }
 
 // The codes of a unit, and in place of those of exceptions what stands for them. `values` brings four rows of the lane. All of
-// it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code.
+// it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code, so that nothing
+// branches.
 template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& grid, const Values& values, typename Grid<T>::Code (&q)[32]) {
   typedef typename Grid<T>::Code C;
   Exceptions r = {0, 0, 0, 1};
@@ -32,15 +33,24 @@ template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& gri
   for (uint32_t half = 0; half < 2; half++) {
     T x[16];
     values(4 * half, x);
+    uint32_t mask = 0, low = 0, high = 0;
 #pragma unroll
-    for (uint32_t e = 0; e < 16; e++) {
-      if (grid.carried(x[e], q[16 * half + e])) continue;
+    for (int e = 15; e >= 0; e--) {
+      const bool exact = !grid.carried(x[e], q[16 * half + e]);
       const uint64_t b = Real<T>::bits(x[e]);
-      const uint32_t low = (uint32_t)b, high = (uint32_t)(b >> 32);
-      if (!r.mask) { r.low = low; r.high = high; }
-      r.same &= low == r.low && high == r.high;
-      r.mask |= 1u << (16 * half + e);
+      mask |= exact ? 1u << e : 0;
+      low = exact ? (uint32_t)b : low;
+      high = exact ? (uint32_t)(b >> 32) : high;
     }
+    if (!r.mask) { r.low = low; r.high = high; }
+    bool same = true;
+#pragma unroll
+    for (int e = 0; e < 16; e++) {
+      const uint64_t b = Real<T>::bits(x[e]);
+      same = same & (!(mask >> e & 1) | (((uint32_t)b == r.low) & ((uint32_t)(b >> 32) == r.high)));
+    }
+    r.same &= same;
+    r.mask |= mask << 16 * half;
   }
   if (!__any_sync(ALL, r.mask != 0)) return r;
   // The code before, or the first one of the unit.

@@ -115,7 +115,7 @@ FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& 
   // Of segments that cannot be as long as the head says, the first one decides on the status.
   const bool dynamic = u.value.kind == KIND_DYNAMIC, wrong_length = dynamic ? bytes > u.value.max : bytes != u.value.max;
   if (wrong_length) bytes = 0;
-  const uint64_t upto = warp_sum_to(bytes);
+  const uint64_t upto = u.upto(bytes);
   const uint32_t bad = __ballot_sync(ALL, wrong_length || upto > f.capacity - u.h.blank);
   const int32_t status = __shfl_sync(ALL, wrong_length && dynamic ? f.head().longer : CORRUPT, bad ? __ffs(bad) - 1 : 0);
   if (threadIdx.x < u.h.segments && !bad) {

@@ -4,11 +4,11 @@
 #include "tile.cuh"
 
 namespace fz {
-// The second try of a warp, for words whose bits stand in `st`: rare and long, so it runs in a loop and is no part of what
-// everybody runs.
+// The second try of a warp, for words whose bits stand in `st`: rare, so it runs in a loop and is no part of what everybody runs. Its
+// code then has to be fetched, and so is short.
 template <class B> __device__ __attribute__((noinline)) uint2 quantize_again(const B q, uint4* st, const uint2 halo, int tid) {
   char* row = reinterpret_cast<char*>(st) + tid * 128;
-#pragma unroll 2
+#pragma unroll 1
   for (int j = 0; j < 8; j++) {
     uint4* p = reinterpret_cast<uint4*>(row + 16 * j);
     const uint4 x = *p;

@@ -224,8 +224,8 @@ FZ_DEV void find_steps(Steps& s, const Facts& facts) {
   __syncthreads();
 }
 
-// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time, and looks at them under so many bounds.
-constexpr int BATCH = 4, ABREAST = 3;
+// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time.
+constexpr int BATCH = 4;
 struct Sample {
   const uint8_t* src;
   uint32_t stride;
@@ -253,28 +253,30 @@ struct Sample {
 // What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound of this one.
 template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
   const uint32_t lane = threadIdx.x & 31;
-  uint32_t missed = 0;
-  // Nearly all values are hit, which takes a few operations; lanes behind the last bound ask for nothing that anybody looks at.
-  for (uint32_t i = 0; i < bounds; i += ABREAST) {
-    Bins<float> bins[ABREAST];
+  // Nearly all values are hit, which takes a few operations; of lanes behind the last bound nobody asks.
+  uint32_t some = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 1 + CANDIDATES; i++) {
+    Bins<float> bins = mine;
+    bins.inverse = __shfl_sync(ALL, mine.inverse, (int)i);
+    bins.step = __shfl_sync(ALL, mine.step, (int)i);
     bool hit = true;
 #pragma unroll
-    for (uint32_t k = 0; k < ABREAST; k++) {
-      bins[k] = mine;
-      bins[k].inverse = __shfl_sync(ALL, mine.inverse, (int)(i + k));
-      bins[k].step = __shfl_sync(ALL, mine.step, (int)(i + k));
+    for (int j = 0; j < N; j++) hit &= bins.hits(x[j]);
+    some |= hit ? 0 : 1u << i;
+  }
+  some = __reduce_or_sync(ALL, some) & ((1u << bounds) - 1);
+  uint32_t missed = 0;
+  for (; some; some &= some - 1) {
+    const int i = __ffs(some) - 1;
+    Bins<float> bins = mine;
+    bins.inverse = __shfl_sync(ALL, mine.inverse, i);
+    bins.step = __shfl_sync(ALL, mine.step, i);
+    uint32_t count = 0;
 #pragma unroll
-      for (int j = 0; j < N; j++) hit &= bins[k].hits(x[j]);
-    }
-    if (__all_sync(ALL, hit)) continue;
-#pragma unroll
-    for (uint32_t k = 0; k < ABREAST; k++) {
-      uint32_t count = 0;
-#pragma unroll
-      for (int j = 0; j < N; j++) count += bins[k].misses(x[j]);
-      count = __reduce_add_sync(ALL, count);
-      if (lane == i + k) missed += count;
-    }
+    for (int j = 0; j < N; j++) count += bins.misses(x[j]);
+    count = __reduce_add_sync(ALL, count);
+    if ((int)lane == i) missed = count;
   }
   return missed;
 }

@@ -75,7 +75,7 @@ struct Sealing {
 
   // What the call has made is staged. False: a stored array is shorter, or the container does not fit.
   FZ_DEV bool end(const Args& a, const Frame& f, const Border& p, uint8_t* tables, uint64_t fact) const {
-    const uint64_t own = bytes(f, u.value), upto = warp_sum_to(own), total = u.h.blank + __shfl_sync(ALL, upto, 31);
+    const uint64_t own = bytes(f, u.value), upto = u.upto(own), total = u.h.blank + __shfl_sync(ALL, upto, 31);
     if (total > p.stored_limit || total > f.capacity) return false;
     if (blockIdx.x > 0) return true;
     const uint64_t x = u.number(fact, bytes(f, counted), own, upto);

@@ -208,8 +208,11 @@ impl Run<'_> {
     /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
         /// Arrays of up to so many bytes take microseconds.
-        const SHORT: u64 = 8 << 20;
-        let way = Way { follows: self.begun.replace(true), short: self.array.bytes <= SHORT };
+        const SHORT: u64 = 4 << 20;
+        let follows = self.begun.replace(true);
+        // What ends a compression has more shared memory than what begins it, and does best with its own division.
+        let suits = self.plan.direction == Direction::Decode || !follows;
+        let way = Way { follows, short: suits && self.array.bytes <= SHORT };
         function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
     }
 

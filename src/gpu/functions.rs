@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 pub(crate) struct Way {
     /// What is ahead on the stream is a launch of ours, and this one may start before that has ended.
     pub(crate) follows: bool,
-    /// It is short, as are those around it, and asks for the same division of on-chip memory as they do.
+    /// It is short, as are those around it, and asks for the division of on-chip memory that suits them.
     pub(crate) short: bool,
 }
 
