@@ -24,8 +24,8 @@ template <class T, int DIM> FZ_DEV void load_rows(T (&x)[16], const Params& p, c
 }
 
 // The codes of a unit, and in place of those of exceptions what stands for them. `values` brings four rows of the lane. All of
-// it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code, so that nothing
-// branches.
+// it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code, so that lanes
+// never part.
 template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& grid, const Values& values, typename Grid<T>::Code (&q)[32]) {
   typedef typename Grid<T>::Code C;
   Exceptions r = {0, 0, 0, 1};
@@ -33,24 +33,22 @@ template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& gri
   for (uint32_t half = 0; half < 2; half++) {
     T x[16];
     values(4 * half, x);
-    uint32_t mask = 0, low = 0, high = 0;
+    uint32_t mask = 0;
 #pragma unroll
-    for (int e = 15; e >= 0; e--) {
-      const bool exact = !grid.carried(x[e], q[16 * half + e]);
-      const uint64_t b = Real<T>::bits(x[e]);
-      mask |= exact ? 1u << e : 0;
-      low = exact ? (uint32_t)b : low;
-      high = exact ? (uint32_t)(b >> 32) : high;
-    }
-    if (!r.mask) { r.low = low; r.high = high; }
-    bool same = true;
+    for (uint32_t e = 0; e < 16; e++) mask |= grid.carried(x[e], q[16 * half + e]) ? 0 : 1u << e;
+    // Few are exceptions in any lane.
+    const uint32_t some = __reduce_or_sync(ALL, mask);
 #pragma unroll
-    for (int e = 0; e < 16; e++) {
+    for (uint32_t e = 0; e < 16; e++) {
+      if (!(some >> e & 1)) continue;
+      const bool exact = mask >> e & 1, first = exact & !r.mask;
       const uint64_t b = Real<T>::bits(x[e]);
-      same = same & (!(mask >> e & 1) | (((uint32_t)b == r.low) & ((uint32_t)(b >> 32) == r.high)));
+      const uint32_t low = (uint32_t)b, high = (uint32_t)(b >> 32);
+      r.low = first ? low : r.low;
+      r.high = first ? high : r.high;
+      r.same &= !exact | ((low == r.low) & (high == r.high));
+      r.mask |= exact ? 1u << (16 * half + e) : 0;
     }
-    r.same &= same;
-    r.mask |= mask << 16 * half;
   }
   if (!__any_sync(ALL, r.mask != 0)) return r;
   // The code before, or the first one of the unit.

@@ -44,8 +44,10 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   const bool begins = !wrong;
   __syncthreads();  // all have looked before anybody sets it
   if (begins && b.sole) {
-    b.symbol = keys(0);
-    if (tid == 0 && b.symbol >= p.bklen) wrong = 1;
+    if (tid == 0) {
+      b.symbol = keys(0);
+      if (b.symbol >= p.bklen) wrong = 1;
+    }
   } else if (begins) {
     if (tid < 32) {
       b.first[tid] = load<uint32_t>(src + HUFFMAN_HEAD + 4 * tid);
