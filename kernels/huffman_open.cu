@@ -3,10 +3,22 @@
 
 using namespace fz;
 
+// Symbols of a codebook, longest codes first; 0: it is none.
+FZ_DEV uint32_t symbols_of(const HuffmanOpened& b, uint32_t most) {
+  const uint64_t all = (uint64_t)b.entry[31] + b.number[31];
+  bool good = all > 0 && all <= most;
+  uint64_t first = 0;
+  for (int l = 31; l >= 1 && good; l--) {
+    if (l < 31) first = (uint32_t)((first + b.number[l + 1] + 1) / 2);
+    good = b.first[l] == first && first + b.number[l] <= 1ull << l;
+  }
+  return good ? (uint32_t)all : 0;
+}
+
 // The rules of `Form::read` and `Reversed::read` in src/stages/huffman.
 extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   __shared__ HuffmanOpened b;
-  __shared__ uint32_t wrong, used;
+  __shared__ uint32_t wrong, used;  // anything is; symbols of the codebook, if there is one
   if (dead(a)) return;
   const uint32_t tid = threadIdx.x;
   const HuffmanParams& p = params<HuffmanParams>(a);
@@ -14,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   const uint8_t* src = address(in);
   const uint64_t have = least(length(in), in.max), n = wanted(a);
   HuffmanOpened& to = opened(a);
-  if (tid == 0) { to.sound = 0; wrong = 0; b.sole = 0; b.sublen = 1; b.cells = 0; }
+  if (tid == 0) { to.sound = 0; wrong = 0; used = 1; b.sole = 0; b.sublen = 1; b.cells = 0; }
   if (have == 0 && n == 0) return;
   __syncthreads();
   if (tid == 0) {
@@ -62,24 +74,13 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
       if (!ascends || (tid < 2 && b.entry[tid] != 0)) wrong = 1;
     }
     __syncthreads();
-    if (tid == 0 && !wrong) {
-      const uint64_t all = (uint64_t)b.entry[31] + b.number[31];
-      bool good = all > 0 && all <= p.bklen;
-      uint64_t first = 0;
-      for (int l = 31; l >= 1 && good; l--) {
-        if (l < 31) first = (uint32_t)((first + b.number[l + 1] + 1) / 2);
-        good = b.first[l] == first && first + b.number[l] <= 1ull << l;
-      }
-      used = (uint32_t)all;
-      if (!good) wrong = 1;
-    }
+    if (tid == 0) used = wrong ? 0 : symbols_of(b, p.bklen);
     __syncthreads();
-    const uint32_t symbols = wrong ? 0 : used;
-    __syncthreads();
+    const uint32_t symbols = used;
     for (uint32_t k = tid; k < symbols; k += blockDim.x)
       if (keys(k) >= p.bklen) wrong = 1;
     __syncthreads();
-    if (!wrong) {
+    if (symbols && !wrong) {
       // Up to there only codes start that are longer than so many bits.
       auto shift_for = [&](uint32_t longer) {
         const uint32_t end = b.first[longer] << (32 - longer);
@@ -98,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
   }
   __syncthreads();
   if (tid != 0) return;
-  if (wrong) { fail(a, CORRUPT); return; }
+  if (wrong || !used) { fail(a, CORRUPT); return; }
   to.sole = b.sole;
   to.symbol = b.symbol;
   to.sublen = b.sublen;
