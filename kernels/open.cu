@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_A
     for (uint32_t i = first_field(); i < h->fields; i += blockDim.x) {
       const FieldRow& r = fields[i];
       if (r.what == FIELD_REPEATED || r.what == FIELD_STORED || r.what == FIELD_BOUND) continue;
-      if (h->stored) wrong |= r.what != FIELD_SEGMENT_OFFSET && field(i) != f.array_bytes;
+      if (h->stored) wrong |= field(i) != (r.what == FIELD_SEGMENT_OFFSET ? 0 : f.array_bytes);
       else wrong |= field(i) != Layout::number(f, *h, r, o.payload);
     }
     // Numbers of segments are compared with facts.

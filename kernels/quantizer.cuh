@@ -41,8 +41,9 @@ template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
 FZ_DEV TileFacts load_tile_facts(const Operand& o) { return load_aligned<TileFacts>(o, sizeof(Facts)); }
 FZ_DEV Facts load_facts(const Operand& o) {
   Facts f = load_aligned<Facts>(o, 0);
-  // All ones, or 0 where it has both: what was read from a head has the f32 alone.
-  if (__double_as_longlong(f.bound) == -1 || f.bound == 0.0) f.bound = (double)f.bound_f32;
+  // All ones, or 0 where it has both: what was read from a head has the f32 alone. A head that has the f64 alone may say 0 too.
+  const bool told = __double_as_longlong(f.bound) != -1;
+  if (!told || (f.bound == 0.0 && __float_as_uint(f.bound_f32) != 0xffffffffu)) f.bound = (double)f.bound_f32;
   return f;
 }
 FZ_DEV void store_facts(const Args& a, const Facts& f) {

@@ -8,7 +8,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::need_gpu;
 use crate::rig::{Rig, lossy, options};
-use fzgm::{Array, Container, DType, Decoder, Options, Status, Workspace, decompress};
+use fzgm::{Array, Container, DType, Decoder, Device, Options, Status, Workspace, decompress};
 
 /// Mutations per kind of container, in each of the two tests.
 fn rounds() -> usize {
@@ -91,6 +91,61 @@ fn asynchronous_calls_end_with_a_status() {
         rig.check(&src);
     }
     assert!(seen[Status::Corrupt as usize] > 0 && seen[Status::PlanMismatch as usize] > 0, "{seen:?}");
+}
+
+/// What the device takes for a container is one for the CPU too, and holds the same values: with any byte of the head changed, where the array
+/// is stored as it is and where it is not, and with a bound of nothing.
+#[test]
+fn heads_say_on_the_device_what_they_say_on_the_cpu() {
+    need_gpu!();
+    let cpu = Options { device: Device::Cpu, ..Options::default() };
+    for dtype in [DType::F32, DType::F64] {
+        let bytes = |x: f64| {
+            if dtype == DType::F32 { (x as f32).to_le_bytes().to_vec() } else { x.to_le_bytes().to_vec() }
+        };
+        // Half of a constant is its bound. One value that no code stands for is shorter without a table.
+        let bound = 2.5f64.to_le_bytes();
+        let mut seen = [0; 2];
+        for (n, src, stored) in [(100, bytes(5.0).repeat(100), false), (1, bytes(f64::NAN), true)] {
+            let mut rig = Rig::of("fast", dtype, n);
+            let (whole, restored) = rig.expected(&src);
+            let head = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
+            assert_eq!(whole.len() - head == src.len(), stored);
+            let flipped = (0..head).map(|at| {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 0x20;
+                (at, bytes)
+            });
+            let at = whole[..head].windows(8).position(|w| w == bound);
+            let bounds = [0f64, -0.0].iter().filter_map(|none| {
+                let mut bytes = whole.clone();
+                bytes[at?..at? + 8].copy_from_slice(&none.to_le_bytes());
+                Some((at?, bytes))
+            });
+            assert!(stored || at.is_some(), "the head does not say {bound:?}");
+            for (at, bytes) in flipped.chain(bounds.collect::<Vec<_>>()) {
+                let room = Block::of(&bytes);
+                let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
+                let result = rig.results[1].slice(0, 24).address;
+                unsafe {
+                    rig.decoder.decompress_async(&mut rig.decoding, from, to, result, rig.stream.raw())
+                }
+                .unwrap();
+                rig.stream.wait();
+                let taken = rig.results[1].result().status == Status::Ok as i32;
+                seen[usize::from(taken)] += 1;
+                if taken {
+                    let on_cpu = decompress(&bytes, &cpu).map(|(_, values)| values);
+                    assert!(
+                        on_cpu.as_ref() == Ok(&rig.restored.get()),
+                        "{dtype}, stored {stored}, byte {at}: {:?}",
+                        on_cpu.err()
+                    );
+                }
+            }
+        }
+        assert!(seen.iter().all(|n| *n > 0), "{dtype}: {seen:?}");
+    }
 }
 
 /// The host reads the head, the device the segments: what it says is what the CPU says.
