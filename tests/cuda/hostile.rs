@@ -111,10 +111,10 @@ fn heads_say_on_the_device_what_they_say_on_the_cpu() {
             let (whole, restored) = rig.expected(&src);
             let head = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
             assert_eq!(whole.len() - head == src.len(), stored);
-            let flipped = (0..head).map(|at| {
+            let flipped = (0..2 * head).map(|i| {
                 let mut bytes = whole.clone();
-                bytes[at] ^= 0x20;
-                (at, bytes)
+                bytes[i / 2] ^= [0x20, 0x80][i % 2];
+                (i / 2, bytes)
             });
             let at = whole[..head].windows(8).position(|w| w == bound);
             let bounds = [0f64, -0.0].iter().filter_map(|none| {
