@@ -197,8 +197,8 @@ struct RzeTable {
   uint32_t entry;       // of the chunk
   uint64_t start, end;  // of its payload, and of all
 };
-// Where room for the table is, for all that the stream may be: `have` bytes. `w`: nine words of shared memory, which nobody needs any more
-// when it returns.
+// Of a stream with room for `payloads` bytes in front of its payloads, and so for the table. `w`: nine words of shared memory, which nobody
+// needs any more when it returns.
 __device__ __attribute__((noinline)) inline RzeTable rze_read_table(const uint8_t* at, uint64_t chunks, uint64_t payloads, uint32_t* w) {
   const uint32_t c = blockIdx.x;
   const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;

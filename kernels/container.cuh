@@ -93,6 +93,9 @@ struct Frame {
 // Of fields, which differ in what has to be done for them, neighbours are dealt with by different warps: the first one of a thread.
 FZ_DEV uint32_t first_field() { return threadIdx.x % 32 * (blockDim.x / 32) + threadIdx.x / 32; }
 
+// Whether a field holds bytes of a fact.
+FZ_DEV bool is_stored(const FieldRow& r) { return r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED; }
+
 // A number of at most eight bytes.
 FZ_DEV uint64_t load_le(const uint8_t* p, uint32_t width) {
   uint8_t b[8];

@@ -250,6 +250,13 @@ struct Sample {
   }
 };
 
+// Bins with the bound of another lane.
+FZ_DEV Bins<float> bins_of(const Bins<float>& mine, uint32_t lane) {
+  Bins<float> bins = mine;
+  bins.inverse = __shfl_sync(ALL, mine.inverse, (int)lane);
+  bins.step = __shfl_sync(ALL, mine.step, (int)lane);
+  return bins;
+}
 // What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound of this one.
 template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
   const uint32_t lane = threadIdx.x & 31;
@@ -257,9 +264,7 @@ template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<f
   uint32_t some = 0;
 #pragma unroll
   for (uint32_t i = 0; i < 1 + CANDIDATES; i++) {
-    Bins<float> bins = mine;
-    bins.inverse = __shfl_sync(ALL, mine.inverse, (int)i);
-    bins.step = __shfl_sync(ALL, mine.step, (int)i);
+    const Bins<float> bins = bins_of(mine, i);
     bool hit = true;
 #pragma unroll
     for (int j = 0; j < N; j++) hit &= bins.hits(x[j]);
@@ -268,15 +273,13 @@ template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<f
   some = __reduce_or_sync(ALL, some) & ((1u << bounds) - 1);
   uint32_t missed = 0;
   for (; some; some &= some - 1) {
-    const int i = __ffs(some) - 1;
-    Bins<float> bins = mine;
-    bins.inverse = __shfl_sync(ALL, mine.inverse, i);
-    bins.step = __shfl_sync(ALL, mine.step, i);
+    const uint32_t i = __ffs(some) - 1;
+    const Bins<float> bins = bins_of(mine, i);
     uint32_t count = 0;
 #pragma unroll
     for (int j = 0; j < N; j++) count += bins.misses(x[j]);
     count = __reduce_add_sync(ALL, count);
-    if ((int)lane == i) missed = count;
+    if (lane == i) missed = count;
   }
   return missed;
 }

@@ -4,8 +4,6 @@
 #include "usual.cuh"
 
 namespace fz {
-// Whether a field holds bytes of a fact.
-FZ_DEV bool is_stored(const FieldRow& r) { return r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED; }
 // The number of a field, or those bytes.
 FZ_DEV uint64_t content(const Frame& f, const HeadRow& h, const FieldRow& r, uint64_t payload) {
   return is_stored(r) ? load_le(f.bytes_of(r.index) + r.detail, r.width) : Layout::number(f, h, r, payload);
@@ -66,7 +64,7 @@ struct Sealing {
 
   static FZ_DEV bool is(const Frame& f, const Border& p) { return !p.copies && !p.more && p.own == 0 && f.staged && f.head().usual; }
   FZ_DEV explicit Sealing(const Frame& f) : u(f), stored(nullptr), counted{0, KIND_STATIC, 0, 0, 0, 0} {
-    if (u.is_stored()) stored = f.bytes_of(u.field.index) + u.field.detail;
+    if (is_stored(u.field)) stored = f.bytes_of(u.field.index) + u.field.detail;
     if (u.field.what == FIELD_COUNT) counted = f.value(u.field.index);
   }
   static FZ_DEV uint64_t bytes(const Frame& f, const ValueRow& v) {
@@ -77,6 +75,7 @@ struct Sealing {
   FZ_DEV bool end(const Args& a, const Frame& f, const Border& p, uint8_t* tables, uint64_t fact) const {
     const uint64_t own = bytes(f, u.value), upto = u.upto(own), total = u.h.blank + __shfl_sync(ALL, upto, 31);
     if (total > p.stored_limit || total > f.capacity) return false;
+    // The first block waits for nobody: others that find its zeros in place of words reckon less, and end here too.
     if (blockIdx.x > 0) return true;
     const uint64_t x = u.number(fact, bytes(f, counted), own, upto);
     uint8_t* blank = tables + u.h.blank_at;

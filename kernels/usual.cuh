@@ -20,7 +20,6 @@ struct Usual {
   }
   // The bytes of the segment of this lane and all before it: in the last lane those of all.
   FZ_DEV uint64_t upto(uint64_t bytes) const { return h.segments == 1 ? __shfl_sync(ALL, bytes, 0) : warp_sum_to(bytes); }
-  FZ_DEV bool is_stored() const { return field.what == FIELD_STORED || field.what == FIELD_BOUND || field.what == FIELD_REPEATED; }
 
   // What stands in the field: `fact`, if that is what it holds, the units that it counts, or what follows from the bytes of the segment of
   // this lane, where `upto` are those of it and all before it.

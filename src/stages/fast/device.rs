@@ -10,34 +10,42 @@ use crate::kernel::read_params;
 const RING: u64 = 2048;
 const LAG: u64 = 768;
 const FEW: u64 = 256;
+/// Up to so many chunks the groups in which they are copied are small.
+const SMALL_GROUPS: u64 = 2048;
 /// Values of a chunk.
 const CHUNK: u64 = 8192;
+
+/// The device functions of one kind, for values of one width and a number of dimensions.
+macro_rules! functions {
+    ($kind:literal) => {
+        [
+            [concat!($kind, "_f32_1d"), concat!($kind, "_f32_2d"), concat!($kind, "_f32_3d")],
+            [concat!($kind, "_f64_1d"), concat!($kind, "_f64_2d"), concat!($kind, "_f64_3d")],
+        ]
+    };
+}
+
+/// That of them which a launch takes.
+fn function(p: &Launch, functions: [[&'static str; 3]; 2]) -> &'static str {
+    let [one, two, three] = functions[usize::from(p.value != 4)];
+    match p.ndim {
+        1 => one,
+        2 => two,
+        _ => three,
+    }
+}
 
 pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
     let chunks = chunks(&p)?;
     if chunks <= FEW {
-        let name = match (p.ndim, p.value) {
-            (1, 4) => "fast_encode_few_f32_1d",
-            (2, 4) => "fast_encode_few_f32_2d",
-            (_, 4) => "fast_encode_few_f32_3d",
-            (1, _) => "fast_encode_few_f64_1d",
-            (2, _) => "fast_encode_few_f64_2d",
-            _ => "fast_encode_few_f64_3d",
-        };
+        let name = function(&p, functions!("fast_encode_few"));
         return Some(Recipe::one(name, chunks, 256).with(4 * chunks, 0));
     }
-    let name = match (p.ndim, p.value) {
-        (1, 4) => "fast_encode_f32_1d",
-        (2, 4) => "fast_encode_f32_2d",
-        (_, 4) => "fast_encode_f32_3d",
-        (1, _) => "fast_encode_f64_1d",
-        (2, _) => "fast_encode_f64_2d",
-        _ => "fast_encode_f64_3d",
-    };
     // A block for each chunk, and one for each group of them, which copies them to their place.
-    let group = if chunks <= 2048 { 8 } else { 32 };
+    let group = if chunks <= SMALL_GROUPS { 8 } else { 32 };
     let groups = chunks.div_ceil(group);
+    let name = function(&p, functions!("fast_encode"));
     let recipe = Recipe::one(name, groups * (group + 1) + groups.min(LAG / group), 256);
     // A word for each chunk, and sums over 64, 64^2 and 64^3 of them.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();
@@ -48,26 +56,10 @@ pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
     let p = read_params::<Launch>(shape.params);
     let chunks = chunks(&p)?;
     if chunks <= FEW {
-        let name = match (p.ndim, p.value) {
-            (1, 4) => "fast_decode_few_f32_1d",
-            (2, 4) => "fast_decode_few_f32_2d",
-            (_, 4) => "fast_decode_few_f32_3d",
-            (1, _) => "fast_decode_few_f64_1d",
-            (2, _) => "fast_decode_few_f64_2d",
-            _ => "fast_decode_few_f64_3d",
-        };
-        return Some(Recipe::one(name, chunks, 256));
+        return Some(Recipe::one(function(&p, functions!("fast_decode_few")), chunks, 256));
     }
-    let name = match (p.ndim, p.value) {
-        (1, 4) => "fast_decode_f32_1d",
-        (2, 4) => "fast_decode_f32_2d",
-        (_, 4) => "fast_decode_f32_3d",
-        (1, _) => "fast_decode_f64_1d",
-        (2, _) => "fast_decode_f64_2d",
-        _ => "fast_decode_f64_3d",
-    };
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
-    Some(Recipe::one(name, chunks.div_ceil(2), 64))
+    Some(Recipe::one(function(&p, functions!("fast_decode")), chunks.div_ceil(2), 64))
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.
