@@ -141,6 +141,9 @@ template <bool FEW, class... S> FZ_DEV void chain_encode(const Args& a, EncodeSh
   const bool mine = at < total;
   if (early) {
     if (mine) bring_tile<S...>(sm, src, at, total, tid);
+    // Some tiles ahead.
+    constexpr uint64_t AHEAD = 256 * TILE;
+    if (!FEW && tid == 0 && at + AHEAD + TILE <= src.have && aligned(src.at, 16)) fz_prefetch(src.at + at + AHEAD, TILE);
     failed = failure(a);
   }
   const typename Chain::P p = Chain::read_forward(a, 1);

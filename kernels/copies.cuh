@@ -8,6 +8,7 @@ FZ_DEV void fz_copies_done() {}
 template <int BYTES> FZ_DEV void fz_copy(void* shared, const void* global) { memcpy(shared, global, BYTES); }
 FZ_DEV void fz_copies_close() {}
 template <int LATEST> FZ_DEV void fz_copies_but() {}
+FZ_DEV void fz_prefetch(const void*, uint32_t) {}
 struct fz_words {
   uint32_t* at;
   FZ_DEV explicit fz_words(uint32_t* shared) { at = shared; }
@@ -28,6 +29,12 @@ template <int BYTES> FZ_DEV void fz_copy(void* shared, const void* global) {
 // What was asked for since the last time belongs together; all but the latest ones have come.
 FZ_DEV void fz_copies_close() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATEST> FZ_DEV void fz_copies_but() { asm volatile("cp.async.wait_group %0;" ::"n"(LATEST) : "memory"); }
+// To the second cache. Both are multiples of 16.
+FZ_DEV void fz_prefetch(const void* global, uint32_t bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes));
+#endif
+}
 // Words one behind the other in shared memory: those for which `wanted` is 32, others for which it is 0; and bits beside others.
 struct fz_words {
   uint32_t at;

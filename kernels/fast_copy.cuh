@@ -2,7 +2,8 @@
 // which each warp copies some chunks, brings them to their place: by then the sizes of all chunks before are known, and the
 // words are still in the cache.
 #pragma once
-#include "fast_encode.cuh"
+#include "fast_narrow.cuh"
+#include "fast_wide.cuh"
 
 namespace fz {
 namespace fast {
@@ -11,27 +12,31 @@ template <class T> FZ_DEV uint8_t* slot(const Args& a, uint32_t number) {
 }
 
 // A chunk by a block, a unit by a warp: its words go to a slot.
-template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
+template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint32_t number, Shared& s) {
   const Params& p = params<Params>(a);
   const Board board(a, p);
-  Coded<typename Grid<T>::Code> c;
+  U c;
   Planes b;
   // The slot was another chunk's.
   uint32_t former = COPIED;
-  const auto early = [&] { if (threadIdx.x == 0 && number >= RING) former = board.state(number - RING); };
-  if (!count_words<T, DIM, false>(a, number, s, c, early)) return;
+  const auto early = [&] {
+    if (threadIdx.x == 0 && number >= RING) former = board.state(number - RING);
+    return U::WIDE || board.mostly_near(number);
+  };
+  const Found found = c.count(a, number, s, early);
+  if (found != COUNTED_WORDS) return found;
   make_heads(s, c);
-  make_planes<DIM>(s, c, b);
+  c.planes(s, b);
   if (threadIdx.x == 0) {
     while (!(former & COPIED)) former = board.state(number - RING);
   }
-  __syncthreads();
+  if (!c.meet()) return FAR_APART;
   const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
   if ((t.state & IS_CONSTANT) && threadIdx.x == 0) put_constant(a, number, s, c.anchor);
   // Nothing in the slot.
   if (t.state & (IS_CONSTANT | IS_RAW)) {
     if (threadIdx.x == 0) board.say(number, t.state);
-    return;
+    return found;
   }
   put_words<T, DIM, false>(a, number, s, c, b, t, slot<T>(a, number));
   __syncthreads();
@@ -39,6 +44,17 @@ template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t num
     __threadfence();
     board.say(number, t.state);
   }
+  return found;
+}
+template <class T, int DIM> FZ_RARE void encode_wide(const Args& a, uint32_t number, Shared& s) {
+  if (threadIdx.x == 0) Board(a, params<Params>(a)).count_far();
+  encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s);
+}
+template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
+  if constexpr (sizeof(T) == 4) {
+    if (encode_as<T, DIM, Narrow<DIM, false>>(a, number, s) != FAR_APART) return;
+    encode_wide<T, DIM>(a, number, s);
+  } else encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s);
 }
 
 // Words to any address, by a warp.

@@ -12,8 +12,19 @@ template <int DIM> struct Room {
   uint4 words[WORDS / 4 + 16], turn[DIM == 1 ? 256 : 1];
 };
 
+// So many chunks ahead words are brought closer.
+constexpr uint32_t AHEAD = 256;
+FZ_DEV void bring_closer(const Args& a, const Params& p, uint64_t entry) {
+  const Operand& in = input(a, 0);
+  Words w;
+  if ((entry & CONSTANT) || !find(address(in), length(in), p.chunks, entry, 0, w)) return;
+  // Whole pieces, from the first on that may start before the words; nothing behind the stream.
+  const uint32_t phase = (uint32_t)(reinterpret_cast<uintptr_t>(w.from) & 15), bytes = (4 * w.size + phase) & ~15u;
+  if (bytes && (threadIdx.x & 31) == 0) fz_prefetch(w.from - phase, bytes);
+}
+
 // Restores a chunk; false if it cannot be what an encoder wrote.
-template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params& p, uint32_t number, uint64_t entry, Room<DIM>& room, T step) {
+template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params& p, uint32_t number, uint64_t entry, uint64_t later, Room<DIM>& room, T step) {
   constexpr uint32_t ROOM = Room<DIM>::WORDS;
   constexpr uint32_t EACH = sizeof(T) / 4;
   const uint32_t lane = threadIdx.x & 31;
@@ -28,6 +39,7 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
   }
   Words in;
   if (!find(address(input(a, 0)), length(input(a, 0)), p.chunks, entry, 2 * CHUNK * EACH, in)) return false;
+  bring_closer(a, p, later);
   if (entry & RAW) {
     if (in.size != box.values * EACH || (entry & ANCHOR)) return false;
     put_raw<T, DIM>(p, chunk, box, dst, in.from, 0, 1);
@@ -66,8 +78,10 @@ template <class T, int DIM> FZ_DEV void decode(const Args& a, Room<DIM>* rooms) 
   if (number >= p.chunks) return;
   bool good = bytes >= 8ull * p.chunks && bytes % 4 == 0 && values <= all;
   if (good) {
-    const uint64_t entry = __shfl_sync(ALL, load<uint64_t>(address(in) + 8ull * number), 0);
-    good = decode_chunk<T, DIM>(a, p, number, entry, rooms[warp], step_back<T>(quantizer::load_facts(input(a, 1))));
+    const uint8_t* table = address(in);
+    const uint64_t later = p.chunks - number > AHEAD ? load<uint64_t>(table + 8ull * (number + AHEAD)) : CONSTANT;
+    const uint64_t entry = __shfl_sync(ALL, load<uint64_t>(table + 8ull * number), 0);
+    good = decode_chunk<T, DIM>(a, p, number, entry, later, rooms[warp], step_back<T>(quantizer::load_facts(input(a, 1))));
   }
   if (!good && (threadIdx.x & 31) == 0) fail(a, CORRUPT);
 }

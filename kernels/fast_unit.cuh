@@ -8,9 +8,9 @@ namespace fast {
 constexpr uint32_t HEADS = 16;
 struct Shared {
   uint4 codes[CHUNK_UNITS][256];
-  // Of each unit: words, descriptor, whether it is one code, and the least code.
+  // Of each unit: words, descriptor, whether it is one code, the least code and the first one.
   uint32_t words[8], descriptors[8], single[8];
-  int32_t least[8];
+  int32_t least[8], firsts[8];
   uint32_t heads[8][HEADS];      // in front of a unit
   // Of units with exceptions: which, one of them, and their words.
   uint32_t masks[8][32], values[8][2], exact_words[8];

@@ -50,6 +50,12 @@ FZ_DEV Range join(Range r, Range* warps) {
   return r;
 }
 
+// The smaller and the larger of two, of which a NaN is neither.
+FZ_DEV float lower(float a, float b) { return fminf(a, b); }
+FZ_DEV float upper(float a, float b) { return fmaxf(a, b); }
+FZ_DEV double lower(double a, double b) { return a < b ? a : b; }
+FZ_DEV double upper(double a, double b) { return a > b ? a : b; }
+
 // Strict: finite values below the threshold. Otherwise everything but NaN, with which no comparison holds.
 template <class T> FZ_DEV Range measure(const Args& a, const Params& p) {
   constexpr int N = 16 / sizeof(T);
@@ -64,6 +70,23 @@ template <class T> FZ_DEV Range measure(const Args& a, const Params& p) {
     const uint64_t at = (left - 1 - i) * TILE;
     uint4 u[UNITS];
     load_tile(u, src + at, n - at);
+    // Where the extremes are carried, all between them are: two operations a value in place of seven.
+    T least = inf, most = -inf;
+#pragma unroll
+    for (int i = 0; i < UNITS; i++) {
+      T x[N];
+      memcpy(x, &u[i], 16);
+#pragma unroll
+      for (int k = 0; k < N; k++) {
+        least = lower(x[k], least);
+        most = upper(x[k], most);
+      }
+    }
+    if (n - at >= TILE && (!strict || (least > -limit && most < limit))) {
+      low = lower(least, low);
+      high = upper(most, high);
+      continue;
+    }
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
       T x[N];

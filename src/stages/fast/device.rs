@@ -47,9 +47,9 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let groups = chunks.div_ceil(group);
     let name = function(&p, functions!("fast_encode"));
     let recipe = Recipe::one(name, groups * (group + 1) + groups.min(LAG / group), 256);
-    // A word for each chunk, and sums over 64, 64^2 and 64^3 of them.
+    // A word for each chunk, sums over 64, 64^2 and 64^3 of them, and one for all.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();
-    Some(recipe.with(8 * sums + 4 * chunks, chunks.min(RING) * CHUNK * u64::from(p.value)))
+    Some(recipe.with(8 * sums + 4 * (chunks + 1), chunks.min(RING) * CHUNK * u64::from(p.value)))
 }
 
 pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {

@@ -1,0 +1,116 @@
+// Stage Fast, the codes of a unit, a register for each: what any unit can be made of.
+#pragma once
+#include "fast_encode.cuh"
+
+namespace fz {
+namespace fast {
+template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
+  typedef typename Grid<T>::Code C;
+  static constexpr bool WIDE = true;
+  C q[32];
+
+  // Counts words, see `settle`. `early` is called when earlier launches have ended.
+  template <class Early> FZ_DEV Found count(const Args& a, uint32_t number, Shared& s, const Early& early) {
+    const Params& p = params<Params>(a);
+    const uint32_t lane = threadIdx.x & 31;
+    k = warp_of();
+    kind = NONE;
+    bool single = true, good = true;
+    uint4* const mine = s.codes[k];
+    Widths above = {0, 0, 0}, inside = {0, 0, 0};
+    const Source<T, DIM> from(a, p, number, k);
+    T t[sizeof(T) == 4 ? 32 : 4];
+    if (!a.fresh) await_former();
+    if (sizeof(T) == 4 && from.rows) {
+#pragma unroll
+      for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<T(*)[4]>(&t[sizeof(T) == 4 ? 4 * j : 0]), from.at + j * from.row);
+    }
+    if (warp_dead(a)) return DEAD;
+    early();
+    const Grid<T> grid(a, p, sizeof(T) == 4 ? from.src : from.first(p));
+    if (from.u.exists && from.rows) {
+      if constexpr (sizeof(T) == 4) {
+        if (grid.limited) {
+#pragma unroll
+          for (int e = 0; e < 32; e++) good = good && fabsf(t[e]) < grid.threshold;
+        }
+#pragma unroll
+        for (int e = 0; e < 32; e++) {
+          q[e] = grid.code(t[e]);
+          good &= grid.close(t[e], q[e]);
+        }
+      } else {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+          load_row(t, from.at + j * from.row);
+#pragma unroll
+          for (int e = 0; e < 4; e++) { const bool ok = grid.carried(t[e], q[4 * j + e]); good = good && ok; }
+        }
+      }
+      if (DIM == 1) {
+        put_groups(mine, q);
+        __syncwarp();
+        get_rows(mine, q);
+      }
+    }
+    good = good && from.rows;
+    if (from.u.exists) {
+      // Above the least code.
+      C least = 0, low = 0, high = 0;
+      if (__any_sync(ALL, good)) {
+        range(q, least, low, high);
+        if (sizeof(T) == 4) good = good && larger(low, high) <= C(Grid<T>::MOST) && least >= C(-Grid<T>::MOST);
+      }
+      if (!__all_sync(ALL, good)) {
+        kind = code_with_exceptions<T, DIM, IS_FEW>(a, number, k, s, grid, from, t, q);
+        range(q, least, low, high);
+      }
+      const int32_t base = __reduce_min_sync(ALL, whole(least));
+      from_whole(base, least);
+      if (lane == 0) { s.least[k] = base; s.firsts[k] = whole(q[0]); }
+      above = widths(low - least, high - least, 0);
+      single = above.sums == 0;
+      if (DIM == 2) put(mine, q);
+      if (!single) {
+        difference<DIM>(q);
+        if (DIM == 3) put(mine, q);
+        // The first value stands in front of the unit.
+        C first = lane ? q[0] : C(0);
+        extremes(q, first, low, high);
+        inside = widths(low, high, 1);
+      } else if (DIM == 3) {
+#pragma unroll
+        for (int e = 0; e < 32; e++) q[e] = lane == 0 && e == 0 ? q[0] : C(0);
+        put(mine, q);
+      }
+    }
+    if (DIM == 3) __syncthreads(); else __syncwarp();
+    settle<DIM>(s, *this, from.u.exists, single, above, inside, [&] {
+      take_away(s.codes[k - 1], q);
+      C low, high;
+      extremes(q, q[0], low, high);
+      return widths(low, high, 1);
+    });
+    anchor = grid.anchor();
+    return COUNTED_WORDS;
+  }
+
+  // A barrier of the block; false in all threads where a unit is not what it was taken for.
+  FZ_DEV bool meet() const {
+    __syncthreads();
+    return true;
+  }
+
+  // The two lower bytes of the codes as bit planes.
+  FZ_DEV void planes(const Shared& s, Planes& b) {
+    const uint32_t mode = descriptor & 3;
+    if (!most) return;
+    if (mode == ABOVE || (DIM == 3 && k && mode == INSIDE)) again<DIM>(s, k, mode, q);
+    else if (mode == INSIDE && (threadIdx.x & 31) == 0) q[0] = 0;
+    if (most <= 16) to_two_bytes(q); else to_integers(q);
+    planes_of(q, 0, b.low);
+    if (most > 8) planes_of(q, 1, b.high);
+  }
+};
+}  // namespace fast
+}  // namespace fz
