@@ -22,7 +22,7 @@ struct Params {
   uint32_t ndim, value;
   uint32_t across, down;              // chunks along x and y
   uint32_t per_across, per_down;      // 2^32 - 1 over these
-  uint32_t chunks, pad;
+  uint32_t chunks, near;
   FZ_DEV uint64_t count() const { return lengths[0]; }
   FZ_DEV uint32_t x() const { return (uint32_t)lengths[0]; }
   FZ_DEV uint32_t y() const { return (uint32_t)lengths[1]; }

@@ -10,32 +10,28 @@ constexpr uint32_t RING = 2048, LAG = 768, SMALL_GROUPS = 2048, FEW = 256;
 
 // Of each chunk a word; and sums over 64, 64^2 and 64^3 chunks, each with the number of what it sums up.
 enum : uint32_t { READY = 1u << 31, COPIED = 1u << 30, IS_RAW = 1u << 29, IS_CONSTANT = 1u << 28, ANCHORED = 1u << 27, WORDS = 0x7fff };
-constexpr uint64_t COUNTED = 1ull << 56, SUM = COUNTED - 1;
+constexpr uint64_t COUNTED = 1ull << 40, SUM = COUNTED - 1;
 struct Board {
   uint64_t* sums[3];
-  uint32_t *chunks, *far;
-  FZ_DEV Board(const Args& a, const Params& p) {
+  uint32_t *chunks, levels;
+  FZ_DEV Board(const Args& a, const Params& p) : levels(p.chunks <= 4096 ? 1 : p.chunks <= 262144 ? 2 : 3) {
     sums[0] = reinterpret_cast<uint64_t*>(a.zeroed);
     sums[1] = sums[0] + (p.chunks + 63) / 64;
     sums[2] = sums[1] + (p.chunks + 4095) / 4096;
     chunks = reinterpret_cast<uint32_t*>(sums[2] + (p.chunks + 262143) / 262144);
-    far = chunks + p.chunks;
   }
-  // Chunks that took a register for each code. Where they are many, nobody tries anything else first: what is lost by a try is about a
-  // quarter of the time that a chunk takes.
-  FZ_DEV void count_far() const { atomicAdd(far, 1u); }
-  FZ_DEV bool mostly_near(uint32_t chunk) const { return *reinterpret_cast<const volatile uint32_t*>(far) <= 32 + chunk / 8; }
   FZ_DEV uint32_t state(uint32_t chunk) const { return reinterpret_cast<const volatile uint32_t*>(chunks)[chunk]; }
-  // By one thread, when the words of the chunk are there.
-  FZ_DEV void say(uint32_t chunk, uint32_t state) const {
-    reinterpret_cast<volatile uint32_t*>(chunks)[chunk] = READY | state;
-    unsigned long long add = COUNTED | (state & WORDS);
-    for (int level = 0, shift = 6; level < 3; level++, shift += 6) {
-      const unsigned long long now = atomicAdd(reinterpret_cast<unsigned long long*>(sums[level]) + (chunk >> shift), add) + add;
-      if (now >> 56 != 64) return;
-      add = COUNTED | (now & SUM);
-    }
+  // By one thread, when it is known how many words the chunk has. Nobody waits for what the sums come to, which would keep the place of
+  // the block from the next one.
+  FZ_DEV void count(uint32_t chunk, uint32_t state) const {
+#pragma unroll
+    for (uint32_t level = 0; level < 3; level++)
+      if (level < levels) atomicAdd(reinterpret_cast<unsigned long long*>(sums[level]) + (chunk >> 6 * (level + 1)), (unsigned long long)(COUNTED | (state & WORDS)));
   }
+  // By one thread, when they are there.
+  FZ_DEV void say(uint32_t chunk, uint32_t state) const { release(chunks + chunk, READY | state); }
+  // Whether a sum over 64^(1 + level) chunks is there.
+  static FZ_DEV bool complete(uint64_t sum, int level) { return sum / COUNTED == 1ull << 6 * (level + 1); }
   // Words before a chunk, by a warp. All that is needed is asked for at once, and again where it is not there yet.
   FZ_DEV uint64_t before(uint32_t chunk) const {
     const uint32_t lane = threadIdx.x & 31, tens = chunk >> 6, hundreds = chunk >> 12;
@@ -48,14 +44,14 @@ struct Board {
       for (uint32_t i = 0; i < 64; i += 32) {
         const uint32_t a = (chunk & ~63u) + lane + i, b = (tens & ~63u) + lane + i, c = (hundreds & ~63u) + lane + i;
         const uint32_t x = a < chunk ? state(a) : (uint32_t)READY;
-        const uint64_t y = b < tens ? peek(sums[0] + b) : 64 * COUNTED, z = c < hundreds ? peek(sums[1] + c) : 64 * COUNTED;
-        there = there && (x & READY) && y >> 56 == 64 && z >> 56 == 64;
+        const uint64_t y = b < tens ? peek(sums[0] + b) : 64 * COUNTED, z = c < hundreds ? peek(sums[1] + c) : 4096 * COUNTED;
+        there = there && (x & READY) && complete(y, 0) && complete(z, 1);
         sum += (x & WORDS) + (y & SUM) + (z & SUM);
       }
 #pragma unroll 1
       for (uint32_t i = lane; i < chunk >> 18; i += 32) {
         const uint64_t x = peek(sums[2] + i);
-        there = there && x >> 56 == 64;
+        there = there && complete(x, 2);
         sum += x & SUM;
       }
     } while (!__all_sync(ALL, there));

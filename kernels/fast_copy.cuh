@@ -17,21 +17,18 @@ template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint3
   const Board board(a, p);
   U c;
   Planes b;
-  // The slot was another chunk's.
-  uint32_t former = COPIED;
-  const auto early = [&] {
-    if (threadIdx.x == 0 && number >= RING) former = board.state(number - RING);
-    return U::WIDE || board.mostly_near(number);
-  };
-  const Found found = c.count(a, number, s, early);
+  const Found found = c.count(a, number, s);
   if (found != COUNTED_WORDS) return found;
+  // The slot was another chunk's.
+  uint32_t former = threadIdx.x == 0 && number >= RING ? board.state(number - RING) : (uint32_t)COPIED;
   make_heads(s, c);
   c.planes(s, b);
   if (threadIdx.x == 0) {
     while (!(former & COPIED)) former = board.state(number - RING);
   }
-  if (!c.meet()) return FAR_APART;
+  __syncthreads();
   const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  if (threadIdx.x == 0) board.count(number, t.state);
   if ((t.state & IS_CONSTANT) && threadIdx.x == 0) put_constant(a, number, s, c.anchor);
   // Nothing in the slot.
   if (t.state & (IS_CONSTANT | IS_RAW)) {
@@ -40,21 +37,18 @@ template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint3
   }
   put_words<T, DIM, false>(a, number, s, c, b, t, slot<T>(a, number));
   __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    board.say(number, t.state);
-  }
+  if (threadIdx.x == 0) board.say(number, t.state);
   return found;
 }
-template <class T, int DIM> FZ_RARE void encode_wide(const Args& a, uint32_t number, Shared& s) {
-  if (threadIdx.x == 0) Board(a, params<Params>(a)).count_far();
-  encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s);
-}
-template <class T, int DIM> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
-  if constexpr (sizeof(T) == 4) {
-    if (encode_as<T, DIM, Narrow<DIM, false>>(a, number, s) != FAR_APART) return;
-    encode_wide<T, DIM>(a, number, s);
-  } else encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s);
+// Of a chunk that turned out not to be near, all of it again.
+template <class T, int DIM> FZ_RARE void encode_again(const Args& a, uint32_t number, Shared& s) { encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s); }
+template <class T, int DIM, bool IS_NEAR> FZ_DEV void encode_chunk(const Args& a, uint32_t number, Shared& s) {
+  if constexpr (IS_NEAR) {
+    static_assert(DIM == 3 && sizeof(T) == 4, "as fast_narrow.cuh has them");
+    if (encode_as<T, DIM, Narrow>(a, number, s) == FAR_APART) encode_again<T, DIM>(a, number, s);
+  } else {
+    encode_as<T, DIM, Wide<T, DIM, false>>(a, number, s);
+  }
 }
 
 // Words to any address, by a warp.
@@ -76,7 +70,7 @@ FZ_DEV void copy_words(uint8_t* to, const uint32_t* from, uint32_t n) {
   for (uint32_t i = lane; i < n; i += 32) store<uint32_t>(to + 4ull * i, __ldcg(from + i));
 }
 
-template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, const Board& board, uint32_t number, uint32_t state, uint64_t first) {
+template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, uint32_t number, uint32_t state, uint64_t first) {
   const Params& p = params<Params>(a);
   const uint32_t lane = threadIdx.x & 31, words = state & WORDS;
   const uint64_t table = 8ull * p.chunks;
@@ -87,11 +81,6 @@ template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, const Board& b
     if (lane == 0) put_entry(stream, number, first, state);
     if (state & IS_RAW) put_values<T, DIM>(a, number, 0, 1, to);
     else copy_words(to, reinterpret_cast<const uint32_t*>(slot<T>(a, number)), words);
-  }
-  __syncwarp();
-  if (lane == 0 && (uint64_t)number + RING < p.chunks) {
-    __threadfence();
-    atomicOr(board.chunks + number, (uint32_t)COPIED);
   }
 }
 
@@ -109,11 +98,17 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
   const uint64_t first = base + to - (state & WORDS);
   if (own == p.chunks - 1 && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));
   for (uint32_t i = warp_of(); i < size && begin + i < p.chunks; i += 8)
-    copy_chunk<T, DIM>(a, board, begin + i, __shfl_sync(ALL, state, i), __shfl_sync(ALL, first, i));
+    copy_chunk<T, DIM>(a, begin + i, __shfl_sync(ALL, state, i), __shfl_sync(ALL, first, i));
+  // Slots are free again, which is said of all at once: a fence takes as long as a copy.
+  __threadfence();
+  __syncwarp();
+  const uint32_t copied = begin + warp_of() + 8 * lane;
+  if (warp_of() + 8 * lane < size && (uint64_t)copied + RING < p.chunks) atomicOr(board.chunks + copied, (uint32_t)COPIED);
 }
 
-// Behind the blocks of a group, which make a chunk each, stands one that copies a group before them.
-template <class T, int DIM> FZ_DEV void encode(const Args& a, Shared& s) {
+// Behind the blocks of a group, which make a chunk each, stands one that copies a group before them. IS_NEAR: codes are expected to be
+// near each other.
+template <class T, int DIM, bool IS_NEAR> FZ_DEV void encode(const Args& a, Shared& s) {
   const Params& p = params<Params>(a);
   if (p.chunks == 0) {
     if (!dead(a) && blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), 0);
@@ -128,7 +123,7 @@ template <class T, int DIM> FZ_DEV void encode(const Args& a, Shared& s) {
   }
   if (part == size) {
     if (!warp_dead(a) && group >= lag) copy_group<T, DIM>(a, group - lag, size);
-  } else if (group * size + part < p.chunks) encode_chunk<T, DIM>(a, group * size + part, s);
+  } else if (group * size + part < p.chunks) encode_chunk<T, DIM, IS_NEAR>(a, group * size + part, s);
   else await_former();
 }
 }  // namespace fast

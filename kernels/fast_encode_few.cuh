@@ -4,20 +4,22 @@
 //
 // A block waits for those before it, as in place.cuh, and all of them answer, whatever the data and the destination are like.
 #pragma once
-#include "fast_narrow.cuh"
 #include "fast_wide.cuh"
 
 namespace fz {
 namespace fast {
-template <class T, int DIM, class U> FZ_DEV Found encode_few_as(const Args& a, Shared& s) {
+template <class T, int DIM> FZ_DEV void encode_few(const Args& a, Shared& s) {
   const Params& p = params<Params>(a);
   const Operand& out = output(a, 0);
   const uint32_t number = blockIdx.x;
-  U c;
+  if (p.chunks == 0) {
+    if (!dead(a) && threadIdx.x == 0) publish(out, 0);
+    return;
+  }
+  Wide<T, DIM, true> c;
   Planes b;
-  const Found found = c.count(a, number, s, [] { return true; });
-  if (found != COUNTED_WORDS) return found;
-  if (!c.meet()) return FAR_APART;
+  if (c.count(a, number, s) != COUNTED_WORDS) return;
+  __syncthreads();
   const ShortBoard board(a);
   const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
   const uint32_t words = t.state & WORDS;
@@ -33,26 +35,15 @@ template <class T, int DIM, class U> FZ_DEV Found encode_few_as(const Args& a, S
   if (number == p.chunks - 1 && threadIdx.x == 0) publish(out, table + 4 * (first + words));
   if (t.state & IS_CONSTANT) {
     if (threadIdx.x == 0) put_constant(a, number, s, c.anchor);
-    return found;
+    return;
   }
-  if (table + 4 * (first + words) > out.max) return found;
+  if (table + 4 * (first + words) > out.max) return;
   uint8_t* stream = address(out);
   uint8_t* to = stream + table + 4 * first;
   if (threadIdx.x == 0) put_entry(stream, number, first, t.state);
   if (t.state & IS_RAW) put_values<T, DIM>(a, number, c.k, CHUNK_UNITS, to);
   else if (aligned(to, 4)) put_words<T, DIM, false>(a, number, s, c, b, t, to);
   else put_words<T, DIM, true>(a, number, s, c, b, t, to);
-  return found;
-}
-template <class T, int DIM> FZ_DEV void encode_few(const Args& a, Shared& s) {
-  if (params<Params>(a).chunks == 0) {
-    if (!dead(a) && threadIdx.x == 0) publish(output(a, 0), 0);
-    return;
-  }
-  if constexpr (sizeof(T) == 4) {
-    if (encode_few_as<T, DIM, Narrow<DIM, true>>(a, s) != FAR_APART) return;
-  }
-  encode_few_as<T, DIM, Wide<T, DIM, true>>(a, s);
 }
 }  // namespace fast
 }  // namespace fz

@@ -1,9 +1,9 @@
 // Stage Fast, the codes of a unit of f32, two to a register: of chunks whose codes are near each other, which take half of the operations
 // so, and half of the shared memory, and come to the same words.
 //
-// Codes count from the first one of the chunk, and differ from it by 511 at most. Then differences inside of a unit are below 2048 in
-// magnitude, up to which halves are exact, and those against the unit before below 4096: of these a half has the width, and codes of
-// that width are made again as floats.
+// Codes count from one of them, and differ from it by 511 at most. Then differences inside of a unit are below 2048 in magnitude, up to
+// which halves are exact, and those against the unit before below 4096: of these a half has the width, and codes of that width are made
+// again as floats.
 #pragma once
 #include "fast_encode.cuh"
 #include "halves.cuh"
@@ -24,57 +24,30 @@ FZ_DEV void get_pairs(const uint4* from, uint32_t (&p)[16]) {
     p[4 * j] = t.x; p[4 * j + 1] = t.y; p[4 * j + 2] = t.z; p[4 * j + 3] = t.w;
   }
 }
-// Lines pass through shared memory as neighbours in pairs: groups of four in the order of memory, of which lanes take 32 values in a row;
-// they stay out of each other's banks.
-FZ_DEV void put_group(uint4* unit, uint32_t group, uint32_t first, uint32_t second) {
-  const uint32_t piece = group >> 1;
-  reinterpret_cast<uint2*>(unit + (piece ^ (piece >> 3 & 3)))[group & 1] = make_uint2(first, second);
-}
-FZ_DEV void get_line(const uint4* unit, uint32_t (&p)[16]) {
-  const uint32_t lane = threadIdx.x & 31;
-  uint32_t n[16];
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    const uint4 t = unit[lane * 4 + (j ^ (lane >> 1 & 3))];
-    n[4 * j] = t.x; n[4 * j + 1] = t.y; n[4 * j + 2] = t.z; n[4 * j + 3] = t.w;
-  }
-#pragma unroll
-  for (int i = 0; i < 16; i++) p[i] = __byte_perm(n[i / 2], n[8 + i / 2], i % 2 ? 0x7632 : 0x5410);
-}
-
 // What stands before the first value of each part: the last one of the part before, of which `other` has that of another lane.
 FZ_DEV uint32_t before_parts(uint32_t other, uint32_t own) { return __byte_perm(other, own, 0x5432); }
-// As `difference` of single codes.
-template <int DIM> FZ_DEV void difference(uint32_t (&p)[16]) {
+// As `difference` of single codes of volumes.
+FZ_DEV void difference(uint32_t (&p)[16]) {
   const uint32_t lane = threadIdx.x & 31;
-  if constexpr (DIM == 1) {
-    uint32_t left = __shfl_up_sync(ALL, p[15], 1);
-    if (lane == 0) left = 0;
-    left = before_parts(left, p[15]);
 #pragma unroll
-    for (int i = 15; i > 0; i--) p[i] = fz_halves_sub(p[i], p[i - 1]);
-    p[0] = fz_halves_sub(p[0], left);
-  } else {
+  for (int j = 0; j < 4; j++) {
+    uint32_t left = __shfl_up_sync(ALL, p[4 * j + 3], 1);
+    if ((lane & 7) == 0) left = 0;
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-      uint32_t left = __shfl_up_sync(ALL, p[4 * j + 3], 1);
-      if ((lane & 7) == 0) left = 0;
-#pragma unroll
-      for (int c = 3; c > 0; c--) p[4 * j + c] = fz_halves_sub(p[4 * j + c], p[4 * j + c - 1]);
-      p[4 * j] = fz_halves_sub(p[4 * j], left);
-    }
-    uint32_t above[4];
-#pragma unroll
-    for (int c = 0; c < 4; c++) {
-      above[c] = __shfl_up_sync(ALL, p[12 + c], 8);
-      if (lane < 8) above[c] = 0;
-      above[c] = before_parts(above[c], p[12 + c]);
-    }
-#pragma unroll
-    for (int i = 15; i > 3; i--) p[i] = fz_halves_sub(p[i], p[i - 4]);
-#pragma unroll
-    for (int c = 0; c < 4; c++) p[c] = fz_halves_sub(p[c], above[c]);
+    for (int c = 3; c > 0; c--) p[4 * j + c] = fz_halves_sub(p[4 * j + c], p[4 * j + c - 1]);
+    p[4 * j] = fz_halves_sub(p[4 * j], left);
   }
+  uint32_t above[4];
+#pragma unroll
+  for (int c = 0; c < 4; c++) {
+    above[c] = __shfl_up_sync(ALL, p[12 + c], 8);
+    if (lane < 8) above[c] = 0;
+    above[c] = before_parts(above[c], p[12 + c]);
+  }
+#pragma unroll
+  for (int i = 15; i > 3; i--) p[i] = fz_halves_sub(p[i], p[i - 4]);
+#pragma unroll
+  for (int c = 0; c < 4; c++) p[c] = fz_halves_sub(p[c], above[c]);
 }
 // Widths of the magnitudes of both parts, with `first` in place of the first pair.
 FZ_DEV Widths pair_widths(const uint32_t (&p)[16], uint32_t first) {
@@ -93,80 +66,61 @@ FZ_DEV void pair_planes_of(const uint32_t (&p)[16], uint32_t s, uint32_t (&b)[8]
   transpose8(b);
 }
 
-template <int DIM, bool IS_FEW> struct Narrow : Coded {
+struct Narrow : Coded {
+  static constexpr int DIM = 3;
   static constexpr bool WIDE = false;
-  static constexpr uint32_t PLAIN = DIM == 1 ? 0 : 128;  // where codes are kept; in front of them are differences
+  static constexpr uint32_t PLAIN = 128;  // where codes are kept; in front of them are differences
   uint32_t p[16], base;
-  bool near;
 
-  FZ_DEV void get_plain(const Shared& s) { if (DIM == 1) get_line(s.codes[k], p); else get_pairs(s.codes[k] + PLAIN, p); }
-
-  // As in `Wide`. `early` also says whether it is worth a try.
-  template <class Early> FZ_DEV Found count(const Args& a, uint32_t number, Shared& s, const Early& early) {
+  // As in `Wide`.
+  FZ_DEV Found count(const Args& a, uint32_t number, Shared& s) {
     const Params& params_ = params<Params>(a);
     const uint32_t lane = threadIdx.x & 31;
     k = warp_of();
     kind = NONE;
     anchor = 0;
     const Source<float, DIM> from(a, params_, number, k);
-    float t[32], first = 0.0f;
+    float t[32], some = 0.0f;
     if (!a.fresh) await_former();
     if (from.rows) {
 #pragma unroll
       for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<float(*)[4]>(&t[4 * j]), from.at + j * from.row);
-      first = *from.first(params_);
-    } else if (from.u.exists) first = load<float>(from.first(params_));
-    if (warp_dead(a)) return DEAD;
-    const bool tried = early();
+      some = from.first(params_)[8 * (lane & 3) * (1 + from.row)];
+    }
+    // All that has to be fetched is on its way before the first of it is looked at.
+    const unsigned long long failed = failure(a);
     const Grid<float> grid(a, params_, from.src);
-    float start = grid.code(first);
-    if (!(fabsf(start) <= Grid<float>::MOST)) start = 0.0f;
-    bool good = from.rows, single = true;
-    near = true;
+    // A promise is never below zero; looked at here, it is not put off until it is known that nothing failed.
+    if (__any_sync(ALL, dead(a, failed) | (grid.promise < 0))) return DEAD;
+    const float start = start_of(grid, some, from.rows);
+    bool good = from.rows, single = true, near = true;
     Widths above = {0, 0, 0}, inside = {0, 0, 0};
     if (from.rows) {
       if (grid.limited) {
 #pragma unroll
         for (int e = 0; e < 32; e++) good &= fabsf(t[e]) < grid.threshold;
       }
-      // Two that become a pair.
-      const auto pair = [&](int x, int y) {
-        const float low = grid.code(t[x]), high = grid.code(t[y]);
-        good &= grid.close(t[x], low);
-        good &= grid.close(t[y], high);
-        return fz_halves(low - start, high - start);
-      };
-      if (DIM == 1) {
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
-          const uint32_t one = pair(4 * j, 4 * j + 1), two = pair(4 * j + 2, 4 * j + 3);
-          put_group(s.codes[k], j * 32 + lane, one, two);
-        }
-        __syncwarp();
-        get_line(s.codes[k], p);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 16; i++) p[i] = pair(i, 16 + i);
+      for (int i = 0; i < 16; i++) {
+        const float low = grid.code(t[i]), high = grid.code(t[16 + i]);
+        good &= grid.close(t[i], low);
+        good &= grid.close(t[16 + i], high);
+        p[i] = fz_halves(low - start, high - start);
       }
     }
     if (from.u.exists) {
       if (!__all_sync(ALL, good)) {
         float q[32];
-        kind = code_with_exceptions<float, DIM, IS_FEW>(a, number, k, s, grid, from, t, q);
+        kind = code_with_exceptions<float, DIM, false>(a, number, k, s, grid, from, t, q);
 #pragma unroll
         for (int i = 0; i < 16; i++) p[i] = fz_halves(q[i] - start, q[16 + i] - start);
-        if (DIM == 1) {
-          __syncwarp();
-#pragma unroll
-          for (int j = 0; j < 8; j++) put_group(s.codes[k], 8 * lane + j, fz_halves(q[4 * j] - start, q[4 * j + 1] - start), fz_halves(q[4 * j + 2] - start, q[4 * j + 3] - start));
-        }
         __syncwarp();
       }
       uint32_t least = p[0], largest = p[0];
 #pragma unroll
       for (int i = 1; i < 16; i++) { least = fz_halves_min(least, p[i]); largest = fz_halves_max(largest, p[i]); }
       const float low = fz_low_half(largest), high = fz_high_half(largest), small = fminf(fz_low_half(least), fz_high_half(least));
-      near = __all_sync(ALL, fmaxf(low, high) <= NEAR && small >= -NEAR && tried);
+      near = __all_sync(ALL, fmaxf(low, high) <= NEAR && small >= -NEAR);
       if (near) {
         const int32_t lowest = __reduce_min_sync(ALL, whole(small));
         float bottom;
@@ -179,22 +133,20 @@ template <int DIM, bool IS_FEW> struct Narrow : Coded {
         above = widths(low - bottom, high - bottom, 0);
         single = above.sums == 0;
         if (!single) {
-          if (DIM != 1) put_pairs(s.codes[k] + PLAIN, p);
-          difference<DIM>(p);
-          if (DIM == 3) put_pairs(s.codes[k], p);
+          put_pairs(s.codes[k] + PLAIN, p);
+          difference(p);
+          put_pairs(s.codes[k], p);
           // The first value stands in front of the unit.
           inside = pair_widths(p, lane ? p[0] : p[0] & 0xffff0000u);
-        } else if (DIM == 3) {
+        } else {
 #pragma unroll
           for (int i = 0; i < 16; i++) p[i] = lane == 0 && i == 0 ? p[0] & 0xffffu : 0;
           put_pairs(s.codes[k], p);
         }
       }
     }
-    if (DIM == 3) {
-      if (!__syncthreads_and(near)) return FAR_APART;
-    } else __syncwarp();
-    settle<DIM>(s, *this, from.u.exists && near, single, above, inside, [&] {
+    if (!__syncthreads_and(near)) return FAR_APART;
+    settle<DIM>(s, *this, from.u.exists, single, above, inside, [&] {
       uint32_t former[16];
       get_pairs(s.codes[k - 1], former);
 #pragma unroll
@@ -204,22 +156,16 @@ template <int DIM, bool IS_FEW> struct Narrow : Coded {
     return COUNTED_WORDS;
   }
 
-  FZ_DEV bool meet() const {
-    if (DIM != 3) return __syncthreads_and(near);
-    __syncthreads();
-    return true;
-  }
-
   // The two lower bytes of the codes as bit planes.
   FZ_DEV void planes(const Shared& s, Planes& b) {
     const uint32_t mode = descriptor & 3;
     if (!most) return;
     if (mode == ABOVE) {
-      get_plain(s);
+      get_pairs(s.codes[k] + PLAIN, p);
 #pragma unroll
       for (int i = 0; i < 16; i++) p[i] = fz_halves_sub(p[i], base);
     } else if (mode == INSIDE) {
-      if (DIM == 3 && k) get_pairs(s.codes[k], p);
+      if (k) get_pairs(s.codes[k], p);
       if ((threadIdx.x & 31) == 0) p[0] &= 0xffff0000u;
     }
     if (most <= 8) {
@@ -232,6 +178,14 @@ template <int DIM, bool IS_FEW> struct Narrow : Coded {
   }
 
  private:
+  // What codes count from: the first of four values of the chunk that is carried, or 0.
+  static FZ_DEV float start_of(const Grid<float>& grid, float some, bool rows) {
+    float code;
+    const bool carried = grid.carried(some, code);
+    const uint32_t lanes = __ballot_sync(ALL, carried && rows);
+    code = __shfl_sync(ALL, code, lanes ? __ffs(lanes) - 1 : 0);
+    return lanes ? code : 0.0f;
+  }
   // Pairs of integers.
   FZ_DEV void to_integers(const Shared& s, bool against) {
     uint32_t former[16];

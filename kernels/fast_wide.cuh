@@ -9,8 +9,8 @@ template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
   static constexpr bool WIDE = true;
   C q[32];
 
-  // Counts words, see `settle`. `early` is called when earlier launches have ended.
-  template <class Early> FZ_DEV Found count(const Args& a, uint32_t number, Shared& s, const Early& early) {
+  // Counts words, see `settle`.
+  FZ_DEV Found count(const Args& a, uint32_t number, Shared& s) {
     const Params& p = params<Params>(a);
     const uint32_t lane = threadIdx.x & 31;
     k = warp_of();
@@ -25,9 +25,11 @@ template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
 #pragma unroll
       for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<T(*)[4]>(&t[sizeof(T) == 4 ? 4 * j : 0]), from.at + j * from.row);
     }
-    if (warp_dead(a)) return DEAD;
-    early();
+    // All that has to be fetched is on its way before the first of it is looked at.
+    const unsigned long long failed = failure(a);
     const Grid<T> grid(a, p, sizeof(T) == 4 ? from.src : from.first(p));
+    // A promise is never below zero; looked at here, it is not put off until it is known that nothing failed.
+    if (__any_sync(ALL, dead(a, failed) | (grid.promise < 0))) return DEAD;
     if (from.u.exists && from.rows) {
       if constexpr (sizeof(T) == 4) {
         if (grid.limited) {
@@ -93,12 +95,6 @@ template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
     });
     anchor = grid.anchor();
     return COUNTED_WORDS;
-  }
-
-  // A barrier of the block; false in all threads where a unit is not what it was taken for.
-  FZ_DEV bool meet() const {
-    __syncthreads();
-    return true;
   }
 
   // The two lower bytes of the codes as bit planes.

@@ -86,7 +86,9 @@ struct Launch {
     across: [u32; 2],
     inverse: [u32; 2],
     chunks: u32,
-    pad: u32,
+    /// 1 where the range of the array has few bins, so that device functions may try small codes first. Not where it is not known
+    /// before the call how many there are, which costs speed alone.
+    near: u32,
 }
 
 impl Launch {

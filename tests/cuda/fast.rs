@@ -9,7 +9,7 @@ use fzgm::{Array, Container, DType, Device, Encoder, Options, Status};
 
 /// Whole chunks, units that are cut off, lanes of one value, and more chunks than a group has. Thin ones have 256 chunks, which
 /// other functions encode than 257, and more than there are slots.
-const SHAPES: [&[u64]; 23] = [
+const SHAPES: [&[u64]; 24] = [
     &[1],
     &[31],
     &[1024],
@@ -32,6 +32,7 @@ const SHAPES: [&[u64]; 23] = [
     &[8193, 2, 2],
     &[8196, 2, 3],
     &[66_000, 2],
+    &[140_000, 2],
     &[2_097_153],
 ];
 

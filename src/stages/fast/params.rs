@@ -68,6 +68,10 @@ impl Params {
     }
 
     pub(super) fn launch(&self) -> Launch {
-        Launch::new(self.threshold, self.dims, self.value)
+        let mut launch = Launch::new(self.threshold, self.dims, self.value);
+        // Bins of twice the bound, which may have shrunk by a little; see kernels/fast_narrow.cuh.
+        let bins = 1.01 / (2.0 * self.error_bound);
+        launch.near = u32::from(self.mode != quantizer::ABS && bins <= 511.0);
+        launch
     }
 }
