@@ -1,5 +1,5 @@
 // Stage Fast, the codes of a unit of f32, two to a register: of chunks whose codes are near each other, which take half of the operations
-// so, and half of the shared memory, and come to the same words.
+// so, and leave room in shared memory for codes and differences both. They come to the same words.
 //
 // Codes count from one of them, and differ from it by 511 at most. Then differences inside of a unit are below 2048 in magnitude, up to
 // which halves are exact, and those against the unit before below 4096: of these a half has the width, and codes of that width are made
@@ -74,22 +74,22 @@ struct Narrow : Coded {
 
   // As in `Wide`.
   FZ_DEV Found count(const Args& a, uint32_t number, Shared& s) {
-    const Params& params_ = params<Params>(a);
+    const Params& shape = params<Params>(a);
     const uint32_t lane = threadIdx.x & 31;
     k = warp_of();
     kind = NONE;
     anchor = 0;
-    const Source<float, DIM> from(a, params_, number, k);
+    const Source<float, DIM> from(a, shape, number, k);
     float t[32], some = 0.0f;
     if (!a.fresh) await_former();
     if (from.rows) {
 #pragma unroll
       for (int j = 0; j < 8; j++) load_row(*reinterpret_cast<float(*)[4]>(&t[4 * j]), from.at + j * from.row);
-      some = from.first(params_)[8 * (lane & 3) * (1 + from.row)];
+      some = from.first(shape)[8 * (lane & 3) * (1 + from.row)];
     }
     // All that has to be fetched is on its way before the first of it is looked at.
     const unsigned long long failed = failure(a);
-    const Grid<float> grid(a, params_, from.src);
+    const Grid<float> grid(a, shape, from.src);
     // A promise is never below zero; looked at here, it is not put off until it is known that nothing failed.
     if (__any_sync(ALL, dead(a, failed) | (grid.promise < 0))) return DEAD;
     const float start = start_of(grid, some, from.rows);
@@ -178,10 +178,10 @@ struct Narrow : Coded {
   }
 
  private:
-  // What codes count from: the first of four values of the chunk that is carried, or 0.
+  // What codes count from: the first of four values of the chunk that is carried, or 0. Codes that are near it have to be carried too.
   static FZ_DEV float start_of(const Grid<float>& grid, float some, bool rows) {
     float code;
-    const bool carried = grid.carried(some, code);
+    const bool carried = grid.carried(some, code) && fabsf(code) <= Grid<float>::MOST - NEAR;
     const uint32_t lanes = __ballot_sync(ALL, carried && rows);
     code = __shfl_sync(ALL, code, lanes ? __ffs(lanes) - 1 : 0);
     return lanes ? code : 0.0f;

@@ -17,7 +17,7 @@ fn volume([nx, ny, nz]: [u64; 3], seed: u64) -> Vec<u8> {
     for i in 0..nx * ny * nz {
         let (x, y, z) = (i % nx, i / nx % ny, i / nx / ny);
         let odd = |n: u64| if n % 2 == 0 { 1.0 } else { -1.0 };
-        let value = match x / 32 % 12 {
+        let value = match x / 32 % 14 {
             // One code, far away.
             0 => 3e5,
             // Codes are smaller than differences, and the other way round.
@@ -42,6 +42,9 @@ fn volume([nx, ny, nz]: [u64; 3], seed: u64) -> Vec<u8> {
             9 if (x + y + z) % 64 < 40 => 1e30,
             9 => 2e4 + (x * y % 50) as f64,
             10 => 1e30,
+            // Near each other, and some of them beyond the largest code, or all but the first.
+            11 => 2_097_000.0 + rng.below(300) as f64,
+            12 => 2_097_151.0 + ((x + y) % 32) as f64,
             // Never near.
             _ => rng.unit() * 1e5,
         };
