@@ -126,11 +126,11 @@ impl Driver {
 
     fn device(&self, index: u32) -> Result<c_int> {
         if index >= self.devices {
-            return Err(Error::argument(
-                "device",
-                format!("cuda:{index}"),
-                format!("cuda:0 to cuda:{}", self.devices - 1),
-            ));
+            let there = match self.devices {
+                1 => "cuda:0, the only GPU here".into(),
+                n => format!("cuda:0 to cuda:{}", n - 1),
+            };
+            return Err(Error::argument("device", format!("cuda:{index}"), there));
         }
         let mut device = 0;
         // SAFETY: the place for the result is live.
