@@ -25,8 +25,8 @@ template <class F> uint32_t half_pair(uint32_t a, uint32_t b, F f) {
 FZ_DEV uint32_t fz_halves(float low, float high) { return halves::half_of(low) | halves::half_of(high) << 16; }
 FZ_DEV uint32_t fz_halves_add(uint32_t a, uint32_t b) { return halves::half_pair(a, b, [](float x, float y) { return x + y; }); }
 FZ_DEV uint32_t fz_halves_sub(uint32_t a, uint32_t b) { return halves::half_pair(a, b, [](float x, float y) { return x - y; }); }
-FZ_DEV uint32_t fz_halves_max(uint32_t a, uint32_t b) { return halves::half_pair(a, b, fmaxf); }
-FZ_DEV uint32_t fz_halves_min(uint32_t a, uint32_t b) { return halves::half_pair(a, b, fminf); }
+FZ_DEV uint32_t fz_halves_max(uint32_t a, uint32_t b) { return halves::half_pair(a, b, [](float x, float y) { return fmaxf(x, y); }); }
+FZ_DEV uint32_t fz_halves_min(uint32_t a, uint32_t b) { return halves::half_pair(a, b, [](float x, float y) { return fminf(x, y); }); }
 FZ_DEV float fz_low_half(uint32_t a) { return halves::half_value(a & 0xffff); }
 FZ_DEV float fz_high_half(uint32_t a) { return halves::half_value(a >> 16); }
 #else

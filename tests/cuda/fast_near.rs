@@ -65,3 +65,17 @@ fn chunks_are_near_or_not() {
         }
     }
 }
+
+/// NaN of both kinds have no part in the range, wherever they stand in a tile that is looked at as a whole.
+#[test]
+fn nan_leave_the_range_alone() {
+    need_gpu!();
+    let array = Array::new(DType::F32, &[8192]).unwrap();
+    for nan in [0x7f80_0001u32, 0xff80_0001, 0x7fc0_0001] {
+        let mut values: Vec<u32> = (0..8192).map(|i| ((i % 97) as f32 * 0.25).to_bits()).collect();
+        (values[0], values[1], values[4096]) = ((-100f32).to_bits(), nan, nan);
+        let src: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let sets = [("mode", "noa"), ("error_bound", "1e-3")];
+        agrees(&stage("fast", &sets), &array, &src, &Options::default(), [0, 0], &format!("{nan:x}"));
+    }
+}
