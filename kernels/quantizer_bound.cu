@@ -56,9 +56,20 @@ FZ_DEV float upper(float a, float b) { return fmaxf(a, b); }
 FZ_DEV double lower(double a, double b) { return a < b ? a : b; }
 FZ_DEV double upper(double a, double b) { return a > b ? a : b; }
 
+// Calls `f` with each value that this thread has of a tile, and how far behind the start of the tile it stands.
+template <class T, class F> FZ_DEV void each_value(const uint4 (&u)[UNITS], F f) {
+  constexpr int N = 16 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < UNITS; i++) {
+    T x[N];
+    memcpy(x, &u[i], 16);
+#pragma unroll
+    for (int k = 0; k < N; k++) f(x[k], unit_at(i) + k * (uint32_t)sizeof(T));
+  }
+}
+
 // Strict: finite values below the threshold. Otherwise everything but NaN, with which no comparison holds.
 template <class T> FZ_DEV Range measure(const Args& a, const Params& p) {
-  constexpr int N = 16 / sizeof(T);
   typedef Real<T> R;
   const bool strict = p.switches & STRICT;
   const T limit = R::from(p.threshold), inf = R::infinity();
@@ -72,32 +83,20 @@ template <class T> FZ_DEV Range measure(const Args& a, const Params& p) {
     load_tile(u, src + at, n - at);
     // Where the extremes are carried, all between them are: two operations a value in place of seven.
     T least = inf, most = -inf;
-#pragma unroll
-    for (int i = 0; i < UNITS; i++) {
-      T x[N];
-      memcpy(x, &u[i], 16);
-#pragma unroll
-      for (int k = 0; k < N; k++) {
-        least = lower(x[k], least);
-        most = upper(x[k], most);
-      }
-    }
+    each_value<T>(u, [&](T x, uint32_t) {
+      least = lower(x, least);
+      most = upper(x, most);
+    });
     if (n - at >= TILE && (!strict || (least > -limit && most < limit))) {
       low = lower(least, low);
       high = upper(most, high);
       continue;
     }
-#pragma unroll
-    for (int i = 0; i < UNITS; i++) {
-      T x[N];
-      memcpy(x, &u[i], 16);
-#pragma unroll
-      for (int k = 0; k < N; k++) {
-        const bool carried = at + unit_at(i) + k * sizeof(T) < n && (!strict || R::abs(x[k]) < limit);
-        if (carried && x[k] < low) low = x[k];
-        if (carried && x[k] > high) high = x[k];
-      }
-    }
+    each_value<T>(u, [&](T x, uint32_t behind) {
+      const bool carried = at + behind < n && (!strict || R::abs(x) < limit);
+      if (carried && x < low) low = x;
+      if (carried && x > high) high = x;
+    });
   }
   return {(double)low, (double)high};
 }
