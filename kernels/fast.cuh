@@ -21,8 +21,8 @@ struct Params {
   uint64_t lengths[3];
   uint32_t ndim, value;
   uint32_t across, down;              // chunks along x and y
-  uint32_t per_across, per_down;      // 2^32 - 1 over these
-  uint32_t chunks, near;
+  uint32_t per_across, per_down;      // what stands for division by these, with the shifts behind it in two bytes of `shifts`
+  uint32_t chunks, shifts;
   FZ_DEV uint64_t count() const { return lengths[0]; }
   FZ_DEV uint32_t x() const { return (uint32_t)lengths[0]; }
   FZ_DEV uint32_t y() const { return (uint32_t)lengths[1]; }
@@ -41,20 +41,18 @@ FZ_DEV uint32_t descriptor(uint32_t mode, uint32_t least, uint32_t planes, uint3
   return mode | least << 2 | planes << 8 | exceptions << KIND_AT | (joint ? 1u << 13 : 0);
 }
 
-FZ_DEV uint32_t divide(uint32_t n, uint32_t d, uint32_t inverse) {
-  const uint32_t q = __umulhi(n, inverse);
-  return n - q * d >= d ? q + 1 : q;
-}
+// Exact for n below 2^27: `Divisor` in src/stages/fast.rs.
+FZ_DEV uint32_t divide(uint32_t n, uint32_t inverse, uint32_t shift) { return __umulhi(2 * n, inverse) >> shift; }
 
 // Where a chunk lies, in chunks.
 struct Chunk { uint32_t number, x, y, z; };
 template <int DIM> FZ_DEV Chunk chunk_at(const Params& p, uint32_t number) {
   Chunk c = {number, 0, 0, 0};
   if (DIM == 1) return c;
-  const uint32_t row = divide(number, p.across, p.per_across);
+  const uint32_t row = divide(number, p.per_across, p.shifts & 0xff);
   c.x = number - row * p.across;
   if (DIM == 2) { c.y = row; return c; }
-  c.z = divide(row, p.down, p.per_down);
+  c.z = divide(row, p.per_down, p.shifts >> 8 & 0xff);
   c.y = row - c.z * p.down;
   return c;
 }
@@ -75,8 +73,9 @@ template <int DIM> struct Unit {
     x = c.x * 32;
     y = DIM == 2 ? c.y * 256 + k * 32 : c.y * 32;
     z = DIM == 2 ? 0 : c.z * 8 + k;
-    exists = y < p.y() && z < p.z();
-    whole = exists && x + 32 <= p.x() && y + 32 <= p.y();
+    // No short cuts, which would be branches in front of all that a block does.
+    exists = (y < p.y()) & (z < p.z());
+    whole = exists & (x + 32 <= p.x()) & (y + 32 <= p.y());
     first = ((uint64_t)z * p.y() + y) * p.x() + x;
   }
   // Index of value `e` of this lane, of what stands for it at the edge; `inside`: it is there.
@@ -124,7 +123,7 @@ template <int DIM> FZ_DEV uint64_t box_row(const Params& p, const Chunk& c, cons
 
 // Whether rows of whole units can be read and written in pieces of 16 bytes.
 template <class T, int DIM> FZ_DEV bool in_pieces(const Params& p, const void* array) {
-  return aligned(array, 16) && (DIM == 1 || p.x() * (uint32_t)sizeof(T) % 16 == 0);
+  return aligned(array, 16) & (DIM == 1 || p.x() * (uint32_t)sizeof(T) % 16 == 0);
 }
 
 // In each of the four columns of bytes the 8 x 8 bits are transposed: byte c, bit j of w[i] becomes what was byte c, bit i of w[j].

@@ -25,7 +25,7 @@ template <class T, int DIM> struct Source {
   const T* at;
   uint64_t row;
   FZ_DEV Source(const Args& a, const Params& p, uint32_t number, uint32_t k)
-      : src(reinterpret_cast<const T*>(address(input(a, 0)))), chunk(chunk_at<DIM>(p, number)), u(p, chunk, k), rows(u.whole && in_pieces<T, DIM>(p, src)),
+      : src(reinterpret_cast<const T*>(address(input(a, 0)))), chunk(chunk_at<DIM>(p, number)), u(p, chunk, k), rows(u.whole & in_pieces<T, DIM>(p, src)),
         at(DIM == 1 ? src + u.first + 4 * (threadIdx.x & 31) : src + u.lane_first(p)), row(DIM == 1 ? 128 : Unit<DIM>::row(p)) {}
   // The first value of the chunk.
   FZ_DEV const T* first(const Params& p) const { return src + Unit<DIM>(p, chunk, 0).first; }

@@ -16,7 +16,7 @@ template <class T, int DIM> FZ_DEV void encode_few(const Args& a, Shared& s) {
     if (!dead(a) && threadIdx.x == 0) publish(out, 0);
     return;
   }
-  Wide<T, DIM, true> c;
+  Wide<T, DIM, true, false> c;
   Planes b;
   if (c.count(a, number, s) != COUNTED_WORDS) return;
   __syncthreads();

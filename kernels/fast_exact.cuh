@@ -23,6 +23,17 @@ template <class T, int DIM> FZ_DEV void load_rows(T (&x)[16], const Params& p, c
   }
 }
 
+// In place of each exception the code before it, or the first one of the unit.
+template <class C> FZ_DEV void stand_in(uint32_t mask, C (&q)[32]) {
+  C first = 0;
+#pragma unroll
+  for (int e = 31; e >= 0; e--) first = mask >> e & 1 ? first : q[e];
+  const uint32_t some = __ballot_sync(ALL, mask != ALL);
+  C last = some ? __shfl_sync(ALL, first, __ffs(some) - 1) : C(0);
+#pragma unroll
+  for (int e = 0; e < 32; e++) q[e] = last = mask >> e & 1 ? last : q[e];
+}
+
 // The codes of a unit, and in place of those of exceptions what stands for them. `values` brings four rows of the lane. All of
 // it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code, so that lanes
 // never part.
@@ -50,15 +61,18 @@ template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& gri
       r.mask |= exact ? 1u << (16 * half + e) : 0;
     }
   }
-  if (!__any_sync(ALL, r.mask != 0)) return r;
-  // The code before, or the first one of the unit.
-  C first = 0;
+  if (__any_sync(ALL, r.mask != 0)) stand_in(r.mask, q);
+  return r;
+}
+
+// The same of values that are kept in the place of codes where `mask` says so.
+FZ_DEV Exceptions exceptions_in_place(uint32_t mask, float (&q)[32]) {
+  Exceptions r = {mask, 0, 0, 1};
 #pragma unroll
-  for (int e = 31; e >= 0; e--) first = r.mask >> e & 1 ? first : q[e];
-  const uint32_t some = __ballot_sync(ALL, r.mask != ALL);
-  C last = some ? __shfl_sync(ALL, first, __ffs(some) - 1) : C(0);
+  for (int e = 31; e >= 0; e--) r.low = mask >> e & 1 ? __float_as_uint(q[e]) : r.low;
 #pragma unroll
-  for (int e = 0; e < 32; e++) q[e] = last = r.mask >> e & 1 ? last : q[e];
+  for (int e = 0; e < 32; e++) r.same &= !(mask >> e & 1) | (__float_as_uint(q[e]) == r.low);
+  stand_in(mask, q);
   return r;
 }
 

@@ -15,11 +15,13 @@ template <> struct Grid<float> {
   // Codes beyond this are not carried; a value whose code is not may be checked for the threshold or may not.
   static constexpr float MOST = 2097151.0f;
   bool limited;
-  FZ_DEV Grid(const Args& a, const Params& p, const float*) {
-    const quantizer::TileFacts f = quantizer::load_tile_facts(input(a, 1));
-    inverse = f.inverse; step = f.step; promise = f.promise; threshold = (float)p.threshold;
+  FZ_DEV Grid(const Args& a, const Params&, const float*) {
+    const quantizer::TileFacts f = quantizer::load_tile_facts_whole(input(a, 1));
+    inverse = f.inverse; step = f.step; promise = f.promise; threshold = f.threshold;
     limited = !(threshold > step * 2097153.0f + promise);
   }
+  // Neither is ever below zero. Who looks at this together with what else he waits for does not wait for them a second time.
+  FZ_DEV bool impossible() const { return (promise < 0) | (threshold < 0); }
   FZ_DEV float code(float x) const { return __fadd_rn(__fadd_rn(__fmul_rn(x, inverse), Real<float>::MAGIC), -Real<float>::MAGIC); }
   FZ_DEV bool close(float x, float q) const { return fabsf(__fadd_rn(x, -__fmul_rn(q, step))) <= promise; }
   FZ_DEV bool carried(float x, float& q) const {
@@ -59,6 +61,7 @@ template <> struct Grid<double> {
     q = (int32_t)(uint32_t)(b - from);
     return near && (uint64_t)(b - least) <= span;
   }
+  FZ_DEV bool impossible() const { return promise < 0; }
   FZ_DEV uint64_t anchor() const { return (uint64_t)from; }
 };
 

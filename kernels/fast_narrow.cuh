@@ -90,8 +90,7 @@ struct Narrow : Coded {
     // All that has to be fetched is on its way before the first of it is looked at.
     const unsigned long long failed = failure(a);
     const Grid<float> grid(a, shape, from.src);
-    // A promise is never below zero; looked at here, it is not put off until it is known that nothing failed.
-    if (__any_sync(ALL, dead(a, failed) | (grid.promise < 0))) return DEAD;
+    if (__any_sync(ALL, dead(a, failed) | grid.impossible())) return DEAD;
     const float start = start_of(grid, some, from.rows);
     bool good = from.rows, single = true, near = true;
     Widths above = {0, 0, 0}, inside = {0, 0, 0};

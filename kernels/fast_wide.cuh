@@ -4,7 +4,8 @@
 
 namespace fz {
 namespace fast {
-template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
+// FILLS: fills are named, and they and other values that no code stands for are kept in the place of codes; else their unit is read again.
+template <class T, int DIM, bool IS_FEW, bool FILLS> struct Wide : Coded {
   typedef typename Grid<T>::Code C;
   static constexpr bool WIDE = true;
   C q[32];
@@ -28,10 +29,18 @@ template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
     // All that has to be fetched is on its way before the first of it is looked at.
     const unsigned long long failed = failure(a);
     const Grid<T> grid(a, p, sizeof(T) == 4 ? from.src : from.first(p));
-    // A promise is never below zero; looked at here, it is not put off until it is known that nothing failed.
-    if (__any_sync(ALL, dead(a, failed) | (grid.promise < 0))) return DEAD;
+    if (__any_sync(ALL, dead(a, failed) | grid.impossible())) return DEAD;
+    uint32_t kept = 0;
     if (from.u.exists && from.rows) {
-      if constexpr (sizeof(T) == 4) {
+      if constexpr (FILLS) {
+#pragma unroll
+        for (int e = 0; e < 32; e++) {
+          C code;
+          const bool carried = grid.carried(t[e], code);
+          q[e] = carried ? code : t[e];
+          kept |= carried ? 0 : 1u << e;
+        }
+      } else if constexpr (sizeof(T) == 4) {
         if (grid.limited) {
 #pragma unroll
           for (int e = 0; e < 32; e++) good = good && fabsf(t[e]) < grid.threshold;
@@ -59,9 +68,12 @@ template <class T, int DIM, bool IS_FEW> struct Wide : Coded {
     if (from.u.exists) {
       // Above the least code.
       C least = 0, low = 0, high = 0;
+      if constexpr (FILLS) {
+        if (__any_sync(ALL, kept)) kind = note_exceptions<T>(exceptions_in_place(kept, q), k, s);
+      }
       if (__any_sync(ALL, good)) {
         range(q, least, low, high);
-        if (sizeof(T) == 4) good = good && larger(low, high) <= C(Grid<T>::MOST) && least >= C(-Grid<T>::MOST);
+        if (sizeof(T) == 4 && !FILLS) good = good && larger(low, high) <= C(Grid<T>::MOST) && least >= C(-Grid<T>::MOST);
       }
       if (!__all_sync(ALL, good)) {
         kind = code_with_exceptions<T, DIM, IS_FEW>(a, number, k, s, grid, from, t, q);

@@ -143,10 +143,17 @@ template <class T> FZ_DEV T block_sum_to(T v, T* w) { return block_scan_to<Sum>(
 #ifdef FZ_EMULATED
 FZ_DEV uint64_t peek(const uint64_t* p) { return *p; }
 FZ_DEV void poke(uint64_t* p, uint64_t v) { *p = v; }
+FZ_DEV uint4 load_whole(const uint4* p) { return *p; }
 FZ_DEV void release(uint32_t* p, uint32_t v) { *p = v; }
 #else
 FZ_DEV uint64_t peek(const uint64_t* p) { return *reinterpret_cast<const volatile uint64_t*>(p); }
 FZ_DEV void poke(uint64_t* p, uint64_t v) { *reinterpret_cast<volatile uint64_t*>(p) = v; }
+// All 16 bytes at once.
+FZ_DEV uint4 load_whole(const uint4* p) {
+  uint4 r;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "l"(__cvta_generic_to_global(p)));
+  return r;
+}
 // Who sees it sees all that stands before it too, of other threads what they did before a barrier. A fence would also forget what is in
 // the first cache.
 FZ_DEV void release(uint32_t* p, uint32_t v) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }

@@ -39,6 +39,15 @@ template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
   return f;
 }
 FZ_DEV TileFacts load_tile_facts(const Operand& o) { return load_aligned<TileFacts>(o, sizeof(Facts)); }
+// The same for those who need nearly all of them: two loads, whatever is used where.
+FZ_DEV TileFacts load_tile_facts_whole(const Operand& o) {
+  const uint4* p = reinterpret_cast<const uint4*>(o.base + sizeof(Facts));
+  const uint4 w[2] = {load_whole(p), load_whole(p + 1)};
+  TileFacts f;
+  static_assert(sizeof f == sizeof w, "two pieces");
+  memcpy(&f, w, sizeof f);
+  return f;
+}
 FZ_DEV Facts load_facts(const Operand& o) {
   Facts f = load_aligned<Facts>(o, 0);
   // All ones, or 0 where it has both: what was read from a head has the f32 alone. A head that has the f64 alone may say 0 too.

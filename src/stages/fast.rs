@@ -81,14 +81,31 @@ struct Launch {
     ndim: u32,
     /// Bytes of a value.
     value: u32,
-    /// What device functions would reckon again and again: chunks along x and y, 2^32 - 1 over these, and all. Meaningless
-    /// where there are more than 2^27.
+    /// What device functions would reckon again and again: chunks along x and y, what stands for division by these, and all chunks.
+    /// Meaningless where there are more than 2^27.
     across: [u32; 2],
     inverse: [u32; 2],
     chunks: u32,
+    shifts: [u8; 2],
     /// 1 where the range of the array has few bins, so that device functions may try small codes first. Not where it is not known
     /// before the call how many there are, which costs speed alone.
-    near: u32,
+    near: u16,
+}
+
+/// Division of numbers below 2^27 by one of them: the upper half of twice the number times `inverse`, shifted to the right.
+struct Divisor {
+    inverse: u32,
+    shift: u8,
+}
+
+impl Divisor {
+    /// With s = ceil(log2 d) the inverse is 2^(31 + s) / d, rounded up by e/d < 1. Twice n times it, over 2^(32 + s), is n/d and
+    /// n e / (d 2^(31 + s)) more, which is below 1/d, since n e < 2^27 d <= 2^(27 + s).
+    fn new(d: u32) -> Divisor {
+        let d = u64::from(d.max(1));
+        let shift = d.next_power_of_two().trailing_zeros();
+        Divisor { inverse: (1u64 << (31 + shift)).div_ceil(d) as u32, shift: shift as u8 }
+    }
 }
 
 impl Launch {
@@ -101,7 +118,9 @@ impl Launch {
         let grid = Grid::new(&launch);
         launch.chunks = u32::try_from(grid.chunks()).unwrap_or(u32::MAX);
         launch.across = [0, 1].map(|d| grid.counts[d] as u32);
-        launch.inverse = launch.across.map(|n| u32::MAX / n.max(1));
+        let divisors = launch.across.map(Divisor::new);
+        launch.inverse = [0, 1].map(|d| divisors[d].inverse);
+        launch.shifts = [0, 1].map(|d| divisors[d].shift);
         launch
     }
 }
@@ -174,5 +193,31 @@ impl Stage for Fast {
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
         config::read(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Divisor;
+    use proptest::prelude::*;
+
+    /// As `divide` of kernels/fast.cuh.
+    fn divide(n: u32, d: &Divisor) -> u32 {
+        ((u64::from(2 * n) * u64::from(d.inverse)) >> 32) as u32 >> d.shift
+    }
+
+    proptest! {
+        #[test]
+        fn divisors_are_exact(d in 1u32..1 << 27, small in 1u32..5000, q in 0u32..1 << 27, r in 0u32..2) {
+            let power = d.next_power_of_two();
+            for d in [d, small, power / 2 + 1, power - 1, power].map(|d| d.max(1)) {
+                let own = Divisor::new(d);
+                // Multiples and what is before them, where rounding would be seen.
+                let multiple = q / d * d;
+                for n in [q, multiple, multiple.saturating_sub(r), (1 << 27) - 1] {
+                    prop_assert_eq!(divide(n, &own), n / d, "{} / {}", n, d);
+                }
+            }
+        }
     }
 }

@@ -18,6 +18,7 @@ mod bricks;
 mod counts;
 mod fast;
 mod fast_decoders;
+mod fast_fills;
 mod fast_near;
 mod functions;
 mod graphs;

@@ -45,8 +45,12 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     // A block for each chunk, and one for each group of them, which copies them to their place.
     let group = if chunks <= SMALL_GROUPS { 8 } else { 32 };
     let groups = chunks.div_ceil(group);
-    let near = p.near != 0 && p.ndim == 3 && p.value == 4;
-    let name = if near { "fast_encode_near_f32_3d" } else { function(&p, functions!("fast_encode")) };
+    let name = match (p.value, p.ndim) {
+        (4, 3) if p.near != 0 => "fast_encode_near_f32_3d",
+        (4, 3) if p.threshold.is_finite() => "fast_encode_fills_f32_3d",
+        (4, 2) if p.threshold.is_finite() => "fast_encode_fills_f32_2d",
+        _ => function(&p, functions!("fast_encode")),
+    };
     let recipe = Recipe::one(name, groups * (group + 1) + groups.min(LAG / group), 256);
     // A word for each chunk, and sums over 64, 64^2 and 64^3 of them.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();

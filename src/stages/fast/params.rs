@@ -73,7 +73,7 @@ impl Params {
         let bins = 1.01 / (2.0 * self.error_bound);
         // Codes of units that are nothing but fills are 0, which may be far from others.
         let fills = self.threshold.is_finite();
-        launch.near = u32::from(self.mode != quantizer::ABS && bins <= 511.0 && !fills);
+        launch.near = u16::from(self.mode != quantizer::ABS && bins <= 511.0 && !fills);
         launch
     }
 }
