@@ -72,32 +72,17 @@ FZ_DEV void copy_words(uint8_t* to, const uint32_t* from, uint32_t n) {
   for (uint32_t i = lane; i < n; i += 32) store<uint32_t>(to + 4ull * i, __ldcg(from + i));
 }
 
-template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, uint32_t number, uint32_t state, uint8_t* to) {
-  if (state & IS_RAW) put_values<T, DIM>(a, number, 0, 1, to);
-  else copy_words(to, reinterpret_cast<const uint32_t*>(slot<T>(a, number)), state & WORDS);
-}
-
-// Chunks of few words, a warp its own ones of a group: all loads are under way at once. `words`, `first`: of the chunk of this lane.
-constexpr uint32_t SHORT = 64;
-template <class T> FZ_DEV void copy_short(const Args& a, uint32_t begin, uint32_t size, uint32_t words, uint64_t first, uint32_t* to) {
-  constexpr uint32_t CHUNKS = 4, EACH = SHORT / 32;
-  const uint32_t lane = threadIdx.x & 31, warp = warp_of();
-  uint32_t r[CHUNKS][EACH];
-#pragma unroll
-  for (uint32_t c = 0; c < CHUNKS; c++) {
-    if (8 * c >= size) break;
-    const uint32_t n = __shfl_sync(ALL, words, warp + 8 * c);
-    const uint32_t* from = reinterpret_cast<const uint32_t*>(slot<T>(a, begin + warp + 8 * c));
-#pragma unroll
-    for (uint32_t j = 0; j < EACH; j++) if (lane + 32 * j < n) r[c][j] = __ldcg(from + lane + 32 * j);
-  }
-#pragma unroll
-  for (uint32_t c = 0; c < CHUNKS; c++) {
-    if (8 * c >= size) break;
-    const uint32_t n = __shfl_sync(ALL, words, warp + 8 * c);
-    uint32_t* const o = to + __shfl_sync(ALL, first, warp + 8 * c);
-#pragma unroll
-    for (uint32_t j = 0; j < EACH; j++) if (lane + 32 * j < n) __stcs(o + lane + 32 * j, r[c][j]);
+template <class T, int DIM> FZ_DEV void copy_chunk(const Args& a, uint32_t number, uint32_t state, uint64_t first) {
+  const Params& p = params<Params>(a);
+  const uint32_t lane = threadIdx.x & 31, words = state & WORDS;
+  const uint64_t table = 8ull * p.chunks;
+  const Operand& out = output(a, 0);
+  if (!(state & IS_CONSTANT) && table + 4 * (first + words) <= out.max) {
+    uint8_t* stream = address(out);
+    uint8_t* to = stream + table + 4 * first;
+    if (lane == 0) put_entry(stream, number, first, state);
+    if (state & IS_RAW) put_values<T, DIM>(a, number, 0, 1, to);
+    else copy_words(to, reinterpret_cast<const uint32_t*>(slot<T>(a, number)), words);
   }
 }
 
@@ -111,20 +96,11 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
   do if (mine) state = board.state(own); while (!__all_sync(ALL, state & READY));
   const uint64_t base = board.before(begin);
   __threadfence();
-  // A constant chunk has no words, and its entry already.
-  const uint32_t words = state & WORDS, to = warp_sum_to(words), warp = warp_of();
-  const uint64_t first = base + to - words, table = 8ull * p.chunks;
-  const Operand& out = output(a, 0);
-  uint8_t* stream = address(out);
-  if (own == p.chunks - 1 && mine && threadIdx.x < 32) publish(out, table + 4 * (base + to));
-  const bool fits = table + 4 * (first + words) <= out.max;
-  if (mine && fits && (lane & 7) == warp && !(state & IS_CONSTANT)) put_entry(stream, own, first, state);
-  if (aligned(stream, 4) && __all_sync(ALL, !mine || (fits && words <= SHORT && !(state & IS_RAW)))) {
-    copy_short<T>(a, begin, size, words, first, reinterpret_cast<uint32_t*>(stream + table));
-  } else {
-    for (uint32_t i = warp; i < size && begin + i < p.chunks; i += 8)
-      if (__shfl_sync(ALL, (int)fits, i)) copy_chunk<T, DIM>(a, begin + i, __shfl_sync(ALL, state, i), stream + table + 4 * __shfl_sync(ALL, first, i));
-  }
+  const uint32_t to = warp_sum_to(state & WORDS);
+  const uint64_t first = base + to - (state & WORDS);
+  if (own == p.chunks - 1 && mine && threadIdx.x < 32) publish(output(a, 0), 8ull * p.chunks + 4 * (base + to));
+  for (uint32_t i = warp_of(); i < size && begin + i < p.chunks; i += 8)
+    copy_chunk<T, DIM>(a, begin + i, __shfl_sync(ALL, state, i), __shfl_sync(ALL, first, i));
   // Slots are free again, which is said of all at once: a fence takes as long as a copy.
   __threadfence();
   __syncwarp();
@@ -140,16 +116,15 @@ template <class T, int DIM, How HOW> FZ_DEV void encode(const Args& a, Shared& s
     if (!dead(a) && blockIdx.x == 0 && threadIdx.x == 0) publish(output(a, 0), 0);
     return;
   }
-  // As in src/stages/fast/device.rs. Of the blocks before one that makes a chunk, one in each group makes none.
+  // As in src/stages/fast/device.rs. Of the blocks before one that makes a chunk, one in each group makes none; behind the last group are
+  // those that copy what is left.
   const bool small = p.chunks <= SMALL_GROUPS;
   const uint32_t size = small ? 8 : 32, groups = (p.chunks + size - 1) / size, group = small ? blockIdx.x / 9 : blockIdx.x / 33, number = blockIdx.x - group;
-  if (group < groups && number - group * size < size) {
-    if (number < p.chunks) encode_chunk<T, DIM, HOW>(a, number, s); else await_former();
-    return;
-  }
-  // Behind the last group are those that copy what is left.
   const uint32_t lag = min(groups, LAG / size), at = group < groups ? group : blockIdx.x - groups * size;
-  if (!warp_dead(a) && at >= lag) copy_group<T, DIM>(a, at - lag, size);
+  if (group >= groups || number - group * size == size) {
+    if (!warp_dead(a) && at >= lag) copy_group<T, DIM>(a, at - lag, size);
+  } else if (number < p.chunks) encode_chunk<T, DIM, HOW>(a, number, s);
+  else await_former();
 }
 }  // namespace fast
 }  // namespace fz
