@@ -38,7 +38,6 @@ template <class C> FZ_DEV void stand_in(uint32_t mask, C (&q)[32]) {
 // it stays in registers: which values are exceptions is a bit mask, and what stands for them is chosen code by code, so that lanes
 // never part.
 template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& grid, const Values& values, typename Grid<T>::Code (&q)[32]) {
-  typedef typename Grid<T>::Code C;
   Exceptions r = {0, 0, 0, 1};
 #pragma unroll
   for (uint32_t half = 0; half < 2; half++) {

@@ -26,7 +26,7 @@ template <> struct Grid<float> {
   FZ_DEV bool close(float x, float q) const { return fabsf(__fadd_rn(x, -__fmul_rn(q, step))) <= promise; }
   FZ_DEV bool carried(float x, float& q) const {
     q = code(x);
-    return close(x, q) && fabsf(q) <= MOST && fabsf(x) < threshold;
+    return close(x, q) & (fabsf(q) <= MOST) & (fabsf(x) < threshold);
   }
   FZ_DEV uint64_t anchor() const { return 0; }
 };
