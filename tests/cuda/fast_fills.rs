@@ -36,7 +36,7 @@ fn array([nx, ny, nz]: [u64; 3], seed: u64) -> Vec<u8> {
             // One code, and fills around it.
             11 if (x + y) % 3 == 0 => f32::INFINITY,
             11 => 7.0,
-            12 => [0.0, -0.0, f32::NEG_INFINITY, 1e-40][rng.below(4) as usize],
+            12 => [0.0, -0.0, f32::NEG_INFINITY, 1e-40][rng.below(4)],
             _ => smooth,
         };
         src.extend_from_slice(&value.to_le_bytes());
