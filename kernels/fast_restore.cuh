@@ -87,14 +87,18 @@ FZ_DEV void get_byte(const uint16_t*& from, uint32_t byte, uint32_t low, uint32_
   transpose8(w);
 }
 
-template <class T> FZ_DEV void store_row(T* at, const T (&x)[4]) {
-  if constexpr (sizeof(T) == 4) {
-    __stcs(reinterpret_cast<float4*>(at), make_float4(x[0], x[1], x[2], x[3]));
-  } else {
-    __stcs(reinterpret_cast<double2*>(at), make_double2(x[0], x[1]));
-    __stcs(reinterpret_cast<double2*>(at) + 1, make_double2(x[2], x[3]));
-  }
+// Four values of a row, by all lanes of a warp, an odd one behind the even one before it. Each store fills whole sectors: halves of them that
+// come apart go to memory twice. So of f64, four of which are a sector, lanes change halves with their neighbours.
+FZ_DEV void store_row(float* at, const float (&x)[4]) { __stcs(reinterpret_cast<float4*>(at), make_float4(x[0], x[1], x[2], x[3])); }
+FZ_DEV void store_row(double* at, const double (&x)[4]) {
+  const bool odd = threadIdx.x & 1;
+  const double a = __shfl_xor_sync(ALL, odd ? x[0] : x[2], 1), b = __shfl_xor_sync(ALL, odd ? x[1] : x[3], 1);
+  __stcs(reinterpret_cast<double2*>(odd ? at - 2 : at), odd ? make_double2(a, b) : make_double2(x[0], x[1]));
+  __stcs(reinterpret_cast<double2*>(odd ? at + 2 : at + 4), odd ? make_double2(x[2], x[3]) : make_double2(a, b));
 }
+// The same where all are one: 16 bytes, lanes beside each other.
+FZ_DEV void store_piece(float* at, float x) { __stcs(reinterpret_cast<float4*>(at), make_float4(x, x, x, x)); }
+FZ_DEV void store_piece(double* at, double x) { __stcs(reinterpret_cast<double2*>(at), make_double2(x, x)); }
 
 template <class T> struct Back;
 template <> struct Back<float> {
@@ -284,11 +288,12 @@ template <class T> FZ_DEV T constant_of(uint64_t entry, T step) { return (T)((in
 template <class T, int DIM> FZ_DEV void put_constant(const Params& p, const Chunk& chunk, uint32_t k, T* dst, bool pieces, T x) {
   const Unit<DIM> u(p, chunk, k);
   if (u.whole && pieces) {
-    T* at = DIM == 1 ? dst + u.first + 4 * (threadIdx.x & 31) : dst + u.lane_first(p);
-    const uint64_t row = DIM == 1 ? 128 : p.x();
-    const T v[4] = {x, x, x, x};
+    constexpr uint32_t FEW = 16 / sizeof(T), LINE = DIM == 1 ? 32 : 32 / FEW;
+    const uint32_t lane = threadIdx.x & 31;
+    T* at = dst + u.first + (DIM == 1 ? 0 : (uint64_t)(lane / LINE) * p.x()) + FEW * (lane % LINE);
+    const uint64_t row = DIM == 1 ? 32 * FEW : (uint64_t)(32 / LINE) * p.x();
 #pragma unroll
-    for (int j = 0; j < 8; j++) store_row(at + j * row, v);
+    for (uint32_t j = 0; j < 1024 / (32 * FEW); j++) store_piece(at + j * row, x);
   } else {
 #pragma unroll 1
     for (int e = 0; e < 32; e++) { bool in; const uint64_t i = u.at(p, e, &in); if (in) store<T>(dst + i, x); }
