@@ -119,8 +119,8 @@ impl Launch {
         launch.chunks = u32::try_from(grid.chunks()).unwrap_or(u32::MAX);
         launch.across = [0, 1].map(|d| grid.counts[d] as u32);
         let divisors = launch.across.map(Divisor::new);
-        launch.inverse = [0, 1].map(|d| divisors[d].inverse);
-        launch.shifts = [0, 1].map(|d| divisors[d].shift);
+        launch.inverse = divisors.each_ref().map(|d| d.inverse);
+        launch.shifts = divisors.each_ref().map(|d| d.shift);
         launch
     }
 }

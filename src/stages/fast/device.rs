@@ -45,10 +45,12 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     // A block for each chunk, and one for each group of them, which copies them to their place.
     let group = if chunks <= SMALL_GROUPS { 8 } else { 32 };
     let groups = chunks.div_ceil(group);
+    let fills = p.threshold.is_finite();
     let name = match (p.value, p.ndim) {
+        // Before small codes: those of units that are nothing but fills are 0, which may be far from others.
+        (4, 3) if fills => "fast_encode_fills_f32_3d",
+        (4, 2) if fills => "fast_encode_fills_f32_2d",
         (4, 3) if p.near != 0 => "fast_encode_near_f32_3d",
-        (4, 3) if p.threshold.is_finite() => "fast_encode_fills_f32_3d",
-        (4, 2) if p.threshold.is_finite() => "fast_encode_fills_f32_2d",
         _ => function(&p, functions!("fast_encode")),
     };
     let recipe = Recipe::one(name, groups * (group + 1) + groups.min(LAG / group), 256);

@@ -71,9 +71,7 @@ impl Params {
         let mut launch = Launch::new(self.threshold, self.dims, self.value);
         // Bins of twice the bound, which may have shrunk by a little; see kernels/fast_narrow.cuh.
         let bins = 1.01 / (2.0 * self.error_bound);
-        // Codes of units that are nothing but fills are 0, which may be far from others.
-        let fills = self.threshold.is_finite();
-        launch.near = u16::from(self.mode != quantizer::ABS && bins <= 511.0 && !fills);
+        launch.near = u16::from(self.mode != quantizer::ABS && bins <= 511.0);
         launch
     }
 }
