@@ -30,6 +30,8 @@ struct Board {
   }
   // By one thread, when they are there.
   FZ_DEV void say(uint32_t chunk, uint32_t state) const { release(chunks + chunk, READY | state); }
+  // The same of a chunk that has left nothing behind.
+  FZ_DEV void say_alone(uint32_t chunk, uint32_t state) const { reinterpret_cast<volatile uint32_t*>(chunks)[chunk] = READY | state; }
   // Whether a sum over 64^(1 + level) chunks is there.
   static FZ_DEV bool complete(uint64_t sum, int level) { return sum / COUNTED == 1ull << 6 * (level + 1); }
   // Words before a chunk, by a warp. All that is needed is asked for at once, and again where it is not there yet.

@@ -11,6 +11,13 @@ template <class T> FZ_DEV uint8_t* slot(const Args& a, uint32_t number) {
   return reinterpret_cast<uint8_t*>(a.scratch) + (uint64_t)(number % RING) * (CHUNK * sizeof(T));
 }
 
+// By one thread. It takes no slot, and does not wait for one.
+FZ_DEV void end_constant(const Args& a, const Board& board, uint32_t number, const Shared& s, uint64_t anchor) {
+  board.count(number, IS_CONSTANT);
+  put_constant(a, number, s, anchor);
+  board.say_alone(number, IS_CONSTANT);
+}
+
 // A chunk by a block, a unit by a warp: its words go to a slot.
 template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint32_t number, Shared& s) {
   const Params& p = params<Params>(a);
@@ -18,6 +25,7 @@ template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint3
   U c;
   Planes b;
   const Found found = c.count(a, number, s);
+  if (found == ONE_CODE && threadIdx.x == 0) end_constant(a, board, number, s, 0);
   if (found != COUNTED_WORDS) return found;
   // The slot was another chunk's.
   uint32_t former = threadIdx.x == 0 && number >= RING ? board.state(number - RING) : (uint32_t)COPIED;
@@ -28,11 +36,13 @@ template <class T, int DIM, class U> FZ_DEV Found encode_as(const Args& a, uint3
   }
   __syncthreads();
   const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  if (t.state & IS_CONSTANT) {
+    if (threadIdx.x == 0) end_constant(a, board, number, s, c.anchor);
+    return found;
+  }
   if (threadIdx.x == 0) board.count(number, t.state);
-  if ((t.state & IS_CONSTANT) && threadIdx.x == 0) put_constant(a, number, s, c.anchor);
-  // Nothing in the slot.
-  if (t.state & (IS_CONSTANT | IS_RAW)) {
-    if (threadIdx.x == 0) board.say(number, t.state);
+  if (t.state & IS_RAW) {
+    if (threadIdx.x == 0) board.say_alone(number, t.state);
     return found;
   }
   put_words<T, DIM, false>(a, number, s, c, b, t, slot<T>(a, number));
@@ -104,8 +114,13 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
   // Slots are free again, which is said of all at once: a fence takes as long as a copy.
   __threadfence();
   __syncwarp();
-  const uint32_t copied = begin + warp_of() + 8 * lane;
-  if (warp_of() + 8 * lane < size && (uint64_t)copied + RING < p.chunks) atomicOr(board.chunks + copied, (uint32_t)COPIED);
+  const uint32_t i = warp_of() + 8 * lane, copied = begin + i;
+  state = __shfl_sync(ALL, state, i & 31);
+  if (i < size && (uint64_t)copied + RING < p.chunks) {
+    // One that has taken no slot did not wait until it was free; the next one to take it waits for both.
+    if ((state & IS_CONSTANT) && copied >= RING) while (!(board.state(copied - RING) & COPIED)) {}
+    atomicOr(board.chunks + copied, (uint32_t)COPIED);
+  }
 }
 
 // Behind the blocks of a group, which make a chunk each, stands one that copies a group before them. NEAR_CODES: codes are expected to be

@@ -13,8 +13,8 @@ struct Coded {
   uint64_t anchor;
   uint32_t k, kind, most, descriptor;
 };
-// What became of a chunk: an earlier launch failed; its words are counted; its codes are not near each other.
-enum Found { DEAD, COUNTED_WORDS, FAR_APART };
+// What became of a chunk: an earlier launch failed; its words are counted; its codes are not near each other; they are all one.
+enum Found { DEAD, COUNTED_WORDS, FAR_APART, ONE_CODE };
 
 // A unit of the array, and how it is read: where this lane's first value is in a unit of whole rows, and how far apart they are.
 template <class T, int DIM> struct Source {
@@ -62,24 +62,41 @@ FZ_DEV uint32_t code_with_exceptions(const Args& a, uint32_t number, uint32_t k,
   return kind;
 }
 
+// By one thread of a unit, whether it exists or not: for all behind the next barrier of the block.
+FZ_DEV void note_code(Shared& s, const Coded& c, bool exists, bool single) {
+  const int32_t code = single ? s.least[c.k] : SEVERAL;
+  s.code[c.k] = code;
+  s.only[c.k] = !exists ? ABSENT : c.kind == NONE ? code : SEVERAL;
+}
+// Whether a chunk is constant. Its first unit exists.
+FZ_DEV bool constant(const Shared& s) {
+  const int32_t own = s.only[threadIdx.x & 7], first = s.only[0];
+  return __all_sync(ALL, (own == first || own == ABSENT) && first != SEVERAL);
+}
+
 // Words in front of a unit.
 FZ_DEV uint32_t heads_of(uint32_t desc) { return ((desc & 3) != AGAINST) + (desc >> 8 & 7) * (desc >> 13 & 1 ? 1 : 2); }
 
 // The cheapest mode of a unit that exists, and what it comes to. `above`, `inside`, `against()`: widths of the modes. Leaves words and
-// descriptor in `s`, for all behind the next barrier.
+// descriptor in `s`, for all behind the next barrier. A unit of one code takes no planes: mode AGAINST if the one before is of the same,
+// and else ABOVE, since any other difference takes more than a base.
 template <int DIM, class Against>
 FZ_DEV void settle(Shared& s, Coded& c, bool exists, bool single, const Widths& above, const Widths& inside, const Against& against) {
   const uint32_t lane = threadIdx.x & 31;
   Widths w = above;
   uint32_t words = 0;
   c.most = c.descriptor = 0;
-  if (exists) {
+  if (exists && single) {
+    const bool same = DIM == 3 && c.k && s.code[c.k - 1] == s.code[c.k];
+    c.descriptor = descriptor(same ? AGAINST : ABOVE, 0, 0, c.kind, true);
+    words = heads_of(c.descriptor);
+  } else if (exists) {
     uint32_t best = cost(w) + 2, mode = ABOVE;
     if (DIM == 3 && c.k) {
       const Widths v = against();
       if (cost(v) <= best) { best = cost(v); w = v; mode = AGAINST; }
     }
-    if (!single && cost(inside) + 2 < best) { w = inside; mode = INSIDE; }
+    if (cost(inside) + 2 < best) { w = inside; mode = INSIDE; }
     const uint32_t wide = max(w.low, w.high);
     c.most = __reduce_max_sync(ALL, wide);
     uint32_t lean = __reduce_min_sync(ALL, min(w.low, w.high)), planes = bit_length(c.most - lean), parts = w.sums & 0xffff;
@@ -89,9 +106,9 @@ FZ_DEV void settle(Shared& s, Coded& c, bool exists, bool single, const Widths& 
     if (joint) { w.low = w.high = wide; lean = lean_lanes; planes = planes_lanes; parts = lanes_cost; }
     c.descriptor = descriptor(mode, lean, planes, c.kind, joint);
     words = heads_of(c.descriptor) + (parts + 1) / 2;
-    if (c.kind != NONE) words += s.exact_words[c.k];
   }
-  if (lane == 0) { s.words[c.k] = words; s.descriptors[c.k] = c.descriptor; s.single[c.k] = single && c.kind == NONE; }
+  if (c.kind != NONE) words += s.exact_words[c.k];
+  if (lane == 0) { s.words[c.k] = words; s.descriptors[c.k] = c.descriptor; }
   c.w = w;
 }
 
@@ -125,12 +142,11 @@ template <class T, int DIM> FZ_DEV Total total(const Params& p, uint32_t number,
   const Box box = box_of<DIM>(p, chunk_at<DIM>(p, number));
   const uint32_t of_unit = lane < 8 ? s.words[lane] : 0, anchored = anchor ? 2 : 0;
   const uint32_t before = __reduce_add_sync(ALL, lane < k ? of_unit : 0), sum = __reduce_add_sync(ALL, of_unit);
-  const bool one = __all_sync(ALL, (lane & 7) >= box.units || (s.single[lane & 7] && s.least[lane & 7] == s.least[0]));
   Total t;
   t.fronts = anchored + (box.units + 1) / 2;
   t.start = t.fronts + before;
   const uint32_t size = t.fronts + sum, raw = box.values * (uint32_t)(sizeof(T) / 4);
-  t.state = one ? (uint32_t)IS_CONSTANT : size > raw ? IS_RAW | raw : size | (anchored ? (uint32_t)ANCHORED : 0);
+  t.state = constant(s) ? (uint32_t)IS_CONSTANT : size > raw ? IS_RAW | raw : size | (anchored ? (uint32_t)ANCHORED : 0);
   return t;
 }
 

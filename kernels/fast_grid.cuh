@@ -22,7 +22,7 @@ template <> struct Grid<float> {
   }
   // Neither is ever below zero. Who looks at this together with what else he waits for does not wait for them a second time.
   FZ_DEV bool impossible() const { return (promise < 0) | (threshold < 0); }
-  FZ_DEV float code(float x) const { return __fadd_rn(__fadd_rn(__fmul_rn(x, inverse), Real<float>::MAGIC), -Real<float>::MAGIC); }
+  FZ_DEV float code(float x) const { return __fadd_rn(__fmaf_rn(x, inverse, Real<float>::MAGIC), -Real<float>::MAGIC); }
   FZ_DEV bool close(float x, float q) const { return fabsf(__fadd_rn(x, -__fmul_rn(q, step))) <= promise; }
   FZ_DEV bool carried(float x, float& q) const {
     q = code(x);
@@ -38,8 +38,8 @@ template <> struct Grid<double> {
   static constexpr int64_t MOST = (1ll << 51) - 1, FAR = 1ll << 27, REACH = (1ll << 28) - 1;
   static constexpr bool limited = false;
   FZ_DEV int64_t bin(double x, bool& near) const {
-    const double y = __dadd_rn(__dmul_rn(x, inverse), Real<double>::MAGIC), q = __dadd_rn(y, -Real<double>::MAGIC);
-    near = fabs(__dadd_rn(x, -__dmul_rn(q, step))) <= promise && fabs(x) < threshold;
+    const double y = __fma_rn(x, inverse, Real<double>::MAGIC), q = __dadd_rn(y, -Real<double>::MAGIC);
+    near = (fabs(__dadd_rn(x, -__dmul_rn(q, step))) <= promise) & (fabs(x) < threshold);
     return (int64_t)(Real<double>::bits(y) - Real<double>::bits(Real<double>::MAGIC));
   }
   // `first`: the first value of the chunk.
@@ -59,7 +59,7 @@ template <> struct Grid<double> {
     bool near;
     const int64_t b = bin(x, near);
     q = (int32_t)(uint32_t)(b - from);
-    return near && (uint64_t)(b - least) <= span;
+    return near & ((uint64_t)(b - least) <= span);
   }
   FZ_DEV bool impossible() const { return promise < 0; }
   FZ_DEV uint64_t anchor() const { return (uint64_t)from; }

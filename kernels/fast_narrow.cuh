@@ -144,7 +144,9 @@ struct Narrow : Coded {
         }
       }
     }
+    if (lane == 0) note_code(s, *this, from.u.exists, single);
     if (!__syncthreads_and(near)) return FAR_APART;
+    if (constant(s)) return ONE_CODE;
     settle<DIM>(s, *this, from.u.exists, single, above, inside, [&] {
       uint32_t former[16];
       get_pairs(s.codes[k - 1], former);
@@ -187,17 +189,23 @@ struct Narrow : Coded {
   }
   // Pairs of integers.
   FZ_DEV void to_integers(const Shared& s, bool against) {
-    uint32_t former[16];
-    if (against) {
-      get_pairs(s.codes[k], p);
-      get_pairs(s.codes[k - 1], former);
-    }
+    const uint32_t lane = threadIdx.x & 31;
 #pragma unroll
-    for (int i = 0; i < 16; i++) {
-      float low = fz_low_half(p[i]), high = fz_high_half(p[i]);
-      if (against) { low -= fz_low_half(former[i]); high -= fz_high_half(former[i]); }
-      p[i] = __byte_perm(__float_as_uint(low + Real<float>::MAGIC), __float_as_uint(high + Real<float>::MAGIC), 0x5410);
+    for (int j = 0; j < 4; j++) {
+      uint4 own = make_uint4(p[4 * j], p[4 * j + 1], p[4 * j + 2], p[4 * j + 3]), former = make_uint4(0, 0, 0, 0);
+      if (against) {
+        own = s.codes[k][j * 32 + lane];
+        former = s.codes[k - 1][j * 32 + lane];
+      }
+      p[4 * j] = to_integers(own.x, former.x);
+      p[4 * j + 1] = to_integers(own.y, former.y);
+      p[4 * j + 2] = to_integers(own.z, former.z);
+      p[4 * j + 3] = to_integers(own.w, former.w);
     }
+  }
+  static FZ_DEV uint32_t to_integers(uint32_t own, uint32_t former) {
+    const float low = fz_low_half(own) - fz_low_half(former), high = fz_high_half(own) - fz_high_half(former);
+    return __byte_perm(__float_as_uint(low + Real<float>::MAGIC), __float_as_uint(high + Real<float>::MAGIC), 0x5410);
   }
 };
 }  // namespace fast

@@ -8,14 +8,19 @@ namespace fast {
 constexpr uint32_t HEADS = 16;
 struct Shared {
   uint4 codes[CHUNK_UNITS][256];
-  // Of each unit: words, descriptor, whether it is one code, the least code and the first one.
-  uint32_t words[8], descriptors[8], single[8];
+  // Of each unit: words, descriptor, the least code and the first one.
+  uint32_t words[8], descriptors[8];
   int32_t least[8], firsts[8];
+  // The code, if there is but one: of all codes; of all values, which then have no exceptions.
+  int32_t code[8], only[8];
   uint32_t heads[8][HEADS];      // in front of a unit
   // Of units with exceptions: which, one of them, and their words.
   uint32_t masks[8][32], values[8][2], exact_words[8];
   uint32_t before;               // words of the chunks before, where there are few
 };
+
+// In place of a code: there are several; the unit does not exist.
+constexpr int32_t SEVERAL = INT32_MIN, ABSENT = INT32_MAX;
 
 // To a place that is aligned, or may be anywhere.
 template <bool ANYWHERE, class X> FZ_DEV void put_at(uint8_t* to, X x) {

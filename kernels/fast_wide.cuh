@@ -4,6 +4,16 @@
 
 namespace fz {
 namespace fast {
+// Whether codes are all one, which is soon seen where they are not. Their order does not matter then.
+template <class C> FZ_DEV bool one_code(const C (&q)[32]) {
+  const C first = __shfl_sync(ALL, q[0], 0);
+  bool same = (q[0] == first) & (q[31] == first);
+  if (!__all_sync(ALL, same)) return false;
+#pragma unroll
+  for (int e = 1; e < 31; e++) same = same & (q[e] == first);
+  return __all_sync(ALL, same);
+}
+
 // FILLS: fills are named, and they and other values that no code stands for are kept in the place of codes; else their unit is read again.
 template <class T, int DIM, bool IS_FEW, bool FILLS> struct Wide : Coded {
   typedef typename Grid<T>::Code C;
@@ -55,10 +65,10 @@ template <class T, int DIM, bool IS_FEW, bool FILLS> struct Wide : Coded {
         for (int j = 0; j < 8; j++) {
           load_row(t, from.at + j * from.row);
 #pragma unroll
-          for (int e = 0; e < 4; e++) { const bool ok = grid.carried(t[e], q[4 * j + e]); good = good && ok; }
+          for (int e = 0; e < 4; e++) { const bool ok = grid.carried(t[e], q[4 * j + e]); good &= ok; }
         }
       }
-      if (DIM == 1) {
+      if (DIM == 1 && !one_code(q)) {
         put_groups(mine, q);
         __syncwarp();
         get_rows(mine, q);
@@ -98,6 +108,7 @@ template <class T, int DIM, bool IS_FEW, bool FILLS> struct Wide : Coded {
         put(mine, q);
       }
     }
+    if (lane == 0) note_code(s, *this, from.u.exists, single);
     if (DIM == 3) __syncthreads(); else __syncwarp();
     settle<DIM>(s, *this, from.u.exists, single, above, inside, [&] {
       take_away(s.codes[k - 1], q);

@@ -63,9 +63,9 @@ macro_rules! value {
                 (step, 1.0 / step)
             }
             fn multiple(self, f: &Quantize<Self>) -> Option<i64> {
-                // Rounds half to even below 2^(mantissa bits - 1); beyond, q is above the limit.
+                // Rounds once, half to even, below 2^(mantissa bits - 1); beyond, q is above the limit.
                 const MAGIC: $T = $magic;
-                let q = (self * f.inverse + MAGIC) - MAGIC;
+                let q = self.mul_add(f.inverse, MAGIC) - MAGIC;
                 // NaN and infinities fail the comparisons.
                 let carried =
                     self.abs() < f.threshold && q.abs() < $limit && (self - q * f.step).abs() <= f.promise;
@@ -83,7 +83,7 @@ macro_rules! value {
             #[inline(always)]
             fn quick(self, f: &Quantize<Self>, anchor: Self) -> (i32, bool) {
                 const MAGIC: $T = $magic;
-                let sum = self * f.inverse + MAGIC;
+                let sum = self.mul_add(f.inverse, MAGIC);
                 let q = sum - MAGIC;
                 let carried = (self.abs() < f.threshold)
                     & (q.abs() < $limit)

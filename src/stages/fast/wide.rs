@@ -19,7 +19,9 @@ pub(super) struct Wide;
 
 /// Whether this machine has what the functions here are compiled for.
 pub(super) fn available() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("lzcnt")
+    std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("fma")
 }
 
 /// Where the values of a part begin, and how many stand together there.
@@ -300,7 +302,7 @@ unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &
 
 /// # Safety
 /// The machine has what [`available`] asks for.
-#[target_feature(enable = "avx2,lzcnt")]
+#[target_feature(enable = "avx2,lzcnt,fma")]
 unsafe fn quantize_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, codes: &mut Codes) -> bool {
     let mut all = true;
     for (code, x) in codes.iter_mut().zip(x) {
