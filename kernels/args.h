@@ -242,6 +242,10 @@ struct Border {
   uint32_t more;
   /// 1: some segments have to be copied, to the container or to the array.
   uint32_t copies;
+  /// 1: the checksums of a container are compared, if it has any.
+  uint32_t verify;
+  /// What fails in a step up to this one, counted from 1, leaves no head that could be trusted.
+  uint32_t opened;
 };
 
 }  // namespace fz

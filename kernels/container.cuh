@@ -8,6 +8,7 @@ namespace fz {
 struct Call {
   unsigned long long head, total;
   unsigned int form;  // index of the form of the container
+  unsigned int crcs;  // checksums that it has
   unsigned int ticket, crc_ticket, sum_ticket, crc_payload;
 };
 // The caller's result, `fz_result` in C.

@@ -1,5 +1,6 @@
 // From a container to lengths, segments and facts. Whatever the bytes are, no later function gets a length that does not
 // fit its value, or a segment that leaves the container.
+#include "checksum.cuh"
 #include "usual.cuh"
 
 namespace fz {
@@ -249,6 +250,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_A
   if (threadIdx.x != 0) return;
   Call* call = f.call();
   call->form = form - 1;
+  call->crcs = h->crcs;
   call->head = o.head;
   call->total = o.head + o.payload;
   if (wrong) fail(a, o.status != OK ? o.status : CORRUPT);
@@ -266,27 +268,31 @@ extern "C" __global__ void __launch_bounds__(256) fz_load(FZ_ARGS) {
     if (!s[i].unit && f.value(s[i].value).place == PLACE_ARENA) copy(f.bytes_of(s[i].value), f.container + *f.start(s[i].value), f.bytes(s[i].value));
 }
 
-// The end of a decompression: what was stored as it is, and the result.
+// The end of a decompression: what was stored as it is, checksums, and the result. A container that differs from its checksums is one of
+// which nothing was restored, whatever else is wrong with it; no decoder trusts it before, and one without them costs nothing here.
 extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
   using namespace fz;
   const Frame f(a);
   await_former();
   const Border& p = params<Border>(a);
-  const Status* status = status_of(a);
+  Status* status = status_of(a);
   const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&status->failed);
-  const bool stored = (int32_t)(uint32_t)failed == STORED;
-  // As usual.
-  if (!stored && !p.copies) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0);
-    return;
-  }
+  const uint32_t crcs = *reinterpret_cast<const volatile unsigned int*>(&f.call()->crcs);
+  const bool stored = (int32_t)(uint32_t)failed == STORED, opened = !failed || stored || (failed >> 32) > p.opened;
   if (stored) {
     copy(f.array, f.container + f.call()->head, f.array_bytes);
-  } else if (!failed) {
+  } else if (!failed && p.copies) {
     const HeadRow& h = f.form(0);
     const SegmentRow* s = f.table<SegmentRow>(h.segments_at);
     for (uint32_t i = 0; i < h.segments; i++)
       if (!s[i].unit && f.value(s[i].value).place == PLACE_ARRAY) copy(f.array, f.container + *f.start(s[i].value), f.array_bytes);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0 && !stored);
+  if (!p.verify || !crcs || !opened) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) report(a, p.array_bytes, failed != 0 && !stored);
+    return;
+  }
+  const Verdict verdict = checksums(f, true);
+  if (verdict == NO_VERDICT || threadIdx.x != 0) return;
+  if (verdict == WRONG) *status = {(unsigned long long)(a.step + 1) << 32 | CHECKSUM, 0, 0, 0};
+  report(a, p.array_bytes, verdict == WRONG || (failed != 0 && !stored));
 }

@@ -240,6 +240,10 @@ pub(crate) struct Border {
     pub more: u32,
     /// 1: some segments have to be copied, to the container or to the array.
     pub copies: u32,
+    /// 1: the checksums of a container are compared, if it has any.
+    pub verify: u32,
+    /// What fails in a step up to this one, counted from 1, leaves no head that could be trusted.
+    pub opened: u32,
 }
 
 /// One device function over a grid.

@@ -228,7 +228,7 @@ impl Run<'_> {
     /// Copies segments out of the container, where steps want that.
     pub(crate) fn load(&self, border: &Border) -> Result<()> {
         if self.sinks_in(|place| matches!(place, Place::Arena { .. })) {
-            self.border("fz_load", 64, OPEN + 2, border)?;
+            self.border("fz_load", 64, OPEN + 1, border)?;
         }
         Ok(())
     }
@@ -249,15 +249,11 @@ impl Run<'_> {
         self.border("fz_sum", self.copy_grid(true), CLOSE + 1, border)
     }
 
-    /// Compares the checksums of a container, if it has any.
-    pub(crate) fn verify(&self, border: &Border) -> Result<()> {
-        self.border("fz_verify", self.copy_grid(true), OPEN + 1, border)
-    }
-
     /// The end of a decompression.
     pub(crate) fn close(&self, border: &Border) -> Result<()> {
         let copies = self.sinks_in(|place| matches!(place, Place::Array));
-        self.border("fz_close", self.copy_grid(copies), CLOSE, &Border { copies: copies.into(), ..*border })
+        let border = Border { copies: copies.into(), opened: OPEN + 1, ..*border };
+        self.border("fz_close", self.copy_grid(copies), CLOSE, &border)
     }
 
     /// Blocks of functions that have to pass over the whole array, or do so only where it is stored as it is.
@@ -276,7 +272,7 @@ pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
     let steps = plan.steps.iter().flat_map(|s| &s.device.passes).map(|p| p.entry);
     let border = match plan.direction {
         Direction::Encode => &["fz_seal", "fz_sum"][..],
-        Direction::Decode => &["fz_open", "fz_verify", "fz_load", "fz_close"][..],
+        Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
     steps.chain(border.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
 }

@@ -73,11 +73,8 @@ impl GpuDecoder {
         let memory = prepared::memory(&ws.gpu)?;
         let run =
             self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.head);
-        let border = Border { result, array_bytes: dst.bytes, ..Border::default() };
+        let border = Border { result, array_bytes: dst.bytes, verify: checksum.into(), ..Border::default() };
         run.open(&border)?;
-        if checksum {
-            run.verify(&border)?;
-        }
         self.rest(&run, &border)
     }
 
