@@ -10,8 +10,11 @@ use super::plain::Plain;
 use super::unit::{ACROSS, Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use std::arch::x86_64::{
-    __m256i, _mm_cvtsi32_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8,
-    _mm256_packus_epi16, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_srl_epi32,
+    __m256i, _mm_cvtsi32_si128, _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi8,
+    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_packus_epi16, _mm256_packus_epi32,
+    _mm256_permute2x128_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_set_epi64x,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_shuffle_epi32,
+    _mm256_slli_si256, _mm256_srl_epi32, _mm256_storeu_si256, _mm256_sub_epi8,
 };
 
 /// See the module.
@@ -23,6 +26,9 @@ pub(super) fn available() -> bool {
         && std::arch::is_x86_feature_detected!("lzcnt")
         && std::arch::is_x86_feature_detected!("fma")
 }
+
+/// Halves of all parts, plane by plane.
+type Places = [[u16; 2 * LANES]; 32];
 
 /// Where the values of a part begin, and how many stand together there.
 #[inline(always)]
@@ -46,7 +52,7 @@ fn gather(ndim: u32, rows: &Codes, parts: &mut Codes) {
 
 /// And back.
 #[inline(always)]
-fn scatter(ndim: u32, parts: &Codes, rows: &mut Codes) {
+fn scatter<V: Copy>(ndim: u32, parts: &[V; UNIT], rows: &mut [V; UNIT]) {
     for (slot, part) in parts.chunks_exact(PART).enumerate() {
         let (at, next) = runs(ndim, slot / LANES, slot % LANES);
         for (j, four) in part.chunks_exact(4).enumerate() {
@@ -183,21 +189,10 @@ fn planes(
     }
 }
 
-/// The bits of 16 values as masks.
-const BIT: [i32; PART] = {
-    let mut bit = [0; PART];
-    let mut i = 0;
-    while i < PART {
-        bit[i] = 1 << i;
-        i += 1;
-    }
-    bit
-};
-
+/// Every plane of every part in its place, with zeros for those that are not there; also which of them is the last.
 #[inline(always)]
-fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
-    // Every plane of every part in its place; what is not there stays unread.
-    let mut places = [[0u16; 2 * LANES]; 32];
+fn places(widths: &Widths, planes: &[u8]) -> (Places, u32) {
+    let mut places = [[0; 2 * LANES]; 32];
     let (mut least, mut most) = (u32::MAX, 0);
     for &w in widths.iter().flatten() {
         (least, most) = (least.min(w), most.max(w));
@@ -216,34 +211,90 @@ fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes:
         bytemuck::cast_slice_mut::<u16, u8>(&mut some)[..most].copy_from_slice(&rest[..most]);
         let mut n = 0;
         for (to, &w) in place.iter_mut().zip(widths.iter().flatten()) {
-            *to = some[n % (2 * LANES)];
-            n += usize::from(w > plane as u32);
+            let there = u16::from(w > plane as u32);
+            *to = some[n % (2 * LANES)] * there;
+            n += usize::from(there);
         }
         rest = &rest[2 * n..];
     }
-    let mut parts = [0i32; UNIT];
-    for (slot, (part, &w)) in parts.chunks_exact_mut(PART).zip(widths.iter().flatten()).enumerate() {
-        let mut v = [0i32; PART];
-        for (plane, place) in places.iter().enumerate().take(w as usize) {
-            let bits = i32::from(place[slot]);
-            for (v, bit) in v.iter_mut().zip(BIT) {
-                *v |= if bits & bit != 0 { 1 << plane } else { 0 };
+    (places, most)
+}
+
+/// Bits 8 `k` to 8 `k` + 7 of all values, part by part: what [`transpose`] takes apart.
+///
+/// # Safety
+/// The machine has AVX2.
+#[target_feature(enable = "avx2")]
+#[allow(unused_unsafe)] // As above.
+unsafe fn transpose_back(places: &Places, k: usize, most: u32, bytes: &mut [u8; UNIT]) {
+    // SAFETY: the machine has AVX2; `bytes` has 32 values from each multiple of 32 below its length.
+    unsafe {
+        // To each byte of a half the byte of its two that has its bit.
+        let (one, two) = (0x0101_0101_0101_0101, 0x0202_0202_0202_0202);
+        let spread = _mm256_set_epi64x(one + two, two, one, 0);
+        let bits = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+        let planes = &places[8 * k..(8 * k + 8).min(most as usize)];
+        for (pair, out) in bytes.chunks_exact_mut(2 * PART).enumerate() {
+            let mut values = _mm256_setzero_si256();
+            for plane in planes.iter().rev() {
+                let halves = u32::from(plane[2 * pair]) | u32::from(plane[2 * pair + 1]) << 16;
+                let all = _mm256_shuffle_epi8(_mm256_set1_epi32(halves as i32), spread);
+                let set = _mm256_cmpeq_epi8(_mm256_and_si256(all, bits), bits);
+                values = _mm256_sub_epi8(_mm256_add_epi8(values, values), set);
+            }
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), values);
+        }
+    }
+}
+
+/// What stands in the planes, part by part: in modes with a sign as that says.
+#[inline(always)]
+fn codes(
+    ndim: u32,
+    mode: u16,
+    base: i32,
+    widths: &Widths,
+    planes: &[u8],
+    codes: &mut Codes,
+    transpose_back: impl Fn(&Places, usize, u32, &mut [u8; UNIT]),
+    sums: impl Fn(&mut Codes),
+) {
+    let (places, most) = places(widths, planes);
+    let mut bytes = [0; UNIT];
+    let mut rows = [0i32; UNIT];
+    transpose_back(&places, 0, most, &mut bytes);
+    if most <= 8 {
+        // A byte has the whole value.
+        if mode != OFFSETS {
+            for (part, &w) in bytes.chunks_exact_mut(PART).zip(widths.iter().flatten()) {
+                let sign = ((1u32 << w) >> 1) as u8;
+                part.iter_mut().for_each(|b| *b = (*b ^ sign).wrapping_sub(sign));
             }
         }
-        if mode != OFFSETS {
-            let shift = 32 - w.max(1);
-            v.iter_mut().for_each(|v| *v = *v << shift >> shift);
+        let mut some = [0; UNIT];
+        scatter(ndim, &bytes, &mut some);
+        if mode == OFFSETS {
+            rows.iter_mut().zip(some).for_each(|(v, b)| *v = i32::from(b));
+        } else {
+            rows.iter_mut().zip(some).for_each(|(v, b)| *v = i32::from(b as i8));
         }
-        part.copy_from_slice(&v);
+    } else {
+        let mut parts = bytes.map(i32::from);
+        for k in 1..most.div_ceil(8) as usize {
+            transpose_back(&places, k, most, &mut bytes);
+            parts.iter_mut().zip(&bytes).for_each(|(v, &b)| *v |= i32::from(b) << (8 * k));
+        }
+        if mode != OFFSETS {
+            for (part, &w) in parts.chunks_exact_mut(PART).zip(widths.iter().flatten()) {
+                let sign = ((1u64 << w) >> 1) as i32;
+                part.iter_mut().for_each(|v| *v = (*v ^ sign).wrapping_sub(sign));
+            }
+        }
+        scatter(ndim, &parts, &mut rows);
     }
-    if mode == OFFSETS {
-        scatter(ndim, &parts, codes);
-        codes.iter_mut().for_each(|c| *c = c.wrapping_add(base));
-        return;
+    if mode != OFFSETS {
+        sums(&mut rows);
     }
-    let mut rows = [0i32; UNIT];
-    scatter(ndim, &parts, &mut rows);
-    sums(ndim, &mut rows);
     if mode == ACROSS {
         codes.iter_mut().zip(rows).for_each(|(c, v)| *c = c.wrapping_add(v));
     } else {
@@ -251,31 +302,37 @@ fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes:
     }
 }
 
-/// Sums in y, then in x.
-#[inline(always)]
-fn sums(ndim: u32, d: &mut Codes) {
-    if ndim > 1 {
-        let mut sum = [0i32; ROW];
+/// What differences came from: sums in y, and of these in x; in one dimension of all in a row.
+///
+/// # Safety
+/// The machine has AVX2.
+#[target_feature(enable = "avx2")]
+#[allow(unused_unsafe)] // As above.
+unsafe fn sums(ndim: u32, d: &mut Codes) {
+    // SAFETY: the machine has AVX2; a row has 32 values.
+    unsafe {
+        let last = _mm256_set1_epi32(7);
+        let mut above = [_mm256_setzero_si256(); ROW / 8];
+        let mut before = _mm256_setzero_si256();
         for row in d.chunks_exact_mut(ROW) {
-            for (v, sum) in row.iter_mut().zip(&mut sum) {
-                *sum = sum.wrapping_add(*v);
-                *v = *sum;
+            if ndim > 1 {
+                before = _mm256_setzero_si256();
+            }
+            for (eight, above) in row.chunks_exact_mut(8).zip(&mut above) {
+                let mut sum = _mm256_loadu_si256(eight.as_ptr().cast());
+                if ndim > 1 {
+                    *above = _mm256_add_epi32(*above, sum);
+                    sum = *above;
+                }
+                // Of each four, then of the second four with the last of the first ones; then what stands before them.
+                sum = _mm256_add_epi32(sum, _mm256_slli_si256::<4>(sum));
+                sum = _mm256_add_epi32(sum, _mm256_slli_si256::<8>(sum));
+                let first = _mm256_permute2x128_si256::<0x08>(sum, sum);
+                sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32::<0xff>(first));
+                _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm256_add_epi32(sum, before));
+                before = _mm256_add_epi32(before, _mm256_permutevar8x32_epi32(sum, last));
             }
         }
-    }
-    // Of each eight by themselves, in three steps; then what stands before them.
-    let mut carry = 0i32;
-    for (k, eight) in d.chunks_exact_mut(8).enumerate() {
-        for back in [1, 2, 4] {
-            let mut moved = [0; 8];
-            moved[back..].copy_from_slice(&eight[..8 - back]);
-            eight.iter_mut().zip(moved).for_each(|(v, m)| *v = v.wrapping_add(m));
-        }
-        if ndim > 1 && k % (ROW / 8) == 0 {
-            carry = 0;
-        }
-        eight.iter_mut().for_each(|v| *v = v.wrapping_add(carry));
-        carry = eight[7];
     }
 }
 
@@ -326,10 +383,16 @@ unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x: &mut [T; 
 /// The machine has what [`available`] asks for.
 #[target_feature(enable = "avx2,lzcnt")]
 unsafe fn codes_wide(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], all: &mut Codes) {
+    // SAFETY: the machine has AVX2.
+    let back = |places: &Places, k, most, bytes: &mut [u8; UNIT]| unsafe {
+        transpose_back(places, k, most, bytes);
+    };
     if ndim == 1 {
-        codes(1, mode, base, widths, planes, all);
+        // SAFETY: the machine has AVX2.
+        codes(1, mode, base, widths, planes, all, back, |d| unsafe { sums(1, d) });
     } else {
-        codes(2, mode, base, widths, planes, all);
+        // SAFETY: as above.
+        codes(2, mode, base, widths, planes, all, back, |d| unsafe { sums(2, d) });
     }
 }
 

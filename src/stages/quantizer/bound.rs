@@ -39,6 +39,17 @@ struct Range<T> {
 }
 
 impl<T: Real> Range<T> {
+    fn none() -> Range<T> {
+        Range { low: T::INFINITY, high: T::ZERO.sub(T::INFINITY) }
+    }
+
+    fn join(self, other: Range<T>) -> Range<T> {
+        Range {
+            low: if other.low < self.low { other.low } else { self.low },
+            high: if other.high > self.high { other.high } else { self.high },
+        }
+    }
+
     /// What the bound of mode prel is a fraction of.
     fn peak(self) -> T {
         let (low, high) = (self.low.abs(), self.high.abs());
@@ -52,30 +63,35 @@ fn range<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Range<T>, Fault> {
     let src = call.input(0)?;
     let strict = p.switches & STRICT != 0;
     let limit = if strict { T::from_f64(p.threshold) } else { T::INFINITY };
-    let minus = |x: T| T::ZERO.sub(x);
-    let none = Range { low: T::INFINITY, high: minus(T::INFINITY) };
-    let join = |a: Range<T>, b: Range<T>| Range {
-        low: if b.low < a.low { b.low } else { a.low },
-        high: if b.high > a.high { b.high } else { a.high },
-    };
     let parts = call.threads.map(src.len().div_ceil(TILE), |k| {
         let mut buffer = None;
-        let bytes = &src[k * TILE..src.len().min((k + 1) * TILE)];
-        // Eight lanes, so that the comparisons do not wait for each other.
-        let mut lanes = [none; 8];
-        for group in load::<T>(bytes, &mut buffer).chunks(8) {
-            for (lane, &x) in lanes.iter_mut().zip(group) {
-                let carried = if strict { x.abs() < limit } else { true };
-                let low = if carried { x } else { T::INFINITY };
-                let high = if carried { x } else { minus(T::INFINITY) };
-                lane.low = if low < lane.low { low } else { lane.low };
-                lane.high = if high > lane.high { high } else { lane.high };
-            }
-        }
-        lanes.into_iter().fold(none, join)
+        let values = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
+        // Where the extremes of all are carried, so are the others.
+        let all = extremes(values, |_| true);
+        let carried = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit);
+        if carried { all } else { extremes(values, |x| x.abs() < limit) }
     });
-    let all = parts.into_iter().fold(none, join);
-    Ok(if p.switches & PADDED != 0 { join(all, Range { low: T::ZERO, high: T::ZERO }) } else { all })
+    let all = parts.into_iter().fold(Range::none(), Range::join);
+    Ok(if p.switches & PADDED != 0 { all.join(Range { low: T::ZERO, high: T::ZERO }) } else { all })
+}
+
+/// Smallest and largest of the values that count; NaN never does.
+#[inline(always)]
+fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> Range<T> {
+    /// So many at a time that the comparisons do not wait for each other.
+    const LANES: usize = 32;
+    let (mut low, mut high) = ([Range::<T>::none().low; LANES], [Range::<T>::none().high; LANES]);
+    let mut groups = values.chunks_exact(LANES);
+    let mut take = |group: &[T]| {
+        for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(group) {
+            *low = if counts(x) && x < *low { x } else { *low };
+            *high = if counts(x) && x > *high { x } else { *high };
+        }
+    };
+    (&mut groups).for_each(&mut take);
+    take(groups.remainder());
+    let lanes = low.into_iter().zip(high).map(|(low, high)| Range { low, high });
+    lanes.fold(Range::none(), Range::join)
 }
 
 /// Bounds below this leave no room for a step, and in place their raw values would read as codes.
