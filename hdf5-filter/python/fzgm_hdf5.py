@@ -32,7 +32,8 @@ def fzgm(*, abs=None, rel=None, noa=None, range=None, preset=None):
     rel  |x - x'| <= rel * |x|, 2^-17 to 0.25
     noa  |x - x'| <= noa * (max - min), with the range (min, max) of the whole dataset; stored as abs
 
-    and without any of them nothing is lost. Integers and all that is no float lose nothing in any mode.
+    and without any of them nothing is lost. Integers and all that is no float lose nothing in any mode. preset: None, the default of
+    the mode; "pfpl", with abs and rel; "fz" or "fast", with abs and noa.
     """
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:

@@ -108,6 +108,16 @@ impl User {
             (1, Mode::Abs(_) | Mode::Rel(_)) => Preset::Pfpl,
             (2, Mode::Abs(_)) => Preset::Fz,
             (3, Mode::Abs(_)) => Preset::Fast,
+            (1, Mode::Lossless) => {
+                return Err("preset 1 (pfpl) has no mode 0 (lossless); give mode 1 (abs) or 2 (rel), or leave the preset out".into());
+            }
+            (2 | 3, mode) => {
+                let name = if preset == 2 { "fz" } else { "fast" };
+                let mode = if matches!(mode, Mode::Rel(_)) { "2 (rel)" } else { "0 (lossless)" };
+                return Err(format!(
+                    "preset {preset} ({name}) has no mode {mode}; give mode 1 (abs), or leave the preset out"
+                ));
+            }
             _ => {
                 return Err(format!(
                     "the preset is {preset}; expected 0 (the default), 1 (pfpl, modes abs and rel), 2 (fz, mode abs) or 3 (fast, mode abs)"

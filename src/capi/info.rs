@@ -111,7 +111,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
 ///
 /// The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
 /// container of the same array, as far as the head says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
-/// given or measured, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
+/// given or measured, nor fixed_step, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
 /// lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
