@@ -244,8 +244,11 @@ struct Border {
   uint32_t copies;
   /// 1: the checksums of a container are compared, if it has any.
   uint32_t verify;
+  /// 1: nothing stands behind a container, whose memory is as long as it is.
+  uint32_t whole;
   /// What fails in a step up to this one, counted from 1, leaves no head that could be trusted.
   uint32_t opened;
+  uint32_t pad;
 };
 
 }  // namespace fz

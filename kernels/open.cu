@@ -117,7 +117,10 @@ FZ_DEV bool open_usual(const Args& a, const Frame& f, const uint8_t* c, Staged& 
   const bool dynamic = u.value.kind == KIND_DYNAMIC, wrong_length = dynamic ? bytes > u.value.max : bytes != u.value.max;
   if (wrong_length) bytes = 0;
   const uint64_t upto = u.upto(bytes);
-  const uint32_t bad = __ballot_sync(ALL, wrong_length || upto > f.capacity - u.h.blank);
+  const uint64_t room = f.capacity - u.h.blank;
+  const bool behind = params<Border>(a).whole && __shfl_sync(ALL, upto, 31) != room;
+  uint32_t bad = __ballot_sync(ALL, wrong_length || upto > room);
+  if (behind && !bad) bad = 1;
   const int32_t status = __shfl_sync(ALL, wrong_length && dynamic ? f.head().longer : CORRUPT, bad ? __ffs(bad) - 1 : 0);
   if (threadIdx.x < u.h.segments && !bad) {
     *f.word(u.segment.value) = bytes;
@@ -215,6 +218,7 @@ extern "C" __global__ void __launch_bounds__(fz::BORDER_THREADS, 2) fz_open(FZ_A
       if (status == OK && n > f.capacity - at) status = CORRUPT;
       at += n;
     }
+    if (status == OK && params<Border>(a).whole && at != f.capacity) status = CORRUPT;
     o.payload = at - o.head;
     const RuleRow* rules = f.table<RuleRow>(image.rules_at);
     for (uint32_t i = 0; i < image.rules && status == OK && !h->stored; i++) {

@@ -242,8 +242,11 @@ pub(crate) struct Border {
     pub copies: u32,
     /// 1: the checksums of a container are compared, if it has any.
     pub verify: u32,
+    /// 1: nothing stands behind a container, whose memory is as long as it is.
+    pub whole: u32,
     /// What fails in a step up to this one, counted from 1, leaves no head that could be trusted.
     pub opened: u32,
+    pub pad: u32,
 }
 
 /// One device function over a grid.

@@ -28,6 +28,8 @@ mod wide {
         false
     }
 }
+#[cfg(target_arch = "x86_64")]
+mod wide_decode;
 
 use super::words::{ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
 use super::{quantizer, shape};

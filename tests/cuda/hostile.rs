@@ -8,7 +8,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::need_gpu;
 use crate::rig::{Rig, lossy, options};
-use fzgm::{Array, Container, DType, Decoder, Device, Options, Status, Workspace, decompress};
+use fzgm::{Array, Container, DType, Decoder, Device, Options, Status, Workspace, compress, decompress};
 
 /// Mutations per kind of container, in each of the two tests.
 fn rounds() -> usize {
@@ -212,5 +212,38 @@ fn case(whole: &[u8], restored: &[u8], container: Container, dtype: DType) -> Ca
         loose: false,
         width: dtype.bytes(),
         segments: 1,
+    }
+}
+
+/// Blocking calls know how long a container is: nothing stands behind it. Else a head that denies its checksum would make that one part
+/// of a stored array.
+#[test]
+fn blocking_calls_take_all_of_a_container() {
+    need_gpu!();
+    for (container, size) in [(Container::Compact, 1e30), (Container::Compact, 30.0), (Container::Fzm, 30.0)]
+    {
+        let options = Options { container, checksum: true, ..options() };
+        let array = Array::new(DType::F64, &[3000]).unwrap();
+        let bound = [("mode", "abs"), ("error_bound", "0.5")];
+        let pipeline = corpus::chain(&[("fast", &bound)]);
+        let mut rig = Rig::new(&pipeline, &array, &options);
+        let mut rng = Rng(5);
+        let values: Vec<f64> = (0..3000).map(|_| (rng.unit() - 0.5) * size).collect();
+        let on_cpu = Options { device: Device::Cpu, ..options.clone() };
+        let whole = compress(&pipeline, &array, &on_cpu, bytemuck::cast_slice(&values)).unwrap();
+        let restored = decompress(&whole, &on_cpu).unwrap().1;
+        let mut longer = whole.clone();
+        longer.extend([1, 2, 3]);
+        let mut denied = whole.clone();
+        if container == Container::Compact {
+            denied[5] ^= 1;
+        }
+        for (bytes, good) in [(&whole, true), (&longer, false), (&denied, container == Container::Fzm)] {
+            let room = Block::of(bytes);
+            let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
+            let done = unsafe { rig.decoder.decompress_at(&mut rig.decoding, from, to) };
+            assert_eq!(done.is_ok(), good, "{container:?} {size} {done:?}");
+            assert!(!good || rig.restored.get() == restored);
+        }
     }
 }

@@ -55,7 +55,8 @@ impl GpuDecoder {
         Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_heads: true, head })
     }
 
-    /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known.
+    /// Puts a whole decompression on a stream. Nothing is waited for, nothing of the container is known, which may be shorter than its
+    /// memory.
     pub(in crate::codec) fn enqueue(
         &self,
         context: &Context,
@@ -65,6 +66,18 @@ impl GpuDecoder {
         stream: Stream,
         checksum: bool,
     ) -> Result<()> {
+        let border = Border { result, verify: checksum.into(), ..Border::default() };
+        self.put(context, ws, (container, dst), stream, border)
+    }
+
+    fn put(
+        &self,
+        context: &Context,
+        ws: &mut Workspace,
+        (container, dst): (DeviceSlice, DeviceSlice),
+        stream: Stream,
+        border: Border,
+    ) -> Result<()> {
         if !self.reads_heads {
             let what = "the head of the container that was opened is in a form that fzgm does not write, which takes the host to read; use the blocking call";
             return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
@@ -73,7 +86,7 @@ impl GpuDecoder {
         let memory = prepared::memory(&ws.gpu)?;
         let run =
             self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.head);
-        let border = Border { result, array_bytes: dst.bytes, verify: checksum.into(), ..Border::default() };
+        let border = Border { array_bytes: dst.bytes, ..border };
         run.open(&border)?;
         self.rest(&run, &border)
     }
@@ -140,7 +153,8 @@ impl GpuDecoder {
         let bytes = self.prepared.plan.array.bytes();
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
-        self.enqueue(context, ws, (container, slice), result, s, checksum)?;
+        let border = Border { result, verify: checksum.into(), whole: 1, ..Border::default() };
+        self.put(context, ws, (container, slice), s, border)?;
         s.synchronize(context)?;
         if prepared::outcome(ws)?.status != Status::Ok as i32 {
             return Ok(None);
