@@ -39,6 +39,7 @@ cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
 CARGO_TARGET_DIR=build/cmake/cargo bash scripts/bundle_hdf5.sh "$bundle/hdf5"
 for path in ${BUNDLE_ADD:-}; do cp -rL "$path" "$bundle/extra/"; done
 cp scripts/bundle_package.sh "$bundle/package.sh"
+cp scripts/fields.py "$bundle/extra/"
 strip --strip-unneeded "$bundle"/prefix/lib*/*.so.* "$bundle"/tests/* "$bundle"/prefix/bin/*
 strip --strip-debug "$bundle"/prefix/lib*/*.a
 chmod -R u+w "$bundle"
