@@ -10,7 +10,10 @@ use super::plain::Plain;
 use super::unit::{Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use super::wide_decode::{codes_wide, restore_wide};
-use std::arch::x86_64::{__m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_packus_epi16, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_srl_epi32, _mm_cvtsi32_si128};
+use std::arch::x86_64::{
+    __m256i, _mm_cvtsi32_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8,
+    _mm256_packus_epi16, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_srl_epi32,
+};
 
 /// See the module.
 pub(super) struct Wide;

@@ -6,7 +6,12 @@ use super::grid::{LANES, PART, ROW, UNIT};
 use super::unit::{ACROSS, Codes, OFFSETS, Widths};
 use super::value::Value;
 use super::wide::runs;
-use std::arch::x86_64::{_mm256_add_epi32, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_permute2x128_si256, _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi32, _mm256_shuffle_epi8, _mm256_slli_si256, _mm256_storeu_si256, _mm256_sub_epi8};
+use std::arch::x86_64::{
+    _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
+    _mm256_permute2x128_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set1_epi32,
+    _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_shuffle_epi32, _mm256_slli_si256,
+    _mm256_storeu_si256, _mm256_sub_epi8,
+};
 
 /// Halves of all parts, plane by plane.
 type Places = [[u16; 2 * LANES]; 32];
@@ -80,22 +85,17 @@ unsafe fn transpose_back(places: &Places, k: usize, most: u32, bytes: &mut [u8; 
     }
 }
 
-/// What stands in the planes, part by part: in modes with a sign as that says.
-#[inline(always)]
-fn codes(
-    ndim: u32,
-    mode: u16,
-    base: i32,
-    widths: &Widths,
-    planes: &[u8],
-    codes: &mut Codes,
-    transpose_back: impl Fn(&Places, usize, u32, &mut [u8; UNIT]),
-    sums: impl Fn(&mut Codes),
-) {
+/// The codes of a unit, in as many dimensions as `NDIM` says, those of two or more alike. See [`super::unit::Body::codes`].
+///
+/// # Safety
+/// The machine has what [`super::wide::available`] asks for.
+#[target_feature(enable = "avx2,lzcnt")]
+unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
     let (places, most) = places(widths, planes);
     let mut bytes = [0; UNIT];
     let mut rows = [0i32; UNIT];
-    transpose_back(&places, 0, most, &mut bytes);
+    // SAFETY: the machine has AVX2.
+    unsafe { transpose_back(&places, 0, most, &mut bytes) };
     if most <= 8 {
         // A byte has the whole value.
         if mode != OFFSETS {
@@ -105,7 +105,7 @@ fn codes(
             }
         }
         let mut some = [0; UNIT];
-        scatter(ndim, &bytes, &mut some);
+        scatter(NDIM, &bytes, &mut some);
         if mode == OFFSETS {
             rows.iter_mut().zip(some).for_each(|(v, b)| *v = i32::from(b));
         } else {
@@ -114,7 +114,8 @@ fn codes(
     } else {
         let mut parts = bytes.map(i32::from);
         for k in 1..most.div_ceil(8) as usize {
-            transpose_back(&places, k, most, &mut bytes);
+            // SAFETY: as above.
+            unsafe { transpose_back(&places, k, most, &mut bytes) };
             parts.iter_mut().zip(&bytes).for_each(|(v, &b)| *v |= i32::from(b) << (8 * k));
         }
         if mode != OFFSETS {
@@ -123,10 +124,11 @@ fn codes(
                 part.iter_mut().for_each(|v| *v = (*v ^ sign).wrapping_sub(sign));
             }
         }
-        scatter(ndim, &parts, &mut rows);
+        scatter(NDIM, &parts, &mut rows);
     }
     if mode != OFFSETS {
-        sums(&mut rows);
+        // SAFETY: as above.
+        unsafe { sums(NDIM, &mut rows) };
     }
     if mode == ACROSS {
         codes.iter_mut().zip(rows).for_each(|(c, v)| *c = c.wrapping_add(v));
@@ -181,17 +183,20 @@ pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
 #[target_feature(enable = "avx2,lzcnt")]
-pub(super) unsafe fn codes_wide(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], all: &mut Codes) {
-    // SAFETY: the machine has AVX2.
-    let back = |places: &Places, k, most, bytes: &mut [u8; UNIT]| unsafe {
-        transpose_back(places, k, most, bytes);
-    };
-    if ndim == 1 {
-        // SAFETY: the machine has AVX2.
-        codes(1, mode, base, widths, planes, all, back, |d| unsafe { sums(1, d) });
-    } else {
-        // SAFETY: as above.
-        codes(2, mode, base, widths, planes, all, back, |d| unsafe { sums(2, d) });
+pub(super) unsafe fn codes_wide(
+    ndim: u32,
+    mode: u16,
+    base: i32,
+    widths: &Widths,
+    planes: &[u8],
+    all: &mut Codes,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if ndim == 1 {
+            codes::<1>(mode, base, widths, planes, all);
+        } else {
+            codes::<2>(mode, base, widths, planes, all);
+        }
     }
 }
-
