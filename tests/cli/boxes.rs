@@ -77,6 +77,9 @@ fn boxes_are_parts_of_the_whole() {
                 assert_eq!(report["container_bytes"], fs::metadata(desk.path("a")).unwrap().len());
                 let lengths: Vec<usize> = ranges.iter().map(|(a, b)| b - a).collect();
                 assert_eq!(report["dims"], serde_json::json!(lengths));
+                // The container is that of all values.
+                assert!(report["ratio"].is_null());
+                assert_eq!(report["device"], "cpu");
             }
         }
     }
@@ -271,7 +274,7 @@ fn damaged_slab_files_have_no_box() {
     ]
     .concat();
     for (file, says) in [
-        (good[..end - 1].to_vec(), "checksum"),
+        (good[..end - 1].to_vec(), "the end of the file is damaged or missing"),
         (good[..70].to_vec(), "checksum"),
         (good[..20].to_vec(), "ends early"),
         (good[..4].to_vec(), "ends early"),

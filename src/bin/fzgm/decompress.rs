@@ -10,7 +10,7 @@ use crate::report::{self, number, ratio, short, speed};
 use crate::slabs;
 use fzgm::{Array, Decoder, Device, Error, Options};
 use part::Part;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -104,7 +104,11 @@ fn report(
     slabs: Option<u64>,
 ) -> Result<(), Failure> {
     let beside = args.output.is_stream();
-    let ratio = ratio(array.bytes(), container);
+    // The container is that of the whole array, and boxes are restored on the CPU.
+    let (ratio, device) = match args.part {
+        None => (number(ratio(array.bytes(), container)), args.device.to_string()),
+        Some(_) => (Value::Null, Device::Cpu.to_string()),
+    };
     let speed = speed(array.bytes(), seconds);
     if args.json {
         let value = json!({
@@ -113,10 +117,10 @@ fn report(
             "output": args.output.path().to_string_lossy(),
             "dtype": array.dtype().name(),
             "dims": array.dims(),
-            "device": args.device.to_string(),
+            "device": device,
             "array_bytes": array.bytes(),
             "container_bytes": container,
-            "ratio": number(ratio),
+            "ratio": ratio,
             "seconds": number(seconds),
             "gb_per_s": number(speed),
             "slabs": slabs,

@@ -116,7 +116,8 @@ impl Head {
 
 /// Slabs and rows that the end of a slab file states, of one with this head.
 fn end_of(head: &Head, trailer: &[u8; TRAILER]) -> Result<(u64, u64)> {
-    check(trailer, "trailer")?;
+    check(trailer, "trailer")
+        .map_err(|e| damaged(format!("{e}: the end of the file is damaged or missing")))?;
     let (slabs, slowest) = (word(trailer, 8), word(trailer, 16));
     if head.slowest.is_some_and(|all| all != slowest) {
         return Err(damaged(format!("ends at row {slowest}, which is not what its head says")));
