@@ -247,3 +247,32 @@ fn blocking_calls_take_all_of_a_container() {
         }
     }
 }
+
+/// What a head says wrong is said of the head, though the checksum is wrong then too.
+#[test]
+fn heads_with_checksums_are_read_before_these() {
+    need_gpu!();
+    let cpu = Options { device: Device::Cpu, checksum: true, ..Options::default() };
+    let mut rig = Rig::of("fast", DType::F32, 3000);
+    let src = rig.data(Content::Sparse, 1);
+    let whole = compress(rig.encoder.plan().pipeline(), &rig.array, &cpu, &src).unwrap();
+    let head = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
+    let mut seen = 0;
+    for i in 0..head {
+        let mut bytes = whole.clone();
+        bytes[i] ^= 4;
+        let room = Block::of(&bytes);
+        let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, src.len()));
+        let result = rig.results[1].slice(0, 24).address;
+        unsafe { rig.decoder.decompress_async(&mut rig.decoding, from, to, result, rig.stream.raw()) }
+            .unwrap();
+        rig.stream.wait();
+        let status = rig.results[1].result().status;
+        assert_ne!(status, Status::Ok as i32, "{i}");
+        if decompress(&bytes, &cpu).unwrap_err().status() == Status::Corrupt {
+            assert_ne!(status, Status::Checksum as i32, "{i}");
+            seen += usize::from(status == Status::Corrupt as i32);
+        }
+    }
+    assert!(seen > 0, "no head that was damaged so was read");
+}
