@@ -78,6 +78,18 @@ impl Rig {
         unsafe { self.decoder.decompress_async(&mut self.decoding, src, dst, result, stream) }.unwrap();
     }
 
+    /// What an asynchronous call says of a container of the caller's. Waits.
+    pub fn verdict(&mut self, container: &[u8]) -> CallResult {
+        let room = Block::of(container);
+        let (from, to) = (room.slice(0, container.len()), self.restored.slice(0, self.restored.bytes));
+        let result = self.results[1].slice(0, 24).address;
+        // SAFETY: the blocks and the workspace live until the stream has passed.
+        unsafe { self.decoder.decompress_async(&mut self.decoding, from, to, result, self.stream.raw()) }
+            .unwrap();
+        self.stream.wait();
+        self.results[1].result()
+    }
+
     /// Both ways on the rig's own stream, and waits.
     pub fn both(&mut self) -> (CallResult, CallResult) {
         let stream = self.stream.raw();

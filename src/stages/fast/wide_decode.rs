@@ -27,7 +27,7 @@ fn scatter<V: Copy>(ndim: u32, parts: &[V; UNIT], rows: &mut [V; UNIT]) {
     }
 }
 
-/// Every plane of every part in its place, with zeros for those that are not there; also which of them is the last.
+/// Every plane of every part in its place, with zeros for those that are not there; and how many planes there are.
 #[inline(always)]
 fn places(widths: &Widths, planes: &[u8]) -> (Places, u32) {
     let mut places = [[0; 2 * LANES]; 32];
