@@ -14,7 +14,8 @@ pub(super) struct Encoder<T, B: Body> {
     codes: Codes,
     before: Codes,
     work: B::Work,
-    exact: Exact,
+    carried: [bool; UNIT],
+    exact: Exact<T>,
     /// The words of the chunk.
     pub(super) out: Halves,
 }
@@ -50,6 +51,7 @@ impl<T: Value, B: Body> Encoder<T, B> {
             codes: none,
             before: none,
             work: B::Work::default(),
+            carried: [true; UNIT],
             exact: Exact::default(),
             out,
         }
@@ -81,7 +83,8 @@ impl<T: Value, B: Body> Encoder<T, B> {
             let carried = B::quantize(&self.x, q, anchor, &mut self.codes);
             self.exact.clear();
             if !carried {
-                self.exact.find(grid.ndim, q, anchor, &self.x, &mut self.codes);
+                B::carried(&self.x, q, anchor, &mut self.carried);
+                self.exact.find(grid.ndim, &self.carried, &self.x, &mut self.codes);
             }
             let codes = &self.codes;
             let one = |codes: &Codes| codes.iter().all(|c| *c == codes[0]);

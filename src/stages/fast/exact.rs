@@ -2,7 +2,7 @@
 
 use super::grid::{LANES, PART, UNIT, place};
 use super::unit::{Codes, Words};
-use super::value::{Quantize, Value};
+use super::value::Value;
 use crate::error::Fault;
 
 /// Values of a lane.
@@ -19,15 +19,30 @@ fn element(ndim: u32, lane: usize, e: usize) -> usize {
     place(ndim, lane, e / PART, e % PART)
 }
 
-/// The exact values of a unit as words.
+/// The exact values of a unit, and as words.
 #[derive(Default)]
-pub(super) struct Exact {
+pub(super) struct Exact<T> {
     kind: u16,
+    values: Vec<T>,
     words: Vec<u32>,
 }
 
-impl Exact {
+/// Per lane, the elements that are exact.
+fn masks(ndim: u32, carried: &[bool; UNIT]) -> [u32; LANES] {
+    std::array::from_fn(|lane| {
+        let mut mask = 0;
+        for e in (0..LANE).step_by(4) {
+            let at = element(ndim, lane, e);
+            let four = &carried[at..at + 4];
+            mask |= four.iter().enumerate().fold(0, |bits, (k, c)| bits | u32::from(!c) << k) << e;
+        }
+        mask
+    })
+}
+
+impl<T: Value> Exact<T> {
     pub(super) fn clear(&mut self) {
+        self.values.clear();
         self.words.clear();
         self.kind = NONE;
     }
@@ -38,44 +53,37 @@ impl Exact {
     }
 
     /// Finds them, and gives their places the codes of carried neighbours, so that no difference notices them.
-    pub(super) fn find<T: Value>(
-        &mut self,
-        ndim: u32,
-        q: &Quantize<T>,
-        anchor: i64,
-        x: &[T; UNIT],
-        codes: &mut Codes,
-    ) {
-        let carried = x.map(|x| x.multiple(q).is_some_and(|m| T::code(m, anchor).is_some()));
-        let mut masks = [0u32; LANES];
-        let mut values = vec![];
-        let places = || (0..LANES).flat_map(|lane| (0..LANE).map(move |e| (lane, e, element(ndim, lane, e))));
-        let first = places().find(|p| carried[p.2]).map_or(0, |p| codes[p.2]);
-        let mut last = first;
-        for (lane, e, i) in places() {
-            if e == 0 {
-                last = first;
-            }
-            if carried[i] {
-                last = codes[i];
-            } else {
-                codes[i] = last;
-                masks[lane] |= 1 << e;
-                values.push(x[i]);
+    pub(super) fn find(&mut self, ndim: u32, carried: &[bool; UNIT], x: &[T; UNIT], codes: &mut Codes) {
+        let masks = masks(ndim, carried);
+        let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);
+        let first = usual.next().map_or(0, |lane| {
+            let e = masks[lane].trailing_ones();
+            codes[element(ndim, lane, e as usize)]
+        });
+        let lanes = || masks.iter().copied().enumerate().filter(|(_, mask)| *mask != 0);
+        for (lane, mask) in lanes() {
+            let mut last = first;
+            for e in 0..LANE {
+                let i = element(ndim, lane, e);
+                if mask >> e & 1 == 0 {
+                    last = codes[i];
+                } else {
+                    codes[i] = last;
+                    self.values.push(x[i]);
+                }
             }
         }
-        let one = values.iter().all(|v| v.same(values[0]));
-        self.kind = match (one, values.len()) {
+        let one = self.values.iter().all(|v| v.same(self.values[0]));
+        self.kind = match (one, self.values.len()) {
             (true, UNIT) => ALL,
             (true, _) => ONE,
             (false, _) => SEVERAL,
         };
         if self.kind != ALL {
-            let lanes = masks.iter().enumerate().filter(|(_, m)| **m != 0);
-            self.words.push(lanes.clone().map(|(lane, _)| 1 << lane).sum());
-            self.words.extend(lanes.map(|(_, m)| *m));
+            self.words.push(lanes().map(|(lane, _)| 1 << lane).sum());
+            self.words.extend(lanes().map(|(_, mask)| mask));
         }
-        let stored = if one { &values[..1] } else { &values[..] };
+        let stored = if one { &self.values[..1] } else { &self.values[..] };
         self.words.extend(bytemuck::cast_slice::<T, u32>(stored));
     }
 }

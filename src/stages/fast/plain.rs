@@ -47,6 +47,11 @@ fn widths(ndim: u32, values: &Codes, sign: bool) -> Widths {
     widths
 }
 
+/// The code of a value that has one.
+fn code<T: Value>(x: T, q: &Quantize<T>, anchor: i64) -> Option<i32> {
+    x.multiple(q).and_then(|m| T::code(m, anchor))
+}
+
 /// Codes, differences, and differences of these to those of the unit before.
 pub(super) struct Work([Codes; 3]);
 
@@ -98,12 +103,16 @@ impl Body for Plain {
 
     fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool {
         let mut all = true;
-        for (code, x) in codes.iter_mut().zip(x) {
-            let carried = x.multiple(q).and_then(|m| T::code(m, anchor));
-            *code = carried.unwrap_or(0);
-            all &= carried.is_some();
+        for (to, &x) in codes.iter_mut().zip(x) {
+            let code = code(x, q, anchor);
+            *to = code.unwrap_or(0);
+            all &= code.is_some();
         }
         all
+    }
+
+    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]) {
+        carried.iter_mut().zip(x).for_each(|(carried, &x)| *carried = code(x, q, anchor).is_some());
     }
 
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {

@@ -115,6 +115,8 @@ pub(super) trait Body {
     fn planes(ndim: u32, mode: u16, base: i32, widths: &Widths, work: &Self::Work, out: &mut Halves);
     /// The codes of values; false where one of them is exact.
     fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool;
+    /// Which values have codes.
+    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]);
     /// The values of codes.
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]);
     /// Codes from planes; they hold those of the unit before.

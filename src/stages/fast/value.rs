@@ -9,7 +9,7 @@ const FAR: i64 = 1 << 27;
 const NEAR: i64 = 1 << 28;
 
 /// A value of the array.
-pub(super) trait Value: Pod + Send + Sync + PartialOrd {
+pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
     const ZERO: Self;
     /// Words of 32 bits.
     const WORDS: usize;

@@ -207,6 +207,13 @@ unsafe fn quantize_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, cod
     all
 }
 
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,lzcnt,fma")]
+unsafe fn carried_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, carried: &mut [bool; UNIT]) {
+    carried.iter_mut().zip(x).for_each(|(carried, x)| *carried = x.quick(q, anchor).1);
+}
+
 /// Only used where the machine is `available`.
 impl Body for Wide {
     type Work = Work;
@@ -224,6 +231,11 @@ impl Body for Wide {
     fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool {
         // SAFETY: as above.
         unsafe { quantize_wide(x, q, T::from_f64(anchor as f64), codes) }
+    }
+
+    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]) {
+        // SAFETY: as above.
+        unsafe { carried_wide(x, q, T::from_f64(anchor as f64), carried) }
     }
 
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {
