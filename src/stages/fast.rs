@@ -30,6 +30,8 @@ mod wide {
 }
 #[cfg(target_arch = "x86_64")]
 mod wide_decode;
+#[cfg(target_arch = "x86_64")]
+mod wide_planes;
 
 use super::words::{ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
 use super::{quantizer, shape};

@@ -10,6 +10,7 @@ use super::plain::Plain;
 use super::unit::{Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use super::wide_decode::{codes_wide, restore_wide};
+use super::wide_planes::{Lengths, Plane, squeeze};
 use std::arch::x86_64::{
     __m256i, _mm_cvtsi32_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_loadu_si256, _mm256_movemask_epi8,
     _mm256_packus_epi16, _mm256_packus_epi32, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_srl_epi32,
@@ -22,6 +23,7 @@ pub(super) struct Wide;
 pub(super) fn available() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt")
         && std::arch::is_x86_feature_detected!("fma")
 }
 
@@ -107,7 +109,7 @@ fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mu
 /// The machine has AVX2.
 #[target_feature(enable = "avx2")]
 #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
-unsafe fn transpose(values: &Codes, k: i32, planes: &mut [[u16; 2 * LANES]; 8]) {
+unsafe fn transpose(values: &Codes, k: i32, planes: &mut [Plane; 8]) {
     // SAFETY: the machine has AVX2; `values` has 32 values from each multiple of 32 below its length.
     unsafe {
         let (low, shift) = (_mm256_set1_epi32(255), _mm_cvtsi32_si128(8 * k));
@@ -131,15 +133,10 @@ unsafe fn transpose(values: &Codes, k: i32, planes: &mut [[u16; 2 * LANES]; 8]) 
     }
 }
 
-#[inline(always)]
-fn planes(
-    mode: u16,
-    base: i32,
-    widths: &Widths,
-    work: &Work,
-    out: &mut Halves,
-    transpose: impl Fn(&Codes, i32, &mut [[u16; 2 * LANES]; 8]),
-) {
+/// # Safety
+/// The machine has what [`available`] asks for.
+#[target_feature(enable = "avx2,popcnt")]
+unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
     let mut offsets;
     let values = match mode {
         OFFSETS => {
@@ -150,26 +147,25 @@ fn planes(
         INSIDE => &work.inside,
         _ => &work.above,
     };
-    let (mut least, mut most) = (u32::MAX, 0);
-    for &w in widths.iter().flatten() {
-        (least, most) = (least.min(w), most.max(w));
-    }
+    let lengths = Lengths::new(widths);
     let mut eight = [[0; 2 * LANES]; 8];
-    for plane in 0..most {
+    for plane in 0..i32::BITS {
+        // SAFETY: the caller's promise.
+        let there = unsafe { lengths.above(plane) };
+        if there == 0 {
+            break;
+        }
         if plane % 8 == 0 {
-            transpose(values, (plane / 8) as i32, &mut eight);
+            // SAFETY: as above.
+            unsafe { transpose(values, (plane / 8) as i32, &mut eight) };
         }
         let all = &eight[plane as usize % 8];
-        if plane < least {
+        if there == u64::MAX {
             out.0.extend_from_slice(all);
-            continue;
+        } else {
+            // SAFETY: as above.
+            unsafe { squeeze(all, there, &mut out.0) };
         }
-        let (mut some, mut n) = ([0; 2 * LANES], 0);
-        for (&bits, &w) in all.iter().zip(widths.iter().flatten()) {
-            some[n % (2 * LANES)] = bits;
-            n += usize::from(w > plane);
-        }
-        out.0.extend_from_slice(&some[..n]);
     }
 }
 
@@ -184,14 +180,6 @@ unsafe fn measure_wide(
     work: &mut Work,
 ) -> Measured {
     if ndim == 1 { measure(1, codes, before, across, work) } else { measure(2, codes, before, across, work) }
-}
-
-/// # Safety
-/// The machine has what [`available`] asks for.
-#[target_feature(enable = "avx2,lzcnt")]
-unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
-    // SAFETY: the machine has AVX2.
-    planes(mode, base, widths, work, out, |values, k, eight| unsafe { transpose(values, k, eight) });
 }
 
 /// # Safety

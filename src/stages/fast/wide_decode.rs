@@ -6,6 +6,7 @@ use super::grid::{LANES, PART, ROW, UNIT};
 use super::unit::{ACROSS, Codes, OFFSETS, Widths};
 use super::value::Value;
 use super::wide::runs;
+use super::wide_planes::{Lengths, Plane, spread};
 use std::arch::x86_64::{
     _mm256_add_epi8, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
     _mm256_permute2x128_si256, _mm256_permutevar8x32_epi32, _mm256_set_epi64x, _mm256_set1_epi32,
@@ -14,7 +15,7 @@ use std::arch::x86_64::{
 };
 
 /// Halves of all parts, plane by plane.
-type Places = [[u16; 2 * LANES]; 32];
+type Places = [Plane; 32];
 
 /// From parts to rows, which [`super::wide`] brings into parts.
 #[inline(always)]
@@ -28,34 +29,31 @@ fn scatter<V: Copy>(ndim: u32, parts: &[V; UNIT], rows: &mut [V; UNIT]) {
 }
 
 /// Every plane of every part in its place, with zeros for those that are not there; and how many planes there are.
-#[inline(always)]
-fn places(widths: &Widths, planes: &[u8]) -> (Places, u32) {
+///
+/// # Safety
+/// The machine has what [`super::wide::available`] asks for.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+unsafe fn places(widths: &Widths, mut planes: &[u8]) -> (Places, usize) {
     let mut places = [[0; 2 * LANES]; 32];
-    let (mut least, mut most) = (u32::MAX, 0);
-    for &w in widths.iter().flatten() {
-        (least, most) = (least.min(w), most.max(w));
-    }
-    let mut rest = planes;
-    for (plane, place) in places.iter_mut().enumerate().take(most as usize) {
+    let lengths = Lengths::new(widths);
+    for (plane, place) in places.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let there = unsafe { lengths.above(plane as u32) };
+        if there == 0 {
+            return (places, plane);
+        }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(place);
-        if plane < least as usize {
-            let (all, behind) = rest.split_at(bytes.len());
-            bytes.copy_from_slice(all);
-            rest = behind;
-            continue;
-        }
-        let mut some = [0u16; 2 * LANES];
-        let most = rest.len().min(bytes.len());
-        bytemuck::cast_slice_mut::<u16, u8>(&mut some)[..most].copy_from_slice(&rest[..most]);
-        let mut n = 0;
-        for (to, &w) in place.iter_mut().zip(widths.iter().flatten()) {
-            let there = u16::from(w > plane as u32);
-            *to = some[n % (2 * LANES)] * there;
-            n += usize::from(there);
-        }
-        rest = &rest[2 * n..];
+        let taken = if there == u64::MAX {
+            bytes.copy_from_slice(&planes[..bytes.len()]);
+            bytes.len()
+        } else {
+            // SAFETY: as above.
+            unsafe { spread(planes, there, place) }
+        };
+        planes = &planes[taken..];
     }
-    (places, most)
+    (places, i32::BITS as usize)
 }
 
 /// Bits 8 `k` to 8 `k` + 7 of all values, part by part: what `transpose` of [`super::wide`] takes apart.
@@ -64,14 +62,14 @@ fn places(widths: &Widths, planes: &[u8]) -> (Places, u32) {
 /// The machine has AVX2.
 #[target_feature(enable = "avx2")]
 #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
-unsafe fn transpose_back(places: &Places, k: usize, most: u32, bytes: &mut [u8; UNIT]) {
+unsafe fn transpose_back(places: &Places, k: usize, most: usize, bytes: &mut [u8; UNIT]) {
     // SAFETY: the machine has AVX2; `bytes` has 32 values from each multiple of 32 below its length.
     unsafe {
         // To each byte of a half the byte of its two that has its bit.
         let (one, two) = (0x0101_0101_0101_0101, 0x0202_0202_0202_0202);
         let spread = _mm256_set_epi64x(one + two, two, one, 0);
         let bits = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
-        let planes = &places[8 * k..(8 * k + 8).min(most as usize)];
+        let planes = &places[8 * k..(8 * k + 8).min(most)];
         for (pair, out) in bytes.chunks_exact_mut(2 * PART).enumerate() {
             let mut values = _mm256_setzero_si256();
             for plane in planes.iter().rev() {
@@ -89,12 +87,13 @@ unsafe fn transpose_back(places: &Places, k: usize, most: u32, bytes: &mut [u8; 
 ///
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
-#[target_feature(enable = "avx2,lzcnt")]
+#[target_feature(enable = "avx2,lzcnt,popcnt")]
 unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
-    let (places, most) = places(widths, planes);
+    // SAFETY: the caller's promise.
+    let (places, most) = unsafe { places(widths, planes) };
     let mut bytes = [0; UNIT];
     let mut rows = [0i32; UNIT];
-    // SAFETY: the machine has AVX2.
+    // SAFETY: as above.
     unsafe { transpose_back(&places, 0, most, &mut bytes) };
     if most <= 8 {
         // A byte has the whole value.
@@ -113,7 +112,7 @@ unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: 
         }
     } else {
         let mut parts = bytes.map(i32::from);
-        for k in 1..most.div_ceil(8) as usize {
+        for k in 1..most.div_ceil(8) {
             // SAFETY: as above.
             unsafe { transpose_back(&places, k, most, &mut bytes) };
             parts.iter_mut().zip(&bytes).for_each(|(v, &b)| *v |= i32::from(b) << (8 * k));
@@ -173,7 +172,7 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
 
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
-#[target_feature(enable = "avx2,lzcnt")]
+#[target_feature(enable = "avx2,lzcnt,popcnt")]
 pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x: &mut [T; UNIT]) {
     for (x, &code) in x.iter_mut().zip(codes) {
         *x = T::quick_restore(anchor, code, step);
@@ -182,7 +181,7 @@ pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x
 
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
-#[target_feature(enable = "avx2,lzcnt")]
+#[target_feature(enable = "avx2,lzcnt,popcnt")]
 pub(super) unsafe fn codes_wide(
     ndim: u32,
     mode: u16,
