@@ -37,10 +37,10 @@ pub(crate) struct Args {
     #[arg(long)]
     mode: Option<String>,
     /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
-    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true)]
+    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     bounds: Vec<f64>,
     /// Values of this magnitude and above (fill values) are exact [default: inf]
-    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
     /// noa: a second line with the value range given and not measured by each call; without a value the one that a
     /// first look finds
@@ -87,7 +87,7 @@ enum Base {
 fn value_base(text: &str) -> Result<Base, String> {
     match text {
         "measured" => Ok(Base::Measured),
-        _ => text.parse().map(Base::Given).map_err(|_| format!("`{text}` is no number")),
+        _ => input::real(text).map(Base::Given),
     }
 }
 

@@ -29,10 +29,10 @@ pub(crate) struct Args {
     #[arg(long, requires = "eb")]
     mode: Option<String>,
     /// The error bound; 0 for lossless
-    #[arg(long, value_name = "BOUND", requires = "mode", allow_negative_numbers = true)]
+    #[arg(long, value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     /// Values of this magnitude and above have to be exact
-    #[arg(long, value_name = "V", default_value_t = f64::INFINITY, allow_negative_numbers = true)]
+    #[arg(long, value_name = "V", default_value_t = f64::INFINITY, allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: f64,
     /// The container, for ratio and bits per value
     #[arg(long, value_name = "FILE", value_parser = input::path())]

@@ -36,18 +36,18 @@ pub(crate) struct Args {
     #[arg(long)]
     mode: Option<String>,
     /// The error bound. A preset that loses something needs it [default: of a pipeline its own]
-    #[arg(long, value_name = "BOUND", allow_negative_numbers = true)]
+    #[arg(long, value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     /// Values of this magnitude and above (fill values) are exact and outside of the value range [default: inf]
-    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
     /// noa: the value range, prel: the largest magnitude, when it is known [default: measured]
-    #[arg(long, value_name = "V", allow_negative_numbers = true)]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     value_base: Option<f64>,
     /// Sets any parameter of the pipeline, see `fzgm stages`; may be repeated
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
-    /// Threads; 0 for all cores. Never shows in the bytes
+    /// Threads of the CPU; 0 for all cores. Never shows in the bytes
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
     threads: u32,
     /// Form of FZM files [default: 2026-08]

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     input: PathBuf,
     #[command(flatten)]
     output: OutFile,
-    /// Threads; 0 for all cores
+    /// Threads of the CPU; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
     threads: u32,
     /// The most memory for the array and the work on it, such as 4G; 0: 9 times the array and 64 MiB

@@ -119,6 +119,11 @@ pub(crate) fn device(text: &str) -> Result<Device, String> {
     text.parse().map_err(|e: Error| e.to_string())
 }
 
+/// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.
+pub(crate) fn real(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number; write it as 0.001 or 1e-3"))
+}
+
 /// Bytes: `1048576`, `64M`, `2G`, with units of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

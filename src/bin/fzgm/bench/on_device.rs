@@ -150,6 +150,11 @@ fn heading(graph: bool) -> String {
     )
 }
 
+/// How much of the speed of a copy a call has; nothing where there was nothing to copy.
+fn share(speed: f64, copy: f64) -> f64 {
+    if copy > 0.0 { speed / copy } else { 0.0 }
+}
+
 fn line(row: &Row<'_>) -> String {
     let Row { request, ratio, copy, speeds: [c, d], quality, .. } = row;
     let graph = match (c.graph, d.graph) {
@@ -164,9 +169,9 @@ fn line(row: &Row<'_>) -> String {
         base(request),
         short(*ratio),
         short(c.device),
-        c.device / copy,
+        share(c.device, *copy),
         short(d.device),
-        d.device / copy,
+        share(d.device, *copy),
         short(c.call),
         short(d.call),
         short(*copy),
@@ -180,7 +185,7 @@ fn to_json(row: &Row<'_>) -> Value {
     for ((name, s), workspace) in ["compress", "decompress"].iter().zip(&row.speeds).zip(row.workspace_bytes)
     {
         value[format!("{name}_gb_per_s")] = number(s.device);
-        value[format!("{name}_over_copy")] = number(s.device / row.copy);
+        value[format!("{name}_over_copy")] = number(share(s.device, row.copy));
         value[format!("{name}_us")] = number(s.micros);
         value[format!("{name}_call_gb_per_s")] = number(s.call);
         value[format!("{name}_graph_gb_per_s")] = optional(s.graph);
