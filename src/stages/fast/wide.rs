@@ -86,12 +86,15 @@ fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mu
     gather(ndim, codes, &mut work.codes);
     gather(ndim, &d, &mut work.inside);
     let least = codes.iter().fold(i32::MAX, |least, &c| least.min(c));
-    let above = across.then(|| {
+    // Not by `then`: its closure would be a function of its own, without the features of the one around it.
+    let above = if across {
         for ((above, d), before) in work.above.iter_mut().zip(&work.inside).zip(&*before) {
             *above = d - before;
         }
-        widths(&work.above, true, i32::unsigned_abs)
-    });
+        Some(widths(&work.above, true, i32::unsigned_abs))
+    } else {
+        None
+    };
     *before = work.inside;
     work.inside[0] = 0;
     Measured {
