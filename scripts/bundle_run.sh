@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # On a machine with a GPU: runs what scripts/bundle.sh packed. One line per part; logs in $OUT, or beside it.
 #
-#   run.sh [<part or group>…]     without any: the group suite. `run.sh list` names all.
+#   run.sh [-j N] [<part or group>…]     without any: the group suite. `run.sh list` names all.
 #
-# FZGM_FIELDS: folders of fields for the part fields. BENCH: a folder with raw arrays named NAME.XxYxZ.f32 (or .f64) to
-# measure with. THIN: the sanitizers see so many times fewer arrays.
+# -j: so many parts at a time, which is for what compares and what checks: not for bench, memory, limits and large.
+# FZGM_FIELDS: folders of fields for the part fields. THIN: the sanitizers see so many times fewer arrays.
 set -u
 cd "$(dirname "$0")" || exit 1
 # Python where there is no xz.
@@ -22,7 +22,7 @@ ln -sf "$so" "$lib/$abi"
 ln -sf "$abi" "$lib/libfzgm.so"
 export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_CODERS=$PWD/golden/coders FZGM_TABLE=$out/fields.csv
 # Outside of the bundle, which may come anew.
-failures=0 made=$(dirname "$(mktemp -u)")/fzgm-fields
+made=$(dirname "$(mktemp -u)")/fzgm-fields
 
 # Name, group, seconds that it may take, command, which may start with settings. `long` is a program of tests at full size. The
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
@@ -61,6 +61,7 @@ mem_fz        memcheck    200 memcheck tests/cuda lorenzo
 mem_rel       memcheck    200 memcheck tests/cuda rel
 mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
 mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/cuda hostile::garbled
+mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/cuda hostile::garbled
 mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
@@ -97,7 +98,9 @@ race_pairs    racecheck   150 SHARE=30 racecheck tests/contract pairs_of
 race_quantizer racecheck  150 SHARE=8 racecheck tests/contract the_quantizer
 race_presets  racecheck   150 SHARE=16 racecheck tests/contract presets_hold what_does
 race_pipelines racecheck  150 racecheck tests/pipelines
-bench         bench       500 bench
+bench         bench       400 bench
+bench_f64     bench       300 bench_f64
+bench_graph   bench       200 bench_graph
 TABLE
 }
 
@@ -110,20 +113,51 @@ late() {
   done
 }
 
-# Fields of 512^3, made where they are needed.
-made_fields() {
-  if [ ! -e $made/fields.json ]; then
-    python3 extra/fields.py $made --n 512 --only turb,density,cloud,wave,climate || return 1
-  fi
-  FZGM_FIELDS=$made long tests/fields --nocapture all_given
+# Fields of 512^3, made where they are needed; a line of particles besides.
+make_fields() {
+  [ -e $made/fields.json ] || python3 extra/fields.py $made --n 512 --only turb,density,cloud,wave,climate
 }
 
+made_fields() {
+  make_fields && FZGM_FIELDS=$made long tests/fields --nocapture all_given
+}
+
+# measure <options of fzgm bench>…
+measure() { prefix/bin/fzgm bench --device cuda --value-base "$@"; }
+
+# Whole calls.
 bench() {
-  local field name dims
-  for field in "${BENCH:-none}"/*.f[36][24]; do
-    [ -e "$field" ] || { echo "BENCH names no folder with fields"; return 1; }
-    dims=${field%.*} name=${field##*.}
-    prefix/bin/fzgm bench --device cuda --dtype "$name" --dims "${dims##*.}" --preset pfpl --preset fz --preset fast --preset bits --eb 1e-3 --runs 15 "$field" || return 1
+  local name dims more
+  make_fields && python3 extra/fields.py $made/line --n 512 --only particles || return 1
+  for name in turb density cloud wave climate line/particles; do
+    dims=512x512x512 more=()
+    case $name in
+      climate) dims=8192x4096 more=(--outlier-threshold 1e19) ;;
+      line/particles) dims=67108864 ;;
+    esac
+    measure --dtype f32 --dims "$dims" --preset fast --preset pfpl --preset fz --preset bits "${more[@]}" --eb 1e-3 --eb 1e-4 --runs 15 \
+      "$made/$name.f32" || return 1
+  done
+}
+
+# The first half of each volume.
+bench_f64() {
+  local name
+  make_fields || return 1
+  for name in turb density cloud wave; do
+    python3 -c 'import numpy, sys
+numpy.fromfile(sys.argv[1], "<f4", 1 << 26).astype("<f8").tofile(sys.argv[2])' $made/$name.f32 $made/half.f64 || return 1
+    echo "$name"
+    measure --dtype f64 --dims 512x512x256 --preset fast --preset pfpl --eb 1e-3 --runs 15 $made/half.f64 || return 1
+  done
+}
+
+# 4 MiB, as one call and as a graph that is launched again.
+bench_graph() {
+  local _
+  make_fields && head -c 4194304 $made/turb.f32 >$made/small.f32 || return 1
+  for _ in 1 2 3; do
+    measure --dtype f32 --dims 128x128x64 --preset fast --preset pfpl --eb 1e-3 --graph --runs 50 $made/small.f32 || return 1
   done
 }
 
@@ -148,10 +182,10 @@ one() {
   esac
 }
 
-# part <name> <seconds> <command…>
+# part <name> <group> <seconds> <command…>: says at once what there is to say.
 part() {
-  local name=$1 limit=$2 log=$logs/$1.log started=$SECONDS result code=0 said
-  shift 2
+  local name=$1 group=$2 limit=$3 log=$logs/$1.log started=$SECONDS result code=0 said
+  shift 3
   # timeout ends processes and no functions: this script again, for one line of it.
   timeout -k 10 "$limit" bash run.sh --one "$@" >"$log" 2>&1 || code=$?
   case $code in
@@ -162,13 +196,20 @@ part() {
   said=$(grep -h 'test result' "$log" | tail -n 1 | sed -n 's/.*\. \([0-9]* passed; [0-9]* failed\).*/\1/p')
   said+=$(grep -c '^ON THE DEVICE' "$log" | sed 's/^0$//; s/\(..*\)/, \1 arrays/')
   said+=$(sed -n 's/^=* \(ERROR SUMMARY: .*\|RACECHECK SUMMARY: .*\)/, \1/p' "$log" | tail -n 1)
-  printf '%-15s %-9s %4d s  %.90s\n' "$name" "$result" $((SECONDS - started)) "$said"
-  grep -h ' violations, ' "$log" | cut -c 1-170 | sed 's/^/    /'
-  if [ "$result" != PASS ]; then
-    failures=$((failures + 1))
-    grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-160 | head -n 4 | sed 's/^/    /'
-  fi
-  { printf '\n######## %s %s\n' "$name" "$result"; grep -v '^ON THE DEVICE' "$log" | tail -c 100000; } >>"$out/log.txt"
+  {
+    printf '%-15s %-9s %4d s  %.90s\n' "$name" "$result" $((SECONDS - started)) "$said"
+    [ "$group" != bench ] || cat "$log"
+    grep -h ' violations, ' "$log" | cut -c 1-170 | sed 's/^/    /'
+    if [ "$result" != PASS ]; then
+      grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-160 | head -n 4 | sed 's/^/    /'
+    fi
+  } >"$logs/$name.said"
+  (
+    flock 9
+    cat "$logs/$name.said"
+    [ "$result" = PASS ] || echo "$name" >>"$logs/failed"
+    { printf '\n######## %s %s\n' "$name" "$result"; grep -v '^ON THE DEVICE' "$log" | tail -c 100000; } >>"$out/log.txt"
+  ) 9>"$logs/turn"
 }
 
 if [ "${1:-}" = --one ]; then
@@ -177,19 +218,25 @@ if [ "${1:-}" = --one ]; then
   exit
 fi
 if [ "${1:-}" = list ]; then parts | awk '{ print $2, $1 }'; exit; fi
+jobs=1
+if [ "${1:-}" = -j ]; then jobs=${2:?} && shift 2; fi
 [ $# -gt 0 ] || set -- suite
 [ -n "${FZGM_FIELDS:-}" ] || [ ! -d extra/data ] || export FZGM_FIELDS=$PWD/extra/data
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | head -n 1
+touch "$logs/failed"
 for wanted in "$@"; do
   found=
   while read -r name group limit command; do
     [ "$wanted" = "$name" ] || [ "$wanted" = "$group" ] || continue
     found=1
+    while [ "$(jobs -r | wc -l)" -ge "$jobs" ]; do wait -n; done
     # Its words are those of the table.
     # shellcheck disable=SC2086
-    part "$name" "$limit" $command </dev/null
+    part "$name" "$group" "$limit" $command </dev/null &
   done < <(parts)
-  [ -n "$found" ] || { echo "there is no part or group $wanted; run.sh list names them"; failures=$((failures + 1)); }
+  [ -n "$found" ] || { echo "there is no part or group $wanted; run.sh list names them"; echo "$wanted" >>"$logs/failed"; }
 done
+wait
+failures=$(wc -l <"$logs/failed")
 printf 'failures: %d\n' "$failures"
 [ "$failures" = 0 ]
