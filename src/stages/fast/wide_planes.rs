@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 /// A plane of all parts.
 pub(super) type Plane = [u16; PARTS];
 /// A plane of some of them, and room for eight behind the last one.
-type Some = [u16; PARTS + EIGHT];
+type Gathered = [u16; PARTS + EIGHT];
 
 const PARTS: usize = 2 * LANES;
 const EIGHT: usize = 8;
@@ -93,7 +93,7 @@ unsafe fn moved(halves: &[u16], take: Take) -> [u16; EIGHT] {
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn squeeze(all: &Plane, there: u64, out: &mut Vec<u16>) {
-    let (mut some, mut n): (Some, _) = ([0; PARTS + EIGHT], 0);
+    let (mut some, mut n): (Gathered, _) = ([0; PARTS + EIGHT], 0);
     for (halves, mask) in all.chunks_exact(EIGHT).zip(there.to_le_bytes()) {
         // SAFETY: the machine has AVX2.
         let side_by_side = unsafe { moved(halves, SQUEEZE[usize::from(mask)]) };
@@ -111,7 +111,7 @@ pub(super) unsafe fn squeeze(all: &Plane, there: u64, out: &mut Vec<u16>) {
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn spread(planes: &[u8], there: u64, all: &mut Plane) -> usize {
-    let (mut some, mut n): (Some, _) = ([0; PARTS + EIGHT], 0);
+    let (mut some, mut n): (Gathered, _) = ([0; PARTS + EIGHT], 0);
     let bytes = planes.len().min(2 * PARTS);
     bytemuck::cast_slice_mut(&mut some)[..bytes].copy_from_slice(&planes[..bytes]);
     for (halves, mask) in all.chunks_exact_mut(EIGHT).zip(there.to_le_bytes()) {
