@@ -46,8 +46,9 @@ part_emu() {
   for kind in plain asan; do bash tests/emu/build.sh $kind; done
   bash tests/emu/selftest.sh
   # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
-  on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20' 'cuda DEFER=1' 'campaign ORDER=rev' \
-    'campaign DEFER=1' 'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
+  # With sanitizers threads go forward as well.
+  on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20,DEFER=1' 'campaign ORDER=rev,DEFER=1' \
+    'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
   c_on_emulator
 }
 
@@ -84,7 +85,7 @@ c_on_emulator() {
 }
 
 # on_emulator '<test> <mode> [<name>]'…: tests/<test>.rs, or what has the name of it, as many at a time as there are processors. ORDER=fwd,
-# rev or a number are orders of threads; with DEFER=1 streams run as late as they may; asan has sanitizers in the kernels.
+# rev or a number are orders of threads; with DEFER=1 streams run as late as they may; commas join the two. asan has sanitizers in the kernels.
 on_emulator() {
   local run test mode name logs=$PWD/build/emu-logs tests=() busy=0 failed=0
   mkdir -p "$logs"
@@ -103,12 +104,12 @@ on_emulator() {
 
 # one_on_emulator <folder of logs> <test> <mode> <name>
 one_on_emulator() {
-  local program log=$1/$2-$3 started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
+  local program mode log=$1/$2-$3 started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
   program=$(sed -nE "s#^ *Executable tests/$2(\.rs|/main\.rs) \((.*)\)\$#\2#p" "$1/build")
   [ -n "$program" ] || { echo "cargo does not say where tests/$2 is" >&2; return 1; }
   case $3 in
     asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
-    *) set+=("FZ_EMU_$3") ;;
+    *) for mode in ${3//,/ }; do set+=("FZ_EMU_$mode"); done ;;
   esac
   if env "${set[@]}" "$program" --quiet ${4:+"$4"} >"$log" 2>&1; then
     say "$2 on the emulator, $3: $((SECONDS - started)) s"
