@@ -3,7 +3,7 @@
 use super::entry::{Entry, Form};
 use super::exact::{self, Exact};
 use super::grid::{Chunk, Grid, ROW, UNIT, Unit};
-use super::unit::{Body, Codes, Descriptor, Halves, Words, pack, unpack};
+use super::unit::{Body, Carried, Codes, Descriptor, Halves, Words, pack, unpack};
 use super::value::{Quantize, Value};
 use crate::error::Fault;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ pub(super) struct Encoder<T, B: Body> {
     codes: Codes,
     before: Codes,
     work: B::Work,
-    carried: [bool; UNIT],
+    carried: Carried,
     exact: Exact<T>,
     /// The words of the chunk.
     pub(super) out: Halves,
@@ -80,10 +80,9 @@ impl<T: Value, B: Body> Encoder<T, B> {
         let mut constant = None;
         for u in 0..c.units {
             load(src, grid, &c, &grid.unit(&c, u), &mut self.x)?;
-            let carried = B::quantize(&self.x, q, anchor, &mut self.codes);
+            let carried = B::quantize(&self.x, q, anchor, &mut self.codes, &mut self.carried);
             self.exact.clear();
             if !carried {
-                B::carried(&self.x, q, anchor, &mut self.carried);
                 self.exact.find(grid.ndim, &self.carried, &self.x, &mut self.codes);
             }
             let codes = &self.codes;

@@ -1,7 +1,7 @@
 //! Exact values of a unit, and the codes that stand in for them.
 
 use super::grid::{LANES, PART, UNIT, place};
-use super::unit::{Codes, Words};
+use super::unit::{Carried, Codes, Words};
 use super::value::Value;
 use crate::error::Fault;
 
@@ -28,7 +28,7 @@ pub(super) struct Exact<T> {
 }
 
 /// Per lane, the elements that are exact.
-fn masks(ndim: u32, carried: &[bool; UNIT]) -> [u32; LANES] {
+fn masks(ndim: u32, carried: &Carried) -> [u32; LANES] {
     std::array::from_fn(|lane| {
         let mut mask = 0;
         for e in (0..LANE).step_by(4) {
@@ -53,7 +53,7 @@ impl<T: Value> Exact<T> {
     }
 
     /// Finds them, and gives their places the codes of carried neighbours, so that no difference notices them.
-    pub(super) fn find(&mut self, ndim: u32, carried: &[bool; UNIT], x: &[T; UNIT], codes: &mut Codes) {
+    pub(super) fn find(&mut self, ndim: u32, carried: &Carried, x: &[T; UNIT], codes: &mut Codes) {
         let masks = masks(ndim, carried);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);
         let first = usual.next().map_or(0, |lane| {

@@ -1,7 +1,7 @@
 //! The work on the codes of a unit as the page says it, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
-use super::unit::{ACROSS, Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{ACROSS, Body, Carried, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 
 /// See the module.
@@ -45,11 +45,6 @@ fn widths(ndim: u32, values: &Codes, sign: bool) -> Widths {
         widths[half][lane] = if sign { signed(length) } else { length };
     });
     widths
-}
-
-/// The code of a value that has one.
-fn code<T: Value>(x: T, q: &Quantize<T>, anchor: i64) -> Option<i32> {
-    x.multiple(q).and_then(|m| T::code(m, anchor))
 }
 
 /// Codes, differences, and differences of these to those of the unit before.
@@ -101,18 +96,19 @@ impl Body for Plain {
         }
     }
 
-    fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool {
-        let mut all = true;
-        for (to, &x) in codes.iter_mut().zip(x) {
-            let code = code(x, q, anchor);
+    fn quantize<T: Value>(
+        x: &[T; UNIT],
+        q: &Quantize<T>,
+        anchor: i64,
+        codes: &mut Codes,
+        carried: &mut Carried,
+    ) -> bool {
+        for ((to, carried), x) in codes.iter_mut().zip(&mut *carried).zip(x) {
+            let code = x.multiple(q).and_then(|m| T::code(m, anchor));
             *to = code.unwrap_or(0);
-            all &= code.is_some();
+            *carried = code.is_some();
         }
-        all
-    }
-
-    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]) {
-        carried.iter_mut().zip(x).for_each(|(carried, &x)| *carried = code(x, q, anchor).is_some());
+        carried.iter().all(|c| *c)
     }
 
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {

@@ -6,6 +6,8 @@ use crate::error::Fault;
 
 /// Codes of a unit, or differences of them, row by row.
 pub(super) type Codes = [i32; UNIT];
+/// Which values of a unit have codes, row by row.
+pub(super) type Carried = [bool; UNIT];
 /// Widths of the parts: of the first halves of the lanes, and of the second ones, as planes have them.
 pub(super) type Widths = [[u32; LANES]; 2];
 
@@ -113,10 +115,14 @@ pub(super) trait Body {
     -> Measured;
     /// Appends the code planes of a unit that was measured.
     fn planes(ndim: u32, mode: u16, base: i32, widths: &Widths, work: &Self::Work, out: &mut Halves);
-    /// The codes of values; false where one of them is exact.
-    fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool;
-    /// Which values have codes.
-    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]);
+    /// The codes of values, and which values have one: all of them or not.
+    fn quantize<T: Value>(
+        x: &[T; UNIT],
+        q: &Quantize<T>,
+        anchor: i64,
+        codes: &mut Codes,
+        carried: &mut Carried,
+    ) -> bool;
     /// The values of codes.
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]);
     /// Codes from planes; they hold those of the unit before.

@@ -7,7 +7,7 @@
 
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::plain::Plain;
-use super::unit::{Body, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, Carried, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use super::wide_decode::{codes_wide, restore_wide};
 use super::wide_planes::{Lengths, Plane, squeeze};
@@ -188,21 +188,19 @@ unsafe fn measure_wide(
 /// # Safety
 /// The machine has what [`available`] asks for.
 #[target_feature(enable = "avx2,lzcnt,fma")]
-unsafe fn quantize_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, codes: &mut Codes) -> bool {
+unsafe fn quantize_wide<T: Value>(
+    x: &[T; UNIT],
+    q: &Quantize<T>,
+    anchor: T,
+    codes: &mut Codes,
+    carried: &mut Carried,
+) -> bool {
     let mut all = true;
-    for (code, x) in codes.iter_mut().zip(x) {
-        let (quick, carried) = x.quick(q, anchor);
-        *code = quick;
-        all &= carried;
+    for ((code, carried), x) in codes.iter_mut().zip(carried).zip(x) {
+        (*code, *carried) = x.quick(q, anchor);
+        all &= *carried;
     }
     all
-}
-
-/// # Safety
-/// The machine has what [`available`] asks for.
-#[target_feature(enable = "avx2,lzcnt,fma")]
-unsafe fn carried_wide<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: T, carried: &mut [bool; UNIT]) {
-    carried.iter_mut().zip(x).for_each(|(carried, x)| *carried = x.quick(q, anchor).1);
 }
 
 /// Only used where the machine is `available`.
@@ -219,14 +217,15 @@ impl Body for Wide {
         unsafe { planes_wide(mode, base, widths, work, out) }
     }
 
-    fn quantize<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, codes: &mut Codes) -> bool {
+    fn quantize<T: Value>(
+        x: &[T; UNIT],
+        q: &Quantize<T>,
+        anchor: i64,
+        codes: &mut Codes,
+        carried: &mut Carried,
+    ) -> bool {
         // SAFETY: as above.
-        unsafe { quantize_wide(x, q, T::from_f64(anchor as f64), codes) }
-    }
-
-    fn carried<T: Value>(x: &[T; UNIT], q: &Quantize<T>, anchor: i64, carried: &mut [bool; UNIT]) {
-        // SAFETY: as above.
-        unsafe { carried_wide(x, q, T::from_f64(anchor as f64), carried) }
+        unsafe { quantize_wide(x, q, T::from_f64(anchor as f64), codes, carried) }
     }
 
     fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {
