@@ -107,6 +107,7 @@ TEXT
 need_nvcc() {
   [ -z "${FZGM_CUDA:-}" ] || return 0
   export FZGM_CUDA=require
+  need_nvcc_set_it=1
   [ -z "${NVCC:-}" ] || return 0
   bash scripts/setup-nvcc.sh && return 0
   export FZGM_CUDA=emulated

@@ -120,8 +120,10 @@ one_on_emulator() {
   fi
 }
 
-# The library as programs in C, C++ and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind.
-part_c() {
+# The library as programs in C, C++ and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind. Built as a user builds it,
+# without what the part before has set: scripts/demo.sh, for which one variable more is another build, finds it made.
+part_c() (
+  [ -z "${need_nvcc_set_it:-}" ] || unset FZGM_CUDA
   need_c
   need_rust
   need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran dpkg-deb dpkg
@@ -150,7 +152,7 @@ part_c() {
     valgrind --quiet --error-exitcode=9 --leak-check=$leaks --show-leak-kinds=all --errors-for-leak-kinds=all \
       --suppressions=tests/c/valgrind.supp "$program"
   done < <(find build/c-plain -maxdepth 1 -type f -perm -u+x -name '*_shared' | sort)
-}
+)
 
 # Containers written by the reference implementation, restored and written again byte for byte.
 part_golden() {
