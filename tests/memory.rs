@@ -58,9 +58,10 @@ fn a_workspace_takes_what_it_says() {
 #[test]
 fn calls_with_a_workspace_hardly_allocate() {
     let _alone = ALONE.lock();
-    let shapes: [&[u64]; 3] = [&[500_000], &[1000, 500], &[100, 50, 100]];
+    // Thin ones are cut into more pieces than others of their length.
+    let shapes: [&[u64]; 5] = [&[500_000], &[1000, 500], &[100, 50, 100], &[1, 1_000_000], &[2, 300_000, 2]];
     let all = [DType::F32, DType::F64].into_iter().flat_map(|d| shapes.map(|s| (d, s)));
-    for ((dtype, dims), name) in all.flat_map(|x| ["pfpl", "fz"].map(|name| (x, name))) {
+    for ((dtype, dims), name) in all.flat_map(|x| ["pfpl", "fz", "fast"].map(|name| (x, name))) {
         let sample = samples::make(dtype, dims, Content::Walk, 1);
         for container in both_containers() {
             let options = options(container, true);

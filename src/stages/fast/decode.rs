@@ -33,6 +33,9 @@ struct Band<'a> {
     planes: [&'a mut [u8]; UNITS],
 }
 
+/// So many bands at once: the list of them does not grow with the array.
+const BANDS: usize = 256;
+
 /// The stream in its two parts.
 struct Stream<'a> {
     table: &'a [u8],
@@ -65,47 +68,76 @@ fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fau
     // What the pipeline added behind the shape is zero.
     let (body, rest) = out.split_at_mut_checked(grid.values() * size_of::<T>()).ok_or(Fault::Corrupt)?;
     rest.fill(0);
-    // So many layers at once that the list of bands stays short.
-    let layer = grid.dims[0] * grid.dims[1] * grid.chunk[2] * size_of::<T>();
-    let layers = (1024 / grid.counts[1].max(1)).max(1);
-    for (k, part) in body.chunks_mut((layer * layers).max(1)).enumerate() {
-        let bands = bands::<T>(&grid, k * layers, part);
+    let mut bands = Bands::new(&grid, body, size_of::<T>());
+    loop {
+        let some: Vec<Band<'_>> = bands.by_ref().take(BANDS).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
         let done = call.threads.each(
-            bands,
+            some,
             || Decoder::<T, B>::new(step),
             |decoder, band| decode_band(decoder, &grid, &stream, band),
         );
         done.into_iter().collect::<Result<(), Fault>>()?;
     }
-    Ok(())
 }
 
-/// The bands of the planes from layer `layer` of chunks on.
-fn bands<'a, T: Value>(grid: &Grid, layer: usize, bytes: &'a mut [u8]) -> Vec<Band<'a>> {
-    let w = size_of::<T>();
-    let band = |first: usize, chunks: usize| Band { first, chunks, planes: Default::default() };
-    if grid.ndim == 1 {
-        let split = bytes.chunks_mut(grid.chunk[0] * TILES_PER_TASK * w).enumerate();
-        return split
-            .map(|(k, plane)| {
-                let mut b = band(k * TILES_PER_TASK, plane.len().div_ceil(grid.chunk[0] * w));
-                b.planes[0] = plane;
-                b
-            })
-            .collect();
+/// The bands of an array in the order of its chunks.
+struct Bands<'a> {
+    /// What the planes of one layer of chunks still have.
+    planes: [&'a mut [u8]; UNITS],
+    /// The layers behind it.
+    rest: &'a mut [u8],
+    /// Planes of a layer.
+    depth: usize,
+    /// Bytes of a plane, and of what a band has of it.
+    plane: usize,
+    rows: usize,
+    /// Chunks of a band, and those before and from the next one.
+    across: usize,
+    first: usize,
+    left: usize,
+}
+
+impl<'a> Bands<'a> {
+    fn new(grid: &Grid, array: &'a mut [u8], width: usize) -> Bands<'a> {
+        let (plane, left) = (grid.dims[0] * grid.dims[1] * width, grid.chunks());
+        let (rows, across) = match grid.ndim {
+            1 => (grid.chunk[0] * TILES_PER_TASK * width, TILES_PER_TASK),
+            _ => (grid.dims[0] * grid.chunk[1] * width, grid.counts[0]),
+        };
+        let depth = grid.chunk[2];
+        Bands { planes: Default::default(), rest: array, depth, plane, rows, across, first: 0, left }
     }
-    let [nx, ny, _] = grid.counts;
-    let mut bands: Vec<Band<'a>> = vec![];
-    for (z, plane) in bytes.chunks_mut(grid.dims[0] * grid.dims[1] * w).enumerate() {
-        for (y, rows) in plane.chunks_mut(grid.dims[0] * grid.chunk[1] * w).enumerate() {
-            let k = z / grid.chunk[2] * ny + y;
-            if k == bands.len() {
-                bands.push(band((layer * ny + k) * nx, nx));
+}
+
+impl<'a> Iterator for Bands<'a> {
+    type Item = Band<'a>;
+
+    fn next(&mut self) -> Option<Band<'a>> {
+        if self.planes[0].is_empty() {
+            if self.rest.is_empty() {
+                return None;
             }
-            bands[k].planes[z % grid.chunk[2]] = rows;
+            for plane in &mut self.planes[..self.depth] {
+                *plane = front(&mut self.rest, self.plane);
+            }
         }
+        let planes = self.planes.each_mut().map(|plane| front(plane, self.rows));
+        let (first, chunks) = (self.first, self.across.min(self.left));
+        self.first += chunks;
+        self.left -= chunks;
+        Some(Band { first, chunks, planes })
     }
-    bands
+}
+
+/// The first bytes, so many if there are, and takes them away.
+fn front<'a>(bytes: &mut &'a mut [u8], most: usize) -> &'a mut [u8] {
+    let all = std::mem::take(bytes);
+    let (front, rest) = all.split_at_mut(most.min(all.len()));
+    *bytes = rest;
+    front
 }
 
 fn decode_band<T: Value, B: Body>(
