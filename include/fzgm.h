@@ -19,8 +19,8 @@
  * Common parameters (`fzgm stages` lists those of all stages, with ranges and defaults)
  *
  *   error_bound        double  the largest error of a value, in the sense of mode; 1e-3 until set
- *   mode               string  "abs": the bound itself; "noa": times (max - min); "prel", not with the quantizer: times max |x|.
- *                              Presets pfpl and fz: "noa"; stages quantizer and lorenzo_quant: "abs"
+ *   mode               string  "abs": the bound itself; "noa": times (max - min); "prel": times max |x|; "rel", with the quantizer,
+ *                              as in preset pfpl: times |x| of each value. Presets that lose something: "noa"; stages: "abs"
  *   outlier_threshold  double  values of this magnitude and above, such as fill values, are exact and outside of the range
  *   value_base         double  noa: the value range, prel: the largest magnitude, where it is known; 0 until set: measured
  *   outlier_capacity   double  room of outlier lists, as a fraction of the elements; pfpl keeps outliers in place, without lists
@@ -474,11 +474,11 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
- * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
- * lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. "lc_speed", "lc_ratio",
- * "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant. "fast": bounded error as "fz", in one stage and the
- * least time. A preset is made for one element type: pass the same `dtype` to
- * fz_pipeline_finalize().
+ * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
+ * rze. "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant.
+ * "fast": bounded error as "fz", in one stage and the least time. "bits": lossless, for any type; difference, bitshuffle,
+ * rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
+ * `dtype` to fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */
@@ -848,7 +848,7 @@ int32_t fz_decompress(const fz_plan *plan,
  * file that is mapped. Checksums are of all of it and are not compared.
  *
  * Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
- * container of other stages; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+ * container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
  */
 FZ_NODISCARD
 int32_t fz_decompress_box(const void *container,

@@ -112,7 +112,7 @@ pub unsafe extern "C" fn fz_decompress(
 /// file that is mapped. Checksums are of all of it and are not compared.
 ///
 /// Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
-/// container of other stages; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+/// container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_box(

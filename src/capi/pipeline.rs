@@ -27,11 +27,11 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
 /// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
 ///
 /// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
-/// 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions, "mode" may be "prel" too;
-/// lorenzo_quant, bitshuffle, rze. "bits": lossless, for any type; difference, bitshuffle, rze. "lc_speed", "lc_ratio",
-/// "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant. "fast": bounded error as "fz", in one stage and the
-/// least time. A preset is made for one element type: pass the same `dtype` to
-/// fz_pipeline_finalize().
+/// 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
+/// rze. "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant.
+/// "fast": bounded error as "fz", in one stage and the least time. "bits": lossless, for any type; difference, bitshuffle,
+/// rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
+/// `dtype` to fz_pipeline_finalize().
 ///
 /// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
 #[must_use]

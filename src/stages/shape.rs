@@ -8,7 +8,11 @@ const NAMES: [&str; 3] = ["dim_x", "dim_y", "dim_z"];
 
 /// The three lengths, each of at most `most` elements.
 pub(super) const fn dim_x(most: i64) -> Param {
-    dim(NAMES[0], most, "Length of the fastest dimension; 0 in all three: the shape of the array.")
+    dim(
+        NAMES[0],
+        most,
+        "Length of the fastest dimension; 0: what the other two leave, and in all three: the shape of the array.",
+    )
 }
 pub(super) const fn dim_y(most: i64) -> Param {
     dim(NAMES[1], most, "Length of the second dimension; 0: 1.")
