@@ -16,6 +16,12 @@
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
 
+/* How, where it is not left to the filter. */
+#define FZGM_PRESET_DEFAULT 0
+#define FZGM_PRESET_PFPL 1 /* FZGM_ABS, FZGM_REL */
+#define FZGM_PRESET_FZ 2   /* FZGM_ABS; for fields that are smooth in two or three dimensions */
+#define FZGM_PRESET_FAST 3 /* FZGM_ABS; for speed */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -37,7 +43,16 @@ static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
   return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 3, cd);
 }
 
-/* The same for programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
+/* The same with a preset. */
+static inline herr_t H5Pset_fzgm_preset(hid_t dcpl, unsigned mode, double bound, unsigned preset) {
+  unsigned cd[4];
+  cd[0] = mode;
+  fzgm_double_words(bound, cd + 1);
+  cd[3] = preset;
+  return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 4, cd);
+}
+
+/* The first for programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
  * chunk: native float or double, without a fill value other than 0. The chunk must have been set. */
 static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsigned mode, double bound) {
   hsize_t dims[32];

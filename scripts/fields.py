@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make reproducible scientific-like test fields (raw little-endian float32, C order).
+"""Make reproducible scientific-like test fields (raw little-endian floats, x fastest).
 
 usage: scripts/fields.py OUTDIR [--n 512] [--only turb,density,...] [--f64]
 
@@ -10,7 +10,8 @@ Each field imitates one class of the SDRBench collection; nothing is copied from
   wave       3-D acoustic wavefield from a Ricker source, quiet outside the front     ~ RTM
   climate    2-D multi-scale field with a land mask of fill values 1e20               ~ CESM-ATM / ocean models
   particles  1-D particle coordinates grouped by cell                                 ~ HACC / MD
-Uses torch on a GPU where there is one, numpy otherwise. Writes NAME.f32 and fields.json (name -> dims x,y,z).
+Uses torch on a GPU where there is one, numpy otherwise. Writes NAME.f32, or with --f64 NAME.f64, and their dims x, y, z
+into fields.json, beside those of earlier calls.
 """
 import argparse, json, os
 import numpy as np
@@ -104,14 +105,23 @@ def wave(n, steps=None):
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("out"); ap.add_argument("--n", type=int, default=512)
-    ap.add_argument("--only", default="turb,density,cloud,wave,climate,particles")
-    ap.add_argument("--f64", action="store_true")
+    names = "turb,density,cloud,wave,climate,particles"
+    ap = argparse.ArgumentParser(description="Makes test fields; the top of this file says which.")
+    ap.add_argument("out", metavar="OUTDIR")
+    ap.add_argument("--n", type=int, default=512, help="length of a volume in each dimension (512); climate is 16 n x 8 n, particles are n^3 / 2")
+    ap.add_argument("--only", default=names, help=f"some of {names}, with commas")
+    ap.add_argument("--f64", action="store_true", help="doubles in place of floats")
     a = ap.parse_args()
+    only = a.only.split(",")
+    unknown = [name for name in only if name not in names.split(",")]
+    if unknown:
+        ap.error(f"there is no field {unknown[0]}; give some of {names}")
     os.makedirs(a.out, exist_ok=True)
-    n = a.n
+    n, listed = a.n, os.path.join(a.out, "fields.json")
     meta = {}
+    if os.path.exists(listed):
+        with open(listed) as f:
+            meta = json.load(f)
 
     def put(name, arr, dims):
         t, ext = (np.float64, "f64") if a.f64 else (np.float32, "f32")
@@ -119,7 +129,6 @@ def main():
         meta[name] = dims
         print(name, dims, "min", float(arr.min()), "max", float(arr.max()), flush=True)
 
-    only = a.only.split(",")
     if "turb" in only: put("turb", turb(n), [n, n, n])
     if "density" in only: put("density", np.exp(2.3 * grf((n, n, n), -2.6, 1)), [n, n, n])
     if "cloud" in only: put("cloud", np.maximum(grf((n, n, n), -3.2, 2) - 1.1, 0) * 1e-3, [n, n, n])
@@ -135,7 +144,8 @@ def main():
         rng = np.random.default_rng(5)
         cell = np.sort(rng.integers(0, 4096, m))
         put("particles", (cell + rng.random(m)) * (256 / 4096), [m, 1, 1])
-    json.dump(meta, open(os.path.join(a.out, "fields.json"), "w"))
+    with open(listed, "w") as f:
+        json.dump(meta, f)
 
 
 if __name__ == "__main__":

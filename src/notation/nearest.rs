@@ -6,7 +6,8 @@ const LONGEST: usize = 64;
 /// Keys that people write because another file had them, and what says it here.
 const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
 
-/// The known name that goes on where this one ends, or else the one with the fewest letters to change; the first of several.
+/// The known name that goes on where this one ends, or else the one with the fewest letters to change, if those are not most;
+/// the first of several.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if let Some((_, meant)) = MISTAKEN.iter().find(|(mistaken, _)| *mistaken == name) {
         return known.iter().find(|k| *k == meant).copied();
@@ -15,22 +16,30 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         return None;
     }
     let begins = |k: &str| k.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    known.iter().copied().min_by_key(|k| (!begins(k), distance(name.as_bytes(), k.as_bytes())))
+    let changes = |k: &str| distance(name.as_bytes(), k.as_bytes());
+    // With more than half of its letters changed a name is another name.
+    let alike = |k: &&str| begins(k) || 2 * changes(k) <= name.len().max(k.len());
+    known.iter().copied().filter(alike).min_by_key(|k| (!begins(k), changes(k)))
 }
 
-/// Letters to insert, drop or replace, whatever their case.
+/// Letters to insert, drop, replace or swap with the next one, whatever their case.
 fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    let same = |x: u8, y: u8| x.eq_ignore_ascii_case(&y);
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = match (i, j) {
+                (0, n) | (n, 0) => n,
+                _ => {
+                    let replaced = rows[i - 1][j - 1] + usize::from(!same(a[i - 1], b[j - 1]));
+                    let swapped = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+                    let swapped = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+                    replaced.min(swapped).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+                }
+            };
         }
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -39,7 +48,9 @@ mod tests {
 
     #[test]
     fn distances_count_letters() {
-        for (a, b, n) in [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("EB", "eb", 0)] {
+        for (a, b, n) in
+            [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("EB", "eb", 0), ("Fats", "fast", 1)]
+        {
             assert_eq!((distance(a.as_bytes(), b.as_bytes()), distance(b.as_bytes(), a.as_bytes())), (n, n));
         }
     }
@@ -53,5 +64,7 @@ mod tests {
         assert_eq!(nearest("input_port", &known), Some("inputs"));
         assert_eq!(nearest(&"x".repeat(65), &known), None);
         assert_eq!(nearest("x", &[]), None);
+        assert_eq!(nearest("fats", &["ans", "fast"]), Some("fast"));
+        assert_eq!(nearest("radius", &known), None);
     }
 }

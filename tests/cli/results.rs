@@ -67,7 +67,7 @@ fn lossless_and_compact() {
 #[test]
 fn options_reach_the_container() {
     let desk = Desk::new();
-    desk.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --eb 0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
+    desk.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --set error_bound=0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
         .ok();
     let info = desk.run("info a --json --plan").json();
     assert_eq!(info["dims"], serde_json::json!([721, 1440]));
@@ -81,6 +81,9 @@ fn options_reach_the_container() {
     assert_eq!(info["stages"][1]["inputs"][0]["stage"], 0);
     assert!(info["plan"][0].as_str().unwrap().starts_with("plan Decode"));
     assert!(info["segments"][0]["bytes"].as_u64().unwrap() > 0);
+
+    // A file is the memory of the CPU, and `auto` goes where the memory is.
+    assert_eq!(desk.run("compress egm96.f32 -o b --dtype f32 --eb 1e-3 --json").json()["device"], "cpu");
 
     let threads = |n: u32| {
         desk.run(&format!("compress egm96.f32 -o t --force --dtype f32 --eb 1e-4 --threads {n}")).ok();
@@ -120,6 +123,12 @@ fn listings_and_bench() {
     let bound = quantizer["params"].as_array().unwrap().iter().find(|p| p["name"] == "error_bound").unwrap();
     assert_eq!((&bound["kind"], bound["default"].as_f64()), (&"real".into(), Some(1e-3)));
     assert!(desk.run("stages").ok().contains("quantizer (id 0x000e)"));
+    let named = desk.run("stages rze fast").ok();
+    assert!(
+        named.starts_with("rze (id ")
+            && named.contains("\nfast (id 0x8020)")
+            && !named.contains("quantizer (")
+    );
     let presets = desk.run("presets --json").json();
     assert_eq!(presets["presets"][0]["stages"][0]["name"], "quantizer");
     assert!(desk.run("presets --dtype u8").ok().contains("not for u8"));

@@ -51,6 +51,8 @@ static hid_t list(void) {
 static void writes(const char *path) {
   char text[1000] = "";
   hsize_t dims[1] = {64};
+  unsigned preset, flags, words[4];
+  size_t n = 4;
   hid_t dcpl, file, space;
   double off;
   dcpl = list();
@@ -58,6 +60,14 @@ static void writes(const char *path) {
   off = through(path, dcpl, H5T_IEEE_F32BE);
   CHECK(off > 1e-4 && off <= 1e-3);
   H5Pclose(dcpl);
+  for (preset = FZGM_PRESET_DEFAULT; preset <= FZGM_PRESET_FAST; preset++) {
+    dcpl = list();
+    CHECK(H5Pset_fzgm_preset(dcpl, FZGM_ABS, 1e-3, preset) >= 0);
+    CHECK(H5Pget_filter_by_id2(dcpl, H5Z_FILTER_FZGM, &flags, &n, words, 0, NULL, NULL) >= 0 && n == 4 && words[3] == preset);
+    off = through(path, dcpl, H5T_NATIVE_FLOAT);
+    CHECK(off > 1e-4 && off <= 1e-3);
+    H5Pclose(dcpl);
+  }
   dcpl = list();
   CHECK(H5Pset_fzgm(dcpl, FZGM_LOSSLESS, 0) >= 0);
   CHECK(through(path, dcpl, H5T_NATIVE_DOUBLE) == 0);

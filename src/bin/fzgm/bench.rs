@@ -48,7 +48,7 @@ pub(crate) struct Args {
         value_parser = value_base)]
     value_base: Option<Base>,
     /// Threads, one or several numbers; 0 for all cores [default: 1,0]
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = input::threads())]
+    #[arg(long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true, value_parser = input::threads())]
     threads: Vec<u32>,
     /// Runs whose median counts, after those that warm up
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
+use crate::memory;
 use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
 use crate::request::{self, Own, Request, Setting, Start};
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
     /// Threads of the CPU; 0 for all cores. Never shows in the bytes
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
     /// Form of FZM files [default: 2026-08]
     #[arg(long)]
@@ -130,11 +131,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         bound: args.eb,
         threshold: args.outlier_threshold,
         value_base: args.value_base,
+        settings: &args.settings,
     };
-    let mut pipeline = request.pipeline(args.field.dtype)?;
-    for setting in &args.settings {
-        setting.apply(&mut pipeline)?;
-    }
+    let pipeline = request.pipeline(args.field.dtype)?;
     if let Some(bytes) = args.slab {
         return in_slabs(args, origin, pipeline, bytes);
     }
@@ -150,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     let mut workspace = encoder.workspace().map_err(asking)?;
-    let mut dst = input::memory(encoder.max_compressed_bytes())?;
+    let mut dst = memory::zeroed(encoder.max_compressed_bytes())?;
     let start = Instant::now();
     let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(asking)?;
     let seconds = start.elapsed().as_secs_f64();

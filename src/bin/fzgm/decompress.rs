@@ -5,10 +5,11 @@ mod part;
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::input::{self, Whole};
+use crate::memory;
 use crate::output::OutFile;
 use crate::report::{self, number, ratio, short, speed};
 use crate::slabs;
-use fzgm::{Array, Decoder, Device, Error, Options};
+use fzgm::{Array, Device, Options};
 use part::Part;
 use serde_json::{Value, json};
 use std::io::Read;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     output: OutFile,
     /// Threads of the CPU; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = input::threads())]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
     /// The most memory for the array and the work on it, such as 4G; 0: 9 times the array and 64 MiB
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = input::limit)]
@@ -59,16 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Whole::Bytes(container) => container,
         Whole::Slabs(src) => return in_slabs(args, src, &options),
     };
-    let refused = |e: Error| match e {
-        Error::MemoryLimit { need, limit } => too_large(args, need, limit),
-        e => Failure::reading(&args.input, &e),
-    };
-    let decoder = Decoder::open(&container, &options).map_err(refused)?;
-    let need = decoder.array().bytes().saturating_add(decoder.workspace_bytes());
-    if args.max_memory != 0 && need > args.max_memory {
-        return Err(too_large(args, need, args.max_memory));
-    }
-    let mut dst = input::memory(decoder.array().bytes())?;
+    let refused = |e| memory::refused(&args.input, &container, &options, e);
+    let decoder = memory::decoder(&args.input, &container, &options)?;
+    let mut dst = memory::zeroed(decoder.array().bytes())?;
     let mut workspace = decoder.workspace().map_err(refused)?;
     let start = Instant::now();
     let bytes = decoder.decompress(&mut workspace, &container, &mut dst).map_err(refused)?;
@@ -87,13 +81,6 @@ fn in_slabs(args: &Args, mut src: Box<dyn Read>, options: &Options) -> Result<()
     let seconds = start.elapsed().as_secs_f64();
     let array = head.array(totals.slowest).map_err(|e| Failure::reading(&args.input, &e))?;
     report(args, &array, totals.file_bytes, seconds, Some(totals.slabs))
-}
-
-fn too_large(args: &Args, need: u64, limit: u64) -> Failure {
-    Failure::request(format!(
-        "{}: {need} bytes of memory are needed, the limit is {limit}; raise --max-memory if you trust the file",
-        args.input.display()
-    ))
 }
 
 fn report(

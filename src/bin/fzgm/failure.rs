@@ -94,6 +94,14 @@ impl Failure {
         }
     }
 
+    /// The library cannot read a pipeline of the user's own. A stage that other versions have is a request like others.
+    pub(crate) fn written(e: &Error) -> Failure {
+        match e {
+            Error::Unsupported { .. } => Failure::request(e.to_string()),
+            e => Failure::usage(e.to_string()),
+        }
+    }
+
     /// The library refused a request. Names and values that nothing accepts are the command line's own.
     pub(crate) fn asking(e: &Error) -> Failure {
         match e {

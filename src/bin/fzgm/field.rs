@@ -11,7 +11,7 @@ pub(crate) struct Field {
     pub(crate) dtype: DType,
     /// One to three dimensions, fastest first, such as 512x512x128; x , * and blanks separate
     /// [default: one, from the length of the file]
-    #[arg(long, value_parser = dims)]
+    #[arg(long, value_parser = dims, allow_hyphen_values = true)]
     dims: Option<Dims>,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Some(input) = &args.input else { return stages::list(args.json) };
+    let Some(input) = &args.input else { return stages::list(&[], args.json) };
     let (container, slabs) = match input::whole(input)? {
         Whole::Bytes(container) => (container, None),
         Whole::Slabs(mut src) => {

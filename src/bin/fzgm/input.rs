@@ -102,21 +102,15 @@ fn rest(path: &Path, mut src: Box<dyn Read>, mut all: Vec<u8>) -> Result<Vec<u8>
     }
 }
 
-/// Zeroed memory, or a message where the system has none.
-pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, Failure> {
-    let none = || Failure::asking(&Error::OutOfMemory(bytes));
-    let len = usize::try_from(bytes).map_err(|_| none())?;
-    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| none())
-}
-
 /// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
 pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(fzgm::MAX_THREADS))
 }
 
-/// Of the library, with its list of what there is.
+/// Of the library, with its list of what there is. `auto` is the CPU, where files are read to.
 pub(crate) fn device(text: &str) -> Result<Device, String> {
-    text.parse().map_err(|e: Error| e.to_string())
+    let device = text.parse().map_err(|e: Error| e.to_string())?;
+    Ok(if device == Device::Auto { Device::Cpu } else { device })
 }
 
 /// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.

@@ -12,6 +12,7 @@ mod generate;
 mod info;
 mod input;
 mod listing;
+mod memory;
 mod output;
 mod plot;
 mod presets;

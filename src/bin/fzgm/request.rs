@@ -14,7 +14,7 @@ pub(crate) struct Own {
 impl Own {
     /// From `--pipeline`.
     pub(crate) fn from_text(text: &str) -> Result<Own, Failure> {
-        let read = Pipeline::from_text(text).map_err(|e| Failure::asking(&e).about("--pipeline"))?;
+        let read = Pipeline::from_text(text).map_err(|e| Failure::written(&e).about("--pipeline"))?;
         Ok(Own { name: text.into(), pipeline: read })
     }
 
@@ -22,7 +22,7 @@ impl Own {
     pub(crate) fn from_file(path: &Path) -> Result<Own, Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
         let name = path.display().to_string();
-        let read = Pipeline::from_toml(&text).map_err(|e| Failure::asking(&e).about(&name))?;
+        let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
         Ok(Own { name, pipeline: read })
     }
 
@@ -89,12 +89,14 @@ pub(crate) struct Request<'a> {
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
     pub(crate) value_base: Option<f64>,
+    /// Behind all of these.
+    pub(crate) settings: &'a [Setting],
 }
 
 impl<'a> Request<'a> {
     /// Nothing but the start.
     pub(crate) fn plain(start: Start<'a>) -> Self {
-        Request { start, mode: None, bound: None, threshold: None, value_base: None }
+        Request { start, mode: None, bound: None, threshold: None, value_base: None, settings: &[] }
     }
 
     /// With what a pipeline of the user's own says, where nothing else is asked for.
@@ -112,39 +114,60 @@ impl<'a> Request<'a> {
             Start::Preset(name) => preset(name, dtype).map_err(|e| Failure::asking(&e))?,
             Start::Own(own) => own.pipeline.clone(),
         };
-        let numbers = [
+        self.check()?;
+        if let Some(mode) = self.mode {
+            let set = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
+            set.map_err(|e| Failure::asking(&e))?;
+        }
+        for (_, parameter, value) in self.numbers() {
+            let Some(value) = value else { continue };
+            let set = pipeline.set_everywhere(parameter, |args| args.set_real(parameter, value));
+            set.map_err(|e| Failure::asking(&e))?;
+        }
+        self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
+        Ok(pipeline)
+    }
+
+    /// Options with a number, and what they set.
+    fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 3] {
+        [
             ("--eb", "error_bound", self.bound),
             ("--outlier-threshold", "outlier_threshold", self.threshold),
             ("--value-base", "value_base", self.value_base),
-        ];
+        ]
+    }
+
+    /// Options that mean nothing here, or something else than others, and one that must not be left out.
+    fn check(&self) -> Result<(), Failure> {
         let what = match self.start {
             Start::Preset(name) => format!("preset {name}"),
             Start::Own(_) => "the pipeline".into(),
         };
+        let mode = self.mode.map(|_| ("--mode", "mode"));
+        let numbers = self
+            .numbers()
+            .into_iter()
+            .filter_map(|(option, parameter, value)| value.map(|_| (option, parameter)));
+        let given: Vec<(&str, &str)> = mode.into_iter().chain(numbers).collect();
+        let set = |parameter: &str| self.settings.iter().any(|s| s.parameter == parameter);
         if self.start.lossless() {
-            let mode = self.mode.map(|_| "--mode");
-            let given = mode.or(numbers.iter().find(|n| n.2.is_some()).map(|n| n.0));
-            return given.map_or(Ok(pipeline), |option| {
+            return given.first().map_or(Ok(()), |(option, _)| {
                 Err(Failure::usage(format!(
                     "{what} is lossless: leave {option} out, or choose one with a bound"
                 )))
             });
         }
-        if self.bound.is_none() && matches!(self.start, Start::Preset(_)) {
+        if let Some((option, parameter)) = given.iter().find(|(_, parameter)| set(parameter)) {
+            return Err(Failure::usage(format!(
+                "{parameter} is given twice, by {option} and by --set; leave one of them out"
+            )));
+        }
+        if self.bound.is_none() && !set("error_bound") && matches!(self.start, Start::Preset(_)) {
             return Err(Failure::usage(format!(
                 "{what} needs a bound: give --eb, for example --mode noa --eb 1e-3"
             )));
         }
-        if let Some(mode) = self.mode {
-            let set = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
-            set.map_err(|e| Failure::asking(&e))?;
-        }
-        for (_, parameter, value) in numbers {
-            let Some(value) = value else { continue };
-            let set = pipeline.set_everywhere(parameter, |args| args.set_real(parameter, value));
-            set.map_err(|e| Failure::asking(&e))?;
-        }
-        Ok(pipeline)
+        Ok(())
     }
 }
 
@@ -166,7 +189,7 @@ pub(crate) fn setting(text: &str) -> Result<Setting, String> {
 }
 
 impl Setting {
-    pub(crate) fn apply(&self, pipeline: &mut Pipeline) -> Result<(), Failure> {
+    fn apply(&self, pipeline: &mut Pipeline) -> Result<(), Failure> {
         let Setting { stage, parameter, value } = self;
         let Some(stage) = stage else {
             let set = pipeline.set_everywhere(parameter, |args| args.set_text(parameter, value));

@@ -3,27 +3,34 @@
 use crate::failure::Failure;
 use crate::listing::{param_json, param_text};
 use crate::report;
-use fzgm::stages::STAGES;
+use fzgm::stages::{STAGES, by_name};
 use fzgm::{Args as Parameters, Stage};
 use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Stages, such as fast [default: all]
+    #[arg(value_name = "STAGE")]
+    names: Vec<String>,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    list(args.json)
+    list(&args.names, args.json)
 }
 
-pub(crate) fn list(json: bool) -> Result<(), Failure> {
+/// Those with the names, or all.
+pub(crate) fn list(names: &[String], json: bool) -> Result<(), Failure> {
+    let named = names.iter().map(|name| by_name(name)).collect::<Result<Vec<_>, _>>();
+    let named = named.map_err(|e| Failure::asking(&e))?;
+    let stages = if named.is_empty() { STAGES } else { &named };
     if json {
-        let stages = STAGES.iter().map(|s| to_json(*s)).collect::<Result<Vec<_>, _>>()?;
+        let stages = stages.iter().map(|s| to_json(*s)).collect::<Result<Vec<_>, _>>()?;
         return report::print_json(&json!({ "command": "stages", "stages": stages }));
     }
-    let texts = STAGES.iter().map(|s| to_text(*s)).collect::<Result<Vec<_>, _>>()?;
+    let texts = stages.iter().map(|s| to_text(*s)).collect::<Result<Vec<_>, _>>()?;
     report::print(&texts.join("\n"))
 }
 

@@ -1,7 +1,7 @@
 //! One line of a benchmark.
 
 use crate::failure::Failure;
-use crate::input::memory;
+use crate::memory;
 use crate::report::{number, optional, ratio, speed};
 use crate::request::Request;
 use fzgm::metrics::{self, Bound, Metrics};
@@ -97,7 +97,7 @@ pub(super) fn measure<'a>(
     let pipeline = request.pipeline(array.dtype())?;
     let encoder = Encoder::new(&pipeline, array, options).map_err(asking)?;
     let mut workspace = encoder.workspace().map_err(asking)?;
-    let mut container = memory(encoder.max_compressed_bytes())?;
+    let mut container = memory::zeroed(encoder.max_compressed_bytes())?;
     let mut bytes = 0;
     let seconds = median(runs, || {
         bytes = encoder.compress(&mut workspace, black_box(src), &mut container).map_err(asking)?;
@@ -109,7 +109,7 @@ pub(super) fn measure<'a>(
     container.truncate(bytes);
     let decoder = Decoder::open(&container, options).map_err(asking)?;
     let mut workspace = decoder.workspace().map_err(asking)?;
-    let mut restored = memory(array.bytes())?;
+    let mut restored = memory::zeroed(array.bytes())?;
     let seconds = median(runs, || {
         decoder.decompress(&mut workspace, black_box(&container), &mut restored).map_err(asking)?;
         Ok(())
@@ -123,7 +123,7 @@ pub(super) fn measure<'a>(
 
 /// Speed of copying the array within memory by one thread: what no compressor that reads it once can pass.
 pub(super) fn copy_speed(src: &[u8], runs: u32) -> Result<f64, Failure> {
-    let mut dst = memory(src.len() as u64)?;
+    let mut dst = memory::zeroed(src.len() as u64)?;
     let seconds = median(runs, || {
         dst.copy_from_slice(black_box(src));
         black_box(&mut dst);

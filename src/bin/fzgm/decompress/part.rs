@@ -1,9 +1,10 @@
 //! `fzgm decompress --box`: of a file no more is read than the box takes.
 
-use super::{Args, report, too_large};
+use super::{Args, report};
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::input::{self, Whole};
+use crate::memory;
 use crate::slabs::{self, Places};
 use fzgm::{Array, ContainerFile, Device};
 use std::fs::File;
@@ -124,9 +125,9 @@ pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
     part.inside(&args.input, &whole)?;
     let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
     if args.max_memory != 0 && array.bytes() > args.max_memory {
-        return Err(too_large(args, array.bytes(), args.max_memory));
+        return Err(memory::too_much(&args.input, array.bytes(), args.max_memory));
     }
-    let mut dst = input::memory(array.bytes())?;
+    let mut dst = memory::zeroed(array.bytes())?;
     let start = Instant::now();
     from.restore(args, part, &mut dst)?;
     let seconds = start.elapsed().as_secs_f64();

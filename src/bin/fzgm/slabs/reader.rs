@@ -2,9 +2,9 @@
 
 use super::{Head, MAGIC, TRAILER, Totals, damaged, end_of, foreign, refused};
 use crate::failure::Failure;
-use crate::input::memory;
+use crate::memory;
 use crate::progress::Progress;
-use fzgm::{Decoder, Error, Options};
+use fzgm::Options;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -85,30 +85,18 @@ pub(crate) fn restore(
     let (mut container, mut restored, mut rows) = (vec![], vec![], 0u64);
     while slabs.next(&mut container)? {
         let index = slabs.totals.slabs - 1;
-        let about = |e: Error| match e {
-            Error::MemoryLimit { need, limit } => Failure::request(format!(
-                "{}: {need} bytes of memory are needed, the limit is {limit}; raise --max-memory if you trust the file",
-                from.display()
-            )),
-            e => Failure::reading(from, &e),
-        };
+        let about = |e| memory::refused(from, &container, options, e);
         let here = |failure: Failure| failure.about(&format!("slab {index}"));
-        let decoder = Decoder::open(&container, options).map_err(about).map_err(here)?;
+        let decoder = memory::decoder(from, &container, options).map_err(here)?;
         let array = decoder.array();
         let bytes = array.bytes();
         // Only the last slab may have fewer rows, so that nothing follows on one that has.
         if !slabs.head.has(array) || rows != index.saturating_mul(slabs.head.rows) {
             return Err(Failure::container(from, &foreign(index, array)));
         }
-        if options.max_memory_bytes != 0 {
-            let need = bytes.saturating_add(decoder.workspace_bytes());
-            if need > options.max_memory_bytes {
-                return Err(here(about(Error::MemoryLimit { need, limit: options.max_memory_bytes })));
-            }
-        }
         let mut workspace = decoder.workspace().map_err(about).map_err(here)?;
         if restored.len() as u64 != bytes {
-            restored = memory(bytes)?;
+            restored = memory::zeroed(bytes)?;
         }
         let made = decoder.decompress(&mut workspace, &container, &mut restored);
         let made = made.map_err(about).map_err(here)?;

@@ -2,7 +2,7 @@
 
 use super::{Head, Totals, fill, trailer};
 use crate::failure::Failure;
-use crate::input::memory;
+use crate::memory;
 use crate::progress::Progress;
 use fzgm::{DType, Encoder, Options, Pipeline, Workspace, metrics};
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ impl Crew {
         let array = head.array(rows).map_err(asking)?;
         let encoder = Encoder::new(pipeline, &array, options).map_err(asking)?;
         let workspace = encoder.workspace().map_err(asking)?;
-        let dst = memory(encoder.max_compressed_bytes())?;
+        let dst = memory::zeroed(encoder.max_compressed_bytes())?;
         Ok(Crew { rows, encoder, workspace, dst })
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn write(
         ));
     }
     let rows = head.slowest.map_or(head.rows, |all| head.rows.min(all.max(1)));
-    let mut slab = memory(row.saturating_mul(rows))?;
+    let mut slab = memory::zeroed(row.saturating_mul(rows))?;
     let mut totals = Totals { slabs: 0, slowest: 0, array_bytes: 0, file_bytes: super::HEAD as u64 };
     let progress = Progress::new("compress", head.slowest.map(|all| all.saturating_mul(row)));
     head.write(dst).map_err(written)?;
@@ -96,7 +96,7 @@ pub(crate) fn base(
     mode: &str,
     threshold: f64,
 ) -> Result<f64, Failure> {
-    let mut piece = memory(1 << 22)?;
+    let mut piece = memory::zeroed(1 << 22)?;
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     loop {
         let bytes = fill(src, &mut piece).map_err(|e| Failure::io("read", from, &e))?;
