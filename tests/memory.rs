@@ -61,7 +61,13 @@ fn calls_with_a_workspace_hardly_allocate() {
     // Thin ones are cut into more pieces than others of their length.
     let shapes: [&[u64]; 5] = [&[500_000], &[1000, 500], &[100, 50, 100], &[1, 1_000_000], &[2, 300_000, 2]];
     let all = [DType::F32, DType::F64].into_iter().flat_map(|d| shapes.map(|s| (d, s)));
-    for ((dtype, dims), name) in all.flat_map(|x| ["pfpl", "fz", "fast"].map(|name| (x, name))) {
+    // A codebook and the counts of its symbols take more than all else.
+    let (small, large) = ((64 << 10, 96 << 10), (128 << 10, 96 << 10));
+    let lossy = fzgm::PRESETS
+        .iter()
+        .filter(|p| !p.lossless)
+        .map(|p| (p.name, if ["cusz", "lc_cr"].contains(&p.name) { large } else { small }));
+    for ((dtype, dims), (name, most)) in all.flat_map(|x| lossy.clone().map(move |p| (x, p))) {
         let sample = samples::make(dtype, dims, Content::Walk, 1);
         for container in both_containers() {
             let options = options(container, true);
@@ -69,12 +75,12 @@ fn calls_with_a_workspace_hardly_allocate() {
             let mut ws = encoder.workspace().unwrap();
             let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
             let (n, took) = peak_of(|| encoder.compress(&mut ws, &sample.bytes, &mut dst).unwrap());
-            assert!(took < 64 << 10, "{name} {dims:?}: compress allocates {took} bytes");
+            assert!(took < most.0, "{name} {dims:?}: compress allocates {took} bytes");
             let decoder = encoder.decoder().unwrap();
             let mut ws = decoder.workspace().unwrap();
             let mut out = vec![0; sample.bytes.len()];
             let (_, took) = peak_of(|| decoder.decompress(&mut ws, &dst[..n], &mut out).unwrap());
-            assert!(took < 96 << 10, "{name} {dims:?}: decompress allocates {took} bytes");
+            assert!(took < most.1, "{name} {dims:?}: decompress allocates {took} bytes");
         }
     }
 }

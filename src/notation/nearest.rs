@@ -65,6 +65,7 @@ mod tests {
         assert_eq!(nearest(&"x".repeat(65), &known), None);
         assert_eq!(nearest("x", &[]), None);
         assert_eq!(nearest("fats", &["ans", "fast"]), Some("fast"));
-        assert_eq!(nearest("radius", &known), None);
+        assert_eq!(nearest("radius", &known), Some("quant_radius"));
+        assert_eq!(nearest("step", &["eb", "mode"]), None);
     }
 }

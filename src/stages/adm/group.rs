@@ -15,49 +15,41 @@ pub(super) const fn room(width: usize) -> u32 {
     (LANE * width) as u32
 }
 
-/// A group, coded.
-#[derive(Clone, Debug)]
+/// A group, coded: its codes and bits are where they were asked for.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Coded {
     pub(super) centre: u32,
-    pub(super) codes: Vec<u8>,
-    /// All lanes, each as long.
-    pub(super) bits: Vec<u8>,
+    /// Bytes of a lane.
+    pub(super) lane: usize,
     /// The elements themselves: their low bytes are the codes, the others the bits.
     pub(super) plain: bool,
 }
 
-impl Coded {
-    /// Bytes of a lane.
-    pub(super) fn lane(&self) -> usize {
-        self.bits.len() / LANES
-    }
-}
-
-/// Codes the elements of a group. `many`: the stream has more than 1024 groups, of which the last one ends in another way.
-pub(super) fn encode(elements: &[u32], width: usize, many: bool) -> Coded {
+/// Codes the elements of a group; `codes` has a byte for each, `bits` room for all lanes. `many`: the stream has more than 1024
+/// groups, of which the last one ends in another way.
+pub(super) fn encode(elements: &[u32], width: usize, many: bool, codes: &mut [u8], bits: &mut [u8]) -> Coded {
     let sum = elements.iter().fold(0u32, |a, &v| a.wrapping_add(v));
     let centre = sum / elements.len() as u32;
-    let mut codes = Vec::with_capacity(elements.len());
     let mut used = [0u32; LANES];
     let mut fits = true;
-    for (i, &v) in elements.iter().enumerate() {
+    for (i, (&v, code)) in elements.iter().zip(codes.iter_mut()).enumerate() {
         let far = v.abs_diff(centre);
         let step = far.saturating_sub(1) / STEP;
-        codes.push(if far == 0 { 1 } else { (2 * (far - STEP * step)) as u8 + u8::from(v < centre) });
+        *code = if far == 0 { 1 } else { (2 * (far - STEP * step)) as u8 + u8::from(v < centre) };
         // A one and as many zeros as there are steps.
         used[i / LANE] = used[i / LANE].saturating_add(1 + step);
         fits &= far <= FARTHEST && used[i / LANE] <= 8 * room(width);
     }
     if !fits {
-        return plain(elements, centre, width);
+        return plain(elements, centre, width, codes, bits);
     }
     let lane = used.iter().max().map_or(0, |bits| bits.div_ceil(8) as usize);
-    let mut bits = vec![0; LANES * lane];
-    for (k, out) in bits.chunks_exact_mut(lane.max(1)).enumerate() {
+    bits[..LANES * lane].fill(0);
+    for (k, out) in bits.chunks_exact_mut(lane.max(1)).take(LANES).enumerate() {
         let own = elements.get(k * LANE..).unwrap_or_default();
         lane_bits(&own[..own.len().min(LANE)], centre, out, many);
     }
-    Coded { centre, codes, bits, plain: false }
+    Coded { centre, lane, plain: false }
 }
 
 /// The bits of one lane; what is left of its last byte is ones, or all of the next byte, and zeros behind that.
@@ -75,13 +67,13 @@ fn lane_bits(elements: &[u32], centre: u32, out: &mut [u8], many: bool) {
 }
 
 /// Low bytes as codes, the other bytes lane by lane.
-fn plain(elements: &[u32], centre: u32, width: usize) -> Coded {
-    let codes = elements.iter().map(|&v| v as u8).collect();
-    let mut bits = vec![0; GROUP * (width - 1)];
+fn plain(elements: &[u32], centre: u32, width: usize, codes: &mut [u8], bits: &mut [u8]) -> Coded {
+    codes.iter_mut().zip(elements).for_each(|(to, &v)| *to = v as u8);
+    bits[..GROUP * (width - 1)].fill(0);
     for (to, v) in bits.chunks_exact_mut(width - 1).zip(elements) {
         to.copy_from_slice(&v.to_le_bytes()[1..width]);
     }
-    Coded { centre, codes, bits, plain: true }
+    Coded { centre, lane: LANE * (width - 1), plain: true }
 }
 
 /// The elements of a lane, which has as many codes.

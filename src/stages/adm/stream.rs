@@ -1,7 +1,7 @@
 //! The stream: starts, centres, flags, codes, bits.
 
 use super::Launch;
-use super::group::{Coded, GROUP, LANE, LANES, decode_lane, encode as encode_group, room};
+use super::group::{GROUP, LANE, LANES, decode_lane, encode as encode_group, room};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 
@@ -54,36 +54,61 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     if form.n == 0 {
         return call.publish(0, 0);
     }
-    let tasks: Vec<&[u8]> = src.chunks(TASK * GROUP * form.width).collect();
-    let coded: Vec<Vec<Coded>> = threads.map(tasks.len(), |k| {
-        let group = |bytes: &[u8]| {
-            let elements: Vec<u32> = bytes.chunks_exact(form.width).map(load).collect();
-            encode_group(&elements, form.width, form.groups > MANY)
-        };
-        tasks[k].chunks(GROUP * form.width).map(group).collect()
-    });
-    let lanes: usize = coded.iter().flatten().map(Coded::lane).sum();
-    let end = form.bits() + LANES * lanes;
-    let out = out.get_mut(..end).ok_or(Fault::BadLaunch)?;
+    // Each group has room for the most bits that it can have, before they move together.
+    let slot = LANES * room(form.width) as usize;
+    let out = out.get_mut(..form.bits() + slot * form.groups).ok_or(Fault::BadLaunch)?;
     let (starts, rest) = out.split_at_mut(form.centres());
     let (centres, rest) = rest.split_at_mut(form.width * form.groups);
     let (flags, rest) = rest.split_at_mut(form.groups.div_ceil(8));
-    let (codes, mut bits) = rest.split_at_mut(form.n);
+    let (codes, bits) = rest.split_at_mut(form.n);
     flags.fill(0xff);
-    let mut start = 0u32;
-    for (b, group) in coded.iter().flatten().enumerate() {
-        starts[4 * b..][..4].copy_from_slice(&start.to_le_bytes());
-        centres[form.width * b..][..form.width].copy_from_slice(&group.centre.to_le_bytes()[..form.width]);
-        codes[GROUP * b..][..group.codes.len()].copy_from_slice(&group.codes);
-        if group.plain {
-            flags[b / 8] &= !(1 << (b % 8));
-        }
-        let (own, others) = bits.split_at_mut(group.bits.len());
-        own.copy_from_slice(&group.bits);
-        bits = others;
-        start += group.lane() as u32;
+    let mut tasks: Vec<Task<'_>> = vec![];
+    let parts = starts.chunks_mut(TASK * 4).zip(centres.chunks_mut(TASK * form.width));
+    let parts = parts.zip(flags.chunks_mut(TASK / 8)).zip(codes.chunks_mut(TASK * GROUP));
+    let parts = parts.zip(bits.chunks_mut(TASK * slot)).zip(src.chunks(TASK * GROUP * form.width));
+    for (((((lanes, centres), flags), codes), bits), src) in parts {
+        tasks.push(Task { src, lanes, centres, flags, codes, bits });
     }
-    call.publish(0, end as u64)
+    threads.each(tasks, || (), |(), task| task.code(&form, slot));
+
+    let mut start = 0;
+    for (b, to) in starts.chunks_exact_mut(4).enumerate() {
+        let (lane, from) = (load(to) as usize, b * slot);
+        to.copy_from_slice(&(start as u32).to_le_bytes());
+        bits.copy_within(from..from + LANES * lane, LANES * start);
+        start += lane;
+    }
+    call.publish(0, (form.bits() + LANES * start) as u64)
+}
+
+/// Groups that are coded together, and where what becomes of them goes.
+struct Task<'a> {
+    src: &'a [u8],
+    /// Bytes of a lane of each.
+    lanes: &'a mut [u8],
+    centres: &'a mut [u8],
+    flags: &'a mut [u8],
+    codes: &'a mut [u8],
+    bits: &'a mut [u8],
+}
+
+impl Task<'_> {
+    fn code(self, form: &Form, slot: usize) {
+        let places = self.lanes.chunks_exact_mut(4).zip(self.centres.chunks_exact_mut(form.width));
+        let places = places.zip(self.codes.chunks_mut(GROUP)).zip(self.bits.chunks_mut(slot));
+        let groups = self.src.chunks(GROUP * form.width).zip(places).enumerate();
+        for (b, (src, (((lane, centre), codes), bits))) in groups {
+            let mut elements = [0; GROUP];
+            let own = &mut elements[..codes.len()];
+            own.iter_mut().zip(src.chunks_exact(form.width)).for_each(|(v, bytes)| *v = load(bytes));
+            let coded = encode_group(own, form.width, form.groups > MANY, codes, bits);
+            lane.copy_from_slice(&(coded.lane as u32).to_le_bytes());
+            centre.copy_from_slice(&coded.centre.to_le_bytes()[..form.width]);
+            if coded.plain {
+                self.flags[b / 8] &= !(1 << (b % 8));
+            }
+        }
+    }
 }
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {

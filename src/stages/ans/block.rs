@@ -1,33 +1,35 @@
 //! One block: 32 states, one for each byte of a row.
 
 use super::weights::Weights;
-use super::{LANES, MOST_WORDS, ONE, PROB_BITS};
+use super::{LANES, ONE, PROB_BITS};
 use crate::error::Fault;
 
 /// Where states start, and where they are again when all is decoded.
 pub(super) const START: u32 = 1 << 15;
 
-/// Words of a block and its states at the end.
-pub(super) struct Coded {
-    pub(super) words: Vec<u16>,
-    pub(super) states: [u32; LANES],
-}
-
-/// Codes a block of bytes that all have weights.
-pub(super) fn encode(block: &[u8], weights: &Weights) -> Coded {
-    let (mut words, mut states) = (Vec::with_capacity(MOST_WORDS), [START; LANES]);
+/// Codes a block of bytes that all have weights; the number of its words, of which there is room for the most, and its states at
+/// the end.
+pub(super) fn encode(
+    block: &[u8],
+    weights: &Weights,
+    words: &mut [u8],
+) -> Result<(usize, [u32; LANES]), Fault> {
+    let (mut count, mut states) = (0, [START; LANES]);
+    let mut free = words.chunks_exact_mut(2);
     for row in block.chunks(LANES) {
         for (x, &byte) in states.iter_mut().zip(row) {
             let (weight, before) = (weights.of[usize::from(byte)], weights.before[usize::from(byte)]);
             // In 64 bits: a weight of one whole makes a limit of 2^31.
             if u64::from(*x) >= u64::from(weight) << 21 {
-                words.push(*x as u16);
+                let word = free.next().ok_or(Fault::BadLaunch)?;
+                word.copy_from_slice(&(*x as u16).to_le_bytes());
+                count += 1;
                 *x >>= 16;
             }
             *x = (*x / weight) * ONE + *x % weight + before;
         }
     }
-    Coded { words, states }
+    Ok((count, states))
 }
 
 /// Decodes a block from its end to its start.

@@ -3,7 +3,7 @@
 use super::weights::Weights;
 use super::{BLOCK, LANES, MOST_WORDS, ONE, PROB_BITS, block};
 use crate::error::Fault;
-use crate::kernel::HostCall;
+use crate::kernel::{HostCall, Threads};
 
 /// The first word: what it is, and version 1.
 const MAGIC: u32 = 0xd00d_0001;
@@ -12,8 +12,14 @@ const HEAD: usize = 32;
 const STATES: usize = HEAD + 2 * 256;
 /// Words of a block start at multiples of this.
 const UNIT: usize = 8;
+/// Bytes of the most words of a block.
+const SLOT: usize = 2 * MOST_WORDS;
+/// Words of a block move to the front of its room or before it, also with what fills them up.
+const _: () = assert!(MOST_WORDS % UNIT == 0);
 /// Blocks that one task codes.
 const TASK: usize = 16;
+/// Tasks that count, at most: each has a table.
+const COUNTERS: usize = 32;
 
 /// Where the parts of a stream of so many bytes are.
 struct Form {
@@ -42,41 +48,65 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         return call.publish(0, 0);
     }
     let form = Form::new(src.len());
-    let tasks: Vec<&[u8]> = src.chunks(TASK * BLOCK).collect();
-    let parts = threads.map(tasks.len(), |k| {
-        let mut counts = [0u32; 256];
-        tasks[k].iter().for_each(|&b| counts[usize::from(b)] += 1);
-        counts
-    });
-    let mut counts = [0u32; 256];
-    parts.iter().for_each(|part| counts.iter_mut().zip(part).for_each(|(a, c)| *a += c));
-    let weights = Weights::new(&counts, src.len() as u32);
-    let coded: Vec<Vec<block::Coded>> =
-        threads.map(tasks.len(), |k| tasks[k].chunks(BLOCK).map(|b| block::encode(b, &weights)).collect());
-
-    let room = |c: &block::Coded| c.words.len().next_multiple_of(UNIT);
-    let total: usize = coded.iter().flatten().map(room).sum();
-    let out = out.get_mut(..form.words + 2 * total).ok_or(Fault::BadLaunch)?;
+    let weights = weigh(threads, src);
+    // Each block has room for the most words that it can have, before they move together.
+    let out = out.get_mut(..form.words + form.blocks * SLOT).ok_or(Fault::BadLaunch)?;
     let (head, words) = out.split_at_mut(form.words);
     head.fill(0);
+    let (states, sizes) = head[STATES..].split_at_mut(form.sizes - STATES);
+    let tasks = src
+        .chunks(TASK * BLOCK)
+        .zip(states.chunks_mut(TASK * 4 * LANES))
+        .zip(sizes.chunks_mut(TASK * 8))
+        .zip(words.chunks_mut(TASK * SLOT));
+    let code = |(((src, states), sizes), words): Task<'_>| {
+        let places = states.chunks_exact_mut(4 * LANES).zip(sizes.chunks_exact_mut(8));
+        for ((block, (states, size)), words) in src.chunks(BLOCK).zip(places).zip(words.chunks_mut(SLOT)) {
+            let (count, ends) = block::encode(block, &weights, words)?;
+            put(states, ends);
+            put(size, [(block.len() as u32) << 16 | count as u32]);
+        }
+        Ok(())
+    };
+    let done = threads.each(tasks.collect(), || (), |(), task| code(task));
+    done.into_iter().collect::<Result<(), Fault>>()?;
+
+    let total = together(form.blocks, sizes, words)?;
     put(head, [MAGIC, form.blocks as u32, src.len() as u32, total as u32, PROB_BITS as u32]);
     for (to, weight) in head[HEAD..STATES].chunks_exact_mut(2).zip(weights.of) {
         to.copy_from_slice(&(weight as u16).to_le_bytes());
     }
-    let (states, sizes) = head[STATES..].split_at_mut(form.sizes - STATES);
-    let mut left = words;
-    let mut start = 0;
-    let entries = states.chunks_exact_mut(4 * LANES).zip(sizes.chunks_exact_mut(8));
-    for ((c, bytes), (states, size)) in coded.iter().flatten().zip(src.chunks(BLOCK)).zip(entries) {
-        put(states, c.states);
-        put(size, [(bytes.len() as u32) << 16 | c.words.len() as u32, start as u32]);
-        let (own, others) = left.split_at_mut(2 * room(c));
-        own.fill(0);
-        own.chunks_exact_mut(2).zip(&c.words).for_each(|(to, w)| to.copy_from_slice(&w.to_le_bytes()));
-        left = others;
-        start += room(c);
-    }
     call.publish(0, (form.words + 2 * total) as u64)
+}
+
+/// Bytes of some blocks; their states, sizes and words.
+type Task<'a> = (((&'a [u8], &'a mut [u8]), &'a mut [u8]), &'a mut [u8]);
+
+/// What the bytes weigh.
+fn weigh(threads: Threads<'_>, src: &[u8]) -> Weights {
+    let part = (TASK * BLOCK).max(src.len().div_ceil(COUNTERS));
+    let parts = threads.map(src.len().div_ceil(part), |k| {
+        let mut counts = [0u32; 256];
+        src[k * part..src.len().min((k + 1) * part)].iter().for_each(|&b| counts[usize::from(b)] += 1);
+        counts
+    });
+    let mut counts = [0u32; 256];
+    parts.iter().for_each(|part| counts.iter_mut().zip(part).for_each(|(a, c)| *a += c));
+    Weights::new(&counts, src.len() as u32)
+}
+
+/// Moves the words of all blocks behind each other and says where they are; how many there are then.
+fn together(blocks: usize, sizes: &mut [u8], words: &mut [u8]) -> Result<usize, Fault> {
+    let mut start = 0;
+    for k in 0..blocks {
+        let count = word(sizes, 8 * k)? as usize & 0xffff;
+        put(&mut sizes[8 * k + 4..8 * k + 8], [start as u32]);
+        let (from, room) = (k * SLOT, count.next_multiple_of(UNIT));
+        words.copy_within(from..from + 2 * count, 2 * start);
+        words[2 * (start + count)..2 * (start + room)].fill(0);
+        start += room;
+    }
+    Ok(start)
 }
 
 /// The u32 at a place that damage may have moved.

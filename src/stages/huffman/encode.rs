@@ -7,8 +7,9 @@ use crate::error::Fault;
 use crate::kernel::{HostCall, Threads};
 use bytemuck::Pod;
 
-/// Symbols that one task counts.
+/// Symbols that one task counts, at the least, and tasks at the most: each has a table.
 const COUNTED: usize = 1 << 18;
+const COUNTERS: usize = 32;
 /// Partitions that one task codes.
 const CODED: usize = 32;
 
@@ -32,6 +33,11 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 fn symbols<T: Pod + Into<u32>>(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     bytes.chunks_exact(size_of::<T>()).map(|b| bytemuck::pod_read_unaligned::<T>(b).into())
+}
+
+/// Numbers of 32 bits.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    bytes.chunks_exact(4).map(bytemuck::pod_read_unaligned)
 }
 
 fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
@@ -59,7 +65,7 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let bklen = call.params::<Launch>().bklen as usize;
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    let task = COUNTED * size_of::<T>();
+    let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(COUNTERS)) * size_of::<T>();
     let parts = threads.map(src.len().div_ceil(task), |k| {
         let (mut counts, mut largest) = (vec![0u32; bklen], 0);
         for s in symbols::<T>(&src[k * task..src.len().min((k + 1) * task)]) {
@@ -94,34 +100,32 @@ fn code<T: Pod + Into<u32>>(
     out: &mut [u8],
 ) -> Result<usize, Fault> {
     let (partitions, bytes) = (form.partitions(), form.sublen * size_of::<T>());
-    let tasks = partitions.div_ceil(CODED);
-    let bits: Vec<Vec<u32>> = threads.map(tasks, |k| {
-        let part = &src[k * CODED * bytes..src.len().min((k + 1) * CODED * bytes)];
-        let length = |s: u32| u32::from(book.lengths[s as usize]);
-        part.chunks(bytes).map(|p| symbols::<T>(p).map(length).sum()).collect()
-    });
-    let cells_of = |bits: &[u32]| bits.iter().map(|b| b.div_ceil(32) as usize).sum::<usize>();
-    let cells: usize = bits.iter().map(|b| cells_of(b)).sum();
-    let total = bits.iter().flatten().map(|&b| u64::from(b)).sum();
-
-    let out = out.get_mut(..form.bytes(cells)).ok_or(Fault::BadLaunch)?;
     let (head, rest) = out.split_first_chunk_mut::<HEAD>().ok_or(Fault::BadLaunch)?;
-    form.write(head, total, cells as u64);
-    let (tables, rest) = rest.split_at_mut(TABLES + form.width * form.bklen);
-    write_book::<T>(book, tables);
-    let (counts, rest) = rest.split_at_mut(4 * partitions);
-    let (starts, mut left) = rest.split_at_mut(4 * partitions);
-    let mut start = 0u32;
-    for ((b, count), at) in
-        bits.iter().flatten().zip(counts.chunks_exact_mut(4)).zip(starts.chunks_exact_mut(4))
-    {
-        count.copy_from_slice(&b.to_le_bytes());
-        at.copy_from_slice(&start.to_le_bytes());
-        start += b.div_ceil(32);
+    let (tables, rest) =
+        rest.split_at_mut_checked(TABLES + form.width * form.bklen).ok_or(Fault::BadLaunch)?;
+    let (counts, rest) = rest.split_at_mut_checked(4 * partitions).ok_or(Fault::BadLaunch)?;
+    let (starts, rest) = rest.split_at_mut_checked(4 * partitions).ok_or(Fault::BadLaunch)?;
+    let length = |s: u32| u32::from(book.lengths[s as usize]);
+    threads.tiles(counts, 4 * CODED, |k, counts| {
+        let partitions = src[k * CODED * bytes..].chunks(bytes);
+        for (bits, own) in counts.chunks_exact_mut(4).zip(partitions) {
+            bits.copy_from_slice(&symbols::<T>(own).map(length).sum::<u32>().to_le_bytes());
+        }
+        Ok(())
+    })?;
+    let (mut total, mut cells) = (0u64, 0u32);
+    for (bits, at) in words(counts).zip(starts.chunks_exact_mut(4)) {
+        at.copy_from_slice(&cells.to_le_bytes());
+        total += u64::from(bits);
+        cells += bits.div_ceil(32);
     }
-    let mut work = Vec::with_capacity(tasks);
-    for (k, bits) in bits.iter().enumerate() {
-        let (own, others) = left.split_at_mut(4 * cells_of(bits));
+    form.write(head, total, cells.into());
+    write_book::<T>(book, tables);
+    let mut left = rest.get_mut(..4 * cells as usize).ok_or(Fault::BadLaunch)?;
+    let mut work = Vec::with_capacity(partitions.div_ceil(CODED));
+    for (k, bits) in counts.chunks(4 * CODED).enumerate() {
+        let own = words(bits).map(|b| 4 * b.div_ceil(32) as usize).sum();
+        let (own, others) = left.split_at_mut(own);
         work.push((k, bits, own));
         left = others;
     }
@@ -129,14 +133,14 @@ fn code<T: Pod + Into<u32>>(
         work,
         || (),
         |(), (k, bits, mut cells)| {
-            for (p, &bits) in (k * CODED..).zip(bits) {
+            for (p, bits) in (k * CODED..).zip(words(bits)) {
                 let (own, others) = cells.split_at_mut(4 * bits.div_ceil(32) as usize);
                 pack(book, symbols::<T>(&src[p * bytes..src.len().min((p + 1) * bytes)]), own);
                 cells = others;
             }
         },
     );
-    Ok(form.bytes(cells))
+    Ok(form.bytes(cells as usize))
 }
 
 fn write_book<T: Pod>(book: &Book, tables: &mut [u8]) {
