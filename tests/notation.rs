@@ -211,8 +211,8 @@ fn files_are_refused_by_line_and_remedy() {
         ("stage = [1]", InvalidPipeline, &["[[stage]]"]),
         ("[[stage]]\ntype = \"RZE\"", InvalidPipeline, &["line 1", "needs a name"]),
         ("[[stage]]\nname = \"z\"", InvalidPipeline, &["needs a type"]),
-        ("[[stage]]\nname = \"z\"\ntype = \"rzee\"", UnknownName, &["`rzee`", "nearest is `rze`"]),
-        ("[[stage]]\nname = \"z\"\ntype = \"GInterp\"", Unsupported, &["GInterp", "later", "line 1"]),
+        ("[[stage]]\nname = \"z\"\ntype = \"rzee\"", UnknownName, &["`rzee`", "nearest is `rze`", "line 3"]),
+        ("[[stage]]\nname = \"z\"\ntype = \"GInterp\"", Unsupported, &["GInterp", "later", "line 3"]),
         ("[[stage]]\nname = \"z\"\ntype = \"SZx\"", Unsupported, &["SZx", "does not have"]),
         ("[[stage]]\nname = \"__external__\"\ntype = \"RZE\"", InvalidPipeline, &["another name"]),
     ] {
@@ -243,7 +243,11 @@ fn keys_of_stages_are_refused_by_line_key_and_remedy() {
         ("zigzag_codes = 1", InvalidArgument, &["true or false"]),
         ("error_bound_mode = \"PSNR\"", InvalidArgument, &["`PSNR`", "noa"]),
         ("error_bound_mode = 2", InvalidArgument, &["error_bound_mode", "a word"]),
-        ("mode = \"abs\"\nerror_bound_mode = \"ABS\"", InvalidPipeline, &["mode", "one of them"]),
+        (
+            "mode = \"abs\"\nerror_bound_mode = \"ABS\"",
+            InvalidPipeline,
+            &["mode and error_bound_mode", "one of them"],
+        ),
         ("code_type = \"float32\"", InvalidArgument, &["code_type", "u16"]),
         ("input_type = 2020-01-01", InvalidArgument, &["a date"]),
         ("linear_mode = true", Unsupported, &["linear_mode", "leave it out or false"]),

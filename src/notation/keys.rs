@@ -149,11 +149,8 @@ impl<'a> Keys<'a> {
 
     /// Settles what several keys say together, and defaults that the schema has otherwise than we have them.
     pub(super) fn finish(mut self) -> Result<()> {
-        if let Some(key) = self.twice() {
-            let what = format!(
-                "{} has {key} and a key of the reference that says the same; take one of them",
-                self.stage
-            );
+        if let Some((key, other)) = self.twice() {
+            let what = format!("{} has {key} and {other}, which say the same; take one of them", self.stage);
             return Err(Error::InvalidPipeline(what));
         }
         if self.stage == "quantizer" && !self.given.contains(&MODE) && !self.given.contains(&"mode") {
@@ -162,12 +159,13 @@ impl<'a> Keys<'a> {
         self.output()
     }
 
-    fn twice(&self) -> Option<&'static str> {
+    fn twice(&self) -> Option<(&'static str, &'static str)> {
         let has = |key: &str| self.given.contains(&key);
         match self.stage {
-            "difference" if has("code") && (has(OUTPUT) || has(FUSION)) => Some("code"),
-            _ if has("mode") && has(MODE) => Some("mode"),
-            _ if has("input_type") && has(DATA) => Some("input_type"),
+            "difference" if has("code") && has(OUTPUT) => Some(("code", OUTPUT)),
+            "difference" if has("code") && has(FUSION) => Some(("code", FUSION)),
+            _ if has("mode") && has(MODE) => Some(("mode", MODE)),
+            _ if has("input_type") && has(DATA) => Some(("input_type", DATA)),
             _ => None,
         }
     }

@@ -143,7 +143,9 @@ impl File<'_> {
             );
         }
         let line = |e| at(&self.line(item.span()), e);
-        let stage = reference::stage(kind).map_err(line)?;
+        let of_type =
+            |e| at(&self.line(table.get_key_value("type").map_or(item.span(), |(key, _)| key.span())), e);
+        let stage = reference::stage(kind).map_err(of_type)?;
         let index = pipeline.add(stage.spec().name).map_err(line)?;
         let mut keys = Keys::new(stage.spec().name, pipeline.args_mut(index)?);
         for (key, item) in table {

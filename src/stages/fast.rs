@@ -33,7 +33,9 @@ mod wide_decode;
 #[cfg(target_arch = "x86_64")]
 mod wide_planes;
 
-use super::words::{ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only};
+use super::words::{
+    ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said, only,
+};
 use super::{quantizer, shape};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -159,7 +161,7 @@ impl Stage for Fast {
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<quantizer::Facts>(facts, 0) {
             all.push(("resolved_bound", format!("{:?}", facts.bound)));
-            all.push(("value_range", format!("{:?}", facts.base)));
+            all.extend(base_said(args, facts.base));
         }
         all
     }

@@ -12,7 +12,8 @@ mod params;
 mod quantize;
 
 use super::words::{
-    DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, only,
+    DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE,
+    base_said, only,
 };
 use super::{quantizer, shape};
 use crate::array::Array;
@@ -195,7 +196,7 @@ impl Stage for LorenzoQuant {
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {
             all.push(("resolved_bound", format!("{:?}", facts.half_step())));
-            all.push(("value_range", format!("{:?}", facts.base)));
+            all.extend(base_said(args, facts.base));
             all.push(("outliers", facts.outliers.to_string()));
             all.push(("exact_values", facts.exact.to_string()));
         }

@@ -12,7 +12,7 @@ mod real;
 mod rel;
 mod step;
 
-use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, only};
+use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, base_said, only};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::extent::Flow;
@@ -214,7 +214,7 @@ impl Stage for Quantizer {
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(facts) = at::<Facts>(facts, 0) {
             all.push(("resolved_bound", format!("{:?}", facts.bound)));
-            all.push(("value_range", format!("{:?}", facts.base)));
+            all.extend(base_said(args, facts.base));
             all.push(("resolved_radius", facts.radius.to_string()));
         }
         all

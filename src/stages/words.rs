@@ -86,6 +86,16 @@ pub(super) const VALUE_BASE: Param = Param {
     doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
 };
 
+/// What a container says of the number that its bound is a fraction of, by name.
+pub(super) fn base_said(args: &Args, base: f32) -> Option<(&'static str, String)> {
+    let name = match args.choice("mode") {
+        Ok("noa") => "value_range",
+        Ok("prel") => "largest_magnitude",
+        _ => return None,
+    };
+    Some((name, format!("{base:?}")))
+}
+
 /// `fixed_step` of the stages that lose something.
 pub(super) const FIXED_STEP: Param = Param {
     name: "fixed_step",

@@ -204,7 +204,7 @@ fn own_pipelines_are_refused_with_the_place() {
         2,
         &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
     );
-    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 1"]);
+    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 3"]);
     desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
     desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
     desk.fails(&format!("{start} --pipeline rze>rzee"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);

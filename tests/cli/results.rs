@@ -46,6 +46,29 @@ fn every_mode_is_kept_and_judged() {
     }
 }
 
+/// By its name, and only where the bound is a fraction of it.
+#[test]
+fn info_says_what_the_bound_is_a_fraction_of() {
+    let desk = Desk::new();
+    for (preset, mode) in
+        ["pfpl", "fz", "fast"].into_iter().flat_map(|p| ["abs", "noa", "prel"].map(|m| (p, m)))
+    {
+        let line = "compress egm96.f32 -o a --force --dtype f32 --eb 1e-3";
+        desk.run(&format!("{line} --preset {preset} --mode {mode}")).ok();
+        let info = desk.run("info a --json").json();
+        let said = |name: &str| info["stages"][0]["params"][name].as_f64();
+        let (range, magnitude) = (said("value_range"), said("largest_magnitude"));
+        assert_eq!(
+            (range.is_some(), magnitude.is_some()),
+            (mode == "noa", mode == "prel"),
+            "{preset} {mode}"
+        );
+        // The geoid is between -106 and 85 metres.
+        assert!(range.is_none_or(|r| (190.0..193.0).contains(&r)), "{preset}: {range:?}");
+        assert!(magnitude.is_none_or(|m| (105.0..108.0).contains(&m)), "{preset}: {magnitude:?}");
+    }
+}
+
 #[test]
 fn lossless_and_compact() {
     let desk = Desk::new();

@@ -113,15 +113,15 @@ fn code<T: Pod + Into<u32>>(
         }
         Ok(())
     })?;
-    let (mut total, mut cells) = (0u64, 0u32);
+    let (mut total, mut cells) = (0, 0);
     for (bits, at) in words(counts).zip(starts.chunks_exact_mut(4)) {
-        at.copy_from_slice(&cells.to_le_bytes());
+        at.copy_from_slice(&(cells as u32).to_le_bytes());
         total += u64::from(bits);
-        cells += bits.div_ceil(32);
+        cells += bits.div_ceil(32) as usize;
     }
-    form.write(head, total, cells.into());
+    form.write(head, total, cells as u64);
     write_book::<T>(book, tables);
-    let mut left = rest.get_mut(..4 * cells as usize).ok_or(Fault::BadLaunch)?;
+    let mut left = rest.get_mut(..4 * cells).ok_or(Fault::BadLaunch)?;
     let mut work = Vec::with_capacity(partitions.div_ceil(CODED));
     for (k, bits) in counts.chunks(4 * CODED).enumerate() {
         let own = words(bits).map(|b| 4 * b.div_ceil(32) as usize).sum();
@@ -140,7 +140,7 @@ fn code<T: Pod + Into<u32>>(
             }
         },
     );
-    Ok(form.bytes(cells as usize))
+    Ok(form.bytes(cells))
 }
 
 fn write_book<T: Pod>(book: &Book, tables: &mut [u8]) {
