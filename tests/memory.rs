@@ -63,11 +63,10 @@ fn calls_with_a_workspace_hardly_allocate() {
     let all = [DType::F32, DType::F64].into_iter().flat_map(|d| shapes.map(|s| (d, s)));
     // A codebook and the counts of its symbols take more than all else.
     let (small, large) = ((64 << 10, 96 << 10), (128 << 10, 96 << 10));
-    let lossy = fzgm::PRESETS
+    let presets = fzgm::PRESETS
         .iter()
-        .filter(|p| !p.lossless)
         .map(|p| (p.name, if ["cusz", "lc_cr"].contains(&p.name) { large } else { small }));
-    for ((dtype, dims), (name, most)) in all.flat_map(|x| lossy.clone().map(move |p| (x, p))) {
+    for ((dtype, dims), (name, most)) in all.flat_map(|x| presets.clone().map(move |p| (x, p))) {
         let sample = samples::make(dtype, dims, Content::Walk, 1);
         for container in both_containers() {
             let options = options(container, true);

@@ -16,10 +16,11 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         return None;
     }
     let begins = |k: &str| k.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    let changes = |k: &str| distance(name.as_bytes(), k.as_bytes());
+    let rank = |k: &'k str| (!begins(k), distance(name.as_bytes(), k.as_bytes()), k);
     // With more than half of its letters changed a name is another name.
-    let alike = |k: &&str| begins(k) || 2 * changes(k) <= name.len().max(k.len());
-    known.iter().copied().filter(alike).min_by_key(|k| (!begins(k), changes(k)))
+    let alike = |(other, n, k): &(bool, usize, &str)| !other || 2 * n <= name.len().max(k.len());
+    let best = known.iter().copied().map(rank).filter(alike).min_by_key(|&(other, n, _)| (other, n));
+    best.map(|(_, _, k)| k)
 }
 
 /// Letters to insert, drop, replace or swap with the next one, whatever their case.

@@ -15,10 +15,13 @@ pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, Failure> {
 pub(crate) fn decoder(path: &Path, container: &[u8], options: &Options) -> Result<Decoder, Failure> {
     let decoder = Decoder::open(container, options).map_err(|e| refused(path, container, options, e))?;
     let need = decoder.array().bytes().saturating_add(decoder.workspace_bytes());
-    match options.max_memory_bytes {
-        limit if limit != 0 && need > limit => Err(too_much(path, need, limit)),
-        _ => Ok(decoder),
-    }
+    within(path, need, options.max_memory_bytes)?;
+    Ok(decoder)
+}
+
+/// Refuses to take more than `--max-memory`; 0 is no limit.
+pub(crate) fn within(path: &Path, need: u64, limit: u64) -> Result<(), Failure> {
+    if limit != 0 && need > limit { Err(too_much(path, need, limit)) } else { Ok(()) }
 }
 
 /// What the library says of a container. The limit that it knows is one of the work alone.
@@ -29,8 +32,7 @@ pub(crate) fn refused(path: &Path, container: &[u8], options: &Options, e: Error
     too_much(path, need.saturating_add(array), limit)
 }
 
-/// More is needed than the limit.
-pub(crate) fn too_much(path: &Path, need: u64, limit: u64) -> Failure {
+fn too_much(path: &Path, need: u64, limit: u64) -> Failure {
     Failure::request(format!(
         "{}: {need} bytes of memory are needed, the limit is {limit}; raise --max-memory if you trust the file",
         path.display()

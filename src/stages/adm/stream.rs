@@ -62,14 +62,18 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (flags, rest) = rest.split_at_mut(form.groups.div_ceil(8));
     let (codes, bits) = rest.split_at_mut(form.n);
     flags.fill(0xff);
-    let mut tasks: Vec<Task<'_>> = vec![];
     let parts = starts.chunks_mut(TASK * 4).zip(centres.chunks_mut(TASK * form.width));
     let parts = parts.zip(flags.chunks_mut(TASK / 8)).zip(codes.chunks_mut(TASK * GROUP));
     let parts = parts.zip(bits.chunks_mut(TASK * slot)).zip(src.chunks(TASK * GROUP * form.width));
-    for (((((lanes, centres), flags), codes), bits), src) in parts {
-        tasks.push(Task { src, lanes, centres, flags, codes, bits });
-    }
-    threads.each(tasks, || (), |(), task| task.code(&form, slot));
+    let tasks = parts.map(|(((((lanes, centres), flags), codes), bits), src)| Task {
+        src,
+        lanes,
+        centres,
+        flags,
+        codes,
+        bits,
+    });
+    threads.each(tasks.collect(), || (), |(), task| task.code(&form, slot));
 
     let mut start = 0;
     for (b, to) in starts.chunks_exact_mut(4).enumerate() {

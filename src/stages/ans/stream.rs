@@ -54,21 +54,10 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (head, words) = out.split_at_mut(form.words);
     head.fill(0);
     let (states, sizes) = head[STATES..].split_at_mut(form.sizes - STATES);
-    let tasks = src
-        .chunks(TASK * BLOCK)
-        .zip(states.chunks_mut(TASK * 4 * LANES))
-        .zip(sizes.chunks_mut(TASK * 8))
-        .zip(words.chunks_mut(TASK * SLOT));
-    let code = |(((src, states), sizes), words): Task<'_>| {
-        let places = states.chunks_exact_mut(4 * LANES).zip(sizes.chunks_exact_mut(8));
-        for ((block, (states, size)), words) in src.chunks(BLOCK).zip(places).zip(words.chunks_mut(SLOT)) {
-            let (count, ends) = block::encode(block, &weights, words)?;
-            put(states, ends);
-            put(size, [(block.len() as u32) << 16 | count as u32]);
-        }
-        Ok(())
-    };
-    let done = threads.each(tasks.collect(), || (), |(), task| code(task));
+    let parts = src.chunks(TASK * BLOCK).zip(states.chunks_mut(TASK * 4 * LANES));
+    let parts = parts.zip(sizes.chunks_mut(TASK * 8)).zip(words.chunks_mut(TASK * SLOT));
+    let tasks = parts.map(|(((src, states), sizes), words)| Task { src, states, sizes, words });
+    let done = threads.each(tasks.collect(), || (), |(), task| task.code(&weights));
     done.into_iter().collect::<Result<(), Fault>>()?;
 
     let total = together(form.blocks, sizes, words)?;
@@ -79,8 +68,26 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, (form.words + 2 * total) as u64)
 }
 
-/// Bytes of some blocks; their states, sizes and words.
-type Task<'a> = (((&'a [u8], &'a mut [u8]), &'a mut [u8]), &'a mut [u8]);
+/// Blocks that are coded together, and where what becomes of them goes.
+struct Task<'a> {
+    src: &'a [u8],
+    states: &'a mut [u8],
+    sizes: &'a mut [u8],
+    words: &'a mut [u8],
+}
+
+impl Task<'_> {
+    fn code(self, weights: &Weights) -> Result<(), Fault> {
+        let places = self.states.chunks_exact_mut(4 * LANES).zip(self.sizes.chunks_exact_mut(8));
+        let blocks = self.src.chunks(BLOCK).zip(places).zip(self.words.chunks_mut(SLOT));
+        for ((block, (states, size)), words) in blocks {
+            let (count, ends) = block::encode(block, weights, words)?;
+            put(states, ends);
+            put(size, [(block.len() as u32) << 16 | count as u32]);
+        }
+        Ok(())
+    }
+}
 
 /// What the bytes weigh.
 fn weigh(threads: Threads<'_>, src: &[u8]) -> Weights {

@@ -89,26 +89,23 @@ struct Bands<'a> {
     planes: [&'a mut [u8]; UNITS],
     /// The layers behind it.
     rest: &'a mut [u8],
-    /// Planes of a layer.
-    depth: usize,
     /// Bytes of a plane, and of what a band has of it.
     plane: usize,
     rows: usize,
-    /// Chunks of a band, and those before and from the next one.
+    /// Chunks of a band, of the array, and before the next band.
     across: usize,
+    chunks: usize,
     first: usize,
-    left: usize,
 }
 
 impl<'a> Bands<'a> {
     fn new(grid: &Grid, array: &'a mut [u8], width: usize) -> Bands<'a> {
-        let (plane, left) = (grid.dims[0] * grid.dims[1] * width, grid.chunks());
         let (rows, across) = match grid.ndim {
             1 => (grid.chunk[0] * TILES_PER_TASK * width, TILES_PER_TASK),
             _ => (grid.dims[0] * grid.chunk[1] * width, grid.counts[0]),
         };
-        let depth = grid.chunk[2];
-        Bands { planes: Default::default(), rest: array, depth, plane, rows, across, first: 0, left }
+        let (plane, chunks) = (grid.dims[0] * grid.dims[1] * width, grid.chunks());
+        Bands { planes: Default::default(), rest: array, plane, rows, across, chunks, first: 0 }
     }
 }
 
@@ -120,14 +117,12 @@ impl<'a> Iterator for Bands<'a> {
             if self.rest.is_empty() {
                 return None;
             }
-            for plane in &mut self.planes[..self.depth] {
-                *plane = front(&mut self.rest, self.plane);
-            }
+            // Below three dimensions the first of them is all there is.
+            self.planes.fill_with(|| front(&mut self.rest, self.plane));
         }
         let planes = self.planes.each_mut().map(|plane| front(plane, self.rows));
-        let (first, chunks) = (self.first, self.across.min(self.left));
+        let (first, chunks) = (self.first, self.across.min(self.chunks - self.first));
         self.first += chunks;
-        self.left -= chunks;
         Some(Band { first, chunks, planes })
     }
 }

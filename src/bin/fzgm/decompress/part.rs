@@ -124,9 +124,7 @@ pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
     let (whole, bytes) = from.array(args)?;
     part.inside(&args.input, &whole)?;
     let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
-    if args.max_memory != 0 && array.bytes() > args.max_memory {
-        return Err(memory::too_much(&args.input, array.bytes(), args.max_memory));
-    }
+    memory::within(&args.input, array.bytes(), args.max_memory)?;
     let mut dst = memory::zeroed(array.bytes())?;
     let start = Instant::now();
     from.restore(args, part, &mut dst)?;
