@@ -225,7 +225,7 @@ pub enum Error {
         limit: u64,
     },
     /// The system's limit.
-    #[error("the system has no {0} bytes of memory for the workspace")]
+    #[error("the system has no {0} bytes of memory")]
     OutOfMemory(u64),
     /// No GPU, no driver, or one that is too old.
     #[error("no usable GPU: {0}")]

@@ -12,6 +12,8 @@ pub enum Extent {
     Static(u64),
     /// Known when the producer has run.
     Dynamic {
+        /// Proven lower bound: a container with less is damaged, and is told so before its array has memory.
+        min: u64,
         /// Proven upper bound.
         max: u64,
     },
@@ -21,7 +23,7 @@ impl Extent {
     /// The largest length.
     pub const fn max(self) -> u64 {
         match self {
-            Extent::Static(n) | Extent::Dynamic { max: n } => n,
+            Extent::Static(n) | Extent::Dynamic { max: n, .. } => n,
         }
     }
 
@@ -48,7 +50,12 @@ impl Flow {
 
     /// A value of at most `max` bytes.
     pub const fn upto(dtype: DType, max: u64) -> Self {
-        Flow { dtype, extent: Extent::Dynamic { max } }
+        Flow::between(dtype, 0, max)
+    }
+
+    /// A value of at least `min` and at most `max` bytes.
+    pub const fn between(dtype: DType, min: u64, max: u64) -> Self {
+        Flow { dtype, extent: Extent::Dynamic { min, max } }
     }
 
     /// The largest length in bytes.

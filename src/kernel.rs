@@ -175,6 +175,11 @@ impl Threads<'_> {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn count(self) -> usize {
+        self.0.map_or(1, rayon::ThreadPool::current_num_threads)
+    }
+
     /// The results of `f(i)` for `i < n`, in order.
     pub(crate) fn map<T, F>(self, n: usize, f: F) -> Vec<T>
     where

@@ -413,3 +413,61 @@ fn streams_beyond_table_and_values_are_corrupt() {
         assert_eq!(decompress(&bytes, &options).err().map(|e| e.status()), want, "{length}");
     }
 }
+
+/// Every reader of a head says so, before it takes memory for an array that is not there.
+#[test]
+fn a_length_that_the_stream_cannot_have_is_corrupt() {
+    let file = Place::new();
+    let form = Options { container: Container::Fzm, checksum: false, ..Options::default() };
+    let array = Array::new(DType::F32, &[20_000]).unwrap();
+    let whole = compress(&pipeline(1e-3), &array, &form, &[0; 80_000]).unwrap();
+    let refused = |bytes: &[u8], what: &str| {
+        file.put(bytes);
+        let of_file = ContainerFile::open(&file.0).err();
+        let all = [
+            info(bytes).err(),
+            decompress(bytes, &form).err(),
+            decompress_box(bytes, &[0], &[9], &mut [0; 36]).err(),
+            of_file,
+        ];
+        for (i, e) in all.into_iter().enumerate() {
+            assert_eq!(e.as_ref().map(Error::status), Some(Status::Corrupt), "{what}, {i}: {e:?}");
+        }
+    };
+    // Its bytes and its elements, wherever they stand.
+    let of = |elements: u64| {
+        let mut bytes = whole.clone();
+        let head = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
+        let [mut i, mut places] = [0; 2];
+        while i + 8 <= head {
+            let new = match u64::from_le_bytes(whole[i..i + 8].try_into().unwrap()) {
+                20_000 => elements,
+                80_000 => 4 * elements,
+                _ => {
+                    i += 1;
+                    continue;
+                }
+            };
+            bytes[i..i + 8].copy_from_slice(&new.to_le_bytes());
+            (i, places) = (i + 8, places + 1);
+        }
+        assert!(places > 3, "the head says its lengths in {places} places");
+        bytes
+    };
+    assert_eq!(of(20_000), whole);
+    // As many chunks have the same table.
+    assert_eq!(info(&of(20_001)).unwrap().array.elements(), 20_001);
+    for elements in [3 * 8192 + 1, 1 << 20, 1 << 32, 1 << 40] {
+        refused(&of(elements), &format!("{elements} elements"));
+    }
+    // The config alone: another type, other lengths.
+    let config = whole.windows(4).position(|w| w[..3] == [1, DType::F32 as u8, 1]).unwrap();
+    for (at, new) in [(1, vec![DType::F64 as u8])]
+        .into_iter()
+        .chain([0u64, 19_999, 20_001, 40_000].into_iter().map(|n| (32, n.to_le_bytes().to_vec())))
+    {
+        let mut bytes = whole.clone();
+        bytes[config + at..config + at + new.len()].copy_from_slice(&new);
+        refused(&bytes, &format!("{new:?} in the config"));
+    }
+}

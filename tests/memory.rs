@@ -84,6 +84,32 @@ fn calls_with_a_workspace_hardly_allocate() {
     }
 }
 
+/// Codebooks can be larger than arrays; what they take is what the header says.
+#[test]
+fn codebooks_take_what_is_said() {
+    let _alone = ALONE.lock();
+    for (bklen, n) in [(1 << 16, 1000), (1 << 16, 8_000_000), (1024, 1000), (1024, 8_000_000)] {
+        let array = Array::new(DType::U16, &[n]).unwrap();
+        let src: Vec<u8> = (0..n).flat_map(|i| ((i * i % 1021) as u16).to_le_bytes()).collect();
+        let pipeline = Pipeline::from_text(&format!("huffman(bklen={bklen})")).unwrap();
+        for threads in [1, 2, 5] {
+            let options = Options { threads, ..Options::default() };
+            let encoder = Encoder::new(&pipeline, &array, &options).unwrap();
+            let mut ws = encoder.workspace().unwrap();
+            let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+            let (made, took) = peak_of(|| encoder.compress(&mut ws, &src, &mut dst).unwrap());
+            let most =
+                (32 << 10) * threads as usize + 2 * n as usize / 500 + bklen * (20 + 4 * threads as usize);
+            assert!(took < most, "{bklen}, {n}, {threads}: compress allocates {took} bytes of {most}");
+            let decoder = encoder.decoder().unwrap();
+            let (mut ws, mut out) = (decoder.workspace().unwrap(), vec![0; src.len()]);
+            let (_, took) = peak_of(|| decoder.decompress(&mut ws, &dst[..made], &mut out).unwrap());
+            assert!(took < most, "{bklen}, {n}, {threads}: decompress allocates {took} bytes of {most}");
+            assert!(out == src);
+        }
+    }
+}
+
 #[test]
 fn the_limit_is_a_limit() {
     let _alone = ALONE.lock();

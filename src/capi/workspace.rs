@@ -98,8 +98,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
 /// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
 /// any workspace do, is some ten KiB for heads, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
-/// has outlier lists, and in lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds
-/// device memory.
+/// has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
+/// lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
 ///
 /// Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER.
 #[must_use]

@@ -1,16 +1,19 @@
 //! Which name was meant.
 
+use super::text::SHORT;
+
 /// Longer names than any of ours are not compared: the work is the product of the lengths.
 const LONGEST: usize = 64;
 
-/// Keys that people write because another file had them, and what says it here.
+/// Keys that people write because another file had them, and what says it here. Chains have short names, which files have not.
 const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
 
 /// The known name that goes on where this one ends, or else the one with the fewest letters to change, if those are not most;
 /// the first of several.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    if let Some((_, meant)) = MISTAKEN.iter().find(|(mistaken, _)| *mistaken == name) {
-        return known.iter().find(|k| *k == meant).copied();
+    let mut mistaken = MISTAKEN.iter().chain(&SHORT);
+    if let Some((_, meant)) = mistaken.find(|(mistaken, meant)| *mistaken == name && known.contains(meant)) {
+        return Some(meant);
     }
     if name.len() > LONGEST {
         return None;
@@ -68,5 +71,7 @@ mod tests {
         assert_eq!(nearest("fats", &["ans", "fast"]), Some("fast"));
         assert_eq!(nearest("radius", &known), Some("quant_radius"));
         assert_eq!(nearest("step", &["eb", "mode"]), None);
+        assert_eq!((nearest("eb", &known), nearest("eb", &["mode"])), (Some("error_bound"), None));
+        assert_eq!(nearest("width", &["word_size", "element_width"]), Some("element_width"));
     }
 }

@@ -62,7 +62,7 @@ impl Plan {
             let flow = self.value(v).flow;
             let (sign, bytes) = match flow.extent {
                 Extent::Static(n) => ("", n),
-                Extent::Dynamic { max } => ("<=", max),
+                Extent::Dynamic { max, .. } => ("<=", max),
             };
             write!(f, " %{}:{}:{sign}{bytes}B", v.index(), flow.dtype)?;
             match self.place(v) {

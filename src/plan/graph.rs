@@ -154,7 +154,8 @@ impl Graph {
             };
             match self.flow(v).extent {
                 Extent::Static(n) if n != bytes => Err(what(format!("it must have {n}"))),
-                Extent::Dynamic { max } if bytes > max => Err(what(format!("it has at most {max}"))),
+                Extent::Dynamic { min, .. } if bytes < min => Err(what(format!("it has at least {min}"))),
+                Extent::Dynamic { max, .. } if bytes > max => Err(what(format!("it has at most {max}"))),
                 _ => Ok(bytes),
             }
             .map(|bytes| lengths[v.index()] = bytes)

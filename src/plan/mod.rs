@@ -99,8 +99,8 @@ impl Plan {
         if let Some((inputs, segments)) = known {
             for (value, bytes) in graph.lengths(inputs, segments)?.into_iter().enumerate() {
                 let extent = &mut graph.values[value].flow.extent;
-                if extent.is_dynamic() {
-                    *extent = Extent::Dynamic { max: bytes };
+                if let Extent::Dynamic { min, .. } = *extent {
+                    *extent = Extent::Dynamic { min, max: bytes };
                 }
             }
         }

@@ -170,12 +170,13 @@ impl Stage for Fast {
         shape::bind(SPEC.name, args, array, MOST_ELEMENTS as u64)
     }
 
-    /// A chunk is never longer than its values: the encoder keeps it raw where packing would make it so.
+    /// A chunk has an entry in the table, and its words are never longer than its values: the encoder keeps it raw where packing would
+    /// make it so.
     fn infer(&self, args: &Args, inputs: &[Flow], _: Rules) -> Result<Vec<Flow>> {
         let p = Params::new(args, only(inputs)?)?;
-        let chunks = Grid::new(&p.launch()).chunks() as u64;
+        let table = Grid::new(&p.launch()).chunks() as u64 * entry::BYTES as u64;
         let values = p.dims.iter().product::<u64>() * p.value.bytes();
-        Ok(vec![Flow::upto(DType::U8, values + chunks * entry::BYTES as u64)])
+        Ok(vec![Flow::between(DType::U8, table, table + values)])
     }
 
     fn encode(&self, args: &Args, io: Ports<'_>, _: Rules, em: &mut Emit<'_>) -> Result<()> {

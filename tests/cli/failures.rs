@@ -9,6 +9,8 @@ fn usage_is_exit_2() {
     let desk = Desk::new();
     desk.compressed();
     desk.run("decompress a.fzm -o b.f32").ok();
+    let stage = "[[stage]]\nname = \"a\"\ntype = \"difference\"\ninputs = [{ from = \"a\" }]\n";
+    desk.write("loop.toml", stage.as_bytes());
     let base = "compress egm96.f32 -o x --dtype f32";
     for (line, says) in [
         ("", &["subcommand"][..]),
@@ -34,6 +36,15 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb 1e-3 --set rla.radius=5"), &["no stage `rla`"]),
         (&format!("{base} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
         (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
+        (&format!("{base} --set eb=1"), &["`eb`", "error_bound"]),
+        (&format!("{base} --eb 1e-3 --set fast.error_bound=1"), &["no stage fast"]),
+        (&format!("{base} --eb 1e-3 --mode abs --value-base 5"), &["--value-base", "abs"]),
+        (&format!("{base} --eb 1e-3 --mode rel --value-base 5"), &["--value-base", "rel"]),
+        (&format!("{base} --eb 1e-3 --slab -1"), &["--slab", "-1"]),
+        ("decompress a.fzm -o x --max-memory -1", &["--max-memory", "-1"]),
+        (&format!("{base} --pipeline stored(x)>stored"), &["--pipeline"]),
+        (&format!("{base} --pipeline difference>fast(eb=1)"), &["--pipeline: ", "recoded"]),
+        (&format!("{base} --config loop.toml"), &["loop.toml: ", "no stage reads the array"]),
         (&format!("{base} --eb 1e-3 --set error_bound=1"), &["error_bound is given twice", "--eb", "--set"]),
         (&format!("{base} --eb 1 --mode abs --set quantizer.mode=noa"), &["mode is given twice", "--mode"]),
         (&format!("{base} --eb 1e-3 --dims -4x4"), &["`-4` is no dimension"]),

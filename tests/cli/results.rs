@@ -219,6 +219,13 @@ fn empty_arrays_are_arrays() {
     desk.run("info a --plan").ok();
     desk.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
     desk.run("bench empty --dtype f32 --runs 1 --json").json();
+    // Without a slab there is none to be described.
+    desk.run("compress empty -o s --dtype f32 --dims 5x0 --eb 1e-3 --slab 1K").ok();
+    let said = desk.run("info s").ok();
+    assert!(said.contains("0 slabs") && !said.contains("first slab"), "{said}");
+    for form in ["--text", "--toml"] {
+        desk.fails(&format!("info s {form}"), 5, &["s: ", "no slabs"]);
+    }
 }
 
 /// A pipeline that is written out gives the bytes of the preset that it describes.

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     container: Option<Kind>,
     /// A slab file, for arrays larger than memory: slabs of about this size, such as 256M, along the slowest dimension, each in
     /// a container of its own
-    #[arg(long, value_name = "BYTES", value_parser = input::bytes)]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes)]
     slab: Option<u64>,
     /// Write no checksums
     #[arg(long)]
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let array = args.field.array(&args.input, src.len() as u64)?;
 
     let asking = |e| Failure::asking(&e);
-    let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(asking)?;
+    let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(|e| origin.refused(&e))?;
     if forgets_the_shape(encoder.options()) {
         report::note(
             "the file will not say its shape nor its length before padding; \

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
     /// The most memory for the array and the work on it, such as 4G; 0: 9 times the array and 64 MiB
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = input::limit)]
+    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = input::limit)]
     max_memory: u64,
     /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For preset fast, also in slabs;
     /// checksums are not compared

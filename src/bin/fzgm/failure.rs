@@ -102,10 +102,13 @@ impl Failure {
         }
     }
 
-    /// The library refused a request. Names and values that nothing accepts are the command line's own.
+    /// The library refused a request. Names and values that nothing accepts are the command line's own, and so are pipelines that
+    /// no array makes possible.
     pub(crate) fn asking(e: &Error) -> Failure {
         match e {
-            Error::InvalidArgument { .. } | Error::UnknownName { .. } => Failure::usage(e.to_string()),
+            Error::InvalidArgument { .. } | Error::UnknownName { .. } | Error::InvalidPipeline(_) => {
+                Failure::usage(e.to_string())
+            }
             _ => Failure::request(e.to_string()),
         }
     }

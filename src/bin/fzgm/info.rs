@@ -49,6 +49,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // A slab file of nothing has no first slab to be described.
     let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
     if args.toml || args.text {
+        if empty {
+            let what = "has no slabs, and without one no pipeline";
+            return Err(Failure::request(format!("{}: {what}", input.display())));
+        }
         return report::print(&recipe(args, input, &container)?);
     }
     let described = if empty { None } else { Some(describe(args, input, &container)?) };
@@ -109,14 +113,15 @@ fn slab_text(outline: &Outline) -> String {
     let Outline { head, totals, .. } = outline;
     let dims: Vec<String> = head.dims(totals.slowest).iter().map(u64::to_string).collect();
     format!(
-        "slab file  {} slabs of {} rows, {} bytes, ratio {}\nwhole      {} of {}, {} bytes\nfirst slab\n",
+        "slab file  {} slabs of {} rows, {} bytes, ratio {}\nwhole      {} of {}, {} bytes\n{}",
         totals.slabs,
         head.rows,
         totals.file_bytes,
         short(ratio(totals.array_bytes, totals.file_bytes)),
         dims.join("x"),
         head.dtype,
-        totals.array_bytes
+        totals.array_bytes,
+        if totals.slabs == 0 { "" } else { "first slab\n" }
     )
 }
 

@@ -1,13 +1,15 @@
 //! From a preset or a pipeline of the user's own, a bound and settings to a pipeline.
 
 use crate::failure::Failure;
-use fzgm::{DType, PRESETS, Pipeline, Setting as Value, preset, stages};
+use fzgm::{DType, Error, PRESETS, Pipeline, Setting as Value, preset, stages};
 use std::path::Path;
 
 /// A pipeline that was written out.
 pub(crate) struct Own {
     /// What it is called in reports.
     pub(crate) name: String,
+    /// What it is called in messages.
+    whence: String,
     pub(crate) pipeline: Pipeline,
 }
 
@@ -15,7 +17,7 @@ impl Own {
     /// From `--pipeline`.
     pub(crate) fn from_text(text: &str) -> Result<Own, Failure> {
         let read = Pipeline::from_text(text).map_err(|e| Failure::written(&e).about("--pipeline"))?;
-        Ok(Own { name: text.into(), pipeline: read })
+        Ok(Own { name: text.into(), whence: "--pipeline".into(), pipeline: read })
     }
 
     /// From `--config`.
@@ -23,7 +25,7 @@ impl Own {
         let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
         let name = path.display().to_string();
         let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
-        Ok(Own { name, pipeline: read })
+        Ok(Own { whence: name.clone(), name, pipeline: read })
     }
 
     fn value(&self, name: &str) -> Option<&Value> {
@@ -72,6 +74,14 @@ impl Start<'_> {
         }
     }
 
+    /// The library refused to plan it for an array.
+    pub(crate) fn refused(self, e: &Error) -> Failure {
+        match self {
+            Start::Own(own) => Failure::asking(e).about(&own.whence),
+            Start::Preset(_) => Failure::asking(e),
+        }
+    }
+
     /// The name of the preset, and the pipeline as it was written: one of them.
     pub(crate) fn names(&self) -> (Option<&str>, Option<&str>) {
         match self {
@@ -114,6 +124,9 @@ impl<'a> Request<'a> {
             Start::Preset(name) => preset(name, dtype).map_err(|e| Failure::asking(&e))?,
             Start::Own(own) => own.pipeline.clone(),
         };
+        // Names first: of a parameter that there is not, nothing else is true.
+        let mut named = pipeline.clone();
+        self.settings.iter().try_for_each(|setting| setting.apply(&mut named))?;
         self.check()?;
         if let Some(mode) = self.mode {
             let set = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
@@ -125,6 +138,11 @@ impl<'a> Request<'a> {
             set.map_err(|e| Failure::asking(&e))?;
         }
         self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
+        if let (Some(_), Some(mode @ ("abs" | "rel"))) = (self.value_base, mode(&pipeline)) {
+            return Err(Failure::usage(format!(
+                "nothing is measured under mode {mode}: leave --value-base out"
+            )));
+        }
         Ok(pipeline)
     }
 

@@ -60,6 +60,8 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
     let graph = stages.graph(array, core.padded, rules)?;
     let segments = read_buffers(buffer_records, &ids, &graph, &core)?;
     let lengths = stages.lengths();
+    // Before anybody takes the array for as long as it is said to be.
+    graph.lengths(&lengths, &segments.iter().map(|r| r.len() as u64).collect::<Vec<_>>())?;
     let (pipeline, facts) = stages.facts();
     Ok(Head {
         container: Container::Fzm,

@@ -7,9 +7,8 @@ use crate::error::Fault;
 use crate::kernel::{HostCall, Threads};
 use bytemuck::Pod;
 
-/// Symbols that one task counts, at the least, and tasks at the most: each has a table.
+/// Symbols that one task counts, at the least. Each thread has one task and each task a table.
 const COUNTED: usize = 1 << 18;
-const COUNTERS: usize = 32;
 /// Partitions that one task codes.
 const CODED: usize = 32;
 
@@ -65,7 +64,7 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let bklen = call.params::<Launch>().bklen as usize;
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(COUNTERS)) * size_of::<T>();
+    let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(threads.count())) * size_of::<T>();
     let parts = threads.map(src.len().div_ceil(task), |k| {
         let (mut counts, mut largest) = (vec![0u32; bklen], 0);
         for s in symbols::<T>(&src[k * task..src.len().min((k + 1) * task)]) {
