@@ -115,6 +115,7 @@ late() {
 
 # Fields of 512^3, made where they are needed; a line of particles besides.
 make_fields() {
+  mkdir -p $made/part
   [ -e $made/fields.json ] || python3 extra/fields.py $made --n 512 --only turb,density,cloud,wave,climate
 }
 
@@ -125,8 +126,8 @@ made_fields() {
 # measure <options of fzgm bench>…
 measure() { prefix/bin/fzgm bench --device cuda --value-base "$@"; }
 
-# Whole calls. The parts have other names than their group, so that each can be asked for alone. What they make is not of $made
-# itself, of which the part fields_512 tests every file. preset fz has no room for the fill values of climate.
+# Whole calls. The parts have other names than their group, so that each can be asked for alone. What they make goes into folders of
+# $made, of which itself the part fields_512 tests every file. preset fz has no room for the fill values of climate.
 bench_f32() {
   local name dims more
   make_fields && python3 extra/fields.py $made/line --n 512 --only particles || return 1
@@ -144,7 +145,7 @@ bench_f32() {
 # The first half of each volume.
 bench_f64() {
   local name
-  make_fields && mkdir -p $made/part || return 1
+  make_fields || return 1
   for name in turb density cloud wave; do
     python3 -c 'import numpy, sys
 numpy.fromfile(sys.argv[1], "<f4", 1 << 26).astype("<f8").tofile(sys.argv[2])' $made/$name.f32 $made/part/half.f64 || return 1
@@ -156,7 +157,7 @@ numpy.fromfile(sys.argv[1], "<f4", 1 << 26).astype("<f8").tofile(sys.argv[2])' $
 # 4 MiB, as one call and as a graph that is launched again.
 bench_graph() {
   local _
-  make_fields && mkdir -p $made/part && head -c 4194304 $made/turb.f32 >$made/part/small.f32 || return 1
+  make_fields && head -c 4194304 $made/turb.f32 >$made/part/small.f32 || return 1
   for _ in 1 2 3; do
     measure --dtype f32 --dims 128x128x64 --preset fast --preset pfpl --eb 1e-3 --graph --runs 50 $made/part/small.f32 || return 1
   done

@@ -438,18 +438,12 @@ fn a_length_that_the_stream_cannot_have_is_corrupt() {
     let of = |elements: u64| {
         let mut bytes = whole.clone();
         let head = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
-        let [mut i, mut places] = [0; 2];
-        while i + 8 <= head {
-            let new = match u64::from_le_bytes(whole[i..i + 8].try_into().unwrap()) {
-                20_000 => elements,
-                80_000 => 4 * elements,
-                _ => {
-                    i += 1;
-                    continue;
-                }
-            };
-            bytes[i..i + 8].copy_from_slice(&new.to_le_bytes());
-            (i, places) = (i + 8, places + 1);
+        let mut places = 0;
+        for (old, new) in [(20_000u64, elements), (80_000, 4 * elements)] {
+            for i in (0..=head - 8).filter(|i| whole[*i..*i + 8] == old.to_le_bytes()) {
+                bytes[i..i + 8].copy_from_slice(&new.to_le_bytes());
+                places += 1;
+            }
         }
         assert!(places > 3, "the head says its lengths in {places} places");
         bytes

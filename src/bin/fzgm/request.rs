@@ -99,7 +99,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
     pub(crate) value_base: Option<f64>,
-    /// Behind all of these.
+    /// Of other parameters than these.
     pub(crate) settings: &'a [Setting],
 }
 
@@ -125,8 +125,7 @@ impl<'a> Request<'a> {
             Start::Own(own) => own.pipeline.clone(),
         };
         // Names first: of a parameter that there is not, nothing else is true.
-        let mut named = pipeline.clone();
-        self.settings.iter().try_for_each(|setting| setting.apply(&mut named))?;
+        self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
         self.check()?;
         if let Some(mode) = self.mode {
             let set = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
@@ -137,7 +136,6 @@ impl<'a> Request<'a> {
             let set = pipeline.set_everywhere(parameter, |args| args.set_real(parameter, value));
             set.map_err(|e| Failure::asking(&e))?;
         }
-        self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
         if let (Some(_), Some(mode @ ("abs" | "rel"))) = (self.value_base, mode(&pipeline)) {
             return Err(Failure::usage(format!(
                 "nothing is measured under mode {mode}: leave --value-base out"

@@ -60,10 +60,8 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
     let graph = stages.graph(array, core.padded, rules)?;
     let segments = read_buffers(buffer_records, &ids, &graph, &core)?;
     let lengths = stages.lengths();
-    // Before anybody takes the array for as long as it is said to be.
-    graph.lengths(&lengths, &segments.iter().map(|r| r.len() as u64).collect::<Vec<_>>())?;
     let (pipeline, facts) = stages.facts();
-    Ok(Head {
+    let head = Head {
         container: Container::Fzm,
         pipeline,
         array,
@@ -76,7 +74,10 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
         checksums: checksums(&core),
         end: core.end,
         bytes: container[..core.head].to_vec(),
-    })
+    };
+    // Before anybody takes the array for as long as it is said to be.
+    graph.lengths(&head.lengths, &head.segment_bytes())?;
+    Ok(head)
 }
 
 fn read_core(container: &[u8], given: Given) -> Result<Core> {

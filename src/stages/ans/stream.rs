@@ -18,8 +18,6 @@ const SLOT: usize = 2 * MOST_WORDS;
 const _: () = assert!(MOST_WORDS % UNIT == 0);
 /// Blocks that one task codes.
 const TASK: usize = 16;
-/// Tasks that count, at most: each has a table.
-const COUNTERS: usize = 32;
 
 /// Where the parts of a stream of so many bytes are.
 struct Form {
@@ -91,7 +89,7 @@ impl Task<'_> {
 
 /// What the bytes weigh.
 fn weigh(threads: Threads<'_>, src: &[u8]) -> Weights {
-    let part = (TASK * BLOCK).max(src.len().div_ceil(COUNTERS));
+    let part = (TASK * BLOCK).max(src.len().div_ceil(threads.count()));
     let parts = threads.map(src.len().div_ceil(part), |k| {
         let mut counts = [0u32; 256];
         src[k * part..src.len().min((k + 1) * part)].iter().for_each(|&b| counts[usize::from(b)] += 1);

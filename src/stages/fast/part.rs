@@ -43,9 +43,11 @@ pub(crate) fn restore(
     let facts: Facts = at(facts, 0).ok_or(Error::Internal("fast has facts"))?;
     let grid = Grid::new(&Launch::new(0.0, dims, dtype));
     let order = shape::ones_last(dims);
-    let (table, values) = ((grid.chunks() * entry::BYTES) as u64, grid.values() as u64 * dtype.bytes());
-    let words = stream.bytes().checked_sub(table).filter(|words| *words <= values && words % 4 == 0);
-    words.ok_or_else(|| damaged(Fault::Corrupt))?;
+    let table = (grid.chunks() * entry::BYTES) as u64;
+    // Not less than the table, and not more than that and the values, or the head would have been refused.
+    if stream.bytes() % 4 != 0 {
+        return Err(damaged(Fault::Corrupt));
+    }
     let part =
         Part { grid, stream, table, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
     match (dtype, wide::available()) {

@@ -51,8 +51,7 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let form = Form::new(&p, src.len() / size_of::<T>());
     let rule = if p.exact == 0 { Rule::Queue } else { Rule::Heap };
     let counts = call.input(1)?.get(COUNTS_AT as usize..).ok_or(Fault::BadLaunch)?;
-    let counts: Vec<u32> = counts.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
-    let book = Book::new(&counts, rule);
+    let book = Book::new(&words(counts).collect::<Vec<u32>>(), rule);
     let bytes = code::<T>(threads, &form, &book, src, out)?;
     if p.exact != 0 {
         leave_as_the_reference(&form, &book, out)?;
