@@ -1,7 +1,7 @@
-//! Names the shared library, and compiles the kernels for NVIDIA GPUs where the feature `cuda` is on.
+//! Compiles the kernels for NVIDIA GPUs where the feature `cuda` is on.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process,
 };
@@ -17,7 +17,6 @@ use nvcc::Nvcc;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-env=FZGM_TARGET={}", env::var("TARGET").unwrap_or_default());
-    link();
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let built = kernels(&out).and_then(|(backends, fatbins)| {
         println!("cargo:rustc-env=FZGM_BACKENDS={backends}");
@@ -26,19 +25,6 @@ fn main() {
     if let Err(why) = built {
         eprintln!("{why}");
         process::exit(1);
-    }
-}
-
-/// The SONAME of the shared library, which cargo has no setting for.
-fn link() {
-    println!("cargo:rerun-if-changed=include/fzgm.h");
-    // The number is written in src/capi/status.rs; the header is generated from there, and a test compares the two.
-    let header = fs::read_to_string("include/fzgm.h").unwrap_or_default();
-    let abi = header.lines().find_map(|line| line.strip_prefix("#define FZ_ABI_VERSION "));
-    if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfzgm.so.{}", abi.unwrap_or("0").trim());
-        // dlclose must not unmap code that destructors of threads, workers and the driver still call.
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }
 

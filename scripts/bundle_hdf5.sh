@@ -16,7 +16,7 @@ if [ "$1" = check ]; then
   "$python" -c 'import h5py' 2>/dev/null || { python3 -m venv build/hdf5-venv && "$python" -m pip install --quiet h5py numpy; }
   # Without kernels: what reads the files here has no GPU to fall back on.
   export FZGM_CUDA=off
-  cargo build --quiet --locked --lib
+  cargo build --quiet --locked -p libfzgm
   cargo build --quiet --locked -p fzgm-hdf5
   mkdir -p build/hdf5-plugin
   cp "$target/debug/libh5fzgm.so" build/hdf5-plugin/
@@ -27,7 +27,7 @@ fi
 folder=$1
 need_nvcc
 mkdir -p "$folder/plugin"
-cargo build --quiet --locked --release --lib
+cargo build --quiet --locked --release -p libfzgm
 cargo build --quiet --locked --release -p fzgm-hdf5 --features cuda
 cp "$target/release/libh5fzgm.so" "$folder/plugin/"
 archive=$(pkg-config --libs-only-L hdf5-serial | sed 's/^-L//; s/ .*//')/libhdf5.a

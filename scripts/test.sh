@@ -62,7 +62,7 @@ debug_build() { CARGO_TARGET_DIR=$PWD/build/debug cargo build --quiet --locked -
 c_on_emulator() {
   local kind mode libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl) out=$PWD/build/emu-c
   mkdir -p "$out"
-  debug_build -p fzgm --features capi,cuda --lib
+  debug_build -p libfzgm --features cuda
   for kind in plain sanitize; do
     local flags=(-std=c99 -g -O1 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wstrict-prototypes -Werror -Iinclude)
     [ $kind = plain ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -199,7 +199,7 @@ part_hdf5() {
   say "the filter on a GPU, chunks from its memory, and the examples"
   need_nvcc
   bash tests/emu/build.sh plain
-  debug_build -p fzgm --features capi,cuda --lib
+  debug_build -p libfzgm --features cuda
   debug_build -p fzgm-hdf5 --features cuda
   mkdir -p "$folder-cuda"
   cp "$debug_output/libh5fzgm.so" "$folder-cuda/"
@@ -248,7 +248,7 @@ part_tsan() {
   local out=$PWD/build/tsan host library program libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl)
   host=$(rustc -vV | sed -n 's/^host: //p')
   FZGM_CUDA=off RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_PROFILE_DEV_OPT_LEVEL=1 \
-    CARGO_TARGET_DIR=$out cargo build --quiet --locked --lib --no-default-features --features capi --target "$host"
+    CARGO_TARGET_DIR=$out cargo build --quiet --locked -p libfzgm --no-default-features --target "$host"
   library=$out/$host/debug/libfzgm.a
   cc -g -O1 -fno-builtin -fsanitize=thread -c tests/c/tsan/memory.c -o "$out/memory.o"
   for program in threads tsan/race; do

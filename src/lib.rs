@@ -13,7 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: error, source, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
+//! only what stands before them in this list: environment, reserve, error, source, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
 //! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, temporary, file, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
@@ -50,6 +50,7 @@ mod chains;
 mod codec;
 mod device;
 mod dtype;
+mod environment;
 mod error;
 mod extent;
 mod file;
@@ -63,6 +64,7 @@ mod param;
 mod pipeline;
 mod plan;
 mod presets;
+mod reserve;
 mod source;
 mod stage;
 pub mod stages;
@@ -79,6 +81,7 @@ pub use codec::{
     decompress, decompress_box, info_at, pipeline_at,
 };
 pub use dtype::DType;
+pub use environment::in_default_environment;
 pub use error::{Error, Result, Status};
 pub use file::{ContainerFile, decompress_box_file};
 pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
@@ -89,6 +92,7 @@ pub use param::{Args, Kind, Param, Setting};
 pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
 pub use plan::{Direction, Plan};
 pub use presets::{PRESETS, Preset, preset};
+pub use reserve::ReserveAllocator;
 pub use stage::{Generation, Spec, Stage};
 pub use threads::MAX_THREADS;
 pub use workspace::Workspace;

@@ -12,6 +12,7 @@ mod gap;
 mod tally;
 
 use crate::dtype::DType;
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 use gap::{Value, mul_down};
@@ -36,21 +37,23 @@ impl Bound {
     /// # Errors
     /// [`Error::UnknownName`]; [`Error::InvalidArgument`] for a bound that is negative or not finite.
     pub fn from_name(mode: &str, bound: f64) -> Result<Bound> {
-        if !(bound.is_finite() && bound >= 0.0) {
-            return Err(Error::argument("error bound", bound, "a finite number that is not negative"));
-        }
-        match mode {
-            "abs" => Ok(Bound::Abs(bound)),
-            "noa" => Ok(Bound::Noa(bound)),
-            "rel" => Ok(Bound::Rel(bound)),
-            "prel" => Ok(Bound::Prel(bound)),
-            other => Err(Error::UnknownName {
-                kind: "mode",
-                name: other.into(),
-                place: String::new(),
-                known: "abs, noa, rel, prel".into(),
-            }),
-        }
+        in_default_environment(|| {
+            if !(bound.is_finite() && bound >= 0.0) {
+                return Err(Error::argument("error bound", bound, "a finite number that is not negative"));
+            }
+            match mode {
+                "abs" => Ok(Bound::Abs(bound)),
+                "noa" => Ok(Bound::Noa(bound)),
+                "rel" => Ok(Bound::Rel(bound)),
+                "prel" => Ok(Bound::Prel(bound)),
+                other => Err(Error::UnknownName {
+                    kind: "mode",
+                    name: other.into(),
+                    place: String::new(),
+                    known: "abs, noa, rel, prel".into(),
+                }),
+            }
+        })
     }
 }
 
@@ -110,30 +113,36 @@ pub fn compare(
     bound: Option<Bound>,
     outlier_threshold: f64,
 ) -> Result<Metrics> {
-    let (a, b) = (original.len(), restored.len());
-    if a != b {
-        return Err(Error::argument("restored array", format!("{b} bytes"), format!("the original's {a}")));
-    }
-    if a as u64 % dtype.bytes() != 0 {
-        let expected = format!("a multiple of the {} bytes of {dtype}", dtype.bytes());
-        return Err(Error::argument("array", format!("{a} bytes"), expected));
-    }
-    if outlier_threshold.is_nan() || outlier_threshold <= 0.0 {
-        return Err(Error::argument("outlier threshold", outlier_threshold, "a number above 0"));
-    }
-    let of = match dtype {
-        DType::U8 => measure::<u8>,
-        DType::U16 => measure::<u16>,
-        DType::U32 => measure::<u32>,
-        DType::U64 => measure::<u64>,
-        DType::I8 => measure::<i8>,
-        DType::I16 => measure::<i16>,
-        DType::I32 => measure::<i32>,
-        DType::I64 => measure::<i64>,
-        DType::F32 => measure::<f32>,
-        DType::F64 => measure::<f64>,
-    };
-    Ok(of(original, restored, bound, outlier_threshold))
+    in_default_environment(|| {
+        let (a, b) = (original.len(), restored.len());
+        if a != b {
+            return Err(Error::argument(
+                "restored array",
+                format!("{b} bytes"),
+                format!("the original's {a}"),
+            ));
+        }
+        if a as u64 % dtype.bytes() != 0 {
+            let expected = format!("a multiple of the {} bytes of {dtype}", dtype.bytes());
+            return Err(Error::argument("array", format!("{a} bytes"), expected));
+        }
+        if outlier_threshold.is_nan() || outlier_threshold <= 0.0 {
+            return Err(Error::argument("outlier threshold", outlier_threshold, "a number above 0"));
+        }
+        let of = match dtype {
+            DType::U8 => measure::<u8>,
+            DType::U16 => measure::<u16>,
+            DType::U32 => measure::<u32>,
+            DType::U64 => measure::<u64>,
+            DType::I8 => measure::<i8>,
+            DType::I16 => measure::<i16>,
+            DType::I32 => measure::<i32>,
+            DType::I64 => measure::<i64>,
+            DType::F32 => measure::<f32>,
+            DType::F64 => measure::<f64>,
+        };
+        Ok(of(original, restored, bound, outlier_threshold))
+    })
 }
 
 fn values<T: Pod>(bytes: &[u8]) -> impl Iterator<Item = T> {

@@ -1,6 +1,7 @@
 //! Parameters of stages as plain data: one table per stage serves the C setters, the command line,
 //! the listings and the tests.
 
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 
 /// A value that a user gives to a parameter.
@@ -152,14 +153,18 @@ impl Args {
     /// # Errors
     /// [`Error::UnknownName`], [`Error::InvalidArgument`].
     pub fn set_real(&mut self, name: &str, value: f64) -> Result<()> {
-        let i = self.index(name)?;
-        let p = &self.params[i];
-        let Kind::Real { low, open, high } = p.kind else { return Err(self.refuse(p, format!("{value:?}"))) };
-        if !(value >= low && value <= high) || (open && value == low) {
-            return Err(self.refuse(p, format!("{value:?}")));
-        }
-        self.values[i] = Setting::Real(value);
-        Ok(())
+        in_default_environment(|| {
+            let i = self.index(name)?;
+            let p = &self.params[i];
+            let Kind::Real { low, open, high } = p.kind else {
+                return Err(self.refuse(p, format!("{value:?}")));
+            };
+            if !(value >= low && value <= high) || (open && value == low) {
+                return Err(self.refuse(p, format!("{value:?}")));
+            }
+            self.values[i] = Setting::Real(value);
+            Ok(())
+        })
     }
 
     /// Sets a parameter from a whole number; flags take 0 and 1, real parameters take it as it is.
@@ -167,16 +172,18 @@ impl Args {
     /// # Errors
     /// [`Error::UnknownName`], [`Error::InvalidArgument`].
     pub fn set_int(&mut self, name: &str, value: i64) -> Result<()> {
-        let i = self.index(name)?;
-        let p = &self.params[i];
-        self.values[i] = match p.kind {
-            Kind::Int { low, high } if (low..=high).contains(&value) => Setting::Int(value),
-            Kind::IntOf(numbers) if numbers.contains(&value) => Setting::Int(value),
-            Kind::Flag if value == 0 || value == 1 => Setting::Flag(value == 1),
-            Kind::Real { .. } => return self.set_real(name, value as f64),
-            _ => return Err(self.refuse(p, value)),
-        };
-        Ok(())
+        in_default_environment(|| {
+            let i = self.index(name)?;
+            let p = &self.params[i];
+            self.values[i] = match p.kind {
+                Kind::Int { low, high } if (low..=high).contains(&value) => Setting::Int(value),
+                Kind::IntOf(numbers) if numbers.contains(&value) => Setting::Int(value),
+                Kind::Flag if value == 0 || value == 1 => Setting::Flag(value == 1),
+                Kind::Real { .. } => return self.set_real(name, value as f64),
+                _ => return Err(self.refuse(p, value)),
+            };
+            Ok(())
+        })
     }
 
     /// Sets a parameter from text: a word of its list, `true`/`false`, or a number.
@@ -184,33 +191,35 @@ impl Args {
     /// # Errors
     /// [`Error::UnknownName`], [`Error::InvalidArgument`].
     pub fn set_text(&mut self, name: &str, value: &str) -> Result<()> {
-        let i = self.index(name)?;
-        let p = &self.params[i];
-        let bad = || self.refuse(p, format!("`{value}`"));
-        match p.kind {
-            Kind::Choice(words) => {
-                let word = words.iter().find(|w| w.eq_ignore_ascii_case(value)).ok_or_else(bad)?;
-                self.values[i] = Setting::Choice(word);
-                Ok(())
-            }
-            Kind::Names { most } => {
-                let letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-                let name = |name: &str| !name.is_empty() && name.chars().all(letter);
-                if value.split('+').count() > most || !value.split('+').all(name) {
-                    return Err(bad());
+        in_default_environment(|| {
+            let i = self.index(name)?;
+            let p = &self.params[i];
+            let bad = || self.refuse(p, format!("`{value}`"));
+            match p.kind {
+                Kind::Choice(words) => {
+                    let word = words.iter().find(|w| w.eq_ignore_ascii_case(value)).ok_or_else(bad)?;
+                    self.values[i] = Setting::Choice(word);
+                    Ok(())
                 }
-                let default = matches!(p.default, Setting::Names(names) if names == value);
-                self.values[i] = if default { p.default.clone() } else { Setting::Given(value.into()) };
-                Ok(())
+                Kind::Names { most } => {
+                    let letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+                    let name = |name: &str| !name.is_empty() && name.chars().all(letter);
+                    if value.split('+').count() > most || !value.split('+').all(name) {
+                        return Err(bad());
+                    }
+                    let default = matches!(p.default, Setting::Names(names) if names == value);
+                    self.values[i] = if default { p.default.clone() } else { Setting::Given(value.into()) };
+                    Ok(())
+                }
+                Kind::Flag => {
+                    let flag = value.parse::<bool>().map_err(|_| bad())?;
+                    self.values[i] = Setting::Flag(flag);
+                    Ok(())
+                }
+                Kind::Int { .. } | Kind::IntOf(_) => self.set_int(name, value.parse().map_err(|_| bad())?),
+                Kind::Real { .. } => self.set_real(name, value.parse().map_err(|_| bad())?),
             }
-            Kind::Flag => {
-                let flag = value.parse::<bool>().map_err(|_| bad())?;
-                self.values[i] = Setting::Flag(flag);
-                Ok(())
-            }
-            Kind::Int { .. } | Kind::IntOf(_) => self.set_int(name, value.parse().map_err(|_| bad())?),
-            Kind::Real { .. } => self.set_real(name, value.parse().map_err(|_| bad())?),
-        }
+        })
     }
 
     fn lookup(&self, name: &str) -> Result<&Setting> {

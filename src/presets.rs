@@ -2,6 +2,7 @@
 //! a bound have mode `noa` and error bound 1e-3.
 
 use crate::dtype::DType;
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
@@ -113,11 +114,13 @@ impl Preset {
 /// # Errors
 /// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that it does not compress.
 pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
-    let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownName {
-        kind: "preset",
-        name: name.into(),
-        place: String::new(),
-        known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
-    })?;
-    Pipeline::from_toml(preset.toml(dtype)?)
+    in_default_environment(|| {
+        let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownName {
+            kind: "preset",
+            name: name.into(),
+            place: String::new(),
+            known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        })?;
+        Pipeline::from_toml(preset.toml(dtype)?)
+    })
 }

@@ -40,11 +40,10 @@ mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"
 touch "$caught"
 # Files are as new as the copy: cargo takes an older file for one that it has compiled already.
-copy() { git ls-files -z src hdf5-filter kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
+copy() { git ls-files -z src libfzgm hdf5-filter kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
-sed -i 's/^crate-type = .*/crate-type = ["lib"]/' "$tree/Cargo.toml"
 
 # suite: runs the tests one by one; prints the first that fails, with what it says.
 suite() {

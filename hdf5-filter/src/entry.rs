@@ -4,6 +4,7 @@
 use crate::hdf5::{FilterClass, Hdf5, Hid, report};
 use crate::words::ID;
 use crate::{Answer, filter, local};
+use fzgm::in_default_environment;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,8 +31,12 @@ pub(crate) extern "C" fn H5PLget_plugin_info() -> *const c_void {
     (&raw const CLASS).cast()
 }
 
-/// What `body` returns, or nothing, with the reason on the error stack.
+/// What `body` returns, or nothing, with the reason on the error stack. It runs in the default floating-point environment.
 fn wall<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
+    in_default_environment(|| caught(function, body))
+}
+
+fn caught<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
     let reason = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(done)) => return Some(done),
         Ok(Err(reason)) => reason,

@@ -19,5 +19,8 @@ mod hdf5;
 mod local;
 mod words;
 
+#[global_allocator]
+static ALLOCATOR: fzgm::ReserveAllocator = fzgm::ReserveAllocator;
+
 /// What makes a callback fail: a sentence for the user, which goes to the error stack of HDF5.
 type Answer<T> = Result<T, String>;

@@ -46,9 +46,10 @@ pub unsafe extern "C" fn fz_compress(
         // SAFETY: the caller's promise.
         let ((src, dst), length) =
             (regions(src, dst)?, unsafe { out(compressed_bytes, "compressed_bytes") }?);
-        let (encoder, length) = (plan.encoder()?, length.apart_from(dst, "dst")?);
+        let (encoder, length) = (plan.encoder()?, length.apart_from(dst, "dst")?.apart_from(src, "src")?);
+        let touched = [(src, "src"), (dst, "dst"), (length.region(), "compressed_bytes")];
         // SAFETY: the caller's promise.
-        length.put(with(plan, workspace, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?);
+        length.put(with(plan, workspace, &touched, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?);
         Ok(())
     })
 }
@@ -92,9 +93,10 @@ pub unsafe extern "C" fn fz_decompress(
             unsafe { (optional_handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
-        let length = length.apart_from(dst, "dst")?;
+        let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
         // SAFETY: the caller's promise.
-        length.put(unsafe { restore(plan, workspace, src, dst) }?);
+        let bytes = unsafe { restore(plan, workspace, (src, dst), length.region()) }?;
+        length.put(bytes);
         Ok(())
     })
 }
@@ -130,9 +132,9 @@ pub unsafe extern "C" fn fz_decompress_box(
     wall(|| {
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
-        let length = length.apart_from(dst, "dst")?;
+        let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
         // SAFETY: the caller's promise.
-        let (origin, extent) = unsafe { box_of(origin, extent, ndim, dst) }?;
+        let (origin, extent) = unsafe { box_of((origin, extent, ndim), dst, length.region()) }?;
         // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
         let (container, dst) = unsafe { (host(src), host_mut(dst)) };
         length.put(crate::decompress_box(container, origin, extent, dst)? as u64);
@@ -143,20 +145,22 @@ pub unsafe extern "C" fn fz_decompress_box(
 /// Where a box begins and how long it is.
 ///
 /// # Safety
-/// Both pointers are null or point to `ndim` numbers that nobody changes while the slices live, but for a call that writes `dst`.
+/// Both pointers are null or point to `ndim` numbers that nobody changes while the slices live, but for a call that writes `dst`
+/// and `result`.
 pub(super) unsafe fn box_of<'a>(
-    origin: *const u64,
-    extent: *const u64,
-    ndim: u32,
+    (origin, extent, ndim): (*const u64, *const u64, u32),
     dst: DeviceSlice,
+    result: DeviceSlice,
 ) -> Answer<(&'a [u64], &'a [u64])> {
     // SAFETY: the caller's promise; the number is checked there.
     let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
     // The box must not change while it is read.
     for given in [origin, extent] {
         let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
-        if given.overlaps(dst) {
-            return Err(Refusal::argument("origin or extent lies inside of dst"));
+        for (written, name) in [(dst, "dst"), (result, "the place for the result")] {
+            if given.overlaps(written) {
+                return Err(Refusal::argument(format!("origin or extent overlaps {name}")));
+            }
         }
     }
     Ok((origin, extent))
@@ -169,14 +173,15 @@ pub(super) unsafe fn box_of<'a>(
 pub(super) unsafe fn restore(
     plan: Option<&fz_plan>,
     workspace: Option<&mut fz_workspace>,
-    container: DeviceSlice,
-    dst: DeviceSlice,
+    (container, dst): (DeviceSlice, DeviceSlice),
+    result: DeviceSlice,
 ) -> Answer<u64> {
     match plan {
         Some(plan) => {
             let decoder = plan.decoder()?;
+            let touched = [(container, "container"), (dst, "dst"), (result, "restored_bytes")];
             // SAFETY: the caller's promise.
-            with(plan, workspace, |ws| Ok(unsafe { decoder.decompress_at(ws, container, dst) }?))
+            with(plan, workspace, &touched, |ws| Ok(unsafe { decoder.decompress_at(ws, container, dst) }?))
         }
         None if workspace.is_some() => {
             Err(Refusal::mismatch("a workspace was given without the plan that it was made for"))
@@ -202,14 +207,15 @@ unsafe fn alone(container: DeviceSlice, dst: DeviceSlice) -> Answer<usize> {
     Ok(unsafe { decoder.decompress_at(&mut decoder.workspace()?, container, dst) }?)
 }
 
-/// Runs a call in the caller's workspace, or in one of its own.
+/// Runs a call that reads and writes `touched` in the caller's workspace, or in one of its own.
 pub(super) fn with(
     plan: &fz_plan,
     workspace: Option<&mut fz_workspace>,
+    touched: &[(DeviceSlice, &str)],
     call: impl FnOnce(&mut Workspace) -> Answer<usize>,
 ) -> Answer<u64> {
     let written = match workspace {
-        Some(workspace) => call(workspace.serve(plan)?)?,
+        Some(workspace) => call(workspace.serve(plan, touched)?)?,
         None => call(&mut fz_workspace::new(plan)?.inner)?,
     };
     Ok(written as u64)

@@ -123,7 +123,7 @@ pub unsafe extern "C" fn fz_plan_preload(
     wall(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
-        let workspace = workspace.serve(plan)?;
+        let workspace = workspace.serve(plan, &[])?;
         match &plan.task {
             Task::Compress(encoder) => encoder.preload(workspace, stream_of(stream))?,
             Task::Restore(decoder) => decoder.preload(workspace, stream_of(stream))?,
@@ -178,8 +178,9 @@ pub unsafe extern "C" fn fz_compress_async(
         let (encoder, (src, dst)) = (plan.encoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
         let result = unsafe { place_of(result, (src, "src"), (dst, "dst")) }?;
+        let workspace = workspace.serve(plan, &[(src, "src"), (dst, "dst"), (result, "result")])?;
         // SAFETY: the caller's promise.
-        unsafe { encoder.compress_async(workspace.serve(plan)?, src, dst, result, stream_of(stream))? };
+        unsafe { encoder.compress_async(workspace, src, dst, result.address, stream_of(stream))? };
         Ok(())
     })
 }
@@ -223,8 +224,9 @@ pub unsafe extern "C" fn fz_decompress_async(
         let (decoder, (src, dst)) = (plan.decoder()?, regions(src, dst)?);
         // SAFETY: the caller's promise.
         let result = unsafe { place_of(result, (src, "container"), (dst, "dst")) }?;
+        let workspace = workspace.serve(plan, &[(src, "container"), (dst, "dst"), (result, "result")])?;
         // SAFETY: the caller's promise.
-        unsafe { decoder.decompress_async(workspace.serve(plan)?, src, dst, result, stream_of(stream))? };
+        unsafe { decoder.decompress_async(workspace, src, dst, result.address, stream_of(stream))? };
         Ok(())
     })
 }
@@ -233,7 +235,7 @@ fn stream_of(stream: fz_cuda_stream) -> Stream {
     Stream::from_raw(stream as usize)
 }
 
-/// Where the device writes the result; 0: nowhere.
+/// Where the device writes the result; no bytes at address 0: nowhere.
 ///
 /// # Safety
 /// As for [`out`], save that it is memory of the device.
@@ -241,11 +243,11 @@ unsafe fn place_of(
     result: *mut fz_result,
     src: (DeviceSlice, &str),
     dst: (DeviceSlice, &str),
-) -> Answer<u64> {
+) -> Answer<DeviceSlice> {
     if result.is_null() {
-        return Ok(0);
+        return Ok(DeviceSlice::default());
     }
     // SAFETY: the caller's promise; it is never written here.
     let place = unsafe { out(result, "result") }?;
-    place.apart_from(src.0, src.1)?.apart_from(dst.0, dst.1).map(|place: Out<fz_result>| place.address())
+    place.apart_from(src.0, src.1)?.apart_from(dst.0, dst.1).map(|place: Out<fz_result>| place.region())
 }

@@ -43,8 +43,10 @@ pub unsafe extern "C" fn fz_compress_file(
         let mut container = buffer(encoder.max_compressed_bytes())?;
         let dst = Bytes::new(container.as_mut_ptr().cast(), container.len() as u64, "dst");
         let (src, dst) = regions(src, dst)?;
+        let length = length.apart_from(src, "src")?;
+        let touched = [(src, "src"), (length.region(), "compressed_bytes")];
         // SAFETY: the caller's promise, and memory of this call.
-        let bytes = with(plan, workspace, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?;
+        let bytes = with(plan, workspace, &touched, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?;
         container.truncate(bytes as usize);
         file::replace(Path::new(path), &container)?;
         length.put(bytes);
@@ -81,7 +83,8 @@ pub unsafe extern "C" fn fz_decompress_file(
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(dst, "dst")?;
         // SAFETY: the caller's promise, and memory of this call.
-        length.put(unsafe { restore(plan, workspace, src, dst) }?);
+        let bytes = unsafe { restore(plan, workspace, (src, dst), length.region()) }?;
+        length.put(bytes);
         Ok(())
     })
 }
@@ -112,7 +115,7 @@ pub unsafe extern "C" fn fz_decompress_box_file(
         let dst = region(dst, dst_capacity_bytes, "dst")?;
         let length = length.apart_from(dst, "dst")?;
         // SAFETY: the caller's promise.
-        let (origin, extent) = unsafe { box_of(origin, extent, ndim, dst) }?;
+        let (origin, extent) = unsafe { box_of((origin, extent, ndim), dst, length.region()) }?;
         // Keeps a path of its own: the caller's may lie where the box comes to lie.
         let file = ContainerFile::open(path)?;
         // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::slice;
 
 use super::live::{self, Handle};
-use super::wall::{Answer, Refusal};
+use super::wall::{Answer, Refusal, expect_memory};
 use crate::DeviceSlice;
 
 fn usable<T>(pointer: *const T, name: &str) -> Answer<()> {
@@ -205,11 +205,15 @@ pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Answer<Out<T>> {
 impl<T> Out<T> {
     /// Refuses a place inside of bytes that the call works on: the result would damage them.
     pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> Answer<Self> {
-        let place = DeviceSlice { address: self.address(), bytes: size_of::<T>() as u64 };
-        if place.overlaps(bytes) {
+        if self.region().overlaps(bytes) {
             return Err(Refusal::argument(format!("the place for the result lies inside of {name}")));
         }
         Ok(self)
+    }
+
+    /// The bytes of the place.
+    pub(super) fn region(&self) -> DeviceSlice {
+        DeviceSlice { address: self.address(), bytes: size_of::<T>() as u64 }
     }
 
     /// Where it is.
@@ -228,10 +232,13 @@ impl<T: Copy> Out<T> {
 
 impl<T: Handle> Out<*mut T> {
     /// Hands `value` over to C, which gives it back to [`release`].
-    pub(super) fn give(self, value: T) {
-        let handle = Box::into_raw(Box::new(value));
+    pub(super) fn give(self, value: T) -> Answer<()> {
+        let handle = Box::new(value);
+        expect_memory()?;
+        let handle = Box::into_raw(handle);
         live::made(handle);
         self.put(handle);
+        Ok(())
     }
 }
 

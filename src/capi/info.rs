@@ -127,8 +127,7 @@ pub unsafe extern "C" fn fz_pipeline_from_container(
         let place = unsafe { out(pipeline, "pipeline") }?;
         let container = region(container, container_bytes, "container")?;
         // SAFETY: the caller's promise.
-        place.give(fz_pipeline(unsafe { crate::pipeline_at(container) }?));
-        Ok(())
+        place.give(fz_pipeline(unsafe { crate::pipeline_at(container) }?))
     })
 }
 

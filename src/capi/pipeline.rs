@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::handle::{exclusive, out, release, text};
 use super::status::FZ_EVERY_STAGE;
-use super::wall::{Answer, quiet_wall, wall};
+use super::wall::{Answer, expect_memory, quiet_wall, wall};
 use crate::{Args, DType, Pipeline, Result, preset};
 
 /// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
@@ -18,8 +18,7 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
     wall(|| {
         // SAFETY: the caller's promise.
         let pipeline = unsafe { out(pipeline, "pipeline") }?;
-        pipeline.give(fz_pipeline(Pipeline::new()));
-        Ok(())
+        pipeline.give(fz_pipeline(Pipeline::new()))
     })
 }
 
@@ -44,8 +43,7 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
     wall(|| {
         // SAFETY: the caller's promise.
         let (name, pipeline) = unsafe { (text(name, "name")?, out(pipeline, "pipeline")?) };
-        pipeline.give(fz_pipeline(preset(name, DType::from_number(dtype.into())?)?));
-        Ok(())
+        pipeline.give(fz_pipeline(preset(name, DType::from_number(dtype.into())?)?))
     })
 }
 
@@ -76,7 +74,7 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
             // SAFETY: the caller's promise.
             false => Some(unsafe { out(stage, "stage") }?),
         };
-        let index = pipeline.0.add(name)?;
+        let index = edit(&mut pipeline.0, |pipeline| pipeline.add(name))?;
         if let Some(stage) = stage {
             stage.put(index as u32);
         }
@@ -100,7 +98,7 @@ pub unsafe extern "C" fn fz_pipeline_connect(
     wall(|| {
         // SAFETY: the caller's promise.
         let (pipeline, port) = unsafe { (exclusive(pipeline, "pipeline")?, text(port, "port")?) };
-        Ok(pipeline.0.connect(producer as usize, port, consumer as usize)?)
+        edit(&mut pipeline.0, |pipeline| pipeline.connect(producer as usize, port, consumer as usize))
     })
 }
 
@@ -161,13 +159,19 @@ pub unsafe extern "C" fn fz_pipeline_set_string(
     })
 }
 
-/// Sets a parameter of one stage, or of each that has it: of all of these or, when one refuses the value, of none.
+/// Sets a parameter of one stage, or of each that has it.
 fn set(pipeline: &mut Pipeline, stage: u32, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Answer<()> {
-    if stage != FZ_EVERY_STAGE {
-        return Ok(set(pipeline.args_mut(stage as usize)?)?);
-    }
+    edit(pipeline, |pipeline| match stage {
+        FZ_EVERY_STAGE => pipeline.set_everywhere(name, set),
+        stage => set(pipeline.args_mut(stage as usize)?),
+    })
+}
+
+/// Changes a pipeline completely or, on failure, not at all.
+fn edit<T>(pipeline: &mut Pipeline, change: impl FnOnce(&mut Pipeline) -> Result<T>) -> Answer<T> {
     let mut changed = pipeline.clone();
-    changed.set_everywhere(name, set)?;
+    let done = change(&mut changed)?;
+    expect_memory()?;
     *pipeline = changed;
-    Ok(())
+    Ok(done)
 }

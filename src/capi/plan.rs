@@ -83,8 +83,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
         // SAFETY: the caller's promise.
         let (dims, options) = unsafe { (numbers(dims, ndim, "dims")?, chosen(options)?) };
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
-        plan.give(fz_plan::new(Task::Compress(Encoder::new(&pipeline.0, &array, &options)?)));
-        Ok(())
+        plan.give(fz_plan::new(Task::Compress(Encoder::new(&pipeline.0, &array, &options)?)))
     })
 }
 
@@ -98,8 +97,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     wall(|| {
         // SAFETY: the caller's promise.
         let (encoder, decoder) = unsafe { (handle(encoder, "encoder")?, out(decoder, "decoder")?) };
-        decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)));
-        Ok(())
+        decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)))
     })
 }
 
@@ -127,8 +125,7 @@ pub unsafe extern "C" fn fz_plan_open(
         let container = region(container, container_bytes, "container")?;
         // SAFETY: the caller's promise.
         let opened = unsafe { Decoder::open_at(container, &options) }?;
-        decoder.give(fz_plan::new(Task::Restore(opened)));
-        Ok(())
+        decoder.give(fz_plan::new(Task::Restore(opened)))
     })
 }
 

@@ -81,8 +81,7 @@ unsafe fn read(
 ) -> Answer<()> {
     // SAFETY: the caller's promise, passed on.
     let (source, pipeline) = unsafe { (text(source, name)?, out(pipeline, "pipeline")?) };
-    pipeline.give(fz_pipeline(parse(source)?));
-    Ok(())
+    pipeline.give(fz_pipeline(parse(source)?))
 }
 
 /// # Safety

@@ -1,13 +1,13 @@
 //! The wall between C and Rust. Every fallible function of the header is `wall(|| …)`: what the body returns as an error
 //! becomes a status and a text, and what it panics with stops here, because unwinding into C is undefined behaviour and
-//! aborting would take a whole simulation down for one array.
+//! aborting would take a whole simulation down for one array. The body runs in the default floating-point environment.
 
 use std::any::Any;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Error, Status};
+use crate::{Error, Status, in_default_environment, reserve};
 
 /// Why a call was refused: an error of the core, or a pointer that the core never gets to see.
 pub(super) struct Refusal {
@@ -38,12 +38,55 @@ impl From<Error> for Refusal {
     }
 }
 
+/// The text of a refusal: a string of C in memory of the thread, which takes no allocation and no destructor. Both could fail
+/// when the system has no memory left, which is when a text is needed.
+struct Text([u8; Text::BYTES]);
+
+impl Text {
+    /// With the zero at the end. A text that names what exists has some hundred; one that quotes the caller is cut.
+    const BYTES: usize = 4096;
+    const CUT: &str = "…";
+
+    fn set(&mut self, text: &str) {
+        let mut end = 0;
+        for c in text.chars().map(|c| if c == '\0' { char::REPLACEMENT_CHARACTER } else { c }) {
+            // Room for what says that the text is cut, and for the zero.
+            if end + c.len_utf8() + Text::CUT.len() >= Text::BYTES {
+                self.0[end..end + Text::CUT.len()].copy_from_slice(Text::CUT.as_bytes());
+                end += Text::CUT.len();
+                break;
+            }
+            end += c.encode_utf8(&mut self.0[end..]).len();
+        }
+        self.0[end] = 0;
+    }
+}
+
 thread_local! {
-    static LAST_ERROR: RefCell<CString> = RefCell::default();
+    static LAST_ERROR: RefCell<Text> = const { RefCell::new(Text([0; Text::BYTES])) };
+    /// How many requests the reserve had served when the call of this thread began.
+    static SERVED_BEFORE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Runs the body of a function of the header.
 pub(super) fn wall(body: impl FnOnce() -> Answer<()>) -> i32 {
+    in_default_environment(|| {
+        SERVED_BEFORE.set(reserve::served());
+        caught(body)
+    })
+}
+
+/// Refuses to keep what a call has made, when the system had no memory while it ran: what a handle keeps must not be memory of
+/// the reserve, which other calls will need.
+pub(super) fn expect_memory() -> Answer<()> {
+    if reserve::served() == SERVED_BEFORE.get() {
+        return Ok(());
+    }
+    let text = "the system had no memory left while the call ran; free some".into();
+    Err(Refusal { status: Status::OutOfMemory, text })
+}
+
+fn caught(body: impl FnOnce() -> Answer<()>) -> i32 {
     let refusal = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return Status::Ok as i32,
         Ok(Err(refusal)) => refusal,
@@ -70,20 +113,18 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
 }
 
 fn remember(text: &str) {
-    let text = CString::new(text.replace('\0', "\u{FFFD}")).unwrap_or_default();
-    // A thread that is ending may have no storage left; its text is lost, the status is not.
-    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = text);
+    LAST_ERROR.with_borrow_mut(|last| last.set(text));
 }
 
 /// The text of this thread's last refusal.
 pub(super) fn last_error() -> *const c_char {
-    const NOTHING: &CStr = c"";
-    LAST_ERROR.try_with(|last| last.borrow().as_ptr()).unwrap_or(NOTHING.as_ptr())
+    LAST_ERROR.with_borrow(|last| last.0.as_ptr().cast())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::CStr;
 
     fn text() -> String {
         // SAFETY: the pointer is that of the thread's own string, which nothing changes before it is copied.
@@ -113,5 +154,20 @@ mod tests {
         assert_eq!(wall(|| Err(Refusal::null("src"))), Status::NullPointer as i32);
         assert_eq!(wall(|| Ok(())), Status::Ok as i32);
         assert_eq!(text(), "src is NULL");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_two_characters() {
+        for (lead, c) in [("", "x"), ("", "é"), ("x", "é"), ("xy", "\u{10000}"), ("", "\0")] {
+            let long = lead.to_owned() + &c.repeat(Text::BYTES);
+            assert_eq!(wall(|| Err(Refusal::argument(long.clone()))), Status::InvalidArgument as i32);
+            let said = text();
+            let kept = said.strip_suffix(Text::CUT).expect("what says that it is cut");
+            assert!(
+                long.replace('\0', "\u{FFFD}").starts_with(kept) && said.len() > Text::BYTES - 10,
+                "{}",
+                said.len()
+            );
+        }
     }
 }

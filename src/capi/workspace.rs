@@ -7,7 +7,7 @@ use std::{process, slice};
 use super::handle::{handle, out, region, release};
 use super::plan::{Task, fz_plan};
 use super::wall::{Answer, Refusal, quiet_wall, wall};
-use crate::Workspace;
+use crate::{DeviceSlice, Workspace};
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
 /// array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
@@ -19,6 +19,8 @@ pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
     process: u32,
+    /// The buffer of fz_workspace_from_buffer(); empty for memory of the workspace's own.
+    buffer: DeviceSlice,
 }
 
 impl fz_workspace {
@@ -27,22 +29,37 @@ impl fz_workspace {
             Task::Compress(encoder) => encoder.workspace()?,
             Task::Restore(decoder) => decoder.workspace()?,
         };
-        Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id() })
+        Ok(fz_workspace {
+            inner,
+            plan: plan.identity.clone(),
+            process: process::id(),
+            buffer: DeviceSlice::default(),
+        })
     }
 
     /// In memory of the caller's.
     fn within(memory: &'static mut [u8], plan: &fz_plan) -> Answer<Self> {
+        let buffer = DeviceSlice { address: memory.as_ptr() as u64, bytes: memory.len() as u64 };
         let inner = match &plan.task {
             Task::Compress(encoder) => encoder.workspace_in(memory)?,
             Task::Restore(decoder) => decoder.workspace_in(memory)?,
         };
-        Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id() })
+        Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id(), buffer })
     }
 
-    /// The memory for a call with `plan`.
-    pub(super) fn serve(&mut self, plan: &fz_plan) -> Answer<&mut Workspace> {
+    /// The memory for a call with `plan` that reads and writes `touched`, each with the name of its parameter.
+    pub(super) fn serve(
+        &mut self,
+        plan: &fz_plan,
+        touched: &[(DeviceSlice, &str)],
+    ) -> Answer<&mut Workspace> {
         if !Arc::ptr_eq(&self.plan, &plan.identity) {
             return Err(Refusal::mismatch("the workspace was made for another plan"));
+        }
+        if let Some((_, name)) = touched.iter().find(|(bytes, _)| bytes.overlaps(self.buffer)) {
+            return Err(Refusal::argument(format!(
+                "{name} overlaps the buffer of the workspace; pass memory outside of that buffer"
+            )));
         }
         // A child of fork() inherits memory but no threads: those of the parent's workspace would never answer. Nor
         // does it inherit the GPU: there is no workspace for a plan that runs on one.
@@ -85,15 +102,15 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
     wall(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
-        workspace.give(fz_workspace::new(plan)?);
-        Ok(())
+        workspace.give(fz_workspace::new(plan)?)
     })
 }
 
 /// Makes a workspace for calls with this plan on the CPU, in memory of the caller's.
 ///
-/// `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it is the
-///                 workspace's alone, and it is not freed there. What it holds does not matter.
+/// `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it belongs to the
+///                 workspace alone, and it is not freed there. Its contents do not matter. A call whose source, destination,
+///                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
 ///
 /// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
 /// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
@@ -121,8 +138,7 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
         // SAFETY: not null, no longer than an object can be. That it is memory, and nobody else's until the workspace is
         // freed, is the caller's promise.
         let memory = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes.bytes as usize) };
-        workspace.give(fz_workspace::within(memory, plan)?);
-        Ok(())
+        workspace.give(fz_workspace::within(memory, plan)?)
     })
 }
 

@@ -4,6 +4,7 @@ use super::device::{self, GpuDecoder, LazyEncoder};
 use super::{Device, Options, on_host};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::format::{self, Head};
 use crate::kernel::Threads;
@@ -31,7 +32,7 @@ impl Decoder {
     /// # Errors
     /// What is wrong with the container, as far as its head shows it; [`Error::MemoryLimit`].
     pub fn open(container: &[u8], options: &Options) -> Result<Decoder> {
-        Decoder::of_head(&format::read(container)?, options)
+        in_default_environment(|| Decoder::of_head(&format::read(container)?, options))
     }
 
     pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
@@ -119,12 +120,12 @@ impl Decoder {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
-        match self.options.device {
+        in_default_environment(|| match self.options.device {
             Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {
                 self.gpu()?.prepared.ready(context, ws)
             }),
             Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
-        }
+        })
     }
 
     /// The same in `memory`, at any address and at least [`Decoder::workspace_bytes`] long. Calls on the CPU then take
@@ -133,8 +134,10 @@ impl Decoder {
     /// # Errors
     /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
-        on_host(self.options.device)?;
-        Workspace::within(memory, &self.plan, 0, self.options.threads)
+        in_default_environment(|| {
+            on_host(self.options.device)?;
+            Workspace::within(memory, &self.plan, 0, self.options.threads)
+        })
     }
 
     /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
@@ -145,11 +148,13 @@ impl Decoder {
     /// [`Error::Checksum`], [`Error::Corrupt`]. After an error that only decoding finds, the contents of
     /// `dst` are unspecified.
     pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let head = format::read(container)?;
-        match self.serving(&head)? {
-            None => self.run(&head, ws, container, dst),
-            Some(stored) => stored.run(&head, &mut stored.workspace()?, container, dst),
-        }
+        in_default_environment(|| {
+            let head = format::read(container)?;
+            match self.serving(&head)? {
+                None => self.run(&head, ws, container, dst),
+                Some(stored) => stored.run(&head, &mut stored.workspace()?, container, dst),
+            }
+        })
     }
 
     /// The decoder that a container of this head is for: this one, or one of stored arrays.

@@ -4,6 +4,7 @@ use super::device::{self, GpuEncoder, LazyEncoder};
 use super::{Container, Decoder, Device, Options, on_host};
 use crate::array::Array;
 use crate::backend::cpu::{self, ArrayBinding};
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::format::{self, Report, Template};
 use crate::kernel::Threads;
@@ -34,21 +35,24 @@ impl Encoder {
     /// # Errors
     /// Everything that is wrong with the pipeline, its parameters or its fit to the array is said here.
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
-        let options = &options.with(pipeline.rules);
-        let make = |pipeline: &Pipeline| make(pipeline, array, options, options.checksum, options.on_cpu());
-        let (plan, template) = make(pipeline)?;
-        check(&plan, options)?;
-        let payload = payload_bound(&plan);
-        // A file in the exact form of the reference is never replaced by a stage that only we read.
-        let may_store = options.store_incompressible && !options.is_literal();
-        let stored = if may_store { Some(make(&stored_pipeline()?)?) } else { None };
-        let gpu = LazyEncoder::new(&plan.pipeline, array, options, stored.is_some());
-        let encoder = Encoder { plan, template, stored, payload, options: options.clone(), gpu };
-        if let Device::Cuda(index) = options.device {
-            device::reachable(index)?;
-            encoder.gpu()?;
-        }
-        Ok(encoder)
+        in_default_environment(|| {
+            let options = &options.with(pipeline.rules);
+            let make =
+                |pipeline: &Pipeline| make(pipeline, array, options, options.checksum, options.on_cpu());
+            let (plan, template) = make(pipeline)?;
+            check(&plan, options)?;
+            let payload = payload_bound(&plan);
+            // A file in the exact form of the reference is never replaced by a stage that only we read.
+            let may_store = options.store_incompressible && !options.is_literal();
+            let stored = if may_store { Some(make(&stored_pipeline()?)?) } else { None };
+            let gpu = LazyEncoder::new(&plan.pipeline, array, options, stored.is_some());
+            let encoder = Encoder { plan, template, stored, payload, options: options.clone(), gpu };
+            if let Device::Cuda(index) = options.device {
+                device::reachable(index)?;
+                encoder.gpu()?;
+            }
+            Ok(encoder)
+        })
     }
 
     /// The plan.
@@ -98,14 +102,14 @@ impl Encoder {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace> {
-        match self.options.device {
+        in_default_environment(|| match self.options.device {
             Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {
                 self.gpu()?.prepared.ready(context, ws)
             }),
             Device::Auto | Device::Cpu => {
                 Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
             }
-        }
+        })
     }
 
     /// The same in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the CPU then take
@@ -114,8 +118,10 @@ impl Encoder {
     /// # Errors
     /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
-        on_host(self.options.device)?;
-        Workspace::within(memory, &self.plan, self.template.head_bound(), self.options.threads)
+        in_default_environment(|| {
+            on_host(self.options.device)?;
+            Workspace::within(memory, &self.plan, self.template.head_bound(), self.options.threads)
+        })
     }
 
     /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
@@ -125,20 +131,24 @@ impl Encoder {
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
     /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        self.takes(src.len() as u64)?;
-        if let Device::Cuda(index) = self.options.device {
-            return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
-        }
-        ws.serves(&self.plan)?;
-        cpu::prime(&self.plan, ws);
-        match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
-            Ok(()) => self.seal(ws, src, dst),
-            Err(Error::OutlierCapacity { needed, capacity, .. }) if needed > capacity && ws.may_grow() => {
-                let larger = self.with_outliers(needed)?;
-                larger.compress(&mut larger.workspace()?, src, dst)
+        in_default_environment(|| {
+            self.takes(src.len() as u64)?;
+            if let Device::Cuda(index) = self.options.device {
+                return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
             }
-            Err(e) => Err(e),
-        }
+            ws.serves(&self.plan)?;
+            cpu::prime(&self.plan, ws);
+            match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
+                Ok(()) => self.seal(ws, src, dst),
+                Err(Error::OutlierCapacity { needed, capacity, .. })
+                    if needed > capacity && ws.may_grow() =>
+                {
+                    let larger = self.with_outliers(needed)?;
+                    larger.compress(&mut larger.workspace()?, src, dst)
+                }
+                Err(e) => Err(e),
+            }
+        })
     }
 
     /// Refuses an array of another length than the plan's.
@@ -191,13 +201,15 @@ impl Encoder {
     /// # Errors
     /// [`Error::MemoryLimit`], if the options state a limit.
     pub fn decoder(&self) -> Result<Decoder> {
-        let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
-        let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
-        let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
-        let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
-        let mut decoder = Decoder::within_limit(plan, padded, &self.options, false)?;
-        decoder.encoder = Some(self.gpu.clone());
-        Ok(decoder)
+        in_default_environment(|| {
+            let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
+            let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
+            let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
+            let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
+            let mut decoder = Decoder::within_limit(plan, padded, &self.options, false)?;
+            decoder.encoder = Some(self.gpu.clone());
+            Ok(decoder)
+        })
     }
 }
 

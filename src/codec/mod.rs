@@ -6,6 +6,7 @@ mod encoder;
 mod part;
 
 use crate::array::Array;
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::format;
 pub use crate::format::Container;
@@ -94,11 +95,13 @@ impl Default for Options {
 /// # Errors
 /// As [`Encoder::new`] and [`Encoder::compress`].
 pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8]) -> Result<Vec<u8>> {
-    let encoder = Encoder::new(pipeline, array, options)?;
-    let mut dst = buffer(encoder.max_compressed_bytes())?;
-    let bytes = encoder.compress(&mut encoder.workspace()?, src, &mut dst)?;
-    dst.truncate(bytes);
-    Ok(dst)
+    in_default_environment(|| {
+        let encoder = Encoder::new(pipeline, array, options)?;
+        let mut dst = buffer(encoder.max_compressed_bytes())?;
+        let bytes = encoder.compress(&mut encoder.workspace()?, src, &mut dst)?;
+        dst.truncate(bytes);
+        Ok(dst)
+    })
 }
 
 /// Decompresses in one call: the array and its bytes.
@@ -106,11 +109,13 @@ pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8
 /// # Errors
 /// As [`Decoder::open`] and [`Decoder::decompress`].
 pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>)> {
-    let head = format::read(container)?;
-    let decoder = Decoder::of_head(&head, options)?;
-    let mut dst = buffer(head.array.bytes())?;
-    decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
-    Ok((head.array, dst))
+    in_default_environment(|| {
+        let head = format::read(container)?;
+        let decoder = Decoder::of_head(&head, options)?;
+        let mut dst = buffer(head.array.bytes())?;
+        decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
+        Ok((head.array, dst))
+    })
 }
 
 /// Refuses memory of the host for the workspace of a plan that has none there.

@@ -1,5 +1,6 @@
 //! A part of an array from a container.
 
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::format::{Head, read_from};
 use crate::source::{Segment, Source};
@@ -18,7 +19,7 @@ mod tests;
 /// [`Error::InvalidArgument`] for a box that is not inside of the array, [`Error::DstTooSmall`], [`Error::Unsupported`] where stage `fast` is not
 /// the whole pipeline, and what a container can have wrong.
 pub fn decompress_box(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
-    restore_box(&read_from(&container)?, &container, (origin, extent), dst)
+    in_default_environment(|| restore_box(&read_from(&container)?, &container, (origin, extent), dst))
 }
 
 /// The same from wherever the container lies whose head this is.

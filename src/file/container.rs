@@ -2,6 +2,7 @@
 
 use super::Asked;
 use crate::codec::restore_box;
+use crate::environment::in_default_environment;
 use crate::error::Result;
 use crate::format::{Head, Info, describe, read_from};
 use crate::source::Source;
@@ -40,8 +41,10 @@ impl ContainerFile {
     /// # Errors
     /// As [`ContainerFile::open`]; a range that the file has not is one of [`crate::Error::File`].
     pub fn within(file: File, range: Range<u64>, path: impl Into<PathBuf>) -> Result<ContainerFile> {
-        let place = Place { file, range, path: path.into() };
-        Ok(ContainerFile { head: read_from(&place)?, place })
+        in_default_environment(|| {
+            let place = Place { file, range, path: path.into() };
+            Ok(ContainerFile { head: read_from(&place)?, place })
+        })
     }
 
     /// Describes the container, as [`crate::info`] does.
@@ -49,7 +52,7 @@ impl ContainerFile {
     /// # Errors
     /// As [`crate::info`].
     pub fn info(&self) -> Result<Info> {
-        describe(&self.head)
+        in_default_environment(|| describe(&self.head))
     }
 
     /// Restores a box, as [`crate::decompress_box`] does. Of the file it reads, of stage `fast`, the chunks that the box touches with
@@ -58,7 +61,7 @@ impl ContainerFile {
     /// # Errors
     /// As [`crate::decompress_box`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
     pub fn decompress_box(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
-        restore_box(&self.head, &self.place, (origin, extent), dst)
+        in_default_environment(|| restore_box(&self.head, &self.place, (origin, extent), dst))
     }
 }
 
@@ -72,7 +75,7 @@ pub fn decompress_box_file(
     extent: &[u64],
     dst: &mut [u8],
 ) -> Result<usize> {
-    ContainerFile::open(path)?.decompress_box(origin, extent, dst)
+    in_default_environment(|| ContainerFile::open(path)?.decompress_box(origin, extent, dst))
 }
 
 /// Bytes of a file.

@@ -2,6 +2,7 @@
 
 use super::head::{Head, read, read_beginning};
 use crate::array::Array;
+use crate::environment::in_default_environment;
 use crate::error::Result;
 use crate::format::Container;
 use crate::pipeline::{Pipeline, Source};
@@ -58,7 +59,7 @@ pub struct SegmentInfo {
 /// # Errors
 /// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
 pub fn info(container: &[u8]) -> Result<Info> {
-    describe(&read(container)?)
+    in_default_environment(|| describe(&read(container)?))
 }
 
 /// Describes a container of which only the beginning is there. More than the head may be given; what lies behind is not
@@ -68,7 +69,7 @@ pub fn info(container: &[u8]) -> Result<Info> {
 /// [`crate::Error::Truncated`] with the bytes to ask again with, which are never more than the container has; otherwise as
 /// [`info`].
 pub fn info_partial(beginning: &[u8]) -> Result<Info> {
-    describe(&read_beginning(beginning)?)
+    in_default_environment(|| describe(&read_beginning(beginning)?))
 }
 
 /// What a head says.

@@ -2,6 +2,7 @@
 
 use super::head::{Head, read};
 use crate::array::Array;
+use crate::environment::in_default_environment;
 use crate::error::Result;
 use crate::format::Container;
 use crate::param::Args;
@@ -15,37 +16,39 @@ use crate::stage::Rules;
 /// # Errors
 /// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
 pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
-    let head = read(container)?;
-    let ours = head.origin().map(|(written, _)| written);
-    let written = ours.as_ref().unwrap_or(&head);
-    // Where a head says nothing of it, it is the exact form of the reference, or one that no encoder here writes.
-    let strict = head.origin.strict.unwrap_or(ours.is_none());
-    let rules = Rules { strict, ..written.rules };
-    let mut pipeline = Pipeline { nodes: written.pipeline.nodes.clone(), rules };
-    for (node, facts) in pipeline.nodes.iter_mut().zip(&written.facts) {
-        node.stage.asked(&mut node.args, facts)?;
-        restate(&mut node.args, "outlier_threshold", shortest)?;
-        // Under rel a head has what its decoders compute with, and less than that would be another step.
-        if node.stage.mode(&node.args) != Some("rel") {
-            restate(&mut node.args, "error_bound", shortest)?;
-        }
-        unbind(node, &head.array)?;
-        // As it is where nobody connects it.
-        if node.inputs == [Source::Array] {
-            node.inputs.clear();
-        }
-    }
-    if in_double(&head) {
-        // The extension block has them of the first stage that takes them.
-        let said = [("error_bound", head.origin.bound), ("outlier_threshold", head.origin.threshold)];
-        // A file may say anything, also that a bound is 0.
-        for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
-            if let Some(node) = pipeline.nodes.iter_mut().find(|n| n.args.has(name)) {
-                restate(&mut node.args, name, |_| value)?;
+    in_default_environment(|| {
+        let head = read(container)?;
+        let ours = head.origin().map(|(written, _)| written);
+        let written = ours.as_ref().unwrap_or(&head);
+        // Where a head says nothing of it, it is the exact form of the reference, or one that no encoder here writes.
+        let strict = head.origin.strict.unwrap_or(ours.is_none());
+        let rules = Rules { strict, ..written.rules };
+        let mut pipeline = Pipeline { nodes: written.pipeline.nodes.clone(), rules };
+        for (node, facts) in pipeline.nodes.iter_mut().zip(&written.facts) {
+            node.stage.asked(&mut node.args, facts)?;
+            restate(&mut node.args, "outlier_threshold", shortest)?;
+            // Under rel a head has what its decoders compute with, and less than that would be another step.
+            if node.stage.mode(&node.args) != Some("rel") {
+                restate(&mut node.args, "error_bound", shortest)?;
+            }
+            unbind(node, &head.array)?;
+            // As it is where nobody connects it.
+            if node.inputs == [Source::Array] {
+                node.inputs.clear();
             }
         }
-    }
-    Ok(pipeline)
+        if in_double(&head) {
+            // The extension block has them of the first stage that takes them.
+            let said = [("error_bound", head.origin.bound), ("outlier_threshold", head.origin.threshold)];
+            // A file may say anything, also that a bound is 0.
+            for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
+                if let Some(node) = pipeline.nodes.iter_mut().find(|n| n.args.has(name)) {
+                    restate(&mut node.args, name, |_| value)?;
+                }
+            }
+        }
+        Ok(pipeline)
+    })
 }
 
 fn restate(args: &mut Args, name: &str, as_said: impl Fn(f64) -> f64) -> Result<()> {

@@ -8,6 +8,7 @@ mod reference;
 mod text;
 mod writer;
 
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 
@@ -19,7 +20,7 @@ impl Pipeline {
     /// are not, with the nearest one that there is, [`Error::InvalidArgument`] for values, [`Error::Unsupported`] for what the
     /// reference has and this version has not. All say the line.
     pub fn from_toml(text: &str) -> Result<Pipeline> {
-        reader::read(text)
+        in_default_environment(|| reader::read(text))
     }
 
     /// Writes it as TOML that the reference reads too, as far as it knows the stages and parameters.
@@ -27,7 +28,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::InvalidPipeline`] when it has no stage.
     pub fn to_toml(&self) -> Result<String> {
-        writer::write(self)
+        in_default_environment(|| writer::write(self))
     }
 
     /// Reads a chain of stages: `lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze`.
@@ -35,7 +36,7 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::from_toml`]; all say the column.
     pub fn from_text(text: &str) -> Result<Pipeline> {
-        text::read(text)
+        in_default_environment(|| text::read(text))
     }
 
     /// Writes a chain with the parameters that are not at their defaults.
@@ -43,7 +44,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::InvalidPipeline`] when it is no chain, or asks for more than stages; TOML has a form for it.
     pub fn to_text(&self) -> Result<String> {
-        text::write(self)
+        in_default_environment(|| text::write(self))
     }
 }
 

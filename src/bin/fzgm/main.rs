@@ -29,6 +29,9 @@ use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: fzgm::ReserveAllocator = fzgm::ReserveAllocator;
+
 /// Error-bounded compression of arrays.
 #[derive(Parser)]
 #[command(name = "fzgm", version, after_help = failure::EXIT_CODES, arg_required_else_help = false)]

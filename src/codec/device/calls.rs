@@ -3,6 +3,7 @@
 
 use super::{DeviceSlice, Memory, context_of, gpu_of};
 use crate::codec::{Decoder, Encoder, Options, buffer};
+use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use crate::format::{self, Head, Info};
 use crate::gpu::{Context, Home, OwnStream, Stream, download};
@@ -18,7 +19,7 @@ impl Encoder {
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws)
+        in_default_environment(|| self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws))
     }
 
     /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
@@ -39,9 +40,11 @@ impl Encoder {
         result: u64,
         stream: Stream,
     ) -> Result<()> {
-        self.takes(src.bytes)?;
-        let context = context_of(self.options.device, stream)?;
-        self.gpu()?.enqueue(&context, ws, (src, dst), result, stream, self.options.checksum_async)
+        in_default_environment(|| {
+            self.takes(src.bytes)?;
+            let context = context_of(self.options.device, stream)?;
+            self.gpu()?.enqueue(&context, ws, (src, dst), result, stream, self.options.checksum_async)
+        })
     }
 
     /// Compresses memory of any kind and waits: host, pinned, managed or of a device, as the driver says.
@@ -57,16 +60,18 @@ impl Encoder {
         src: DeviceSlice,
         dst: DeviceSlice,
     ) -> Result<usize> {
-        self.takes(src.bytes)?;
-        match gpu_of(self.options.device, &[("src", src), ("dst", dst)])? {
-            // SAFETY: the caller's promise; both are host memory.
-            None => self.compress(ws, unsafe { src.host() }, unsafe { dst.host_mut() }),
-            Some(index) => {
-                // SAFETY: the caller's promise.
-                let (src, dst) = unsafe { (src.memory()?, dst.memory_mut()?) };
-                self.compress_on(index, ws, src, dst)
+        in_default_environment(|| {
+            self.takes(src.bytes)?;
+            match gpu_of(self.options.device, &[("src", src), ("dst", dst)])? {
+                // SAFETY: the caller's promise; both are host memory.
+                None => self.compress(ws, unsafe { src.host() }, unsafe { dst.host_mut() }),
+                Some(index) => {
+                    // SAFETY: the caller's promise.
+                    let (src, dst) = unsafe { (src.memory()?, dst.memory_mut()?) };
+                    self.compress_on(index, ws, src, dst)
+                }
             }
-        }
+        })
     }
 
     /// Compresses on a device and waits; enlarges outlier lists that turn out too short.
@@ -106,9 +111,11 @@ impl Decoder {
     /// # Safety
     /// It is memory of as many bytes that nobody changes meanwhile.
     pub unsafe fn open_at(container: DeviceSlice, options: &Options) -> Result<Decoder> {
-        gpu_of(options.device, &[("container", container)])?;
-        // SAFETY: the caller's promise.
-        Decoder::open(&unsafe { container.on_host() }?, options)
+        in_default_environment(|| {
+            gpu_of(options.device, &[("container", container)])?;
+            // SAFETY: the caller's promise.
+            Decoder::open(&unsafe { container.on_host() }?, options)
+        })
     }
 
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`.
@@ -116,7 +123,7 @@ impl Decoder {
     /// # Errors
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
-        self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws)
+        in_default_environment(|| self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws))
     }
 
     /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is
@@ -137,9 +144,11 @@ impl Decoder {
         result: u64,
         stream: Stream,
     ) -> Result<()> {
-        let dst = self.cut(dst)?;
-        let context = context_of(self.options.device, stream)?;
-        self.gpu()?.enqueue(&context, ws, (container, dst), result, stream, self.options.checksum)
+        in_default_environment(|| {
+            let dst = self.cut(dst)?;
+            let context = context_of(self.options.device, stream)?;
+            self.gpu()?.enqueue(&context, ws, (container, dst), result, stream, self.options.checksum)
+        })
     }
 
     /// Decompresses memory of any kind and waits.
@@ -155,38 +164,41 @@ impl Decoder {
         container: DeviceSlice,
         dst: DeviceSlice,
     ) -> Result<usize> {
-        let Some(index) = gpu_of(self.options.device, &[("container", container), ("dst", dst)])? else {
-            // SAFETY: the caller's promise; both are host memory.
-            return self.decompress(ws, unsafe { container.host() }, unsafe { dst.host_mut() });
-        };
-        let dst = self.cut(dst)?;
-        if let Home::Device(_) = container.home()? {
-            // SAFETY: the caller's promise.
-            let to = unsafe { dst.memory_mut() }?;
-            let context = Context::on(index)?;
-            let done = self.gpu()?.decompress_there(&context, ws, container, to, self.options.checksum)?;
-            if let Some(bytes) = done {
-                return Ok(bytes);
+        in_default_environment(|| {
+            let Some(index) = gpu_of(self.options.device, &[("container", container), ("dst", dst)])? else {
+                // SAFETY: the caller's promise; both are host memory.
+                return self.decompress(ws, unsafe { container.host() }, unsafe { dst.host_mut() });
+            };
+            let dst = self.cut(dst)?;
+            if let Home::Device(_) = container.home()? {
+                // SAFETY: the caller's promise.
+                let to = unsafe { dst.memory_mut() }?;
+                let context = Context::on(index)?;
+                let done =
+                    self.gpu()?.decompress_there(&context, ws, container, to, self.options.checksum)?;
+                if let Some(bytes) = done {
+                    return Ok(bytes);
+                }
             }
-        }
-        // SAFETY: the caller's promise.
-        let bytes = &*unsafe { container.on_host() }?;
-        let head = format::read(bytes)?;
-        if self.options.checksum {
-            head.verify(bytes, Threads(ws.threads.pool()))?;
-        }
-        // SAFETY: the caller's promise.
-        let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
-        match self.serving(&head)? {
-            None => self.decompress_on(index, ws, &head, container, dst),
-            Some(stored) => stored.decompress_on(
-                index,
-                &mut Workspace::bare(self.options.threads)?,
-                &head,
-                container,
-                dst,
-            ),
-        }
+            // SAFETY: the caller's promise.
+            let bytes = &*unsafe { container.on_host() }?;
+            let head = format::read(bytes)?;
+            if self.options.checksum {
+                head.verify(bytes, Threads(ws.threads.pool()))?;
+            }
+            // SAFETY: the caller's promise.
+            let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
+            match self.serving(&head)? {
+                None => self.decompress_on(index, ws, &head, container, dst),
+                Some(stored) => stored.decompress_on(
+                    index,
+                    &mut Workspace::bare(self.options.threads)?,
+                    &head,
+                    container,
+                    dst,
+                ),
+            }
+        })
     }
 
     pub(in crate::codec) fn decompress_on(
@@ -219,8 +231,10 @@ impl Decoder {
 /// # Safety
 /// It is memory of as many bytes that nobody changes meanwhile.
 pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
-    // SAFETY: the caller's promise.
-    format::info(&unsafe { container.on_host() }?)
+    in_default_environment(|| {
+        // SAFETY: the caller's promise.
+        format::info(&unsafe { container.on_host() }?)
+    })
 }
 
 /// [`crate::pipeline_of`] for memory of any kind. From a device the container is copied.
@@ -231,8 +245,10 @@ pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
 /// # Safety
 /// As for [`info_at`].
 pub unsafe fn pipeline_at(container: DeviceSlice) -> Result<Pipeline> {
-    // SAFETY: the caller's promise.
-    format::pipeline_of(&unsafe { container.on_host() }?)
+    in_default_environment(|| {
+        // SAFETY: the caller's promise.
+        format::pipeline_of(&unsafe { container.on_host() }?)
+    })
 }
 
 impl DeviceSlice {

@@ -60,8 +60,8 @@ impl FromStr for Device {
     }
 }
 
-/// Memory by its address: on a device, or wherever the driver can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Memory by its address: on a device, or wherever the driver can tell. By default no bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSlice {
     /// Where it starts; any alignment.
     pub address: u64,

@@ -2,6 +2,7 @@
 
 use super::{CallResult, DeviceSlice};
 use crate::codec::{Decoder, Device, Encoder, buffer};
+use crate::environment::in_default_environment;
 use crate::error::Result;
 use crate::gpu::{Context, DeviceMemory, Graph, OwnStream, Pinned, Timer, download};
 use crate::plan::Direction;
@@ -43,29 +44,31 @@ impl<'p> Resident<'p> {
     /// # Errors
     /// [`crate::Error::NoDevice`], [`crate::Error::OutOfMemory`], [`crate::Error::PlanMismatch`] for an array of another length.
     pub fn new(encoder: &'p Encoder, decoder: &'p Decoder, src: &[u8]) -> Result<Resident<'p>> {
-        encoder.takes(src.len() as u64)?;
-        let device = match encoder.options().device {
-            Device::Cuda(index) => index,
-            Device::Auto | Device::Cpu => 0,
-        };
-        let context = Context::on(device)?;
-        let (mut encoding, mut decoding) = (Workspace::bare(1)?, Workspace::bare(1)?);
-        encoder.gpu()?.prepared.ready(&context, &mut encoding)?;
-        decoder.gpu()?.prepared.ready(&context, &mut decoding)?;
-        let array = DeviceMemory::new(&context, src.len() as u64)?;
-        array.upload(&context, 0, src)?;
-        Ok(Resident {
-            encoder,
-            decoder,
-            device,
-            stream: OwnStream::new(&context)?,
-            encoding,
-            decoding,
-            array,
-            container: DeviceMemory::new(&context, encoder.max_compressed_bytes())?,
-            restored: DeviceMemory::new(&context, decoder.array().bytes())?,
-            result: Pinned::new(&context, size_of::<CallResult>() as u64)?,
-            container_bytes: 0,
+        in_default_environment(|| {
+            encoder.takes(src.len() as u64)?;
+            let device = match encoder.options().device {
+                Device::Cuda(index) => index,
+                Device::Auto | Device::Cpu => 0,
+            };
+            let context = Context::on(device)?;
+            let (mut encoding, mut decoding) = (Workspace::bare(1)?, Workspace::bare(1)?);
+            encoder.gpu()?.prepared.ready(&context, &mut encoding)?;
+            decoder.gpu()?.prepared.ready(&context, &mut decoding)?;
+            let array = DeviceMemory::new(&context, src.len() as u64)?;
+            array.upload(&context, 0, src)?;
+            Ok(Resident {
+                encoder,
+                decoder,
+                device,
+                stream: OwnStream::new(&context)?,
+                encoding,
+                decoding,
+                array,
+                container: DeviceMemory::new(&context, encoder.max_compressed_bytes())?,
+                restored: DeviceMemory::new(&context, decoder.array().bytes())?,
+                result: Pinned::new(&context, size_of::<CallResult>() as u64)?,
+                container_bytes: 0,
+            })
         })
     }
 
@@ -74,31 +77,33 @@ impl<'p> Resident<'p> {
     /// # Errors
     /// Those of the calls, those that a call leaves in its result included; and those of the driver.
     pub fn seconds(&mut self, way: Direction, clock: Clock, calls: u32) -> Result<Vec<f64>> {
-        let context = Context::on(self.device)?;
-        let stream = self.stream.borrow();
-        let graph = match clock {
-            Clock::Graph => Some(Graph::capture(&context, stream, || self.put(&context, way))?),
-            Clock::Device | Clock::Host => None,
-        };
-        let mut seconds = Vec::new();
-        for _ in 0..calls {
-            self.result.bytes_mut().fill(0xff);
-            seconds.push(match &graph {
-                None if clock == Clock::Host => {
-                    let start = Instant::now();
-                    self.put(&context, way)?;
-                    stream.synchronize(&context)?;
-                    start.elapsed().as_secs_f64()
-                }
-                graph => {
-                    let timer = Timer::start(&context, stream)?;
-                    graph.as_ref().map_or_else(|| self.put(&context, way), |g| g.launch(stream))?;
-                    timer.stop()?
-                }
-            });
-            self.settle(way)?;
-        }
-        Ok(seconds)
+        in_default_environment(|| {
+            let context = Context::on(self.device)?;
+            let stream = self.stream.borrow();
+            let graph = match clock {
+                Clock::Graph => Some(Graph::capture(&context, stream, || self.put(&context, way))?),
+                Clock::Device | Clock::Host => None,
+            };
+            let mut seconds = Vec::new();
+            for _ in 0..calls {
+                self.result.bytes_mut().fill(0xff);
+                seconds.push(match &graph {
+                    None if clock == Clock::Host => {
+                        let start = Instant::now();
+                        self.put(&context, way)?;
+                        stream.synchronize(&context)?;
+                        start.elapsed().as_secs_f64()
+                    }
+                    graph => {
+                        let timer = Timer::start(&context, stream)?;
+                        graph.as_ref().map_or_else(|| self.put(&context, way), |g| g.launch(stream))?;
+                        timer.stop()?
+                    }
+                });
+                self.settle(way)?;
+            }
+            Ok(seconds)
+        })
     }
 
     /// Seconds of each of so many copies of the array within the device: what no compressor that reads and writes as much
