@@ -204,6 +204,7 @@ part_hdf5() {
   mkdir -p "$folder-cuda"
   cp "$debug_output/libh5fzgm.so" "$folder-cuda/"
   local library=$debug_output/libfzgm.a
+  HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/together.sh "$python" "$debug_output/libfzgm.so"
   HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/device.sh "$python" "$library"
   HDF5_PLUGIN_PATH=$folder-cuda EMULATOR=$PWD/build/emu bash tests/hdf5/examples.sh "$python" "$library"
   say "tests of HDF5, netCDF and hdf5plugin with the filter"

@@ -224,8 +224,8 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
-    /// The system's limit.
-    #[error("the system has no {0} bytes of memory")]
+    /// The system has no memory left: so many bytes were requested, or 0 if the system does not say how many.
+    #[error("{}", out_of_memory(*.0))]
     OutOfMemory(u64),
     /// No GPU, no driver, or one that is too old.
     #[error("no usable GPU: {0}")]
@@ -253,6 +253,13 @@ pub enum Error {
     /// A broken invariant.
     #[error("internal error of fzgm, please report it: {0}")]
     Internal(&'static str),
+}
+
+fn out_of_memory(bytes: u64) -> String {
+    match bytes {
+        0 => "the system has no memory left; free some".into(),
+        n => format!("the system has no {n} bytes of memory"),
+    }
 }
 
 impl Error {

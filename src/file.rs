@@ -10,6 +10,7 @@ pub(crate) use whole::{read, replace};
 
 use crate::error::{Error, Result};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What a file is asked for; every error names the file.
@@ -24,7 +25,10 @@ impl Asked<'_> {
     }
 
     fn io<T>(&self, done: std::io::Result<T>) -> Result<T> {
-        done.map_err(|e| self.refuse(e))
+        done.map_err(|e| match e.kind() {
+            ErrorKind::OutOfMemory => Error::OutOfMemory(0),
+            _ => self.refuse(e),
+        })
     }
 
     fn shorter(&self) -> Error {

@@ -1,6 +1,5 @@
 //! The threads of a workspace.
 
-use crate::environment::in_default_environment;
 use crate::error::{Error, Result};
 use std::thread::{self, JoinHandle};
 use std::{mem, process};
@@ -28,12 +27,9 @@ impl Crew {
         };
         let mut crew = Crew { pool: None, threads: vec![], process: process::id() };
         if count > 1 {
+            // Every caller is in the default floating-point environment, which a new thread inherits.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(count).spawn_handler(|worker| {
-                crew.threads.push(
-                    thread::Builder::new()
-                        .name("fzgm".into())
-                        .spawn(|| in_default_environment(|| worker.run()))?,
-                );
+                crew.threads.push(thread::Builder::new().name("fzgm".into()).spawn(|| worker.run())?);
                 Ok(())
             });
             let refused =

@@ -82,8 +82,7 @@ pub(super) fn expect_memory() -> Answer<()> {
     if reserve::served() == SERVED_BEFORE.get() {
         return Ok(());
     }
-    let text = "the system had no memory left while the call ran; free some".into();
-    Err(Refusal { status: Status::OutOfMemory, text })
+    Err(Error::OutOfMemory(0).into())
 }
 
 fn caught(body: impl FnOnce() -> Answer<()>) -> i32 {

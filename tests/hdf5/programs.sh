@@ -20,6 +20,7 @@ strict=(-O1 -g -Wall -Wextra -Wshadow -Wundef -Werror -I"$include")
 # shellcheck disable=SC2086
 {
   cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/filter.c -o "$work/shared" $libs -lm -ldl
+  cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/environment.c -o "$work/environment" $libs -lm -ldl
   cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/damage.c -o "$work/damage" $libs -lm -ldl
   echo '#include <fzgm_hdf5.h>' >"$work/alone.cpp"
   c++ -std=c++11 "${strict[@]}" $flags -fsyntax-only "$work/alone.cpp"
@@ -27,7 +28,8 @@ strict=(-O1 -g -Wall -Wextra -Wshadow -Wundef -Werror -I"$include")
 "$work/shared" write "$work/a.h5"
 "$work/shared" explicit "$work/a.h5"
 env -u HDF5_PLUGIN_PATH "$work/shared" register "$work/a.h5" "$plugin"
-ok "programs, the filter found or registered"
+"$work/environment" "$work"
+ok "programs, the filter found or registered, in every floating-point environment"
 for what in write explicit; do
   valgrind --quiet --error-exitcode=9 "$work/shared" $what "$work/a.h5"
 done
