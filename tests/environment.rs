@@ -163,7 +163,7 @@ proptest! {
         wide in any::<bool>(),
         content in 0u32..3,
         threads in 1u32..4,
-        exponent in 2..6,
+        exponent in 2i32..6,
     ) {
         let dtype = if wide { DType::F64 } else { DType::F32 };
         let (array, src) = array_of(dtype, content, 20_000);
