@@ -15,4 +15,5 @@ mod attack;
 mod desk;
 mod frozen;
 mod header;
+mod overlap;
 mod rows;

@@ -1,0 +1,132 @@
+//! Memory that a call reads or writes twice is refused: the buffer of a workspace, and places for results in the caller's arrays.
+
+use crate::desk::{UNTOUCHED, last_error, ok, pipeline};
+use fzgm::capi::*;
+use std::ptr;
+
+const REFUSED: i32 = fz_status::FZ_INVALID_ARGUMENT as i32;
+const COUNT: usize = 5000;
+const BYTES: u64 = 4 * COUNT as u64;
+
+/// A plan and its decoder, each with a workspace in `buffer`.
+struct Lent {
+    encoder: *mut fz_plan,
+    decoder: *mut fz_plan,
+    spaces: [*mut fz_workspace; 2],
+    /// Of the workspaces, and behind them memory of the caller.
+    memory: Vec<u64>,
+    /// Bytes of each workspace.
+    lent: u64,
+}
+
+impl Lent {
+    fn new() -> Lent {
+        let (mut encoder, mut decoder) = (ptr::null_mut(), ptr::null_mut());
+        let mut spaces = [ptr::null_mut(); 2];
+        let (mut lent, mut other) = (0, 0);
+        let from = pipeline();
+        let dims = [COUNT as u64];
+        unsafe {
+            ok(fz_pipeline_finalize(from, 8, dims.as_ptr(), 1, ptr::null(), &mut encoder));
+            ok(fz_plan_decoder(encoder, &mut decoder));
+            fz_pipeline_free(from);
+            ok(fz_workspace_bytes(encoder, &mut lent));
+            ok(fz_workspace_bytes(decoder, &mut other));
+        }
+        lent = lent.max(other).next_multiple_of(8);
+        let mut memory = vec![0u64; lent as usize / 8 + 4 * COUNT];
+        unsafe {
+            ok(fz_workspace_from_buffer(encoder, memory.as_mut_ptr().cast(), lent, &mut spaces[0]));
+            ok(fz_workspace_from_buffer(decoder, memory.as_mut_ptr().cast(), lent, &mut spaces[1]));
+        }
+        Lent { encoder, decoder, spaces, memory, lent }
+    }
+
+    /// An address in or behind the buffer of the workspaces.
+    fn at(&mut self, offset: u64) -> *mut u8 {
+        self.memory.as_mut_ptr().cast::<u8>().wrapping_add(offset as usize)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        unsafe {
+            self.spaces.iter().for_each(|&space| fz_workspace_free(space));
+            fz_plan_free(self.decoder);
+            fz_plan_free(self.encoder);
+        }
+    }
+}
+
+fn refused(status: i32, says: &str) {
+    assert_eq!(status, REFUSED, "{says}");
+    assert!(last_error().contains(says), "`{}` does not say `{says}`", last_error());
+}
+
+#[test]
+fn the_buffer_of_a_workspace_is_no_memory_of_a_call() {
+    let mut lent = Lent::new();
+    let array: Vec<f32> = (0..COUNT).map(|i| (i as f32 * 0.01).sin()).collect();
+    let (mut capacity, mut bytes) = (0, UNTOUCHED);
+    ok(unsafe { fz_max_compressed_bytes(lent.encoder, &mut capacity) });
+    let mut container = vec![0u8; capacity as usize];
+    let mut restored = vec![0f32; COUNT];
+    let (src, dst, out) = (array.as_ptr().cast(), container.as_mut_ptr(), restored.as_mut_ptr());
+    let (encoder, decoder, [there, back], last) = (lent.encoder, lent.decoder, lent.spaces, lent.lent - 8);
+    for inside in [lent.at(0), lent.at(64), lent.at(last)] {
+        let place = inside.cast::<u64>();
+        let compress = |src, dst, bytes| unsafe { fz_compress(encoder, there, src, BYTES, dst, capacity, bytes) };
+        refused(compress(inside.cast(), dst.cast(), &mut bytes), "src overlaps the buffer of the workspace");
+        refused(compress(src, inside.cast(), &mut bytes), "dst overlaps the buffer of the workspace");
+        refused(compress(src, dst.cast(), place), "compressed_bytes overlaps the buffer of the workspace");
+        let path = c"an overlap is refused before there is a file";
+        let to_file = |src, bytes| unsafe { fz_compress_file(encoder, there, src, BYTES, path.as_ptr(), bytes) };
+        refused(to_file(inside.cast(), &mut bytes), "src overlaps the buffer of the workspace");
+        refused(to_file(src, place), "compressed_bytes overlaps the buffer of the workspace");
+    }
+    assert_eq!(bytes, UNTOUCHED);
+    // Memory that ends where the buffer begins, or begins where it ends, is the caller's.
+    let behind = lent.at(lent.lent).cast();
+    ok(unsafe { fz_compress(encoder, there, src, BYTES, dst.cast(), capacity, behind) });
+    let length = unsafe { behind.read() };
+    for inside in [lent.at(0), lent.at(last)] {
+        let restore = |container, dst, bytes| unsafe { fz_decompress(decoder, back, container, length, dst, BYTES, bytes) };
+        refused(restore(inside.cast_const().cast(), out.cast(), &mut bytes), "container overlaps the buffer");
+        refused(restore(dst.cast_const().cast(), inside.cast(), &mut bytes), "dst overlaps the buffer");
+        refused(restore(dst.cast_const().cast(), out.cast(), inside.cast()), "restored_bytes overlaps the buffer");
+    }
+    assert_eq!(bytes, UNTOUCHED);
+    ok(unsafe { fz_decompress(decoder, back, dst.cast(), length, out.cast(), BYTES, &mut bytes) });
+    assert!(bytes == BYTES && array.iter().zip(&restored).all(|(x, y)| (x - y).abs() <= 2.1e-3));
+}
+
+#[test]
+fn results_do_not_lie_in_what_a_call_reads() {
+    let lent = Lent::new();
+    let mut array: Vec<u64> = vec![0x3f80_0000_3f00_0000; COUNT / 2];
+    let mut capacity = 0;
+    ok(unsafe { fz_max_compressed_bytes(lent.encoder, &mut capacity) });
+    let mut container = vec![0u64; capacity.div_ceil(8) as usize];
+    let (before, place) = (array.clone(), array.as_mut_ptr());
+    let dst = container.as_mut_ptr();
+    let compress = |bytes| unsafe {
+        fz_compress(lent.encoder, ptr::null_mut(), place.cast_const().cast(), BYTES, dst.cast(), capacity, bytes)
+    };
+    refused(compress(place.wrapping_add(3)), "inside of src");
+    assert_eq!(array, before);
+    let mut length = 0;
+    ok(compress(&mut length));
+    let restore = |bytes| unsafe {
+        fz_decompress(ptr::null(), ptr::null_mut(), dst.cast_const().cast(), length, place.cast(), BYTES, bytes)
+    };
+    let before = container.clone();
+    refused(restore(dst.wrapping_add(1)), "inside of container");
+    let (mut origin, extent) = ([0u64], [3u64]);
+    let numbers = origin.as_mut_ptr();
+    let part = |bytes| unsafe {
+        fz_decompress_box(dst.cast_const().cast(), length, numbers, extent.as_ptr(), 1, place.cast(), BYTES, bytes)
+    };
+    refused(part(dst.wrapping_add(1)), "inside of container");
+    refused(part(numbers), "origin or extent overlaps the place for the result");
+    assert_eq!((container, origin), (before, [0]));
+}
