@@ -54,7 +54,7 @@ pub extern "C" fn fz_strerror(status: i32) -> *const c_char {
 
 /// What went wrong in the last call of this thread that failed: which argument, stage or port, its value, and what would
 /// have been accepted. Never NULL; "" while nothing has failed. Successful calls leave the text alone; it stays valid until
-/// the next failure in this thread, or the end of the thread.
+/// the next failure in this thread, or the end of the thread. A text has at most 4095 bytes; a longer one is cut and ends with "…".
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_last_error() -> *const c_char {
     wall::last_error()
