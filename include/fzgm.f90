@@ -44,6 +44,7 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_OUTLIER_CAPACITY = 41
   integer(c_int32_t), parameter :: FZ_MEMORY_LIMIT = 42
   integer(c_int32_t), parameter :: FZ_OUT_OF_MEMORY = 43
+  integer(c_int32_t), parameter :: FZ_NO_THREADS = 44
   integer(c_int32_t), parameter :: FZ_NO_DEVICE = 50
   integer(c_int32_t), parameter :: FZ_DEVICE = 51
   integer(c_int32_t), parameter :: FZ_FILE = 60

@@ -43,6 +43,8 @@ pub enum Status {
     MemoryLimit = 42,
     /// The system gave no memory.
     OutOfMemory = 43,
+    /// The system started no more threads.
+    NoThreads = 44,
     /// There is no GPU that this library can use; the text says why.
     NoDevice = 50,
     /// A call of the CUDA driver failed.
@@ -73,6 +75,7 @@ impl Status {
         Status::OutlierCapacity,
         Status::MemoryLimit,
         Status::OutOfMemory,
+        Status::NoThreads,
         Status::NoDevice,
         Status::Device,
         Status::File,
@@ -99,6 +102,7 @@ impl Status {
             Status::OutlierCapacity => "more outliers than the pipeline has room for",
             Status::MemoryLimit => "more memory is needed than the limit allows",
             Status::OutOfMemory => "out of memory",
+            Status::NoThreads => "the system starts no more threads",
             Status::NoDevice => "there is no usable GPU",
             Status::Device => "a call of the CUDA driver failed",
             Status::File => "a file cannot be read or written",
@@ -227,6 +231,16 @@ pub enum Error {
     /// The system has no memory left: so many bytes were requested, or 0 if the system does not say how many.
     #[error("{}", out_of_memory(*.0))]
     OutOfMemory(u64),
+    /// The system's limit of threads, or of memory for their stacks.
+    #[error(
+        "the system does not start {threads} threads: {why}; lower `threads` or raise the limit of processes (ulimit -u)"
+    )]
+    NoThreads {
+        /// How many the workspace is to have.
+        threads: u64,
+        /// What the system says.
+        why: String,
+    },
     /// No GPU, no driver, or one that is too old.
     #[error("no usable GPU: {0}")]
     NoDevice(String),
@@ -281,6 +295,7 @@ impl Error {
             Error::OutlierCapacity { .. } => Status::OutlierCapacity,
             Error::MemoryLimit { .. } => Status::MemoryLimit,
             Error::OutOfMemory(_) => Status::OutOfMemory,
+            Error::NoThreads { .. } => Status::NoThreads,
             Error::NoDevice(_) => Status::NoDevice,
             Error::Device { .. } => Status::Device,
             Error::File { .. } => Status::File,

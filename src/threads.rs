@@ -33,7 +33,7 @@ impl Crew {
                 Ok(())
             });
             let refused =
-                |e| Error::argument("threads", count, format!("threads that the system grants ({e})"));
+                |e: rayon::ThreadPoolBuildError| Error::NoThreads { threads: count as u64, why: e.to_string() };
             crew.pool = Some(pool.build().map_err(refused)?);
         }
         Ok(crew)

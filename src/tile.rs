@@ -28,18 +28,41 @@ pub(crate) fn load<'a, T: Pod>(bytes: &'a [u8], buffer: &'a mut Option<Buffer>) 
     }
 }
 
+/// Lets `f` see `bytes` as whole elements, as [`load`] does. For kernels that are chained: the buffers of a chain are aligned, so that
+/// of all its kernels only the one at an end of it may take the stack of a tile more.
+pub(crate) fn loaded<T: Pod, R>(bytes: &[u8], f: impl FnOnce(&[T]) -> R) -> R {
+    /// Apart, so that the buffer is not in the frame of everybody who is aligned.
+    #[inline(never)]
+    fn through<T: Pod, R>(bytes: &[u8], f: impl FnOnce(&[T]) -> R) -> R {
+        let mut buffer = Buffer::ZERO;
+        let copy = &mut buffer.0[..bytes.len()];
+        copy.copy_from_slice(bytes);
+        f(bytemuck::cast_slice(copy))
+    }
+    let bytes = &bytes[..bytes.len() - bytes.len() % size_of::<T>()];
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(view) => f(view),
+        Err(_) => through(bytes, f),
+    }
+}
+
 /// Lets `f` fill `bytes` as whole elements: in place where aligned, else through a buffer. At most one
 /// tile; `f` writes every element.
 pub(crate) fn store<T: Pod>(bytes: &mut [u8], f: impl FnOnce(&mut [T])) {
+    /// Apart, so that the buffer is not in the frame of everybody who is aligned.
+    #[inline(never)]
+    fn through<T: Pod>(bytes: &mut [u8], f: impl FnOnce(&mut [T])) {
+        let mut buffer = Buffer::ZERO;
+        let copy = &mut buffer.0[..bytes.len()];
+        f(bytemuck::cast_slice_mut(copy));
+        bytes.copy_from_slice(copy);
+    }
     let whole = bytes.len() - bytes.len() % size_of::<T>();
     let bytes = &mut bytes[..whole];
-    if let Ok(view) = bytemuck::try_cast_slice_mut(bytes) {
-        return f(view);
+    match bytemuck::try_cast_slice_mut(bytes) {
+        Ok(view) => f(view),
+        Err(_) => through(bytes, f),
     }
-    let mut buffer = Buffer::ZERO;
-    let copy = &mut buffer.0[..whole];
-    f(bytemuck::cast_slice_mut(copy));
-    bytes.copy_from_slice(copy);
 }
 
 /// Element `i` of `bytes`, wherever it lies.

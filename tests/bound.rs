@@ -9,7 +9,7 @@ use common::oracle::{Bound, judge};
 use common::rng::Rng;
 use common::run::{both_containers, every_way, options};
 use common::samples::Sample;
-use fzgm::{Array, DType, Options, Pipeline};
+use fzgm::{Array, DType, Options, Pipeline, preset};
 use proptest::prelude::*;
 
 /// A quantizer of its own, with outliers in place or in lists.
@@ -262,6 +262,49 @@ fn ranges_and_bounds_at_the_ends_of_floats() {
         for eb in [1e-3, 1e37, 3e38, 1e300, f64::MAX, 1e-39, 1e-42, 1e-45, 1e-60, 1e-300, 1e-308, 5e-324] {
             for values in [&wide, &tiny, &tiniest] {
                 keeps(dtype, values, "abs", eb, f64::INFINITY);
+            }
+        }
+    }
+}
+
+/// docs/bounds.md, corners: what becomes of f32 under a bound whose double is no float.
+#[test]
+fn bounds_above_2_to_125_have_the_step_of_2_to_125() {
+    let (step, most) = (2f64.powi(126), f64::from(f32::MAX));
+    let mut rng = Rng(23);
+    let mut values: Vec<f64> = (0..3000).map(|_| (2.0 * rng.unit() - 1.0) * most).collect();
+    for border in [0.5, 1.5, 2.5, 3.5, 3.6, 3.75, 4.0].map(|q| q * step) {
+        values.extend([-2.0, -1.0, 0.0, 1.0, 2.0].map(|u| border + u * 2f64.powi(104)));
+    }
+    values.iter_mut().for_each(|v| *v = f64::from(v.clamp(-most, most) as f32));
+    let sample = sample(DType::F32, &values);
+    let quantizers = [true, false].map(|in_place| ("quantizer".to_string(), in_place));
+    let presets = ["fz", "cusz", "cusz_ans", "lc_tp", "fast"].map(|name| (name.to_string(), false));
+    for eb in [1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 7.9].map(|b| b * step / 2.0) {
+        for (name, in_place) in quantizers.iter().chain(&presets) {
+            let pipeline = if name == "quantizer" {
+                quantizer(DType::F32, "abs", eb, f64::INFINITY, *in_place)
+            } else {
+                let mut p = preset(name, DType::F32).unwrap();
+                p.set_everywhere("mode", |args| args.set_text("mode", "abs")).unwrap();
+                p.set_everywhere("error_bound", |args| args.set_real("error_bound", eb)).unwrap();
+                p
+            };
+            let (_, restored) =
+                every_way(&pipeline, &sample, &Options::default()).unwrap_or_else(|e| panic!("{name} {eb:e}: {e}"));
+            judge(DType::F32, &sample.bytes, &restored, Bound::of("abs", eb), f64::INFINITY)
+                .unwrap_or_else(|e| panic!("{name} {eb:e}: {e}"));
+            for (x, back) in values.iter().zip(restored.chunks_exact(4)) {
+                let back = f64::from(f32::from_le_bytes(back.try_into().unwrap()));
+                // Its nearest multiple is 2^128, which is no float.
+                let beyond = x.abs() >= 3.5 * step;
+                let below = (3.0 * step).copysign(*x);
+                let right = match beyond {
+                    false => (x - back).abs() <= step / 2.0 && (back / step).fract() == 0.0,
+                    true if name == "fast" || (x - below).abs() > eb => back == *x,
+                    true => back == below,
+                };
+                assert!(right, "{name} {eb:e}: {x:e} comes back as {back:e}");
             }
         }
     }

@@ -20,8 +20,14 @@ const MAX_KEPT: u64 = 32 << 20;
 /// Datasets whose plans a thread keeps.
 const MAX_PLANS: usize = 8;
 
+/// What is wrong, and what a user of HDF5 can do about it.
 fn text(error: Error) -> String {
-    error.to_string()
+    match error {
+        Error::TooLarge { stage, needed, limit } => {
+            format!("{stage} can hold {limit} bytes, a chunk of this dataset needs {needed}; choose smaller chunks")
+        }
+        e => e.to_string(),
+    }
 }
 
 /// The device of `FZGM_DEVICE`; an empty wish is none.

@@ -26,8 +26,8 @@ use crate::{Decoder, DeviceSlice, Error, Options, Workspace};
 /// anew with more room, in memory of the call's own.
 ///
 /// Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
-/// decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a
-/// GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
+/// decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and
+/// FZ_DEVICE where a GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress(
@@ -72,8 +72,8 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
 /// not belong together; FZ_INVALID_ARGUMENT for an encoder or memory on another device than the plan's; FZ_DST_TOO_SMALL;
-/// FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst` are then
-/// undefined.
+/// FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst`
+/// are then undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress(

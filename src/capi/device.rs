@@ -132,7 +132,8 @@ pub unsafe extern "C" fn fz_plan_preload(
     })
 }
 
-/// Compresses an array on a stream, without waiting for it.
+/// Compresses an array on a stream, without waiting for it. The container has no checksums unless the option checksum is 2, and
+/// without them fz_decompress_async() does not notice changed values: see there.
 ///
 /// `plan`                from fz_pipeline_finalize().
 /// `workspace`           made for this plan; not NULL. One call at a time: the next one with it may be made at once on the
@@ -152,8 +153,9 @@ pub unsafe extern "C" fn fz_plan_preload(
 /// The call can be captured into a graph after fz_plan_preload(), on any stream but the legacy one. Each launch of the graph
 /// compresses what `src` then holds; workspace and memory live as long as the graph does.
 ///
-/// The bytes are those of fz_compress(), without checksums unless the option checksum is 2. Outlier lists are not enlarged: an
-/// array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in `*result`.
+/// The bytes are those of fz_compress(), without checksums unless the option checksum is 2, which takes a pass over the container.
+/// Outlier lists are not enlarged: an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in
+/// `*result`.
 ///
 /// Returns what can be said before anything runs; then nothing was put on the stream and `*result` is not written:
 /// FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH; FZ_NO_DEVICE; FZ_UNSUPPORTED. FZ_DEVICE when the driver refuses a
@@ -187,6 +189,11 @@ pub unsafe extern "C" fn fz_compress_async(
 
 /// Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
 ///
+/// What is checked: the head against the plan, and every length, offset and index before it is used, so that no byte outside of
+/// the container, the workspace and `dst` is read or written. Checksums are compared where the container has them and the option
+/// checksum is not 0. What is not checked: values. In a container without checksums a changed code, exact value or bound is
+/// restored as another value; the status is then FZ_OK, and the error bound does not hold.
+///
 /// `plan`                      from fz_plan_decoder() or fz_plan_open().
 /// `workspace`                 made for this plan; as for fz_compress_async().
 /// `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads. With
@@ -198,7 +205,8 @@ pub unsafe extern "C" fn fz_compress_async(
 /// `dst_capacity_bytes`        at least the length of the array. Nothing is written beyond.
 /// `result`, `stream`          as for fz_compress_async(), and so is all that is said there of memory and graphs.
 ///
-/// The container may come from anywhere: whatever its bytes are, the call ends, and with a status.
+/// The container may come from anywhere: whatever its bytes are, the call ends, and with a status. If bytes may change on the way,
+/// compress with the option checksum 2: changed values are then FZ_CHECKSUM.
 ///
 /// Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
 /// fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in

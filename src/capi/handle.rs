@@ -109,7 +109,16 @@ pub(super) fn regions(
     // Rust builds on it that what is written overlaps with nothing, so that is settled before there is a slice.
     let (src, dst) = ((src.region(src.at as usize)?, src.name), (dst.region(dst.at as usize)?, dst.name));
     if src.0.overlaps(dst.0) {
-        return Err(Refusal::argument(format!("{} and {} overlap", src.1, dst.1)));
+        let (low, high) = if dst.0.address < src.0.address { (dst, src) } else { (src, dst) };
+        return Err(Refusal::argument(format!(
+            "{} and {} overlap: {} begins {} bytes before {}, and its length is {}; give memory that is apart, and lengths that it has",
+            src.1,
+            dst.1,
+            low.1,
+            high.0.address - low.0.address,
+            high.1,
+            low.0.bytes
+        )));
     }
     Ok((src.0, dst.0))
 }

@@ -25,7 +25,8 @@ pub struct fz_options {
     /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
     pub container: i32,
     /// 1 (default): blocking calls write checksums, and all calls verify those that a container has. 2: asynchronous calls
-    /// write them too, for which the device reads the container once more. 0: none is written and none verified.
+    /// write them too, for which the device reads the container once more. 0: none is written and none verified. Without checksums
+    /// decoders check structure, every length, offset and index, and do not notice changed values.
     pub checksum: i32,
     /// Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
     /// The number never changes the bytes.

@@ -55,6 +55,8 @@ pub enum fz_status {
     FZ_MEMORY_LIMIT = 42,
     /// The system has no memory left.
     FZ_OUT_OF_MEMORY = 43,
+    /// The system starts no more threads; set options->threads lower, or raise the limit of processes (ulimit -u).
+    FZ_NO_THREADS = 44,
     /// There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels.
     FZ_NO_DEVICE = 50,
     /// A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too.
@@ -179,6 +181,7 @@ const fn number(status: Status) -> fz_status {
         Status::OutlierCapacity => fz_status::FZ_OUTLIER_CAPACITY,
         Status::MemoryLimit => fz_status::FZ_MEMORY_LIMIT,
         Status::OutOfMemory => fz_status::FZ_OUT_OF_MEMORY,
+        Status::NoThreads => fz_status::FZ_NO_THREADS,
         Status::NoDevice => fz_status::FZ_NO_DEVICE,
         Status::Device => fz_status::FZ_DEVICE,
         Status::File => fz_status::FZ_FILE,

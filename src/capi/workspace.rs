@@ -95,7 +95,7 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 /// With a GPU in the option device this takes the device memory of all calls and loads device code, in the context of the
 /// thread if it is one of that device, else in the primary context, which the CUDA runtime uses too.
 ///
-/// Errors: FZ_OUT_OF_MEMORY; FZ_NO_DEVICE, FZ_DEVICE.
+/// Errors: FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut *mut fz_workspace) -> i32 {
@@ -118,7 +118,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
 /// lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER.
+/// Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER;
+/// FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_from_buffer(

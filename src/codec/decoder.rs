@@ -118,7 +118,7 @@ impl Decoder {
     /// Memory for one call in flight.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`], [`Error::NoThreads`].
     pub fn workspace(&self) -> Result<Workspace> {
         in_default_environment(|| match self.options.device {
             Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {

@@ -3,6 +3,7 @@
 
 mod keys;
 mod nearest;
+mod nesting;
 mod reader;
 mod reference;
 mod text;

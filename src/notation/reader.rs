@@ -2,7 +2,7 @@
 //! before it describes it.
 
 use super::keys::{Keys, Value};
-use super::{at, reference, shown, unknown};
+use super::{at, nesting, reference, shown, unknown};
 use crate::error::{Error, Result};
 use crate::pipeline::{Pipeline, Source};
 use crate::stage::Generation;
@@ -15,6 +15,10 @@ const ARRAY: &str = "__external__";
 
 pub(super) fn read(text: &str) -> Result<Pipeline> {
     let file = File { text };
+    if let Some(at) = nesting::too_deep(text) {
+        let what = format!("more than {} brackets are open; a pipeline needs 2", nesting::DEEPEST);
+        return Err(file.wrong(at..at, what));
+    }
     let root = DeTable::parse(text).map_err(|e| {
         let what = e.message().replace('\n', "; ");
         at(

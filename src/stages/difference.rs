@@ -11,8 +11,9 @@ use crate::kernel::{HostCall, Kernel, PARAM_BYTES, Role, read_params};
 use crate::launch::{Emit, Val};
 use crate::param::{Args, Kind, Param, Setting};
 use crate::stage::{Config, Length, Parsed, Ports, Rules, Spec, Stage};
-use crate::tile::{TILE, at, load, store};
+use crate::tile::{TILE, at, loaded, store};
 use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
 
 /// See the module.
 pub struct Difference;
@@ -236,7 +237,7 @@ fn one_nan_f64(x: f64) -> f64 {
 
 /// Splits `n` elements that start at element `first` of the array where a chunk starts: calls
 /// `f(range, starts_a_chunk)`.
-fn runs(first: usize, n: usize, chunk: usize, mut f: impl FnMut(std::ops::Range<usize>, bool)) {
+fn runs(first: usize, n: usize, chunk: usize, mut f: impl FnMut(Range<usize>, bool)) {
     let mut i = 0;
     while i < n {
         let (into, end) = match chunk {
@@ -258,18 +259,17 @@ fn differences<T: Pod + Send + Sync>(
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
         let first = k * TILE / size_of::<T>();
-        let mut buffer = None;
-        let x = load::<T>(bytes, &mut buffer);
         let before = first.checked_sub(1).and_then(|i| at::<T>(src, i)).unwrap_or(T::zeroed());
-        store::<T>(out, |out| {
-            runs(first, x.len(), chunk, |r, fresh| {
-                let left = if fresh { T::zeroed() } else { r.start.checked_sub(1).map_or(before, |i| x[i]) };
-                out[r.start] = code(x[r.start], left);
-                let (x, out) = (&x[r.clone()], &mut out[r]);
-                for (o, w) in out[1..].iter_mut().zip(x.windows(2)) {
-                    *o = code(w[1], w[0]);
-                }
-            });
+        let run = |x: &[T], out: &mut [T], r: Range<usize>, fresh: bool| {
+            let left = if fresh { T::zeroed() } else { r.start.checked_sub(1).map_or(before, |i| x[i]) };
+            out[r.start] = code(x[r.start], left);
+            let (x, out) = (&x[r.clone()], &mut out[r]);
+            for (o, w) in out[1..].iter_mut().zip(x.windows(2)) {
+                *o = code(w[1], w[0]);
+            }
+        };
+        loaded::<T, _>(bytes, |x| {
+            store::<T>(out, |out| runs(first, x.len(), chunk, |r, fresh| run(x, out, r, fresh)));
         });
         copy_tail(bytes, out, size_of::<T>());
         Ok(())
@@ -295,16 +295,15 @@ fn sums<T: Pod + Send + Sync>(
         for (j, out) in out.chunks_mut(TILE).enumerate() {
             let from = k * task + j * TILE;
             let bytes = src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?;
-            let mut buffer = None;
-            let d = load::<T>(bytes, &mut buffer);
-            store::<T>(out, |out| {
-                runs(from / width, d.len(), chunk, |r, fresh| {
-                    sum = if fresh { zero } else { sum };
-                    for (o, &d) in out[r.clone()].iter_mut().zip(&d[r]) {
-                        sum = add(sum, d);
-                        *o = sum;
-                    }
-                });
+            let mut run = |d: &[T], out: &mut [T], r: Range<usize>, fresh: bool| {
+                sum = if fresh { zero } else { sum };
+                for (o, &d) in out[r.clone()].iter_mut().zip(&d[r]) {
+                    sum = add(sum, d);
+                    *o = sum;
+                }
+            };
+            loaded::<T, _>(bytes, |d| {
+                store::<T>(out, |out| runs(from / width, d.len(), chunk, |r, fresh| run(d, out, r, fresh)));
             });
             copy_tail(bytes, out, width);
         }

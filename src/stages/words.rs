@@ -8,7 +8,7 @@ use crate::extent::Flow;
 use crate::kernel::{HostCall, PARAM_BYTES, Role};
 use crate::param::{Args, Kind, Param, Setting};
 pub(super) use crate::stage::OUT;
-use crate::tile::{TILE, load, store};
+use crate::tile::{TILE, loaded, store};
 use bytemuck::Pod;
 
 /// The only input of stages that have one.
@@ -152,9 +152,9 @@ pub(super) fn map<T: Pod + Send + Sync>(
     let (src, dst) = call.byte_for_byte()?;
     call.threads.tiles(dst, TILE, |k, out| {
         let bytes = src.get(k * TILE..k * TILE + out.len()).ok_or(Fault::BadLaunch)?;
-        let mut buffer = None;
-        let words = load::<T>(bytes, &mut buffer);
-        store::<T>(out, |out| out.iter_mut().zip(words).for_each(|(o, &w)| *o = f(w)));
+        loaded::<T, _>(bytes, |words| {
+            store::<T>(out, |out| out.iter_mut().zip(words).for_each(|(o, &w)| *o = f(w)));
+        });
         copy_tail(bytes, out, size_of::<T>());
         Ok(())
     })

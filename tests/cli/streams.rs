@@ -82,17 +82,45 @@ fn names_may_be_as_long_as_the_file_system_takes() {
     }
 }
 
-/// What has no end: refused where its beginning says that it is no container, and else where the memory ends.
+/// What has no end: no more is read than the array or the container has and one byte. Where nothing says how long an array is, the
+/// memory ends.
 #[test]
 fn endless_input_ends() {
     let desk = Desk::new();
-    desk.compressed();
+    let bytes = desk.compressed().len();
+    desk.run("compress egm96.f32 -o a.fzc --dtype f32 --dims 1440x721 --eb 1e-3 --container compact").ok();
+    desk.run("compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M").ok();
+    // A slab that is said to be longer than it is: its length stands behind the head of 48 bytes.
+    let mut slabs = fs::read(desk.path("a.fzs")).unwrap();
+    slabs[48..56].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+    desk.write("b.fzs", &slabs);
+    let before = desk.names();
+    let has = &format!("- has more than {bytes} bytes, its head states {bytes}");
+    let array = "has more than 4000 bytes, 1000 of f32 make 4000; correct --dims";
     for (line, code, says) in [
         ("@ decompress /dev/zero -o x", 4, "not a container"),
         ("@ decompress - -o x </dev/zero", 4, "not a container"),
         ("@ decompress --box 0:1 /dev/zero -o x", 4, "not a container"),
         ("@ info /dev/zero", 4, "not a container"),
-        ("cat a.fzm /dev/zero | @ decompress --box 0:1,0:1 - -o x", 5, "no 2"),
+        ("cat a.fzm /dev/zero | @ info -", 4, has),
+        ("cat a.fzm /dev/zero | @ info - --json", 4, has),
+        ("cat a.fzm /dev/zero | @ decompress - -o x", 4, has),
+        ("cat a.fzm /dev/zero | @ decompress --box 0:1,0:1 - -o x", 4, has),
+        ("cat a.fzc /dev/zero | @ decompress - -o x", 4, "its head states"),
+        ("mkfifo p; cat a.fzm /dev/zero >p & @ decompress p -o x", 4, "p has more than"),
+        ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "goes on behind its trailer"),
+        ("cat b.fzs /dev/zero | @ decompress - -o x", 4, "slab 0 has 1152921504606846976 bytes, its head states"),
+        ("cat b.fzs /dev/zero | @ info -", 4, "slab 0 has 1152921504606846976 bytes, its head states"),
+        ("@ compress - -o x --dtype f32 --eb 1 --dims 1000 </dev/zero", 2, array),
+        ("@ compress /dev/zero -o x --dtype f32 --eb 1 --dims 1000", 2, array),
+        ("mkfifo p; cat /dev/zero >p & @ compress p -o x --dtype f32 --preset bits --dims 1000", 2, array),
+        ("@ compress - -o x --dtype f32 --eb 1 --dims 1000 --slab 4K </dev/zero", 2, "more than 4000 bytes"),
+        ("@ compress - -o x --dtype f32 --eb 1 --dims 1000 --slab 1K </dev/zero", 2, "more than 4000 bytes"),
+        ("@ bench /dev/zero --dtype f32 --eb 1 --dims 1000", 2, array),
+        ("@ compare /dev/zero egm96.f32 --dtype f32", 2, "/dev/zero has more than 4152960 bytes"),
+        ("@ compare egm96.f32 /dev/zero --dtype f32", 2, "/dev/zero has more than 4152960"),
+        ("@ compare /dev/zero /dev/zero --dtype f32 --dims 1000", 2, array),
+        ("@ compress egm96.f32 -o x --dtype f32 --config /dev/zero", 2, "more than 16777216 bytes"),
         ("@ compress /dev/zero -o x --dtype f32 --eb 1", 5, "no 2"),
         ("@ compress - -o x --dtype f32 --eb 1 </dev/zero", 5, "no 2"),
     ] {
@@ -100,6 +128,61 @@ fn endless_input_ends() {
         let output = Command::new("sh").args(["-c", &script]).current_dir(&desk.0).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}: {err}");
-        assert!(err.contains(says) && !desk.path("x").exists(), "{line}: {err}");
+        assert!(err.contains(says), "{line}: {err}");
+        let _ = fs::remove_file(desk.path("p"));
+        assert_eq!(desk.names(), before, "{line}");
+    }
+}
+
+/// With stacks for which there is no room.
+#[test]
+fn threads_that_cannot_be_started_are_exit_5() {
+    let desk = Desk::new();
+    desk.compressed();
+    for line in ["compress egm96.f32 -o x --dtype f32 --eb 1e-3 --threads 2", "decompress a.fzm -o x --threads 2"] {
+        let mut command = Command::new(PROGRAM);
+        command.args(line.split(' ')).env("RUST_MIN_STACK", (1_u64 << 47).to_string()).current_dir(&desk.0);
+        let run = Run::new(line, command.output().unwrap());
+        assert_eq!(run.code, Some(5), "{line}: {}", run.err);
+        assert!(run.err.contains("does not start 2 threads: "), "{line}: {}", run.err);
+        assert!(run.err.ends_with("raise the limit of processes (ulimit -u)\n"), "{line}: {}", run.err);
+        assert!(!desk.path("x").exists(), "{line}");
+    }
+}
+
+/// A stream and a file of the same bytes get the same answer.
+#[test]
+fn a_stream_is_judged_as_its_file_is() {
+    let desk = Desk::new();
+    let container = desk.compressed();
+    let (array, mut cases) = (fs::read(desk.path("egm96.f32")).unwrap(), vec![]);
+    for (kind, bytes) in [("fzm", &container), ("f32", &array)] {
+        for part in [0, 3, 4, 5, 40, 300, bytes.len() - 1, bytes.len()] {
+            cases.push((kind, bytes[..part].to_vec()));
+        }
+        cases.extend([1, 100_000].map(|more| (kind, [&bytes[..], &vec![7; more]].concat())));
+    }
+    for (kind, bytes) in cases {
+        desk.write("in", &bytes);
+        let lines: &[&str] = match kind {
+            "fzm" => &["info @", "decompress @ -o -", "decompress @ -o - --box 0:1,0:1"],
+            _ => &[
+                "compress @ -o - --dtype f32 --eb 1 --mode abs --dims 1440x721",
+                "compress @ -o - --dtype f32 --eb 1 --mode abs --dims 1440x721 --slab 1M",
+                "compress @ -o - --dtype f32 --eb 1 --mode abs",
+            ],
+        };
+        for line in lines {
+            let run = |name: &str| {
+                let mut child = Command::new(PROGRAM);
+                child.args(line.replace('@', name).split(' ')).current_dir(&desk.0);
+                child.stdin(fs::File::open(desk.path("in")).unwrap()).output().unwrap()
+            };
+            let (stream, file) = (run("-"), run("in"));
+            assert_eq!(stream.status, file.status, "{line}, {} bytes", bytes.len());
+            // Slabs are written before the stream is known to be one.
+            let same = stream.stdout == file.stdout || !file.status.success();
+            assert!(same, "{line}, {} bytes", bytes.len());
+        }
     }
 }

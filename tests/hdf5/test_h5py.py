@@ -332,6 +332,11 @@ class Refusals(Base):
                 with self.assertRaisesRegex(Exception, "4 GiB|4GB|32-bit"):
                     f.create_dataset("d", (1 << 17, 1 << 13), "f8", chunks=(rows, 1 << 13), **fzgm(abs=1))
 
+    def test_chunks_just_below_4_gib(self):
+        with h5py.File(self.path, "w", libver="latest") as f:
+            with self.assertRaisesRegex(Exception, "choose smaller chunks"):
+                f.create_dataset("d", (1 << 17, 1 << 13), "f8", chunks=((1 << 16) - 1, 1 << 13), **fzgm(abs=1))
+
     def test_the_module(self):
         for bad in ({"abs": 1, "rel": 1}, {"noa": 1}, {"abs": 1, "range": (0, 1)}, {"abs": 1, "preset": "no"}):
             with self.assertRaises(ValueError):

@@ -92,8 +92,7 @@ fn value_base(text: &str) -> Result<Base, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let src = input::read(&args.input)?;
-    let array = args.field.array(&args.input, src.len() as u64)?;
+    let (array, src) = args.field.read(&args.input)?;
     if let Device::Cuda(index) = args.device {
         if !args.threads.is_empty() {
             return Err(Failure::usage("--threads is for the CPU: leave it out with --device cuda"));

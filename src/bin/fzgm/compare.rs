@@ -8,7 +8,7 @@ use crate::plot::{self, Legend};
 use crate::report::{self, bits_per_value, number, optional};
 use fzgm::metrics::{Bound, Metrics};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) const EXACTNESS: &str = "\
 Differences are evaluated exactly, as unevaluated sums of two f64. The bounds noa, rel and prel are products
@@ -59,16 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
     plot.as_ref().map_or(Ok(()), OutFile::check)?;
-    let (a, b) = (input::read(&args.original)?, input::read(&args.restored)?);
-    if a.len() != b.len() {
-        return Err(Failure::usage(format!(
-            "{} has {} bytes, {} has {}; compare arrays of one type and shape",
-            args.original.display(),
-            a.len(),
-            args.restored.display(),
-            b.len()
-        )));
-    }
+    let (a, b) = read(args)?;
     let container = match &args.compressed {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
@@ -95,6 +86,38 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         m.elements - m.carried,
         m.non_finite_mismatches
     )))
+}
+
+/// Both arrays. A pipe or a device, which may have no end, is read as far as --dims or the length of the other file say.
+fn read(args: &Args) -> Result<(Vec<u8>, Vec<u8>), Failure> {
+    let (original, restored) = (&args.original, &args.restored);
+    let a = match (args.field.dims(), input::length(original)?, input::length(restored)?) {
+        (Some(_), ..) => args.field.read(original)?.1,
+        (None, None, Some(bytes)) => {
+            let (a, more) = input::read(original, Some(bytes))?;
+            if more {
+                return Err(unequal((original, &format!("more than {bytes}")), (restored, &bytes.to_string())));
+            }
+            a
+        }
+        _ => input::read(original, None)?.0,
+    };
+    let bytes = a.len() as u64;
+    let (b, more) = input::read(restored, Some(bytes))?;
+    if !more && b.len() == a.len() {
+        return Ok((a, b));
+    }
+    let has = match input::length(restored)?.filter(|_| more) {
+        Some(length) => length.to_string(),
+        None if more => format!("more than {bytes}"),
+        None => b.len().to_string(),
+    };
+    Err(unequal((original, &bytes.to_string()), (restored, &has)))
+}
+
+fn unequal((a, a_has): (&Path, &str), (b, b_has): (&Path, &str)) -> Failure {
+    let (a, b) = (a.display(), b.display());
+    Failure::usage(format!("{a} has {a_has} bytes, {b} has {b_has}; compare arrays of one type and shape"))
 }
 
 fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Legend>) -> Result<(), Failure> {

@@ -137,8 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(bytes) = args.slab {
         return in_slabs(args, origin, pipeline, bytes);
     }
-    let src = input::read(&args.input)?;
-    let array = args.field.array(&args.input, src.len() as u64)?;
+    let (array, src) = args.field.read(&args.input)?;
 
     let asking = |e| Failure::asking(&e);
     let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(|e| origin.refused(&e))?;

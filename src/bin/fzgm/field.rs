@@ -1,6 +1,7 @@
 //! The array that a raw file holds: its type and shape, which the file itself does not say.
 
 use crate::failure::Failure;
+use crate::input;
 use fzgm::{Array, DType};
 use std::path::Path;
 
@@ -48,6 +49,24 @@ impl Field {
         self.dims.as_ref().map(|dims| dims.0.as_slice())
     }
 
+    /// The array of `path` with its bytes. Where the dimensions are given, no more is read than they make and one byte.
+    pub(crate) fn read(&self, path: &Path) -> Result<(Array, Vec<u8>), Failure> {
+        let given = self.dims().map(|dims| Array::new(self.dtype, dims).map_err(|e| Failure::asking(&e)));
+        let given = given.transpose()?;
+        let (src, more) = input::read(path, given.map(|array| array.bytes()))?;
+        match given {
+            Some(array) if more => {
+                let bytes = array.bytes();
+                let has = match input::length(path)?.filter(|length| *length > bytes) {
+                    Some(length) => format!("{length} bytes"),
+                    None => format!("more than {bytes} bytes"),
+                };
+                Err(other_length(path, &array, &has))
+            }
+            _ => Ok((self.array(path, src.len() as u64)?, src)),
+        }
+    }
+
     /// The array of `path`, which has so many bytes.
     pub(crate) fn array(&self, path: &Path, bytes: u64) -> Result<Array, Failure> {
         let Field { dtype, dims } = self;
@@ -63,15 +82,15 @@ impl Field {
         };
         let array = Array::new(*dtype, dims).map_err(|e| Failure::asking(&e))?;
         if array.bytes() != bytes {
-            return Err(Failure::usage(format!(
-                "{} has {bytes} bytes, {} of {dtype} make {}; correct --dims or --dtype",
-                path.display(),
-                shape(&array),
-                array.bytes()
-            )));
+            return Err(other_length(path, &array, &format!("{bytes} bytes")));
         }
         Ok(array)
     }
+}
+
+fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
+    let (path, shape, dtype, bytes) = (path.display(), shape(array), array.dtype(), array.bytes());
+    Failure::usage(format!("{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims or --dtype"))
 }
 
 /// `1440x721`.

@@ -51,55 +51,102 @@ pub(crate) enum Whole {
     Slabs(Box<dyn Read>),
 }
 
-/// What `path` has, which its first bytes tell.
+/// What `path` has, which its first bytes tell. Of a container no more is read than its head states, and one byte to see
+/// whether more follows: a pipe or a device may have no end.
 pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
     let mut src = open(path)?;
-    let mut first = vec![];
-    (&mut src).take(4).read_to_end(&mut first).map_err(|e| Failure::io("read", path, &e))?;
-    if first == slabs::MAGIC {
+    let mut all = vec![];
+    let refused = |e: std::io::Error| Failure::io("read", path, &e);
+    (&mut src).take(4).read_to_end(&mut all).map_err(refused)?;
+    if all == slabs::MAGIC {
         return Ok(Whole::Slabs(src));
     }
-    // Of what is no container nothing more is read: a device may have no end.
-    if let Err(e @ Error::NotAContainer(_)) = fzgm::info_partial(&first) {
-        return Err(Failure::reading(path, &e));
+    let stated = match stated(&mut src, u64::MAX, &mut all).map_err(refused)? {
+        Ok(bytes) => bytes,
+        Err(e) => return Err(Failure::reading(path, &e)),
+    };
+    let Some(bytes) = stated else { return Ok(Whole::Bytes(all)) };
+    rest(path, &mut src, &mut all, bytes)?;
+    if all.len() as u64 == bytes && more(path, &mut src)? {
+        let has = match length(path)?.filter(|length| *length > bytes) {
+            Some(length) => length.to_string(),
+            None => format!("more than {bytes}"),
+        };
+        let what = format!("{} has {has} bytes, its head states {bytes}", path.display());
+        return Err(Failure::reading(path, &Error::Corrupt { place: "length", what }));
     }
-    rest(path, src, first).map(Whole::Bytes)
+    Ok(Whole::Bytes(all))
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    rest(path, open(path)?, vec![])
+/// Reads the head of a container, of which `beginning` has some bytes, and says how long the container is. `None`: `src` ends
+/// before the head does, or `most` bytes do; whoever reads the container knows what to say of it.
+pub(crate) fn stated(
+    src: &mut dyn Read,
+    most: u64,
+    beginning: &mut Vec<u8>,
+) -> std::io::Result<Result<Option<u64>, Error>> {
+    loop {
+        let needed = match fzgm::info_partial(beginning) {
+            Ok(info) => return Ok(Ok(Some(info.container_bytes))),
+            Err(Error::Truncated { needed }) => needed.min(most),
+            Err(e) => return Ok(Err(e)),
+        };
+        let missing = needed.saturating_sub(beginning.len() as u64);
+        if (&mut *src).take(missing).read_to_end(beginning)? == 0 {
+            return Ok(Ok(None));
+        }
+    }
 }
 
-/// What was read of `path`, and what is to be read.
-fn rest(path: &Path, mut src: Box<dyn Read>, mut all: Vec<u8>) -> Result<Vec<u8>, Failure> {
+/// What `path` has: all of it, or as many bytes as are wanted, and whether there are more.
+pub(crate) fn read(path: &Path, wanted: Option<u64>) -> Result<(Vec<u8>, bool), Failure> {
+    let (mut src, mut all) = (open(path)?, vec![]);
+    let most = wanted.unwrap_or(u64::MAX);
+    rest(path, &mut src, &mut all, most)?;
+    let more = all.len() as u64 == most && more(path, &mut src)?;
+    Ok((all, more))
+}
+
+/// Whether anything follows.
+fn more(path: &Path, src: &mut dyn Read) -> Result<bool, Failure> {
+    let mut one = vec![];
+    src.take(1).read_to_end(&mut one).map_err(|e| Failure::io("read", path, &e))?;
+    Ok(!one.is_empty())
+}
+
+/// Reads on in `path`, of which `all` has the beginning, until there are as many bytes as are wanted or no more.
+fn rest(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Result<(), Failure> {
     /// In pieces, to say how far it is.
     const PIECE: usize = 1 << 24;
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
     let missing = |bytes: usize| Failure::asking(&Error::OutOfMemory(bytes as u64));
-    let bytes = length(path)?;
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let bytes = length(path)?.map(|bytes| bytes.min(wanted as u64));
     let progress = bytes.map(|bytes| Progress::new("read", Some(bytes)));
-    let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX);
+    let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX).saturating_sub(all.len());
     all.try_reserve_exact(room).map_err(|_| missing(room))?;
-    loop {
+    while all.len() < wanted {
         // Where a file ends as it was said to, no memory is needed to notice it.
-        let mut more = vec![];
+        let mut next = vec![];
         if all.len() == all.capacity() {
-            (&mut src).take(64).read_to_end(&mut more).map_err(refused)?;
-            if more.is_empty() {
-                return Ok(all);
+            let few = (wanted - all.len()).min(64);
+            (&mut *src).take(few as u64).read_to_end(&mut next).map_err(refused)?;
+            if next.is_empty() {
+                break;
             }
             all.try_reserve(PIECE).map_err(|_| missing(all.len() + PIECE))?;
-            all.append(&mut more);
+            all.append(&mut next);
         }
         // Never more than there is room for: the vector would find it itself, or abort.
-        let piece = PIECE.min(all.capacity() - all.len());
-        if (&mut src).take(piece as u64).read_to_end(&mut all).map_err(refused)? == 0 {
-            return Ok(all);
+        let piece = PIECE.min(all.capacity() - all.len()).min(wanted - all.len());
+        if (&mut *src).take(piece as u64).read_to_end(all).map_err(refused)? == 0 {
+            break;
         }
         if let Some(progress) = &progress {
             progress.at(all.len() as u64);
         }
     }
+    Ok(())
 }
 
 /// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.

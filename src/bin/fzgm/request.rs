@@ -2,6 +2,8 @@
 
 use crate::failure::Failure;
 use fzgm::{DType, Error, PRESETS, Pipeline, Setting as Value, preset, stages};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// A pipeline that was written out.
@@ -22,8 +24,15 @@ impl Own {
 
     /// From `--config`.
     pub(crate) fn from_file(path: &Path) -> Result<Own, Failure> {
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::io("read", path, &e))?;
+        /// No pipeline comes near it, and a device has no end.
+        const MOST: u64 = 1 << 24;
+        let refused = |e| Failure::io("read", path, &e);
+        let mut text = String::new();
+        File::open(path).map_err(refused)?.take(MOST + 1).read_to_string(&mut text).map_err(refused)?;
         let name = path.display().to_string();
+        if text.len() as u64 > MOST {
+            return Err(Failure::usage(format!("{name} has more than {MOST} bytes, which no pipeline has")));
+        }
         let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
         Ok(Own { whence: name.clone(), name, pipeline: read })
     }

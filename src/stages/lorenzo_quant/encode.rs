@@ -8,7 +8,7 @@ use super::{CENTERED, Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stages::quantizer;
-use crate::tile::{at, load, store};
+use crate::tile::{at, store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernel `lorenzo_quant_encode`.
@@ -152,7 +152,7 @@ const PLANE: usize = 4 * STRIP;
 
 /// A row on its way. Nothing of one unit is read in the next.
 struct Rows<T> {
-    /// Values, where the array ends in the row.
+    /// Values, where the array ends in the row or is misaligned.
     x: [T; STRIP],
     q: [T; STRIP],
     /// The mean of a centered tile, else 0.
@@ -189,15 +189,18 @@ impl<T: Lane> Coder<'_, T> {
     /// What lies behind the end of the array counts as zero.
     #[inline(always)]
     fn multiples(&self, rows: &mut Rows<T>, run: Run, exact: &mut Entries<T>) {
-        let (w, mut buffer) = (size_of::<T>(), None);
+        let w = size_of::<T>();
         let Rows { x: copy, q, .. } = rows;
-        let x = match self.src.get(run.start * w..(run.start + run.len) * w) {
-            Some(bytes) => load::<T>(bytes, &mut buffer),
+        let bytes = self.src.get(run.start * w..(run.start + run.len) * w);
+        let x = match bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
+            Some(values) => values,
+            // The array ends in the row, or is misaligned.
             None => {
                 let there = self.src.get(run.start * w..).unwrap_or_default();
-                let there = &there[..there.len() - there.len() % w];
-                copy[..run.len].fill(T::ZERO);
-                bytemuck::cast_slice_mut(&mut copy[..there.len() / w]).copy_from_slice(there);
+                let n = (there.len() / w).min(run.len);
+                let (values, missing) = copy[..run.len].split_at_mut(n);
+                bytemuck::cast_slice_mut(values).copy_from_slice(&there[..n * w]);
+                missing.fill(T::ZERO);
                 &copy[..run.len]
             }
         };

@@ -4,7 +4,7 @@ use super::real::{Code, Real};
 use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG, lists};
 use crate::error::Fault;
 use crate::kernel::HostCall;
-use crate::tile::{TILE, at, load, store};
+use crate::tile::{TILE, at, load, loaded, store};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
@@ -139,13 +139,12 @@ pub(super) fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
 fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
-        let mut buffer = None;
-        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
-        store::<C>(out, |out| {
+        let fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             padding.fill(C::ZERO);
             if b.fast() { b.fill::<true, C>(x, out) } else { b.fill::<false, C>(x, out) }
-        });
+        };
+        loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
         Ok(())
     })
 }
@@ -155,10 +154,8 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
     let (src, codes) = (call.input(0)?, call.output(0)?);
     let any = AtomicBool::new(false);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
-        let mut buffer = None;
-        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let mut all = true;
-        store::<C>(out, |out| {
+        let mut fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             padding.fill(C::ZERO);
             for (o, &x) in out.iter_mut().zip(x) {
@@ -166,7 +163,8 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
                 *o = bin.map_or(C::ZERO, |bin| C::from_bin(bin, b.zigzag));
                 all &= bin.is_some();
             }
-        });
+        };
+        loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
         if !all {
             any.store(true, Ordering::Relaxed);
         }
@@ -210,9 +208,9 @@ pub(super) fn restore<T: Real, C: Code>(
     value: impl Fn(C) -> T + Sync,
 ) -> Result<(), Fault> {
     call.threads.tiles(out, ELEMENTS * size_of::<T>(), |k, out| {
-        let mut buffer = None;
-        let codes = load::<C>(tile_of::<C>(codes, k), &mut buffer);
-        store::<T>(out, |out| out.iter_mut().zip(codes).for_each(|(o, &c)| *o = value(c)));
+        loaded::<C, _>(tile_of::<C>(codes, k), |codes| {
+            store::<T>(out, |out| out.iter_mut().zip(codes).for_each(|(o, &c)| *o = value(c)));
+        });
         Ok(())
     })
 }

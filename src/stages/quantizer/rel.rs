@@ -8,7 +8,7 @@ use super::{Facts, STRICT, lists};
 use crate::error::Fault;
 use crate::kernel::HostCall;
 use crate::stage::Rules;
-use crate::tile::{at, load, store};
+use crate::tile::{at, load, loaded, store};
 use bytemuck::{Pod, Zeroable};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -225,15 +225,14 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
     let (logs, strict) = (Logs::new::<T, C>(p), p.switches & STRICT != 0);
     let any = AtomicBool::new(false);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
-        let mut buffer = None;
-        let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let mut all = true;
-        store::<C>(out, |out| {
+        let mut fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             // Zeros of the padding are codes under strict, and values like any other for the reference.
             all = logs.fill(x, out) & (strict | padding.is_empty());
             padding.fill(C::ZERO);
-        });
+        };
+        loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
         if !all {
             any.store(true, Ordering::Relaxed);
         }

@@ -2,6 +2,7 @@
 
 use super::{Head, MAGIC, TRAILER, Totals, damaged, end_of, foreign, refused};
 use crate::failure::Failure;
+use crate::input;
 use crate::memory;
 use crate::progress::Progress;
 use fzgm::Options;
@@ -45,9 +46,19 @@ impl<'a> Slabs<'a> {
             return self.end().map(|()| false);
         }
         container.clear();
+        // A length that its container does not confirm is not read for: a stream may have no end.
+        let slab = self.totals.slabs;
+        match input::stated(&mut *self.src, bytes, container)? {
+            Err(e) => return Err(damaged(format!("slab {slab}: {e}"))),
+            Ok(Some(stated)) if stated != bytes => {
+                return Err(damaged(format!("slab {slab} has {bytes} bytes, its head states {stated}")));
+            }
+            Ok(_) => {}
+        }
         // As much memory as there are bytes, whatever the length says.
-        let found = (&mut *self.src).take(bytes).read_to_end(container)?;
-        if (found as u64) < bytes {
+        let left = bytes.saturating_sub(container.len() as u64);
+        (&mut *self.src).take(left).read_to_end(container)?;
+        if (container.len() as u64) < bytes {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         self.totals.slabs += 1;

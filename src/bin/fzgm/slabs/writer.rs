@@ -49,7 +49,10 @@ pub(crate) fn write(
     head.write(dst).map_err(written)?;
     let mut crew: Option<Crew> = None;
     loop {
-        let bytes = fill(src, &mut slab).map_err(|e| Failure::io("read", from, &e))? as u64;
+        // No further than --dims say: a stream may have no end.
+        let left = head.slowest.map_or(rows, |all| rows.min(all - totals.slowest));
+        let slab = &mut slab[..(left * row) as usize];
+        let bytes = fill(src, slab).map_err(|e| Failure::io("read", from, &e))? as u64;
         if bytes == 0 {
             break;
         }
@@ -76,12 +79,14 @@ pub(crate) fn write(
         totals.file_bytes += 8 + made as u64;
         progress.at(totals.array_bytes);
     }
-    let short = |all: u64| {
-        let (have, want) = (totals.array_bytes, all.saturating_mul(row));
-        Failure::usage(format!("{} has {have} bytes, --dims make {want}; correct --dims", from.display()))
-    };
-    if let Some(all) = head.slowest.filter(|all| *all != totals.slowest) {
-        return Err(short(all));
+    if let Some(all) = head.slowest {
+        let more = fill(src, &mut [0]).map_err(|e| Failure::io("read", from, &e))? > 0;
+        if more || totals.slowest != all {
+            let (have, want) = (totals.array_bytes, all.saturating_mul(row));
+            let have = if more { format!("more than {have}") } else { have.to_string() };
+            let what = format!("{} has {have} bytes, --dims make {want}; correct --dims", from.display());
+            return Err(Failure::usage(what));
+        }
     }
     dst.write_all(&trailer(totals.slabs, totals.slowest)).map_err(written)?;
     totals.file_bytes += super::TRAILER as u64;
