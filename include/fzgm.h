@@ -39,7 +39,8 @@
  *   fz_last_error(), which is each thread's own. Nothing may be called from a signal handler. A child of fork() may use all
  *   handles of its parent, provided that no call was running in another thread when it was made; but CUDA does not survive a
  *   fork, so that in the child of a process that had started it, calls on a GPU return FZ_NO_DEVICE. Calls with several threads
- *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them.
+ *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them. A call needs at most
+ *   128 KiB of stack on the calling thread; that is said of release builds, and calls on a GPU add what the driver takes.
  *
  * GPUs
  *
@@ -127,6 +128,8 @@ typedef enum {
   FZ_MEMORY_LIMIT = 42,
   /** The system has no memory left. */
   FZ_OUT_OF_MEMORY = 43,
+  /** The system starts no more threads; set options->threads lower, or raise the limit of processes (ulimit -u). */
+  FZ_NO_THREADS = 44,
   /** There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels. */
   FZ_NO_DEVICE = 50,
   /** A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too. */
@@ -350,7 +353,8 @@ typedef struct {
   int32_t container;
   /**
    * 1 (default): blocking calls write checksums, and all calls verify those that a container has. 2: asynchronous calls
-   * write them too, for which the device reads the container once more. 0: none is written and none verified.
+   * write them too, for which the device reads the container once more. 0: none is written and none verified. Without checksums
+   * decoders check structure, every length, offset and index, and do not notice changed values.
    */
   int32_t checksum;
   /**
@@ -739,7 +743,7 @@ int32_t fz_workspace_bytes(const fz_plan *plan,
  * With a GPU in the option device this takes the device memory of all calls and loads device code, in the context of the
  * thread if it is one of that device, else in the primary context, which the CUDA runtime uses too.
  *
- * Errors: FZ_OUT_OF_MEMORY; FZ_NO_DEVICE, FZ_DEVICE.
+ * Errors: FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE, FZ_DEVICE.
  */
 FZ_NODISCARD
 int32_t fz_workspace_new(const fz_plan *plan,
@@ -748,8 +752,9 @@ int32_t fz_workspace_new(const fz_plan *plan,
 /**
  * Makes a workspace for calls with this plan on the CPU, in memory of the caller's.
  *
- * `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it is the
- *                 workspace's alone, and it is not freed there. What it holds does not matter.
+ * `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it belongs to the
+ *                 workspace alone, and it is not freed there. Its contents do not matter. A call whose source, destination,
+ *                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
  *
  * Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
  * and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
@@ -757,7 +762,8 @@ int32_t fz_workspace_new(const fz_plan *plan,
  * has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
  * lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
  *
- * Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER.
+ * Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER;
+ * FZ_NO_THREADS.
  */
 FZ_NODISCARD
 int32_t fz_workspace_from_buffer(const fz_plan *plan,
@@ -791,8 +797,8 @@ void fz_workspace_free(fz_workspace *workspace);
  * anew with more room, in memory of the call's own.
  *
  * Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
- * decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a
- * GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
+ * decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and
+ * FZ_DEVICE where a GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
  */
 FZ_NODISCARD
 int32_t fz_compress(const fz_plan *plan,
@@ -822,8 +828,8 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
  * not belong together; FZ_INVALID_ARGUMENT for an encoder or memory on another device than the plan's; FZ_DST_TOO_SMALL;
- * FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst` are then
- * undefined.
+ * FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst`
+ * are then undefined.
  */
 FZ_NODISCARD
 int32_t fz_decompress(const fz_plan *plan,
@@ -896,7 +902,8 @@ int32_t fz_plan_preload(const fz_plan *plan,
                         fz_cuda_stream stream);
 
 /**
- * Compresses an array on a stream, without waiting for it.
+ * Compresses an array on a stream, without waiting for it. The container has no checksums unless the option checksum is 2, and
+ * without them fz_decompress_async() does not notice changed values: see there.
  *
  * `plan`                from fz_pipeline_finalize().
  * `workspace`           made for this plan; not NULL. One call at a time: the next one with it may be made at once on the
@@ -916,8 +923,9 @@ int32_t fz_plan_preload(const fz_plan *plan,
  * The call can be captured into a graph after fz_plan_preload(), on any stream but the legacy one. Each launch of the graph
  * compresses what `src` then holds; workspace and memory live as long as the graph does.
  *
- * The bytes are those of fz_compress(), without checksums unless the option checksum is 2. Outlier lists are not enlarged: an
- * array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in `*result`.
+ * The bytes are those of fz_compress(), without checksums unless the option checksum is 2, which takes a pass over the container.
+ * Outlier lists are not enlarged: an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in
+ * `*result`.
  *
  * Returns what can be said before anything runs; then nothing was put on the stream and `*result` is not written:
  * FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH; FZ_NO_DEVICE; FZ_UNSUPPORTED. FZ_DEVICE when the driver refuses a
@@ -937,6 +945,11 @@ int32_t fz_compress_async(const fz_plan *plan,
 /**
  * Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
  *
+ * What is checked: the head against the plan, and every length, offset and index before it is used, so that no byte outside of
+ * the container, the workspace and `dst` is read or written. Checksums are compared where the container has them and the option
+ * checksum is not 0. What is not checked: values. In a container without checksums a changed code, exact value or bound is
+ * restored as another value; the status is then FZ_OK, and the error bound does not hold.
+ *
  * `plan`                      from fz_plan_decoder() or fz_plan_open().
  * `workspace`                 made for this plan; as for fz_compress_async().
  * `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads. With
@@ -948,7 +961,8 @@ int32_t fz_compress_async(const fz_plan *plan,
  * `dst_capacity_bytes`        at least the length of the array. Nothing is written beyond.
  * `result`, `stream`          as for fz_compress_async(), and so is all that is said there of memory and graphs.
  *
- * The container may come from anywhere: whatever its bytes are, the call ends, and with a status.
+ * The container may come from anywhere: whatever its bytes are, the call ends, and with a status. If bytes may change on the way,
+ * compress with the option checksum 2: changed values are then FZ_CHECKSUM.
  *
  * Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
  * fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in

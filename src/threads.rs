@@ -32,8 +32,10 @@ impl Crew {
                 crew.threads.push(thread::Builder::new().name("fzgm".into()).spawn(|| worker.run())?);
                 Ok(())
             });
-            let refused =
-                |e: rayon::ThreadPoolBuildError| Error::NoThreads { threads: count as u64, why: e.to_string() };
+            let refused = |e: rayon::ThreadPoolBuildError| Error::NoThreads {
+                threads: count as u64,
+                why: e.to_string(),
+            };
             crew.pool = Some(pool.build().map_err(refused)?);
         }
         Ok(crew)

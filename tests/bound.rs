@@ -278,6 +278,8 @@ fn bounds_above_2_to_125_have_the_step_of_2_to_125() {
     }
     values.iter_mut().for_each(|v| *v = f64::from(v.clamp(-most, most) as f32));
     let sample = sample(DType::F32, &values);
+    // An array that is stored as it is would show nothing.
+    let coded = Options { store_incompressible: false, ..Options::default() };
     let quantizers = [true, false].map(|in_place| ("quantizer".to_string(), in_place));
     let presets = ["fz", "cusz", "cusz_ans", "lc_tp", "fast"].map(|name| (name.to_string(), false));
     for eb in [1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 7.9].map(|b| b * step / 2.0) {
@@ -291,7 +293,7 @@ fn bounds_above_2_to_125_have_the_step_of_2_to_125() {
                 p
             };
             let (_, restored) =
-                every_way(&pipeline, &sample, &Options::default()).unwrap_or_else(|e| panic!("{name} {eb:e}: {e}"));
+                every_way(&pipeline, &sample, &coded).unwrap_or_else(|e| panic!("{name} {eb:e}: {e}"));
             judge(DType::F32, &sample.bytes, &restored, Bound::of("abs", eb), f64::INFINITY)
                 .unwrap_or_else(|e| panic!("{name} {eb:e}: {e}"));
             for (x, back) in values.iter().zip(restored.chunks_exact(4)) {

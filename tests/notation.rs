@@ -154,6 +154,9 @@ fn deep_and_long_texts_are_refused() {
     for text in ["[".repeat(100_000), "a=[".repeat(50_000), "rze > ".repeat(50_000), "(".repeat(100_000)] {
         assert!(Pipeline::from_toml(&text).is_err() && Pipeline::from_text(&text).is_err());
     }
+    let deep = format!("x = 1\ny = {}", "[".repeat(33));
+    let told = Pipeline::from_toml(&deep).unwrap_err().to_string();
+    assert!(told.contains("line 2") && told.contains("more than 32 brackets are open"), "{told}");
     let long = "x".repeat(1 << 20);
     for text in [format!("[[stage]]\nname = \"a\"\ntype = \"rze\"\n{long} = 1"), long.clone()] {
         for e in [Pipeline::from_toml(&text).unwrap_err(), Pipeline::from_text(&text).unwrap_err()] {

@@ -34,7 +34,7 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
-tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation pipelines memory regressions reference_reader)
+tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation pipelines memory regressions threads reference_reader)
 
 mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"
@@ -45,11 +45,15 @@ copy() { git ls-files -z src libfzgm hdf5-filter kernels scripts presets docs te
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
 
-# suite: runs the tests one by one; prints the first that fails, with what it says.
+# suite <file>: runs the tests one by one; prints the first that fails, with what it says. The command line and the C border have tests of their own.
 suite() {
-  local t log=$work/log
+  local t log=$work/log tests=("${tests[@]}") features=()
+  case $1 in
+    src/bin/*) tests=(cli) features=(--features cli) ;;
+    src/capi/*) tests=(abi) features=(--features capi) ;;
+  esac
   for t in "${tests[@]}"; do
-    if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features --test "$t") >"$log" 2>&1; then
+    if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features "${features[@]}" --test "$t") >"$log" 2>&1; then
       if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; return; fi
       printf '%s: %s\n' "$t" "$(grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
       return
@@ -68,15 +72,16 @@ on_device() {
   done
 }
 # judge <file>: what notices.
-judge() { case $1 in kernels/*) on_device ;; *) suite ;; esac; }
+judge() { case $1 in kernels/*) on_device ;; *) suite "$1" ;; esac; }
 echo "| bug | caught by |"
 echo "|---|---|"
 judge_once() { # <name> <file>: what notices, or what has noticed it in the run before
   awk -F '\t' -v name="$1" '$1 == name { print $2; found = 1; exit } END { exit !found }' "$caught" || judge "$2"
 }
 keep() { printf '%s\t%s\n' "$1" "$2" >>"$caught"; }
-for kind in kernels/ src/; do
-  chosen | cut -f2 | grep "^$kind" >/dev/null || continue
+# kind <file>: what has tests in common with it.
+kind() { case $1 in kernels/*) echo kernels/ ;; src/bin/* | src/capi/*) echo "${1%"${1#src/*/}"}" ;; *) echo src/ ;; esac; }
+for kind in $(chosen | cut -f2 | while read -r file; do kind "$file"; done | sort -u); do
   clean=$(judge_once "none in $kind" $kind)
   [ -z "$clean" ] || { echo "without any bug, this fails: $clean" >&2; exit 1; }
   keep "none in $kind" ""

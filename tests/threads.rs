@@ -1,6 +1,6 @@
 //! Threads that the system does not start.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(unsafe_code, clippy::unwrap_used, clippy::panic)]
 
 use fzgm::{Array, DType, Encoder, Error, Options, Status, preset};
 use std::fs;
@@ -14,7 +14,8 @@ impl Limit {
         let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: a place for the result.
         assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut before) }, 0);
-        let pages: u64 = fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
+        let pages: u64 =
+            fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
         let now = libc::rlimit { rlim_cur: pages * 4096 + (1 << 20), ..before };
         // SAFETY: a limit to be read.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &now) }, 0);

@@ -24,7 +24,9 @@ const MAX_PLANS: usize = 8;
 fn text(error: Error) -> String {
     match error {
         Error::TooLarge { stage, needed, limit } => {
-            format!("{stage} can hold {limit} bytes, a chunk of this dataset needs {needed}; choose smaller chunks")
+            format!(
+                "{stage} can hold {limit} bytes, a chunk of this dataset needs {needed}; choose smaller chunks"
+            )
         }
         e => e.to_string(),
     }

@@ -65,9 +65,12 @@ mod tests {
         ] {
             assert_eq!(too_deep(&text), None, "{text}");
         }
-        for text in
-            [format!("x = \"\\\\\"{many}"), format!("x = 'a\n{many}"), format!("x = \"\"{many}"), format!("#\n{many}")]
-        {
+        for text in [
+            format!("x = \"\\\\\"{many}"),
+            format!("x = 'a\n{many}"),
+            format!("x = \"\"{many}"),
+            format!("#\n{many}"),
+        ] {
             assert!(too_deep(&text).is_some(), "{text}");
         }
     }

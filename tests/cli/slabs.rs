@@ -173,8 +173,8 @@ fn damaged_slab_files_are_exit_4() {
     for (file, says) in [
         (broken(4, &[2]), "checksum"),
         (broken(32, &[0; 8]), "checksum"),
-        (broken(48, &u64::MAX.to_le_bytes()), "ends early"),
-        (broken(48, &(1u64 << 40).to_le_bytes()), "ends early"),
+        (broken(48, &u64::MAX.to_le_bytes()), "its head states"),
+        (broken(48, &(1u64 << 40).to_le_bytes()), "its head states"),
         (broken(48, &(first as u64 - 1).to_le_bytes()), "slab 0"),
         (broken(48, &[0; 8]), "checksum"),
         (broken(56 + first / 2, &[0x41, 0x42, 0x43]), "slab 0"),

@@ -109,7 +109,11 @@ fn endless_input_ends() {
         ("cat a.fzc /dev/zero | @ decompress - -o x", 4, "its head states"),
         ("mkfifo p; cat a.fzm /dev/zero >p & @ decompress p -o x", 4, "p has more than"),
         ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "goes on behind its trailer"),
-        ("cat b.fzs /dev/zero | @ decompress - -o x", 4, "slab 0 has 1152921504606846976 bytes, its head states"),
+        (
+            "cat b.fzs /dev/zero | @ decompress - -o x",
+            4,
+            "slab 0 has 1152921504606846976 bytes, its head states",
+        ),
         ("cat b.fzs /dev/zero | @ info -", 4, "slab 0 has 1152921504606846976 bytes, its head states"),
         ("@ compress - -o x --dtype f32 --eb 1 --dims 1000 </dev/zero", 2, array),
         ("@ compress /dev/zero -o x --dtype f32 --eb 1 --dims 1000", 2, array),
@@ -139,7 +143,9 @@ fn endless_input_ends() {
 fn threads_that_cannot_be_started_are_exit_5() {
     let desk = Desk::new();
     desk.compressed();
-    for line in ["compress egm96.f32 -o x --dtype f32 --eb 1e-3 --threads 2", "decompress a.fzm -o x --threads 2"] {
+    for line in
+        ["compress egm96.f32 -o x --dtype f32 --eb 1e-3 --threads 2", "decompress a.fzm -o x --threads 2"]
+    {
         let mut command = Command::new(PROGRAM);
         command.args(line.split(' ')).env("RUST_MIN_STACK", (1_u64 << 47).to_string()).current_dir(&desk.0);
         let run = Run::new(line, command.output().unwrap());

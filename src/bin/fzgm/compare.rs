@@ -96,7 +96,10 @@ fn read(args: &Args) -> Result<(Vec<u8>, Vec<u8>), Failure> {
         (None, None, Some(bytes)) => {
             let (a, more) = input::read(original, Some(bytes))?;
             if more {
-                return Err(unequal((original, &format!("more than {bytes}")), (restored, &bytes.to_string())));
+                return Err(unequal(
+                    (original, &format!("more than {bytes}")),
+                    (restored, &bytes.to_string()),
+                ));
             }
             a
         }
