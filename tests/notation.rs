@@ -157,6 +157,15 @@ fn deep_and_long_texts_are_refused() {
     let deep = format!("x = 1\ny = {}", "[".repeat(33));
     let told = Pipeline::from_toml(&deep).unwrap_err().to_string();
     assert!(told.contains("line 2") && told.contains("more than 32 brackets are open"), "{told}");
+    // Where brackets are text they nest nothing.
+    let open = "[".repeat(40);
+    for text in [
+        format!("# {open}\n{RZE}"),
+        RZE.replace("\"z\"", &format!("'{open}'")),
+        RZE.replace("\"z\"", &format!("\"{open}\"")),
+    ] {
+        assert!(Pipeline::from_toml(&text).is_ok(), "{text}: {:?}", Pipeline::from_toml(&text).err());
+    }
     let long = "x".repeat(1 << 20);
     for text in [format!("[[stage]]\nname = \"a\"\ntype = \"rze\"\n{long} = 1"), long.clone()] {
         for e in [Pipeline::from_toml(&text).unwrap_err(), Pipeline::from_text(&text).unwrap_err()] {
