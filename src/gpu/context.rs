@@ -66,10 +66,10 @@ impl Context {
     }
 
     /// The context that memory was allocated in, if it is still that one.
-    pub(super) fn holding(handle: Handle, id: u64) -> Option<Context> {
-        let driver = Driver::get().ok()?;
-        let context = Context::enter(driver, handle, driver.current().ok()?).ok()?;
-        Some(context).filter(|c| c.id == id)
+    pub(super) fn holding(handle: Handle, id: u64) -> Result<Option<Context>> {
+        let driver = Driver::get()?;
+        let context = Context::enter(driver, handle, driver.current()?)?;
+        Ok(Some(context).filter(|c| c.id == id))
     }
 
     pub(super) fn driver(&self) -> &'static Driver {
@@ -82,15 +82,20 @@ impl Context {
         const RELAXED: i32 = 2;
         let before = self.driver.exchange_capture_mode(RELAXED);
         let result = f();
-        self.driver.exchange_capture_mode(before);
+        if let Ok(mode) = before {
+            // The caller's thread must not stay relaxed for one call that failed.
+            let _ =
+                self.driver.exchange_capture_mode(mode).or_else(|_| self.driver.exchange_capture_mode(mode));
+        }
         result
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if self.pushed {
-            self.driver.pop();
+        // Once more, if it is still there: the caller would go on in a context that is not its own.
+        if self.pushed && self.driver.pop().is_err() && self.driver.current().ok() == Some(self.handle) {
+            let _ = self.driver.pop();
         }
     }
 }

@@ -101,7 +101,12 @@ fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>>
         Device::Auto | Device::Cpu => None,
     };
     for (name, slice) in slices {
-        let Home::Device(index) = slice.home()? else { continue };
+        let home = match slice.home() {
+            // The caller says that it is memory of the host, which a driver that has lost its device must not keep from the CPU.
+            Err(_) if option == Device::Cpu => Home::Host,
+            home => home?,
+        };
+        let Home::Device(index) = home else { continue };
         if option == Device::Cpu {
             return Err(Error::argument(
                 *name,

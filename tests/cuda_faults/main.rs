@@ -1,0 +1,175 @@
+//! Failures of the driver, on the emulator: each call that an entry point makes fails once, in turn, for a passing reason; then each is the
+//! one at which the device is lost. Either way there is a status. After the former the same call succeeds and gives the same bytes, and
+//! nothing is kept: no memory, no stream, no event, no context, no operation on its way. After the latter all calls have a status, the CPU
+//! goes on, and freeing works.
+//!
+//! In a program of its own: what fails does so for all threads.
+// Its unsafe calls are those of the driver and of the library, on memory that lives until the test has waited.
+#![allow(clippy::unwrap_used, clippy::panic, unsafe_code, clippy::undocumented_unsafe_blocks)]
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(unreachable_pub)]
+mod emulator;
+mod entries;
+#[allow(unreachable_pub)]
+mod walk;
+
+use common::gpu::{cuda_without_context, device};
+use fzgm::{Device, Options, Status, device_count, device_info};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use walk::{Home, Tally, World};
+
+/// One test at a time, on the emulator.
+fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    if device().is_none() {
+        eprintln!("SKIPPED: {test}: FZGM_REQUIRE_GPU is not set");
+        return None;
+    }
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    start_against_failures();
+    Some(guard)
+}
+
+/// What the driver does once in a process: each of these fails before it has ever succeeded, and that is not for good.
+fn start_against_failures() {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::mem::replace(&mut *started, true) {
+        return;
+    }
+    // Nothing of the driver but its address: who opens it has not started it.
+    let world = World::of("fast");
+    for call in ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet"] {
+        emulator::fail(Some(call), 1, 0, false);
+        let e = device_info(0).unwrap_err();
+        assert_eq!(emulator::failed().as_deref(), Some(call));
+        let wanted = if call == "cuDeviceGet" { Status::Device } else { Status::NoDevice };
+        assert_eq!(e.status(), wanted, "{call}: {e}");
+    }
+    assert!(device_count().unwrap() > 0 && !device_info(0).unwrap().name.is_empty());
+    for call in [
+        "cuDevicePrimaryCtxRetain",
+        "cuLibraryLoadData",
+        "cuLibraryGetKernel",
+        "cuKernelGetFunction",
+        "cuFuncGetAttribute",
+    ] {
+        emulator::fail(Some(call), 1, 0, false);
+        let e = fzgm::compress(&world.pipeline, &world.array, &world.on_gpu(), &world.src).unwrap_err();
+        assert_eq!(emulator::failed().as_deref(), Some(call), "{e}");
+        assert_eq!(e.status(), Status::Device, "{call}: {e}");
+    }
+    assert!(
+        fzgm::compress(&world.pipeline, &world.array, &world.on_gpu(), &world.src).unwrap() == world.summed
+    );
+    assert!(!cuda_without_context().is_real(), "this is for the emulator");
+}
+
+/// Presets of few launches, of a chain with lists, and with a codebook. The long run has all.
+fn presets() -> Vec<&'static str> {
+    if std::env::var_os("FZGM_LONG").is_some() {
+        return fzgm::PRESETS.iter().map(|p| p.name).collect();
+    }
+    vec!["fast", "fz"]
+}
+
+fn walk_all(gone: bool) -> Tally {
+    let mut tally = Tally::default();
+    for (k, preset) in presets().into_iter().enumerate() {
+        let world = World::of(preset);
+        for (name, entry, homes) in entries::all(k == 0) {
+            for home in homes {
+                tally.walk(&format!("{preset}, {name}, {home:?}"), &world, *home, gone, entry);
+            }
+        }
+    }
+    tally
+}
+
+#[test]
+fn a_call_that_fails_once_is_a_status_and_costs_nothing() {
+    let Some(_alone) = alone("a_call_that_fails_once") else { return };
+    let tally = walk_all(false);
+    tally.say("failed once");
+    assert!(tally.injected > 400 && tally.statuses.contains_key(&Status::OutOfMemory), "{tally:?}");
+    // Every call that plans make was among them.
+    let walked: BTreeSet<&str> = tally.calls.keys().map(String::as_str).collect();
+    for call in [
+        "cuCtxGetCurrent",
+        "cuCtxPushCurrent_v2",
+        "cuCtxPopCurrent_v2",
+        "cuCtxGetDevice",
+        "cuCtxGetId",
+        "cuStreamCreateWithPriority",
+        "cuStreamDestroy_v2",
+        "cuStreamSynchronize",
+        "cuStreamGetCtx",
+        "cuThreadExchangeStreamCaptureMode",
+        "cuLibraryGetKernel",
+        "cuKernelGetFunction",
+        "cuFuncGetAttribute",
+        "cuLaunchKernelEx",
+        "cuMemAlloc_v2",
+        "cuMemFree_v2",
+        "cuMemHostAlloc",
+        "cuMemFreeHost",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
+        "cuMemcpyDtoDAsync_v2",
+        "cuMemsetD8Async",
+        "cuStreamBeginCapture_v2",
+        "cuStreamEndCapture",
+        "cuGraphInstantiateWithFlags",
+        "cuGraphLaunch",
+        "cuGraphExecDestroy",
+        "cuGraphDestroy",
+        "cuEventCreate",
+        "cuEventDestroy_v2",
+        "cuEventRecord",
+        "cuEventSynchronize",
+        "cuEventElapsedTime",
+        "cuPointerGetAttribute",
+        "cuDeviceGetName",
+        "cuDeviceTotalMem_v2",
+        "cuDeviceGetAttribute",
+    ] {
+        assert!(walked.contains(call), "{call} never failed: {walked:?}");
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_is_a_status_from_then_on() {
+    let Some(_alone) = alone("a_device_that_is_lost") else { return };
+    let tally = walk_all(true);
+    tally.say("lost");
+    assert!(tally.injected > 400, "{tally:?}");
+}
+
+/// A program that loses its device still writes what it has on the host.
+#[test]
+fn the_cpu_goes_on_without_the_device() {
+    let Some(_alone) = alone("the_cpu_goes_on") else { return };
+    let world = World::of("pfpl");
+    let on_cpu = Options { device: Device::Cpu, ..Options::default() };
+    emulator::fail(None, 1, 700, true);
+    let lost = fzgm::compress(&world.pipeline, &world.array, &world.on_gpu(), &world.src).unwrap_err();
+    assert_eq!(lost.status(), Status::Device, "{lost}");
+    let encoder = fzgm::Encoder::new(&world.pipeline, &world.array, &on_cpu).unwrap();
+    let mut dst = vec![0; encoder.max_compressed_bytes() as usize];
+    let slice =
+        |bytes: &[u8]| fzgm::DeviceSlice { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
+    let to = fzgm::DeviceSlice { address: dst.as_mut_ptr() as u64, bytes: dst.len() as u64 };
+    let n = unsafe { encoder.compress_at(&mut encoder.workspace().unwrap(), slice(&world.src), to) };
+    assert!(dst[..n.unwrap()] == world.summed);
+    assert!(fzgm::decompress(&world.summed, &on_cpu).unwrap().1 == world.restored);
+    assert_eq!(emulator::failed().as_deref(), Some("cuCtxGetCurrent"));
+    // Whose device is back, the same process may use it.
+    assert!(
+        fzgm::compress(&world.pipeline, &world.array, &world.on_gpu(), &world.src).unwrap() == world.summed
+    );
+    assert_eq!(Home::ALL.len(), 2);
+}
