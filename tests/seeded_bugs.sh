@@ -67,15 +67,25 @@ on_device() {
     return
   done
 }
+# before_device: the same for bugs in what calls the driver, on the emulator, whose streams run as late as they may.
+before_device() {
+  local t log=$work/log
+  if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
+  for t in cuda_faults cuda_calls cuda; do
+    (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 FZ_EMU_DEFER=1 LD_LIBRARY_PATH=build/emu timeout 900 cargo test --quiet --test $t) >"$log" 2>&1 && continue
+    printf '%s: %s\n' "$t" "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
+    return
+  done
+}
 # judge <file>: what notices.
-judge() { case $1 in kernels/*) on_device ;; *) suite ;; esac; }
+judge() { case $1 in kernels/*) on_device ;; src/gpu/* | src/codec/device/*) before_device ;; *) suite ;; esac; }
 echo "| bug | caught by |"
 echo "|---|---|"
 judge_once() { # <name> <file>: what notices, or what has noticed it in the run before
   awk -F '\t' -v name="$1" '$1 == name { print $2; found = 1; exit } END { exit !found }' "$caught" || judge "$2"
 }
 keep() { printf '%s\t%s\n' "$1" "$2" >>"$caught"; }
-for kind in kernels/ src/; do
+for kind in kernels/ src/gpu/ src/codec/device/ src/; do
   chosen | cut -f2 | grep "^$kind" >/dev/null || continue
   clean=$(judge_once "none in $kind" $kind)
   [ -z "$clean" ] || { echo "without any bug, this fails: $clean" >&2; exit 1; }

@@ -195,14 +195,15 @@ fn seventeen_gib_of_f32_in_fast() {
 #[test]
 fn seventeen_gib_of_f64_in_fast() {
     let Some(_alone) = device_alone("seventeen_gib_of_f64_in_fast") else { return };
-    let (row, rows) = if at_full_size() { (40_001, 57_041) } else { (101, 200) };
+    let (row, rows) = if at_full_size() { (40_001, 57_042) } else { (101, 200) };
     agrees("fast", &lossy("fast", DType::F64), DType::F64, &[row, rows], Some(Bound::Noa(1e-3)));
-    assert!(40_001 * 57_041 * 8 > SEVENTEEN_GIB);
+    assert!(40_001 * 57_042 * 8 > SEVENTEEN_GIB);
 }
 
 const SEVENTEEN_GIB: u64 = 17 << 30;
 
-/// The presets with a coder, whose arrays may be longer than 4 GiB because their codes are shorter than values.
+/// Presets whose arrays may be longer than 4 GiB because their codes are shorter than values. Not so lc_tp and lc_cr: their lists share a stream,
+/// which has to hold them at their longest.
 fn five_gib_of_f64(name: &str) {
     let Some(_alone) = device_alone(name) else { return };
     let (pipeline, full) = (scarce(lossy(name, DType::F64)), (5 << 30) / 8 + 77);
@@ -228,16 +229,6 @@ fn five_gib_of_f64_in_lc_speed() {
 #[test]
 fn five_gib_of_f64_in_lc_ratio() {
     five_gib_of_f64("lc_ratio");
-}
-
-#[test]
-fn five_gib_of_f64_in_lc_tp() {
-    five_gib_of_f64("lc_tp");
-}
-
-#[test]
-fn five_gib_of_f64_in_lc_cr() {
-    five_gib_of_f64("lc_cr");
 }
 
 /// Codes of two bytes of the quantizer, with lists: 8 GiB of f32 again, by another predictor.

@@ -27,7 +27,7 @@ fn change(
     rng: &mut Rng,
     stream: &crate::common::gpu::TestStream,
 ) -> usize {
-    let mut fill = |slice: &DeviceSlice, at: usize, bytes: usize, rng: &mut Rng| {
+    let fill = |slice: &DeviceSlice, at: usize, bytes: usize, rng: &mut Rng| {
         let code = unsafe {
             (cuda().cuMemsetD8Async)(slice.address as usize + at, rng.word() as u8, bytes, stream.0)
         };
@@ -72,7 +72,8 @@ fn bits_that_flip_between_calls_do_no_harm() {
             let src = rig.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
             rig.src.put(0, &src);
             let own = [rig.encoder.device_scratch(&rig.encoding), rig.decoder.device_scratch(&rig.decoding)];
-            assert!(own.iter().all(|slices| !slices.is_empty()), "{name} {dtype}: no memory to change");
+            // Of a pipeline in one chain an encoder needs none.
+            assert!(!own[1].is_empty(), "{name} {dtype}: no memory to change");
             let stream = rig.stream.raw();
             changed += change(&own[0], round, &mut rng, &rig.stream);
             rig.compress(stream);

@@ -69,9 +69,14 @@ fn start_against_failures() {
     assert!(!cuda_without_context().is_real(), "this is for the emulator");
 }
 
-/// Presets of few launches, of a chain with lists, and with a codebook. The long run has all.
+/// All presets, and every call of every entry point.
+fn is_long() -> bool {
+    std::env::var_os("FZGM_LONG").is_some()
+}
+
+/// One of few launches, and one of a chain with lists.
 fn presets() -> Vec<&'static str> {
-    if std::env::var_os("FZGM_LONG").is_some() {
+    if is_long() {
         return fzgm::PRESETS.iter().map(|p| p.name).collect();
     }
     vec!["fast", "fz"]
@@ -81,9 +86,11 @@ fn walk_all(gone: bool) -> Tally {
     let mut tally = Tally::default();
     for (k, preset) in presets().into_iter().enumerate() {
         let world = World::of(preset);
-        for (name, entry, homes) in entries::all(k == 0) {
-            for home in homes {
-                tally.walk(&format!("{preset}, {name}, {home:?}"), &world, *home, gone, entry);
+        for row in entries::all(k == 0) {
+            for home in row.homes {
+                let name = format!("{preset}, {}, {home:?}", row.name);
+                let share = if is_long() { 1 } else { row.share };
+                tally.walk(&name, &world, *home, gone, row.entry, share);
             }
         }
     }

@@ -126,7 +126,7 @@ impl Drop for Held {
     }
 }
 
-/// Calls of entry points that end with bytes: those that there have to be, and those that there are. `None`: the device is lost.
+/// Calls of an entry point, and a look at what they leave. `None`: the device is lost.
 pub type Entry = fn(&mut Trial<'_>) -> Option<()>;
 
 /// What was seen.
@@ -141,11 +141,11 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Lets the first call fail, the second one, and so on, until there is none left.
-    pub fn walk(&mut self, name: &str, world: &World, home: Home, gone: bool, entry: Entry) {
+    /// Lets the first call fail, then that which is `share` calls behind it, and so on, until there is none left.
+    pub fn walk(&mut self, name: &str, world: &World, home: Home, gone: bool, entry: Entry, share: usize) {
         const LOST: [i32; 4] = [700, 46, 214, 719];
         self.entries += 1;
-        for nth in 1.. {
+        for nth in (1..).step_by(share) {
             let code = if gone { LOST[nth % LOST.len()] } else { 0 };
             let before = quietly(alive);
             let context = quietly(OwnContext::new);
