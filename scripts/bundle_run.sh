@@ -42,7 +42,7 @@ repeats       campaign    300 long tests/campaign repeats_of_every
 replays       campaign    300 long tests/campaign a_graph_of
 memory        campaign    300 long tests/campaign memory::
 limits        campaign    100 long tests/campaign limits::
-flips         campaign    300 FZGM_FLIPS=300 tests/cuda flips::
+flips         campaign    300 FZGM_FLIPS=600 tests/cuda flips::
 two_processes campaign    200 FZGM_SECONDS=120 twice long tests/campaign streams::
 large_bits    large       400 long tests/campaign bits_at five_gib_of_u16_without
 large_pfpl    large       300 long tests/campaign pfpl_at
@@ -77,7 +77,7 @@ mutants_4     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=4/8 memcheck tests/c
 mutants_5     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=5/8 memcheck tests/cuda mutants::
 mutants_6     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=6/8 memcheck tests/cuda mutants::
 mutants_7     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=7/8 memcheck tests/cuda mutants::
-mem_flips     mutants     400 FZGM_FLIPS=20 memcheck tests/cuda flips::
+mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/cuda flips::
 mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer

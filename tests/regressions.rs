@@ -328,7 +328,7 @@ fn plans_of_short_containers_call_no_other_damaged() {
     }
 }
 
-/// Of an array that is too large for what its container says, the text spoke of elements that nobody could tell.
+/// Outlier lists that exceed their stream are reported as TooLarge, not as an unknown element type.
 #[test]
 fn lists_too_long_for_their_stream_are_too_large() {
     let array = Array::new(DType::F64, &[(5 << 30) / 8]).unwrap();

@@ -67,7 +67,7 @@ on_device() {
     return
   done
 }
-# before_device: the same for bugs in what calls the driver, on the emulator, whose streams run as late as they may.
+# before_device: the same for bugs in code that calls the driver, on the emulator with deferred streams.
 before_device() {
   local t log=$work/log
   if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi

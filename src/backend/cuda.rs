@@ -53,8 +53,7 @@ impl Layout {
         Layout::word(v) + 8 * plan.graph.values.len() as u64
     }
 
-    /// The tables, which every call reads and none writes: what is before them and behind them a call makes for itself, but for
-    /// the zeros that a compression finds before them.
+    /// The tables, which calls only read.
     pub(crate) fn tables(&self) -> std::ops::Range<u64> {
         self.image..self.arena
     }

@@ -246,7 +246,7 @@ fn check(plan: &Plan, options: &Options) -> Result<()> {
     let padded = plan.value(plan.graph.source).flow.max_bytes();
     match Graph::new(&seen.pipeline, seen.array, padded, plan.rules) {
         Ok(_) => {}
-        // A reader does not know how long the lists may become, and takes the most.
+        // A reader assumes outlier lists of maximum length.
         Err(e @ Error::TooLarge { .. }) => return Err(e),
         Err(_) => {
             let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";

@@ -76,24 +76,15 @@ impl Context {
         self.driver
     }
 
-    /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
+    /// As [`Driver::relaxed`].
     pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// CU_STREAM_CAPTURE_MODE_RELAXED
-        const RELAXED: i32 = 2;
-        let before = self.driver.exchange_capture_mode(RELAXED);
-        let result = f();
-        if let Ok(mode) = before {
-            // The caller's thread must not stay relaxed for one call that failed.
-            let _ =
-                self.driver.exchange_capture_mode(mode).or_else(|_| self.driver.exchange_capture_mode(mode));
-        }
-        result
+        self.driver.relaxed(f)
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // Once more, if it is still there: the caller would go on in a context that is not its own.
+        // A second try if the context is still current, because the caller must not continue in it.
         if self.pushed && self.driver.pop().is_err() && self.driver.current().ok() == Some(self.handle) {
             let _ = self.driver.pop();
         }

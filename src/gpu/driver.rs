@@ -35,8 +35,7 @@ pub(crate) struct Driver {
 impl Driver {
     /// The driver, opened and initialised at the first call; the error says why there is none.
     ///
-    /// Whether there is a driver is found out once. One that does not start is asked again at the next call: the device may be
-    /// busy, or the service that sets it up may not be done.
+    /// The library is searched once. A failed start is repeated at the next call, because its reason may be transient.
     pub(crate) fn get() -> Result<&'static Driver> {
         // Usual reasons are static, so that nothing is left on the heap for a leak checker to wonder about.
         static TABLE: OnceLock<Result<Table, Cow<'static, str>>> = OnceLock::new();
@@ -204,9 +203,22 @@ impl Driver {
         self.check("cuStreamGetCtx", code).map(|()| context)
     }
 
-    /// Sets how this thread's calls are taken while somebody captures a graph; returns what it was. A driver that refuses leaves
-    /// it as it is.
-    pub(super) fn exchange_capture_mode(&self, mut mode: c_int) -> Result<c_int> {
+    /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
+    pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+        /// CU_STREAM_CAPTURE_MODE_RELAXED
+        const RELAXED: c_int = 2;
+        let before = self.exchange_capture_mode(RELAXED);
+        let result = f();
+        if let Ok(mode) = before {
+            // A second try, because the thread belongs to the caller and must not stay relaxed.
+            let _ = self.exchange_capture_mode(mode).or_else(|_| self.exchange_capture_mode(mode));
+        }
+        result
+    }
+
+    /// Sets how this thread's calls are taken while somebody captures a graph; returns the previous mode. A rejected call leaves
+    /// the mode unchanged.
+    fn exchange_capture_mode(&self, mut mode: c_int) -> Result<c_int> {
         // SAFETY: the place is live.
         let code = unsafe { (self.table.cuThreadExchangeStreamCaptureMode)(&mut mode) };
         self.check("cuThreadExchangeStreamCaptureMode", code).map(|()| mode)

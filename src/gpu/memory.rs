@@ -55,7 +55,7 @@ impl DeviceMemory {
         context.relaxed(|| upload(context, self.address() + at, src, stream.borrow()))
     }
 
-    /// Gives it back, if it is still there.
+    /// Frees the memory if its context still exists.
     fn release(&self) -> Result<()> {
         // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
         // may be the child of a fork. The address may even be another's by now.
@@ -76,8 +76,8 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        // A question that fails for a passing reason must not cost the memory. Freeing itself is not tried again: what the
-        // driver calls a failure may have been one of another call, and the address another's since.
+        // A second try if a query fails. The release itself is not repeated: the reported error may belong to an earlier
+        // call, and the address may already belong to a new allocation.
         let _ = self.release().or_else(|_| self.release());
     }
 }

@@ -44,14 +44,13 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // A stream that is destroyed runs on. What a call that fails half-way has put there must not write into memory that its
-        // owner takes back.
-        let _ = self.driver.synchronize(self.stream.0);
+        // A destroyed stream runs on. After a failed call its operations must not touch memory that the caller reuses.
+        let _ = self.driver.relaxed(|| self.driver.synchronize(self.stream.0));
         self.driver.destroy_stream(self.stream.0);
     }
 }
 
-/// A point of a stream.
+/// An event, destroyed on drop.
 pub(super) struct Event {
     driver: &'static Driver,
     pub(super) handle: Handle,

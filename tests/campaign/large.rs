@@ -179,7 +179,7 @@ fn sixteen_gib_of_f64_in_fz() {
     agrees("fz", &pipeline, DType::F64, &[elements(longest(8, 2))], Some(Bound::Noa(1e-3)));
 }
 
-/// Stage fast counts in 64 bits: more than 2^32 values of 4 bytes, and more than 2^31 of 8.
+/// Stage fast is the only preset above 16 GiB: more than 2^32 elements of f32, and more than 2^31 of f64.
 #[test]
 fn seventeen_gib_of_f32_in_fast() {
     let Some(_alone) = device_alone("seventeen_gib_of_f32_in_fast") else { return };
@@ -202,8 +202,7 @@ fn seventeen_gib_of_f64_in_fast() {
 
 const SEVENTEEN_GIB: u64 = 17 << 30;
 
-/// Presets whose arrays may be longer than 4 GiB because their codes are shorter than values. Not so lc_tp and lc_cr: their lists share a stream,
-/// which has to hold them at their longest.
+/// Presets whose codes are shorter than values exceed 4 GiB. lc_tp and lc_cr do not: one stream holds both outlier lists at maximum length.
 fn five_gib_of_f64(name: &str) {
     let Some(_alone) = device_alone(name) else { return };
     let (pipeline, full) = (scarce(lossy(name, DType::F64)), (5 << 30) / 8 + 77);

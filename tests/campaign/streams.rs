@@ -1,4 +1,4 @@
-//! Four streams at once, in one process or in two: all presets both ways on arrays at random, which are those of the CPU.
+//! Four concurrent streams: all presets, both directions, random arrays, compared with the CPU. `run.sh two_processes` starts it twice.
 
 use crate::common::rng::Rng;
 use crate::common::samples::CONTENTS;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 const STREAMS: u64 = 4;
 
-/// `FZGM_SECONDS`: how long; on the emulator one will do.
+/// The running time from `FZGM_SECONDS`; default 1 second.
 fn duration() -> Duration {
     let set = std::env::var("FZGM_SECONDS").ok().map(|n| n.parse().expect("FZGM_SECONDS is a number"));
     Duration::from_secs(set.unwrap_or(1))
 }
 
-/// A line, plane or volume.
+/// A random shape of one to three dimensions.
 fn shape(dtype: DType, rng: &mut Rng) -> Array {
     let most = if at_full_size() { 1 << 20 } else { 3_000 };
     let n = 1 + rng.below(most);
@@ -29,7 +29,7 @@ fn shape(dtype: DType, rng: &mut Rng) -> Array {
     Array::new(dtype, &dims.into_iter().map(|d| d as u64).collect::<Vec<_>>()).unwrap()
 }
 
-/// One pipeline over one shape: some arrays on the stream and waited for, some in blocking calls. Their number and bytes.
+/// Compresses and restores some arrays of one shape, asynchronously and blocking. Returns their number and bytes.
 fn round(rng: &mut Rng) -> (usize, usize) {
     let preset = rng.pick(PRESETS);
     let dtypes = if preset.lossless {
@@ -63,7 +63,7 @@ fn round(rng: &mut Rng) -> (usize, usize) {
 fn four_streams_at_once_write_what_the_cpu_writes() {
     let Some(_alone) = device_alone("four_streams_at_once") else { return };
     let end = Instant::now() + duration();
-    // Two processes take different arrays.
+    // Processes use different seeds.
     let seed = u64::from(std::process::id()) << 8;
     let work = move |stream: u64| {
         let mut rng = Rng(seed + stream);

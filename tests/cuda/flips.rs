@@ -1,11 +1,11 @@
-//! Bits that flip in device memory between calls.
+//! Bytes that change in device memory between calls.
 //!
-//! What is promised:
-//!   - of a container nothing is trusted, whoever changed it: a call on it ends with a status, or with values; it writes into `dst` alone.
-//!   - of a workspace a call makes anew what it reads, but for two parts: the tables of the plan, and the zeros that an encoder finds where the
-//!     last call left them. Everything else may hold anything: the bytes are the right ones.
-//!   - tables and zeros are memory of the library like its heap on the host, and kernels trust them: if they change, nothing is promised of
-//!     calls with that workspace. They are not changed here. Other workspaces share nothing with it.
+//! The contract, as in docs/cuda.md:
+//!   - Containers are untrusted. After a change, a decompression ends with a status or with values, and writes into `dst` only.
+//!   - Two parts of a workspace are trusted like the library's heap on the host: the plan tables, and the zeros that a compression expects
+//!     from the call before it. After a change there, the results of calls with this workspace are undefined. The test leaves them alone.
+//!   - All other bytes of a workspace may change: each call writes them before it reads them, and the results must be exact.
+//!   - Other workspaces are not affected.
 
 use crate::common::gpu::{cuda, mine};
 use crate::common::rng::Rng;
@@ -20,7 +20,7 @@ fn rounds() -> usize {
     set.unwrap_or(4)
 }
 
-/// Changes bytes at random places of the ranges, as operations of the stream: few, or in each fourth round all.
+/// Overwrites random bytes of the ranges in stream order: some, or in every fourth round all.
 fn change(
     slices: &[DeviceSlice],
     round: usize,
@@ -43,7 +43,7 @@ fn change(
         }
         for _ in 0..1 + rng.below(24) {
             let bytes = 1 + rng.below(8.min(all));
-            // The beginnings are where counters and numbers are.
+            // Counters and lengths are at the start.
             let room = [all, all.min(4096)][rng.below(2)];
             fill(slice, rng.below(room - bytes + 1), bytes, rng);
             changed += 1;
@@ -72,7 +72,7 @@ fn bits_that_flip_between_calls_do_no_harm() {
             let src = rig.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
             rig.src.put(0, &src);
             let own = [rig.encoder.device_scratch(&rig.encoding), rig.decoder.device_scratch(&rig.decoding)];
-            // Of a pipeline in one chain an encoder needs none.
+            // The encoder of a single chain has an empty arena.
             assert!(!own[1].is_empty(), "{name} {dtype}: no memory to change");
             let stream = rig.stream.raw();
             changed += change(&own[0], round, &mut rng, &rig.stream);
@@ -82,7 +82,7 @@ fn bits_that_flip_between_calls_do_no_harm() {
             rig.stream.wait();
             rig.check(&src);
 
-            // The container, between two calls on the stream.
+            // The container changes between two calls on the stream.
             let sound = rig.container.first(rig.results[0].result().bytes as usize);
             let there = [rig.container.slice(0, sound.len())];
             changed += change(&there, rng.below(3), &mut rng, &rig.stream);
@@ -96,7 +96,7 @@ fn bits_that_flip_between_calls_do_no_harm() {
             blocking(&mut rig, &src, &own, round, &mut rng);
             calls += 6;
         }
-        // Nobody else is harmed.
+        // A new workspace is not affected.
         (rig.encoding, rig.decoding) = (rig.encoder.workspace().unwrap(), rig.decoder.workspace().unwrap());
         let src = rig.data(CONTENTS[k % CONTENTS.len()], 1);
         rig.src.put(0, &src);
@@ -108,7 +108,7 @@ fn bits_that_flip_between_calls_do_no_harm() {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// A status, and its length.
+/// Decompresses a changed container: the result must be consistent.
 fn decompressed(rig: &mut Rig, stream: Stream, statuses: &mut [usize; 100]) {
     rig.decompress(stream);
     rig.stream.wait();
@@ -118,7 +118,7 @@ fn decompressed(rig: &mut Rig, stream: Stream, statuses: &mut [usize; 100]) {
     statuses[said.status as usize] += 1;
 }
 
-/// The same between calls that wait, over the container with checksums that these write.
+/// The same between blocking calls, whose containers have checksums.
 fn blocking(rig: &mut Rig, src: &[u8], own: &[Vec<DeviceSlice>; 2], round: usize, rng: &mut Rng) {
     let on_cpu = Options { device: fzgm::Device::Cpu, ..rig.encoder.options().clone() };
     let want = fzgm::compress(rig.encoder.plan().pipeline(), &rig.array, &on_cpu, src).unwrap();

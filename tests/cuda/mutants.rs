@@ -1,5 +1,5 @@
-//! Damaged containers of every preset, both ways into a decoder: an asynchronous call, in which the device reads the head, and a blocking one
-//! on memory of the host, which has to say what the CPU says. The emulator's sanitizers and compute-sanitizer watch.
+//! Damaged containers of every preset: an asynchronous call on device memory, which must return a status, and a blocking call on host memory,
+//! which must return the verdict of the CPU. The emulator's sanitizers or compute-sanitizer detect invalid accesses.
 
 use crate::common::corpus::Case;
 use crate::common::damage::{damage, garble};
@@ -12,13 +12,13 @@ use fzgm::{Array, Container, DType, Device, Encoder, Options, PRESETS, Preset, S
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Mutants of each preset.
+/// Mutants per preset.
 fn count() -> usize {
     let set = std::env::var("FZGM_MUTATIONS").ok().and_then(|n| n.parse().ok());
     set.unwrap_or(16)
 }
 
-/// Types, shapes and containers of a preset, of which each gets a share of the mutants.
+/// Types, shapes, and containers of a preset. Mutant k uses number k modulo 4.
 fn kinds(preset: &Preset) -> [(DType, &'static [u64], Container); 4] {
     let [narrow, wide] = if preset.lossless { [DType::U16, DType::U64] } else { [DType::F32, DType::F64] };
     [
@@ -55,7 +55,7 @@ fn mutants_of_every_preset_get_the_verdict_of_the_cpu() {
     assert!(seen.contains_key(&Status::Corrupt), "{seen:?}");
 }
 
-/// A decoder on the device, the same on the CPU, and what they get to see.
+/// A decoder on the device, its counterpart on the CPU, and valid containers.
 struct Judge {
     rig: Rig,
     on_cpu: Encoder,
@@ -95,7 +95,7 @@ impl Judge {
         let (bytes, what) = way(case, donor, &mut rng);
         let what = format!("{name}, {}, {what}, mutant {seed}", case.name);
 
-        // A block of its own: what is read behind it is seen.
+        // An allocation of exact size, so that reads beyond the end are detected.
         let room = Block::of(&bytes);
         let restored = self.rig.restored.bytes;
         let (from, to) = (room.slice(0, bytes.len()), self.rig.restored.slice(0, restored));
@@ -117,7 +117,7 @@ impl Judge {
         assert_eq!(gpu, cpu, "{what}: blocking");
         if cpu == Status::Ok {
             assert!(on_gpu == on_cpu, "{what}: other values");
-            // A head that this library would write otherwise is for the host to read.
+            // The device reads only heads in the form that this library writes.
             assert!(
                 matches!(there, Status::Ok | Status::PlanMismatch),
                 "{what}: {there:?}, but the CPU restores it"
@@ -130,7 +130,7 @@ impl Judge {
         [there, gpu]
     }
 
-    /// What is sound is restored by the same workspaces.
+    /// The workspaces still restore a valid container.
     fn is_none_the_worse(&mut self) {
         self.rig.src.put(0, &self.sound);
         self.rig.both();

@@ -1,10 +1,10 @@
-//! The emulator where its calls fail: which one, what is alive, and the state of the calling thread.
+//! Controls of the emulator: injected failures, counts of live objects, and the state of the calling thread.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 
 type Handle = usize;
 
-/// A function of the emulator, or of the driver that it stands in for.
+/// Calls a function of the emulator by name.
 macro_rules! ask {
     ($name:literal: fn($($arg:ty),*) $(-> $result:ty)?, $($given:expr),*) => {{
         let f = libc::dlsym(library(), concat!($name, "\0").as_ptr().cast());
@@ -17,7 +17,13 @@ fn library() -> *mut c_void {
     unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) }
 }
 
-/// Lets the nth call from now on fail, of that name or any; 0: as that call may. `gone`: so does every later one.
+/// Whether the driver is the emulator. Does not start the driver.
+pub fn is_present() -> bool {
+    let library = library();
+    !library.is_null() && !unsafe { libc::dlsym(library, c"fzemu_fail".as_ptr()) }.is_null()
+}
+
+/// Fails the nth call from now on, of that name or of any name. Code 0 selects one that suits the call. `gone`: every later call fails too.
 pub fn fail(call: Option<&str>, nth: usize, code: c_int, gone: bool) {
     let name = call.map(|call| CString::new(call).unwrap());
     let name = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
@@ -26,7 +32,7 @@ pub fn fail(call: Option<&str>, nth: usize, code: c_int, gone: bool) {
     }
 }
 
-/// The call that failed. From here on none does, and the device is back.
+/// The call that failed. Ends the injection and restores the device.
 pub fn failed() -> Option<String> {
     unsafe {
         let name = ask!("fzemu_failed": fn() -> *const c_char,);
@@ -34,7 +40,7 @@ pub fn failed() -> Option<String> {
     }
 }
 
-/// Calls of the test's own, which do not fail and leave the thread's context as it was.
+/// Runs driver calls of the test itself: they never fail, and the current context is restored.
 pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
     let exempt = |on: c_int| unsafe { ask!("fzemu_exempt": fn(c_int), on) };
     exempt(1);
@@ -45,7 +51,7 @@ pub fn quietly<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What there is of everything that somebody has to give back.
+/// Counts of objects that need an explicit release.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alive {
     pub memory: i64,
@@ -61,7 +67,7 @@ pub fn alive() -> Alive {
     }
 }
 
-/// Operations that are still to run.
+/// Operations that have not run yet.
 pub fn pending() -> i64 {
     live(c"operations")
 }
@@ -76,25 +82,25 @@ pub fn current() -> Handle {
     context
 }
 
-/// In place of the current one; 0: none.
+/// Replaces the current context; 0: none.
 pub fn set_current(context: Handle) {
     if current() != context {
         assert_eq!(unsafe { ask!("cuCtxSetCurrent": fn(Handle) -> c_int, context) }, 0);
     }
 }
 
-/// How this thread's calls are taken while somebody captures: 0 unless somebody left it otherwise.
+/// The capture mode of the thread, which it resets to 0, the default.
 pub fn capture_mode() -> c_int {
     let mut mode = 0;
     assert_eq!(unsafe { ask!("cuThreadExchangeStreamCaptureMode": fn(*mut c_int) -> c_int, &mut mode) }, 0);
     mode
 }
 
-/// A context of the test's own, in which no function has been looked up. Its memory ends with it.
+/// A fresh context, in which the library has looked up no function. Its memory and streams end with it.
 pub struct OwnContext(pub Handle);
 
 impl OwnContext {
-    /// Leaves the thread without a context.
+    /// The thread has no context afterwards.
     pub fn new() -> OwnContext {
         let mut context = 0;
         set_current(0);
@@ -116,7 +122,7 @@ impl OwnContext {
 }
 
 impl Drop for OwnContext {
-    /// Contexts that a lost device kept from being popped go too.
+    /// Also pops contexts that the library could not pop after a loss.
     fn drop(&mut self) {
         let mut context = 0;
         while unsafe { ask!("cuCtxPopCurrent_v2": fn(*mut Handle) -> c_int, &mut context) } == 0 {}

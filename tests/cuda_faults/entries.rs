@@ -1,4 +1,4 @@
-//! The entry points that touch a GPU, each with what it needs and what has to come of it.
+//! The entry points that touch a GPU, with their setup and the expected results.
 
 use crate::common::samples::Sample;
 use crate::walk::{Entry, Held, Home, Trial, World};
@@ -12,13 +12,13 @@ use std::sync::OnceLock;
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) entry: Entry,
-    /// Contexts of the calling thread in which it is walked.
+    /// Current contexts of the calling thread.
     pub(crate) homes: &'static [Home],
-    /// Of its calls one in so many fails in an ordinary run.
+    /// An ordinary run fails one of so many driver calls.
     pub(crate) share: usize,
 }
 
-/// Every entry point. `once`: also those that are the same for every preset.
+/// All entry points. `once`: including those that do not depend on the preset.
 pub(crate) fn all(once: bool) -> Vec<Row> {
     let row = |name, entry: Entry, homes| Row { name, entry, homes, share: 1 };
     let mut all = vec![
@@ -36,8 +36,8 @@ pub(crate) fn all(once: bool) -> Vec<Row> {
             row("a workspace of another plan", another_plan, &[Home::Own]),
             row("calls without preload", unprepared, &[Home::Own]),
             row("an array that stays there", resident, &[Home::Own]),
-            // Most of its calls are those of other entries.
-            Row { share: 7, ..row("large copies", large, &[Home::Own]) },
+            // Other entry points cover most of its driver calls.
+            Row { share: 13, ..row("large copies", large, &[Home::Own]) },
         ]);
     }
     all
@@ -51,7 +51,7 @@ fn host(bytes: &mut [u8]) -> DeviceSlice {
     DeviceSlice { address: bytes.as_mut_ptr() as u64, bytes: bytes.len() as u64 }
 }
 
-/// What the device wrote.
+/// Compares device memory with the expected bytes.
 fn is(block: &Held, want: &[u8]) {
     assert!(crate::emulator::quietly(|| block.first(want.len())) == want, "other bytes");
 }
@@ -94,7 +94,7 @@ fn decompress_host(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// The device is that of the memory.
+/// The memory selects the device.
 fn compress_there(t: &mut Trial<'_>) -> Option<()> {
     let world = t.world;
     let (encoder, mut ws) = encoder(t, &Options::default())?;
@@ -105,7 +105,7 @@ fn compress_there(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// The device reads the head; then the host does, of a container that the plan was not made for; then into memory of the host.
+/// Device to device, device to host, and host to device.
 fn decompress_there(t: &mut Trial<'_>) -> Option<()> {
     let world = t.world;
     let container = t.block(&world.summed);
@@ -124,7 +124,7 @@ fn decompress_there(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// The result of an asynchronous call, once its stream has passed.
+/// Waits for an asynchronous call and checks its result.
 fn passed(t: &Trial<'_>, result: &Held, bytes: usize) {
     t.wait();
     let said = crate::emulator::quietly(|| result.result());
@@ -166,7 +166,7 @@ fn decompress_async(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// What is asked of a container before it is restored.
+/// Functions that copy a container from the device to read its head.
 fn look(t: &mut Trial<'_>) -> Option<()> {
     let world = t.world;
     let container = t.block(&world.summed);
@@ -180,7 +180,7 @@ fn look(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// Its memory changes hands, and back.
+/// The workspace serves an encoder, a decoder, and another context in turn.
 fn another_plan(t: &mut Trial<'_>) -> Option<()> {
     let (world, stream) = (t.world, t.stream());
     let (encoder, mut ws) = encoder(t, &world.on_gpu())?;
@@ -190,14 +190,13 @@ fn another_plan(t: &mut Trial<'_>) -> Option<()> {
     let n = t.call(true, || encoder.compress(&mut ws, &world.src, &mut container))?;
     t.call(true, || decoder.decompress(&mut ws, &container[..n], &mut dst))?;
     assert!(dst == world.restored);
-    // The other context.
     t.call(true, || encoder.preload(&mut ws, stream))?;
     let n = t.call(true, || encoder.compress(&mut ws, &world.src, &mut container))?;
     assert!(container[..n] == world.summed);
     Some(())
 }
 
-/// The first call makes everything ready itself.
+/// The first asynchronous call prepares the workspace.
 fn unprepared(t: &mut Trial<'_>) -> Option<()> {
     let (world, stream) = (t.world, t.stream());
     let (encoder, mut ws) = encoder(t, &Options::default())?;
@@ -218,7 +217,7 @@ fn unprepared(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// What `fzgm bench` measures with.
+/// The calls of `fzgm bench`.
 fn resident(t: &mut Trial<'_>) -> Option<()> {
     let world = t.world;
     let (encoder, _) =
@@ -235,7 +234,7 @@ fn resident(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// Three and a bit pinned halves.
+/// Copies through the two pinned buffers.
 fn large(t: &mut Trial<'_>) -> Option<()> {
     static LARGE: OnceLock<World> = OnceLock::new();
     let world = LARGE.get_or_init(|| {

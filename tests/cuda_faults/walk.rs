@@ -1,4 +1,4 @@
-//! The walk over every call of the driver that an entry point makes.
+//! The walk over every driver call of an entry point.
 
 use crate::common::gpu::{Block, TestStream};
 use crate::common::samples::{self, Content};
@@ -7,12 +7,12 @@ use fzgm::{Array, DType, Device, Error, Options, Pipeline, Result, Status, Strea
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// An array, and what the CPU makes of it.
+/// An array, and the CPU's results for it.
 pub struct World {
     pub pipeline: Pipeline,
     pub array: Array,
     pub src: Vec<u8>,
-    /// With checksums, as calls that wait write it, and without, as those that do not.
+    /// The container with checksums (blocking calls), and without (asynchronous calls).
     pub summed: Vec<u8>,
     pub plain: Vec<u8>,
     pub restored: Vec<u8>,
@@ -44,12 +44,12 @@ impl World {
     }
 }
 
-/// The context that the calling thread has.
+/// The current context of the calling thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Home {
-    /// One in which nothing has been looked up.
+    /// A fresh one.
     Own,
-    /// None: calls go to the primary one, or to that of the stream, and leave none behind.
+    /// None: calls use the primary context or the context of the stream, and must pop it.
     None,
 }
 
@@ -57,10 +57,10 @@ impl Home {
     pub const ALL: &'static [Home] = &[Home::Own, Home::None];
 }
 
-/// One run of an entry point against a failure.
+/// One run of an entry point with one injected failure.
 pub struct Trial<'w> {
     pub world: &'w World,
-    /// A stream of a context in which nothing has been looked up.
+    /// A stream of a fresh context.
     stream: usize,
     gone: bool,
     home: usize,
@@ -72,7 +72,7 @@ impl Trial<'_> {
         Stream::from_raw(self.stream)
     }
 
-    /// Waits for the stream, as a caller would.
+    /// Waits for the stream.
     pub fn wait(&self) {
         quietly(|| {
             let stream = TestStream(self.stream);
@@ -81,13 +81,13 @@ impl Trial<'_> {
         });
     }
 
-    /// Device memory of the caller's.
+    /// Device memory of the test.
     pub fn block(&self, bytes: &[u8]) -> Held {
         Held(Some(quietly(|| Block::of(bytes))))
     }
 
-    /// A call. If it fails, it does so with a status of the device, and works when it is made again; `None`: there is no device any more.
-    /// `waits`: when it returns, nothing of it is on its way.
+    /// Makes a call of the library. A failure must have a device status, and a second try must succeed. `None`: the device is lost.
+    /// `waits`: no operation may be pending after a failure.
     pub fn call<T>(&mut self, waits: bool, mut f: impl FnMut() -> Result<T>) -> Option<T> {
         let said = match f() {
             Ok(done) => return Some(done),
@@ -109,7 +109,7 @@ impl Trial<'_> {
     }
 }
 
-/// Device memory of the test's, given back whatever fails.
+/// Device memory whose release never fails.
 pub struct Held(Option<Block>);
 
 impl std::ops::Deref for Held {
@@ -126,22 +126,22 @@ impl Drop for Held {
     }
 }
 
-/// Calls of an entry point, and a look at what they leave. `None`: the device is lost.
+/// Calls an entry point and checks its results. `None`: the device is lost.
 pub type Entry = fn(&mut Trial<'_>) -> Option<()>;
 
-/// What was seen.
+/// Statistics of a walk.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub entries: usize,
     pub injected: usize,
     pub calls: BTreeMap<String, usize>,
     pub statuses: BTreeMap<Status, usize>,
-    /// Failures that no caller has to know of: something that is freed, or asked again.
+    /// Failures without a status: releases, and calls that the library repeats.
     pub silent: BTreeMap<String, usize>,
 }
 
 impl Tally {
-    /// Lets the first call fail, then that which is `share` calls behind it, and so on, until there is none left.
+    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls.
     pub fn walk(&mut self, name: &str, world: &World, home: Home, gone: bool, entry: Entry, share: usize) {
         const LOST: [i32; 4] = [700, 46, 214, 719];
         self.entries += 1;
@@ -176,7 +176,7 @@ impl Tally {
         }
     }
 
-    /// What could not be given back because that very call failed is lost, and nothing else.
+    /// Only an object whose own release failed may remain.
     fn nothing_is_left(&self, name: &str, failed: Option<&str>, before: emulator::Alive, home: usize) {
         let mut wanted = before;
         match failed {

@@ -22,7 +22,7 @@ impl Encoder {
         in_default_environment(|| self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws))
     }
 
-    /// Device memory of a workspace that may hold anything when a call starts, so that a test can show it.
+    /// Device memory of a workspace whose contents do not affect the next call, for tests.
     #[doc(hidden)]
     pub fn device_scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
         self.gpu().map_or_else(|_| vec![], |gpu| gpu.prepared.scratch(ws))

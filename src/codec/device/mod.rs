@@ -102,7 +102,7 @@ fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>>
     };
     for (name, slice) in slices {
         let home = match slice.home() {
-            // The caller says that it is memory of the host, which a driver that has lost its device must not keep from the CPU.
+            // The plan declares host memory. A lost device must not block the CPU.
             Err(_) if option == Device::Cpu => Home::Host,
             home => home?,
         };

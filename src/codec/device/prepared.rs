@@ -55,8 +55,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// Memory of a workspace that is ready in which a call finds nothing that it relies on. Not so the tables and, for an encoder, the zeros
-    /// before them.
+    /// The parts of a prepared workspace whose contents do not affect the next call: all but the tables and, for an encoder, the
+    /// zeros before them.
     pub(super) fn scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
         let Some(block) = ws.gpu.as_ref().filter(|m| m.plan == self.id).map(|m| &m.block) else {
             return vec![];

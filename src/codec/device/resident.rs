@@ -83,7 +83,7 @@ impl<'p> Resident<'p> {
         })
     }
 
-    /// What came of a method, once the device is done: also where the driver refused a part of it.
+    /// Waits for the device after a failure, as every method does after success.
     fn at_rest<T>(&self, done: Result<T>) -> Result<T> {
         if done.is_err() {
             let _ = Context::on(self.device).and_then(|context| self.stream.borrow().synchronize(&context));

@@ -242,7 +242,7 @@ impl Driver {
         // graph is destroyed once, and what was made of it does not need it.
         unsafe {
             let ended = (self.table.cuStreamEndCapture)(stream, &mut graph);
-            // A stream that still captures is of no use to anybody.
+            // A second try, because a stream in capture is unusable.
             if ended != SUCCESS && (self.table.cuStreamEndCapture)(stream, &mut graph) == SUCCESS {
                 let _ = (self.table.cuGraphDestroy)(graph);
             }

@@ -97,7 +97,7 @@ struct Stream {
   bool blocking;
   std::shared_ptr<Capture> capture;
   std::deque<Pending> pending;
-  bool destroyed = false;  // its handle is none any more; what is pending still runs
+  bool destroyed = false;  // the handle is invalid; pending operations still run
 };
 const std::vector<Stream*>& all_streams();
 // The stream of a handle, special ones included; nullptr: no such stream.
@@ -114,11 +114,11 @@ void finish_all();
 void count(const char* what);
 
 // ---- faults.cpp
-// What a call has to return because a test wants it to fail, or SUCCESS.
+// Returns the injected error of this call, or SUCCESS.
 Result called(const char* call);
 }  // namespace fzemu
 
-// The first thing that a call does.
+// The first statement of every driver call.
 #define CALLED if (fzemu::Result fault = fzemu::called(__func__)) return fault
 
 // The call waits for the device, or may: a caller that promises not to block must not make it.

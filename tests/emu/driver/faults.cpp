@@ -1,4 +1,4 @@
-// Calls that fail because a test wants them to, and a device that is lost from some call on.
+// Injected failures: one call fails, or the device is lost from that call on.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@ Result lost = SUCCESS;
 std::string failed;
 thread_local bool exempt;
 
-// What a call may return that another try may not.
+// A transient error that suits the call.
 Result passing(const std::string& call) {
   for (const char* takes : {"Alloc", "Create", "Retain", "Load", "Instantiate"})
     if (call.find(takes) != std::string::npos) return OUT_OF_MEMORY;
   return call.find("Launch") != std::string::npos ? Result(LAUNCH_OUT_OF_RESOURCES) : Result(SYSTEM);
 }
 
-// FZ_EMU_FAIL=call:nth:code:lost, for programs that cannot call fzemu_fail().
+// Reads FZ_EMU_FAIL=call:nth:code:lost, for programs that cannot call fzemu_fail().
 void read_wish() {
   static bool read;
   const char* wish = read ? nullptr : getenv("FZ_EMU_FAIL");
@@ -59,7 +59,8 @@ Result called(const char* call) {
 }
 }  // namespace fzemu
 
-// Lets the nth call from now on fail, of this name or, with NULL, of any. code 0: one that suits the call. gone: every later call fails so too.
+// Fails the nth call from now on, of this name or, with NULL, of any name. Code 0 selects one that suits the call. gone: every later call returns
+// the same code.
 extern "C" __attribute__((visibility("default"))) void fzemu_fail(const char* call, long nth, int code, int gone) {
   fzemu::Lock lock(fzemu::driver());
   fzemu::failed.clear();
@@ -69,7 +70,7 @@ extern "C" __attribute__((visibility("default"))) void fzemu_fail(const char* ca
   fzemu::wanted.lost = gone != 0;
 }
 
-// The call that failed, or NULL; none fails any more, and a lost device is back.
+// Returns the call that failed, or NULL. Ends the injection and restores a lost device.
 extern "C" __attribute__((visibility("default"))) const char* fzemu_failed() {
   fzemu::Lock lock(fzemu::driver());
   fzemu::wanted.left = 0;
@@ -77,5 +78,5 @@ extern "C" __attribute__((visibility("default"))) const char* fzemu_failed() {
   return fzemu::failed.empty() ? nullptr : fzemu::failed.c_str();
 }
 
-// Whether calls of this thread are those of a test, which do not fail.
+// Exempts the calls of this thread, which are those of a test.
 extern "C" __attribute__((visibility("default"))) void fzemu_exempt(int on) { fzemu::exempt = on != 0; }

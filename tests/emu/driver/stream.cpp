@@ -51,10 +51,10 @@ bool deferred() {
 
 long live_events;
 
-// Whether it is there, destroyed or not: an event may outlive the stream that it was recorded on.
+// True also for destroyed streams: an event may outlive its stream.
 bool exists(Stream* stream) { return std::find(streams().begin(), streams().end(), stream) != streams().end(); }
 
-// Forgets streams that were destroyed and have nothing left to do.
+// Deletes destroyed streams without pending operations.
 void bury() {
   auto& all = streams();
   for (size_t i = all.size(); i-- > 0;) {
@@ -128,7 +128,7 @@ void forget_streams(const Context* context) {
 }
 }  // namespace fzemu
 
-// What is there now: "streams" that are not destroyed, "events", "operations" that are still to run.
+// Counts live objects: "streams", "events", or pending "operations".
 extern "C" __attribute__((visibility("default"))) long fzemu_live(const char* what) {
   Lock lock(driver());
   if (!strcmp(what, "events")) return live_events;
@@ -163,7 +163,7 @@ API cuStreamDestroy_v2(Stream* stream) {
   CALLED;
   Lock lock(driver());
   if (reinterpret_cast<uintptr_t>(stream) <= 2 || !stream_of(stream)) return INVALID_HANDLE;
-  // The driver does not wait either.
+  // As in the driver, pending operations run on.
   stream->destroyed = true;
   stream->capture = nullptr;
   bury();
