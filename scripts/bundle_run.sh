@@ -42,11 +42,18 @@ repeats       campaign    300 long tests/campaign repeats_of_every
 replays       campaign    300 long tests/campaign a_graph_of
 memory        campaign    300 long tests/campaign memory::
 limits        campaign    100 long tests/campaign limits::
+flips         campaign    300 FZGM_FLIPS=600 tests/cuda flips::
+two_processes campaign    200 FZGM_SECONDS=120 twice long tests/campaign streams::
 large_bits    large       400 long tests/campaign bits_at five_gib_of_u16_without
 large_pfpl    large       300 long tests/campaign pfpl_at
 large_rel     large       300 long tests/campaign rel_at
 large_fz      large       400 long tests/campaign eight_gib
 large_f64     large       400 long tests/campaign sixteen_gib
+large_fast32  large       500 long tests/campaign seventeen_gib_of_f32
+large_fast64  large       400 long tests/campaign seventeen_gib_of_f64
+large_cusz    large       400 long tests/campaign five_gib_of_f64_in_cusz
+large_lc_s    large       300 long tests/campaign five_gib_of_f64_in_lc_speed
+large_lc_r    large       300 long tests/campaign five_gib_of_f64_in_lc_ratio
 fields        fields      580 long tests/fields --nocapture a_corner all_given
 fields_512    fields_512  580 made_fields
 f32_abs       exhaustive  300 long tests/exhaustive --nocapture every_f32_abs
@@ -62,6 +69,15 @@ mem_rel       memcheck    200 memcheck tests/cuda rel
 mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
 mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/cuda hostile::garbled
 mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/cuda hostile::garbled
+mutants_0     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=0/8 memcheck tests/cuda mutants::
+mutants_1     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=1/8 memcheck tests/cuda mutants::
+mutants_2     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=2/8 memcheck tests/cuda mutants::
+mutants_3     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=3/8 memcheck tests/cuda mutants::
+mutants_4     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=4/8 memcheck tests/cuda mutants::
+mutants_5     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=5/8 memcheck tests/cuda mutants::
+mutants_6     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=6/8 memcheck tests/cuda mutants::
+mutants_7     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=7/8 memcheck tests/cuda mutants::
+mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/cuda flips::
 mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
 mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
@@ -163,6 +179,18 @@ bench_graph() {
   done
 }
 
+# twice <command…>: as two processes at once.
+twice() {
+  local first second code=0
+  "$@" &
+  first=$!
+  "$@" &
+  second=$!
+  wait $first || code=$?
+  wait $second || code=$?
+  return $code
+}
+
 long() { FZGM_LONG=1 "$@" --test-threads=1; }
 
 # To ask the driver where an address lives is an error of its interface when the answer is "I do not know".
@@ -201,6 +229,7 @@ part() {
   {
     printf '%-15s %-9s %4d s  %.90s\n' "$name" "$result" $((SECONDS - started)) "$said"
     [ "$group" != bench ] || cat "$log"
+    grep -ho 'NOTE .*\(mutants\|changes\|streams\).*' "$log" | cut -c 1-170 | sed 's/^/    /'
     grep -h ' violations, ' "$log" | cut -c 1-170 | sed 's/^/    /'
     if [ "$result" != PASS ]; then
       grep -E 'panicked|SKIPPED|ERROR|rror:|differ|hazard|violat' -A 2 "$log" | cut -c 1-160 | head -n 4 | sed 's/^/    /'

@@ -48,7 +48,7 @@ part_emu() {
   # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
   # With sanitizers threads go forward as well.
   on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20,DEFER=1' 'campaign ORDER=rev,DEFER=1' \
-    'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'fields ORDER=fwd corner'
+    'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'fields ORDER=fwd corner'
   c_on_emulator
 }
 

@@ -327,3 +327,13 @@ fn plans_of_short_containers_call_no_other_damaged() {
         Err(e) => assert_eq!(e.status(), Status::PlanMismatch, "{e}"),
     }
 }
+
+/// Outlier lists that exceed their stream are reported as TooLarge, not as an unknown element type.
+#[test]
+fn lists_too_long_for_their_stream_are_too_large() {
+    let array = Array::new(DType::F64, &[(5 << 30) / 8]).unwrap();
+    for name in ["lc_tp", "lc_cr"] {
+        let e = Encoder::new(&preset(name, DType::F64).unwrap(), &array, &Options::default()).err().unwrap();
+        assert_eq!(e.status(), Status::TooLarge, "{name}: {e}");
+    }
+}

@@ -34,7 +34,7 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Quick ones first: most bugs fall to the first two.
-tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation pipelines memory regressions threads reference_reader)
+tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation environment pipelines memory regressions threads reference_reader)
 
 mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"
@@ -71,8 +71,18 @@ on_device() {
     return
   done
 }
+# before_device: the same for bugs in code that calls the driver, on the emulator with deferred streams.
+before_device() {
+  local t log=$work/log
+  if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
+  for t in cuda_faults cuda_calls cuda; do
+    (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 FZ_EMU_DEFER=1 LD_LIBRARY_PATH=build/emu timeout 900 cargo test --quiet --test $t) >"$log" 2>&1 && continue
+    printf '%s: %s\n' "$t" "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
+    return
+  done
+}
 # judge <file>: what notices.
-judge() { case $1 in kernels/*) on_device ;; *) suite "$1" ;; esac; }
+judge() { case $1 in kernels/*) on_device ;; src/gpu/* | src/codec/device/*) before_device ;; *) suite "$1" ;; esac; }
 echo "| bug | caught by |"
 echo "|---|---|"
 judge_once() { # <name> <file>: what notices, or what has noticed it in the run before
@@ -80,7 +90,14 @@ judge_once() { # <name> <file>: what notices, or what has noticed it in the run 
 }
 keep() { printf '%s\t%s\n' "$1" "$2" >>"$caught"; }
 # kind <file>: what has tests in common with it.
-kind() { case $1 in kernels/*) echo kernels/ ;; src/bin/* | src/capi/*) echo "${1%"${1#src/*/}"}" ;; *) echo src/ ;; esac; }
+kind() {
+  case $1 in
+    kernels/*) echo kernels/ ;;
+    src/gpu/* | src/codec/device/*) echo src/gpu/ ;;
+    src/bin/* | src/capi/*) echo "${1%"${1#src/*/}"}" ;;
+    *) echo src/ ;;
+  esac
+}
 for kind in $(chosen | cut -f2 | while read -r file; do kind "$file"; done | sort -u); do
   clean=$(judge_once "none in $kind" $kind)
   [ -z "$clean" ] || { echo "without any bug, this fails: $clean" >&2; exit 1; }

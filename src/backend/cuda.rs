@@ -53,6 +53,11 @@ impl Layout {
         Layout::word(v) + 8 * plan.graph.values.len() as u64
     }
 
+    /// The tables, which calls only read.
+    pub(crate) fn tables(&self) -> std::ops::Range<u64> {
+        self.image..self.arena
+    }
+
     /// Where a byte of the arena lies.
     pub(crate) fn in_arena(&self, offset: u64) -> u64 {
         self.arena + offset

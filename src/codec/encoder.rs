@@ -244,9 +244,14 @@ pub(super) fn make(
 fn check(plan: &Plan, options: &Options) -> Result<()> {
     let seen = format::as_read(plan.blueprint(), options.container)?;
     let padded = plan.value(plan.graph.source).flow.max_bytes();
-    if Graph::new(&seen.pipeline, seen.array, padded, plan.rules).is_err() {
-        let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
-        return Err(Error::Unsupported { stage: "fzm", what: what.into() });
+    match Graph::new(&seen.pipeline, seen.array, padded, plan.rules) {
+        Ok(_) => {}
+        // A reader assumes outlier lists of maximum length.
+        Err(e @ Error::TooLarge { .. }) => return Err(e),
+        Err(_) => {
+            let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
+            return Err(Error::Unsupported { stage: "fzm", what: what.into() });
+        }
     }
     match plan.pipeline.recoded_bound() {
         Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(

@@ -66,31 +66,27 @@ impl Context {
     }
 
     /// The context that memory was allocated in, if it is still that one.
-    pub(super) fn holding(handle: Handle, id: u64) -> Option<Context> {
-        let driver = Driver::get().ok()?;
-        let context = Context::enter(driver, handle, driver.current().ok()?).ok()?;
-        Some(context).filter(|c| c.id == id)
+    pub(super) fn holding(handle: Handle, id: u64) -> Result<Option<Context>> {
+        let driver = Driver::get()?;
+        let context = Context::enter(driver, handle, driver.current()?)?;
+        Ok(Some(context).filter(|c| c.id == id))
     }
 
     pub(super) fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
+    /// As [`Driver::relaxed`].
     pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// CU_STREAM_CAPTURE_MODE_RELAXED
-        const RELAXED: i32 = 2;
-        let before = self.driver.exchange_capture_mode(RELAXED);
-        let result = f();
-        self.driver.exchange_capture_mode(before);
-        result
+        self.driver.relaxed(f)
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if self.pushed {
-            self.driver.pop();
+        // A second try if the context is still current, because the caller must not continue in it.
+        if self.pushed && self.driver.pop().is_err() && self.driver.current().ok() == Some(self.handle) {
+            let _ = self.driver.pop();
         }
     }
 }

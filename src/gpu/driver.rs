@@ -23,7 +23,7 @@ const OUT_OF_MEMORY: Code = 2;
 
 /// The driver of this process.
 pub(crate) struct Driver {
-    table: Table,
+    table: &'static Table,
     /// CUDA version of the driver.
     pub(super) version: i32,
     /// Devices that it sees.
@@ -34,11 +34,21 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// The driver, opened and initialised at the first call; the error says why there is none.
+    ///
+    /// The library is searched once. A failed start is repeated at the next call, because its reason may be transient.
     pub(crate) fn get() -> Result<&'static Driver> {
         // Usual reasons are static, so that nothing is left on the heap for a leak checker to wonder about.
-        static DRIVER: OnceLock<Result<Driver, Cow<'static, str>>> = OnceLock::new();
-        let driver =
-            DRIVER.get_or_init(Driver::open).as_ref().map_err(|why| Error::NoDevice(why.to_string()))?;
+        static TABLE: OnceLock<Result<Table, Cow<'static, str>>> = OnceLock::new();
+        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        let driver = match DRIVER.get() {
+            Some(driver) => driver,
+            None => {
+                let table = TABLE.get_or_init(Driver::open).as_ref();
+                let started = table.map_err(Cow::to_string).and_then(Driver::start);
+                let started = started.map_err(Error::NoDevice)?;
+                DRIVER.get_or_init(|| started)
+            }
+        };
         if driver.process == std::process::id() {
             return Ok(driver);
         }
@@ -48,7 +58,7 @@ impl Driver {
         ))
     }
 
-    fn open() -> Result<Driver, Cow<'static, str>> {
+    fn open() -> Result<Table, Cow<'static, str>> {
         if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
             return Err("FZGM_DISABLE_CUDA is set".into());
         }
@@ -60,11 +70,14 @@ impl Driver {
         }
         let find = library::open()?;
         // SAFETY: `find` looks names up in libcuda.
-        let table = unsafe { Table::load(find) }
-            .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later"))?;
+        unsafe { Table::load(find) }
+            .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later").into())
+    }
+
+    fn start(table: &'static Table) -> Result<Driver, String> {
         let mut driver = Driver { table, version: 0, devices: 0, process: std::process::id() };
         let mut count = 0;
-        let t = &driver.table;
+        let t = driver.table;
         // SAFETY: plain calls in the documented order; the places for results are live.
         let codes = unsafe {
             [
@@ -110,7 +123,7 @@ impl Driver {
         const CAPABILITY: [c_int; 2] = [75, 76];
         let device = self.device(index)?;
         let (mut name, mut bytes, mut capability) = ([0u8; 256], 0usize, [0; 2]);
-        let t = &self.table;
+        let t = self.table;
         // SAFETY: the places for results are live and as long as said.
         unsafe {
             self.check("cuDeviceGetName", (t.cuDeviceGetName)(name.as_mut_ptr().cast(), 256, device))?;
@@ -161,10 +174,10 @@ impl Driver {
         self.check("cuCtxPushCurrent", unsafe { (self.table.cuCtxPushCurrent_v2)(context) })
     }
 
-    pub(super) fn pop(&self) {
+    pub(super) fn pop(&self) -> Result<()> {
         let mut context = 0;
-        // SAFETY: the place for the result is live. There is nobody to tell of a failure.
-        let _ = unsafe { (self.table.cuCtxPopCurrent_v2)(&mut context) };
+        // SAFETY: the place for the result is live.
+        self.check("cuCtxPopCurrent", unsafe { (self.table.cuCtxPopCurrent_v2)(&mut context) })
     }
 
     /// A number that no other context of this process ever had.
@@ -190,10 +203,24 @@ impl Driver {
         self.check("cuStreamGetCtx", code).map(|()| context)
     }
 
-    /// Sets how this thread's calls are taken while somebody captures a graph; returns what it was.
-    pub(super) fn exchange_capture_mode(&self, mut mode: c_int) -> c_int {
-        // SAFETY: the place is live. A driver that refuses leaves things as they are.
-        let _ = unsafe { (self.table.cuThreadExchangeStreamCaptureMode)(&mut mode) };
-        mode
+    /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
+    pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+        /// CU_STREAM_CAPTURE_MODE_RELAXED
+        const RELAXED: c_int = 2;
+        let before = self.exchange_capture_mode(RELAXED);
+        let result = f();
+        if let Ok(mode) = before {
+            // A second try, because the thread belongs to the caller and must not stay relaxed.
+            let _ = self.exchange_capture_mode(mode).or_else(|_| self.exchange_capture_mode(mode));
+        }
+        result
+    }
+
+    /// Sets how this thread's calls are taken while somebody captures a graph; returns the previous mode. A rejected call leaves
+    /// the mode unchanged.
+    fn exchange_capture_mode(&self, mut mode: c_int) -> Result<c_int> {
+        // SAFETY: the place is live.
+        let code = unsafe { (self.table.cuThreadExchangeStreamCaptureMode)(&mut mode) };
+        self.check("cuThreadExchangeStreamCaptureMode", code).map(|()| mode)
     }
 }

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::driver::{Driver, Handle};
 use super::memory::{self, Pinned};
 use super::pointer::pinned;
-use super::stream::Stream;
+use super::stream::{Event, Stream};
 use crate::error::Result;
 use crate::kernel::Threads;
 
@@ -19,14 +19,14 @@ const WORTH_IT: usize = 2 * HALF;
 pub(crate) struct Ferry {
     driver: &'static Driver,
     halves: [Pinned; 2],
-    passed: [Handle; 2],
+    passed: [Event; 2],
 }
 
 impl Ferry {
     fn new(context: &Context) -> Result<Ferry> {
         let driver = context.driver();
         let halves = [Pinned::new(context, HALF as u64)?, Pinned::new(context, HALF as u64)?];
-        Ok(Ferry { driver, halves, passed: [driver.create_event()?, driver.create_event()?] })
+        Ok(Ferry { driver, halves, passed: [Event::new(driver)?, Event::new(driver)?] })
     }
 
     /// The ferry that is kept, or a new one; `None` where a plain copy is as good.
@@ -58,13 +58,13 @@ impl Ferry {
         };
         for (k, piece) in src.chunks(HALF).enumerate() {
             if k >= 2 {
-                ferry.driver.wait(ferry.passed[k % 2])?;
+                ferry.driver.wait(ferry.passed[k % 2].handle)?;
             }
             let half = &mut ferry.halves[k % 2].bytes_mut()[..piece.len()];
             threads.copy(piece, half);
             // SAFETY: the half is not touched again before its event has passed, or the stream.
             unsafe { ferry.driver.upload(to as Handle + k * HALF, half, stream.0)? };
-            ferry.driver.record(ferry.passed[k % 2], stream.0)?;
+            ferry.driver.record(ferry.passed[k % 2].handle, stream.0)?;
         }
         stream.synchronize(context)
     }
@@ -89,21 +89,15 @@ impl Ferry {
                 let half = &mut ferry.halves[k % 2].bytes_mut()[..n];
                 // SAFETY: what it held was copied out one round ago; it is not touched before its event has passed.
                 unsafe { ferry.driver.download(half, from as Handle + k * HALF, stream.0)? };
-                ferry.driver.record(ferry.passed[k % 2], stream.0)?;
+                ferry.driver.record(ferry.passed[k % 2].handle, stream.0)?;
             }
             if k > 0 {
-                ferry.driver.wait(ferry.passed[(k - 1) % 2])?;
+                ferry.driver.wait(ferry.passed[(k - 1) % 2].handle)?;
                 let r = range(k - 1, dst.len());
                 let n = r.len();
                 threads.copy(&ferry.halves[(k - 1) % 2].bytes()[..n], &mut dst[r]);
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Ferry {
-    fn drop(&mut self) {
-        self.passed.iter().for_each(|&event| self.driver.destroy_event(event));
     }
 }

@@ -55,6 +55,19 @@ impl DeviceMemory {
         context.relaxed(|| upload(context, self.address() + at, src, stream.borrow()))
     }
 
+    /// Frees the memory if its context still exists.
+    fn release(&self) -> Result<()> {
+        // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
+        // may be the child of a fork. The address may even be another's by now.
+        if Driver::get().is_err() || context_of(self.address)? != Some(self.context) {
+            return Ok(());
+        }
+        if let Some(context) = Context::holding(self.context, self.id)? {
+            context.relaxed(|| self.driver.free(self.address));
+        }
+        Ok(())
+    }
+
     fn inside(&self, at: u64, bytes: u64) -> Result<()> {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         if inside { Ok(()) } else { Err(Error::Internal("a copy leaves its device memory")) }
@@ -63,12 +76,9 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        // Without the context there is no memory either: it may have been reset, the driver may be shutting down, this
-        // may be the child of a fork. The address may even be another's by now.
-        let alive = Driver::get().is_ok() && context_of(self.address) == Some(self.context);
-        if let Some(context) = alive.then(|| Context::holding(self.context, self.id)).flatten() {
-            context.relaxed(|| self.driver.free(self.address));
-        }
+        // A second try if a query fails. The release itself is not repeated: the reported error may belong to an earlier
+        // call, and the address may already belong to a new allocation.
+        let _ = self.release().or_else(|_| self.release());
     }
 }
 

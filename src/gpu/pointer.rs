@@ -53,11 +53,11 @@ pub(super) fn pinned(address: u64) -> Result<bool> {
 }
 
 /// The context that device memory belongs to; `None`: the driver no longer knows the address.
-pub(super) fn context_of(address: Handle) -> Option<Handle> {
+pub(super) fn context_of(address: Handle) -> Result<Option<Handle>> {
     /// CU_POINTER_ATTRIBUTE_CONTEXT
     const CONTEXT: c_int = 1;
     // SAFETY: the attribute is a handle.
-    unsafe { attribute::<Handle>(CONTEXT, address) }.ok().flatten()
+    unsafe { attribute::<Handle>(CONTEXT, address) }
 }
 
 /// cuPointerGetAttribute

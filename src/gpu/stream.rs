@@ -44,14 +44,34 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
+        // A destroyed stream runs on. After a failed call its operations must not touch memory that the caller reuses.
+        let _ = self.driver.relaxed(|| self.driver.synchronize(self.stream.0));
         self.driver.destroy_stream(self.stream.0);
+    }
+}
+
+/// An event, destroyed on drop.
+pub(super) struct Event {
+    driver: &'static Driver,
+    pub(super) handle: Handle,
+}
+
+impl Event {
+    pub(super) fn new(driver: &'static Driver) -> Result<Event> {
+        Ok(Event { driver, handle: driver.create_event()? })
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.driver.destroy_event(self.handle);
     }
 }
 
 /// Device time between two points of a stream.
 pub(crate) struct Timer {
     driver: &'static Driver,
-    events: [Handle; 2],
+    events: [Event; 2],
     stream: Stream,
 }
 
@@ -59,21 +79,15 @@ impl Timer {
     /// Starts now.
     pub(crate) fn start(context: &Context, stream: Stream) -> Result<Timer> {
         let driver = context.driver();
-        let events = [driver.create_event()?, driver.create_event()?];
-        let timer = Timer { driver, events, stream };
-        driver.record(timer.events[0], stream.0)?;
+        let timer = Timer { driver, events: [Event::new(driver)?, Event::new(driver)?], stream };
+        driver.record(timer.events[0].handle, stream.0)?;
         Ok(timer)
     }
 
     /// Waits for the stream; seconds since the start.
     pub(crate) fn stop(&self) -> Result<f64> {
-        self.driver.record(self.events[1], self.stream.0)?;
-        Ok(f64::from(self.driver.elapsed(self.events[0], self.events[1])?) / 1e3)
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        self.events.iter().for_each(|&e| self.driver.destroy_event(e));
+        let [start, end] = [&self.events[0], &self.events[1]].map(|event| event.handle);
+        self.driver.record(end, self.stream.0)?;
+        Ok(f64::from(self.driver.elapsed(start, end)?) / 1e3)
     }
 }

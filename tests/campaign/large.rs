@@ -179,6 +179,57 @@ fn sixteen_gib_of_f64_in_fz() {
     agrees("fz", &pipeline, DType::F64, &[elements(longest(8, 2))], Some(Bound::Noa(1e-3)));
 }
 
+/// Stage fast is the only preset above 16 GiB: more than 2^32 elements of f32, and more than 2^31 of f64.
+#[test]
+fn seventeen_gib_of_f32_in_fast() {
+    let Some(_alone) = device_alone("seventeen_gib_of_f32_in_fast") else { return };
+    agrees(
+        "fast",
+        &lossy("fast", DType::F32),
+        DType::F32,
+        &[elements(SEVENTEEN_GIB / 4 + 77)],
+        Some(Bound::Noa(1e-3)),
+    );
+}
+
+#[test]
+fn seventeen_gib_of_f64_in_fast() {
+    let Some(_alone) = device_alone("seventeen_gib_of_f64_in_fast") else { return };
+    let (row, rows) = if at_full_size() { (40_001, 57_042) } else { (101, 200) };
+    agrees("fast", &lossy("fast", DType::F64), DType::F64, &[row, rows], Some(Bound::Noa(1e-3)));
+    assert!(40_001 * 57_042 * 8 > SEVENTEEN_GIB);
+}
+
+const SEVENTEEN_GIB: u64 = 17 << 30;
+
+/// Presets whose codes are shorter than values exceed 4 GiB. lc_tp and lc_cr do not: one stream holds both outlier lists at maximum length.
+fn five_gib_of_f64(name: &str) {
+    let Some(_alone) = device_alone(name) else { return };
+    let (pipeline, full) = (scarce(lossy(name, DType::F64)), (5 << 30) / 8 + 77);
+    Encoder::new(&pipeline, &Array::new(DType::F64, &[full]).unwrap(), &Options::default()).unwrap();
+    agrees(name, &pipeline, DType::F64, &[elements(full)], Some(Bound::Noa(1e-3)));
+}
+
+#[test]
+fn five_gib_of_f64_in_cusz() {
+    five_gib_of_f64("cusz");
+}
+
+#[test]
+fn five_gib_of_f64_in_cusz_ans() {
+    five_gib_of_f64("cusz_ans");
+}
+
+#[test]
+fn five_gib_of_f64_in_lc_speed() {
+    five_gib_of_f64("lc_speed");
+}
+
+#[test]
+fn five_gib_of_f64_in_lc_ratio() {
+    five_gib_of_f64("lc_ratio");
+}
+
 /// Codes of two bytes of the quantizer, with lists: 8 GiB of f32 again, by another predictor.
 #[test]
 fn eight_gib_of_f32_with_short_codes() {

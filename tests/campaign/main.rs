@@ -1,4 +1,4 @@
-//! What is promised of a GPU at full size: one hash in a hundred repeats, a graph replayed fifty times, arrays beyond 4 GiB,
+//! What is promised of a GPU at full size: one hash in a hundred repeats, a graph replayed fifty times, arrays beyond 4 and 16 GiB, four streams at once,
 //! device memory to the byte. `FZGM_LONG` on a real device gives the full sizes; on the emulator and without it the same
 //! code runs over arrays that fit there.
 //!
@@ -17,6 +17,7 @@ mod large;
 mod limits;
 mod memory;
 mod repeats;
+mod streams;
 
 use fzgm::{DType, Pipeline};
 use std::io::Write;

@@ -73,6 +73,7 @@ table! {
     cuMemcpyHtoD_v2(Handle, *const c_void, usize);
     cuMemcpyDtoH_v2(*mut c_void, Handle, usize);
     cuMemsetD8_v2(Handle, u8, usize);
+    cuMemsetD8Async(Handle, u8, usize, Handle);
     cuStreamCreate(*mut Handle, u32);
     cuStreamDestroy_v2(Handle);
     cuStreamSynchronize(Handle);

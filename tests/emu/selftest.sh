@@ -40,6 +40,9 @@ limits_of_launches               fwd                                 passes
 kinds_of_pointers                fwd,asan                            passes
 counts                           fwd,deferred                        passes
 launch_ahead_awaited             fwd,deferred                        passes
+calls_fail                       fwd,deferred,asan                   passes
+destroyed_stream_awaited         fwd,deferred,deferred-asan          passes
+destroyed_stream_not_awaited     fwd                                 passes
 launch_ahead_not_awaited         fwd,deferred                        has not waited for the launch ahead
 # the order of threads
 missing_barrier                  fwd                                 passes
@@ -71,6 +74,7 @@ freed_twice                      fwd                                 is 1 in pla
 freed_twice                      deferred                            is freed twice
 copy_past_end                    fwd                                 not within one live allocation
 result_read_early                deferred                            in place of
+destroyed_stream_not_awaited     deferred                            in place of
 other_stream_not_awaited         deferred                            in place of
 CASES
 [ $missed = 0 ] || die "$missed of $checked cases do not end as they should"

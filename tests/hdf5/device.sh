@@ -38,4 +38,10 @@ FZGM_DEVICE=cuda:0 "$work/device" filter "$work/filter.h5" "$field"
 cpu compare "$work/cpu.h5" "$work/filter.h5" equal
 cpu compare "$work/host.h5" "$work/gpu.h5" equal
 ok "the filter on a GPU, and chunks from its memory"
+# Of calls of the driver the first, one of a plan that is made and one of a chunk on its way.
+for call in any:1 cuMemAlloc_v2:1 cuLaunchKernelEx:2 cuStreamSynchronize:5; do
+  FZ_EMU_FAIL=$call:700:1 FZGM_DEVICE=cuda:0 "$work/device" filter "$work/lost.h5" "$field"
+  cpu compare "$work/cpu.h5" "$work/lost.h5" equal
+done
+ok "the filter whose GPU is lost"
 "$python" "$here/test_device.py"

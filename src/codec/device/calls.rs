@@ -22,6 +22,12 @@ impl Encoder {
         in_default_environment(|| self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws))
     }
 
+    /// Device memory of a workspace whose contents do not affect the next call, for tests.
+    #[doc(hidden)]
+    pub fn device_scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
+        self.gpu().map_or_else(|_| vec![], |gpu| gpu.prepared.scratch(ws))
+    }
+
     /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
     /// memory, or 0; the stream writes it always, and it holds once the stream has passed.
     ///
@@ -124,6 +130,12 @@ impl Decoder {
     /// [`Error::NoDevice`], [`Error::Unsupported`] for a pipeline that has no device code, [`Error::OutOfMemory`].
     pub fn preload(&self, ws: &mut Workspace, stream: Stream) -> Result<()> {
         in_default_environment(|| self.gpu()?.prepared.ready(&context_of(self.options.device, stream)?, ws))
+    }
+
+    /// As [`Encoder::device_scratch`].
+    #[doc(hidden)]
+    pub fn device_scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
+        self.gpu().map_or_else(|_| vec![], |gpu| gpu.prepared.scratch(ws))
     }
 
     /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is

@@ -101,7 +101,12 @@ fn gpu_of(option: Device, slices: &[(&str, DeviceSlice)]) -> Result<Option<u32>>
         Device::Auto | Device::Cpu => None,
     };
     for (name, slice) in slices {
-        let Home::Device(index) = slice.home()? else { continue };
+        let home = match slice.home() {
+            // The plan declares host memory. A lost device must not block the CPU.
+            Err(_) if option == Device::Cpu => Home::Host,
+            home => home?,
+        };
+        let Home::Device(index) = home else { continue };
         if option == Device::Cpu {
             return Err(Error::argument(
                 *name,

@@ -5,9 +5,10 @@ use crate::backend::cuda::{Layout, Run, Span, preload};
 use crate::error::{Error, Result};
 use crate::format::Tables;
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
-use crate::plan::Plan;
+use crate::plan::{Direction, Plan};
 use crate::workspace::{GpuMemory, Workspace};
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A plan for a GPU.
@@ -52,6 +53,21 @@ impl Prepared {
         memory.block.upload(context, self.layout.image, &self.tables.bytes)?;
         memory.plan = self.id;
         Ok(())
+    }
+
+    /// The parts of a prepared workspace whose contents do not affect the next call: all but the tables and, for an encoder, the
+    /// zeros before them.
+    pub(super) fn scratch(&self, ws: &Workspace) -> Vec<DeviceSlice> {
+        let Some(block) = ws.gpu.as_ref().filter(|m| m.plan == self.id).map(|m| &m.block) else {
+            return vec![];
+        };
+        let tables = self.layout.tables();
+        let zeros = if self.plan.direction == Direction::Decode { 0..tables.start } else { 0..0 };
+        let of = |range: Range<u64>| DeviceSlice {
+            address: block.address() + range.start,
+            bytes: range.end - range.start,
+        };
+        [zeros, tables.end..self.layout.bytes].map(of).into_iter().filter(|s| s.bytes > 0).collect()
     }
 
     /// A run in the memory of a workspace that is ready.

@@ -78,32 +78,45 @@ impl<'p> Resident<'p> {
     /// Those of the calls, those that a call leaves in its result included; and those of the driver.
     pub fn seconds(&mut self, way: Direction, clock: Clock, calls: u32) -> Result<Vec<f64>> {
         in_default_environment(|| {
-            let context = Context::on(self.device)?;
-            let stream = self.stream.borrow();
-            let graph = match clock {
-                Clock::Graph => Some(Graph::capture(&context, stream, || self.put(&context, way))?),
-                Clock::Device | Clock::Host => None,
-            };
-            let mut seconds = Vec::new();
-            for _ in 0..calls {
-                self.result.bytes_mut().fill(0xff);
-                seconds.push(match &graph {
-                    None if clock == Clock::Host => {
-                        let start = Instant::now();
-                        self.put(&context, way)?;
-                        stream.synchronize(&context)?;
-                        start.elapsed().as_secs_f64()
-                    }
-                    graph => {
-                        let timer = Timer::start(&context, stream)?;
-                        graph.as_ref().map_or_else(|| self.put(&context, way), |g| g.launch(stream))?;
-                        timer.stop()?
-                    }
-                });
-                self.settle(way)?;
-            }
-            Ok(seconds)
+            let seconds = self.measure(way, clock, calls);
+            self.at_rest(seconds)
         })
+    }
+
+    /// Waits for the device after a failure, as every method does after success.
+    fn at_rest<T>(&self, done: Result<T>) -> Result<T> {
+        if done.is_err() {
+            let _ = Context::on(self.device).and_then(|context| self.stream.borrow().synchronize(&context));
+        }
+        done
+    }
+
+    fn measure(&mut self, way: Direction, clock: Clock, calls: u32) -> Result<Vec<f64>> {
+        let context = Context::on(self.device)?;
+        let stream = self.stream.borrow();
+        let graph = match clock {
+            Clock::Graph => Some(Graph::capture(&context, stream, || self.put(&context, way))?),
+            Clock::Device | Clock::Host => None,
+        };
+        let mut seconds = Vec::new();
+        for _ in 0..calls {
+            self.result.bytes_mut().fill(0xff);
+            seconds.push(match &graph {
+                None if clock == Clock::Host => {
+                    let start = Instant::now();
+                    self.put(&context, way)?;
+                    stream.synchronize(&context)?;
+                    start.elapsed().as_secs_f64()
+                }
+                graph => {
+                    let timer = Timer::start(&context, stream)?;
+                    graph.as_ref().map_or_else(|| self.put(&context, way), |g| g.launch(stream))?;
+                    timer.stop()?
+                }
+            });
+            self.settle(way)?;
+        }
+        Ok(seconds)
     }
 
     /// Seconds of each of so many copies of the array within the device: what no compressor that reads and writes as much
@@ -118,7 +131,7 @@ impl<'p> Resident<'p> {
             self.restored.copy(&self.array, self.stream.borrow())?;
             timer.stop()
         });
-        times.collect()
+        self.at_rest(times.collect())
     }
 
     /// Puts a call on the stream.
@@ -179,7 +192,8 @@ impl<'p> Resident<'p> {
 
     fn fetch(&self, from: &DeviceMemory, bytes: u64) -> Result<Vec<u8>> {
         let mut copy = buffer(bytes)?;
-        download(&Context::on(self.device)?, &mut copy, from.address(), self.stream.borrow())?;
+        let copied = download(&Context::on(self.device)?, &mut copy, from.address(), self.stream.borrow());
+        self.at_rest(copied)?;
         Ok(copy)
     }
 }

@@ -1,7 +1,7 @@
 //! What the driver does in a context: streams, events, device code, memory.
 #![allow(unsafe_code)]
 
-use super::{Driver, Handle, OUT_OF_MEMORY};
+use super::{Driver, Handle, OUT_OF_MEMORY, SUCCESS};
 use crate::error::{Error, Result};
 use crate::gpu::Way;
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -241,7 +241,12 @@ impl Driver {
         // SAFETY: the stream is live by the promise of whoever handed it over; the places for results are live; the
         // graph is destroyed once, and what was made of it does not need it.
         unsafe {
-            self.check("cuStreamEndCapture", (self.table.cuStreamEndCapture)(stream, &mut graph))?;
+            let ended = (self.table.cuStreamEndCapture)(stream, &mut graph);
+            // A second try, because a stream in capture is unusable.
+            if ended != SUCCESS && (self.table.cuStreamEndCapture)(stream, &mut graph) == SUCCESS {
+                let _ = (self.table.cuGraphDestroy)(graph);
+            }
+            self.check("cuStreamEndCapture", ended)?;
             let code = (self.table.cuGraphInstantiateWithFlags)(&mut executable, graph, 0);
             let _ = (self.table.cuGraphDestroy)(graph);
             self.check("cuGraphInstantiateWithFlags", code).map(|()| executable)

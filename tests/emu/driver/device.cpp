@@ -46,59 +46,70 @@ bool initialised() { return started; }
 #define STARTED if (!started) return NOT_INITIALIZED
 
 API cuInit(unsigned flags) {
+  CALLED;
   if (flags) return INVALID_VALUE;
   started = true;
   return SUCCESS;
 }
 API cuDriverGetVersion(int* version) {
+  CALLED;
   *version = 13000;
   return SUCCESS;
 }
 API cuDeviceGetCount(int* n) {
+  CALLED;
   STARTED;
   *n = 1;
   return SUCCESS;
 }
 API cuDeviceGet(int* device, int ordinal) {
+  CALLED;
   STARTED;
   if (ordinal) return INVALID_DEVICE;
   *device = 0;
   return SUCCESS;
 }
 API cuDeviceGetName(char* name, int bytes, int device) {
+  CALLED;
   if (device || bytes <= 0) return INVALID_VALUE;
   snprintf(name, size_t(bytes), "fzemu: kernels on the CPU");
   return SUCCESS;
 }
 API cuDeviceGetUuid(char* uuid, int device) {
+  CALLED;
   if (device) return INVALID_DEVICE;
   memset(uuid, 0xfe, 16);
   return SUCCESS;
 }
 API cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  CALLED;
   if (device) return INVALID_DEVICE;
   *bytes = size_t(1) << 34;
   return SUCCESS;
 }
 API cuDeviceGetAttribute(int* value, int which, int device) {
+  CALLED;
   if (device) return INVALID_DEVICE;
   *value = attribute(which);
   return SUCCESS;
 }
 
 API cuDevicePrimaryCtxRetain(Context** context, int device) {
+  CALLED;
   STARTED;
   if (device) return INVALID_DEVICE;
   *context = &primary;
   return SUCCESS;
 }
-API cuDevicePrimaryCtxRelease_v2(int device) { return device ? INVALID_DEVICE : SUCCESS; }
+API cuDevicePrimaryCtxRelease_v2(int device) { CALLED; return device ? INVALID_DEVICE : SUCCESS; }
 API cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  CALLED;
   *flags = 0;
   *active = 1;
   return device ? INVALID_DEVICE : SUCCESS;
 }
 API cuCtxCreate_v2(Context** context, unsigned, int device) {
+  CALLED;
   STARTED;
   if (device) return INVALID_DEVICE;
   Lock lock(driver());
@@ -107,49 +118,60 @@ API cuCtxCreate_v2(Context** context, unsigned, int device) {
   return SUCCESS;
 }
 API cuCtxDestroy_v2(Context* context) {
+  CALLED;
   if (!context || context == &primary) return INVALID_CONTEXT;
   if (current_context() == context) contexts.pop_back();
   forget(context);
+  Lock lock(driver());
+  forget_streams(context);
   delete context;
   return SUCCESS;
 }
 API cuCtxGetCurrent(Context** context) {
+  CALLED;
   STARTED;
   *context = current_context();
   return SUCCESS;
 }
 API cuCtxSetCurrent(Context* context) {
+  CALLED;
   if (!contexts.empty()) contexts.pop_back();
   if (context) contexts.push_back(context);
   return SUCCESS;
 }
 API cuCtxPushCurrent_v2(Context* context) {
+  CALLED;
   if (!context) return INVALID_CONTEXT;
   contexts.push_back(context);
   return SUCCESS;
 }
 API cuCtxPopCurrent_v2(Context** context) {
+  CALLED;
   if (contexts.empty()) return INVALID_CONTEXT;
   if (context) *context = contexts.back();
   contexts.pop_back();
   return SUCCESS;
 }
 API cuCtxGetDevice(int* device) {
+  CALLED;
   if (!current_context()) return INVALID_CONTEXT;
   *device = 0;
   return SUCCESS;
 }
 API cuCtxGetId(Context* context, unsigned long long* id) {
+  CALLED;
   if (!context) context = current_context();
   if (!context) return INVALID_CONTEXT;
   *id = context->id;
   return SUCCESS;
 }
 API cuCtxGetApiVersion(Context*, unsigned* version) {
+  CALLED;
   *version = 13000;
   return SUCCESS;
 }
 API cuCtxSynchronize() {
+  CALLED;
   SYNCHRONISES;
   if (!current_context()) return INVALID_CONTEXT;
   finish_all();

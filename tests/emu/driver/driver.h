@@ -97,19 +97,29 @@ struct Stream {
   bool blocking;
   std::shared_ptr<Capture> capture;
   std::deque<Pending> pending;
+  bool destroyed = false;  // the handle is invalid; pending operations still run
 };
 const std::vector<Stream*>& all_streams();
 // The stream of a handle, special ones included; nullptr: no such stream.
 Stream* stream_of(void* handle);
 // Puts an operation at the end of the stream, or into the graph that it captures.
 Result enqueue(void* stream, Operation operation);
+// Streams of a context end with it.
+void forget_streams(const Context* context);
 // Runs what was asked of the stream before operation `number`, or everything.
 void finish(Stream& stream, uint64_t number = UINT64_MAX);
 void finish_all();
 
 // ---- counters.cpp
 void count(const char* what);
+
+// ---- faults.cpp
+// Returns the injected error of this call, or SUCCESS.
+Result called(const char* call);
 }  // namespace fzemu
+
+// The first statement of every driver call.
+#define CALLED if (fzemu::Result fault = fzemu::called(__func__)) return fault
 
 // The call waits for the device, or may: a caller that promises not to block must not make it.
 #define SYNCHRONISES                                               \

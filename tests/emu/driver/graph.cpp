@@ -40,11 +40,13 @@ Result refuse_in_capture() {
 }  // namespace fzemu
 
 API cuThreadExchangeStreamCaptureMode(int* mode) {
+  CALLED;
   if (*mode < GLOBAL || *mode > RELAXED) return INVALID_VALUE;
   std::swap(*mode, mode_of_calls);
   return SUCCESS;
 }
 API cuStreamBeginCapture_v2(void* handle, int mode) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -54,6 +56,7 @@ API cuStreamBeginCapture_v2(void* handle, int mode) {
   return SUCCESS;
 }
 API cuStreamEndCapture(void* handle, GraphHandle** graph) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -68,6 +71,7 @@ API cuStreamEndCapture(void* handle, GraphHandle** graph) {
   return SUCCESS;
 }
 API cuStreamIsCapturing(void* handle, int* status) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -75,11 +79,13 @@ API cuStreamIsCapturing(void* handle, int* status) {
   return SUCCESS;
 }
 API cuGraphInstantiateWithFlags(GraphHandle** executable, GraphHandle* graph, unsigned long long) {
+  CALLED;
   if (!graph) return INVALID_VALUE;
   *executable = new GraphHandle{graph->graph};
   return SUCCESS;
 }
 API cuGraphLaunch(GraphHandle* executable, void* stream) {
+  CALLED;
   Lock lock(driver());
   if (!executable) return INVALID_VALUE;
   count("graph");
@@ -87,15 +93,18 @@ API cuGraphLaunch(GraphHandle* executable, void* stream) {
   return enqueue(stream, [graph] { for (const Operation& operation : graph->operations) operation(); });
 }
 API cuGraphGetNodes(GraphHandle* graph, void**, size_t* n) {
+  CALLED;
   if (!graph || !n) return INVALID_VALUE;
   *n = graph->graph->operations.size();
   return SUCCESS;
 }
 API cuGraphExecDestroy(GraphHandle* executable) {
+  CALLED;
   delete executable;
   return SUCCESS;
 }
 API cuGraphDestroy(GraphHandle* graph) {
+  CALLED;
   delete graph;
   return SUCCESS;
 }

@@ -12,6 +12,7 @@ constexpr int MAX_SHARED = 232448;
 }  // namespace
 
 API cuLibraryLoadData(void** library, const void* image, void*, void*, unsigned, void*, void*, unsigned) {
+  CALLED;
   Lock lock(driver());
   count("load");
   if (!initialised()) return NOT_INITIALIZED;
@@ -22,8 +23,9 @@ API cuLibraryLoadData(void** library, const void* image, void*, void*, unsigned,
   *library = const_cast<void*>(image);
   return SUCCESS;
 }
-API cuLibraryUnload(void*) { return SUCCESS; }
+API cuLibraryUnload(void*) { CALLED; return SUCCESS; }
 API cuLibraryGetKernel(const Entry** kernel, void* library, const char* name) {
+  CALLED;
   if (!library) return INVALID_HANDLE;
   for (const Entry* entry = entries; entry; entry = entry->next) {
     if (strcmp(entry->name, name)) continue;
@@ -33,6 +35,7 @@ API cuLibraryGetKernel(const Entry** kernel, void* library, const char* name) {
   return NOT_FOUND;
 }
 API cuKernelGetFunction(const Entry** function, const Entry* kernel) {
+  CALLED;
   Lock lock(driver());
   if (Result refused = refuse_in_capture()) return refused;
   if (!current_context()) return INVALID_CONTEXT;
@@ -40,6 +43,7 @@ API cuKernelGetFunction(const Entry** function, const Entry* kernel) {
   return SUCCESS;
 }
 API cuFuncGetAttribute(int* value, int which, const Entry* function) {
+  CALLED;
   if (!function) return INVALID_HANDLE;
   switch (which) {
     case 0: *value = int(function->max_threads); break;
@@ -52,10 +56,12 @@ API cuFuncGetAttribute(int* value, int which, const Entry* function) {
   return SUCCESS;
 }
 API cuFuncSetAttribute(const Entry* function, int which, int value) {
+  CALLED;
   if (!function) return INVALID_HANDLE;
   return which == 8 && (value < 0 || value > MAX_SHARED) ? INVALID_VALUE : SUCCESS;
 }
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const Entry* function, int threads, size_t) {
+  CALLED;
   if (!function || threads <= 0) return INVALID_VALUE;
   *blocks = 2048 / threads;
   return SUCCESS;
@@ -98,9 +104,11 @@ constexpr int PROGRAMMATIC_STREAM_SERIALIZATION = 6, PREFERRED_SHARED_MEMORY_CAR
 
 API cuLaunchKernel(const Entry* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+  CALLED;
   return launch(function, dim3(gx, gy, gz), dim3(bx, by, bz), shared_bytes, stream, parameters, extra, false);
 }
 API cuLaunchKernelEx(const Config* c, const Entry* function, void** parameters, void** extra) {
+  CALLED;
   bool follows = false;
   for (unsigned i = 0; i < c->attribute_count; i++) {
     const auto& attribute = c->attributes[i];

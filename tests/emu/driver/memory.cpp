@@ -113,14 +113,17 @@ extern "C" __attribute__((visibility("default"))) int fzemu_live_allocations() {
 // ---- allocation
 
 API cuMemAlloc_v2(Address* out, size_t bytes) {
+  CALLED;
   SYNCHRONISES;
   return allocate(out, bytes, Kind::device);
 }
 API cuMemAllocManaged(Address* out, size_t bytes, unsigned) {
+  CALLED;
   SYNCHRONISES;
   return allocate(out, bytes, Kind::managed);
 }
 API cuMemFree_v2(Address a) {
+  CALLED;
   SYNCHRONISES;
   if (!a) return SUCCESS;
   count("free");
@@ -130,23 +133,27 @@ API cuMemFree_v2(Address a) {
   return SUCCESS;
 }
 API cuMemHostAlloc(void** out, size_t bytes, unsigned) {
+  CALLED;
   SYNCHRONISES;
   return allocate(reinterpret_cast<Address*>(out), bytes, Kind::pinned);
 }
 API cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
 API cuMemFreeHost(void* p) {
+  CALLED;
   SYNCHRONISES;
   count("free");
   finish_all();
   return release(address(p), Kind::pinned, Kind::pinned);
 }
 API cuMemHostGetDevicePointer_v2(Address* out, void* p, unsigned) {
+  CALLED;
   Lock lock(driver());
   if (!block_at(address(p))) return INVALID_VALUE;
   *out = address(p);
   return SUCCESS;
 }
 API cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
+  CALLED;
   Lock lock(driver());
   *total = size_t(1) << 34;
   *free_bytes = *total;
@@ -155,6 +162,7 @@ API cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
   return SUCCESS;
 }
 API cuMemGetAddressRange_v2(Address* start, size_t* bytes, Address a) {
+  CALLED;
   Lock lock(driver());
   const Block* block = block_at(a);
   if (!block) return NOT_FOUND;
@@ -166,24 +174,28 @@ API cuMemGetAddressRange_v2(Address* start, size_t* bytes, Address a) {
 // ---- pools
 
 API cuMemPoolCreate(void** pool, const void*) {
+  CALLED;
   Lock lock(driver());
   if (Result refused = refuse_in_capture()) return refused;
   *pool = malloc(1);
   return SUCCESS;
 }
 API cuMemPoolDestroy(void* pool) {
+  CALLED;
   free(pool);
   return SUCCESS;
 }
-API cuMemPoolSetAttribute(void*, int, void*) { return SUCCESS; }
-API cuMemPoolTrimTo(void*, size_t) { return SUCCESS; }
+API cuMemPoolSetAttribute(void*, int, void*) { CALLED; return SUCCESS; }
+API cuMemPoolTrimTo(void*, size_t) { CALLED; return SUCCESS; }
 API cuDeviceGetDefaultMemPool(void** pool, int) {
+  CALLED;
   static char only;
   *pool = &only;
   return SUCCESS;
 }
 API cuDeviceGetMemPool(void** pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 API cuMemAllocFromPoolAsync(Address* out, size_t bytes, void*, void* handle) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -200,6 +212,7 @@ API cuMemAllocFromPoolAsync(Address* out, size_t bytes, void*, void* handle) {
 }
 API cuMemAllocAsync(Address* out, size_t bytes, void* stream) { return cuMemAllocFromPoolAsync(out, bytes, nullptr, stream); }
 API cuMemFreeAsync(Address a, void* handle) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -265,14 +278,14 @@ Result copy_and_wait(Address to, Address from, size_t bytes, Copy kind) {
 }
 }  // namespace
 
-API cuMemcpy(Address to, Address from, size_t n) { return copy_and_wait(to, from, n, Copy::unified); }
-API cuMemcpyHtoD_v2(Address to, const void* from, size_t n) { return copy_and_wait(to, address(from), n, Copy::to_device); }
-API cuMemcpyDtoH_v2(void* to, Address from, size_t n) { return copy_and_wait(address(to), from, n, Copy::to_host); }
-API cuMemcpyDtoD_v2(Address to, Address from, size_t n) { return copy_and_wait(to, from, n, Copy::on_device); }
-API cuMemcpyAsync(Address to, Address from, size_t n, void* s) { return copy(to, from, n, Copy::unified, s); }
-API cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t n, void* s) { return copy(to, address(from), n, Copy::to_device, s); }
-API cuMemcpyDtoHAsync_v2(void* to, Address from, size_t n, void* s) { return copy(address(to), from, n, Copy::to_host, s); }
-API cuMemcpyDtoDAsync_v2(Address to, Address from, size_t n, void* s) { return copy(to, from, n, Copy::on_device, s); }
+API cuMemcpy(Address to, Address from, size_t n) { CALLED; return copy_and_wait(to, from, n, Copy::unified); }
+API cuMemcpyHtoD_v2(Address to, const void* from, size_t n) { CALLED; return copy_and_wait(to, address(from), n, Copy::to_device); }
+API cuMemcpyDtoH_v2(void* to, Address from, size_t n) { CALLED; return copy_and_wait(address(to), from, n, Copy::to_host); }
+API cuMemcpyDtoD_v2(Address to, Address from, size_t n) { CALLED; return copy_and_wait(to, from, n, Copy::on_device); }
+API cuMemcpyAsync(Address to, Address from, size_t n, void* s) { CALLED; return copy(to, from, n, Copy::unified, s); }
+API cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t n, void* s) { CALLED; return copy(to, address(from), n, Copy::to_device, s); }
+API cuMemcpyDtoHAsync_v2(void* to, Address from, size_t n, void* s) { CALLED; return copy(address(to), from, n, Copy::to_host, s); }
+API cuMemcpyDtoDAsync_v2(Address to, Address from, size_t n, void* s) { CALLED; return copy(to, from, n, Copy::on_device, s); }
 
 namespace {
 template <class T> Result fill(Address to, T value, size_t n, void* stream) {
@@ -285,9 +298,10 @@ template <class T> Result fill(Address to, T value, size_t n, void* stream) {
   });
 }
 }  // namespace
-API cuMemsetD8Async(Address to, unsigned char value, size_t n, void* s) { return fill(to, value, n, s); }
-API cuMemsetD32Async(Address to, unsigned value, size_t n, void* s) { return fill(to, value, n, s); }
+API cuMemsetD8Async(Address to, unsigned char value, size_t n, void* s) { CALLED; return fill(to, value, n, s); }
+API cuMemsetD32Async(Address to, unsigned value, size_t n, void* s) { CALLED; return fill(to, value, n, s); }
 API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
+  CALLED;
   SYNCHRONISES;
   if (Result r = fill(to, value, n, nullptr)) return r;
   finish_all();
@@ -311,6 +325,7 @@ bool attribute_of(const Block* block, int which, void* out) {
 }
 }  // namespace
 API cuPointerGetAttribute(void* out, int which, Address a) {
+  CALLED;
   Lock lock(driver());
   const Block* block = block_at(a);
   // A plain pointer of the host is no CUDA pointer.
@@ -318,6 +333,7 @@ API cuPointerGetAttribute(void* out, int which, Address a) {
 }
 // The plural takes a plain pointer of the host too, and answers with zeros.
 API cuPointerGetAttributes(unsigned n, const int* which, void** out, Address a) {
+  CALLED;
   Lock lock(driver());
   const Block* block = block_at(a);
   for (unsigned i = 0; i < n; i++) if (!attribute_of(block, which[i], out[i])) return INVALID_VALUE;

@@ -2,6 +2,7 @@
 // those that have to: a result that is read too early, memory that goes too early and an event that nobody waits for show.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <chrono>
@@ -48,6 +49,21 @@ bool deferred() {
   return wish && *wish == '1';
 }
 
+long live_events;
+
+// True also for destroyed streams: an event may outlive its stream.
+bool exists(Stream* stream) { return std::find(streams().begin(), streams().end(), stream) != streams().end(); }
+
+// Deletes destroyed streams without pending operations.
+void bury() {
+  auto& all = streams();
+  for (size_t i = all.size(); i-- > 0;) {
+    if (!all[i]->destroyed || !all[i]->pending.empty()) continue;
+    delete all[i];
+    all.erase(all.begin() + long(i));
+  }
+}
+
 bool done(const Event& e) { return !e.stream || e.stream->pending.empty() || e.stream->pending.front().number > e.number; }
 }  // namespace
 
@@ -59,7 +75,7 @@ Stream* stream_of(void* handle) {
   if (n == 2) return &per_thread();
   const auto& all = streams();
   auto found = std::find(all.begin(), all.end(), static_cast<Stream*>(handle));
-  return found == all.end() ? nullptr : *found;
+  return found == all.end() || (*found)->destroyed ? nullptr : *found;
 }
 
 Result enqueue(void* handle, Operation operation) {
@@ -101,7 +117,28 @@ void finish(Stream& stream, uint64_t number) {
 void finish_all() {
   for (size_t i = 0; i < streams().size(); i++) finish(*streams()[i]);
 }
+
+void forget_streams(const Context* context) {
+  for (Stream* s : streams()) {
+    if (s->context != context || !context) continue;
+    s->destroyed = true;
+    s->capture = nullptr;
+  }
+  bury();
+}
 }  // namespace fzemu
+
+// Counts live objects: "streams", "events", or pending "operations".
+extern "C" __attribute__((visibility("default"))) long fzemu_live(const char* what) {
+  Lock lock(driver());
+  if (!strcmp(what, "events")) return live_events;
+  long streams_alive = 0, operations = 0;
+  for (const Stream* s : all_streams()) {
+    streams_alive += !s->destroyed;
+    operations += long(s->pending.size());
+  }
+  return strcmp(what, "streams") ? operations : streams_alive;
+}
 
 namespace {
 // Waiting for a stream that captures, or asking how far it is, spoils the capture.
@@ -113,22 +150,27 @@ Result refuse_if_capturing(Stream& stream) {
 }  // namespace
 
 API cuStreamCreateWithPriority(Stream** stream, unsigned flags, int) {
+  CALLED;
   Lock lock(driver());
   if (!current_context()) return INVALID_CONTEXT;
+  bury();
   *stream = new Stream{current_context(), (flags & 1) == 0, nullptr, {}};
   streams().push_back(*stream);
   return SUCCESS;
 }
 API cuStreamCreate(Stream** stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
 API cuStreamDestroy_v2(Stream* stream) {
+  CALLED;
   Lock lock(driver());
   if (reinterpret_cast<uintptr_t>(stream) <= 2 || !stream_of(stream)) return INVALID_HANDLE;
-  finish(*stream);
-  streams().erase(std::find(streams().begin(), streams().end(), stream));
-  delete stream;
+  // As in the driver, pending operations run on.
+  stream->destroyed = true;
+  stream->capture = nullptr;
+  bury();
   return SUCCESS;
 }
 API cuStreamGetCtx(void* handle, Context** context) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -136,6 +178,7 @@ API cuStreamGetCtx(void* handle, Context** context) {
   return *context ? SUCCESS : INVALID_CONTEXT;
 }
 API cuStreamGetFlags(void* handle, unsigned* flags) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -143,6 +186,7 @@ API cuStreamGetFlags(void* handle, unsigned* flags) {
   return SUCCESS;
 }
 API cuStreamSynchronize(void* handle) {
+  CALLED;
   Lock lock(driver());
   count("sync");
   Stream* stream = stream_of(handle);
@@ -153,6 +197,7 @@ API cuStreamSynchronize(void* handle) {
   return SUCCESS;
 }
 API cuStreamQuery(void* handle) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
@@ -160,23 +205,30 @@ API cuStreamQuery(void* handle) {
   return stream->pending.empty() ? SUCCESS : NOT_READY;
 }
 API cuLaunchHostFunc(void* handle, void (*function)(void*), void* data) {
+  CALLED;
   Lock lock(driver());
   return enqueue(handle, [=] { function(data); });
 }
 
 API cuEventCreate(Event** event, unsigned) {
+  CALLED;
+  Lock lock(driver());
+  live_events++;
   *event = new Event{};
   return SUCCESS;
 }
 API cuEventDestroy_v2(Event* event) {
+  CALLED;
   if (!event) return INVALID_HANDLE;
   Lock lock(driver());
   // Its record may still be to come: then the note of the time finds no event. Run it first.
-  if (event->stream && stream_of(event->stream)) finish(*event->stream, event->number + 1);
+  if (event->stream && exists(event->stream)) finish(*event->stream, event->number + 1);
+  live_events--;
   delete event;
   return SUCCESS;
 }
 API cuEventRecord(Event* event, void* handle) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!event || !stream) return INVALID_HANDLE;
@@ -187,21 +239,24 @@ API cuEventRecord(Event* event, void* handle) {
   return enqueue(handle, [=] { event->reached = Clock::now(); });
 }
 API cuEventQuery(Event* event) {
+  CALLED;
   Lock lock(driver());
   if (!event) return INVALID_HANDLE;
   if (event->capture) return CAPTURE_UNSUPPORTED;
   return done(*event) ? SUCCESS : NOT_READY;
 }
 API cuEventSynchronize(Event* event) {
+  CALLED;
   Lock lock(driver());
   count("sync");
   if (!event) return INVALID_HANDLE;
   if (event->capture) return CAPTURE_UNSUPPORTED;
-  if (event->stream && stream_of(event->stream)) finish(*event->stream, event->number + 1);
+  if (event->stream && exists(event->stream)) finish(*event->stream, event->number + 1);
   return SUCCESS;
 }
 // Time of the CPU between the two.
 API cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
+  CALLED;
   Lock lock(driver());
   if (!from || !to || !from->stream || !to->stream) return INVALID_HANDLE;
   if (!done(*from) || !done(*to)) return NOT_READY;
@@ -209,6 +264,7 @@ API cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
   return SUCCESS;
 }
 API cuStreamWaitEvent(void* handle, Event* event, unsigned) {
+  CALLED;
   Lock lock(driver());
   Stream* stream = stream_of(handle);
   if (!event || !stream) return INVALID_HANDLE;
@@ -220,5 +276,5 @@ API cuStreamWaitEvent(void* handle, Event* event, unsigned) {
   Stream* other = event->stream;
   const uint64_t number = event->number;
   if (!other) return SUCCESS;
-  return enqueue(handle, [=] { if (stream_of(other)) finish(*other, number + 1); });
+  return enqueue(handle, [=] { if (exists(other)) finish(*other, number + 1); });
 }

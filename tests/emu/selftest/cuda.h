@@ -24,6 +24,7 @@ int cuMemsetD8Async(Address, unsigned char, size_t, void*);
 int cuPointerGetAttribute(void*, int, Address);
 int cuPointerGetAttributes(unsigned, const int*, void**, Address);
 int cuStreamCreate(void**, unsigned);
+int cuStreamDestroy_v2(void*);
 int cuStreamSynchronize(void*);
 int cuStreamQuery(void*);
 int cuStreamBeginCapture_v2(void*, int);
@@ -47,4 +48,8 @@ int cuLaunchKernelEx(const void*, void*, void**, void**);
 long fzemu_count(const char*);
 void fzemu_reset();
 int fzemu_live_allocations();
+long fzemu_live(const char*);
+void fzemu_fail(const char*, long, int, int);
+const char* fzemu_failed();
+void fzemu_exempt(int);
 }

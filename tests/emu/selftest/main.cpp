@@ -288,7 +288,50 @@ void counts() {
   EXPECT(fzemu_live_allocations(), 2);
 }
 
+void calls_fail() {
+  Address a, b;
+  fzemu_fail("cuMemAlloc_v2", 2, 0, 0);
+  OK(cuMemAlloc_v2(&a, 64));
+  EXPECT(cuMemAlloc_v2(&b, 64), 2);
+  OK(cuMemAlloc_v2(&b, 64));
+  EXPECT(strcmp(fzemu_failed(), "cuMemAlloc_v2"), 0);
+  fzemu_fail(nullptr, 2, 700, 1);
+  OK(cuStreamSynchronize(nullptr));
+  EXPECT(cuStreamSynchronize(nullptr), 700);
+  EXPECT(cuMemFree_v2(a), 700);
+  fzemu_exempt(1);
+  OK(cuMemFree_v2(a));
+  fzemu_exempt(0);
+  EXPECT(cuMemFree_v2(b), 700);
+  EXPECT(strcmp(fzemu_failed(), "cuStreamSynchronize"), 0);
+  OK(cuMemFree_v2(b));
+  fzemu_fail(nullptr, 1, 0, 0);
+  EXPECT(fzemu_failed() == nullptr, 1);
+  OK(cuStreamSynchronize(nullptr));
+  EXPECT(fzemu_live_allocations(), 0);
+}
+
+void copied_by_a_destroyed_stream(bool waits) {
+  void* pinned;
+  void* s = stream();
+  const Address a = device(64);
+  OK(cuMemHostAlloc(&pinned, 64, 0));
+  OK(cuMemsetD8Async(a, 7, 64, s));
+  OK(cuMemcpyDtoHAsync_v2(pinned, a, 64, s));
+  OK(cuStreamDestroy_v2(s));
+  EXPECT(cuStreamSynchronize(s), 400);
+  if (waits) OK(cuCtxSynchronize());
+  EXPECT(*static_cast<unsigned char*>(pinned), 7);
+  EXPECT(fzemu_live("operations"), 0);
+  EXPECT(fzemu_live("streams"), 1);  // the legacy one
+}
+void destroyed_stream_awaited() { copied_by_a_destroyed_stream(true); }
+void destroyed_stream_not_awaited() { copied_by_a_destroyed_stream(false); }
+
 const std::map<std::string, void (*)()> cases = {
+    {"calls_fail", calls_fail},
+    {"destroyed_stream_awaited", destroyed_stream_awaited},
+    {"destroyed_stream_not_awaited", destroyed_stream_not_awaited},
     {"result_read_early", result_read_early},
     {"other_stream_not_awaited", other_stream_not_awaited},
     {"freed_early", freed_early},
