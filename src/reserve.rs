@@ -23,6 +23,19 @@ pub(crate) fn served() -> u64 {
     SERVED.load(Ordering::Relaxed)
 }
 
+/// Whether the system grants a request of so many bytes now, not counting the reserve.
+pub(crate) fn system_has(bytes: usize) -> bool {
+    let Ok(layout) = Layout::array::<u8>(bytes.max(1)) else { return false };
+    // SAFETY: the size is not 0; the block goes back at once, as the layout says.
+    unsafe {
+        let block = System.alloc(layout);
+        if !block.is_null() {
+            System.dealloc(block, layout);
+        }
+        !block.is_null()
+    }
+}
+
 /// The allocator of the system with a reserve of 2 MiB for requests that the system refuses. Requests of up to 1 MiB are served
 /// from it, as long as it lasts. The pages of the reserve take no memory before the first such request.
 ///

@@ -1,11 +1,16 @@
 //! The threads of a workspace.
 
 use crate::error::{Error, Result};
+use crate::reserve::system_has;
+use std::io::ErrorKind;
 use std::thread::{self, JoinHandle};
 use std::{mem, process};
 
 /// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
 pub const MAX_THREADS: u32 = 1024;
+
+/// Bytes that the system must have before a thread is started, many times what a thread allocates until it works.
+const STARTING: usize = 16 << 10;
 
 /// A pool of threads, none for one thread. They end with it and not some time after it: whoever forks or unloads
 /// the library once everything is freed relies on that.
@@ -29,6 +34,10 @@ impl Crew {
         if count > 1 {
             // Every caller is in the default floating-point environment, which a new thread inherits.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(count).spawn_handler(|worker| {
+                // The standard library and the C library end the process if a thread finds no memory while it starts.
+                if !system_has(STARTING) {
+                    return Err(ErrorKind::OutOfMemory.into());
+                }
                 crew.threads.push(thread::Builder::new().name("fzgm".into()).spawn(|| worker.run())?);
                 Ok(())
             });
