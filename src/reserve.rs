@@ -19,6 +19,7 @@ static LARGE: Pool<16384, 1> = Pool::new();
 static SERVED: AtomicU64 = AtomicU64::new(0);
 
 /// How many requests the reserve has served. A call during which it grows has seen the system without memory.
+#[cfg(feature = "capi")]
 pub(crate) fn served() -> u64 {
     SERVED.load(Ordering::Relaxed)
 }
