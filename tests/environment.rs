@@ -118,7 +118,9 @@ impl Case<'_> {
         if self.preset != "bits" {
             let text = format!("{:?}", self.bound);
             within(plan, || pipeline.set_everywhere("mode", |args| args.set_text("mode", self.mode)))?;
-            within(plan, || pipeline.set_everywhere("error_bound", |args| args.set_text("error_bound", &text)))?;
+            within(plan, || {
+                pipeline.set_everywhere("error_bound", |args| args.set_text("error_bound", &text))
+            })?;
         }
         let toml = within(plan, || pipeline.to_toml())?;
         let pipeline = within(plan, || Pipeline::from_toml(&toml))?;
@@ -144,9 +146,8 @@ impl Case<'_> {
             "bits" => None,
             _ => Some(within(back, || Bound::from_name(self.mode, self.bound))?),
         };
-        let judged = within(back, || {
-            metrics::compare(self.array.dtype(), self.src, &restored, bound, f64::INFINITY)
-        })?;
+        let judged =
+            within(back, || metrics::compare(self.array.dtype(), self.src, &restored, bound, f64::INFINITY))?;
         assert!(judged.kept(), "{} {}: the bound does not hold", self.preset, self.mode);
         let texts = vec![toml, within(back, || found.to_toml())?, format!("{info:?}"), format!("{judged:?}")];
         Ok(Made { texts, container, restored })

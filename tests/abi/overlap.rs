@@ -75,12 +75,14 @@ fn the_buffer_of_a_workspace_is_no_memory_of_a_call() {
     let (encoder, decoder, [there, back], last) = (lent.encoder, lent.decoder, lent.spaces, lent.lent - 8);
     for inside in [lent.at(0), lent.at(64), lent.at(last)] {
         let place = inside.cast::<u64>();
-        let compress = |src, dst, bytes| unsafe { fz_compress(encoder, there, src, BYTES, dst, capacity, bytes) };
+        let compress =
+            |src, dst, bytes| unsafe { fz_compress(encoder, there, src, BYTES, dst, capacity, bytes) };
         refused(compress(inside.cast(), dst.cast(), &mut bytes), "src overlaps the buffer of the workspace");
         refused(compress(src, inside.cast(), &mut bytes), "dst overlaps the buffer of the workspace");
         refused(compress(src, dst.cast(), place), "compressed_bytes overlaps the buffer of the workspace");
         let path = c"an overlap is refused before there is a file";
-        let to_file = |src, bytes| unsafe { fz_compress_file(encoder, there, src, BYTES, path.as_ptr(), bytes) };
+        let to_file =
+            |src, bytes| unsafe { fz_compress_file(encoder, there, src, BYTES, path.as_ptr(), bytes) };
         refused(to_file(inside.cast(), &mut bytes), "src overlaps the buffer of the workspace");
         refused(to_file(src, place), "compressed_bytes overlaps the buffer of the workspace");
     }
@@ -90,10 +92,15 @@ fn the_buffer_of_a_workspace_is_no_memory_of_a_call() {
     ok(unsafe { fz_compress(encoder, there, src, BYTES, dst.cast(), capacity, behind) });
     let length = unsafe { behind.read() };
     for inside in [lent.at(0), lent.at(last)] {
-        let restore = |container, dst, bytes| unsafe { fz_decompress(decoder, back, container, length, dst, BYTES, bytes) };
+        let restore = |container, dst, bytes| unsafe {
+            fz_decompress(decoder, back, container, length, dst, BYTES, bytes)
+        };
         refused(restore(inside.cast_const().cast(), out.cast(), &mut bytes), "container overlaps the buffer");
         refused(restore(dst.cast_const().cast(), inside.cast(), &mut bytes), "dst overlaps the buffer");
-        refused(restore(dst.cast_const().cast(), out.cast(), inside.cast()), "restored_bytes overlaps the buffer");
+        refused(
+            restore(dst.cast_const().cast(), out.cast(), inside.cast()),
+            "restored_bytes overlaps the buffer",
+        );
     }
     assert_eq!(bytes, UNTOUCHED);
     ok(unsafe { fz_decompress(decoder, back, dst.cast(), length, out.cast(), BYTES, &mut bytes) });
@@ -110,21 +117,46 @@ fn results_do_not_lie_in_what_a_call_reads() {
     let (before, place) = (array.clone(), array.as_mut_ptr());
     let dst = container.as_mut_ptr();
     let compress = |bytes| unsafe {
-        fz_compress(lent.encoder, ptr::null_mut(), place.cast_const().cast(), BYTES, dst.cast(), capacity, bytes)
+        fz_compress(
+            lent.encoder,
+            ptr::null_mut(),
+            place.cast_const().cast(),
+            BYTES,
+            dst.cast(),
+            capacity,
+            bytes,
+        )
     };
     refused(compress(place.wrapping_add(3)), "inside of src");
     assert_eq!(array, before);
     let mut length = 0;
     ok(compress(&mut length));
     let restore = |bytes| unsafe {
-        fz_decompress(ptr::null(), ptr::null_mut(), dst.cast_const().cast(), length, place.cast(), BYTES, bytes)
+        fz_decompress(
+            ptr::null(),
+            ptr::null_mut(),
+            dst.cast_const().cast(),
+            length,
+            place.cast(),
+            BYTES,
+            bytes,
+        )
     };
     let before = container.clone();
     refused(restore(dst.wrapping_add(1)), "inside of container");
     let (mut origin, extent) = ([0u64], [3u64]);
     let numbers = origin.as_mut_ptr();
     let part = |bytes| unsafe {
-        fz_decompress_box(dst.cast_const().cast(), length, numbers, extent.as_ptr(), 1, place.cast(), BYTES, bytes)
+        fz_decompress_box(
+            dst.cast_const().cast(),
+            length,
+            numbers,
+            extent.as_ptr(),
+            1,
+            place.cast(),
+            BYTES,
+            bytes,
+        )
     };
     refused(part(dst.wrapping_add(1)), "inside of container");
     refused(part(numbers), "origin or extent overlaps the place for the result");
