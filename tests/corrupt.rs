@@ -153,6 +153,47 @@ fn fuzz() {
     mutate(&cases, (first..).take_while(|_| Instant::now() < end));
 }
 
+/// What the targets in `fuzz` begin with, into the folder `FUZZ_SEEDS`: containers of every stage, preset and form, as each target takes them.
+#[test]
+#[ignore = "writes files for scripts/test.sh fuzz"]
+fn fuzz_seeds() {
+    let Some(folder) = std::env::var_os("FUZZ_SEEDS").map(std::path::PathBuf::from) else { return };
+    let put = |target: &str, name: &str, bytes: &[u8]| {
+        let folder = folder.join(target);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name.replace(['/', ' '], "_")), bytes).unwrap();
+    };
+    let small = build(150, Content::Specials).into_iter();
+    // The longest of the coders are for those who have time.
+    let coded = coders().into_iter().flat_map(|(_, cases)| cases).filter(|c| c.restored.len() <= 4000);
+    for (i, case) in small.chain(coded).enumerate() {
+        let name = format!("{i:04} {}", case.name);
+        put("decode", &name, &case.bytes);
+        put("head", &name, &case.bytes);
+        put("file", &name, &[&[50, 90, 20, 7], &case.bytes[..]].concat());
+        if case.compact {
+            put("compact", &name, case.bytes.strip_prefix(b"FZC1\x01").unwrap());
+            // Behind a recipe of words: lossless, of f32.
+            let recipe = [0, 0, 0, 0, 0, 8, 2, 0, 149, 0, 0, 0, 0];
+            put("hdf5", &name, &[&recipe, &case.bytes[..]].concat());
+        }
+        put("slabs", &name, &slab_file(&case.bytes));
+    }
+}
+
+/// A slab file of one slab; the target sets its checksums right.
+fn slab_file(container: &[u8]) -> Vec<u8> {
+    let array = fzgm::info(container).unwrap().array;
+    let (dims, rows) = (array.dims(), *array.dims().last().unwrap());
+    let mut file = [b"FZS1\x01\0", &[array.dtype() as u8, dims.len() as u8][..]].concat();
+    let fixed = dims.iter().copied().chain(std::iter::repeat_n(0, 3 - dims.len())).chain([rows.max(1), 0]);
+    let slab = [container.len() as u64];
+    fixed.chain(slab).for_each(|word| file.extend(word.to_le_bytes()));
+    file.extend_from_slice(container);
+    [0, 1, rows, 0].iter().for_each(|word| file.extend(u64::to_le_bytes(*word)));
+    file
+}
+
 /// Cut off anywhere, no container reads as a whole one.
 #[test]
 fn every_truncation_is_noticed() {
