@@ -236,11 +236,14 @@ part_long() {
   installed_hdf5
 }
 
-# Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them.
+# Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them. Then every target of fuzz/ for as long,
+# from containers of every stage, preset and form on, which the first run writes.
 part_fuzz() {
   need_c
   need_rust
-  FUZZ_SECONDS=${FUZZ_SECONDS:-300} cargo test --quiet --locked --test corrupt -- --ignored --nocapture fuzz
+  FUZZ_SECONDS=${FUZZ_SECONDS:-300} FUZZ_SEEDS=$PWD/build/fuzz/seeds \
+    cargo test --quiet --locked --test corrupt -- --ignored --nocapture fuzz
+  bash scripts/fuzz.sh
 }
 
 # Threads that share a plan, under ThreadSanitizer, which rustc has for its nightly form alone; and one race that it must find.

@@ -138,24 +138,34 @@ impl World {
             k => {
                 let Some(p) = one(&self.plans, source) else { return };
                 let (plan, id) = (self.plans[p].handle.cast_const(), self.plans[p].id);
-                let (space, _) = self.space_for(Some(id), source, &mut wrong);
+                let space = self.space_for(Some(id), source, &mut wrong);
                 // NULL, a plan of the other direction, an array of another length, a destination that is too small.
                 wrong.extend([NULL, ARGUMENT, MISMATCH, UNSUPPORTED, SMALL]);
                 let (src, mut dst) = ([0u64; 8], [0u64; 8]);
                 let (from, to, bytes) = (src.as_ptr().cast(), dst.as_mut_ptr().cast(), 64);
                 let (function, status) = unsafe {
                     match k {
-                        2 => ("fz_plan_preload", fz_plan_preload(plan, space, ptr::null_mut())),
+                        2 => ("fz_plan_preload", fz_plan_preload(plan, space.handle, ptr::null_mut())),
                         3 => {
                             let stream = ptr::null_mut();
                             let result = ptr::null_mut();
-                            let s = fz_compress_async(plan, space, from, bytes, to, bytes, result, stream);
+                            let s =
+                                fz_compress_async(plan, space.handle, from, bytes, to, bytes, result, stream);
                             ("fz_compress_async", s)
                         }
                         _ => {
                             let stream = ptr::null_mut();
                             let result = ptr::null_mut();
-                            let s = fz_decompress_async(plan, space, from, bytes, to, bytes, result, stream);
+                            let s = fz_decompress_async(
+                                plan,
+                                space.handle,
+                                from,
+                                bytes,
+                                to,
+                                bytes,
+                                result,
+                                stream,
+                            );
                             ("fz_decompress_async", s)
                         }
                     }

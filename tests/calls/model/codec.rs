@@ -3,6 +3,7 @@
 use super::data::{Container, Promise, array};
 use super::judge::*;
 use super::source::Source;
+use super::spaces::Chosen;
 use super::{MOST_BYTES, Plan, World, one};
 use fzgm::capi::*;
 use std::ptr;
@@ -18,7 +19,7 @@ struct Regions {
 
 impl Regions {
     fn new(src: &[u8], room: usize, source: &mut Source, wrong: &mut Vec<i32>) -> Regions {
-        let (mistake, skew) = (source.mistake(8), source.byte());
+        let (mistake, skew) = (source.mistake(9), source.byte());
         let (mut src, mut dst) = (Bytes::of(src, skew), Bytes::new(room, skew >> 4));
         let mut place = Place::or(mistake, wrong);
         let (mut from, from_bytes, mut to, mut to_bytes) =
@@ -37,11 +38,25 @@ impl Regions {
                 let inside = (to as usize).next_multiple_of(8);
                 (place, _) = (Place::at(inside as *const u8), wrong.push(ARGUMENT));
             }
+            8 if from_bytes >= 16 => {
+                let inside = (from as usize).next_multiple_of(8);
+                (place, _) = (Place::at(inside as *const u8), wrong.push(ARGUMENT));
+            }
             // More than there are addresses.
-            8 => (to_bytes, _) = (*source.pick(&[1 << 63, u64::MAX]), wrong.push(ARGUMENT)),
+            9 => (to_bytes, _) = (*source.pick(&[1 << 63, u64::MAX]), wrong.push(ARGUMENT)),
             _ => {}
         }
         Regions { given: (from, from_bytes, to, to_bytes), src, dst, place }
+    }
+
+    /// Now and then, regions or place lie in the buffer of the workspace.
+    fn stray(&mut self, space: &Chosen, source: &mut Source, wrong: &mut Vec<i32>) {
+        let src = space.stray(self.given.1, source, wrong).map(<*mut u8>::cast_const);
+        self.given.0 = src.unwrap_or(self.given.0);
+        self.given.2 = space.stray(self.given.3, source, wrong).unwrap_or(self.given.2);
+        if let Some(inside) = space.stray(16, source, wrong) {
+            self.place = Place::at((inside as usize).next_multiple_of(8) as *const u8);
+        }
     }
 
     /// Judges what was written, and gives the length.
@@ -80,9 +95,9 @@ impl World {
         };
         let array = array(source, &shape);
         let known = self.plans[p].known.clone();
-        let (space, tight) = self.space_for(Some(id), source, &mut wrong);
+        let space = self.space_for(Some(id), source, &mut wrong);
         if known.as_ref().is_none_or(|k| k.lists()) {
-            right.extend(tight.then_some(OUTLIERS));
+            right.extend(space.is_tight().then_some(OUTLIERS));
         }
         if known.is_none() {
             // Symbols that a codebook has no room for, and the like, only the array tells.
@@ -93,9 +108,11 @@ impl World {
             (r.given.1, _) = (r.given.1 - 1, wrong.push(MISMATCH));
         }
         let given = if source.rarely(32) { (ptr::null(), wrong.push(NULL)).0 } else { handle.cast_const() };
+        r.stray(&space, source, &mut wrong);
         let (src, src_bytes, dst, room) = r.given;
-        let status =
-            unsafe { fz_compress(given, space, src.cast(), src_bytes, dst.cast(), room, r.place.pointer()) };
+        let status = unsafe {
+            fz_compress(given, space.handle, src.cast(), src_bytes, dst.cast(), room, r.place.pointer())
+        };
         let done = self.judge.call("fz_compress", status, &wrong, &right);
         let bytes = r.written(&array, done, 0);
         if done {
@@ -128,23 +145,24 @@ impl World {
         let (handle, id) = (plan.handle, plan.id);
         let lists = plan.known.as_ref().is_none_or(|k| k.lists());
         let (mut wrong, short) = (vec![], source.rarely(3));
-        let (space, tight) = self.space_for(Some(id), source, &mut wrong);
+        let space = self.space_for(Some(id), source, &mut wrong);
         let mut room = container.bytes.len();
         if short {
             (room, _) = (room - 1, wrong.push(SMALL));
         }
-        let right = if tight && lists { [OK, OUTLIERS] } else { [OK; 2] };
-        if short && tight && lists {
+        let right = if space.is_tight() && lists { [OK, OUTLIERS] } else { [OK; 2] };
+        if short && space.is_tight() && lists {
             wrong.push(OUTLIERS);
         }
         let mut r = Regions::new(&container.array, room, source, &mut wrong);
+        r.stray(&space, source, &mut wrong);
         let (src, src_bytes, dst, room) = r.given;
-        let status =
-            unsafe { fz_compress(handle, space, src.cast(), src_bytes, dst.cast(), room, r.place.pointer()) };
+        let status = unsafe {
+            fz_compress(handle, space.handle, src.cast(), src_bytes, dst.cast(), room, r.place.pointer())
+        };
         let done = self.judge.call("fz_compress", status, &wrong, &right);
         let bytes = r.written(&container.array, done, 0);
         assert!(!done || r.dst.get()[..bytes] == container.bytes, "the same array gives other bytes");
-        let _ = r.src.pointer::<u8>();
     }
 
     pub(super) fn decompress(&mut self, source: &mut Source) {
@@ -164,8 +182,8 @@ impl World {
                 right.extend([MISMATCH, SMALL]);
             }
         }
-        let (space, _) = self.space_for(id, source, &mut wrong);
-        if !handle.is_null() && space.is_null() && self.workspace_bytes(handle) > MOST_BYTES {
+        let space = self.space_for(id, source, &mut wrong);
+        if !handle.is_null() && space.handle.is_null() && self.workspace_bytes(handle) > MOST_BYTES {
             return;
         }
         if container.damaged {
@@ -186,9 +204,10 @@ impl World {
         if !wrong.is_empty() {
             wrong.extend(&right[1..]);
         }
+        r.stray(&space, source, &mut wrong);
         let (src, src_bytes, dst, room) = r.given;
         let status = unsafe {
-            fz_decompress(handle, space, src.cast(), src_bytes, dst.cast(), room, r.place.pointer())
+            fz_decompress(handle, space.handle, src.cast(), src_bytes, dst.cast(), room, r.place.pointer())
         };
         let done = self.judge.call("fz_decompress", status, &wrong, &right);
         let bytes = r.written(&container.bytes, done, r.dst.get().len());

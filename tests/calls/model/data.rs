@@ -131,7 +131,7 @@ impl Container {
                 _ => c.bytes[at] ^= 1 << source.below(8),
             }
         }
-        c.damaged = c.bytes != self.bytes;
+        c.damaged = self.damaged || c.bytes != self.bytes;
         c
     }
 }

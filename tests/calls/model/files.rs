@@ -83,8 +83,8 @@ impl World {
         let Plan { handle, id, .. } = *plan;
         let lists = plan.known.as_ref().is_none_or(|k| k.lists());
         let (mut wrong, mut right) = (vec![], vec![OK]);
-        let (space, tight) = self.space_for(Some(id), source, &mut wrong);
-        right.extend((tight && lists).then_some(OUTLIERS));
+        let space = self.space_for(Some(id), source, &mut wrong);
+        right.extend((space.is_tight() && lists).then_some(OUTLIERS));
         let mistake = source.mistake(7);
         let place = Place::or(mistake, &mut wrong);
         let (given, path) = Given::or(mistake, &mut wrong);
@@ -97,7 +97,7 @@ impl World {
             wrong.extend(&right[1..]);
         }
         let at = src.pointer::<u8>().cast_const().cast();
-        let status = unsafe { fz_compress_file(handle, space, at, length, path, place.pointer()) };
+        let status = unsafe { fz_compress_file(handle, space.handle, at, length, path, place.pointer()) };
         let done = self.judge.call("fz_compress_file", status, &wrong, &right);
         let bytes = place.take(done);
         match done {

@@ -82,22 +82,44 @@ impl World {
         }
     }
 
-    /// A workspace for a call with this plan: none, its own, or with a mistake that of another plan. True: outlier lists cannot grow in it.
+    /// A workspace for a call with this plan: none, its own, or with a mistake that of another plan.
     pub(super) fn space_for(
         &mut self,
         plan: Option<u64>,
         source: &mut Source,
         wrong: &mut Vec<i32>,
-    ) -> (*mut fz_workspace, bool) {
+    ) -> Chosen {
         if source.rarely(16) {
             // Those whose plan is gone may be freed and nothing else.
             let live = |s: &&Space| Some(s.plan) != plan && self.plans.iter().any(|p| p.id == s.plan);
             if let Some(other) = self.spaces.iter().find(live) {
                 wrong.push(MISMATCH);
-                return (other.handle, false);
+                return Chosen { handle: other.handle, memory: None };
             }
         }
-        let own = self.spaces.iter().rev().find(|s| Some(s.plan) == plan).filter(|_| !source.rarely(3));
-        own.map_or((ptr::null_mut(), false), |s| (s.handle, s.memory.is_some()))
+        let own = self.spaces.iter_mut().rev().find(|s| Some(s.plan) == plan).filter(|_| !source.rarely(3));
+        let Some(own) = own else { return Chosen { handle: ptr::null_mut(), memory: None } };
+        Chosen { handle: own.handle, memory: own.memory.as_mut().map(|m| (m.pointer(), m.len())) }
+    }
+}
+
+/// A workspace for a call, and the memory of ours in which it lies.
+pub(super) struct Chosen {
+    pub(super) handle: *mut fz_workspace,
+    memory: Option<(*mut u8, u64)>,
+}
+
+impl Chosen {
+    /// Outlier lists cannot grow in it.
+    pub(super) fn is_tight(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Now and then, memory of the workspace in place of so many bytes of the call.
+    pub(super) fn stray(&self, bytes: u64, source: &mut Source, wrong: &mut Vec<i32>) -> Option<*mut u8> {
+        let (memory, _) = self.memory.filter(|(_, len)| bytes > 0 && *len >= bytes)?;
+        let stray = source.rarely(12);
+        wrong.extend(stray.then_some(ARGUMENT));
+        stray.then_some(memory)
     }
 }
