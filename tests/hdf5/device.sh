@@ -11,7 +11,7 @@ python=$1 library=$(realpath "$2") folder=${3:-}
 cd "$here/../.."
 field=$PWD/examples/data/egm96.f32
 # shellcheck disable=SC2046
-cc -std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wshadow -Werror -Iinclude -Ihdf5-filter $(pkg-config --cflags hdf5-serial) tests/hdf5/device.c \
+cc -std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wshadow -Werror "${undefined[@]}" -Iinclude -Ihdf5-filter $(pkg-config --cflags hdf5-serial) tests/hdf5/device.c \
   -o "$work/device" "$library" $(pkg-config --libs hdf5-serial) -lgcc_s -lutil -lrt -lpthread -lm -ldl
 echo '#include <fzgm_hdf5_chunks.h>' >"$work/alone.cpp"
 # shellcheck disable=SC2046

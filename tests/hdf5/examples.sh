@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../shell.sh"
 python=$1 library=$(realpath "$2")
 cd "$here/../.."
-examples=$PWD/examples flags=(-O1 -g -Wall -Wextra -Wshadow -Werror)
+examples=$PWD/examples flags=(-O1 -g -Wall -Wextra -Wshadow -Werror "${undefined[@]}")
 modules=$(dirname "$(find /usr/include/hdf5/serial /usr/include -name hdf5.mod -print -quit 2>/dev/null)")
 # shellcheck disable=SC2046
 {

@@ -7,7 +7,7 @@ python=$1
 cd "$work"
 
 # shellcheck disable=SC2046
-cc -std=c99 -O1 -Wall -Wextra -Werror $(nc-config --cflags) "$here/netcdf.c" -o netcdf -lnetcdf -lm
+cc -std=c99 -O1 -Wall -Wextra -Werror "${undefined[@]}" $(nc-config --cflags) "$here/netcdf.c" -o netcdf -lnetcdf -lm
 ./netcdf c.nc
 "$python" - <<'PY'
 import h5py, numpy as np

@@ -7,7 +7,7 @@ python=$1 include=$(realpath "$2")
 cd "$work"
 
 # shellcheck disable=SC2046
-mpicc -std=c99 -O1 -Wall -Wextra -Werror -I"$include" $(pkg-config --cflags hdf5-openmpi) "$here/parallel.c" -o parallel $(pkg-config --libs hdf5-openmpi) -lm
+mpicc -std=c99 -O1 -Wall -Wextra -Werror "${undefined[@]}" -I"$include" $(pkg-config --cflags hdf5-openmpi) "$here/parallel.c" -o parallel $(pkg-config --libs hdf5-openmpi) -lm
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for ranks in 1 2 4; do
   mpirun -n $ranks --oversubscribe ./parallel p.h5

@@ -16,7 +16,7 @@ ok "the plugin exports H5PL* alone and needs $needed"
 
 flags=$(pkg-config --cflags hdf5-serial 2>/dev/null || pkg-config --cflags hdf5)
 libs=$(pkg-config --libs hdf5-serial 2>/dev/null || pkg-config --libs hdf5)
-strict=(-O1 -g -Wall -Wextra -Wshadow -Wundef -Werror -I"$include")
+strict=(-O1 -g -Wall -Wextra -Wshadow -Wundef -Werror "${undefined[@]}" -I"$include")
 # shellcheck disable=SC2086
 {
   cc -std=c99 -D_GNU_SOURCE "${strict[@]}" -Wstrict-prototypes $flags tests/hdf5/filter.c -o "$work/shared" $libs -lm -ldl
