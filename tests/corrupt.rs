@@ -13,7 +13,7 @@ use common::corpus::{Case, build, coders};
 use common::damage::{damage, garble, seal};
 use common::rng::Rng;
 use common::samples::Content;
-use fzgm::{Decoder, Options, Result, Status};
+use fzgm::{DType, Decoder, Options, Result, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -178,6 +178,15 @@ fn fuzz_seeds() {
             put("hdf5", &name, &[&recipe, &case.bytes[..]].concat());
         }
         put("slabs", &name, &slab_file(&case.bytes));
+    }
+    // An array behind each stage with its parameters as they are.
+    for (i, stage) in fzgm::stages::STAGES.iter().enumerate() {
+        let recipe: Vec<u8> = [i as u8].into_iter().chain(stage.spec().params.iter().map(|_| 1)).collect();
+        for dtype in [DType::U8, DType::I32, DType::F32] {
+            let array = common::samples::make(dtype, &[200], Content::Walk, 5).bytes;
+            let head = [dtype as u8, 4, recipe.len() as u8];
+            put("roundtrip", &format!("{} {dtype}", stage.spec().name), &[&head, &recipe[..], &array].concat());
+        }
     }
 }
 

@@ -50,7 +50,7 @@ suite() {
   local t log=$work/log tests=("${tests[@]}") features=()
   case $1 in
     src/bin/*) tests=(cli) features=(--features cli) ;;
-    src/capi/*) tests=(abi) features=(--features capi) ;;
+    src/capi/*) tests=(calls abi) features=(--features capi) ;;
   esac
   for t in "${tests[@]}"; do
     if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features "${features[@]}" --test "$t") >"$log" 2>&1; then
