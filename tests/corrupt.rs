@@ -185,7 +185,11 @@ fn fuzz_seeds() {
         for dtype in [DType::U8, DType::I32, DType::F32] {
             let array = common::samples::make(dtype, &[200], Content::Walk, 5).bytes;
             let head = [dtype as u8, 4, recipe.len() as u8];
-            put("roundtrip", &format!("{} {dtype}", stage.spec().name), &[&head, &recipe[..], &array].concat());
+            put(
+                "roundtrip",
+                &format!("{} {dtype}", stage.spec().name),
+                &[&head, &recipe[..], &array].concat(),
+            );
         }
     }
 }

@@ -89,7 +89,7 @@ impl World {
         panic!("a head is asked for without end");
     }
 
-    pub(super) fn from_container(&mut self, source: &mut Source) {
+    pub(super) fn pipeline_from_container(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };
         let container = self.containers[c].clone();
         let (mistake, mut wrong) = (source.mistake(3), vec![]);

@@ -127,7 +127,7 @@ const CALLS: &[Call] = &[
     World::workspace_from_buffer,
     World::workspace_from_buffer,
     World::free_workspace,
-    World::from_preset,
+    World::pipeline_from_preset,
     World::add_stage,
     World::connect,
     World::set,
@@ -136,7 +136,7 @@ const CALLS: &[Call] = &[
     World::free_pipeline,
     World::container_info,
     World::info_partial,
-    World::from_container,
+    World::pipeline_from_container,
     World::damage,
     World::describe,
     World::describe_pipeline,
@@ -171,7 +171,7 @@ pub fn run(bytes: &[u8]) -> Tally {
 impl World {
     /// Something to work with: else most strings would call nothing that can succeed.
     fn begin(&mut self, source: &mut Source) {
-        self.from_preset(source);
+        self.pipeline_from_preset(source);
         self.finalize(source);
         self.plan_decoder(source);
         self.compress(source);

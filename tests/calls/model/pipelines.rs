@@ -39,7 +39,7 @@ fn text<'a>(good: &'a CStr, mistake: u8, unknown: i32, wrong: &mut Vec<i32>) -> 
 }
 
 impl World {
-    pub(super) fn from_preset(&mut self, source: &mut Source) {
+    pub(super) fn pipeline_from_preset(&mut self, source: &mut Source) {
         let (name, mistake) = (*source.pick(&NAMES), source.mistake(6));
         let dtype = match name == c"bits" || source.rarely(16) {
             true => source.below(10) as i32,
