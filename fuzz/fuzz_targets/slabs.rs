@@ -6,15 +6,9 @@
 #[path = "../../src/bin/fzgm"]
 mod program {
     pub(crate) mod failure;
+    pub(crate) mod input;
     pub(crate) mod memory;
     pub(crate) mod slabs;
-}
-
-/// Files are named here.
-mod input {
-    pub(crate) fn is_stream(_: &std::path::Path) -> bool {
-        false
-    }
 }
 
 /// Nobody watches.
@@ -30,7 +24,7 @@ mod progress {
 
 use fzgm::Options;
 use libfuzzer_sys::fuzz_target;
-use program::{failure, memory, slabs};
+use program::{failure, input, memory, slabs};
 use std::io::{Read, Write};
 use std::path::Path;
 
