@@ -179,6 +179,12 @@ fn fuzz_seeds() {
         }
         put("slabs", &name, &slab_file(&case.bytes));
     }
+    // Any string is calls; from long ones on the target needs not grow them first.
+    for seed in 0..200 {
+        let mut rng = Rng(seed);
+        let bytes: Vec<u8> = (0..50 + rng.below(550)).map(|_| rng.below(256) as u8).collect();
+        put("calls", &seed.to_string(), &bytes);
+    }
     // An array behind each stage with its parameters as they are.
     for (i, stage) in fzgm::stages::STAGES.iter().enumerate() {
         let recipe: Vec<u8> = [i as u8].into_iter().chain(stage.spec().params.iter().map(|_| 1)).collect();

@@ -146,6 +146,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let bytes = stored.chunk_bytes().expect("checked when it was read");
     assert!(restored.is_none_or(|r| r.len() == bytes));
+    assert!(rest.len() == bytes || run(0, &cd, rest).is_none(), "a chunk of another length is taken");
     let chunk: Vec<u8> = rest.iter().copied().cycle().take(if rest.is_empty() { 0 } else { bytes }).collect();
     let Some(mut frame) = run(0, &cd, &chunk) else {
         assert!(changed || chunk.is_empty() || codec::Plan::new(&stored).is_err(), "a chunk is refused");
