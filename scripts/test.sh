@@ -2,10 +2,11 @@
 # Sets up what is missing and runs the tests.
 #
 #   scripts/test.sh                    the parts rust, emu, c, golden, python and hdf5
-#   scripts/test.sh <part>…            rust | emu | c | golden | python | hdf5 | long | fuzz | tsan
+#   scripts/test.sh <part>…            rust | emu | c | golden | python | hdf5 | long | fuzz | tsan |
+#                                      aarch64 | musl | deny
 . "$(dirname "$0")/lib.sh"
 parts=(rust emu c golden python hdf5)
-all_parts=("${parts[@]}" long fuzz tsan)
+all_parts=("${parts[@]}" long fuzz tsan aarch64 musl deny)
 mkdir -p build
 
 # Format, lints, tests, documentation. The tests run optimised with debug assertions: [profile.test] in Cargo.toml.
@@ -265,6 +266,64 @@ part_tsan() {
   grep -q 'WARNING: ThreadSanitizer: data race' "$out/race.log" || { cat "$out/race.log" >&2; return 1; }
   echo "and a race that is there is found"
 }
+
+# need_target <target>: the standard library of another system, which rustup alone brings.
+need_target() {
+  [ -d "$(rustc --print target-libdir --target "$1")" ] && return 0
+  has rustup && rustup target add "$1" && return 0
+  die "this Rust has no standard library for $1; with rustup: rustup target add $1"
+}
+
+# Another processor, in qemu: tests by exact arithmetic, recorded files, and containers that have to be those of x86-64.
+part_aarch64() (
+  local target=aarch64-unknown-linux-gnu
+  need_c
+  need_rust
+  need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu qemu-aarch64-static qemu-user-static
+  [ -e /usr/aarch64-linux-gnu/lib/libc.so ] || packages libc6-dev-arm64-cross
+  need_target $target
+  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
+  export FZGM_CUDA=off CARGO_PROFILE_TEST_DEBUG=0
+  local cargo=(cargo test --quiet --locked -p fzgm --no-default-features --features capi --target $target)
+  "${cargo[@]}" --lib --test containers --test golden --test vectors --test bound --test presets -- --nocapture
+  # Every stage takes as long as all of these.
+  "${cargo[@]}" --test contract -- presets_hold what_does_not_compress
+  # Of the tests over every float two for each type; they share the program.
+  "${cargo[@]}" --test exhaustive -- --nocapture every_f32_abs_third every_f32_rel_thousandth random_f64_abs_thousandth random_f64_rel_tenth
+)
+
+# The command line in one file, the static library in a program of one file, and the containers, all with musl.
+part_musl() (
+  local target=x86_64-unknown-linux-musl out=$PWD/build/musl program unwind
+  need_c
+  need_rust
+  need musl-gcc musl-tools
+  need_target $target
+  export CARGO_TARGET_DIR=$out CARGO_PROFILE_TEST_DEBUG=0 FZGM_CUDA=off
+  # With the feature cuda: a program without a dynamic loader has to do without a driver.
+  cargo test --quiet --locked -p fzgm --target $target --test containers --test golden --test cli
+  cargo build --quiet --locked --target $target --no-default-features -p libfzgm
+  # Rust's own unwinder: that of gcc is made for glibc.
+  unwind=$(rustc --print target-libdir --target $target)/self-contained/libunwind.a
+  musl-gcc -static -std=c11 -O1 -Iinclude examples/quickstart.c "$out/$target/debug/libfzgm.a" "$unwind" -lm -o "$out/quickstart"
+  for program in "$out/quickstart" "$out/$target/debug/fzgm"; do
+    ! readelf -d "$program" | grep NEEDED || die "$program needs other files"
+  done
+  "$out/quickstart" examples/data/egm96.f32 1440 721
+)
+
+# Licences, duplicates and sources of all crates: deny.toml. cargo-deny is built once, in minutes.
+part_deny() (
+  need_c
+  need_rust
+  export PATH=$PWD/build/tools/bin:$PATH
+  has cargo-deny || CARGO_TARGET_DIR=$PWD/build/tools/target cargo install --quiet --locked --root "$PWD/build/tools" cargo-deny@0.20
+  # What one of the two does not have the other has.
+  local check=(check --allow license-exception-not-encountered)
+  cargo deny --locked --workspace "${check[@]}" licenses bans sources
+  cargo deny --locked --config deny.toml --manifest-path fuzz/Cargo.toml "${check[@]}" licenses sources
+)
 
 [ $# -gt 0 ] && parts=("$@")
 for part in "${parts[@]}"; do

@@ -38,7 +38,8 @@ impl Drop for Restored {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+// Miri knows no assembly; it computes in the default environment.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod register {
     use std::arch::asm;
 
@@ -58,11 +59,12 @@ mod register {
     pub(super) fn write(mxcsr: Environment) {
         // SAFETY: every x86-64 processor has the instruction. The value is the default or was read from the register, so no
         // reserved bit is set. Rust code runs only between the write of the default and the write of the caller's value.
-        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
+        // The exception flags change, so the block does not preserve flags.
+        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack)) };
     }
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 mod register {
     use std::arch::asm;
 
@@ -85,12 +87,13 @@ mod register {
         // SAFETY: every AArch64 processor with floats has both registers, and programs may write them. The values are the
         // default or were read from the registers. Rust code runs only between the write of the default and that of the caller's.
         unsafe {
-            asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) fpcr, in(reg) fpsr, options(nostack, preserves_flags));
+            // The exception flags change, so the block does not preserve flags.
+            asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) fpcr, in(reg) fpsr, options(nostack));
         }
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod register {
     pub(super) type Environment = ();
     pub(super) const DEFAULT: Environment = ();
@@ -98,7 +101,7 @@ mod register {
     pub(super) fn write((): Environment) {}
 }
 
-#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(test, not(miri), any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests {
     use super::register::{DEFAULT, read, write};
     use super::*;

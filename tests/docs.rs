@@ -146,6 +146,23 @@ fn every_dependency_has_its_line() {
     }
 }
 
+/// Of each crate one version, save those that deny.toml skips with a reason; what else it says takes cargo-deny.
+#[test]
+fn crates_come_in_one_version() {
+    let lock: toml::Table = read("Cargo.lock").parse().expect("toml");
+    let deny: toml::Table = read("deny.toml").parse().expect("toml");
+    let field = |table: &toml::Value, key: &str| table[key].as_str().expect("text").to_string();
+    let mut seen = BTreeSet::new();
+    let packages = lock["package"].as_array().expect("packages");
+    // An entry of deny.toml names one of the versions.
+    let twice: Vec<String> =
+        packages.iter().map(|p| field(p, "name")).filter(|n| !seen.insert(n.clone())).collect();
+    let skipped = deny["bans"]["skip"].as_array().expect("skip");
+    let skipped: Vec<String> =
+        skipped.iter().map(|s| field(s, "crate").split('@').next().expect("a name").to_string()).collect();
+    assert_eq!(twice, skipped, "crates of several versions, and those that deny.toml skips");
+}
+
 /// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
 /// tests/cli and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says, and
 /// tests/hdf5 what hdf5.md does.

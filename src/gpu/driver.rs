@@ -35,20 +35,22 @@ pub(crate) struct Driver {
 impl Driver {
     /// The driver, opened and initialised at the first call; the error says why there is none.
     ///
-    /// The library is searched once. A failed start is repeated at the next call, because its reason may be transient.
+    /// The library is searched once. A start that fails is repeated at the next call, because its reason may be transient, except
+    /// if there is no device.
     pub(crate) fn get() -> Result<&'static Driver> {
         // Usual reasons are static, so that nothing is left on the heap for a leak checker to wonder about.
         static TABLE: OnceLock<Result<Table, Cow<'static, str>>> = OnceLock::new();
-        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
         let driver = match DRIVER.get() {
             Some(driver) => driver,
             None => {
                 let table = TABLE.get_or_init(Driver::open).as_ref();
-                let started = table.map_err(Cow::to_string).and_then(Driver::start);
-                let started = started.map_err(Error::NoDevice)?;
+                let table = table.map_err(|why| Error::NoDevice(why.to_string()))?;
+                let started = Driver::start(table)?;
                 DRIVER.get_or_init(|| started)
             }
         };
+        let driver = driver.as_ref().map_err(|why| Error::NoDevice(why.clone()))?;
         if driver.process == std::process::id() {
             return Ok(driver);
         }
@@ -74,26 +76,32 @@ impl Driver {
             .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later").into())
     }
 
-    fn start(table: &'static Table) -> Result<Driver, String> {
+    /// Initializes the driver, or says why there is no device, which does not change while a process runs.
+    fn start(table: &'static Table) -> Result<Result<Driver, String>> {
+        /// CUDA_ERROR_NO_DEVICE
+        const NONE: Code = 100;
         let mut driver = Driver { table, version: 0, devices: 0, process: std::process::id() };
         let mut count = 0;
-        let t = driver.table;
         // SAFETY: plain calls in the documented order; the places for results are live.
         let codes = unsafe {
             [
-                ("cuInit", (t.cuInit)(0)),
-                ("cuDriverGetVersion", (t.cuDriverGetVersion)(&mut driver.version)),
-                ("cuDeviceGetCount", (t.cuDeviceGetCount)(&mut count)),
+                ("cuInit", (table.cuInit)(0)),
+                ("cuDriverGetVersion", (table.cuDriverGetVersion)(&mut driver.version)),
+                ("cuDeviceGetCount", (table.cuDeviceGetCount)(&mut count)),
             ]
         };
         for (call, code) in codes {
-            driver.check(call, code).map_err(|e| e.to_string())?;
+            match driver.check(call, code) {
+                Ok(()) => {}
+                Err(none) if code == NONE => return Ok(Err(none.to_string())),
+                Err(e) => return Err(Error::NoDevice(e.to_string())),
+            }
         }
         if count < 1 {
-            return Err("the driver sees no device".into());
+            return Ok(Err("the driver sees no device".into()));
         }
         driver.devices = count as u32;
-        Ok(driver)
+        Ok(Ok(driver))
     }
 
     fn check(&self, call: &'static str, code: Code) -> Result<()> {

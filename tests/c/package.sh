@@ -28,6 +28,14 @@ nm -D --defined-only "$lib/libfzgm.so" | awk '{print $3}' | sort -u >"$work/expo
 diff "$work/declared" "$work/exported" || fail "libfzgm.so exports other symbols than fzgm.h declares"
 ok "libfzgm.so exports the $(wc -l <"$work/declared") functions of fzgm.h and nothing else"
 
+if [ -z "${RUSTFLAGS:-}" ]; then
+  crates=${CARGO_HOME:-$HOME/.cargo}/registry
+  for file in "$lib/libfzgm.so" "$lib/libfzgm.a" "$prefix/bin/fzgm"; do
+    ! grep -qF "$crates" "$file" || fail "$file names files in $crates"
+  done
+  ok "no file names the folder of cargo's crates"
+fi
+
 static=$(nm -g --defined-only "$lib/libfzgm.a" 2>/dev/null | awk 'NF == 3 {print $3}' | sort -u)
 if diff <(echo "$static") "$work/declared" >/dev/null; then
   ok "libfzgm.a has no other global names ($(($(stat -c %s "$lib/libfzgm.a") / 1024)) KiB)"

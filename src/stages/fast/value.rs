@@ -24,9 +24,12 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
     fn anchor(first: Option<i64>) -> i64;
     /// The code of a multiple; none where the type of codes does not hold it.
     fn code(multiple: i64, anchor: i64) -> Option<i32>;
+    // Bodies for wide registers alone call these two.
     /// The code of `x`, and whether it stands for it: [`Value::multiple`] and [`Value::code`] without branches.
+    #[cfg(target_arch = "x86_64")]
     fn quick(self, q: &Quantize<Self>, anchor: Self) -> (i32, bool);
     /// [`Value::restore`] of an anchor, as a float, and a code, where no sum of the two rounds.
+    #[cfg(target_arch = "x86_64")]
     fn quick_restore(anchor: Self, code: i32, step: Self) -> Self;
     /// Equality of bits.
     fn same(self, other: Self) -> bool;
@@ -80,6 +83,7 @@ macro_rules! value {
             fn code(multiple: i64, anchor: i64) -> Option<i32> {
                 $code(multiple, anchor)
             }
+            #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             fn quick(self, f: &Quantize<Self>, anchor: Self) -> (i32, bool) {
                 const MAGIC: $T = $magic;
@@ -93,6 +97,7 @@ macro_rules! value {
                 let sum = q - anchor + MAGIC;
                 ((sum.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32), carried)
             }
+            #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             fn quick_restore(anchor: Self, code: i32, step: Self) -> Self {
                 (anchor + code as $T) * step
