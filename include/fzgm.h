@@ -42,6 +42,12 @@
  *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them. A call needs at most
  *   128 KiB of stack on the calling thread; that is said of release builds, and calls on a GPU add what the driver takes.
  *
+ * Floating-point environment
+ *
+ *   Every function runs in the default floating-point environment (round to nearest, subnormal numbers kept, no traps) and
+ *   restores that of the calling thread before it returns, exception flags included. Programs that flush subnormal numbers, round
+ *   another way or trap get the same bytes and the same bounds as all others.
+ *
  * GPUs
  *
  *   fz_compress() and fz_decompress() take memory of any kind and wait; fz_compress_async() and fz_decompress_async() take device
@@ -55,6 +61,7 @@
  *   FZ_INVALID_ARGUMENT; a release build takes it for what the call expects. Arrays and containers are the caller's, may lie
  *   at any address, and are used during the call only, or until the stream of an asynchronous call has passed it. A workspace
  *   may lie in memory of the caller's too: fz_workspace_from_buffer(). Without one, and for plans, memory comes from malloc().
+ *   If malloc() fails, a call returns FZ_OUT_OF_MEMORY; docs/errors.md names the cases in which the process ends.
  */
 
 
@@ -466,7 +473,7 @@ const char *fz_strerror(int32_t status);
 /**
  * What went wrong in the last call of this thread that failed: which argument, stage or port, its value, and what would
  * have been accepted. Never NULL; "" while nothing has failed. Successful calls leave the text alone; it stays valid until
- * the next failure in this thread, or the end of the thread.
+ * the next failure in this thread, or the end of the thread. A text has at most 4095 bytes; a longer one is cut and ends with "…".
  */
 const char *fz_last_error(void);
 
