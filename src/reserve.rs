@@ -8,6 +8,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
+use std::hint::black_box;
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +30,8 @@ pub(crate) fn system_has(bytes: usize) -> bool {
     let Ok(layout) = Layout::array::<u8>(bytes.max(1)) else { return false };
     // SAFETY: the size is not 0; the block goes back at once, as the layout says.
     unsafe {
-        let block = System.alloc(layout);
+        // Unseen, or the compiler would take a block that nobody uses for granted.
+        let block = black_box(System.alloc(layout));
         if !block.is_null() {
             System.dealloc(block, layout);
         }
