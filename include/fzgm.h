@@ -61,7 +61,8 @@
  *   FZ_INVALID_ARGUMENT; a release build takes it for what the call expects. Arrays and containers are the caller's, may lie
  *   at any address, and are used during the call only, or until the stream of an asynchronous call has passed it. A workspace
  *   may lie in memory of the caller's too: fz_workspace_from_buffer(). Without one, and for plans, memory comes from malloc().
- *   If malloc() fails, a call returns FZ_OUT_OF_MEMORY; docs/errors.md names the cases in which the process ends.
+ *   If malloc() fails, a function returns FZ_OUT_OF_MEMORY, also where its list of errors does not name it; docs/errors.md names
+ *   the cases in which the process ends.
  */
 
 
@@ -761,7 +762,8 @@ int32_t fz_workspace_new(const fz_plan *plan,
  *
  * `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it belongs to the
  *                 workspace alone, and it is not freed there. Its contents do not matter. A call whose source, destination,
- *                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
+ *                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT. A buffer that another workspace uses is not
+ *                 detected.
  *
  * Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
  * and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with

@@ -110,7 +110,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 ///
 /// `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it belongs to the
 ///                 workspace alone, and it is not freed there. Its contents do not matter. A call whose source, destination,
-///                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
+///                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT. A buffer that another workspace uses is not
+///                 detected.
 ///
 /// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
 /// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with

@@ -167,7 +167,6 @@ static void others(char *text) {
   OK(IN_ENV(fz_pipeline_to_text(again, line, sizeof line, &length)));
   fz_pipeline_free(again);
   OK(IN_ENV(fz_pipeline_from_toml(toml, &again)));
-  fz_pipeline_free(again);
   info.struct_bytes = sizeof info;
   OK(IN_ENV(fz_container_info(container, bytes, &info)));
   OK(IN_ENV(fz_plan_open(container, bytes, NULL, &opened)));
