@@ -29,8 +29,9 @@
  *
  *   Every call that can fail returns a status (an fz_status as int32_t), FZ_OK or a failure, and leaves a text about the
  *   failure in fz_last_error(). Results come last and are written on success only. Lengths are uint64_t and carry their unit
- *   in the name. Enumerations cross as int32_t. Texts are UTF-8 and end with a zero. A pointer may be NULL only where that is
- *   said; NULL, misaligned and overlapping memory is refused with a status. What is named const is not changed.
+ *   in the name. Enumerations cross as int32_t. Texts are UTF-8, end with a zero, and have at most 65,536 bytes. A pointer may
+ *   be NULL only where that is said; NULL, misaligned and overlapping memory is refused with a status. What is named const is
+ *   not changed.
  *
  * Threads, signals, fork
  *

@@ -338,6 +338,8 @@ pub enum Fault {
     },
     /// An element of the array that the parameters of the stage have no code for, the largest one.
     OutOfRange(u64),
+    /// The system refused a request of so many bytes.
+    OutOfMemory(u64),
     /// The launch itself is malformed: a defect of the planner.
     BadLaunch,
 }

@@ -15,15 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Requests of at most 16 KiB, by far the most.
 static SMALL: Pool<256, 64> = Pool::new();
 /// Larger ones, of at most 1 MiB, such as a long text.
-static LARGE: Pool<16384, 1> = Pool::new();
+static LARGE: Pool<16384, 4> = Pool::new();
 /// Requests that the reserve has served since the process began.
 static SERVED: AtomicU64 = AtomicU64::new(0);
-
-/// How many requests the reserve has served. A call during which it grows has seen the system without memory.
-#[cfg(feature = "capi")]
-pub(crate) fn served() -> u64 {
-    SERVED.load(Ordering::Relaxed)
-}
 
 /// Whether the system grants a request of so many bytes now, not counting the reserve.
 pub(crate) fn system_has(bytes: usize) -> bool {
@@ -39,7 +33,7 @@ pub(crate) fn system_has(bytes: usize) -> bool {
     }
 }
 
-/// The allocator of the system with a reserve of 2 MiB for requests that the system refuses. Requests of up to 1 MiB are served
+/// The allocator of the system with a reserve of 5 MiB for requests that the system refuses. Requests of up to 1 MiB are served
 /// from it, as long as it lasts. The pages of the reserve take no memory before the first such request.
 ///
 /// It is the allocator of `libfzgm`, of the HDF5 plugin and of the command line. A program in Rust may take it for its own:
@@ -49,6 +43,14 @@ pub(crate) fn system_has(bytes: usize) -> bool {
 /// static ALLOCATOR: fzgm::ReserveAllocator = fzgm::ReserveAllocator;
 /// ```
 pub struct ReserveAllocator;
+
+impl ReserveAllocator {
+    /// How many requests the reserve has served since the process began. What is made while the number grows may keep memory
+    /// of the reserve, and should not be kept.
+    pub fn served() -> u64 {
+        SERVED.load(Ordering::Relaxed)
+    }
+}
 
 // SAFETY: every block is either one of the system's allocator or one of a pool, which hands a byte out once at a time and aligned as
 // the layout says. Which of them a block belongs to is told by its address, so each goes back to where it came from. Nothing unwinds.

@@ -45,7 +45,10 @@ impl Crew {
                 threads: count as u64,
                 why: e.to_string(),
             };
-            crew.pool = Some(pool.build().map_err(refused)?);
+            let pool = pool.build().map_err(refused)?;
+            // Each thread has started, with all memory that this takes, before the first call relies on it.
+            pool.broadcast(|_| ());
+            crew.pool = Some(pool);
         }
         Ok(crew)
     }

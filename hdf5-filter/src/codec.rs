@@ -2,7 +2,9 @@
 
 use crate::Answer;
 use crate::words::{Mode, Preset, Stored};
-use fzgm::{Array, Container, Decoder, Device, Encoder, Error, Options, Pipeline, Workspace, preset};
+use fzgm::{
+    Array, Container, Decoder, Device, Encoder, Error, Options, Pipeline, ReserveAllocator, Workspace, preset,
+};
 use std::cell::RefCell;
 
 /// The plans of one dataset.
@@ -174,13 +176,17 @@ fn on_device<T>(
     device: Device,
     f: &mut impl FnMut(&mut Plan) -> Answer<T>,
 ) -> Answer<T> {
+    let before = ReserveAllocator::served();
     let key = Key { words: words.to_vec(), device };
     let mut plan = match take(&key) {
         Some(plan) => plan,
         None => Plan::on(stored, device)?,
     };
     let done = f(&mut plan);
-    keep(key, plan);
+    // A plan that has memory of the reserve is not kept: others will need that.
+    if ReserveAllocator::served() == before {
+        keep(key, plan);
+    }
     done
 }
 

@@ -12,17 +12,23 @@ pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
     if chunk.len() != bytes {
         return Err(format!("a chunk has {} bytes, by its cd_values it should have {bytes}", chunk.len()));
     }
-    let turned = stored.element.swapped.then(|| {
-        let mut turned = chunk.to_vec();
-        stored.element.swap(&mut turned);
-        turned
-    });
+    let turned = if stored.element.swapped { Some(turned(&stored, chunk)?) } else { None };
     with_plan(cd, &stored, |plan| {
         let mut block = Block::new(plan.max_bytes())?;
         let bytes = plan.encode(turned.as_deref().unwrap_or(chunk), block.bytes_mut())?;
         block.shorten(bytes);
         Ok(block)
     })
+}
+
+/// The chunk with the bytes of its elements in the other order.
+fn turned(stored: &Stored, chunk: &[u8]) -> Answer<Vec<u8>> {
+    let mut turned = Vec::new();
+    let missing = |_| format!("the system has no {} bytes of memory", chunk.len());
+    turned.try_reserve_exact(chunk.len()).map_err(missing)?;
+    turned.extend_from_slice(chunk);
+    stored.element.swap(&mut turned);
+    Ok(turned)
 }
 
 /// The chunk of a dataset as it is read. Its length is that of the cd_values: HDF5 up to 1.14 reads past the end of a shorter one.

@@ -128,6 +128,7 @@ fn explain(step: &Step, fault: Fault) -> Error {
             Error::OutlierCapacity { stage: step.stage, needed, capacity }
         }
         Fault::OutOfRange(element) => Error::out_of_range(step.stage, element),
+        Fault::OutOfMemory(bytes) => Error::OutOfMemory(bytes),
         Fault::BadLaunch => Error::Internal("a kernel was launched with operands that it does not take"),
     }
 }

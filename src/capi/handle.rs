@@ -188,7 +188,11 @@ pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> 
     unsafe { elements(numbers, ndim.into(), name) }
 }
 
-/// A string that ends with a zero.
+/// Bytes of a text at most. The largest pipeline has a quarter of it, and what is made of a text on the way must fit into the
+/// reserve of memory.
+const MOST_TEXT: usize = 1 << 16;
+
+/// A string that ends with a zero, of at most [`MOST_TEXT`] bytes.
 ///
 /// # Safety
 /// `pointer` is null or points to a string with a terminating zero that nobody changes while the reference lives.
@@ -196,6 +200,10 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Answer<&'a 
     usable(pointer, name)?;
     // SAFETY: not null; the rest is the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
+    let bytes = text.count_bytes();
+    if bytes > MOST_TEXT {
+        return Err(Refusal::argument(format!("{name} has {bytes} bytes; a text may have {MOST_TEXT}")));
+    }
     text.to_str().map_err(|_| Refusal::argument(format!("{name} is not UTF-8: {text:?}")))
 }
 

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Error, Status, in_default_environment, reserve};
+use crate::{Error, ReserveAllocator, Status, in_default_environment};
 
 /// Why a call was refused: an error of the core, or a pointer that the core never gets to see.
 pub(super) struct Refusal {
@@ -71,7 +71,7 @@ thread_local! {
 /// Runs the body of a function of the header.
 pub(super) fn wall(body: impl FnOnce() -> Answer<()>) -> i32 {
     in_default_environment(|| {
-        SERVED_BEFORE.set(reserve::served());
+        SERVED_BEFORE.set(ReserveAllocator::served());
         caught(body)
     })
 }
@@ -79,7 +79,7 @@ pub(super) fn wall(body: impl FnOnce() -> Answer<()>) -> i32 {
 /// Refuses to keep what a call has made, when the system had no memory while it ran: what a handle keeps must not be memory of
 /// the reserve, which other calls will need.
 pub(super) fn expect_memory() -> Answer<()> {
-    if reserve::served() == SERVED_BEFORE.get() {
+    if ReserveAllocator::served() == SERVED_BEFORE.get() {
         return Ok(());
     }
     Err(Error::OutOfMemory(0).into())

@@ -6,7 +6,7 @@ use std::{process, slice};
 
 use super::handle::{handle, out, region, release};
 use super::plan::{Task, fz_plan};
-use super::wall::{Answer, Refusal, quiet_wall, wall};
+use super::wall::{Answer, Refusal, expect_memory, quiet_wall, wall};
 use crate::{DeviceSlice, Workspace};
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
@@ -65,9 +65,12 @@ impl fz_workspace {
         // does it inherit the GPU: there is no workspace for a plan that runs on one.
         if self.process != process::id() {
             if self.inner.may_grow() {
-                *self = fz_workspace::new(plan)?;
+                let fresh = fz_workspace::new(plan)?;
+                expect_memory()?;
+                *self = fresh;
             } else {
                 self.inner.restart(plan.threads())?;
+                expect_memory()?;
                 self.process = process::id();
             }
         }

@@ -48,11 +48,14 @@ int posix_memalign(void **p, size_t a, size_t n) {
 
 static const char *const presets[] = {"pfpl", "fz", "cusz", "cusz_ans", "bits", "lc_speed", "lc_ratio", "lc_tp", "lc_cr", "fast"};
 static const char *const calls[] = {"preset", "pipeline by stages", "finalize", "plan_decoder", "workspaces", "compress", "decompress", "compact frames",
-                                    "decompress without a plan", "describe", "files", "threads"};
+                                    "decompress without a plan", "describe", "files", "long lists", "threads"};
 enum { N = 100 * 70 * 10, TEXT = 1 << 16, CALLS = sizeof calls / sizeof calls[0], THREADS = CALLS - 1, ROOM = 1 << 20 };
 static float x[N], y[N];
 static unsigned char container[ROOM], other[ROOM];
 static char path[64];
+/* So many exact values that their list is larger than what the reserve serves. */
+enum { LONG = 3 << 20, LISTS = CALLS - 2 };
+static float long_array[LONG];
 
 /* Runs every kind of call; allocations fail in the kind that is asked for. Returns the first status that is not FZ_OK. */
 static int32_t run(const char *preset, int kind) {
@@ -142,6 +145,19 @@ static int32_t run(const char *preset, int kind) {
     DO(fz_decompress_file(NULL, NULL, path, y, sizeof y, &restored));
   }
   armed = 0;
+  if (kind == LISTS && strcmp(preset, "fz") == 0) {
+    const uint64_t count[1] = {LONG};
+    void *room;
+    OK(fz_pipeline_finalize(pipeline, FZ_F32, count, 1, NULL, &made_plan));
+    OK(fz_workspace_new(made_plan, &threaded));
+    OK(fz_max_compressed_bytes(made_plan, &capacity));
+    CHECK((room = malloc((size_t)capacity)) != NULL);
+    armed = 1;
+    s = fz_compress(made_plan, threaded, long_array, sizeof long_array, room, capacity, &length);
+    armed = 0;
+    free(room);
+    if (s != FZ_OK) goto out;
+  }
   if (kind == THREADS) {
     options.threads = 3;
     OK(fz_pipeline_finalize(pipeline, FZ_F32, dims, 3, &options, &made_plan));
@@ -218,13 +234,15 @@ int main(int count, char **arguments) {
   CHECK(every > 0);
   fill(x, N);
   for (kind = 0; kind < N; kind += 97) x[kind] = 1e20f;
+  for (kind = 0; kind < LONG; kind++) long_array[kind] = kind % 7 ? (float)(kind % 1000) : 1e20f;
   sprintf(path, "memory-%ld.fzm", (long)getpid());
   for (all_after = 0; all_after <= 1; all_after++) {
     for (preset = 0; preset < sizeof presets / sizeof presets[0]; preset++) {
       for (kind = 0; kind < CALLS; kind++) {
         /* Presets begin at different ones, so that few gaps remain over all of them. */
-        long number = (long)preset * 7 % every;
-        for (;; number += every) {
+        const long step = kind == LISTS && every > 5 ? 5 : every; /* it has few */
+        long number = (long)preset * 7 % step;
+        for (;; number += step) {
           const int outcome = child(presets[preset], kind, number);
           if (outcome == 3) break;
           total[outcome]++;

@@ -25,7 +25,7 @@ impl Own {
     /// From `--config`.
     pub(crate) fn from_file(path: &Path) -> Result<Own, Failure> {
         /// No pipeline comes near it, and a device has no end.
-        const MOST: u64 = 1 << 24;
+        const MOST: u64 = 1 << 16;
         let refused = |e| Failure::io("read", path, &e);
         let mut text = String::new();
         File::open(path).map_err(refused)?.take(MOST + 1).read_to_string(&mut text).map_err(refused)?;

@@ -59,15 +59,15 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         while found.len() > 0 {
             let mut layer = Found { outliers: vec![], exact: vec![], means: vec![] };
             for unit in found.by_ref().take(grid.bands()) {
-                append(&mut layer.outliers, unit.outliers);
-                append(&mut layer.exact, unit.exact);
-                append(&mut layer.means, unit.means);
+                append(&mut layer.outliers, unit.outliers)?;
+                append(&mut layer.exact, unit.exact)?;
+                append(&mut layer.means, unit.means)?;
             }
             layer.outliers.sort_unstable_by_key(|e| e.0);
             layer.exact.sort_unstable_by_key(|e| e.0);
             lists.push(&layer.outliers)?;
-            append(&mut exact, layer.exact);
-            append(&mut centers, layer.means);
+            append(&mut exact, layer.exact)?;
+            append(&mut centers, layer.means)?;
         }
     }
     let total = coder.found.into_inner();
@@ -100,8 +100,15 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
 }
 
 /// Moves a list behind another one; without a copy where that is empty.
-fn append<T>(to: &mut Vec<T>, mut from: Vec<T>) {
-    if to.is_empty() { *to = from } else { to.append(&mut from) }
+fn append<T>(to: &mut Vec<T>, mut from: Vec<T>) -> Result<(), Fault> {
+    if to.is_empty() {
+        *to = from;
+    } else {
+        let bytes = size_of::<T>() * from.len();
+        to.try_reserve(from.len()).map_err(|_| Fault::OutOfMemory(bytes as u64))?;
+        to.append(&mut from);
+    }
+    Ok(())
 }
 
 /// The two lists as far as they are filled.

@@ -81,7 +81,7 @@ impl World {
             6 => (number, _) = (*source.pick(&[-1, 10]), refuse(ARGUMENT)),
             7 => {
                 // More than there are addresses.
-                numbers[0] = 1 << 62;
+                numbers = vec![1 << 62, 1, 1, 1];
                 (dims, ndim) = (numbers.as_ptr(), 3);
                 [ARGUMENT, LARGE, UNSUPPORTED].into_iter().for_each(&mut refuse);
             }
