@@ -41,7 +41,7 @@
  *   handles of its parent, provided that no call was running in another thread when it was made; but CUDA does not survive a
  *   fork, so that in the child of a process that had started it, calls on a GPU return FZ_NO_DEVICE. Calls with several threads
  *   leave small blocks that valgrind takes for leaks; tests/c/valgrind.supp in the sources names them. A call needs at most
- *   128 KiB of stack on the calling thread; that is said of release builds, and calls on a GPU add what the driver takes.
+ *   128 KiB of stack on the calling thread; the promise covers release builds, and calls on a GPU add what the driver takes.
  *
  * Floating-point environment
  *
