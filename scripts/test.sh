@@ -286,7 +286,7 @@ part_aarch64() (
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
   export FZGM_CUDA=off CARGO_PROFILE_TEST_DEBUG=0
   local cargo=(cargo test --quiet --locked -p fzgm --no-default-features --features capi --target $target)
-  "${cargo[@]}" --lib --test containers --test golden --test vectors --test bound --test presets -- --nocapture
+  "${cargo[@]}" --lib --test environment --test containers --test golden --test vectors --test bound --test presets -- --nocapture
   # Every stage takes as long as all of these.
   "${cargo[@]}" --test contract -- presets_hold what_does_not_compress
   # Of the tests over every float two for each type; they share the program.
