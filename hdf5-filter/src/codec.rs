@@ -22,7 +22,7 @@ const MAX_KEPT: u64 = 32 << 20;
 /// Datasets whose plans a thread keeps.
 const MAX_PLANS: usize = 8;
 
-/// What is wrong, and what a user of HDF5 can do about it.
+/// The text of an error, with advice for users of HDF5.
 fn text(error: Error) -> String {
     match error {
         Error::TooLarge { stage, needed, limit } => {
