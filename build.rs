@@ -6,9 +6,9 @@ use std::{
     process,
 };
 
-#[path = "kernels/fatbins.rs"]
+#[path = "kernels/build/fatbins.rs"]
 mod fatbins;
-#[path = "kernels/nvcc.rs"]
+#[path = "kernels/build/nvcc.rs"]
 mod nvcc;
 
 use fatbins::Fatbin;

@@ -127,7 +127,7 @@ typedef enum {
   FZ_CHECKSUM = 31,
   /** The bytes are not a container, or one of a version that this library does not know. */
   FZ_NOT_A_CONTAINER = 32,
-  /** The beginning of a container that was given is shorter than its head; see fz_container_info_partial(). */
+  /** The beginning of a container that was given is shorter than its header; see fz_container_info_partial(). */
   FZ_TRUNCATED = 33,
   /** The destination is too small. */
   FZ_DST_TOO_SMALL = 40,
@@ -194,9 +194,9 @@ typedef enum {
 
 /** Forms of compressed bytes, passed as int32_t. Both describe themselves: nothing else is needed to restore an array. */
 typedef enum {
-  /** FZM 3.1, the file format. Some 2 KiB of head; read by every program that reads FZM. */
+  /** FZM 3.1, the file format. Some 2 KiB of header; read by every program that reads FZM. */
   FZ_CONTAINER_FZM = 0,
-  /** The compact frame, for small arrays, chunks and messages. Some 100 bytes of head; read by fzgm. */
+  /** The compact frame, for small arrays, chunks and messages. Some 100 bytes of header; read by fzgm. */
   FZ_CONTAINER_COMPACT = 1,
 } fz_container;
 
@@ -488,7 +488,7 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  *
  * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
  * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
- * rze. "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant.
+ * rze. "cusz", "cusz_ans", "lc_cr": as "fz", with other stages behind lorenzo_quant, and for comparisons "lc_speed", "lc_ratio", "lc_tp".
  * "fast": bounded error as "fz", in one stage and the least time. "bits": lossless, for any type; difference, bitshuffle,
  * rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
  * `dtype` to fz_pipeline_finalize().
@@ -646,15 +646,21 @@ int32_t fz_stage_port(uint32_t index,
  */
 FZ_NODISCARD int32_t fz_stage_parameter(uint32_t index, uint32_t parameter, fz_parameter *info);
 
-/** How many presets the library has. */
-FZ_NODISCARD int32_t fz_preset_count(uint32_t *count);
+/**
+ * How many presets the library lists. fz_pipeline_from_preset() also accepts those of presets/research, which are for comparisons and
+ * in no list.
+ */
+FZ_NODISCARD
+int32_t fz_preset_count(uint32_t *count);
 
 /**
- * Describes preset `index`, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
+ * Describes preset `index` of the list, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
  *
  * Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
  */
-FZ_NODISCARD int32_t fz_preset_info(uint32_t index, fz_preset *preset);
+FZ_NODISCARD
+int32_t fz_preset_info(uint32_t index,
+                       fz_preset *preset);
 
 /** How many stages a pipeline has. */
 FZ_NODISCARD int32_t fz_pipeline_stage_count(const fz_pipeline *pipeline, uint32_t *count);
@@ -711,13 +717,13 @@ int32_t fz_plan_decoder(const fz_plan *encoder,
                         fz_plan **decoder);
 
 /**
- * Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
+ * Makes the plan that restores a container, from its header, with memory for just that one. Others of the same pipeline, type
  * and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
  *
  * `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
  * `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
  *
- * It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the head is one
+ * It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the header is one
  * that fzgm would write otherwise, as some files of the reference have, it is for blocking calls alone.
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
@@ -768,7 +774,7 @@ int32_t fz_workspace_new(const fz_plan *plan,
  *
  * Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
  * and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
- * any workspace do, is some ten KiB for heads, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
+ * any workspace do, is some ten KiB for headers, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
  * has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
  * lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
  *
@@ -832,7 +838,7 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
  * memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
- * container is copied to the host first, to read its head.
+ * container is copied to the host first, to read its header.
  *
  * The container may come from anywhere: whatever its bytes are, the call ends with a status.
  *
@@ -851,21 +857,32 @@ int32_t fz_decompress(const fz_plan *plan,
                       uint64_t *restored_bytes);
 
 /**
- * Restores a part of an array, without the rest.
+ * Restores a region of an array, without the rest.
  *
  * `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
- * `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length, which may be 0.
+ * `origin`, `extent`    `ndim` numbers each, x first: the first element of the region in each dimension, and its length, which may be 0.
  *                       `ndim` is that of the array.
- * `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
+ * `dst`                 receives the region as an array of its own, x fastest, at any address; must not overlap with `container`.
  * `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
  * `restored_bytes`      becomes that length; untouched on failure.
  *
- * All of it is host memory. Of the container no more is read than its head and the chunks that the box touches: it may be a
+ * All of it is host memory. Of the container no more is read than its header and the chunks that the region touches: it may be a
  * file that is mapped. Checksums are of all of it and are not compared.
  *
- * Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
+ * Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
  * container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
  */
+FZ_NODISCARD
+int32_t fz_decompress_region(const void *container,
+                             uint64_t container_bytes,
+                             const uint64_t *origin,
+                             const uint64_t *extent,
+                             uint32_t ndim,
+                             void *dst,
+                             uint64_t dst_capacity_bytes,
+                             uint64_t *restored_bytes);
+
+/** Deprecated name of fz_decompress_region(). */
 FZ_NODISCARD
 int32_t fz_decompress_box(const void *container,
                           uint64_t container_bytes,
@@ -953,9 +970,9 @@ int32_t fz_compress_async(const fz_plan *plan,
                           fz_cuda_stream stream);
 
 /**
- * Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
+ * Restores an array on a stream, without waiting for it. The length of the container is read from its header, by the device.
  *
- * What is checked: the head against the plan, and every length, offset and index before it is used, so that no byte outside of
+ * What is checked: the header against the plan, and every length, offset and index before it is used, so that no byte outside of
  * the container, the workspace and `dst` is read or written. Checksums are compared where the container has them and the option
  * checksum is not 0. What is not checked: values. In a container without checksums a changed code, exact value or bound is
  * restored as another value; the status is then FZ_OK, and the error bound does not hold.
@@ -975,7 +992,7 @@ int32_t fz_compress_async(const fz_plan *plan,
  * compress with the option checksum 2: changed values are then FZ_CHECKSUM.
  *
  * Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
- * fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
+ * fz_plan_open() whose container has a header that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
  * `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM; FZ_PLAN_MISMATCH for a container of another plan, or one that needs
  * more memory than the one that was opened; `dst` is then undefined.
  */
@@ -990,7 +1007,7 @@ int32_t fz_decompress_async(const fz_plan *plan,
                             fz_cuda_stream stream);
 
 /**
- * Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
+ * Reads the header of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
  *
  * The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
  *
@@ -1003,15 +1020,15 @@ int32_t fz_container_info(const void *container,
                           fz_info *info);
 
 /**
- * Reads the head of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
+ * Reads the header of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
  * to sizeof(fz_info) before the call.
  *
  * `beginning`     host memory, from the first byte of the container on; it may be NULL when `beginning_bytes` is 0.
- * `needed_bytes`  on success becomes the length of the head. On FZ_TRUNCATED: with how many bytes to ask again, which is
+ * `needed_bytes`  on success becomes the length of the header. On FZ_TRUNCATED: with how many bytes to ask again, which is
  *                 more than were given and never more than the container has; otherwise untouched.
  *
- * Asking again with just so many leads to the end in a few steps, some ten for the longest heads. What follows on the head is
- * not looked at, and `info->container_bytes` is what the head says of the whole.
+ * Asking again with just so many leads to the end in a few steps, some ten for the longest headers. What follows on the header is
+ * not looked at, and `info->container_bytes` is what the header says of the whole.
  *
  * Errors: FZ_TRUNCATED; otherwise as fz_container_info(). `*info` is then untouched.
  */
@@ -1025,7 +1042,7 @@ int32_t fz_container_info_partial(const void *beginning,
  * Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
  *
  * The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
- * container of the same array, as far as the head says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
+ * container of the same array, as far as the header says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
  * given or measured, nor fixed_step, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
  * lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
  *
@@ -1077,12 +1094,22 @@ int32_t fz_decompress_file(const fz_plan *plan,
  *
  * `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
  *
- * Everything else is as for fz_decompress_box(). Of the file no more is read than its head and the chunks that the box touches. What
- * the call takes of memory does not grow with the file or the box: little more than 1 MiB.
+ * Everything else is as for fz_decompress_region(). Of the file no more is read than its header and the chunks that the region touches. What
+ * the call takes of memory does not grow with the file or the region: little more than 1 MiB.
  *
- * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_box(), and FZ_CORRUPT for a file of another
- * length than its head states.
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
+ * length than its header states.
  */
+FZ_NODISCARD
+int32_t fz_decompress_region_file(const char *path,
+                                  const uint64_t *origin,
+                                  const uint64_t *extent,
+                                  uint32_t ndim,
+                                  void *dst,
+                                  uint64_t dst_capacity_bytes,
+                                  uint64_t *restored_bytes);
+
+/** Deprecated name of fz_decompress_region_file(). */
 FZ_NODISCARD
 int32_t fz_decompress_box_file(const char *path,
                                const uint64_t *origin,
@@ -1093,11 +1120,11 @@ int32_t fz_decompress_box_file(const char *path,
                                uint64_t *restored_bytes);
 
 /**
- * Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
+ * Reads the header of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
  * the call.
  *
  * Errors: FZ_FILE, with the path and what the system says; those of fz_container_info(), and FZ_CORRUPT for a file of another
- * length than its head states. `*info` is then untouched.
+ * length than its header states. `*info` is then untouched.
  */
 FZ_NODISCARD
 int32_t fz_file_info(const char *path,

@@ -405,15 +405,21 @@ inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst
   return decompress(plan(), none, container, dst);
 }
 
-/** Restores the box of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. Where
+/** Restores the region of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. Where
  * `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
-inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
+inline result<std::uint64_t> decompress_region(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   // Of two different numbers of dimensions one is not that of the array.
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
-  const std::int32_t status = fz_decompress_box(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
+  const std::int32_t status = fz_decompress_region(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
                                                 dst.size(), &bytes);
   return detail::outcome(status, bytes);
+}
+
+/** Old name of decompress_region(). */
+[[deprecated("use decompress_region")]] inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent,
+                                                                                    mutable_bytes dst) {
+  return decompress_region(container, origin, extent, dst);
 }
 
 /** Compresses device memory on a stream; `outcome` is memory that the device writes, or null. */
@@ -483,14 +489,20 @@ inline result<std::uint64_t> decompress_file(const std::string &path, mutable_by
   return decompress_file(plan(), none, path, dst);
 }
 
-/** Restores the box of `extent` elements from `origin` on from a file of preset "fast", of which no more is read than it takes. */
-inline result<std::uint64_t> decompress_box_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
+/** Restores the region of `extent` elements from `origin` on from a file of preset "fast", of which no more is read than it takes. */
+inline result<std::uint64_t> decompress_region_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   // Of two different numbers of dimensions one is not that of the array.
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
   const std::int32_t status =
-      fz_decompress_box_file(path.c_str(), origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
+      fz_decompress_region_file(path.c_str(), origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
+}
+
+/** Old name of decompress_region_file(). */
+[[deprecated("use decompress_region_file")]] inline result<std::uint64_t> decompress_box_file(const std::string &path, shape origin,
+                                                                                              shape extent, mutable_bytes dst) {
+  return decompress_region_file(path, origin, extent, dst);
 }
 
 /** What the container in a file says of itself. */

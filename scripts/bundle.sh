@@ -15,26 +15,23 @@ bundle=${BUNDLE:-build/bundle}
 rm -rf "$bundle"
 mkdir -p "$bundle"/{tests,gpu,golden,extra}
 
-# pack <flag of cargo>… -- <test>…
+# pack <name> <flag of cargo>…: the program tests/it under a name
 pack() {
-  local flags=() name program
-  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  local name=$1 program
   shift
-  cargo test --quiet --locked --no-run --message-format=json "${flags[@]}" "${@/#/--test=}" \
-    | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | while read -r program; do
-    name=$(basename "$program")
-    [[ $name == fzgm-* || $name == fzgm ]] && continue # the command line, which is built besides
-    cp "$program" "$bundle/tests/${name%-*}"
-  done
+  program=$(cargo test --quiet --locked --no-run --message-format=json --test it "$@" \
+    | sed -n 's#.*"executable":"\([^"]*/it-[^"/]*\)".*#\1#p')
+  cp "$program" "$bundle/tests/$name"
 }
 # What compares with the CPU and what only a device does, with the checks of a debug build; what takes a processor long, without.
-pack -- contract pipelines coders cuda
+pack it
 install_fzgm "$PWD/$bundle/prefix" # the same compiler output serves the tests
-CARGO_TARGET_DIR=build/cmake/cargo pack --release -- campaign fields exhaustive
+CARGO_TARGET_DIR=build/cmake/cargo pack full --release
 # Links do not always travel: run.sh makes them again.
 find "$bundle/prefix" -type l -delete
 cp tests/gpu/*.cu "$bundle/gpu/"
 cp -r tests/golden/*.fzm tests/golden/coders "$bundle/golden/"
+find src/stages -name cases.toml -exec cp --parents {} "$bundle" \;
 cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
 CARGO_TARGET_DIR=build/cmake/cargo bash scripts/bundle_hdf5.sh "$bundle/hdf5"
 for path in ${BUNDLE_ADD:-}; do cp -rL "$path" "$bundle/extra/"; done

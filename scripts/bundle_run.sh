@@ -20,7 +20,7 @@ so=$(basename "$lib"/libfzgm.so.*.*.*)
 abi=libfzgm.so.$(sed -n 's/^#define FZ_ABI_VERSION //p' prefix/include/fzgm.h)
 ln -sf "$so" "$lib/$abi"
 ln -sf "$abi" "$lib/libfzgm.so"
-export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_CODERS=$PWD/golden/coders FZGM_TABLE=$out/fields.csv
+export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_CODERS=$PWD/golden/coders FZGM_STAGES=$PWD/src/stages FZGM_TABLE=$out/fields.csv
 # Outside of the bundle, which may come anew.
 made=$(dirname "$(mktemp -u)")/fzgm-fields
 
@@ -28,92 +28,92 @@ made=$(dirname "$(mktemp -u)")/fzgm-fields
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
 parts() {
   cat <<'TABLE'
-cuda          suite       300 tests/cuda
-contract      suite       500 tests/contract
-pipelines     suite       300 tests/pipelines
-coders        suite       300 long tests/coders
-sass_only     suite       300 CUDA_DISABLE_PTX_JIT=1 tests/cuda
-ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/cuda
-no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/cuda
+cuda          suite       300 tests/it cuda::
+contract      suite       500 tests/it contract::
+pipelines     suite       300 tests/it pipelines::
+coders        suite       300 long tests/it coders::
+sass_only     suite       300 CUDA_DISABLE_PTX_JIT=1 tests/it cuda::
+ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/it cuda::
+no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/it cuda::
 late          suite       200 late
 package       suite       300 bash package.sh
 hdf5          suite       200 bash hdf5/run.sh
-repeats       campaign    300 long tests/campaign repeats_of_every
-replays       campaign    300 long tests/campaign a_graph_of
-memory        campaign    300 long tests/campaign memory::
-limits        campaign    100 long tests/campaign limits::
-flips         campaign    300 FZGM_FLIPS=600 tests/cuda flips::
-two_processes campaign    200 FZGM_SECONDS=120 twice long tests/campaign streams::
-large_bits    large       400 long tests/campaign bits_at five_gib_of_u16_without
-large_pfpl    large       300 long tests/campaign pfpl_at
-large_rel     large       300 long tests/campaign rel_at
-large_fz      large       400 long tests/campaign eight_gib
-large_f64     large       400 long tests/campaign sixteen_gib
-large_fast32  large       500 long tests/campaign seventeen_gib_of_f32
-large_fast64  large       400 long tests/campaign seventeen_gib_of_f64
-large_cusz    large       400 long tests/campaign five_gib_of_f64_in_cusz
-large_lc_s    large       300 long tests/campaign five_gib_of_f64_in_lc_speed
-large_lc_r    large       300 long tests/campaign five_gib_of_f64_in_lc_ratio
-fields        fields      580 long tests/fields --nocapture a_corner all_given
+repeats       campaign    300 long tests/full repeats_of_every
+replays       campaign    300 long tests/full a_graph_of
+memory        campaign    300 long tests/full campaign::memory::
+limits        campaign    100 long tests/full campaign::limits::
+flips         campaign    300 FZGM_FLIPS=600 tests/it cuda::flips::
+two_processes campaign    200 FZGM_SECONDS=120 twice long tests/full campaign::streams::
+large_bits    large       400 long tests/full bits_at five_gib_of_u16_without
+large_pfpl    large       300 long tests/full pfpl_at
+large_rel     large       300 long tests/full rel_at
+large_fz      large       400 long tests/full eight_gib
+large_f64     large       400 long tests/full sixteen_gib
+large_fast32  large       500 long tests/full seventeen_gib_of_f32
+large_fast64  large       400 long tests/full seventeen_gib_of_f64
+large_cusz    large       400 long tests/full five_gib_of_f64_in_cusz
+large_lc_s    large       300 long tests/full five_gib_of_f64_in_lc_speed
+large_lc_r    large       300 long tests/full five_gib_of_f64_in_lc_ratio
+fields        fields      580 long tests/full --nocapture fields::a_corner fields::all_given
 fields_512    fields_512  580 made_fields
-f32_abs       exhaustive  300 long tests/exhaustive --nocapture every_f32_abs
-f32_rel       exhaustive  500 long tests/exhaustive --nocapture every_f32_rel_te every_f32_rel_th
-f32_rel_fine  exhaustive  500 long tests/exhaustive --nocapture every_f32_rel_mi
-f64_abs       exhaustive  500 long tests/exhaustive --nocapture random_f64_abs
-f64_rel_tenth exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_te
-f64_rel       exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_th
-f64_rel_fine  exhaustive  500 long tests/exhaustive --nocapture random_f64_rel_mi
-mem_calls     memcheck    200 memcheck tests/cuda asynchrony graphs functions pointers
-mem_fz        memcheck    200 memcheck tests/cuda lorenzo
-mem_rel       memcheck    200 memcheck tests/cuda rel
-mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/cuda hostile::asynchronous
-mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/cuda hostile::garbled
-mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/cuda hostile::garbled
-mutants_0     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=0/8 memcheck tests/cuda mutants::
-mutants_1     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=1/8 memcheck tests/cuda mutants::
-mutants_2     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=2/8 memcheck tests/cuda mutants::
-mutants_3     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=3/8 memcheck tests/cuda mutants::
-mutants_4     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=4/8 memcheck tests/cuda mutants::
-mutants_5     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=5/8 memcheck tests/cuda mutants::
-mutants_6     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=6/8 memcheck tests/cuda mutants::
-mutants_7     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=7/8 memcheck tests/cuda mutants::
-mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/cuda flips::
-mem_blocking  memcheck    200 memcheck tests/cuda hostile::blocking
-mem_contract  memcheck    300 SHARE=20 memcheck tests/contract every_stage presets_hold what_does
-mem_forms     memcheck    300 memcheck tests/contract pairs_of the_quantizer
-mem_pipelines memcheck    200 memcheck tests/pipelines
-mem_fast      memcheck    300 memcheck tests/cuda fast
-mem_coders    memcheck    300 memcheck tests/coders
-init_calls    initcheck   200 initcheck tests/cuda asynchrony graphs pointers
-init_fz       initcheck   200 initcheck tests/cuda lorenzo
-init_rel      initcheck   200 initcheck tests/cuda rel hostile
-init_contract initcheck   300 SHARE=20 initcheck tests/contract every_stage presets_hold what_does
-init_forms    initcheck   300 initcheck tests/contract pairs_of the_quantizer
-init_pipelines initcheck  200 initcheck tests/pipelines
-init_fast     initcheck   300 initcheck tests/cuda fast
-init_coders   initcheck   300 initcheck tests/coders
-sync_calls    synccheck   200 synccheck tests/cuda asynchrony graphs pointers
-sync_fz       synccheck   200 synccheck tests/cuda lorenzo
-sync_rel      synccheck   200 synccheck tests/cuda rel hostile
-sync_fast     synccheck   300 synccheck tests/cuda fast
-sync_coders   synccheck   300 synccheck tests/coders
-sync_contract synccheck   300 SHARE=20 synccheck tests/contract every_stage presets_hold what_does
-sync_forms    synccheck   300 synccheck tests/contract pairs_of the_quantizer
-sync_pipelines synccheck  200 synccheck tests/pipelines
-race_graphs   racecheck   150 racecheck tests/cuda graphs
-race_coders   racecheck   300 SHARE=10 racecheck tests/coders huffman_is bytes_and
-race_fast     racecheck   300 SHARE=4 racecheck tests/cuda fast
-race_calls    racecheck   150 racecheck tests/cuda asynchrony
-race_hosts    racecheck   150 racecheck tests/cuda pointers
-race_fz_forms racecheck   150 SHARE=3 racecheck tests/cuda lorenzo::every_shape
-race_fz_lists racecheck   150 SHARE=4 racecheck tests/cuda lorenzo::runs lorenzo::lists lorenzo::numbers
-race_rel      racecheck   150 SHARE=4 racecheck tests/cuda rel
-race_hostile  racecheck   420 FZGM_MUTATIONS=40 racecheck tests/cuda hostile
-race_stages   racecheck   150 SHARE=120 racecheck tests/contract every_stage
-race_pairs    racecheck   150 SHARE=30 racecheck tests/contract pairs_of
-race_quantizer racecheck  150 SHARE=8 racecheck tests/contract the_quantizer
-race_presets  racecheck   150 SHARE=16 racecheck tests/contract presets_hold what_does
-race_pipelines racecheck  150 racecheck tests/pipelines
+f32_abs       exhaustive  300 long tests/full --nocapture exhaustive::every_f32_abs
+f32_rel       exhaustive  500 long tests/full --nocapture exhaustive::every_f32_rel_te exhaustive::every_f32_rel_th
+f32_rel_fine  exhaustive  500 long tests/full --nocapture exhaustive::every_f32_rel_mi
+f64_abs       exhaustive  500 long tests/full --nocapture exhaustive::random_f64_abs
+f64_rel_tenth exhaustive  500 long tests/full --nocapture exhaustive::random_f64_rel_te
+f64_rel       exhaustive  500 long tests/full --nocapture exhaustive::random_f64_rel_th
+f64_rel_fine  exhaustive  500 long tests/full --nocapture exhaustive::random_f64_rel_mi
+mem_calls     memcheck    200 memcheck tests/it cuda::asynchrony cuda::graphs cuda::functions cuda::pointers
+mem_fz        memcheck    200 memcheck tests/it cuda::lorenzo
+mem_rel       memcheck    200 memcheck tests/it cuda::rel
+mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/it cuda::hostile::asynchronous
+mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/it cuda::hostile::garbled
+mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/it cuda::hostile::garbled
+mutants_0     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=0/8 memcheck tests/it cuda::mutants::
+mutants_1     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=1/8 memcheck tests/it cuda::mutants::
+mutants_2     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=2/8 memcheck tests/it cuda::mutants::
+mutants_3     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=3/8 memcheck tests/it cuda::mutants::
+mutants_4     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=4/8 memcheck tests/it cuda::mutants::
+mutants_5     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=5/8 memcheck tests/it cuda::mutants::
+mutants_6     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=6/8 memcheck tests/it cuda::mutants::
+mutants_7     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=7/8 memcheck tests/it cuda::mutants::
+mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/it cuda::flips::
+mem_blocking  memcheck    200 memcheck tests/it cuda::hostile::blocking
+mem_contract  memcheck    300 SHARE=20 memcheck tests/it contract::every_stage contract::presets_hold contract::what_does
+mem_forms     memcheck    300 memcheck tests/it contract::pairs_of contract::main_forms
+mem_pipelines memcheck    200 memcheck tests/it pipelines::
+mem_fast      memcheck    300 memcheck tests/it cuda::fast
+mem_coders    memcheck    300 memcheck tests/it coders::
+init_calls    initcheck   200 initcheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
+init_fz       initcheck   200 initcheck tests/it cuda::lorenzo
+init_rel      initcheck   200 initcheck tests/it cuda::rel cuda::hostile
+init_contract initcheck   300 SHARE=20 initcheck tests/it contract::every_stage contract::presets_hold contract::what_does
+init_forms    initcheck   300 initcheck tests/it contract::pairs_of contract::main_forms
+init_pipelines initcheck  200 initcheck tests/it pipelines::
+init_fast     initcheck   300 initcheck tests/it cuda::fast
+init_coders   initcheck   300 initcheck tests/it coders::
+sync_calls    synccheck   200 synccheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
+sync_fz       synccheck   200 synccheck tests/it cuda::lorenzo
+sync_rel      synccheck   200 synccheck tests/it cuda::rel cuda::hostile
+sync_fast     synccheck   300 synccheck tests/it cuda::fast
+sync_coders   synccheck   300 synccheck tests/it coders::
+sync_contract synccheck   300 SHARE=20 synccheck tests/it contract::every_stage contract::presets_hold contract::what_does
+sync_forms    synccheck   300 synccheck tests/it contract::pairs_of contract::main_forms
+sync_pipelines synccheck  200 synccheck tests/it pipelines::
+race_graphs   racecheck   150 racecheck tests/it cuda::graphs
+race_coders   racecheck   300 SHARE=10 racecheck tests/it coders::huffman_is coders::bytes_and
+race_fast     racecheck   300 SHARE=4 racecheck tests/it cuda::fast
+race_calls    racecheck   150 racecheck tests/it cuda::asynchrony
+race_hosts    racecheck   150 racecheck tests/it cuda::pointers
+race_fz_forms racecheck   150 SHARE=3 racecheck tests/it cuda::lorenzo::every_shape
+race_fz_lists racecheck   150 SHARE=4 racecheck tests/it cuda::lorenzo::runs cuda::lorenzo::lists cuda::lorenzo::numbers
+race_rel      racecheck   150 SHARE=4 racecheck tests/it cuda::rel
+race_hostile  racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::hostile
+race_stages   racecheck   150 SHARE=120 racecheck tests/it contract::every_stage
+race_pairs    racecheck   150 SHARE=30 racecheck tests/it contract::pairs_of
+race_quantizer racecheck  150 SHARE=8 racecheck tests/it contract::main_forms
+race_presets  racecheck   150 SHARE=16 racecheck tests/it contract::presets_hold contract::what_does
+race_pipelines racecheck  150 racecheck tests/it pipelines::
 bench_f32     bench       400 bench_f32
 bench_f64     bench       300 bench_f64
 bench_graph   bench       200 bench_graph
@@ -136,7 +136,7 @@ make_fields() {
 }
 
 made_fields() {
-  make_fields && FZGM_FIELDS=$made long tests/fields --nocapture all_given
+  make_fields && FZGM_FIELDS=$made long tests/full --nocapture fields::all_given
 }
 
 # measure <options of fzgm bench>…

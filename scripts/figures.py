@@ -1,135 +1,222 @@
 #!/usr/bin/env python3
-"""The tables and the picture of src/stages/fast.md, out of docs/figures/h200.csv. Takes nothing but Python.
+"""Tables and picture of docs/measurements.md, from the rows in docs/measurements/*.csv. Needs only Python.
 
-    scripts/figures.py table                        prints the tables of the page
-    scripts/figures.py picture                      writes docs/figures/fast.svg, and fast.svg.txt for rustdoc
-    scripts/figures.py table --measured F.json…     with the rows of `fzgm bench --json --device cuda --value-base` in place of ours
-    scripts/figures.py picture --measured F.json… -o FILE.svg
+    scripts/figures.py write        writes the tables and the picture
+    scripts/figures.py check        fails if the page or the picture differs from the rows
+    scripts/figures.py add FILE.csv --command TEXT [--machine TEXT] [--date DATE] [--commit HASH] REPORT.json…
+                                    appends the rows of reports of `fzgm bench --json`
 """
 
 import argparse
 import collections
 import csv
+import datetime
+import io
 import json
 import os
+import re
 import sys
-import urllib.parse
 
 import figures_svg
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "figures")
-RECORDED = os.path.join(FOLDER, "h200.csv")
-MACHINE = "one NVIDIA H200"
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
+PROVENANCE = ("date", "machine", "commit", "command")
 OURS = "fzgm"
-NUMBERS = ("ratio", "compress_gb_per_s", "decompress_gb_per_s")
-COLUMNS = ("program", "preset", "field", "bound", *NUMBERS, "timed_by")
-# The bound of the picture.
-DRAWN = 1e-3
+# A number has its unit in the name of its column; with `max` it is the highest of several runs, and the column without is the lowest.
+NUMBER = re.compile(r"(ratio|\w+_(gb_per_s|mb_per_s|us|in_bounds))$")
+SPEEDS = ("compress_gb_per_s", "decompress_gb_per_s")
+MICROSECONDS = ("compress_us", "decompress_us")
 
-# Numbers are texts, as they are to be shown; "" is one that is not recorded.
-Row = collections.namedtuple("Row", COLUMNS)
+# Lines are named by `lines`, a heading and its text from the columns of a row. With `across`, each value of that column has a column of the table, whose
+# cells have all `cells`; without, each of `cells` has a column. `where`: the values of columns that take part.
+Table = collections.namedtuple("Table", "file where lines across cells")
+
+PROGRAM = {"program": "{program}", "preset": "{preset}"}
+BOUND = {"type": "{dtype}", "error bound": "{mode} {bound}"}
+LIST = {"compress, GB/s": SPEEDS[0], "decompress, GB/s": SPEEDS[1]}
+OTHERS = ("FSZ 1.0", "cuSZp 3", "PFPL", "FZGPUModules")
+TABLES = {
+    "h200-given": Table("h200", {"program": (OURS,), "value_range": ("given", "")}, {"preset": "{preset}", **BOUND}, "field", SPEEDS),
+    "h200-scanned": Table("h200", {"program": (OURS,), "value_range": ("scanned",)}, {"preset": "{preset}", **BOUND}, "field", SPEEDS[:1]),
+    "h200-others": Table("h200", {"program": OTHERS}, {**PROGRAM, "error bound": BOUND["error bound"]}, "field", SPEEDS),
+    "h200-ratio": Table("h200", {"dtype": ("f32",), "mode": ("noa",)}, {**PROGRAM, "error bound": BOUND["error bound"]}, "field", ("ratio",)),
+    "small": Table("small", {}, {"preset": "{preset}"}, None, {"compress, µs": MICROSECONDS[0], "decompress, µs": MICROSECONDS[1]}),
+    "cpu-fields": Table("cpu", {"preset": ("fast",)}, {"machine": "{machine}", "error bound": BOUND["error bound"], "threads": "{threads}"}, "field", SPEEDS),
+    "cpu-presets": Table("cpu", {"field": ("turb",), "mode": ("noa",), "bound": ("1e-3",)},
+                         {"machine": "{machine}", **PROGRAM, "dims": "{dims}", "threads": "{threads}"}, None, {**LIST, "ratio": "ratio"}),
+    "cpu-bounds": Table("cpu", {"mode": ("rel", "lossless")},
+                        {"preset": "{preset}", "field": "{field}", "error bound": BOUND["error bound"], "threads": "{threads}"}, None, {**LIST, "ratio": "ratio"}),
+    "hdf5-speed": Table("hdf5", {}, {"field": "{field}, {shape}", "filter": "{filter}", "preset": "{preset}"}, None,
+                        {"ratio": "ratio", "write, MB/s": "write_mb_per_s", "read, MB/s": "read_mb_per_s", "largest error, in bounds": "largest_error_in_bounds"}),
+    "hdf5-bounds": Table("hdf5_bounds", {}, {"data": "{data}"}, "filter", ("largest_error_in_bounds",)),
+}
+# The rows of the picture.
+DRAWN = {"dtype": ("f32",), "mode": ("noa",), "bound": ("1e-3",), "field": ("turb", "density", "cloud", "wave", "particles")}
 
 
 class Damaged(Exception):
     """What is wrong with a file, and where."""
 
 
-def name(row):
-    return f"{row.program}, {row.preset}" if row.preset else row.program
+def read(path):
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Damaged(f"{path}: {error}") from None
+
+
+def number(value, where, limit=1e30):
+    """The number in a cell, or in a value of JSON."""
+    try:
+        x = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        x = 0.0
+    if not 1e-30 <= x <= limit:
+        raise Damaged(f"{where} is {value!r}: it must be a number from 1e-30 to {limit:g}")
+    return x
+
+
+def load(path):
+    """The rows of a file as dictionaries."""
+    try:
+        lines = list(csv.reader(io.StringIO(read(path), newline=""), strict=True))
+    except csv.Error as error:
+        raise Damaged(f"{path}: {error}") from None
+    columns = lines[0] if lines else []
+    if tuple(columns[:4]) != PROVENANCE or len(set(columns)) != len(columns):
+        raise Damaged(f"{path}, line 1: the columns must be {','.join(PROVENANCE)} and others, each once")
+    rows = []
+    for at, cells in enumerate(lines[1:], 2):
+        where = f"{path}, line {at}"
+        if len(cells) != len(columns):
+            raise Damaged(f"{where}: {len(cells)} cells; {len(columns)} are required")
+        row = dict(zip(columns, cells))
+        for key, cell in row.items():
+            if not cell.isprintable() or "|" in cell or not cell and key in ("machine", "command"):
+                raise Damaged(f"{where}: {key} is {cell!r}; it must be printable text without |")
+            # An error has no limit, and a filter may reject its data.
+            errors = key.endswith("_in_bounds")
+            if cell and NUMBER.match(key) and not (errors and cell == "rejected"):
+                number(cell, f"{where}: {key}", float("inf") if errors else 1e30)
+            low = row.get(key.replace("_max_", "_"))
+            if cell and "_max_" in key and not (low and float(low) <= float(cell)):
+                raise Damaged(f"{where}: {key} is {cell!r}; it must not be less than the figure without max, {low!r}")
+        if not re.fullmatch(r"([0-9a-f]{7,40})?", row["commit"]):
+            raise Damaged(f"{where}: commit is {row['commit']!r}; it must be empty or 7 to 40 hexadecimal digits")
+        try:
+            datetime.date.fromisoformat(row["date"])
+        except ValueError:
+            raise Damaged(f"{where}: date is {row['date']!r}; it must be YYYY-MM-DD") from None
+        rows.append(row)
+    return rows
+
+
+def chosen(rows, where):
+    return [row for row in rows if all(row[key] in values for key, values in where.items())]
+
+
+def newest(rows, key, columns):
+    """For each key and column the row with the newest figure; of the same date, the last one."""
+    found = {}
+    for row in sorted(rows, key=lambda row: row["date"]):
+        for column in columns:
+            if row[column]:
+                found[key(row), column] = row
+    return found
+
+
+def shown(row, column):
+    """A figure as it is recorded; two if it is a range; in bold if it breaks a bound."""
+    low, high = row[column], row.get(column.replace("compress_", "compress_max_"), "")
+    if column.endswith("_in_bounds") and low != "rejected" and float(low) > 1:
+        return f"**{low}**"
+    return f"{low}–{high}" if high and high != low else low
 
 
 def unique(values):
     return list(dict.fromkeys(values))
 
 
-def number(value, where):
-    """The number in a cell, or in a value of JSON. Nothing that is measured here is beyond the limits, and axes can be drawn within them."""
-    try:
-        x = float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError, OverflowError):
-        x = 0.0
-    if not 1e-30 <= x <= 1e30:
-        raise Damaged(f"{where} is {value!r}: a number from 1e-30 to 1e30 belongs there")
-    return x
+def markdown(lines):
+    lines = ["| " + " | ".join(cell or "–" for cell in line) + " |" for line in lines]
+    lines.insert(1, "|" + "---|" * (lines[0].count("|") - 1))
+    return "\n".join(lines) + "\n"
 
 
-def recorded(path):
-    """The rows of a table like docs/figures/h200.csv."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise Damaged(f"{path}: {error}") from None
-    if not lines or tuple(lines[0]) != COLUMNS:
-        raise Damaged(f"{path}, line 1: the columns are not {','.join(COLUMNS)}")
-    rows = []
-    for at, cells in enumerate(lines[1:], 2):
-        where = f"{path}, line {at}"
-        if len(cells) != len(COLUMNS):
-            raise Damaged(f"{where}: {len(cells)} cells where {len(COLUMNS)} belong")
-        row = Row(*cells)
-        for key, cell in row._asdict().items():
-            if not cell.isprintable() or not cell and key in ("program", "field", "bound"):
-                raise Damaged(f"{where}: {key} is {cell!r}: a text belongs there")
-            if cell and key in ("bound", *NUMBERS):
-                number(cell, f"{where}: {key}")
-        rows.append(row)
-    return rows
+def provenance(file, rows):
+    """Where the figures of a table come from."""
+    commands = {}
+    for row in sorted(rows, key=lambda row: row["date"], reverse=True):
+        command = f"`{row['command']}`" if row.get("program", OURS) == OURS else row["command"]
+        commands.setdefault(command, []).append(row["date"])
+    dated = [f"{command} ({' and '.join(sorted(set(dates)))})" for command, dates in commands.items()]
+    text = f"Machine: {'; '.join(unique(row['machine'] for row in rows))}. Rows: [{file}.csv](measurements/{file}.csv). "
+    return text + (f"Command: {dated[0]}.\n" if len(dated) == 1 else "Commands:\n\n" + "".join(f"* {line}\n" for line in dated))
 
 
-def measured(path):
-    """The rows of a report of `fzgm bench`: those whose value range was given, as it was for ours. Who timed them is the device."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-    except OSError as error:
-        raise Damaged(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise Damaged(f"{path}: no JSON: {error}") from None
-    lines = report.get("rows") if isinstance(report, dict) and report.get("command") == "bench" else None
-    if not isinstance(lines, list) or not isinstance(report.get("input"), str):
-        raise Damaged(f"{path}: not what `fzgm bench --json` prints")
-    device = report.get("device_name")
-    if not isinstance(device, str):
-        raise Damaged(f"{path}: measured on {report.get('device')!r}, and the other rows on a GPU: bench with --device cuda")
-    field = printable(os.path.splitext(os.path.basename(report["input"]))[0])
-    rows = []
-    for at, line in enumerate(lines):
-        where = f"{path}, rows[{at}]"
-        if not isinstance(line, dict):
-            raise Damaged(f"{where} is {line!r}: an object belongs there")
-        if line.get("value_base") is None:
-            continue
-        if line.get("kept") is not True:
-            raise Damaged(f"{where}: the bound was not kept")
-        bound = number(line.get("eb"), f"{where}: eb")
-        ratio, *speeds = (number(line.get(key), f"{where}: {key}") for key in NUMBERS)
-        preset = printable(str(line.get("preset") or line.get("pipeline")))
-        rows.append(Row(OURS, preset, field, repr(bound), f"{ratio:.4g}", *(f"{x:.4g}" if x < 1000 else f"{x:.0f}" for x in speeds), printable(device)))
-    if not rows:
-        raise Damaged(f"{path}: no row has its value range given: bench with --value-base, and with --mode noa if with any")
-    return rows
+def table(spec, rows):
+    """A table in Markdown, and the lines that say where its figures come from."""
+    rows = chosen(rows, spec.where)
+    columns = list(spec.cells.values()) if isinstance(spec.cells, dict) else list(spec.cells)
+    name = lambda row: tuple(text.format_map(row).strip(", ") for text in spec.lines.values())
+    value = lambda row: row[spec.across] if spec.across else ""
+    found = newest(rows, lambda row: (name(row), value(row)), columns)
+    keys = {key for key, _ in found}
+    order = [(name(row), value(row)) for row in rows]
+    names, values = unique(n for n, v in order if (n, v) in keys), unique(v for n, v in order if (n, v) in keys)
+    cell = lambda n, v, column: shown(found[(n, v), column], column) if ((n, v), column) in found else ""
+    if spec.across:
+        lines = [[*spec.lines, *values]]
+        for n in names:
+            pairs = ([cell(n, v, column) for column in columns] for v in values)
+            lines.append([*n, *(" / ".join(x or "–" for x in pair) if any(pair) else "" for pair in pairs)])
+    else:
+        lines = [[*spec.lines, *spec.cells], *([*n, *(cell(n, "", column) for column in columns)] for n in names)]
+    # A column of names without a name in it is none.
+    empty = [i for i in range(len(spec.lines)) if not any(line[i] for line in lines[1:])]
+    lines = [[c for i, c in enumerate(line) if i not in empty] for line in lines]
+    used = [row for row in rows if any(row is other for other in found.values())]
+    return markdown(lines) + "\n" + provenance(spec.file, used)
 
 
-def printable(text):
-    return "".join(c if c.isprintable() else "?" for c in text)
+def page(text, folder):
+    """The page with the tables of the rows between their marks."""
+    rows = {file: load(os.path.join(folder, file + ".csv")) for file in unique(spec.file for spec in TABLES.values())}
+    names = re.findall(r"^<!-- table (\S+) -->$", text, re.MULTILINE)
+    if sorted(names) != sorted(TABLES):
+        raise Damaged(f"docs/measurements.md has marks of the tables {', '.join(sorted(names))}; each of {', '.join(sorted(TABLES))} is required once")
+    for name, spec in TABLES.items():
+        marked = re.compile(rf"^<!-- table {name} -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+        if not marked.search(text):
+            raise Damaged(f"docs/measurements.md: the table {name} has no line <!-- end -->")
+        made = f"<!-- table {name} -->\n\n{table(spec, rows[spec.file])}\n<!-- end -->"
+        text = marked.sub(lambda _: made, text)
+    return text
 
 
-def chosen(path, reports):
-    """The rows to be shown, and what they were measured on: all that are recorded; or those of the reports, and of the same fields those of others."""
-    rows, machine = recorded(path), MACHINE
-    if reports:
-        own = [row for report in reports for row in measured(report)]
-        fields = {row.field for row in own}
-        rows = own + [row for row in rows if row.program != OURS and row.field in fields]
-        machine = f"{OURS} on {' and '.join(unique(row.timed_by for row in own))}, others on {MACHINE}"
-    seen = set()
-    for row in rows:
-        key = (name(row), row.field, float(row.bound))
-        if key in seen:
-            raise Damaged(f"{' and '.join(reports) or path}: {name(row)}, {row.field}, {row.bound} is there twice")
-        seen.add(key)
-    return rows, machine
+def picture(rows):
+    """Ratio against speed of compression at one bound, a panel for each field."""
+    rows = [row for row in chosen(rows, DRAWN) if row["program"] != OURS or row["value_range"] == "given" or not row[SPEEDS[0]]]
+    found = newest(rows, lambda row: (row["program"], row["preset"], row["field"]), ("ratio", SPEEDS[0]))
+    keys = [key for key in unique(key for key, _ in found) if (key, "ratio") in found and (key, SPEEDS[0]) in found]
+    programs = unique(program for program, _, _ in keys)
+    presets = {program: {key[1] for key in keys if key[0] == program} for program in programs}
+    panels = {}
+    for key in keys:
+        program, preset, field = key
+        # Ours are known by their color; the preset of others is named where there are several.
+        label = preset if program == OURS else program if len(presets[program]) == 1 else f"{program} {preset}"
+        x, y = (float(found[key, column][column]) for column in (SPEEDS[0], "ratio"))
+        panels.setdefault(field, []).append(figures_svg.Point(x, y, label, program))
+    machines = unique(found[key, SPEEDS[0]]["machine"] for key in keys)
+    return figures_svg.draw(panels, programs, "noa 1e-3", "; ".join(machines))
+
+
+def made(docs):
+    """Paths and texts of what is made from the rows."""
+    folder, target = os.path.join(docs, "measurements"), os.path.join(docs, "measurements.md")
+    return {target: page(read(target), folder), os.path.join(folder, "h200.svg"): picture(load(os.path.join(folder, "h200.csv")))}
 
 
 def short(bound):
@@ -138,69 +225,98 @@ def short(bound):
     return f"{float(digits):g}e{int(exponent)}"
 
 
-def tables(rows):
-    """A table in Markdown for each bound of ours, the loosest first."""
-    texts = []
-    for bound in sorted({float(row.bound) for row in rows if row.program == OURS}, reverse=True):
-        here = [row for row in rows if float(row.bound) == bound]
-        fields = unique(row.field for row in here)
-        cells = {(name(row), row.field): " / ".join(getattr(row, key) or "–" for key in NUMBERS) for row in here}
-        lines = [[f"noa {short(bound)}", *fields]]
-        for label in unique(name(row) for row in here):
-            lines.append([label, *(cells.get((label, field), "–") for field in fields)])
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines]
-        lines.insert(1, "|" + "---|" * (1 + len(fields)) + "\n")
-        texts.append("".join(lines))
-    return "\n".join(texts)
+def printable(text):
+    return "".join(c if c.isprintable() and c != "|" else "?" for c in text)
 
 
-def picture(rows, machine):
-    """Ratio against speed of compression at one bound, a panel for each field."""
-    rows = [row for row in rows if float(row.bound) == DRAWN and row.ratio and row.compress_gb_per_s]
-    if not any(row.program == OURS for row in rows):
-        raise Damaged(f"no row of {OURS} has ratio and speed at {short(DRAWN)}, which is what is drawn: bench with --eb {short(DRAWN)}")
-    presets = {program: {row.preset for row in rows if row.program == program} for program in unique(row.program for row in rows)}
-    panels = {}
-    for row in rows:
-        # Ours are known by their colour; of others the preset is said where there are several.
-        label = row.preset if row.program == OURS else row.program if len(presets[row.program]) == 1 else f"{row.program} {row.preset}"
-        panels.setdefault(row.field, []).append(figures_svg.Point(float(row.compress_gb_per_s), float(row.ratio), label, row.program))
-    return figures_svg.draw(panels, list(presets), f"noa {short(DRAWN)}", machine)
-
-
-def definition(svg):
-    """The picture as what `[picture]` stands for in Markdown."""
-    return "[picture]: data:image/svg+xml," + urllib.parse.quote(svg, safe="=,") + "\n"
-
-
-def write(path, text):
+def measured(path, columns, said):
+    """The rows of a report of `fzgm bench`, for a file with these columns."""
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        report = json.loads(read(path))
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path}: no JSON: {error}") from None
+    lines = report.get("rows") if isinstance(report, dict) and report.get("command") == "bench" else None
+    if not isinstance(lines, list) or not lines or not isinstance(report.get("input"), str) or not isinstance(report.get("dims"), list):
+        raise Damaged(f"{path}: not a report of `fzgm bench --json` with rows")
+    machine = said["machine"] or report.get("device_name")
+    if not isinstance(machine, str):
+        raise Damaged(f"{path}: measured on {report.get('device')!r}: name the machine with --machine")
+    field = os.path.splitext(os.path.basename(report["input"]))[0]
+    common = {**said, "machine": machine, "program": OURS, "field": field, "dtype": str(report.get("dtype")), "dims": "x".join(map(str, report["dims"]))}
+    rows = []
+    for at, line in enumerate(lines):
+        where = f"{path}, rows[{at}]"
+        if not isinstance(line, dict):
+            raise Damaged(f"{where} is {line!r}; it must be an object")
+        if line.get("kept") is not True:
+            raise Damaged(f"{where}: the bound was not kept")
+        row = {**common, "preset": str(line.get("preset") or line.get("pipeline")), "mode": str(line.get("mode"))}
+        if row["mode"] != "lossless":
+            row["bound"] = short(number(line.get("eb"), f"{where}: eb"))
+        if row["mode"] in ("noa", "prel"):
+            row["value_range"] = "scanned" if line.get("value_base") is None else "given"
+        if "threads" in line:
+            row["threads"] = str(line["threads"] or "all")
+        # A time is that of the call as a graph.
+        for key in ("ratio", *SPEEDS, *MICROSECONDS):
+            if key in columns:
+                source = key.replace("_us", "_graph_us")
+                x = number(line.get(source), f"{where}: {source}")
+                row[key] = f"{x:.4g}" if x < 1000 else f"{x:.0f}"
+        rows.append({key: printable(row.get(key, "")) for key in columns})
+    return rows
+
+
+def write(path, text, mode="w"):
+    try:
+        with open(path, mode, encoding="utf-8", newline="") as file:
             file.write(text)
     except OSError as error:
         raise Damaged(f"{path}: {error}") from None
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(prog="figures.py", description="The tables and the picture of src/stages/fast.md")
-    parser.add_argument("what", choices=("table", "picture"))
-    parser.add_argument("--measured", metavar="FILE.json", nargs="+", default=[], help="what fzgm bench --json --device cuda --value-base printed, in place of our rows")
-    parser.add_argument("--recorded", metavar="FILE.csv", default=RECORDED, help="the figures that are recorded [default: docs/figures/h200.csv]")
-    parser.add_argument("-o", dest="out", metavar="FILE.svg", help="where the picture goes [default: docs/figures/fast.svg]")
-    args = parser.parse_args(argv)
-    if args.what == "picture" and not args.out and (args.measured or args.recorded != RECORDED):
-        parser.error("a picture of other figures is not that of the page: say with -o where it goes")
+def append(path, rows):
+    """Appends rows to a file, which is damaged neither before nor after."""
+    text = read(path)
+    load(path)
+    out = io.StringIO()
+    columns = next(csv.reader([text.split("\n")[0]]))
+    csv.DictWriter(out, columns, lineterminator="\n").writerows(rows)
+    write(path, ("" if text.endswith("\n") else "\n") + out.getvalue(), "a")
     try:
-        rows, machine = chosen(args.recorded, args.measured)
-        if args.what == "table":
-            sys.stdout.write(tables(rows))
-            if args.measured:
-                sys.stdout.write(f"\n{machine}\n")
+        load(path)
+    except Damaged:
+        write(path, text)
+        raise
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="figures.py", description="Tables and picture of docs/measurements.md, from the rows in docs/measurements/*.csv")
+    parser.add_argument("--docs", metavar="FOLDER", default=DOCS, help="folder with measurements.md [default: docs]")
+    what = parser.add_subparsers(dest="what", required=True)
+    what.add_parser("write", help="write the tables and the picture")
+    what.add_parser("check", help="fail if the page or the picture differs from the rows")
+    add = what.add_parser("add", help="append the rows of reports of `fzgm bench --json`")
+    add.add_argument("file", metavar="FILE.csv")
+    add.add_argument("reports", metavar="REPORT.json", nargs="+")
+    add.add_argument("--command", required=True, help="the command that was measured, as the page shall show it")
+    add.add_argument("--machine", default="", help="the machine [default: the name of the GPU in the report]")
+    add.add_argument("--date", default=datetime.date.today().isoformat(), help="day of the run [default: today]")
+    add.add_argument("--commit", default="", help="commit of the program that was measured")
+    args = parser.parse_args(argv)
+    try:
+        if args.what == "add":
+            rows = load(args.file)
+            if not rows or "preset" not in rows[0]:
+                raise Damaged(f"{args.file}: no file for reports of fzgm bench")
+            said = {key: getattr(args, key) for key in PROVENANCE}
+            append(args.file, [row for path in args.reports for row in measured(path, list(rows[0]), said)])
             return
-        svg = picture(rows, machine)
-        write(args.out or os.path.join(FOLDER, "fast.svg"), svg)
-        if not args.out:
-            write(os.path.join(FOLDER, "fast.svg.txt"), definition(svg))
+        for path, text in made(args.docs).items():
+            if args.what == "write":
+                write(path, text)
+            elif read(path) != text:
+                raise Damaged(f"{path} differs from the rows: run scripts/figures.py write")
     except Damaged as error:
         print(f"figures.py: {error}", file=sys.stderr)
         sys.exit(2)

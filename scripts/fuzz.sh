@@ -23,7 +23,7 @@ bin=$out/$(rustc -vV | sed -n 's/^host: //p')/release
 
 # Texts and files that the repository has.
 mkdir -p "$out"/seeds/{notation,decode,head}
-for file in presets/*.toml tests/golden/*.toml tests/notation/*.toml; do cp "$file" "$out/seeds/notation/${file//\//-}"; done
+for file in presets/*.toml presets/research/*.toml tests/golden/*.toml tests/notation/*.toml; do cp "$file" "$out/seeds/notation/${file//\//-}"; done
 for target in decode head; do cp tests/golden/*.fzm "$out/seeds/$target/"; done
 
 # longest <target>: bytes of an input.

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Prints the tables of docs/hdf5-comparison.md: this filter beside ZFP, SZ3 and SZ of the package hdf5plugin.
+"""Compares this filter with ZFP, SZ3 and SZ of the package hdf5plugin. Appends rows to docs/measurements/hdf5.csv and hdf5_bounds.csv.
 
-    HDF5_PLUGIN_PATH=<folder of the plugin> PYTHONPATH=hdf5-filter/python scripts/hdf5_compare.py [name=file.f32:ROWSxCOLUMNS …]
+    HDF5_PLUGIN_PATH=<folder of the plugin> PYTHONPATH=hdf5-filter/python scripts/hdf5_compare.py --machine TEXT [--commit HASH] [name=file.f32:ROWSxCOLUMNS …]
 """
 
+import argparse
+import datetime
 import os
-import sys
 import tempfile
 import time
 
@@ -13,14 +14,16 @@ import h5py
 import hdf5plugin
 import numpy as np
 
+import figures
 from fzgm_hdf5 import fzgm
 
+# Name and preset of the filter, and its options for a bound.
 FILTERS = {
-    "fzgm": lambda eb: fzgm(abs=eb),
-    "fzgm, preset fz": lambda eb: fzgm(abs=eb, preset="fz"),
-    "ZFP": lambda eb: hdf5plugin.Zfp(accuracy=eb),
-    "SZ3": lambda eb: hdf5plugin.SZ3(absolute=eb),
-    "SZ": lambda eb: hdf5plugin.SZ(absolute=eb),
+    ("fzgm", ""): lambda eb: fzgm(abs=eb),
+    ("fzgm", "fz"): lambda eb: fzgm(abs=eb, preset="fz"),
+    ("ZFP", ""): lambda eb: hdf5plugin.Zfp(accuracy=eb),
+    ("SZ3", ""): lambda eb: hdf5plugin.SZ3(absolute=eb),
+    ("SZ", ""): lambda eb: hdf5plugin.SZ(absolute=eb),
 }
 path = os.path.join(tempfile.mkdtemp(), "t.h5")
 
@@ -42,13 +45,12 @@ def case(run):
     try:
         with np.errstate(all="ignore"):
             x = run() / 1e-3
-        return f"{x:.2f}" if x <= 1 else f"**{x:.4g}**"
+        return f"{x:.2f}" if x <= 1 else f"{x:.4g}"
     except Exception:
-        return "refused"
+        return "rejected"
 
 
 def bounds():
-    print("| largest error, in bounds of 1e-3 |", " | ".join(FILTERS), "|\n|---|" + "---|" * len(FILTERS))
     a = np.sin(np.arange(4096) / 9.0).reshape(64, 64)
     rng = np.random.default_rng(0)
     b = (np.sin(np.arange(1024 * 512) / 900.0).reshape(1024, 512) + rng.normal(0, 0.01, (1024, 512))).astype("f4")
@@ -68,15 +70,16 @@ def bounds():
         "f32, a chunk larger than the cache in 16 parts": parts,
     }
     for name, run in cases.items():
-        print(f"| {name} |", " | ".join(case(lambda: run(make(1e-3))) for make in FILTERS.values()), "|")
+        for (label, preset), make in FILTERS.items():
+            label = f"{label}, preset {preset}" if preset else label
+            yield {"filter": label, "data": name, "error_bound": "1e-3", "largest_error_in_bounds": case(lambda: run(make(1e-3)))}
 
 
 def speeds(fields):
-    print("\n| field | filter | ratio | write, MB/s | read, MB/s | largest error, in bounds |\n|---|---|---|---|---|---|")
     for name, (file, shape) in fields.items():
         a = np.fromfile(file, "<f4").reshape(shape)
         eb = 1e-3 * float(a.max() - a.min())
-        for label, make in FILTERS.items():
+        for (label, preset), make in FILTERS.items():
             write = read = np.inf
             for _ in range(5):
                 start = time.perf_counter()
@@ -88,18 +91,33 @@ def speeds(fields):
                     stored, b = f["d"].id.get_storage_size(), f["d"][()]
                 read = min(read, time.perf_counter() - start)
             mb = a.nbytes / 1e6
-            print(f"| {name} | {label} | {a.nbytes / stored:.1f} | {mb / write:.0f} | {mb / read:.0f} | {off(a, b) / eb:.2f} |")
+            yield {
+                "filter": label,
+                "preset": preset,
+                "field": name,
+                "shape": "x".join(map(str, shape)),
+                "error_bound_over_range": "1e-3",
+                "ratio": f"{a.nbytes / stored:.1f}",
+                "write_mb_per_s": f"{mb / write:.0f}",
+                "read_mb_per_s": f"{mb / read:.0f}",
+                "largest_error_in_bounds": f"{off(a, b) / eb:.2f}",
+            }
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    fields = {"egm96, 721 x 1440": (os.path.join(here, "..", "examples", "data", "egm96.f32"), (721, 1440))}
-    for arg in sys.argv[1:]:
-        name, rest = arg.split("=")
+    parser = argparse.ArgumentParser(description="Compares this filter with ZFP, SZ3 and SZ of the package hdf5plugin")
+    parser.add_argument("fields", metavar="name=file.f32:ROWSxCOLUMNS", nargs="*")
+    parser.add_argument("--machine", required=True)
+    parser.add_argument("--commit", default="", help="commit of the plugin")
+    args = parser.parse_args()
+    fields = {"egm96": (os.path.join(figures.DOCS, "..", "examples", "data", "egm96.f32"), (721, 1440))}
+    for field in args.fields:
+        name, rest = field.split("=")
         file, shape = rest.rsplit(":", 1)
         fields[name] = (file, tuple(int(n) for n in shape.split("x")))
-    bounds()
-    speeds(fields)
+    said = {"date": datetime.date.today().isoformat(), "machine": args.machine, "commit": args.commit, "command": "scripts/hdf5_compare.py"}
+    for file, rows in (("hdf5_bounds", bounds()), ("hdf5", speeds(fields))):
+        figures.append(os.path.join(figures.DOCS, "measurements", file + ".csv"), [{**said, **row} for row in rows])
 
 
 if __name__ == "__main__":

@@ -48,8 +48,9 @@ part_emu() {
   bash tests/emu/selftest.sh
   # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
   # With sanitizers threads go forward as well.
-  on_emulator 'cuda asan' 'contract ORDER=fwd' 'cuda ORDER=rev' 'cuda ORDER=20,DEFER=1' 'campaign ORDER=rev,DEFER=1' \
-    'pipelines ORDER=rev' 'coders ORDER=rev' 'coders asan' 'cli ORDER=fwd' 'again ORDER=fwd' 'cuda_calls ORDER=fwd' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'fields ORDER=fwd corner'
+  on_emulator 'it asan cuda::' 'it ORDER=fwd contract::' 'it ORDER=rev cuda::' 'it ORDER=20,DEFER=1 cuda::' 'it ORDER=rev,DEFER=1 campaign::' \
+    'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' 'it ORDER=fwd recompression::' 'cuda_calls ORDER=fwd' \
+    'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   c_on_emulator
 }
 
@@ -85,12 +86,12 @@ c_on_emulator() {
   fi
 }
 
-# on_emulator '<test> <mode> [<name>]'…: tests/<test>.rs, or what has the name of it, as many at a time as there are processors. ORDER=fwd,
+# on_emulator '<program> <mode> [<name>]'…: the program tests/<program>, or its tests of that name, as many at a time as there are processors. ORDER=fwd,
 # rev or a number are orders of threads; with DEFER=1 streams run as late as they may; commas join the two. asan has sanitizers in the kernels.
 on_emulator() {
   local run test mode name logs=$PWD/build/emu-logs tests=() busy=0 failed=0
   mkdir -p "$logs"
-  for run in "$@"; do tests+=(--test "${run%% *}"); done
+  for test in $(printf '%s\n' "${@%% *}" | sort -u); do tests+=(--test "$test"); done
   # One call for all of them: what they have in common is compiled once, and the rest beside each other.
   cargo test --locked --workspace --no-run "${tests[@]}" >"$logs/build" 2>&1 || { cat "$logs/build" >&2; return 1; }
   for run in "$@"; do
@@ -103,9 +104,9 @@ on_emulator() {
   return $failed
 }
 
-# one_on_emulator <folder of logs> <test> <mode> <name>
+# one_on_emulator <folder of logs> <program> <mode> <name>
 one_on_emulator() {
-  local program mode log=$1/$2-$3 started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
+  local program mode log=$1/$2-$3-${4%%:*} started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
   program=$(sed -nE "s#^ *Executable tests/$2(\.rs|/main\.rs) \((.*)\)\$#\2#p" "$1/build")
   [ -n "$program" ] || { echo "cargo does not say where tests/$2 is" >&2; return 1; }
   case $3 in
@@ -113,9 +114,9 @@ one_on_emulator() {
     *) for mode in ${3//,/ }; do set+=("FZ_EMU_$mode"); done ;;
   esac
   if env "${set[@]}" "$program" --quiet ${4:+"$4"} >"$log" 2>&1; then
-    say "$2 on the emulator, $3: $((SECONDS - started)) s"
+    say "$2 $4 on the emulator, $3: $((SECONDS - started)) s"
   else
-    say "$2 on the emulator, $3, FAILS"
+    say "$2 $4 on the emulator, $3, FAILS"
     cat "$log"
     return 1
   fi
@@ -186,6 +187,8 @@ part_hdf5() {
     python3 -m venv build/hdf5-venv
     "$python" -m pip install --quiet h5py numpy netCDF4
   fi
+  say "the plugin's declarations and those of hdf5-metno-sys"
+  CARGO_TARGET_DIR=$PWD/build/signatures cargo check --quiet --locked --manifest-path tests/hdf5/signatures/Cargo.toml
   debug_build -p fzgm-hdf5
   mkdir -p "$folder"
   cp "$debug_output/libh5fzgm.so" "$folder/"
@@ -230,7 +233,7 @@ part_long() {
   need_rust
   FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
   bash tests/emu/build.sh plain
-  FZGM_LONG=1 on_emulator 'contract ORDER=fwd'
+  FZGM_LONG=1 on_emulator 'it ORDER=fwd contract::'
   part_hdf5
   say "the filter in other versions of HDF5"
   HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
@@ -243,7 +246,7 @@ part_fuzz() {
   need_c
   need_rust
   FUZZ_SECONDS=${FUZZ_SECONDS:-300} FUZZ_SEEDS=$PWD/build/fuzz/seeds \
-    cargo test --quiet --locked --test corrupt -- --ignored --nocapture fuzz
+    cargo test --quiet --locked --test counted -- --ignored --nocapture corrupt::fuzz
   bash scripts/fuzz.sh
 }
 
@@ -286,11 +289,12 @@ part_aarch64() (
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
   export FZGM_CUDA=off CARGO_PROFILE_TEST_DEBUG=0
   local cargo=(cargo test --quiet --locked -p fzgm --no-default-features --features capi --target $target)
-  "${cargo[@]}" --lib --test environment --test containers --test golden --test vectors --test bound --test presets -- --nocapture
+  "${cargo[@]}" --lib
+  "${cargo[@]}" --test it -- --nocapture environment:: containers:: golden:: vectors:: bound:: presets::
   # Every stage takes as long as all of these.
-  "${cargo[@]}" --test contract -- presets_hold what_does_not_compress
+  "${cargo[@]}" --test it -- contract::presets_hold contract::what_does_not_compress
   # Of the tests over every float two for each type; they share the program.
-  "${cargo[@]}" --test exhaustive -- --nocapture every_f32_abs_third every_f32_rel_thousandth random_f64_abs_thousandth random_f64_rel_tenth
+  "${cargo[@]}" --test it -- --nocapture every_f32_abs_third every_f32_rel_thousandth random_f64_abs_thousandth random_f64_rel_tenth
 )
 
 # The command line in one file, the static library in a program of one file, and the containers, all with musl.
@@ -302,7 +306,8 @@ part_musl() (
   need_target $target
   export CARGO_TARGET_DIR=$out CARGO_PROFILE_TEST_DEBUG=0 FZGM_CUDA=off
   # With the feature cuda: a program without a dynamic loader has to do without a driver.
-  cargo test --quiet --locked -p fzgm --target $target --test containers --test golden --test cli
+  cargo test --quiet --locked -p fzgm --target $target --test it -- containers:: golden::
+  cargo test --quiet --locked -p fzgm-cli --target $target --test cli
   cargo build --quiet --locked --target $target --no-default-features -p libfzgm
   # Rust's own unwinder: that of gcc is made for glibc.
   unwind=$(rustc --print target-libdir --target $target)/self-contained/libunwind.a
@@ -322,7 +327,10 @@ part_deny() (
   # What one of the two does not have the other has.
   local check=(check --allow license-exception-not-encountered)
   cargo deny --locked --workspace "${check[@]}" licenses bans sources
-  cargo deny --locked --config deny.toml --manifest-path fuzz/Cargo.toml "${check[@]}" licenses sources
+  local crate
+  for crate in fuzz tests/hdf5/signatures; do
+    cargo deny --locked --config deny.toml --manifest-path "$crate/Cargo.toml" "${check[@]}" licenses sources
+  done
 )
 
 [ $# -gt 0 ] && parts=("$@")

@@ -13,8 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: environment, reserve, error, source, dtype, extent, array, wire, param, threads, arena, tile, device, chain, kernel,
-//! launch, stage, stages, chains, pipeline, notation, presets, plan, gpu, workspace, backend, format, codec, temporary, file, metrics, capi.
+//! only what stands before them in this list: base, ir, stages, pipeline, plan, gpu, format, runtime, codec, file, metrics, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -40,59 +39,63 @@
 #[cfg(not(target_endian = "little"))]
 compile_error!("fzgm needs a little-endian machine");
 
-mod arena;
-mod array;
-mod backend;
+mod base;
 #[cfg(feature = "capi")]
 pub mod capi;
-mod chain;
-mod chains;
 mod codec;
-mod device;
-mod dtype;
-mod environment;
-mod error;
-mod extent;
 mod file;
 mod format;
 mod gpu;
-mod kernel;
-mod launch;
+mod ir;
 pub mod metrics;
-mod notation;
-mod param;
 mod pipeline;
 mod plan;
-mod presets;
-mod reserve;
-mod source;
-mod stage;
+mod runtime;
 pub mod stages;
-#[cfg(feature = "capi")]
-mod temporary;
-mod threads;
-mod tile;
-mod wire;
-mod workspace;
 
-pub use array::Array;
+pub use base::array::Array;
+pub use base::dtype::DType;
+pub use base::environment::in_default_environment;
+pub use base::error::{Error, Result, Status};
+pub use base::param::{Args, Kind, Param, Setting};
+pub use base::reserve::ReserveAllocator;
+pub use base::thread_pool::MAX_THREADS;
 pub use codec::{
-    CallResult, Clock, Container, Decoder, Device, DeviceSlice, Encoder, Options, Resident, compress,
-    decompress, decompress_box, info_at, pipeline_at,
+    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
+    decompress_region, info_at, pipeline_at,
 };
-pub use dtype::DType;
-pub use environment::in_default_environment;
-pub use error::{Error, Result, Status};
-pub use file::{ContainerFile, decompress_box_file};
+#[cfg(feature = "files")]
+pub use file::AtomicFile;
+pub use file::{ContainerFile, decompress_region_file, slabs};
 pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 #[doc(hidden)]
 pub use gpu::device_functions;
 pub use gpu::{DeviceInfo, Stream, device_count, device_info};
-pub use param::{Args, Kind, Param, Setting};
+pub use ir::stage::{Generation, Spec, Stage};
+pub use pipeline::presets::{PRESETS, Preset, preset};
 pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
 pub use plan::{Direction, Plan};
-pub use presets::{PRESETS, Preset, preset};
-pub use reserve::ReserveAllocator;
-pub use stage::{Generation, Spec, Stage};
-pub use threads::MAX_THREADS;
-pub use workspace::Workspace;
+pub use runtime::workspace::Workspace;
+
+/// Old name of [`decompress_region`].
+///
+/// # Errors
+/// As [`decompress_region`].
+#[deprecated(note = "use decompress_region")]
+pub fn decompress_box(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
+    decompress_region(container, origin, extent, dst)
+}
+
+/// Old name of [`decompress_region_file`].
+///
+/// # Errors
+/// As [`decompress_region_file`].
+#[deprecated(note = "use decompress_region_file")]
+pub fn decompress_box_file(
+    path: impl AsRef<std::path::Path>,
+    origin: &[u64],
+    extent: &[u64],
+    dst: &mut [u8],
+) -> Result<usize> {
+    decompress_region_file(path, origin, extent, dst)
+}

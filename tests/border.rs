@@ -189,7 +189,7 @@ fn containers_and_boxes_from_c() {
     }
     let (origin, extent, mut restored) = ([1u64, 2, 1], [4u64, 2, 5], 0);
     let mut part = vec![0u8; 4 * 2 * 5 * 4];
-    ok!(fz_decompress_box(
+    ok!(fz_decompress_region(
         src,
         bytes,
         origin.as_ptr(),

@@ -3,14 +3,11 @@
 
 #[allow(dead_code, unreachable_pub)]
 mod common;
-#[allow(dead_code, unreachable_pub)]
-#[path = "cuda/rig.rs"]
-mod rig;
 
 use common::gpu::{TestStream, cuda, device};
+use common::rig::{self, Rig};
 use common::samples::Content;
 use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
-use rig::Rig;
 use std::sync::{Mutex, PoisonError};
 
 /// One test at a time, on the emulator.

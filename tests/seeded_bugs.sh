@@ -8,23 +8,35 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=tests/seeded_bugs/list.tsv
-# bug <file> <program>: the file with the bug, if there is one.
-bug() { [ -e "$1" ] && sed "$2" "$1" && ! sed "$2" "$1" | cmp -s - "$1"; }
+# bug <name> <file> <program>: prints the file with the bug; fails if the bug changes nothing. If the file has the marker `// seed: <name>`, the
+# program is applied only to the lines that end with the marker, or to the line behind a marker that has a line of its own.
+bug() {
+  local program=$3
+  [ -e "$2" ] || return 1
+  ! grep -q " seed: $1\$" "$2" || program="/ seed: $1\$/{ /^ *\\/\\/ seed:/n"$'\n'" $3"$'\n}'
+  sed "$program" "$2" && ! sed "$program" "$2" | cmp -s - "$2"
+}
+# Where the markers are: a bug with a marker follows it, whatever the list says of its file.
+declare -A marked=()
+while IFS=: read -r file name; do marked[$name]=$file; done < <(grep -roE ' seed: [a-z0-9-]+$' src cli libfzgm hdf5-filter kernels | sed 's/ seed: //')
 # The bugs that are asked for.
 chosen() {
   local name file program
   while IFS=$'\t' read -r name file program; do
     [[ $name == \#* || -z $name ]] && continue
     [ ${#only[@]} = 0 ] || [[ " ${only[*]} " == *" $name "* ]] || continue
-    printf '%s\t%s\t%s\n' "$name" "$file" "$program"
+    printf '%s\t%s\t%s\n' "$name" "${marked[$name]:-$file}" "$program"
   done <"$list"
 }
 only=("$@")
 if [ "$*" = --apply ]; then
   only=() missed=0
   while IFS=$'\t' read -r name file program; do
-    bug "$file" "$program" >/dev/null || { echo "bug $name of $list does not apply to $file" >&2; missed=1; }
+    bug "$name" "$file" "$program" >/dev/null || { echo "bug $name of $list does not apply to $file" >&2; missed=1; }
   done < <(chosen)
+  for name in "${!marked[@]}"; do
+    grep -q "^$name	" "$list" || { echo "marker \"seed: $name\" in ${marked[$name]} has no row in $list" >&2; missed=1; }
+  done
   exit $missed
 fi
 work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
@@ -33,56 +45,64 @@ caught=$work/caught # name and catcher, tabs between them
 export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
-# Quick ones first: most bugs fall to the first two.
-tests=(bound again lorenzo centering fast boxes golden vectors coders contract corrupt parameters notation environment pipelines memory regressions threads reference_reader)
+# Programs and modules of tests, quick ones first: most bugs fall to the first two.
+tests=("it bound" "it recompression" "it lorenzo" "it centering" "it fast" "counted boxes" "it golden" "it vectors" "it coders" "it contract"
+  "it difference" "counted corrupt" "it parameters" "it notation" "it environment" "it pipelines" "counted memory" "it regressions" threads
+  "it reference_reader")
 
 mkdir -p "$tree"
 [ -n "${RESUME:-}" ] || : >"$caught"
 touch "$caught"
 # Files are as new as the copy: cargo takes an older file for one that it has compiled already.
-copy() { git ls-files -z src libfzgm hdf5-filter kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
+copy() { git ls-files -z src cli libfzgm hdf5-filter kernels scripts presets docs tests Cargo.toml Cargo.lock build.rs include examples cbindgen.toml \
   | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done \
   | tar --null -T - -cf - | tar -C "$tree" -xmf -; }
 copy
 
-# suite <file>: runs the tests one by one; prints the first that fails, with what it says. The command line and the C border have tests of their own.
-suite() {
-  local t log=$work/log tests=("${tests[@]}") features=()
-  case $1 in
-    src/bin/*) tests=(cli) features=(--features cli) ;;
-    src/capi/*) tests=(calls abi) features=(--features capi) ;;
-  esac
-  for t in "${tests[@]}"; do
-    if ! (cd "$tree" && timeout 300 cargo test --quiet --no-default-features "${features[@]}" --test "$t") >"$log" 2>&1; then
-      if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; return; fi
-      printf '%s: %s\n' "$t" "$(grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//')"
-      return
-    fi
+# one <program> [<module>]: runs a test program, or a module of it; true if it fails, of which $log has the text. $limit: seconds.
+one() {
+  local filter=()
+  [ -z "${2:-}" ] || filter=(-- "$2::")
+  ! (cd "$tree" && timeout "${limit:-300}" cargo test --quiet "${features[@]}" --test "$1" "${filter[@]}") >"$log" 2>&1
+}
+# found: the test that has failed.
+found() { grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//'; }
+# first_of <test>…: runs the tests one by one; prints the first that fails, with what it says.
+first_of() {
+  local t log=$work/log
+  for t in "$@"; do
+    # shellcheck disable=SC2086 # A program and a module.
+    one $t || continue
+    if grep -qE "^error(\[|: could not compile)" "$log"; then echo "DOES NOT COMPILE"; else printf '%s: %s\n' "$t" "$(found)"; fi
+    return
   done
 }
 
-# on_device: the same for bugs in kernels, on the emulator. The programs stay as they are, the driver is made anew.
-on_device() {
-  local t log=$work/log
-  if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
-  for t in coders pipelines cuda; do
-    (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH=build/emu timeout 900 cargo test --quiet --test $t) >"$log" 2>&1 && continue
-    printf '%s: %s\n' "$t" "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
-    return
-  done
+# suite <file>: the command line and the C border have tests of their own.
+suite() {
+  local features=(--no-default-features) tests=("${tests[@]}")
+  case $1 in
+    cli/* | src/file/slabs/*) tests=(cli) features=(-p fzgm-cli) ;;
+    src/capi/*) tests=(calls abi) features+=(--features capi) ;;
+  esac
+  first_of "${tests[@]}"
 }
-# before_device: the same for bugs in code that calls the driver, on the emulator with deferred streams.
-before_device() {
-  local t log=$work/log
-  if ! (cd "$tree" && tests/emu/build.sh plain) >"$log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
-  for t in cuda_faults cuda_calls cuda; do
-    (cd "$tree" && FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 FZ_EMU_DEFER=1 LD_LIBRARY_PATH=build/emu timeout 900 cargo test --quiet --test $t) >"$log" 2>&1 && continue
-    printf '%s: %s\n' "$t" "$(grep -oE "^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^ *//')"
-    return
-  done
+
+# on_device <test>…: for bugs in kernels and in code that calls the driver, on the emulator. For kernels the programs stay as they are, the driver is made anew.
+on_device() {
+  local features=() limit=900
+  if ! (cd "$tree" && tests/emu/build.sh plain) >"$work/log" 2>&1; then echo "DOES NOT COMPILE"; return; fi
+  export FZGM_CUDA=emulated FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH=build/emu
+  first_of "$@"
 }
 # judge <file>: what notices.
-judge() { case $1 in kernels/*) on_device ;; src/gpu/* | src/codec/device/*) before_device ;; *) suite "$1" ;; esac; }
+judge() {
+  case $1 in
+    kernels/*) (on_device "it coders" "it pipelines" "it cuda") ;;
+    src/gpu/* | src/codec/device/*) (export FZ_EMU_DEFER=1 && on_device cuda_faults cuda_calls "it cuda") ;;
+    *) suite "$1" ;;
+  esac
+}
 echo "| bug | caught by |"
 echo "|---|---|"
 judge_once() { # <name> <file>: what notices, or what has noticed it in the run before
@@ -94,7 +114,8 @@ kind() {
   case $1 in
     kernels/*) echo kernels/ ;;
     src/gpu/* | src/codec/device/*) echo src/gpu/ ;;
-    src/bin/* | src/capi/*) echo "${1%"${1#src/*/}"}" ;;
+    cli/* | src/file/slabs/*) echo cli/ ;;
+    src/capi/*) echo src/capi/ ;;
     *) echo src/ ;;
   esac
 }
@@ -105,7 +126,7 @@ for kind in $(chosen | cut -f2 | while read -r file; do kind "$file"; done | sor
 done
 missed=0
 while IFS=$'\t' read -r name file program; do
-  if ! bug "$file" "$program" >"$work/bug"; then
+  if ! bug "$name" "$file" "$program" >"$work/bug"; then
     catcher="DOES NOT APPLY"
   else
     cp "$work/bug" "$tree/$file"

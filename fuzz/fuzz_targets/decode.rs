@@ -1,7 +1,7 @@
 //! Any bytes as a container, with checksums left aside so that damage reaches the stages.
 #![no_main]
 
-use fzgm::{Decoder, Options, decompress_box};
+use fzgm::{Decoder, Options, decompress_region};
 use libfuzzer_sys::fuzz_target;
 
 /// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
@@ -18,5 +18,5 @@ fuzz_target!(|data: &[u8]| {
     let mut dst = vec![0; decoder.array().bytes() as usize];
     let _ = decoder.decompress(&mut ws, data, &mut dst);
     let middle: Vec<u64> = decoder.array().dims().iter().map(|d| d / 2).collect();
-    let _ = decompress_box(data, &middle, &middle, &mut dst);
+    let _ = decompress_region(data, &middle, &middle, &mut dst);
 });

@@ -1,7 +1,7 @@
 //! Any bytes as a file: read at places, it says what it says in memory.
 #![no_main]
 
-use fzgm::{ContainerFile, decompress_box};
+use fzgm::{ContainerFile, decompress_region};
 use libfuzzer_sys::fuzz_target;
 use std::fs::File;
 use std::io::Write;
@@ -37,8 +37,8 @@ fuzz_target!(|data: &[u8]| {
     let extent: Vec<u64> =
         dims.iter().zip([width, height, width]).map(|(d, n)| (u64::from(*n) % 32).min(*d)).collect();
     let (mut there, mut here) = (vec![0; ROOM], vec![0; ROOM]);
-    let read = file.decompress_box(&origin, &extent, &mut there);
-    let done = decompress_box(container, &origin, &extent, &mut here);
+    let read = file.decompress_region(&origin, &extent, &mut there);
+    let done = decompress_region(container, &origin, &extent, &mut here);
     match (&read, &done) {
         (Ok(n), Ok(m)) => assert!(n == m && there[..*n] == here[..*m], "a box of a file is another one"),
         (Err(_), Err(_)) => {}

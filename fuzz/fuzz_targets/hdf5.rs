@@ -21,6 +21,8 @@ mod filter;
 mod hdf5;
 #[path = "../../hdf5-filter/src/local.rs"]
 mod local;
+#[path = "../../hdf5-filter/src/sys.rs"]
+mod sys;
 #[path = "../../hdf5-filter/src/words.rs"]
 mod words;
 

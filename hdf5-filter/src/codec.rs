@@ -259,8 +259,8 @@ mod tests {
             });
             assert!(made.is_ok());
         }
-        let held: Vec<u64> = PLANS
-            .with_borrow(|plans| plans.iter().map(|(_, p)| p.encoder.plan().array().elements()).collect());
+        let held: Vec<u64> =
+            PLANS.with_borrow(|plans| plans.iter().map(|(_, p)| p.encoder.array().elements()).collect());
         assert_eq!(held, (13..=20).rev().collect::<Vec<_>>());
     }
 }

@@ -1,15 +1,18 @@
 //! The functions that HDF5 calls. Nothing unwinds out of them.
 #![allow(unsafe_code)]
 
-use crate::hdf5::{FilterClass, Hdf5, Hid, report};
+use crate::hdf5::{Hdf5, report};
+use crate::sys::{
+    H5PL_TYPE_FILTER, H5PL_type_t, H5Z_CLASS_T_VERS, H5Z_FLAG_REVERSE, H5Z_class2_t, herr_t, hid_t, htri_t,
+};
 use crate::words::ID;
 use crate::{Answer, filter, local};
 use fzgm::in_default_environment;
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-static CLASS: FilterClass = FilterClass {
-    version: 1,
+static CLASS: H5Z_class2_t = H5Z_class2_t {
+    version: H5Z_CLASS_T_VERS,
     id: ID,
     encoder_present: 1,
     decoder_present: 1,
@@ -19,10 +22,10 @@ static CLASS: FilterClass = FilterClass {
     filter: Some(run),
 };
 
-/// `H5PL_TYPE_FILTER`.
+/// The kind of plugin.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn H5PLget_plugin_type() -> c_int {
-    0
+pub(crate) extern "C" fn H5PLget_plugin_type() -> H5PL_type_t {
+    H5PL_TYPE_FILTER
 }
 
 /// The filter; also what `H5Zregister` takes.
@@ -52,11 +55,11 @@ fn caught<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
 
 /// Heaps of groups, which come without type and space, are no chunks. All else is decided by `set_local`: for optional filters
 /// HDF5 takes no heed of a 0 from here.
-extern "C" fn can_apply(_: Hid, kind: Hid, space: Hid) -> c_int {
-    c_int::from(kind >= 0 && space >= 0)
+extern "C" fn can_apply(_: hid_t, kind: hid_t, space: hid_t) -> htri_t {
+    htri_t::from(kind >= 0 && space >= 0)
 }
 
-extern "C" fn set_local(list: Hid, kind: Hid, space: Hid) -> c_int {
+extern "C" fn set_local(list: hid_t, kind: hid_t, space: hid_t) -> herr_t {
     let done = wall(c"set_local", || match Hdf5::of_caller() {
         Some(hdf5) => local::complete(&hdf5, list, kind, space),
         // A program without names of its functions; `filter` says so if its cd_values are not complete.
@@ -64,9 +67,6 @@ extern "C" fn set_local(list: Hid, kind: Hid, space: Hid) -> c_int {
     });
     if done.is_some() { 0 } else { -1 }
 }
-
-/// `H5Z_FLAG_REVERSE`.
-const REVERSE: c_uint = 0x100;
 
 /// # Safety
 /// As HDF5 calls it: `count` cd_values, and a block of `malloc` with `bytes` of `*size` bytes in use, which is exchanged on success.
@@ -88,7 +88,7 @@ unsafe extern "C" fn run(
         let start = unsafe { *buffer }.cast::<u8>();
         // SAFETY: as above.
         let chunk = if start.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(start, bytes) } };
-        if flags & REVERSE == 0 { filter::compress(cd, chunk) } else { filter::restore(cd, chunk) }
+        if flags & H5Z_FLAG_REVERSE == 0 { filter::compress(cd, chunk) } else { filter::restore(cd, chunk) }
     });
     let Some(block) = done else { return 0 };
     let (start, len) = block.into_raw();

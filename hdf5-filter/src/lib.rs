@@ -4,7 +4,7 @@
 //!  H5Dcreate ─▶ set_local ─ type, chunk, fill ─▶ Stored cd_values        local, words, element, bound
 //!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, codec
 //! ```
-//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`), of which a process may hold
+//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`, `sys`), of which a process may hold
 //! several. `filter` needs none of them; all that a chunk takes stands in the cd_values and in the chunk. No state is shared
 //! between threads.
 
@@ -17,6 +17,7 @@ mod entry;
 mod filter;
 mod hdf5;
 mod local;
+mod sys;
 mod words;
 
 #[global_allocator]

@@ -7,16 +7,13 @@ use crate::Answer;
 use crate::bound::resolve;
 use crate::codec::Plan;
 use crate::element::Element;
-use crate::hdf5::{FLOAT, Hdf5, Hid, INTEGER};
+use crate::hdf5::Hdf5;
+use crate::sys::{H5T_FLOAT, H5T_INTEGER, H5Z_FILTER_SHUFFLE, H5Z_filter_t, hid_t};
 use crate::words::{ID, MAX_WORDS, Mode, Stored, User};
 use fzgm::DType;
-use std::ffi::c_int;
-
-/// `H5Z_FILTER_SHUFFLE`, the one filter that changes no length.
-const SHUFFLE: c_int = 2;
 
 /// Completes the cd_values in the list of a dataset.
-pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<()> {
+pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> Answer<()> {
     let (flags, cd) = hdf5.filter(list, ID, MAX_WORDS).ok_or_else(|| {
         format!("H5Pget_filter_by_id2 does not give cd_values, of which there are at most {MAX_WORDS}")
     })?;
@@ -42,7 +39,7 @@ pub(crate) fn complete(hdf5: &Hdf5, list: Hid, kind: Hid, space: Hid) -> Answer<
     Err("H5Pmodify_filter does not take the cd_values".into())
 }
 
-fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
+fn element(hdf5: &Hdf5, kind: hid_t) -> Answer<Element> {
     let class = hdf5.class(kind);
     let bytes = u32::try_from(hdf5.size(kind)).ok().filter(|b| *b > 0).ok_or("the type has no size")?;
     let signed = match bytes {
@@ -52,9 +49,9 @@ fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
         _ => DType::I64,
     };
     let known = match class {
-        FLOAT => hdf5.ieee(kind),
-        INTEGER if u64::from(bytes) != signed.bytes() => None,
-        INTEGER => Some(if hdf5.unsigned(kind) { signed.unsigned() } else { signed }),
+        H5T_FLOAT => hdf5.ieee(kind),
+        H5T_INTEGER if u64::from(bytes) != signed.bytes() => None,
+        H5T_INTEGER => Some(if hdf5.unsigned(kind) { signed.unsigned() } else { signed }),
         _ => None,
     };
     let number = known.zip(known.and_then(|_| hdf5.swapped(kind)));
@@ -63,11 +60,12 @@ fn element(hdf5: &Hdf5, kind: Hid) -> Answer<Element> {
 
 /// Refuses filters before this one that make something else of the values, and this one a second time: HDF5 gives the words of the
 /// first alone, so those of the other would stay as they are and fail with the first chunk.
-fn first(hdf5: &Hdf5, list: Hid, lossy: bool) -> Answer<()> {
-    let ids: Vec<c_int> = (0..hdf5.filters(list)).map(|index| hdf5.filter_id(list, index)).collect();
+fn first(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
+    let ids: Vec<H5Z_filter_t> = (0..hdf5.filters(list)).map(|index| hdf5.filter_id(list, index)).collect();
     let mut parts = ids.split(|id| *id == ID);
     let before = parts.next().unwrap_or_default();
-    match (parts.count(), before.iter().find(|id| lossy || **id != SHUFFLE)) {
+    // Shuffle is the one filter that changes no length.
+    match (parts.count(), before.iter().find(|id| lossy || **id != H5Z_FILTER_SHUFFLE)) {
         (0, _) => Err("the pipeline does not have the filter".into()),
         (1, None) => Ok(()),
         (1, Some(id)) if lossy => Err(format!(
@@ -83,7 +81,7 @@ fn first(hdf5: &Hdf5, list: Hid, lossy: bool) -> Answer<()> {
 }
 
 /// The fill value of the dataset, as it stands in chunks.
-fn fill(hdf5: &Hdf5, list: Hid, kind: Hid, element: Element) -> Option<f64> {
+fn fill(hdf5: &Hdf5, list: hid_t, kind: hid_t, element: Element) -> Option<f64> {
     let mut bytes = [0; 8];
     let value = bytes.get_mut(..element.bytes as usize)?;
     if !hdf5.fill(list, kind, value) {

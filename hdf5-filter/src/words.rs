@@ -2,6 +2,7 @@
 
 use crate::Answer;
 use crate::element::Element;
+use crate::sys::H5S_MAX_RANK;
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,8 +46,7 @@ const MAGIC: u32 = 0x465a_0000;
 const VERSION: u32 = 1;
 /// Words before the dimensions.
 const FIXED_WORDS: usize = 12;
-/// H5S_MAX_RANK.
-pub(crate) const MAX_RANK: usize = 32;
+pub(crate) const MAX_RANK: usize = H5S_MAX_RANK as usize;
 /// Words that a stored form has at most.
 pub(crate) const MAX_WORDS: usize = FIXED_WORDS + 2 * MAX_RANK;
 /// Bounds for which restored values keep their bins, see the page of the stage quantizer.

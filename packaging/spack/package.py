@@ -6,13 +6,13 @@ class Fzgm(CMakePackage, CudaPackage):
     """Error-bounded compression pipelines for arrays of floats and integers, on CPUs and NVIDIA GPUs, with a C ABI."""
 
     homepage = "https://crates.io/crates/fzgm"
-    # A release of the sources, with its lock file of crates.
-    url = "https://crates.io/api/v1/crates/fzgm/0.1.0/download"
+    # An archive of the whole repository. The crate on crates.io is the Rust library alone.
+    url = "https://fzgm.example.org/fzgm-0.1.0.tar.gz"
 
     license("BSD-3-Clause")
 
     # Released versions come with the checksum of their archive.
-    version("0.1.0", extension="tar.gz")
+    version("0.1.0")
 
     variant("shared", default=True, description="Install the shared library")
     variant("static", default=True, description="Install the static library")

@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
+use super::ffi_guard;
 use super::status::FZ_ABI_VERSION;
-use super::wall;
 use crate::Status;
 
 /// Texts as C wants them: with a zero at the end, made when the library is compiled.
@@ -57,5 +57,5 @@ pub extern "C" fn fz_strerror(status: i32) -> *const c_char {
 /// the next failure in this thread, or the end of the thread. A text has at most 4095 bytes; a longer one is cut and ends with "…".
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_last_error() -> *const c_char {
-    wall::last_error()
+    ffi_guard::last_error()
 }

@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 
+use super::ffi_guard::{FfiError, FfiResult, ffi_guard};
 use super::handle::{Bytes, handle, host, host_mut, numbers, optional_handle, optional_mut, out, regions};
 use super::plan::fz_plan;
-use super::wall::{Answer, Refusal, wall};
 use super::workspace::fz_workspace;
-use crate::{Decoder, DeviceSlice, Error, Options, Workspace};
+use crate::{Decoder, DeviceSlice, Options, Workspace};
 
 /// Compresses an array.
 ///
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn fz_compress(
     compressed_bytes: *mut u64,
 ) -> i32 {
     let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
 /// memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
-/// container is copied to the host first, to read its head.
+/// container is copied to the host first, to read its header.
 ///
 /// The container may come from anywhere: whatever its bytes are, the call ends with a status.
 ///
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn fz_decompress(
 ) -> i32 {
     let (src, dst) =
         (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) =
             unsafe { (optional_handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
@@ -101,20 +101,48 @@ pub unsafe extern "C" fn fz_decompress(
     })
 }
 
-/// Restores a part of an array, without the rest.
+/// Restores a region of an array, without the rest.
 ///
 /// `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
-/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the box in each dimension, and its length, which may be 0.
+/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the region in each dimension, and its length, which may be 0.
 ///                       `ndim` is that of the array.
-/// `dst`                 receives the box as an array of its own, x fastest, at any address; must not overlap with `container`.
+/// `dst`                 receives the region as an array of its own, x fastest, at any address; must not overlap with `container`.
 /// `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
 /// `restored_bytes`      becomes that length; untouched on failure.
 ///
-/// All of it is host memory. Of the container no more is read than its head and the chunks that the box touches: it may be a
+/// All of it is host memory. Of the container no more is read than its header and the chunks that the region touches: it may be a
 /// file that is mapped. Checksums are of all of it and are not compared.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a box that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
+/// Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
 /// container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_region(
+    container: *const c_void,
+    container_bytes: u64,
+    origin: *const u64,
+    extent: *const u64,
+    ndim: u32,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    let (src, dst) =
+        (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
+    ffi_guard(|| {
+        // SAFETY: the caller's promise.
+        let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
+        let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
+        // SAFETY: the caller's promise.
+        let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
+        // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
+        let (container, dst) = unsafe { (host(src), host_mut(dst)) };
+        length.put(crate::decompress_region(container, origin, extent, dst)? as u64);
+        Ok(())
+    })
+}
+
+/// Deprecated name of fz_decompress_region().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_box(
@@ -127,39 +155,39 @@ pub unsafe extern "C" fn fz_decompress_box(
     dst_capacity_bytes: u64,
     restored_bytes: *mut u64,
 ) -> i32 {
-    let (src, dst) =
-        (Bytes::new(container, container_bytes, "container"), Bytes::new(dst, dst_capacity_bytes, "dst"));
-    wall(|| {
-        // SAFETY: the caller's promise.
-        let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
-        let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
-        // SAFETY: the caller's promise.
-        let (origin, extent) = unsafe { box_of((origin, extent, ndim), dst, length.region()) }?;
-        // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
-        let (container, dst) = unsafe { (host(src), host_mut(dst)) };
-        length.put(crate::decompress_box(container, origin, extent, dst)? as u64);
-        Ok(())
-    })
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        fz_decompress_region(
+            container,
+            container_bytes,
+            origin,
+            extent,
+            ndim,
+            dst,
+            dst_capacity_bytes,
+            restored_bytes,
+        )
+    }
 }
 
-/// Where a box begins and how long it is.
+/// Where a region begins and how long it is.
 ///
 /// # Safety
 /// Both pointers are null or point to `ndim` numbers that nobody changes while the slices live, but for a call that writes `dst`
 /// and `result`.
-pub(super) unsafe fn box_of<'a>(
+pub(super) unsafe fn region_of<'a>(
     (origin, extent, ndim): (*const u64, *const u64, u32),
     dst: DeviceSlice,
     result: DeviceSlice,
-) -> Answer<(&'a [u64], &'a [u64])> {
+) -> FfiResult<(&'a [u64], &'a [u64])> {
     // SAFETY: the caller's promise; the number is checked there.
     let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
-    // The box must not change while it is read.
+    // The region must not change while it is read.
     for given in [origin, extent] {
         let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
         for (written, name) in [(dst, "dst"), (result, "the place for the result")] {
             if given.overlaps(written) {
-                return Err(Refusal::argument(format!("origin or extent overlaps {name}")));
+                return Err(FfiError::argument(format!("origin or extent overlaps {name}")));
             }
         }
     }
@@ -175,7 +203,7 @@ pub(super) unsafe fn restore(
     workspace: Option<&mut fz_workspace>,
     (container, dst): (DeviceSlice, DeviceSlice),
     result: DeviceSlice,
-) -> Answer<u64> {
+) -> FfiResult<u64> {
     match plan {
         Some(plan) => {
             let decoder = plan.decoder()?;
@@ -184,27 +212,11 @@ pub(super) unsafe fn restore(
             with(plan, workspace, &touched, |ws| Ok(unsafe { decoder.decompress_at(ws, container, dst) }?))
         }
         None if workspace.is_some() => {
-            Err(Refusal::mismatch("a workspace was given without the plan that it was made for"))
+            Err(FfiError::mismatch("a workspace was given without the plan that it was made for"))
         }
         // SAFETY: the caller's promise.
-        None => Ok(unsafe { alone(container, dst) }? as u64),
+        None => Ok(unsafe { Decoder::decompress_once_at(container, dst, &Options::default()) }? as u64),
     }
-}
-
-/// Restores a container of which nothing is known before.
-///
-/// # Safety
-/// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
-unsafe fn alone(container: DeviceSlice, dst: DeviceSlice) -> Answer<usize> {
-    // SAFETY: the caller's promise.
-    let decoder = unsafe { Decoder::open_at(container, &Options::default()) }?;
-    let (need, have) = (decoder.array().bytes(), dst.bytes);
-    // Before memory is asked for: the length is a number from a container that may come from anywhere.
-    if need > have {
-        return Err(Error::DstTooSmall { need, have }.into());
-    }
-    // SAFETY: the caller's promise.
-    Ok(unsafe { decoder.decompress_at(&mut decoder.workspace()?, container, dst) }?)
 }
 
 /// Runs a call that reads and writes `touched` in the caller's workspace, or in one of its own.
@@ -212,8 +224,8 @@ pub(super) fn with(
     plan: &fz_plan,
     workspace: Option<&mut fz_workspace>,
     touched: &[(DeviceSlice, &str)],
-    call: impl FnOnce(&mut Workspace) -> Answer<usize>,
-) -> Answer<u64> {
+    call: impl FnOnce(&mut Workspace) -> FfiResult<usize>,
+) -> FfiResult<u64> {
     let written = match workspace {
         Some(workspace) => call(workspace.serve(plan, touched)?)?,
         None => call(&mut fz_workspace::new(plan)?.inner)?,

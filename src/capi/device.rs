@@ -2,9 +2,9 @@
 
 use std::ffi::{c_char, c_void};
 
+use super::ffi_guard::{FfiResult, ffi_guard};
 use super::handle::{Bytes, Out, exclusive, handle, out, place_for, regions};
 use super::plan::{Task, fz_plan};
-use super::wall::{Answer, wall};
 use super::workspace::fz_workspace;
 use crate::{CallResult, DeviceSlice, Stream};
 
@@ -68,7 +68,7 @@ pub struct fz_device {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let count = unsafe { out(count, "count") }?;
         count.put(crate::device_count()?);
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(device, "device", "fz_device") }?;
         let info = crate::device_info(index)?;
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn fz_plan_preload(
     workspace: *mut fz_workspace,
     stream: fz_cuda_stream,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let workspace = workspace.serve(plan, &[])?;
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn fz_compress_async(
     stream: fz_cuda_stream,
 ) -> i32 {
     let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (encoder, (src, dst)) = (plan.encoder()?, regions(src, dst)?);
@@ -187,9 +187,9 @@ pub unsafe extern "C" fn fz_compress_async(
     })
 }
 
-/// Restores an array on a stream, without waiting for it. The length of the container is read from its head, by the device.
+/// Restores an array on a stream, without waiting for it. The length of the container is read from its header, by the device.
 ///
-/// What is checked: the head against the plan, and every length, offset and index before it is used, so that no byte outside of
+/// What is checked: the header against the plan, and every length, offset and index before it is used, so that no byte outside of
 /// the container, the workspace and `dst` is read or written. Checksums are compared where the container has them and the option
 /// checksum is not 0. What is not checked: values. In a container without checksums a changed code, exact value or bound is
 /// restored as another value; the status is then FZ_OK, and the error bound does not hold.
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn fz_compress_async(
 /// compress with the option checksum 2: changed values are then FZ_CHECKSUM.
 ///
 /// Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
-/// fz_plan_open() whose container has a head that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
+/// fz_plan_open() whose container has a header that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
 /// `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM; FZ_PLAN_MISMATCH for a container of another plan, or one that needs
 /// more memory than the one that was opened; `dst` is then undefined.
 #[must_use]
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn fz_decompress_async(
 ) -> i32 {
     let src = Bytes::new(container, container_capacity_bytes, "container");
     let dst = Bytes::new(dst, dst_capacity_bytes, "dst");
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, exclusive(workspace, "workspace")?) };
         let (decoder, (src, dst)) = (plan.decoder()?, regions(src, dst)?);
@@ -251,7 +251,7 @@ unsafe fn place_of(
     result: *mut fz_result,
     src: (DeviceSlice, &str),
     dst: (DeviceSlice, &str),
-) -> Answer<DeviceSlice> {
+) -> FfiResult<DeviceSlice> {
     if result.is_null() {
         return Ok(DeviceSlice::default());
     }

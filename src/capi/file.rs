@@ -3,13 +3,13 @@
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 
-use super::codec::{box_of, restore, with};
+use super::codec::{region_of, restore, with};
+use super::ffi_guard::ffi_guard;
 use super::handle::{
     Bytes, handle, host_mut, optional_handle, optional_mut, out, place_for, region, regions, text,
 };
 use super::info::fz_info;
 use super::plan::fz_plan;
-use super::wall::wall;
 use super::workspace::fz_workspace;
 use crate::codec::buffer;
 use crate::{ContainerFile, file};
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn fz_compress_file(
     compressed_bytes: *mut u64,
 ) -> i32 {
     let src = Bytes::new(src, src_bytes, "src");
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
         // SAFETY: the caller's promise.
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn fz_decompress_file(
     restored_bytes: *mut u64,
 ) -> i32 {
     let dst = Bytes::new(dst, dst_capacity_bytes, "dst");
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) =
             unsafe { (optional_handle(plan, "plan")?, optional_mut(workspace, "workspace")?) };
@@ -93,11 +93,39 @@ pub unsafe extern "C" fn fz_decompress_file(
 ///
 /// `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
 ///
-/// Everything else is as for fz_decompress_box(). Of the file no more is read than its head and the chunks that the box touches. What
-/// the call takes of memory does not grow with the file or the box: little more than 1 MiB.
+/// Everything else is as for fz_decompress_region(). Of the file no more is read than its header and the chunks that the region touches. What
+/// the call takes of memory does not grow with the file or the region: little more than 1 MiB.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_box(), and FZ_CORRUPT for a file of another
-/// length than its head states.
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
+/// length than its header states.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_region_file(
+    path: *const c_char,
+    origin: *const u64,
+    extent: *const u64,
+    ndim: u32,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    ffi_guard(|| {
+        // SAFETY: the caller's promise.
+        let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
+        let dst = region(dst, dst_capacity_bytes, "dst")?;
+        let length = length.apart_from(dst, "dst")?;
+        // SAFETY: the caller's promise.
+        let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
+        // Keeps a path of its own: the caller's may lie where the region comes to lie.
+        let file = ContainerFile::open(path)?;
+        // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.
+        let dst = unsafe { host_mut(dst) };
+        length.put(file.decompress_region(origin, extent, dst)? as u64);
+        Ok(())
+    })
+}
+
+/// Deprecated name of fz_decompress_region_file().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_box_file(
@@ -109,31 +137,19 @@ pub unsafe extern "C" fn fz_decompress_box_file(
     dst_capacity_bytes: u64,
     restored_bytes: *mut u64,
 ) -> i32 {
-    wall(|| {
-        // SAFETY: the caller's promise.
-        let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
-        let dst = region(dst, dst_capacity_bytes, "dst")?;
-        let length = length.apart_from(dst, "dst")?;
-        // SAFETY: the caller's promise.
-        let (origin, extent) = unsafe { box_of((origin, extent, ndim), dst, length.region()) }?;
-        // Keeps a path of its own: the caller's may lie where the box comes to lie.
-        let file = ContainerFile::open(path)?;
-        // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.
-        let dst = unsafe { host_mut(dst) };
-        length.put(file.decompress_box(origin, extent, dst)? as u64);
-        Ok(())
-    })
+    // SAFETY: the caller's promise, passed on.
+    unsafe { fz_decompress_region_file(path, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) }
 }
 
-/// Reads the head of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
+/// Reads the header of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
 /// the call.
 ///
 /// Errors: FZ_FILE, with the path and what the system says; those of fz_container_info(), and FZ_CORRUPT for a file of another
-/// length than its head states. `*info` is then untouched.
+/// length than its header states. `*info` is then untouched.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_file_info(path: *const c_char, info: *mut fz_info) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (path, place) = unsafe { (text(path, "path")?, place_for(info, "info", "fz_info")?) };
         place.put(fz_info::from(&ContainerFile::open(path)?.info()?));

@@ -5,17 +5,17 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::slice;
 
-use super::live::{self, Handle};
-use super::wall::{Answer, Refusal, expect_memory};
+use super::ffi_guard::{FfiError, FfiResult, expect_memory};
+use super::handle_registry::{self, Handle};
 use crate::DeviceSlice;
 
-fn usable<T>(pointer: *const T, name: &str) -> Answer<()> {
+fn usable<T>(pointer: *const T, name: &str) -> FfiResult<()> {
     if pointer.is_null() {
-        return Err(Refusal::null(name));
+        return Err(FfiError::null(name));
     }
     if !pointer.is_aligned() {
         let align = align_of::<T>();
-        return Err(Refusal::argument(format!("{name} is {pointer:p}, not aligned to {align} bytes")));
+        return Err(FfiError::argument(format!("{name} is {pointer:p}, not aligned to {align} bytes")));
     }
     Ok(())
 }
@@ -24,7 +24,7 @@ fn usable<T>(pointer: *const T, name: &str) -> Answer<()> {
 ///
 /// # Safety
 /// `pointer` is null or points to a `T` that nobody changes while the reference lives.
-unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Answer<&'a T> {
+unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> FfiResult<&'a T> {
     usable(pointer, name)?;
     // SAFETY: not null, aligned; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
@@ -34,7 +34,7 @@ unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Answer<&'a T> {
 ///
 /// # Safety
 /// As for [`shared`].
-pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> Answer<Option<&'a T>> {
+pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> FfiResult<Option<&'a T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -46,9 +46,9 @@ pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> Answer<Op
 ///
 /// # Safety
 /// As for [`shared`].
-pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> Answer<&'a T> {
+pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> FfiResult<&'a T> {
     usable(pointer, name)?;
-    live::expect(pointer, name)?;
+    handle_registry::expect(pointer, name)?;
     // SAFETY: not null, aligned; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
 }
@@ -57,7 +57,10 @@ pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> Ans
 ///
 /// # Safety
 /// As for [`shared`].
-pub(super) unsafe fn optional_handle<'a, T: Handle>(pointer: *const T, name: &str) -> Answer<Option<&'a T>> {
+pub(super) unsafe fn optional_handle<'a, T: Handle>(
+    pointer: *const T,
+    name: &str,
+) -> FfiResult<Option<&'a T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -69,7 +72,10 @@ pub(super) unsafe fn optional_handle<'a, T: Handle>(pointer: *const T, name: &st
 ///
 /// # Safety
 /// As for [`exclusive`].
-pub(super) unsafe fn optional_mut<'a, T: Handle>(pointer: *mut T, name: &str) -> Answer<Option<&'a mut T>> {
+pub(super) unsafe fn optional_mut<'a, T: Handle>(
+    pointer: *mut T,
+    name: &str,
+) -> FfiResult<Option<&'a mut T>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -81,9 +87,9 @@ pub(super) unsafe fn optional_mut<'a, T: Handle>(pointer: *mut T, name: &str) ->
 ///
 /// # Safety
 /// `pointer` is null or points to a `T` that nobody else uses while the reference lives.
-pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> Answer<&'a mut T> {
+pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> FfiResult<&'a mut T> {
     usable(pointer, name)?;
-    live::expect(pointer, name)?;
+    handle_registry::expect(pointer, name)?;
     // SAFETY: not null, aligned; the rest is the caller's promise.
     Ok(unsafe { &mut *pointer })
 }
@@ -92,7 +98,7 @@ pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> An
 ///
 /// # Safety
 /// `pointer` is null or points to `count` elements that nobody changes while the slice lives.
-pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) -> Answer<&'a [T]> {
+pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) -> FfiResult<&'a [T]> {
     usable(pointer, name)?;
     let count = possible::<T>(count, name)?;
     // SAFETY: not null, aligned, no longer than an object can be; the rest is the caller's promise.
@@ -105,12 +111,12 @@ pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) 
 pub(super) fn regions(
     src: Bytes<*const c_void>,
     dst: Bytes<*mut c_void>,
-) -> Answer<(DeviceSlice, DeviceSlice)> {
+) -> FfiResult<(DeviceSlice, DeviceSlice)> {
     // Rust builds on it that what is written overlaps with nothing, so that is settled before there is a slice.
     let (src, dst) = ((src.region(src.at as usize)?, src.name), (dst.region(dst.at as usize)?, dst.name));
     if src.0.overlaps(dst.0) {
         let (low, high) = if dst.0.address < src.0.address { (dst, src) } else { (src, dst) };
-        return Err(Refusal::argument(format!(
+        return Err(FfiError::argument(format!(
             "{} and {} overlap: {} begins {} bytes before {}, and its length is {}; give memory that is apart, and lengths that it has",
             src.1,
             dst.1,
@@ -124,7 +130,7 @@ pub(super) fn regions(
 }
 
 /// Bytes to read alone.
-pub(super) fn region(at: *const c_void, count: u64, name: &'static str) -> Answer<DeviceSlice> {
+pub(super) fn region(at: *const c_void, count: u64, name: &'static str) -> FfiResult<DeviceSlice> {
     Bytes::new(at, count, name).region(at as usize)
 }
 
@@ -140,13 +146,13 @@ impl<P> Bytes<P> {
         Bytes { at, count, name }
     }
 
-    fn region(&self, start: usize) -> Answer<DeviceSlice> {
+    fn region(&self, start: usize) -> FfiResult<DeviceSlice> {
         let count = possible::<u8>(self.count, self.name)?;
         if start == 0 && count > 0 {
-            return Err(Refusal::null(self.name));
+            return Err(FfiError::null(self.name));
         }
         if start.checked_add(count).is_none() {
-            return Err(Refusal::argument(format!("{} ends behind the address space", self.name)));
+            return Err(FfiError::argument(format!("{} ends behind the address space", self.name)));
         }
         Ok(DeviceSlice { address: start as u64, bytes: count as u64 })
     }
@@ -180,9 +186,9 @@ pub(super) unsafe fn host_mut<'a>(bytes: DeviceSlice) -> &'a mut [u8] {
 ///
 /// # Safety
 /// As for [`elements`].
-pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> Answer<&'a [u64]> {
+pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> FfiResult<&'a [u64]> {
     if !(1..=3).contains(&ndim) {
-        return Err(Refusal::argument(format!("ndim is {ndim}; expected 1 to 3")));
+        return Err(FfiError::argument(format!("ndim is {ndim}; expected 1 to 3")));
     }
     // SAFETY: the caller's promise, passed on; the length was checked above.
     unsafe { elements(numbers, ndim.into(), name) }
@@ -196,15 +202,15 @@ const MOST_TEXT: usize = 1 << 16;
 ///
 /// # Safety
 /// `pointer` is null or points to a string with a terminating zero that nobody changes while the reference lives.
-pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Answer<&'a str> {
+pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> FfiResult<&'a str> {
     usable(pointer, name)?;
     // SAFETY: not null; the rest is the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
     let bytes = text.count_bytes();
     if bytes > MOST_TEXT {
-        return Err(Refusal::argument(format!("{name} has {bytes} bytes; a text may have {MOST_TEXT}")));
+        return Err(FfiError::argument(format!("{name} has {bytes} bytes; a text may have {MOST_TEXT}")));
     }
-    text.to_str().map_err(|_| Refusal::argument(format!("{name} is not UTF-8: {text:?}")))
+    text.to_str().map_err(|_| FfiError::argument(format!("{name} is not UTF-8: {text:?}")))
 }
 
 /// A place for a result. It may hold anything, so it is written, never read or referred to.
@@ -214,16 +220,16 @@ pub(super) struct Out<T>(*mut T);
 ///
 /// # Safety
 /// `pointer` is null or points to memory for a `T` that nobody else uses while the place lives.
-pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Answer<Out<T>> {
+pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> FfiResult<Out<T>> {
     usable(pointer, name)?;
     Ok(Out(pointer))
 }
 
 impl<T> Out<T> {
     /// Refuses a place inside of bytes that the call works on: the result would damage them.
-    pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> Answer<Self> {
+    pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> FfiResult<Self> {
         if self.region().overlaps(bytes) {
-            return Err(Refusal::argument(format!("the place for the result lies inside of {name}")));
+            return Err(FfiError::argument(format!("the place for the result lies inside of {name}")));
         }
         Ok(self)
     }
@@ -249,11 +255,11 @@ impl<T: Copy> Out<T> {
 
 impl<T: Handle> Out<*mut T> {
     /// Hands `value` over to C, which gives it back to [`release`].
-    pub(super) fn give(self, value: T) -> Answer<()> {
+    pub(super) fn give(self, value: T) -> FfiResult<()> {
         let handle = Box::new(value);
         expect_memory()?;
         let handle = Box::into_raw(handle);
-        live::made(handle);
+        handle_registry::register(handle);
         self.put(handle);
         Ok(())
     }
@@ -263,7 +269,7 @@ impl<T: Handle> Out<*mut T> {
 ///
 /// # Safety
 /// As for [`out`]; the first field of `T` is that length, a u32, and has been written.
-pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> Answer<Out<T>> {
+pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> FfiResult<Out<T>> {
     // SAFETY: the caller's promise, passed on.
     let out = unsafe { out(pointer, place) }?;
     // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is there by the promise.
@@ -273,32 +279,32 @@ pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> A
 }
 
 /// Refuses a structure of another length than this library's. `given` is its first field, as C set it.
-pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> Answer<()> {
+pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> FfiResult<()> {
     let want = size_of::<T>();
     if given as usize == want {
         return Ok(());
     }
-    Err(Refusal::argument(format!("{place}->struct_bytes is {given}; expected {want}, sizeof({name})")))
+    Err(FfiError::argument(format!("{place}->struct_bytes is {given}; expected {want}, sizeof({name})")))
 }
 
 /// Takes back what [`Out::give`] handed out; null is nothing.
 ///
 /// # Safety
 /// `pointer` is null or came from [`Out::give`] for the same type and was not released before.
-pub(super) unsafe fn release<T: Handle>(pointer: *mut T, name: &str) -> Answer<()> {
+pub(super) unsafe fn release<T: Handle>(pointer: *mut T, name: &str) -> FfiResult<()> {
     if !pointer.is_null() {
-        live::freed(pointer, name)?;
+        handle_registry::unregister(pointer, name)?;
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(pointer) });
     }
     Ok(())
 }
 
-fn possible<T>(count: u64, name: &str) -> Answer<usize> {
+fn possible<T>(count: u64, name: &str) -> FfiResult<usize> {
     usize::try_from(count)
         .ok()
         .filter(|n| n.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok()))
         .ok_or_else(|| {
-            Refusal::argument(format!("the length of {name} is {count}, more than an address space holds"))
+            FfiError::argument(format!("the length of {name} is {count}, more than an address space holds"))
         })
 }

@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
+use super::ffi_guard::ffi_guard;
 use super::handle::{host, out, place_for, region};
 use super::pipeline::fz_pipeline;
 use super::status::{fz_container, fz_mode};
-use super::wall::wall;
 use crate::{Container, Error, Info};
 
 /// What fz_container_info() finds.
@@ -41,7 +41,7 @@ pub struct fz_info {
     pub outlier_threshold: f64,
 }
 
-/// Reads the head of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
+/// Reads the header of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
 ///
 /// The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
 ///
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn fz_container_info(
     container_bytes: u64,
     info: *mut fz_info,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(info, "info", "fz_info") }?;
         let container = region(container, container_bytes, "container")?;
@@ -64,15 +64,15 @@ pub unsafe extern "C" fn fz_container_info(
     })
 }
 
-/// Reads the head of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
+/// Reads the header of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
 /// to sizeof(fz_info) before the call.
 ///
 /// `beginning`     host memory, from the first byte of the container on; it may be NULL when `beginning_bytes` is 0.
-/// `needed_bytes`  on success becomes the length of the head. On FZ_TRUNCATED: with how many bytes to ask again, which is
+/// `needed_bytes`  on success becomes the length of the header. On FZ_TRUNCATED: with how many bytes to ask again, which is
 ///                 more than were given and never more than the container has; otherwise untouched.
 ///
-/// Asking again with just so many leads to the end in a few steps, some ten for the longest heads. What follows on the head is
-/// not looked at, and `info->container_bytes` is what the head says of the whole.
+/// Asking again with just so many leads to the end in a few steps, some ten for the longest headers. What follows on the header is
+/// not looked at, and `info->container_bytes` is what the header says of the whole.
 ///
 /// Errors: FZ_TRUNCATED; otherwise as fz_container_info(). `*info` is then untouched.
 #[must_use]
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
     info: *mut fz_info,
     needed_bytes: *mut u64,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(info, "info", "fz_info") }?;
         // SAFETY: the caller's promise.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
         // SAFETY: the caller's promise.
         match crate::info_partial(unsafe { host(beginning) }) {
             Ok(info) => {
-                needed.put(info.head_bytes);
+                needed.put(info.header_bytes);
                 place.put(fz_info::from(&info));
                 Ok(())
             }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
 /// Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
 ///
 /// The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
-/// container of the same array, as far as the head says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
+/// container of the same array, as far as the header says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
 /// given or measured, nor fixed_step, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
 /// lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
 ///
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn fz_pipeline_from_container(
     container_bytes: u64,
     pipeline: *mut *mut fz_pipeline,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let place = unsafe { out(pipeline, "pipeline") }?;
         let container = region(container, container_bytes, "container")?;

@@ -8,17 +8,17 @@
 mod about;
 mod codec;
 mod device;
+mod ffi_guard;
 mod file;
 mod handle;
+mod handle_registry;
 mod info;
-mod live;
 mod options;
 mod pipeline;
 mod plan;
 mod stages;
 mod status;
 mod text;
-mod wall;
 mod workspace;
 
 pub use about::*;

@@ -1,8 +1,8 @@
 //! Options of a plan, as C passes them and as the core takes them.
 
+use super::ffi_guard::{FfiError, FfiResult, ffi_guard};
 use super::handle::{expect_struct_bytes, optional, out};
 use super::status::{fz_container, fz_device_choice, fz_generation};
-use super::wall::{Answer, Refusal, wall};
 use crate::MAX_THREADS;
 use crate::{Container, Device, Generation, Options};
 
@@ -47,7 +47,7 @@ pub struct fz_options {
 /// Fills `*options` with the defaults, struct_bytes included.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let options = unsafe { out(options, "options") }?;
         options.put(fz_options {
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
 }
 
 impl fz_options {
-    fn checked(&self) -> Answer<Options> {
+    fn checked(&self) -> FfiResult<Options> {
         expect_struct_bytes::<fz_options>("options", "fz_options", self.struct_bytes)?;
         const G2026_08: i32 = fz_generation::FZ_GENERATION_2026_08 as i32;
         const G2026_05: i32 = fz_generation::FZ_GENERATION_2026_05 as i32;
@@ -74,7 +74,7 @@ impl fz_options {
         const AUTO: i32 = fz_device_choice::FZ_DEVICE_AUTO as i32;
         const CPU: i32 = fz_device_choice::FZ_DEVICE_CPU as i32;
         let one_of =
-            |name: &str, got: i32| Refusal::argument(format!("options.{name} is {got}; expected 0 or 1"));
+            |name: &str, got: i32| FfiError::argument(format!("options.{name} is {got}; expected 0 or 1"));
         Ok(Options {
             strict: flag(self.strict).ok_or_else(|| one_of("strict", self.strict))?,
             generation: match self.generation {
@@ -92,7 +92,7 @@ impl fz_options {
                 0 | 1 => false,
                 2 => true,
                 other => {
-                    return Err(Refusal::argument(format!(
+                    return Err(FfiError::argument(format!(
                         "options.checksum is {other}; expected 0, 1 or 2"
                     )));
                 }
@@ -102,7 +102,7 @@ impl fz_options {
                 (AUTO, _) => Device::Auto,
                 (CPU, _) => Device::Cpu,
                 (other, _) => {
-                    return Err(Refusal::argument(format!(
+                    return Err(FfiError::argument(format!(
                         "options.device is {other}; expected FZ_DEVICE_AUTO, FZ_DEVICE_CPU or the number of a GPU"
                     )));
                 }
@@ -110,7 +110,7 @@ impl fz_options {
             threads: match self.threads {
                 threads @ 0..=MAX_THREADS => threads,
                 other => {
-                    return Err(Refusal::argument(format!(
+                    return Err(FfiError::argument(format!(
                         "options.threads is {other}; expected 0 to {MAX_THREADS}"
                     )));
                 }
@@ -133,7 +133,7 @@ const fn flag(number: i32) -> Option<bool> {
 ///
 /// # Safety
 /// As for [`optional`].
-pub(super) unsafe fn chosen(options: *const fz_options) -> Answer<Options> {
+pub(super) unsafe fn chosen(options: *const fz_options) -> FfiResult<Options> {
     // SAFETY: the caller's promise, passed on.
     unsafe { optional(options, "options") }?.map_or(Ok(Options::default()), fz_options::checked)
 }

@@ -2,20 +2,25 @@
 
 use std::ffi::c_char;
 
+use super::ffi_guard::{FfiResult, expect_memory, ffi_guard, ffi_guard_drop};
 use super::handle::{exclusive, out, release, text};
+use super::handle_registry::Handle;
 use super::status::FZ_EVERY_STAGE;
-use super::wall::{Answer, expect_memory, quiet_wall, wall};
 use crate::{Args, DType, Pipeline, Result, preset};
 
 /// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
 /// fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.
 pub struct fz_pipeline(pub(super) Pipeline);
 
+impl Handle for fz_pipeline {
+    const NAME: &'static str = "fz_pipeline";
+}
+
 /// Makes a pipeline without stages.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let pipeline = unsafe { out(pipeline, "pipeline") }?;
         pipeline.give(fz_pipeline(Pipeline::new()))
@@ -27,7 +32,7 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
 ///
 /// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
 /// 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
-/// rze. "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr": as "fz", with other stages behind lorenzo_quant.
+/// rze. "cusz", "cusz_ans", "lc_cr": as "fz", with other stages behind lorenzo_quant, and for comparisons "lc_speed", "lc_ratio", "lc_tp".
 /// "fast": bounded error as "fz", in one stage and the least time. "bits": lossless, for any type; difference, bitshuffle,
 /// rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
 /// `dtype` to fz_pipeline_finalize().
@@ -40,7 +45,7 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
     dtype: i32,
     pipeline: *mut *mut fz_pipeline,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (name, pipeline) = unsafe { (text(name, "name")?, out(pipeline, "pipeline")?) };
         pipeline.give(fz_pipeline(preset(name, DType::from_number(dtype.into())?)?))
@@ -51,7 +56,7 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(pipeline, "pipeline") });
+    ffi_guard_drop(|| unsafe { release(pipeline, "pipeline") });
 }
 
 /// Adds a stage with default parameters. `*stage` becomes its index, 0 for the first; `stage` may be NULL.
@@ -66,7 +71,7 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
     stage_name: *const c_char,
     stage: *mut u32,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(stage_name, "stage_name")?) };
         let stage = match stage.is_null() {
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn fz_pipeline_connect(
     port: *const c_char,
     consumer: u32,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, port) = unsafe { (exclusive(pipeline, "pipeline")?, text(port, "port")?) };
         edit(&mut pipeline.0, |pipeline| pipeline.connect(producer as usize, port, consumer as usize))
@@ -116,7 +121,7 @@ pub unsafe extern "C" fn fz_pipeline_set_double(
     parameter: *const c_char,
     value: f64,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
         set(&mut pipeline.0, stage, name, |args| args.set_real(name, value))
@@ -133,7 +138,7 @@ pub unsafe extern "C" fn fz_pipeline_set_int(
     parameter: *const c_char,
     value: i64,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name) = unsafe { (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?) };
         set(&mut pipeline.0, stage, name, |args| args.set_int(name, value))
@@ -150,7 +155,7 @@ pub unsafe extern "C" fn fz_pipeline_set_string(
     parameter: *const c_char,
     value: *const c_char,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, name, value) = unsafe {
             (exclusive(pipeline, "pipeline")?, text(parameter, "parameter")?, text(value, "value")?)
@@ -160,7 +165,12 @@ pub unsafe extern "C" fn fz_pipeline_set_string(
 }
 
 /// Sets a parameter of one stage, or of each that has it.
-fn set(pipeline: &mut Pipeline, stage: u32, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Answer<()> {
+fn set(
+    pipeline: &mut Pipeline,
+    stage: u32,
+    name: &str,
+    set: impl Fn(&mut Args) -> Result<()>,
+) -> FfiResult<()> {
     edit(pipeline, |pipeline| match stage {
         FZ_EVERY_STAGE => pipeline.set_everywhere(name, set),
         stage => set(pipeline.args_mut(stage as usize)?),
@@ -168,7 +178,7 @@ fn set(pipeline: &mut Pipeline, stage: u32, name: &str, set: impl Fn(&mut Args) 
 }
 
 /// Changes a pipeline completely or, on failure, not at all.
-fn edit<T>(pipeline: &mut Pipeline, change: impl FnOnce(&mut Pipeline) -> Result<T>) -> Answer<T> {
+fn edit<T>(pipeline: &mut Pipeline, change: impl FnOnce(&mut Pipeline) -> Result<T>) -> FfiResult<T> {
     let mut changed = pipeline.clone();
     let done = change(&mut changed)?;
     expect_memory()?;

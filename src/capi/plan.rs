@@ -3,10 +3,11 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::ffi_guard::{FfiError, FfiResult, ffi_guard, ffi_guard_drop};
 use super::handle::{handle, numbers, out, region, release};
+use super::handle_registry::Handle;
 use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
-use super::wall::{Answer, Refusal, quiet_wall, wall};
 use crate::{Array, DType, Decoder, Encoder};
 
 /// A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
@@ -16,6 +17,10 @@ pub struct fz_plan {
     pub(super) task: Task,
     /// What tells this plan from all others.
     pub(super) identity: Arc<()>,
+}
+
+impl Handle for fz_plan {
+    const NAME: &'static str = "fz_plan";
 }
 
 /// The two kinds of plans that C sees as one. They live in the box that C holds and are never moved.
@@ -38,20 +43,20 @@ impl fz_plan {
         }
     }
 
-    pub(super) fn encoder(&self) -> Answer<&Encoder> {
+    pub(super) fn encoder(&self) -> FfiResult<&Encoder> {
         match &self.task {
             Task::Compress(encoder) => Ok(encoder),
             Task::Restore(_) => {
-                Err(Refusal::argument("the plan is a decoder; expected one of fz_pipeline_finalize"))
+                Err(FfiError::argument("the plan is a decoder; expected one of fz_pipeline_finalize"))
             }
         }
     }
 
-    pub(super) fn decoder(&self) -> Answer<&Decoder> {
+    pub(super) fn decoder(&self) -> FfiResult<&Decoder> {
         match &self.task {
             Task::Restore(decoder) => Ok(decoder),
             Task::Compress(_) => {
-                Err(Refusal::argument("the plan is an encoder; expected one of fz_plan_decoder or _open"))
+                Err(FfiError::argument("the plan is an encoder; expected one of fz_plan_decoder or _open"))
             }
         }
     }
@@ -77,7 +82,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
     options: *const fz_options,
     plan: *mut *mut fz_plan,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, plan) = unsafe { (handle(pipeline, "pipeline")?, out(plan, "plan")?) };
         // SAFETY: the caller's promise.
@@ -94,20 +99,20 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut *mut fz_plan) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (encoder, decoder) = unsafe { (handle(encoder, "encoder")?, out(decoder, "decoder")?) };
         decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)))
     })
 }
 
-/// Makes the plan that restores a container, from its head, with memory for just that one. Others of the same pipeline, type
+/// Makes the plan that restores a container, from its header, with memory for just that one. Others of the same pipeline, type
 /// and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
 ///
 /// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
 /// `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
 ///
-/// It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the head is one
+/// It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the header is one
 /// that fzgm would write otherwise, as some files of the reference have, it is for blocking calls alone.
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
@@ -119,7 +124,7 @@ pub unsafe extern "C" fn fz_plan_open(
     options: *const fz_options,
     decoder: *mut *mut fz_plan,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (options, decoder) = unsafe { (chosen(options)?, out(decoder, "decoder")?) };
         let container = region(container, container_bytes, "container")?;
@@ -133,7 +138,7 @@ pub unsafe extern "C" fn fz_plan_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(plan, "plan") });
+    ffi_guard_drop(|| unsafe { release(plan, "plan") });
 }
 
 /// The most bytes that fz_compress() with this plan can write, whatever the array holds: a destination of that size is never
@@ -143,7 +148,7 @@ pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_max_compressed_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, bytes) = unsafe { (handle(plan, "plan")?, out(bytes, "bytes")?) };
         bytes.put(plan.encoder()?.max_compressed_bytes());

@@ -2,12 +2,12 @@
 
 use std::ffi::c_char;
 
+use super::ffi_guard::{FfiError, FfiResult, ffi_guard};
 use super::handle::{Out, handle, out, place_for};
 use super::pipeline::fz_pipeline;
 use super::status::{FZ_NO_STAGE, fz_parameter_kind, fz_port_direction};
-use super::wall::{Answer, Refusal, wall};
 use crate::stages::STAGES;
-use crate::{Args, Kind, Node, PRESETS, Param, Setting, Source, Stage};
+use crate::{Args, Kind, Node, Param, Preset, Setting, Source, Stage};
 
 /// A stage, in the library or in a pipeline.
 #[repr(C)]
@@ -97,7 +97,7 @@ pub struct fz_preset {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let count = unsafe { out(count, "count") }?;
         count.put(STAGES.len() as u32);
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_info(index: u32, stage: *mut fz_stage) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(stage, "stage", "fz_stage") }?;
         let (stage, args) = in_library(index)?;
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn fz_stage_info(index: u32, stage: *mut fz_stage) -> i32 
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_port(index: u32, direction: i32, port: u32, info: *mut fz_port) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(info, "info", "fz_port") }?;
         let (stage, args) = in_library(index)?;
@@ -141,35 +141,37 @@ pub unsafe extern "C" fn fz_stage_port(index: u32, direction: i32, port: u32, in
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_parameter(index: u32, parameter: u32, info: *mut fz_parameter) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(info, "info", "fz_parameter") }?;
         parameter_info(&in_library(index)?.1, parameter, place)
     })
 }
 
-/// How many presets the library has.
+/// How many presets the library lists. fz_pipeline_from_preset() also accepts those of presets/research, which are for comparisons and
+/// in no list.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let count = unsafe { out(count, "count") }?;
-        count.put(PRESETS.len() as u32);
+        count.put(Preset::listed().count() as u32);
         Ok(())
     })
 }
 
-/// Describes preset `index`, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
+/// Describes preset `index` of the list, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
 ///
 /// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(preset, "preset", "fz_preset") }?;
-        let found = entry(PRESETS, index, "index", "presets")?;
+        let listed: Vec<&Preset> = Preset::listed().collect();
+        let found = entry(&listed, index, "index", "presets")?;
         place.put(fz_preset {
             struct_bytes: size_of::<fz_preset>() as u32,
             lossless: found.lossless.into(),
@@ -184,7 +186,7 @@ pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, count: *mut u32) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (pipeline, count) = unsafe { (handle(pipeline, "pipeline")?, out(count, "count")?) };
         count.put(pipeline.0.nodes().len() as u32);
@@ -200,7 +202,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_info(
     stage: u32,
     info: *mut fz_stage,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
             unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_stage")?) };
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_port(
     port: u32,
     info: *mut fz_port,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
             unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_port")?) };
@@ -237,7 +239,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_parameter(
     parameter: u32,
     info: *mut fz_parameter,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise; the first field is the length.
         let (pipeline, place) =
             unsafe { (handle(pipeline, "pipeline")?, place_for(info, "info", "fz_parameter")?) };
@@ -245,22 +247,23 @@ pub unsafe extern "C" fn fz_pipeline_stage_parameter(
     })
 }
 
-fn entry<'a, T>(list: &'a [T], index: u32, name: &str, what: &str) -> Answer<&'a T> {
-    let refusal =
-        || Refusal::argument(format!("{name} is {index}; expected one of the {} {what}, from 0", list.len()));
-    list.get(index as usize).ok_or_else(refusal)
+fn entry<'a, T>(list: &'a [T], index: u32, name: &str, what: &str) -> FfiResult<&'a T> {
+    let error = || {
+        FfiError::argument(format!("{name} is {index}; expected one of the {} {what}, from 0", list.len()))
+    };
+    list.get(index as usize).ok_or_else(error)
 }
 
-fn in_library(index: u32) -> Answer<(&'static dyn Stage, Args)> {
+fn in_library(index: u32) -> FfiResult<(&'static dyn Stage, Args)> {
     let stage = *entry(STAGES, index, "index", "stages")?;
     Ok((stage, Args::new(stage.spec().name, stage.spec().params)))
 }
 
-fn in_pipeline(pipeline: &fz_pipeline, stage: u32) -> Answer<&Node> {
+fn in_pipeline(pipeline: &fz_pipeline, stage: u32) -> FfiResult<&Node> {
     entry(pipeline.0.nodes(), stage, "stage", "stages of the pipeline")
 }
 
-fn stage_info(stage: &dyn Stage, args: &Args, place: Out<fz_stage>) -> Answer<()> {
+fn stage_info(stage: &dyn Stage, args: &Args, place: Out<fz_stage>) -> FfiResult<()> {
     let spec = stage.spec();
     place.put(fz_stage {
         struct_bytes: size_of::<fz_stage>() as u32,
@@ -280,7 +283,7 @@ fn port_info(
     node: Option<&Node>,
     (direction, port): (i32, u32),
     place: Out<fz_port>,
-) -> Answer<()> {
+) -> FfiResult<()> {
     const INPUT: i32 = fz_port_direction::FZ_PORT_INPUT as i32;
     const OUTPUT: i32 = fz_port_direction::FZ_PORT_OUTPUT as i32;
     // A stage with more inputs than names has several of the last one.
@@ -291,7 +294,7 @@ fn port_info(
         OUTPUT => (stage.outputs(args)?.to_vec(), "output ports"),
         other => {
             let text = format!("direction is {other}; expected FZ_PORT_INPUT or FZ_PORT_OUTPUT");
-            return Err(Refusal::argument(text));
+            return Err(FfiError::argument(text));
         }
     };
     let name = entry(&ports, port, "port", what)?;
@@ -305,7 +308,7 @@ fn port_info(
     Ok(())
 }
 
-fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> Answer<()> {
+fn parameter_info(args: &Args, parameter: u32, place: Out<fz_parameter>) -> FfiResult<()> {
     let all: Vec<(&'static Param, &Setting)> = args.iter().collect();
     let (param, value) = *entry(&all, parameter, "parameter", "parameters")?;
     let (kind, low, high, choices) = match param.kind {
@@ -365,7 +368,7 @@ fn cut(mut names: String) -> String {
 }
 
 /// A text with a zero at its end.
-fn chars<const N: usize>(text: &str) -> Answer<[c_char; N]> {
+fn chars<const N: usize>(text: &str) -> FfiResult<[c_char; N]> {
     let mut place = [0; N];
     if text.len() >= N {
         return Err(crate::Error::Internal("a text of a stage is longer than its place in the header").into());

@@ -45,7 +45,7 @@ pub enum fz_status {
     FZ_CHECKSUM = 31,
     /// The bytes are not a container, or one of a version that this library does not know.
     FZ_NOT_A_CONTAINER = 32,
-    /// The beginning of a container that was given is shorter than its head; see fz_container_info_partial().
+    /// The beginning of a container that was given is shorter than its header; see fz_container_info_partial().
     FZ_TRUNCATED = 33,
     /// The destination is too small.
     FZ_DST_TOO_SMALL = 40,
@@ -113,9 +113,9 @@ pub enum fz_mode {
 /// Forms of compressed bytes, passed as int32_t. Both describe themselves: nothing else is needed to restore an array.
 #[repr(C)]
 pub enum fz_container {
-    /// FZM 3.1, the file format. Some 2 KiB of head; read by every program that reads FZM.
+    /// FZM 3.1, the file format. Some 2 KiB of header; read by every program that reads FZM.
     FZ_CONTAINER_FZM = 0,
-    /// The compact frame, for small arrays, chunks and messages. Some 100 bytes of head; read by fzgm.
+    /// The compact frame, for small arrays, chunks and messages. Some 100 bytes of header; read by fzgm.
     FZ_CONTAINER_COMPACT = 1,
 }
 

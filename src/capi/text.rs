@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
+use super::ffi_guard::{FfiResult, ffi_guard};
 use super::handle::{Out, handle, out, region, text};
 use super::pipeline::fz_pipeline;
-use super::wall::{Answer, wall};
 use crate::{Error, Pipeline, Result};
 
 /// Makes a pipeline from TOML, the text of a file; docs/pipelines.md of the sources describes the schema, which is that of
@@ -17,7 +17,7 @@ use crate::{Error, Pipeline, Result};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *mut *mut fz_pipeline) -> i32 {
     // SAFETY: the caller's promise.
-    wall(|| unsafe { read(toml, "toml", pipeline, Pipeline::from_toml) })
+    ffi_guard(|| unsafe { read(toml, "toml", pipeline, Pipeline::from_toml) })
 }
 
 /// Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *mut *mut fz_pipeline) -> i32 {
     // SAFETY: the caller's promise.
-    wall(|| unsafe { read(chain, "chain", pipeline, Pipeline::from_text) })
+    ffi_guard(|| unsafe { read(chain, "chain", pipeline, Pipeline::from_text) })
 }
 
 /// Writes a pipeline as TOML, from which fz_pipeline_from_toml() makes the same one.
@@ -50,7 +50,9 @@ pub unsafe extern "C" fn fz_pipeline_to_toml(
     toml_bytes: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    wall(|| unsafe { write(pipeline, (toml, toml_capacity_bytes, "toml"), toml_bytes, Pipeline::to_toml) })
+    ffi_guard(|| unsafe {
+        write(pipeline, (toml, toml_capacity_bytes, "toml"), toml_bytes, Pipeline::to_toml)
+    })
 }
 
 /// Writes a pipeline as a chain, from which fz_pipeline_from_text() makes the same one. Arguments as for fz_pipeline_to_toml().
@@ -66,7 +68,7 @@ pub unsafe extern "C" fn fz_pipeline_to_text(
     chain_bytes: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    wall(|| unsafe {
+    ffi_guard(|| unsafe {
         write(pipeline, (chain, chain_capacity_bytes, "chain"), chain_bytes, Pipeline::to_text)
     })
 }
@@ -78,7 +80,7 @@ unsafe fn read(
     name: &str,
     pipeline: *mut *mut fz_pipeline,
     parse: fn(&str) -> Result<Pipeline>,
-) -> Answer<()> {
+) -> FfiResult<()> {
     // SAFETY: the caller's promise, passed on.
     let (source, pipeline) = unsafe { (text(source, name)?, out(pipeline, "pipeline")?) };
     pipeline.give(fz_pipeline(parse(source)?))
@@ -91,7 +93,7 @@ unsafe fn write(
     (dst, capacity, name): (*mut c_char, u64, &'static str),
     bytes: *mut u64,
     print: fn(&Pipeline) -> Result<String>,
-) -> Answer<()> {
+) -> FfiResult<()> {
     // SAFETY: the caller's promise, passed on.
     let (pipeline, bytes) = unsafe { (handle(pipeline, "pipeline")?, out(bytes, &format!("{name}_bytes"))?) };
     let bytes = bytes.apart_from(region(dst.cast_const().cast(), capacity, name)?, name)?;
@@ -104,7 +106,7 @@ unsafe fn write(
 ///
 /// # Safety
 /// `dst` has room for `capacity` bytes.
-unsafe fn hand_over(text: &str, dst: *mut c_char, capacity: u64, bytes: Out<u64>) -> Answer<()> {
+unsafe fn hand_over(text: &str, dst: *mut c_char, capacity: u64, bytes: Out<u64>) -> FfiResult<()> {
     let need = text.len() as u64 + 1;
     if capacity > 0 {
         if need > capacity {

@@ -4,9 +4,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::{process, slice};
 
+use super::ffi_guard::{FfiError, FfiResult, expect_memory, ffi_guard, ffi_guard_drop};
 use super::handle::{handle, out, region, release};
+use super::handle_registry::Handle;
 use super::plan::{Task, fz_plan};
-use super::wall::{Answer, Refusal, expect_memory, quiet_wall, wall};
 use crate::{DeviceSlice, Workspace};
 
 /// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
@@ -23,8 +24,12 @@ pub struct fz_workspace {
     buffer: DeviceSlice,
 }
 
+impl Handle for fz_workspace {
+    const NAME: &'static str = "fz_workspace";
+}
+
 impl fz_workspace {
-    pub(super) fn new(plan: &fz_plan) -> Answer<Self> {
+    pub(super) fn new(plan: &fz_plan) -> FfiResult<Self> {
         let inner = match &plan.task {
             Task::Compress(encoder) => encoder.workspace()?,
             Task::Restore(decoder) => decoder.workspace()?,
@@ -38,7 +43,7 @@ impl fz_workspace {
     }
 
     /// In memory of the caller's.
-    fn within(memory: &'static mut [u8], plan: &fz_plan) -> Answer<Self> {
+    fn within(memory: &'static mut [u8], plan: &fz_plan) -> FfiResult<Self> {
         let buffer = DeviceSlice { address: memory.as_ptr() as u64, bytes: memory.len() as u64 };
         let inner = match &plan.task {
             Task::Compress(encoder) => encoder.workspace_in(memory)?,
@@ -52,12 +57,12 @@ impl fz_workspace {
         &mut self,
         plan: &fz_plan,
         touched: &[(DeviceSlice, &str)],
-    ) -> Answer<&mut Workspace> {
+    ) -> FfiResult<&mut Workspace> {
         if !Arc::ptr_eq(&self.plan, &plan.identity) {
-            return Err(Refusal::mismatch("the workspace was made for another plan"));
+            return Err(FfiError::mismatch("the workspace was made for another plan"));
         }
         if let Some((_, name)) = touched.iter().find(|(bytes, _)| bytes.overlaps(self.buffer)) {
-            return Err(Refusal::argument(format!(
+            return Err(FfiError::argument(format!(
                 "{name} overlaps the buffer of the workspace; pass memory outside of that buffer"
             )));
         }
@@ -82,7 +87,7 @@ impl fz_workspace {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, bytes) = unsafe { (handle(plan, "plan")?, out(bytes, "bytes")?) };
         bytes.put(match &plan.task {
@@ -102,7 +107,7 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut *mut fz_workspace) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
         workspace.give(fz_workspace::new(plan)?)
@@ -118,7 +123,7 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 ///
 /// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
 /// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
-/// any workspace do, is some ten KiB for heads, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
+/// any workspace do, is some ten KiB for headers, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
 /// has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
 /// lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
 ///
@@ -132,13 +137,13 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
     buffer_bytes: u64,
     workspace: *mut *mut fz_workspace,
 ) -> i32 {
-    wall(|| {
+    ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (plan, workspace) = unsafe { (handle(plan, "plan")?, out(workspace, "workspace")?) };
         let bytes = region(buffer, buffer_bytes, "buffer")?;
         let workspace = workspace.apart_from(bytes, "buffer")?;
         if buffer.is_null() {
-            return Err(Refusal::null("buffer"));
+            return Err(FfiError::null("buffer"));
         }
         // SAFETY: not null, no longer than an object can be. That it is memory, and nobody else's until the workspace is
         // freed, is the caller's promise.
@@ -153,5 +158,5 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.
-    quiet_wall(|| unsafe { release(workspace, "workspace") });
+    ffi_guard_drop(|| unsafe { release(workspace, "workspace") });
 }

@@ -2,51 +2,88 @@
 
 use super::device::{self, GpuDecoder, LazyEncoder};
 use super::{Device, Options, on_host};
-use crate::array::Array;
-use crate::backend::cpu::{self, ArrayBinding};
-use crate::environment::in_default_environment;
-use crate::error::{Error, Result};
-use crate::format::{self, Head};
-use crate::kernel::Threads;
-use crate::launch::Place;
-use crate::plan::{Making, Plan};
-use crate::workspace::Workspace;
+use crate::base::array::Array;
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::base::parallel::Parallel;
+use crate::format::{self, Header};
+use crate::ir::stage::Generation;
+use crate::plan::{BoundPipeline, CompileOptions, Direction, Plan};
+use crate::runtime::cpu::{self, ArrayBinding};
+use crate::runtime::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
 /// Decompresses containers of one array and pipeline. Immutable, as an [`super::Encoder`] is.
 pub struct Decoder {
-    pub(super) plan: Plan,
-    pub(super) padded: u64,
+    /// As a reader of the containers sees it; of one container, with its lengths.
+    bound: BoundPipeline,
     pub(super) options: Options,
-    /// The head of the container that the plan was made for, when it was made for one.
-    opened: Option<Head>,
+    /// The header of the container that the plan was made for, when it was made for one.
+    opened: Option<Header>,
     /// The encoder that it was made from, whose containers a GPU reads by itself.
-    pub(super) encoder: Option<Arc<LazyEncoder>>,
-    /// The plan for GPUs, made when one is first needed.
-    pub(super) gpu: OnceLock<Result<GpuDecoder>>,
+    encoder: Option<Arc<LazyEncoder>>,
+    workspace_bytes: u64,
+    /// The plan for the CPU, compiled when it is first needed.
+    cpu: OnceLock<Result<Plan>>,
+    /// The plan for GPUs, compiled when it is first needed.
+    gpu: OnceLock<Result<GpuDecoder>>,
 }
 
 impl Decoder {
     /// Plans the decompression of a container, with memory for just this one.
     ///
     /// # Errors
-    /// What is wrong with the container, as far as its head shows it; [`Error::MemoryLimit`].
+    /// What is wrong with the container, as far as its header shows it; [`Error::MemoryLimit`].
     pub fn open(container: &[u8], options: &Options) -> Result<Decoder> {
-        in_default_environment(|| Decoder::of_head(&format::read(container)?, options))
+        in_default_environment(|| Decoder::of_header(&format::read(container)?, options))
     }
 
-    pub(super) fn of_head(head: &Head, options: &Options) -> Result<Decoder> {
-        let segments = head.segment_bytes();
-        let known = Some((&head.lengths[..], &segments[..]));
-        let plan =
-            Plan::decode(&head.pipeline, head.array, head.padded, head.rules, known, options.on_cpu())?;
-        let mut decoder = Decoder::within_limit(plan, head.padded, options, true)?;
-        decoder.opened = Some(head.clone());
-        if let Device::Cuda(index) = options.device {
+    pub(super) fn of_header(header: &Header, options: &Options) -> Result<Decoder> {
+        let bound = header.bound.narrowed(&header.lengths, &header.segment_bytes())?;
+        Decoder::new(bound, options, Some(header.clone()), None)
+    }
+
+    /// The decoder of what an encoder writes; `bound` is what a reader sees.
+    pub(super) fn of_encoder(
+        mut bound: BoundPipeline,
+        encoder: Arc<LazyEncoder>,
+        options: &Options,
+    ) -> Result<Decoder> {
+        bound.rules.generation = Generation::G2026_08;
+        Decoder::new(bound, options, None, Some(encoder))
+    }
+
+    /// Compiles the plan of the device that the options name.
+    fn new(
+        bound: BoundPipeline,
+        options: &Options,
+        opened: Option<Header>,
+        encoder: Option<Arc<LazyEncoder>>,
+    ) -> Result<Decoder> {
+        let options = options.clone();
+        let (cpu, gpu) = (OnceLock::new(), OnceLock::new());
+        let mut decoder = Decoder { bound, options, opened, encoder, workspace_bytes: 0, cpu, gpu };
+        decoder.workspace_bytes = match decoder.options.device {
+            Device::Auto | Device::Cpu => decoder.plan()?.workspace_bytes(),
+            Device::Cuda(_) => decoder.gpu()?.prepared.bytes(),
+        };
+        if let Device::Cuda(index) = decoder.options.device {
             device::reachable(index)?;
-            decoder.gpu()?;
         }
         Ok(decoder)
+    }
+
+    /// The plan for the CPU. A decoder for a GPU compiles it on the first call.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`].
+    pub fn plan(&self) -> Result<&Plan> {
+        let compile = || {
+            let plan = Plan::compile(&self.bound, Direction::Decode, self.options.on_cpu())?;
+            self.within_limit(plan.workspace_bytes())?;
+            Ok(plan)
+        };
+        self.cpu.get_or_init(compile).as_ref().map_err(Error::clone)
     }
 
     /// The plan for GPUs.
@@ -55,37 +92,27 @@ impl Decoder {
     }
 
     fn gpu_plan(&self) -> Result<GpuDecoder> {
-        let segments = self.opened.as_ref().map(Head::segment_bytes).unwrap_or_default();
-        let known = self.opened.as_ref().map(|head| (&head.lengths[..], &segments[..]));
-        let making = Making { straight: false, ..self.options.on_gpu() };
-        let plan =
-            Plan::decode(&self.plan.pipeline, self.plan.array, self.padded, self.plan.rules, known, making)?;
+        let compile_options = CompileOptions { direct_output: false, ..self.options.on_gpu() };
+        let plan = Plan::compile(&self.bound, Direction::Decode, compile_options)?;
         let gpu = match (&self.encoder, &self.opened) {
             (Some(encoder), _) => GpuDecoder::of_encoder(plan, encoder.get()?),
-            (None, Some(head)) => GpuDecoder::of_container(plan, head, &self.options)?,
+            (None, Some(header)) => GpuDecoder::of_container(plan, header, &self.options)?,
             (None, None) => return Err(Error::Internal("a decoder has neither an encoder nor a container")),
         };
         // Memory of a device is memory too, and its plan may need more than the one for the CPU.
-        within(&self.options, self.array(), gpu.prepared.bytes(), self.opened.is_some())?;
+        self.within_limit(gpu.prepared.bytes())?;
         Ok(gpu)
     }
 
-    /// The decoder, if its memory is within the limit. `foreign`: a container has asked for it.
-    pub(super) fn within_limit(plan: Plan, padded: u64, options: &Options, foreign: bool) -> Result<Decoder> {
-        within(options, plan.array(), plan.workspace_bytes(), foreign)?;
-        Ok(Decoder {
-            plan,
-            padded,
-            options: options.clone(),
-            opened: None,
-            encoder: None,
-            gpu: OnceLock::new(),
-        })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// Rejects more working memory than the options allow. Unless they say how much, what a container needs has a limit; what
+    /// follows from the pipeline of an encoder has none, because the room for its longest lists is the caller's own choice.
+    fn within_limit(&self, need: u64) -> Result<()> {
+        let limit = match self.options.max_memory_bytes {
+            0 if self.opened.is_none() => return Ok(()),
+            0 => self.array().bytes().saturating_mul(8).saturating_add(64 << 20),
+            limit => limit,
+        };
+        if need > limit { Err(Error::MemoryLimit { need, limit }) } else { Ok(()) }
     }
 
     /// The plan for GPUs, as far as there is device code for the pipeline, and the device memory of a call. No GPU has to
@@ -104,15 +131,12 @@ impl Decoder {
 
     /// The array that comes out.
     pub fn array(&self) -> &Array {
-        self.plan.array()
+        &self.bound.array
     }
 
     /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
-        match self.options.device {
-            Device::Cuda(_) => self.gpu().map_or(self.plan.workspace_bytes(), |gpu| gpu.prepared.bytes()),
-            Device::Auto | Device::Cpu => self.plan.workspace_bytes(),
-        }
+        self.workspace_bytes
     }
 
     /// Memory for one call in flight.
@@ -124,7 +148,7 @@ impl Decoder {
             Device::Cuda(index) => device::workspace(index, self.options.threads, |context, ws| {
                 self.gpu()?.prepared.ready(context, ws)
             }),
-            Device::Auto | Device::Cpu => Workspace::new(&self.plan, 0, self.options.threads),
+            Device::Auto | Device::Cpu => Workspace::new(self.plan()?, 0, self.options.threads),
         })
     }
 
@@ -136,7 +160,7 @@ impl Decoder {
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
         in_default_environment(|| {
             on_host(self.options.device)?;
-            Workspace::within(memory, &self.plan, 0, self.options.threads)
+            Workspace::within(memory, self.plan()?, 0, self.options.threads)
         })
     }
 
@@ -149,18 +173,18 @@ impl Decoder {
     /// `dst` are unspecified.
     pub fn decompress(&self, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<usize> {
         in_default_environment(|| {
-            let head = format::read(container)?;
-            match self.serving(&head)? {
-                None => self.run(&head, ws, container, dst),
-                Some(stored) => stored.run(&head, &mut stored.workspace()?, container, dst),
+            let header = format::read(container)?;
+            match self.serving(&header)? {
+                None => self.run(&header, ws, container, dst),
+                Some(stored) => stored.run(&header, &mut stored.workspace()?, container, dst),
             }
         })
     }
 
-    /// The decoder that a container of this head is for: this one, or one of stored arrays.
-    pub(super) fn serving(&self, head: &Head) -> Result<Option<Decoder>> {
-        if head.array != *self.array() {
-            let (is, be) = (&head.array, self.array());
+    /// The decoder that a container of this header is for: this one, or one of stored arrays.
+    pub(super) fn serving(&self, header: &Header) -> Result<Option<Decoder>> {
+        let (is, be) = (&header.bound.array, self.array());
+        if is != be {
             return Err(Error::PlanMismatch(format!(
                 "the container holds {}x{:?}, the plan is for {}x{:?}",
                 is.dtype(),
@@ -169,18 +193,18 @@ impl Decoder {
                 be.dims()
             )));
         }
-        if head.pipeline == self.plan.pipeline && head.padded == self.padded {
+        if header.bound.pipeline == self.bound.pipeline && header.padded == self.bound.padded_bytes() {
             return Ok(None);
         }
-        if head.pipeline == format::as_read_stored()? {
-            return Decoder::of_head(head, &self.options).map(Some);
+        if header.bound.pipeline.is_identity() {
+            return Decoder::of_header(header, &self.options).map(Some);
         }
         Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
     }
 
     pub(super) fn run(
         &self,
-        head: &Head,
+        header: &Header,
         ws: &mut Workspace,
         container: &[u8],
         dst: &mut [u8],
@@ -190,59 +214,28 @@ impl Decoder {
         let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
         let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
         if self.options.checksum {
-            head.verify(container, Threads(ws.threads.pool()))?;
+            header.verify(container, Parallel(ws.threads.pool()))?;
         }
-        let lengths = self.lengths(head)?;
         if let Device::Cuda(index) = self.options.device {
             let (container, dst) = (device::Memory::Host(container), device::Memory::Host(dst));
-            return self.decompress_on(index, ws, head, container, dst);
+            return self.decompress_on(index, ws, header, container, dst);
         }
-        ws.serves(&self.plan)?;
-        ws.words[..lengths.len()].copy_from_slice(&lengths);
-        self.load(head, ws, container, dst)?;
-        cpu::run(&self.plan, ws, ArrayBinding::Write(dst))?;
-        Ok(dst.len())
+        let plan = self.plan()?;
+        let lengths = Decoder::lengths(plan, header)?;
+        let mut run = cpu::Run { plan, ws, array: ArrayBinding::Write(dst) };
+        run.open(Some((header, &lengths, container)))?;
+        run.run()?;
+        Ok(need as usize)
     }
 
-    /// The lengths of all values, when the plan has room for them.
-    pub(super) fn lengths(&self, head: &Head) -> Result<Vec<u64>> {
-        let lengths = self.plan.graph.lengths(&head.lengths, &head.segment_bytes());
-        lengths.map_err(|damaged| match Decoder::of_head(head, &self.options) {
-            Err(_) => damaged,
-            Ok(_) => Error::PlanMismatch(
+    /// The lengths of all values of a plan of this decoder, its temporaries included, when it has room for them.
+    pub(super) fn lengths(plan: &Plan, header: &Header) -> Result<Vec<u64>> {
+        // Of the container itself they were checked when its header was read.
+        plan.bound.graph.lengths(&header.lengths, &header.segment_bytes()).map_err(|_| {
+            Error::PlanMismatch(
                 "the container is longer than the one that the plan was opened from; open it by itself"
                     .into(),
-            ),
+            )
         })
     }
-
-    /// Puts segments and facts where the plan wants them.
-    fn load(&self, head: &Head, ws: &mut Workspace, container: &[u8], dst: &mut [u8]) -> Result<()> {
-        let g = &self.plan.graph;
-        let segments = g.sinks.iter().zip(&head.segments).map(|(s, r)| (s.value, container.get(r.clone())));
-        let facts = g.nodes.iter().zip(&head.facts).map(|(n, f)| (n.facts, Some(&f[..])));
-        for (v, bytes) in segments.chain(facts) {
-            let bytes = bytes.ok_or(Error::Internal("a segment lies outside of its container"))?;
-            let block = match self.plan.place(v) {
-                Place::Array => &mut *dst,
-                Place::Arena { offset } => &mut ws.arena.bytes_mut()[offset as usize..],
-                Place::Segment(_) | Place::Dead => continue,
-            };
-            let room =
-                block.get_mut(..bytes.len()).ok_or(Error::Internal("a segment is longer than its place"))?;
-            Threads(ws.threads.pool()).copy(bytes, room);
-        }
-        Ok(())
-    }
-}
-
-/// Refuses to need more working memory than the options allow. Unless they say how much, what a container asks for has a limit;
-/// what follows from the pipeline of an encoder has none, because the room for its longest lists is the caller's own choice.
-fn within(options: &Options, array: &Array, need: u64, foreign: bool) -> Result<()> {
-    let limit = match options.max_memory_bytes {
-        0 if !foreign => return Ok(()),
-        0 => array.bytes().saturating_mul(8).saturating_add(64 << 20),
-        limit => limit,
-    };
-    if need > limit { Err(Error::MemoryLimit { need, limit }) } else { Ok(()) }
 }

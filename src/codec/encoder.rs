@@ -2,62 +2,99 @@
 
 use super::device::{self, GpuEncoder, LazyEncoder};
 use super::{Container, Decoder, Device, Options, on_host};
-use crate::array::Array;
-use crate::backend::cpu::{self, ArrayBinding};
-use crate::environment::in_default_environment;
-use crate::error::{Error, Result};
-use crate::format::{self, Report, Template};
-use crate::kernel::Threads;
-use crate::launch::{Place, Val};
+use crate::base::array::Array;
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::base::param::OUTLIER_CAPACITY;
+use crate::format::{self, Template};
+use crate::ir::stage::Rules;
 use crate::pipeline::{Node, Pipeline};
-use crate::plan::{Graph, Making, Plan};
-use crate::stage::{Generation, Rules};
-use crate::workspace::Workspace;
-use std::sync::Arc;
+use crate::plan::{BoundPipeline, Direction, Plan};
+use crate::runtime::cpu::{self, ArrayBinding};
+use crate::runtime::workspace::Workspace;
+use std::sync::{Arc, OnceLock};
 
 /// Compresses arrays of one type and shape. Immutable; any number of threads may share it, each with a
 /// workspace of its own.
 pub struct Encoder {
-    pub(super) plan: Plan,
+    form: Arc<EncoderForm>,
     template: Template,
-    /// What is written when the pipeline does not make the array smaller.
-    pub(super) stored: Option<(Plan, Template)>,
+    /// The same of a stored array, if one may take the place of the container.
+    stored_template: Option<Template>,
     /// Bytes of all segments at most, the outlier lists as long as a call may make them.
     payload: u64,
+    /// The bound pipeline as a reader of the containers sees it.
+    view: BoundPipeline,
     pub(super) options: Options,
-    /// The plan for GPUs.
+    workspace_bytes: u64,
+    /// The plan for the CPU, compiled when it is first needed.
+    cpu: OnceLock<Result<Plan>>,
+    /// The plan for GPUs, compiled when it is first needed.
     gpu: Arc<LazyEncoder>,
+}
+
+/// What the plans of an encoder are compiled from.
+pub(super) struct EncoderForm {
+    pub(super) bound: BoundPipeline,
+    /// The form of what the pipeline does not make smaller. A file in the exact form of the reference is never replaced by a
+    /// stage that only we read.
+    pub(super) stored: Option<BoundPipeline>,
+    pub(super) options: Options,
 }
 
 impl Encoder {
     /// Plans a pipeline for an array.
     ///
     /// # Errors
-    /// Everything that is wrong with the pipeline, its parameters or its fit to the array is said here.
+    /// Everything that is wrong with the pipeline, its parameters or its fit to the array.
     pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<Encoder> {
         in_default_environment(|| {
-            let options = &options.with(pipeline.rules);
-            let make =
-                |pipeline: &Pipeline| make(pipeline, array, options, options.checksum, options.on_cpu());
-            let (plan, template) = make(pipeline)?;
-            check(&plan, options)?;
-            let payload = payload_bound(&plan);
-            // A file in the exact form of the reference is never replaced by a stage that only we read.
-            let may_store = options.store_incompressible && !options.is_literal();
-            let stored = if may_store { Some(make(&stored_pipeline()?)?) } else { None };
-            let gpu = LazyEncoder::new(&plan.pipeline, array, options, stored.is_some());
-            let encoder = Encoder { plan, template, stored, payload, options: options.clone(), gpu };
-            if let Device::Cuda(index) = options.device {
-                device::reachable(index)?;
-                encoder.gpu()?;
+            let options = options.with(pipeline.rules);
+            let bound = bind(pipeline, array, &options)?;
+            let template = format::template(&bound, options.container, options.checksum)?;
+            let mut workspace_bytes = 0;
+            let cpu = OnceLock::new();
+            if !matches!(options.device, Device::Cuda(_)) {
+                // What can be read but not written is found by lowering the stages.
+                let plan = Plan::compile(&bound, Direction::Encode, options.on_cpu())?;
+                workspace_bytes = plan.workspace_bytes() + template.header_bound();
+                let _ = cpu.set(Ok(plan));
             }
-            Ok(encoder)
+            let view = format::decoder_view(&bound, options.container)?;
+            check(&bound, &options)?;
+            let payload = payload_bound(&bound)?;
+            let stored = may_store(&options).then(|| bind_stored(array, &options)).transpose()?;
+            let form = Arc::new(EncoderForm { bound, stored, options: options.clone() });
+            let stored_template = form.stored.as_ref();
+            let stored_template = stored_template
+                .map(|s| format::template(s, options.container, options.checksum))
+                .transpose()?;
+            let gpu = LazyEncoder::new(form.clone());
+            if let Device::Cuda(index) = options.device {
+                workspace_bytes = gpu.get()?.prepared.bytes();
+                device::reachable(index)?;
+            }
+            Ok(Encoder { form, template, stored_template, payload, view, options, workspace_bytes, cpu, gpu })
         })
     }
 
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// The array that goes in.
+    pub fn array(&self) -> &Array {
+        &self.form.bound.array
+    }
+
+    /// The pipeline, with the parameters that were left to the shape of the array.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.form.bound.pipeline
+    }
+
+    /// The plan for the CPU. An encoder for a GPU compiles it on the first call.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] only.
+    pub fn plan(&self) -> Result<&Plan> {
+        let compile = || Plan::compile(&self.form.bound, Direction::Encode, self.options.on_cpu());
+        self.cpu.get_or_init(compile).as_ref().map_err(Error::clone)
     }
 
     /// The plan for GPUs, as far as there is device code for the pipeline, and the device memory of a call. No GPU has to
@@ -82,19 +119,15 @@ impl Encoder {
     /// No container of this encoder is longer: what does not compress is stored as it is.
     pub fn max_compressed_bytes(&self) -> u64 {
         // Count ports of four bytes: at most one per stage.
-        let own = self.template.head_bound() + self.payload + 4 * self.plan.pipeline.nodes.len() as u64;
-        self.stored
+        let own = self.template.header_bound() + self.payload + 4 * self.pipeline().nodes.len() as u64;
+        self.stored_template
             .as_ref()
-            .map_or(own, |(plan, template)| own.min(template.head_bound() + plan.array().bytes()))
+            .map_or(own, |stored| own.min(stored.header_bound() + self.array().bytes()))
     }
 
     /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
-        let on_cpu = self.plan.workspace_bytes() + self.template.head_bound();
-        match self.options.device {
-            Device::Cuda(_) => self.gpu().map_or(on_cpu, |gpu| gpu.prepared.bytes()),
-            Device::Auto | Device::Cpu => on_cpu,
-        }
+        self.workspace_bytes
     }
 
     /// Memory for one call in flight.
@@ -107,7 +140,7 @@ impl Encoder {
                 self.gpu()?.prepared.ready(context, ws)
             }),
             Device::Auto | Device::Cpu => {
-                Workspace::new(&self.plan, self.template.head_bound(), self.options.threads)
+                Workspace::new(self.plan()?, self.template.header_bound(), self.options.threads)
             }
         })
     }
@@ -120,7 +153,7 @@ impl Encoder {
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
         in_default_environment(|| {
             on_host(self.options.device)?;
-            Workspace::within(memory, &self.plan, self.template.head_bound(), self.options.threads)
+            Workspace::within(memory, self.plan()?, self.template.header_bound(), self.options.threads)
         })
     }
 
@@ -136,12 +169,12 @@ impl Encoder {
             if let Device::Cuda(index) = self.options.device {
                 return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
             }
-            ws.serves(&self.plan)?;
-            cpu::prime(&self.plan, ws);
-            match cpu::run(&self.plan, ws, ArrayBinding::Read(src)) {
-                Ok(()) => self.seal(ws, src, dst),
+            let mut run = cpu::Run { plan: self.plan()?, ws, array: ArrayBinding::Read(src) };
+            run.open(None)?;
+            match run.run() {
+                Ok(()) => run.seal(&self.template, self.stored().as_ref(), dst),
                 Err(Error::OutlierCapacity { needed, capacity, .. })
-                    if needed > capacity && ws.may_grow() =>
+                    if needed > capacity && run.ws.may_grow() =>
                 {
                     let larger = self.with_outliers(needed)?;
                     larger.compress(&mut larger.workspace()?, src, dst)
@@ -151,9 +184,9 @@ impl Encoder {
         })
     }
 
-    /// Refuses an array of another length than the plan's.
+    /// Rejects an array of another length than the plan's.
     pub(super) fn takes(&self, bytes: u64) -> Result<()> {
-        let want = self.plan.array().bytes();
+        let want = self.array().bytes();
         if bytes == want {
             return Ok(());
         }
@@ -162,37 +195,25 @@ impl Encoder {
 
     /// The same encoder with room for so many outliers.
     pub(super) fn with_outliers(&self, needed: u64) -> Result<Encoder> {
-        let elements =
-            self.plan.value(self.plan.graph.source).flow.max_bytes() / self.plan.array().dtype().bytes();
+        let elements = self.form.bound.padded_bytes() / self.array().dtype().bytes();
         // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
         let capacity = (needed as f64 / elements.max(1) as f64 * 1.01 + 1e-6).min(1.0);
-        let mut pipeline = self.plan.pipeline.clone();
-        // Where all values had room, more cannot help, and the next plan would ask the same.
-        let full = |node: &Node| node.args.real("outlier_capacity").is_ok_and(|c| c >= 1.0);
-        if pipeline.nodes.iter().filter(|n| n.args.has("outlier_capacity")).all(full) {
+        let mut pipeline = self.pipeline().clone();
+        // Where all values had room, more cannot help, and the next plan would end the same.
+        let full = |node: &Node| node.args.real(OUTLIER_CAPACITY).is_ok_and(|c| c >= 1.0);
+        if pipeline.nodes.iter().filter(|n| n.args.has(OUTLIER_CAPACITY)).all(full) {
             return Err(Error::Internal("there are no more outliers than values"));
         }
-        pipeline.set_everywhere("outlier_capacity", |args| {
-            let now = args.real("outlier_capacity")?;
-            args.set_real("outlier_capacity", (2.0 * now).max(capacity).min(1.0))
+        pipeline.set_everywhere(OUTLIER_CAPACITY, |args| {
+            let now = args.real(OUTLIER_CAPACITY)?;
+            args.set_real(OUTLIER_CAPACITY, (2.0 * now).max(capacity).min(1.0))
         })?;
-        Encoder::new(&pipeline, self.plan.array(), &self.options)
+        Encoder::new(&pipeline, self.array(), &self.options)
     }
 
-    fn seal(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
-        let Workspace { arena, words, head, threads, .. } = ws;
-        let threads = Threads(threads.pool());
-        let run = Run { plan: &self.plan, words, arena: arena.bytes(), array: src };
-        let own = run.head(&self.template, head)?;
-        match &self.stored {
-            Some((plan, template)) if own > template.head_bound() + src.len() as u64 => {
-                let words: Vec<u64> = plan.graph.values.iter().map(|v| v.flow.max_bytes()).collect();
-                let run = Run { plan, words: &words, arena: &[], array: src };
-                let bytes = run.head(template, head)?;
-                run.seal(template, head, bytes, dst, threads)
-            }
-            _ => run.seal(&self.template, head, own, dst, threads),
-        }
+    fn stored(&self) -> Option<cpu::StoredForm<'_>> {
+        let (template, bound) = (self.stored_template.as_ref()?, self.form.stored.as_ref()?);
+        Some(cpu::StoredForm { template, graph: &bound.graph })
     }
 
     /// The decoder of what this encoder writes, planned without any container. Files in the exact form of the
@@ -201,28 +222,19 @@ impl Encoder {
     /// # Errors
     /// [`Error::MemoryLimit`], if the options state a limit.
     pub fn decoder(&self) -> Result<Decoder> {
-        in_default_environment(|| {
-            let seen = format::as_read(self.plan.blueprint(), self.options.container)?;
-            let padded = self.plan.value(self.plan.graph.source).flow.max_bytes();
-            let rules = Rules { generation: Generation::G2026_08, ..self.plan.rules };
-            let plan = Plan::decode(&seen.pipeline, seen.array, padded, rules, None, self.options.on_cpu())?;
-            let mut decoder = Decoder::within_limit(plan, padded, &self.options, false)?;
-            decoder.encoder = Some(self.gpu.clone());
-            Ok(decoder)
-        })
+        in_default_environment(|| Decoder::of_encoder(self.view.clone(), self.gpu.clone(), &self.options))
     }
 }
 
-/// The plan of a pipeline, and the template of what it writes.
-pub(super) fn make(
-    pipeline: &Pipeline,
-    array: &Array,
-    options: &Options,
-    checksum: bool,
-    making: Making,
-) -> Result<(Plan, Template)> {
+/// Whether an encoder with these options stores arrays that do not compress.
+pub(super) fn may_store(options: &Options) -> bool {
+    options.store_incompressible && !options.is_literal()
+}
+
+/// A pipeline bound to an array and padded as the container has it.
+fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPipeline> {
     let rules = Rules { strict: options.strict, generation: options.generation };
-    let pipeline = &pipeline.bound_to(array)?;
+    let pipeline = pipeline.bound_to(array)?;
     let padded = match options.container {
         Container::Fzm => pipeline.padded(array.bytes())?,
         Container::Compact => array.bytes(),
@@ -235,25 +247,17 @@ pub(super) fn make(
             array.dtype()
         )));
     }
-    let plan = Plan::encode(pipeline, *array, padded, rules, making)?;
-    let template = format::template(plan.blueprint(), options.container, checksum)?;
-    Ok((plan, template))
+    BoundPipeline::new(pipeline, *array, padded, rules)
 }
 
-/// Refuses what could be written but not read back, and bounds that would not be those of the array.
-fn check(plan: &Plan, options: &Options) -> Result<()> {
-    let seen = format::as_read(plan.blueprint(), options.container)?;
-    let padded = plan.value(plan.graph.source).flow.max_bytes();
-    match Graph::new(&seen.pipeline, seen.array, padded, plan.rules) {
-        Ok(_) => {}
-        // A reader assumes outlier lists of maximum length.
-        Err(e @ Error::TooLarge { .. }) => return Err(e),
-        Err(_) => {
-            let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
-            return Err(Error::Unsupported { stage: "fzm", what: what.into() });
-        }
-    }
-    match plan.pipeline.recoded_bound() {
+/// The form of an array that is stored as it is.
+pub(super) fn bind_stored(array: &Array, options: &Options) -> Result<BoundPipeline> {
+    bind(&Pipeline::identity(), array, options)
+}
+
+/// Rejects bounds that would not be those of the array.
+fn check(bound: &BoundPipeline, options: &Options) -> Result<()> {
+    match bound.pipeline.recoded_bound() {
         Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(
             "the bound of {stage} would be one of recoded values and not of the array; let it read the array, or turn strict off"
         ))),
@@ -262,69 +266,13 @@ fn check(plan: &Plan, options: &Options) -> Result<()> {
 }
 
 /// The longest payload of a pipeline, with outlier lists that hold every element: a call may enlarge them.
-fn payload_bound(plan: &Plan) -> u64 {
-    let sinks = |g: &Graph| g.sinks.iter().map(|s| g.flow(s.value).max_bytes()).sum();
-    let mut pipeline = plan.pipeline.clone();
-    let full = pipeline.set_everywhere("outlier_capacity", |args| args.set_real("outlier_capacity", 1.0));
-    let padded = plan.value(plan.graph.source).flow.max_bytes();
-    match full.and_then(|()| Graph::new(&pipeline, plan.array, padded, plan.rules)) {
-        Ok(full) => sinks(&full),
-        // No such parameter, or lists that no stage behind them can take: then they never grow so far.
-        Err(_) => sinks(&plan.graph),
+fn payload_bound(bound: &BoundPipeline) -> Result<u64> {
+    if bound.graph.nodes.iter().all(|n| n.bound.outlier_lists().is_empty()) {
+        return Ok(bound.payload_bound());
     }
-}
-
-/// What a run of an encoder's plan left behind.
-#[derive(Clone, Copy)]
-struct Run<'a> {
-    plan: &'a Plan,
-    words: &'a [u64],
-    arena: &'a [u8],
-    array: &'a [u8],
-}
-
-impl<'a> Run<'a> {
-    fn bytes(&self, v: Val) -> Option<&'a [u8]> {
-        let bytes = cpu::length(self.plan, self.words, v);
-        match self.plan.place(v) {
-            Place::Array => self.array.get(..bytes as usize),
-            Place::Arena { offset } => self.arena.get(offset as usize..(offset + bytes) as usize),
-            Place::Segment(_) | Place::Dead => Some(&[]),
-        }
-    }
-
-    fn with<R>(&self, f: impl FnOnce(&Report<'_>) -> R) -> R {
-        let length = |v: Val| cpu::length(self.plan, self.words, v);
-        let bytes = |v: Val| self.bytes(v);
-        f(&Report { length: &length, bytes: &bytes })
-    }
-
-    /// Fills the head in; returns the length of the container.
-    fn head(&self, template: &Template, head: &mut Vec<u8>) -> Result<u64> {
-        self.with(|report| {
-            template.head(report, head)?;
-            Ok(head.len() as u64 + template.payload_bytes(report))
-        })
-    }
-
-    fn seal(
-        &self,
-        template: &Template,
-        head: &[u8],
-        bytes: u64,
-        dst: &mut [u8],
-        threads: Threads<'_>,
-    ) -> Result<usize> {
-        let have = dst.len() as u64;
-        let dst = usize::try_from(bytes).ok().and_then(|n| dst.get_mut(..n));
-        let dst = dst.ok_or(Error::DstTooSmall { need: bytes, have })?;
-        self.with(|report| template.seal(head, report, dst, threads))?;
-        Ok(dst.len())
-    }
-}
-
-pub(super) fn stored_pipeline() -> Result<Pipeline> {
-    let mut p = Pipeline::new();
-    p.add("stored")?;
-    Ok(p)
+    let mut pipeline = bound.pipeline.clone();
+    pipeline.set_everywhere(OUTLIER_CAPACITY, |args| args.set_real(OUTLIER_CAPACITY, 1.0))?;
+    let full = BoundPipeline::new(pipeline, bound.array, bound.padded_bytes(), bound.rules);
+    // Lists that no stage behind them can take never grow so far.
+    Ok(full.map_or_else(|_| bound.payload_bound(), |full| full.payload_bound()))
 }

@@ -3,21 +3,23 @@
 mod decoder;
 mod device;
 mod encoder;
-mod part;
+mod region;
+#[cfg(test)]
+mod tests;
 
-use crate::array::Array;
-use crate::environment::in_default_environment;
-use crate::error::{Error, Result};
+use crate::base::array::Array;
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
 use crate::format;
 pub use crate::format::Container;
+use crate::ir::stage::{Generation, Rules};
 use crate::pipeline::Pipeline;
-use crate::plan::{Making, Target};
-use crate::stage::{Generation, Rules};
+use crate::plan::{CompileOptions, Target};
 pub use decoder::Decoder;
-pub use device::{CallResult, Clock, Device, DeviceSlice, Resident, info_at, pipeline_at};
+pub use device::{CallResult, Device, DeviceSlice, info_at, pipeline_at};
 pub use encoder::Encoder;
-pub use part::decompress_box;
-pub(crate) use part::restore_box;
+pub use region::decompress_region;
+pub(crate) use region::restore_region;
 
 /// What concerns a plan as a whole.
 #[derive(Clone, Debug)]
@@ -29,7 +31,7 @@ pub struct Options {
     /// The container to write.
     pub container: Container,
     /// Store an array that the pipeline makes longer as it is (default), so that no container is longer than
-    /// the array and a head. Never done in the exact form of the reference: strict off, generation 2026-05.
+    /// the array and a header. Never done in the exact form of the reference: strict off, generation 2026-05.
     pub store_incompressible: bool,
     /// Run chains of kernels tile by tile (default). Never shows in the bytes; off is for comparison.
     pub fuse: bool,
@@ -48,7 +50,7 @@ pub struct Options {
 
 impl Options {
     /// Whether containers are in the exact form of the reference.
-    fn is_literal(&self) -> bool {
+    pub(crate) fn is_literal(&self) -> bool {
         !self.strict && self.generation == Generation::G2026_05
     }
 
@@ -63,13 +65,17 @@ impl Options {
     }
 
     /// How plans for the CPU are made.
-    fn on_cpu(&self) -> Making {
-        Making { fuse: self.fuse, target: Target::Cpu, straight: false }
+    fn on_cpu(&self) -> CompileOptions {
+        CompileOptions { fuse: self.fuse, target: Target::Cpu, direct_output: false }
     }
 
     /// How plans for a GPU are made.
-    fn on_gpu(&self) -> Making {
-        Making { fuse: self.fuse, target: Target::Cuda, straight: self.container == Container::Fzm }
+    fn on_gpu(&self) -> CompileOptions {
+        CompileOptions {
+            fuse: self.fuse,
+            target: Target::Cuda,
+            direct_output: self.container == Container::Fzm,
+        }
     }
 }
 
@@ -110,11 +116,11 @@ pub fn compress(pipeline: &Pipeline, array: &Array, options: &Options, src: &[u8
 /// As [`Decoder::open`] and [`Decoder::decompress`].
 pub fn decompress(container: &[u8], options: &Options) -> Result<(Array, Vec<u8>)> {
     in_default_environment(|| {
-        let head = format::read(container)?;
-        let decoder = Decoder::of_head(&head, options)?;
-        let mut dst = buffer(head.array.bytes())?;
-        decoder.run(&head, &mut decoder.workspace()?, container, &mut dst)?;
-        Ok((head.array, dst))
+        let header = format::read(container)?;
+        let decoder = Decoder::of_header(&header, options)?;
+        let mut dst = buffer(header.bound.array.bytes())?;
+        decoder.run(&header, &mut decoder.workspace()?, container, &mut dst)?;
+        Ok((header.bound.array, dst))
     })
 }
 

@@ -1,11 +1,11 @@
 //! A container in a file that is read at places.
 
-use super::Asked;
-use crate::codec::restore_box;
-use crate::environment::in_default_environment;
-use crate::error::Result;
-use crate::format::{Head, Info, describe, read_from};
-use crate::source::Source;
+use super::FileOp;
+use crate::base::byte_source::Source;
+use crate::base::environment::in_default_environment;
+use crate::base::error::Result;
+use crate::codec::restore_region;
+use crate::format::{Header, Info, describe, read_from};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -16,23 +16,23 @@ use std::path::{Path, PathBuf};
 /// ```no_run
 /// let file = fzgm::ContainerFile::open("field.fzm")?;
 /// let mut part = vec![0; 64 * 64 * 64 * file.info()?.array.dtype().bytes() as usize];
-/// file.decompress_box(&[100, 100, 0], &[64, 64, 64], &mut part)?;
+/// file.decompress_region(&[100, 100, 0], &[64, 64, 64], &mut part)?;
 /// # Ok::<(), fzgm::Error>(())
 /// ```
 pub struct ContainerFile {
     place: Place,
-    head: Head,
+    header: Header,
 }
 
 impl ContainerFile {
-    /// Opens a file that is one container and reads its head.
+    /// Opens a file that is one container and reads its header.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for what is no regular file or cannot be read; [`crate::Error::Corrupt`] for a file of another length than its head
+    /// [`crate::Error::File`] for what is no regular file or cannot be read; [`crate::Error::Corrupt`] for a file of another length than its header
     /// states; [`crate::Error::NotAContainer`], [`crate::Error::Unsupported`].
     pub fn open(path: impl AsRef<Path>) -> Result<ContainerFile> {
         let path = path.as_ref();
-        let (file, bytes) = Asked { path, doing: "read" }.open()?;
+        let (file, bytes) = FileOp { path, doing: "read" }.open()?;
         ContainerFile::within(file, 0..bytes, path)
     }
 
@@ -43,7 +43,7 @@ impl ContainerFile {
     pub fn within(file: File, range: Range<u64>, path: impl Into<PathBuf>) -> Result<ContainerFile> {
         in_default_environment(|| {
             let place = Place { file, range, path: path.into() };
-            Ok(ContainerFile { head: read_from(&place)?, place })
+            Ok(ContainerFile { header: read_from(&place)?, place })
         })
     }
 
@@ -52,30 +52,39 @@ impl ContainerFile {
     /// # Errors
     /// As [`crate::info`].
     pub fn info(&self) -> Result<Info> {
-        in_default_environment(|| describe(&self.head))
+        in_default_environment(|| describe(&self.header))
     }
 
-    /// Restores a box, as [`crate::decompress_box`] does. Of the file it reads, of stage `fast`, the chunks that the box touches with
-    /// their entries in the table, and of what did not compress the rows; what it holds in memory does not grow with the box or the file.
+    /// Restores a region, as [`crate::decompress_region`] does. Of the file it reads, of stage `fast`, the chunks that the region touches with
+    /// their entries in the table, and of what did not compress the rows; what it holds in memory does not grow with the region or the file.
     ///
     /// # Errors
-    /// As [`crate::decompress_box`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
+    /// As [`crate::decompress_region`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
+    pub fn decompress_region(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
+        in_default_environment(|| restore_region(&self.header, &self.place, (origin, extent), dst))
+    }
+
+    /// Old name of [`ContainerFile::decompress_region`].
+    ///
+    /// # Errors
+    /// As [`ContainerFile::decompress_region`].
+    #[deprecated(note = "use decompress_region")]
     pub fn decompress_box(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
-        in_default_environment(|| restore_box(&self.head, &self.place, (origin, extent), dst))
+        self.decompress_region(origin, extent, dst)
     }
 }
 
-/// Restores a box from a file that is one container: [`ContainerFile::decompress_box`] in one call.
+/// Restores a region from a file that is one container: [`ContainerFile::decompress_region`] in one call.
 ///
 /// # Errors
-/// As [`ContainerFile::open`] and [`ContainerFile::decompress_box`].
-pub fn decompress_box_file(
+/// As [`ContainerFile::open`] and [`ContainerFile::decompress_region`].
+pub fn decompress_region_file(
     path: impl AsRef<Path>,
     origin: &[u64],
     extent: &[u64],
     dst: &mut [u8],
 ) -> Result<usize> {
-    in_default_environment(|| ContainerFile::open(path)?.decompress_box(origin, extent, dst))
+    in_default_environment(|| ContainerFile::open(path)?.decompress_region(origin, extent, dst))
 }
 
 /// Bytes of a file.
@@ -95,7 +104,7 @@ impl Source for Place {
     }
 
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
-        let asked = Asked { path: &self.path, doing: "read" };
+        let asked = FileOp { path: &self.path, doing: "read" };
         let at = self.range.start.saturating_add(at);
         read_exact_at(&self.file, at, into).map_err(|e| match e.kind() {
             ErrorKind::UnexpectedEof => asked.shorter(),
@@ -105,12 +114,12 @@ impl Source for Place {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+pub(super) fn read_exact_at(file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, at)
 }
 
 #[cfg(not(unix))]
-fn read_exact_at(mut file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+pub(super) fn read_exact_at(mut file: &File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
     use std::io::{Read, Seek, SeekFrom};
     use std::sync::{Mutex, PoisonError};
     /// A file has one place where it is read next, whoever reads it.

@@ -1,15 +1,13 @@
 //! Files that are read as a whole, and that exist complete or not at all.
 
-use super::Asked;
-use crate::error::{Error, Result};
-use crate::temporary::{Temporary, behind_links};
-use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use super::{AtomicFile, FileOp};
+use crate::base::error::{Error, Result};
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// All bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    let asked = Asked { path, doing: "read" };
+    let asked = FileOp { path, doing: "read" };
     let (file, bytes) = asked.open()?;
     let missing = || Error::OutOfMemory(bytes);
     let mut all = vec![];
@@ -21,19 +19,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 /// Makes a file of these bytes, in place of the one that may be there. Whatever happens, the path names what it named before
 /// or all of them.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let asked = Asked { path, doing: "write" };
-    let target = asked.io(behind_links(path))?;
-    match fs::metadata(&target) {
-        Ok(found) => asked.regular(&found)?,
-        Err(e) if e.kind() == ErrorKind::NotFound => {}
-        Err(e) => return Err(asked.refuse(e)),
-    }
-    let (mut temporary, mut file) = asked.io(Temporary::beside(&target))?;
-    asked.io(Temporary::keep_permissions(&target, &file))?;
+    let asked = FileOp { path, doing: "write" };
+    let mut file = asked.io(AtomicFile::create(path))?;
     asked.io(file.write_all(bytes))?;
-    asked.io(file.sync_all())?;
-    drop(file);
-    asked.io(temporary.become_file(&target, false))
+    asked.io(file.commit())
 }
 
 #[cfg(test)]
@@ -41,43 +30,24 @@ mod tests {
     use super::*;
     use crate::file::ContainerFile;
     use crate::format::Info;
-    use std::fs::File;
-    use std::path::PathBuf;
+    use std::fs::{self, File};
     use std::thread;
+    use tempfile::tempdir;
 
     fn info(path: &Path) -> Result<Info> {
         ContainerFile::open(path)?.info()
     }
 
-    /// A folder of its own, which goes again.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let folder = std::env::temp_dir().join(format!("fzgm-file-{}-{name}", std::process::id()));
-            fs::create_dir_all(&folder).expect("a folder");
-            Folder(folder)
-        }
-
-        fn names(&self) -> Vec<String> {
-            let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name().into_string());
-            fs::read_dir(&self.0)
-                .expect("a folder")
-                .map(|e| name(e).expect("an entry").expect("a name"))
-                .collect()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn names(folder: &Path) -> Vec<String> {
+        let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name().into_string());
+        let entries = fs::read_dir(folder).expect("a folder");
+        entries.map(|e| name(e).expect("an entry").expect("a name")).collect()
     }
 
     #[test]
     fn a_file_is_all_of_one_writer() {
-        let folder = Folder::new("writers");
-        let path = folder.0.join("a");
+        let folder = tempdir().expect("a folder");
+        let path = folder.path().join("a");
         let content = |k: u8| vec![k; 100_000 + usize::from(k)];
         replace(&path, &content(0)).expect("written");
         let whole = |bytes: &[u8]| bytes == content(bytes[0]);
@@ -92,7 +62,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(folder.names(), ["a"], "what is written beside is gone");
+        assert_eq!(names(folder.path()), ["a"], "what is written beside is gone");
     }
 
     /// Programs that have the old file open go on reading that one.
@@ -100,8 +70,8 @@ mod tests {
     #[test]
     fn a_file_is_replaced_behind_its_links_with_its_permissions() {
         use std::os::unix::fs::{PermissionsExt, symlink};
-        let folder = Folder::new("links");
-        let (path, link) = (folder.0.join("a"), folder.0.join("link"));
+        let folder = tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
         fs::write(&path, "old").expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("set");
         symlink("a", &link).expect("a link");
@@ -123,8 +93,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_pipe_is_refused_before_it_is_opened() {
-        let folder = Folder::new("pipe");
-        let path = folder.0.join("pipe");
+        let folder = tempdir().expect("a folder");
+        let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("run").success());
         let (say, hear) = std::sync::mpsc::channel();
         thread::spawn({
@@ -141,8 +111,8 @@ mod tests {
     /// As their bytes are when they come from memory.
     #[test]
     fn files_shorter_than_any_head_are_no_containers() {
-        let folder = Folder::new("short");
-        let path = folder.0.join("a");
+        let folder = tempdir().expect("a folder");
+        let path = folder.path().join("a");
         for bytes in [&b""[..], b"FZC", b"2ZMF\x00\x02 and more"] {
             fs::write(&path, bytes).expect("written");
             assert!(
@@ -162,14 +132,14 @@ mod tests {
 
     #[test]
     fn refusals_name_the_file_and_leave_nothing() {
-        let folder = Folder::new("refusals");
-        fs::create_dir(folder.0.join("folder")).expect("made");
+        let folder = tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("folder")).expect("made");
         for (path, done) in [
-            (folder.0.join("no/a"), replace(&folder.0.join("no/a"), b"x").err()),
-            (folder.0.join("folder"), replace(&folder.0.join("folder"), b"x").err()),
-            (folder.0.join("none"), read(&folder.0.join("none")).err()),
-            (folder.0.join("none"), info(&folder.0.join("none")).err()),
-            (folder.0.join("folder"), read(&folder.0.join("folder")).err()),
+            (folder.path().join("no/a"), replace(&folder.path().join("no/a"), b"x").err()),
+            (folder.path().join("folder"), replace(&folder.path().join("folder"), b"x").err()),
+            (folder.path().join("none"), read(&folder.path().join("none")).err()),
+            (folder.path().join("none"), info(&folder.path().join("none")).err()),
+            (folder.path().join("folder"), read(&folder.path().join("folder")).err()),
         ] {
             let e = done.expect("refused");
             assert!(
@@ -177,6 +147,6 @@ mod tests {
                 "{e}"
             );
         }
-        assert_eq!(folder.names(), ["folder"]);
+        assert_eq!(names(folder.path()), ["folder"]);
     }
 }

@@ -1,18 +1,17 @@
 //! The compact frame, for chunks and small messages.
 #![doc = include_str!("compact.md")]
 
-use super::head::{Checksum, Given, Head, Origin, Stages, reading};
+use super::header::{Checksum, Given, Header, Requested, Stages, reading};
 use super::template::{Crc, Field, Segment, Template};
-use super::tier;
-use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::wire::Reader;
 use crate::format::Container;
+use crate::ir::stage::{Generation, RuntimeField};
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
-use crate::plan::Blueprint;
-use crate::stage::{Fact, Generation};
+use crate::plan::BoundPipeline;
 use crate::stages;
-use crate::wire::Reader;
 
 /// The first four bytes.
 pub(super) const MAGIC: [u8; 4] = *b"FZC1";
@@ -20,14 +19,14 @@ const VERSION: u8 = 1;
 const FLAG_CRC: u8 = 1;
 const FLAG_STRICT: u8 = 2;
 const PLACE: &str = "compact frame";
-/// Bytes of the head up to the number of dimensions, and of the shortest record of a stage: id, length of a config of none,
+/// Bytes of the header up to the number of dimensions, and of the shortest record of a stage: id, length of a config of none,
 /// one edge.
 const START: usize = 8;
 const RECORD: usize = 5;
-/// Bytes of the shortest head: one dimension, the length, one stage.
+/// Bytes of the shortest header: one dimension, the length, one stage.
 pub(super) const LEAST: usize = START + 1 + 1 + 1 + RECORD;
 
-pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> {
+pub(super) fn template(plan: &BoundPipeline, checksum: bool) -> Result<Template> {
     if plan.rules.generation != Generation::G2026_08 {
         let what = "frames are written in generation 2026-08 only; use container fzm".into();
         return Err(Error::Unsupported { stage: "compact frame", what });
@@ -48,16 +47,15 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
     for &i in &g.order {
         let node = &plan.pipeline.nodes[i];
         let id = node.stage.spec().id;
-        let config =
-            node.stage.config(&node.args, g.nodes[i].ports(), plan.rules, &|v| plan.graph.flow(v))?;
-        let config = tier::shorten(id, Generation::G2026_08, config)?;
+        let config = g.nodes[i].bound.config(g.nodes[i].ports())?;
+        let config = node.stage.versions().downgrade(Generation::G2026_08, config)?;
         t.bytes(|w| {
             w.u16(id);
             w.u8(config.bytes.len() as u8);
         });
         t.config(&config);
-        if let Some(at) = node.stage.exact_pairs_at() {
-            t.varint(Field::Fact(Fact::Stored { of: g.nodes[i].facts, at }));
+        if let Some(at) = node.stage.exact_values_at() {
+            t.varint(Field::RuntimeField(RuntimeField::Stored { of: g.nodes[i].metadata, at }));
         }
         let sources = if node.inputs.is_empty() { &[Source::Array] } else { &node.inputs[..] };
         for &source in sources {
@@ -77,7 +75,7 @@ pub(super) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> 
     Ok(t)
 }
 
-pub(super) fn read(container: &[u8], given: Given) -> Result<Head> {
+pub(super) fn read(container: &[u8], given: Given) -> Result<Header> {
     let mut r = match given {
         Given::Whole => Reader::new(PLACE, container),
         Given::Beginning => Reader::beginning(PLACE, container),
@@ -106,41 +104,39 @@ pub(super) fn read(container: &[u8], given: Given) -> Result<Head> {
     let (sinks, crc) = (graph.sinks.len(), if flags & FLAG_CRC != 0 { 4 } else { 0 });
     let bytes = (0..sinks).map(|k| r.before(sinks - 1 - k + crc).varint()).collect::<Result<Vec<_>>>()?;
     let stored = if crc > 0 { Some(r.before(0).u32()?) } else { None };
-    let head = container.len() - r.rest().len();
-    let (segments, end) = split(head, &bytes)?;
+    let header = container.len() - r.rest().len();
+    let (segments, end) = split(header, &bytes)?;
     if given == Given::Whole && end != container.len() {
         return refuse(format!("it states {end} bytes and has {}", container.len()));
     }
     let lengths = stages.lengths();
-    let (pipeline, facts) = stages.facts();
+    let (pipeline, metadata) = stages.metadata();
     let (bound, threshold) = super::info::requested(&pipeline);
-    let origin = Origin { strict: Some(rules.strict), bound, threshold };
+    let requested = Requested { strict: Some(rules.strict), bound, threshold };
     let checksums = stored.map(|stored| {
-        let (before, after) = (0..head - 4, head..end);
+        let (before, after) = (0..header - 4, header..end);
         Checksum { what: "frame", stored, before, after, zeros: false }
     });
     let checksums = checksums.into_iter().collect();
     let padded = array.bytes();
-    let parsed = Head {
+    let parsed = Header {
         container: Container::Compact,
-        pipeline,
-        array,
+        bound: BoundPipeline { pipeline, array, rules, graph },
         padded,
-        rules,
-        origin,
+        requested,
         lengths,
-        facts,
+        metadata,
         segments,
         checksums,
         end,
-        bytes: container[..head].to_vec(),
+        bytes: container[..header].to_vec(),
     };
     // Writing what was parsed has to give the same bytes: one comparison that covers reserved bits, counts, orders and
     // unused fields.
-    if parsed.follows_from(&graph, rules)? {
+    if parsed.is_canonical()? {
         Ok(parsed)
     } else {
-        Err(Error::corrupt(PLACE, "its head is not in the one form that writers use"))
+        Err(Error::corrupt(PLACE, "its header is not in the one form that writers use"))
     }
 }
 
@@ -159,11 +155,11 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         })?;
         let edges = 2 * stage.spec().inputs.len();
         let len = usize::from(r.before(rest + edges).u8()?);
-        let mut config = tier::widen(id, r.before(rest + edges).bytes(len)?)?;
-        tier::settle(id, &mut config, Generation::G2026_08)?;
+        let mut config = stage.versions().upgrade(r.before(rest + edges).bytes(len)?)?;
+        stage.versions().resolve(&mut config, Generation::G2026_08)?;
         let parsed = stage.parse(&config)?;
         let ports = stage.inputs(&parsed.args)?;
-        let pairs = if stage.exact_pairs_at().is_some() { r.before(rest + 2 * ports).varint()? } else { 0 };
+        let pairs = if stage.exact_values_at().is_some() { r.before(rest + 2 * ports).varint()? } else { 0 };
         let inputs = (1..=ports).rev().map(|left| {
             let [producer, port] = r.before(rest + 2 * (left - 1)).array()?;
             match usize::from(producer) {
@@ -175,14 +171,14 @@ fn read_stages(r: &mut Reader<'_>) -> Result<Stages> {
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         stages.pipeline.nodes.push(Node { stage, args: parsed.args.clone(), inputs });
         stages.parsed.push(parsed);
-        stages.set_exact_pairs(i, pairs)?;
+        stages.set_exact_values(i, pairs)?;
     }
     Ok(stages)
 }
 
-/// Segments back to back behind the head, and where they end.
-fn split(head: usize, bytes: &[u64]) -> Result<(Vec<std::ops::Range<usize>>, usize)> {
-    let mut at = head;
+/// Segments back to back behind the header, and where they end.
+fn split(header: usize, bytes: &[u64]) -> Result<(Vec<std::ops::Range<usize>>, usize)> {
+    let mut at = header;
     let mut ranges = vec![];
     for &b in bytes {
         let next = usize::try_from(b).ok().and_then(|b| at.checked_add(b));

@@ -1,11 +1,13 @@
 //! What a container says of itself, for people and programs.
 
-use super::head::{Head, read, read_beginning};
-use crate::array::Array;
-use crate::environment::in_default_environment;
-use crate::error::Result;
+use super::header::{Header, read, read_beginning};
+use crate::base::array::Array;
+use crate::base::environment::in_default_environment;
+use crate::base::error::Result;
+use crate::base::param::{ERROR_BOUND, OUTLIER_THRESHOLD, UNBOUNDED};
 use crate::format::Container;
 use crate::pipeline::{Pipeline, Source};
+use crate::plan::BoundPipeline;
 
 /// A container, described.
 #[derive(Clone, Debug)]
@@ -16,8 +18,8 @@ pub struct Info {
     pub array: Array,
     /// Bytes of the container.
     pub container_bytes: u64,
-    /// Bytes of its head, which is all that this was read from.
-    pub head_bytes: u64,
+    /// Bytes of its header, which is all that this was read from.
+    pub header_bytes: u64,
     /// Whether the bound was kept for every value; `None`: the container does not say.
     pub strict: Option<bool>,
     /// `abs`, `noa`, `rel`, `prel`, `lossless`, or `unbounded` where floats are rounded without a promise.
@@ -62,8 +64,8 @@ pub fn info(container: &[u8]) -> Result<Info> {
     in_default_environment(|| describe(&read(container)?))
 }
 
-/// Describes a container of which only the beginning is there. More than the head may be given; what lies behind is not
-/// looked at, and [`Info::container_bytes`] is what the head says.
+/// Describes a container of which only the beginning is there. More than the header may be given; what lies behind is not
+/// looked at, and [`Info::container_bytes`] is what the header says.
 ///
 /// # Errors
 /// [`crate::Error::Truncated`] with the bytes to ask again with, which are never more than the container has; otherwise as
@@ -72,16 +74,16 @@ pub fn info_partial(beginning: &[u8]) -> Result<Info> {
     in_default_environment(|| describe(&read_beginning(beginning)?))
 }
 
-/// What a head says.
-pub(crate) fn describe(head: &Head) -> Result<Info> {
-    let Head { pipeline, array, origin, segments, .. } = head;
+/// What a header says.
+pub(crate) fn describe(header: &Header) -> Result<Info> {
+    let Header { bound: BoundPipeline { pipeline, array, graph, .. }, requested, segments, .. } = header;
     let ports = |node: usize| -> Result<&'static [&'static str]> {
         let node = &pipeline.nodes[node];
         node.stage.outputs(&node.args)
     };
     let mut stages = vec![];
-    for (node, facts) in pipeline.nodes.iter().zip(&head.facts) {
-        let params = node.stage.describe(&node.args, facts);
+    for (node, metadata) in pipeline.nodes.iter().zip(&header.metadata) {
+        let params = node.stage.describe(&node.args, metadata);
         let mut inputs = vec![];
         for source in &node.inputs {
             inputs.push(match source {
@@ -91,7 +93,6 @@ pub(crate) fn describe(head: &Head) -> Result<Info> {
         }
         stages.push(StageInfo { name: node.stage(), params, inputs });
     }
-    let graph = crate::plan::Graph::new(pipeline, *array, head.padded, head.rules)?;
     let mut described = vec![];
     for (sink, range) in graph.sinks.iter().zip(segments) {
         described.push(SegmentInfo {
@@ -101,14 +102,14 @@ pub(crate) fn describe(head: &Head) -> Result<Info> {
         });
     }
     Ok(Info {
-        container: head.container,
+        container: header.container,
         array: *array,
-        container_bytes: head.end as u64,
-        head_bytes: head.bytes.len() as u64,
-        strict: origin.strict,
+        container_bytes: header.end as u64,
+        header_bytes: header.bytes.len() as u64,
+        strict: requested.strict,
         mode: mode(pipeline),
-        bound: origin.bound,
-        outlier_threshold: origin.threshold,
+        bound: requested.bound,
+        outlier_threshold: requested.threshold,
         stages,
         segments: described,
     })
@@ -119,12 +120,12 @@ pub(crate) fn describe(head: &Head) -> Result<Info> {
 fn mode(pipeline: &Pipeline) -> &'static str {
     let mut modes = pipeline.nodes.iter().filter_map(|n| n.stage.mode(&n.args));
     let first = modes.next().unwrap_or("lossless");
-    let unbounded = modes.any(|m| m == "unbounded") || pipeline.recoded_bound().is_some();
-    if unbounded { "unbounded" } else { first }
+    let unbounded = modes.any(|m| m == UNBOUNDED) || pipeline.recoded_bound().is_some();
+    if unbounded { UNBOUNDED } else { first }
 }
 
 /// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.
 pub(super) fn requested(pipeline: &Pipeline) -> (f64, f64) {
     let first = |name: &str| pipeline.nodes.iter().find_map(|n| n.args.real(name).ok());
-    (first("error_bound").unwrap_or(0.0), first("outlier_threshold").unwrap_or(f64::INFINITY))
+    (first(ERROR_BOUND).unwrap_or(0.0), first(OUTLIER_THRESHOLD).unwrap_or(f64::INFINITY))
 }

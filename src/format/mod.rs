@@ -1,31 +1,33 @@
 //! Containers: two borders over one report.
 //!
-//! A head is a template fixed when the plan is made: literal bytes and fields that the run fills in. Writing
+//! A header is a template fixed when the plan is made: literal bytes and fields that the run fills in. Writing
 //! is putting them one after the other; nobody asks a stage what happened. Reading gives a pipeline, an array
 //! and segment ranges, and then plans are made as always.
 
 mod compact;
+pub(crate) mod device_tables;
 mod fzm;
-mod head;
-mod image;
+mod header;
 mod info;
-mod recipe;
+mod pipeline_of;
+mod plan_tables;
 mod template;
-mod tier;
 
-pub(crate) use head::{Head, read, read_from};
-pub(crate) use image::{Form, Tables, image};
+pub use header::SLAB_FILE_MAGIC;
+pub(crate) use header::{Header, read, read_from};
 pub(crate) use info::describe;
 pub use info::{Info, SegmentInfo, StageInfo, info, info_partial};
-pub use recipe::pipeline_of;
+pub use pipeline_of::pipeline_of;
+pub(crate) use plan_tables::{Form, Tables, image};
 pub(crate) use template::{Report, Template};
 
-use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::kernel::Threads;
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::parallel::Parallel;
+use crate::ir::versions::has_extension;
 use crate::pipeline::{Node, Pipeline, Source};
-use crate::plan::Blueprint;
+use crate::plan::BoundPipeline;
 
 /// The form of the compressed bytes. Both describe themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,33 +39,30 @@ pub enum Container {
 }
 
 /// The template of what `plan` writes.
-pub(crate) fn template(plan: Blueprint<'_>, container: Container, checksum: bool) -> Result<Template> {
+pub(crate) fn template(plan: &BoundPipeline, container: Container, checksum: bool) -> Result<Template> {
     match container {
         Container::Fzm => fzm::template(plan, checksum),
         Container::Compact => compact::template(plan, checksum),
     }
 }
 
-/// What a reader of a container makes of its head.
-pub(crate) struct Seen {
-    pub(crate) pipeline: Pipeline,
-    pub(crate) array: Array,
-}
-
-/// The pipeline and the array as a reader of the containers of `plan` sees them: stages in their order there,
-/// with the parameters that their configs carry.
-pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Seen> {
-    let marked = container == Container::Compact || tier::has_extension(plan.rules);
+/// The bound pipeline as a reader of the containers of `plan` sees it: stages in their order there, with the parameters
+/// that their configs record.
+///
+/// # Errors
+/// What no reader could read back.
+pub(crate) fn decoder_view(plan: &BoundPipeline, container: Container) -> Result<BoundPipeline> {
+    let marked = container == Container::Compact || has_extension(plan.rules);
     let mut pipeline = Pipeline::new();
     let mut element = None;
     for &i in &plan.graph.order {
         let node = &plan.pipeline.nodes[i];
         let ports = plan.graph.nodes[i].ports();
-        let config = node.stage.config(&node.args, ports, plan.rules, &|v| plan.graph.flow(v))?;
-        let id = node.stage.spec().id;
-        let mut config = tier::reread(id, plan.rules.generation, config)?;
+        let versions = node.stage.versions();
+        let config = versions.downgrade(plan.rules.generation, plan.graph.nodes[i].bound.config(ports)?)?;
+        let mut config = versions.upgrade(&config.bytes)?;
         if marked {
-            tier::settle(id, &mut config, plan.rules.generation)?;
+            versions.resolve(&mut config, plan.rules.generation)?;
         }
         let parsed = node.stage.parse(&config)?;
         element = if pipeline.nodes.is_empty() { parsed.input } else { element };
@@ -75,9 +74,16 @@ pub(crate) fn as_read(plan: Blueprint<'_>, container: Container) -> Result<Seen>
         let inputs = if node.inputs.is_empty() { vec![Source::Array] } else { inputs.collect() };
         pipeline.nodes.push(Node { stage: node.stage, args: parsed.args, inputs });
     }
-    let padded = plan.graph.flow(plan.graph.source).max_bytes();
+    let padded = plan.padded_bytes();
     let array = if marked { plan.array } else { plain_array(element, padded)? };
-    Ok(Seen { pipeline, array })
+    BoundPipeline::new(pipeline, array, padded, plan.rules).map_err(|e| match e {
+        // A reader assumes outlier lists of maximum length.
+        Error::TooLarge { .. } => e, // seed: too-large-is-said
+        _ => {
+            let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
+            Error::Unsupported { stage: "fzm", what: what.into() }
+        }
+    })
 }
 
 /// The array of a file without an extension block: one dimension, padded length, the type that the first stage
@@ -91,16 +97,8 @@ fn plain_array(element: Option<DType>, padded: u64) -> Result<Array> {
     Array::new(dtype, &[padded / dtype.bytes()]).map_err(|e| damaged(e.to_string()))
 }
 
-/// The pipeline that a reader sees in a stored array.
-pub(crate) fn as_read_stored() -> Result<Pipeline> {
-    let mut p = Pipeline::new();
-    let i = p.add("stored")?;
-    p.nodes[i].inputs = vec![Source::Array];
-    Ok(p)
-}
-
 /// CRC-32/ISO-HDLC over several ranges.
-fn crc32(threads: Threads<'_>, parts: &[&[u8]]) -> u32 {
+fn crc32(threads: Parallel<'_>, parts: &[&[u8]]) -> u32 {
     /// Bytes that are worth a task of their own.
     const PIECE: usize = 1 << 20;
     let mut hasher = crc32fast::Hasher::new();

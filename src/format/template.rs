@@ -1,18 +1,18 @@
-//! Heads as templates, and how they are filled in.
+//! Headers as templates, and how they are filled in.
 
 use super::crc32;
-use crate::error::{Error, Result};
-use crate::kernel::Threads;
-use crate::launch::Val;
-use crate::stage::{Config, Fact};
-use crate::wire::Writer;
+use crate::base::error::{Error, Result};
+use crate::base::parallel::Parallel;
+use crate::base::wire::Writer;
+use crate::ir::stage::{Config, RuntimeField};
+use crate::ir::value::Val;
 use std::ops::Range;
 
-/// A field of a head that the run fills in.
+/// A field of a header that the run fills in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field {
-    /// A fact of a stage.
-    Fact(Fact),
+    /// A field of the metadata of a stage.
+    RuntimeField(RuntimeField),
     /// Bytes of a segment.
     SegmentBytes(usize),
     /// Where a segment starts in the payload.
@@ -25,7 +25,7 @@ pub(super) enum Field {
 pub(super) enum Piece {
     Bytes(Vec<u8>),
     /// Bytes that no reader needs: what the caller of the encoder asked for. They do not follow from the rest.
-    Said(Vec<u8>),
+    Informational(Vec<u8>),
     Fixed(Field, usize),
     Varint(Field),
     /// Four bytes for a checksum, zero until everything else is in place.
@@ -37,22 +37,22 @@ pub(super) enum Piece {
 pub(super) enum Crc {
     /// The payload.
     Data,
-    /// The head, with zeros in this field.
-    Head,
+    /// The header, with zeros in this field.
+    Header,
     /// Everything but this field.
     Rest,
 }
 
-/// Bytes behind the head.
+/// Bytes behind the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Segment {
     /// A value of the plan.
     Value(Val),
-    /// A fact, as a number of four bytes.
-    Count(Fact),
+    /// A field of the metadata, as a number of four bytes.
+    Count(RuntimeField),
 }
 
-/// A head and the segments behind it.
+/// A header and the segments behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template {
     pub(super) pieces: Vec<Piece>,
@@ -64,8 +64,8 @@ impl Template {
         Template { pieces: vec![], segments }
     }
 
-    /// The segments of a container whose head was read elsewhere.
-    pub(crate) fn headless(segments: impl Iterator<Item = Val>) -> Template {
+    /// The segments of a container whose header was read elsewhere.
+    pub(crate) fn without_header(segments: impl Iterator<Item = Val>) -> Template {
         Template::new(segments.map(Segment::Value).collect())
     }
 
@@ -78,10 +78,10 @@ impl Template {
         }
     }
 
-    pub(super) fn said(&mut self, write: impl FnOnce(&mut Writer)) {
+    pub(super) fn informational(&mut self, write: impl FnOnce(&mut Writer)) {
         let mut w = Writer::default();
         write(&mut w);
-        self.pieces.push(Piece::Said(w.0));
+        self.pieces.push(Piece::Informational(w.0));
     }
 
     pub(super) fn fixed(&mut self, field: Field, width: usize) {
@@ -100,22 +100,22 @@ impl Template {
         let mut at = 0;
         for patch in &config.patches {
             self.bytes(|w| w.bytes(&config.bytes[at..patch.at]));
-            self.fixed(Field::Fact(patch.fact), patch.width);
+            self.fixed(Field::RuntimeField(patch.runtime_field), patch.width);
             at = patch.at + patch.width;
         }
         self.bytes(|w| w.bytes(&config.bytes[at..]));
     }
 
-    /// The head's length, where every head has the same.
-    pub(crate) fn head_bytes(&self) -> Option<u64> {
+    /// The header's length, where every header has the same.
+    pub(crate) fn header_bytes(&self) -> Option<u64> {
         let fixed = self.pieces.iter().all(|p| !matches!(p, Piece::Varint(_)));
-        fixed.then(|| self.head_bound())
+        fixed.then(|| self.header_bound())
     }
 
-    /// The longest head.
-    pub(crate) fn head_bound(&self) -> u64 {
+    /// The longest header.
+    pub(crate) fn header_bound(&self) -> u64 {
         let piece = |p: &Piece| match p {
-            Piece::Bytes(b) | Piece::Said(b) => b.len() as u64,
+            Piece::Bytes(b) | Piece::Informational(b) => b.len() as u64,
             Piece::Fixed(_, width) => *width as u64,
             Piece::Varint(_) => 10,
             Piece::Crc(_) => 4,
@@ -123,13 +123,13 @@ impl Template {
         self.pieces.iter().map(piece).sum()
     }
 
-    /// Fills the head in; checksums are still zero.
-    pub(crate) fn head(&self, report: &Report<'_>, out: &mut Vec<u8>) -> Result<()> {
+    /// Fills the header in; checksums are still zero.
+    fn header(&self, report: &Report<'_>, out: &mut Vec<u8>) -> Result<()> {
         let mut w = Writer(std::mem::take(out));
         w.0.clear();
         for piece in &self.pieces {
             match piece {
-                Piece::Bytes(b) | Piece::Said(b) => w.bytes(b),
+                Piece::Bytes(b) | Piece::Informational(b) => w.bytes(b),
                 Piece::Fixed(field, width) => {
                     let mut bytes = [0; 8];
                     self.field(*field, report, &mut bytes[..*width])?;
@@ -149,7 +149,7 @@ impl Template {
 
     fn field(&self, field: Field, report: &Report<'_>, out: &mut [u8]) -> Result<()> {
         let number = match field {
-            Field::Fact(fact) => return report.fact(fact, out),
+            Field::RuntimeField(runtime_field) => return report.runtime_field(runtime_field, out),
             Field::SegmentBytes(i) => self.segments.get(i).map_or(0, |s| report.segment_bytes(s)),
             Field::SegmentOffset(i) => self.segments.iter().take(i).map(|s| report.segment_bytes(s)).sum(),
             Field::PayloadBytes => self.payload_bytes(report),
@@ -157,54 +157,65 @@ impl Template {
         put(number, out)
     }
 
-    pub(crate) fn payload_bytes(&self, report: &Report<'_>) -> u64 {
+    /// Fills the header in; returns the length of the container.
+    pub(crate) fn fill(&self, report: &Report<'_>, header: &mut Vec<u8>) -> Result<u64> {
+        self.header(report, header)?;
+        Ok(header.len() as u64 + self.payload_bytes(report))
+    }
+
+    fn payload_bytes(&self, report: &Report<'_>) -> u64 {
         self.segments.iter().map(|s| report.segment_bytes(s)).sum()
     }
 
-    /// Writes `head`, as [`Template::head`] has made it, and the segments. `dst` has the exact length.
+    /// Writes `header`, as [`Template::fill`] has made it, and the segments: a container of `bytes` bytes at the front of `dst`.
     pub(crate) fn seal(
         &self,
-        head: &[u8],
+        header: &[u8],
+        bytes: u64,
         report: &Report<'_>,
         dst: &mut [u8],
-        threads: Threads<'_>,
-    ) -> Result<()> {
-        let (front, mut rest) = dst.split_at_mut_checked(head.len()).ok_or(SHORT)?;
-        front.copy_from_slice(head);
+        threads: Parallel<'_>,
+    ) -> Result<usize> {
+        let have = dst.len() as u64;
+        let dst = usize::try_from(bytes).ok().and_then(|n| dst.get_mut(..n));
+        let dst = dst.ok_or(Error::DstTooSmall { need: bytes, have })?;
+        let (front, mut rest) = dst.split_at_mut_checked(header.len()).ok_or(SHORT)?;
+        front.copy_from_slice(header);
         for segment in &self.segments {
             let bytes = report.segment_bytes(segment) as usize;
             let (mine, next) = rest.split_at_mut_checked(bytes).ok_or(SHORT)?;
             match segment {
                 Segment::Value(v) => threads.copy(report.bytes(*v)?, mine),
-                Segment::Count(fact) => report.fact(*fact, mine)?,
+                Segment::Count(runtime_field) => report.runtime_field(*runtime_field, mine)?,
             }
             rest = next;
         }
-        self.seal_checksums(head.len(), dst, threads)
+        self.seal_checksums(header.len(), dst, threads)?;
+        Ok(dst.len())
     }
 
-    fn seal_checksums(&self, head: usize, dst: &mut [u8], threads: Threads<'_>) -> Result<()> {
+    fn seal_checksums(&self, header: usize, dst: &mut [u8], threads: Parallel<'_>) -> Result<()> {
         for (at, piece) in self.places(dst) {
             let Piece::Crc(crc) = piece else { continue };
             let value = match crc {
-                Crc::Data => crc32(threads, &[&dst[head..]]),
-                Crc::Head => crc32(threads, &[&dst[..head]]),
-                Crc::Rest => crc32(threads, &[&dst[..at.start], &dst[at.end..]]),
+                Crc::Data => crc32(threads, &[&dst[header..]]),
+                Crc::Header => crc32(threads, &[&dst[..header]]), // seed: head-checksum
+                Crc::Rest => crc32(threads, &[&dst[..at.start], &dst[at.end..]]), // seed: frame-checksum
             };
             dst[at].copy_from_slice(&value.to_le_bytes());
         }
         Ok(())
     }
 
-    /// Where the pieces stand in a head that was filled in.
-    fn places(&self, head: &[u8]) -> Vec<(Range<usize>, &Piece)> {
+    /// Where the pieces stand in a header that was filled in.
+    fn places(&self, header: &[u8]) -> Vec<(Range<usize>, &Piece)> {
         let (mut places, mut at) = (vec![], 0);
         for piece in &self.pieces {
             let bytes = match piece {
-                Piece::Bytes(b) | Piece::Said(b) => b.len(),
+                Piece::Bytes(b) | Piece::Informational(b) => b.len(),
                 Piece::Fixed(_, width) => *width,
                 // The length of a number shows in its bytes: the last one has the high bit clear.
-                Piece::Varint(_) => 1 + head[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
+                Piece::Varint(_) => 1 + header[at..].iter().take_while(|&&b| b & 0x80 != 0).count(),
                 Piece::Crc(_) => 4,
             };
             places.push((at..at + bytes, piece));
@@ -213,31 +224,31 @@ impl Template {
         places
     }
 
-    /// Whether filling it in gives this head, in which checksums and what is only said may be anything.
-    pub(super) fn makes(&self, report: &Report<'_>, head: &[u8]) -> Result<bool> {
+    /// Whether filling it in gives this header, in which checksums and what is only said may be anything.
+    pub(super) fn matches(&self, report: &Report<'_>, header: &[u8]) -> Result<bool> {
         let mut own = vec![];
-        self.head(report, &mut own)?;
-        if own.len() != head.len() {
+        self.header(report, &mut own)?;
+        if own.len() != header.len() {
             return Ok(false);
         }
         for (at, piece) in self.places(&own) {
-            if let Piece::Crc(_) | Piece::Said(_) = piece {
-                own[at.clone()].copy_from_slice(&head[at]);
+            if let Piece::Crc(_) | Piece::Informational(_) = piece {
+                own[at.clone()].copy_from_slice(&header[at]);
             }
         }
-        Ok(own == head)
+        Ok(own == header) // seed: one-form
     }
 
-    /// Says what a head says that it makes.
-    pub(crate) fn quote(&mut self, head: &[u8]) {
-        let said = self.places(head).into_iter().map(|(at, piece)| match piece {
-            Piece::Said(_) => head.get(at).map(<[u8]>::to_vec),
+    /// Says what a header says that it makes.
+    pub(crate) fn adopt_informational(&mut self, header: &[u8]) {
+        let said = self.places(header).into_iter().map(|(at, piece)| match piece {
+            Piece::Informational(_) => header.get(at).map(<[u8]>::to_vec),
             _ => None,
         });
         let said: Vec<_> = said.collect();
         for (piece, said) in self.pieces.iter_mut().zip(said) {
             if let Some(bytes) = said {
-                *piece = Piece::Said(bytes);
+                *piece = Piece::Informational(bytes);
             }
         }
     }
@@ -257,12 +268,12 @@ fn put(number: u64, out: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a run leaves behind, or what a parsed container says of one: lengths, facts and segments.
+/// What a run leaves behind, or what a parsed container says of one: lengths, metadata and segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Report<'a> {
     /// Length of a value.
     pub(crate) length: &'a dyn Fn(Val) -> u64,
-    /// Bytes of a segment or a fact value.
+    /// Bytes of a segment or metadata.
     pub(crate) bytes: &'a dyn Fn(Val) -> Option<&'a [u8]>,
 }
 
@@ -275,15 +286,17 @@ impl<'a> Report<'a> {
     }
 
     fn bytes(&self, v: Val) -> Result<&'a [u8]> {
-        (self.bytes)(v).ok_or(Error::Internal("a segment or fact has no place"))
+        (self.bytes)(v).ok_or(Error::Internal("a segment or runtime_field has no place"))
     }
 
-    fn fact(&self, fact: Fact, out: &mut [u8]) -> Result<()> {
-        match fact {
-            Fact::Count { of, unit } => put((self.length)(of) / unit, out),
-            Fact::Stored { of, at } | Fact::Bound { of, at } => {
+    fn runtime_field(&self, runtime_field: RuntimeField, out: &mut [u8]) -> Result<()> {
+        match runtime_field {
+            RuntimeField::Count { of, unit } => put((self.length)(of) / unit, out),
+            RuntimeField::Stored { of, at } | RuntimeField::Bound { of, at } => {
                 let field = self.bytes(of)?.get(at as usize..at as usize + out.len());
-                out.copy_from_slice(field.ok_or(Error::Internal("a fact is shorter than its field"))?);
+                out.copy_from_slice(
+                    field.ok_or(Error::Internal("a runtime_field is shorter than its field"))?,
+                );
                 Ok(())
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::driver::{Driver, Handle};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Mutex;
 

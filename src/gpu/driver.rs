@@ -1,33 +1,35 @@
-//! The one place that talks to libcuda. Functions are looked up once, by name, and their results are integers: a number
-//! that a newer driver invents is a number and nothing else.
+//! The one place that talks to libcuda. Functions are looked up once, by name, and have the types
+//! that cudarc declares. Their results alone are integers: a number that a newer driver invents is a
+//! number and nothing else.
 #![allow(unsafe_code)]
 
 mod calls;
 pub(super) mod library;
-mod table;
+pub(super) mod table;
 
 use super::DeviceInfo;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use cudarc::driver::sys::{self, CUdevice_attribute, CUresult, CUstreamCaptureMode};
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
-use table::Table;
+use table::{Table, call};
 
-/// What the driver returns.
-type Code = c_int;
+/// What the driver returns: a [`CUresult`], or a number that is none.
+pub(super) type Code = c_int;
 /// A context, a stream, a function: whatever the driver hands out as a pointer, or a device address.
 pub(super) type Handle = usize;
 
-const SUCCESS: Code = 0;
-const OUT_OF_MEMORY: Code = 2;
+pub(super) const SUCCESS: Code = CUresult::CUDA_SUCCESS as Code;
+const OUT_OF_MEMORY: Code = CUresult::CUDA_ERROR_OUT_OF_MEMORY as Code;
 
 /// The driver of this process.
 pub(crate) struct Driver {
     table: &'static Table,
     /// CUDA version of the driver.
-    pub(super) version: i32,
-    /// Devices that it sees.
-    pub(super) devices: u32,
+    version: i32,
+    devices: u32,
     /// The process that opened it: a child of fork() has the memory of its parent, but no CUDA.
     process: u32,
 }
@@ -60,15 +62,14 @@ impl Driver {
         ))
     }
 
+    /// Devices that it sees.
+    pub(super) fn devices(&self) -> u32 {
+        self.devices
+    }
+
     fn open() -> Result<Table, Cow<'static, str>> {
-        if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
-            return Err("FZGM_DISABLE_CUDA is set".into());
-        }
-        if !super::images::exist() {
-            return Err(
-                "this build of fzgm has no device code; build it where nvcc is found, see docs/install.md"
-                    .into(),
-            );
+        if let Some(why) = super::ruled_out() {
+            return Err(why.into());
         }
         let find = library::open()?;
         // SAFETY: `find` looks names up in libcuda.
@@ -78,22 +79,21 @@ impl Driver {
 
     /// Initializes the driver, or says why there is no device, which does not change while a process runs.
     fn start(table: &'static Table) -> Result<Result<Driver, String>> {
-        /// CUDA_ERROR_NO_DEVICE
-        const NONE: Code = 100;
+        const NONE: Code = CUresult::CUDA_ERROR_NO_DEVICE as Code;
         let mut driver = Driver { table, version: 0, devices: 0, process: std::process::id() };
         let mut count = 0;
         // SAFETY: plain calls in the documented order; the places for results are live.
-        let codes = unsafe {
+        let returned = unsafe {
             [
-                ("cuInit", (table.cuInit)(0)),
-                ("cuDriverGetVersion", (table.cuDriverGetVersion)(&mut driver.version)),
-                ("cuDeviceGetCount", (table.cuDeviceGetCount)(&mut count)),
+                call!(table, cuInit(0)),
+                call!(table, cuDriverGetVersion(&mut driver.version)),
+                call!(table, cuDeviceGetCount(&mut count)),
             ]
         };
-        for (call, code) in codes {
-            match driver.check(call, code) {
+        for returned in returned {
+            match driver.check(returned) {
                 Ok(()) => {}
-                Err(none) if code == NONE => return Ok(Err(none.to_string())),
+                Err(none) if returned.1 == NONE => return Ok(Err(none.to_string())),
                 Err(e) => return Err(Error::NoDevice(e.to_string())),
             }
         }
@@ -104,7 +104,8 @@ impl Driver {
         Ok(Ok(driver))
     }
 
-    fn check(&self, call: &'static str, code: Code) -> Result<()> {
+    /// What [`call!`] returned, as an error if it is one.
+    fn check(&self, (call, code): (&'static str, Code)) -> Result<()> {
         if code == SUCCESS {
             return Ok(());
         }
@@ -120,24 +121,33 @@ impl Driver {
                 }
             }
         };
-        let said = [text(self.table.cuGetErrorName), text(self.table.cuGetErrorString)];
-        let said = said.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
+        // SAFETY: the declarations are those of the functions.
+        let functions = unsafe {
+            [
+                self.table.cuGetErrorName.of_code(|| sys::cuGetErrorName),
+                self.table.cuGetErrorString.of_code(|| sys::cuGetErrorString),
+            ]
+        };
+        let said = functions.into_iter().map(text).filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
         let text = if said.is_empty() { "the driver has no name for it".into() } else { said };
-        Err(Error::Device { call, code, text })
+        // Names as the manual has them: without the version that the symbol has.
+        Err(Error::Device { call: call.trim_end_matches("_v2"), code, text })
     }
 
     pub(super) fn info(&self, index: u32) -> Result<DeviceInfo> {
-        /// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-        const CAPABILITY: [c_int; 2] = [75, 76];
+        const CAPABILITY: [CUdevice_attribute; 2] = [
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        ];
         let device = self.device(index)?;
         let (mut name, mut bytes, mut capability) = ([0u8; 256], 0usize, [0; 2]);
         let t = self.table;
         // SAFETY: the places for results are live and as long as said.
         unsafe {
-            self.check("cuDeviceGetName", (t.cuDeviceGetName)(name.as_mut_ptr().cast(), 256, device))?;
-            self.check("cuDeviceTotalMem", (t.cuDeviceTotalMem_v2)(&mut bytes, device))?;
+            self.check(call!(t, cuDeviceGetName(name.as_mut_ptr().cast(), 256, device)))?;
+            self.check(call!(t, cuDeviceTotalMem_v2(&mut bytes, device)))?;
             for (value, attribute) in capability.iter_mut().zip(CAPABILITY) {
-                self.check("cuDeviceGetAttribute", (t.cuDeviceGetAttribute)(value, attribute, device))?;
+                self.check(call!(t, cuDeviceGetAttribute(value, attribute, device)))?;
             }
         }
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned();
@@ -155,7 +165,7 @@ impl Driver {
         }
         let mut device = 0;
         // SAFETY: the place for the result is live.
-        self.check("cuDeviceGet", unsafe { (self.table.cuDeviceGet)(&mut device, index as c_int) })?;
+        self.check(unsafe { call!(self.table, cuDeviceGet(&mut device, index as c_int)) })?;
         Ok(device)
     }
 
@@ -164,57 +174,58 @@ impl Driver {
     /// The primary context of a device, which the CUDA runtime uses too. It is kept: as the runtime does.
     pub(super) fn retain_primary(&self, index: u32) -> Result<Handle> {
         let device = self.device(index)?;
-        let mut context = 0;
+        let mut context = null_mut();
         // SAFETY: the place for the result is live.
-        let code = unsafe { (self.table.cuDevicePrimaryCtxRetain)(&mut context, device) };
-        self.check("cuDevicePrimaryCtxRetain", code).map(|()| context)
+        self.check(unsafe { call!(self.table, cuDevicePrimaryCtxRetain(&mut context, device)) })?;
+        Ok(context as Handle)
     }
 
     /// The calling thread's context; 0: none.
     pub(super) fn current(&self) -> Result<Handle> {
-        let mut context = 0;
+        let mut context = null_mut();
         // SAFETY: the place for the result is live.
-        self.check("cuCtxGetCurrent", unsafe { (self.table.cuCtxGetCurrent)(&mut context) }).map(|()| context)
+        self.check(unsafe { call!(self.table, cuCtxGetCurrent(&mut context)) })?;
+        Ok(context as Handle)
     }
 
     pub(super) fn push(&self, context: Handle) -> Result<()> {
         // SAFETY: the driver checks the handle.
-        self.check("cuCtxPushCurrent", unsafe { (self.table.cuCtxPushCurrent_v2)(context) })
+        self.check(unsafe { call!(self.table, cuCtxPushCurrent_v2(context as _)) })
     }
 
     pub(super) fn pop(&self) -> Result<()> {
-        let mut context = 0;
+        let mut context = null_mut();
         // SAFETY: the place for the result is live.
-        self.check("cuCtxPopCurrent", unsafe { (self.table.cuCtxPopCurrent_v2)(&mut context) })
+        self.check(unsafe { call!(self.table, cuCtxPopCurrent_v2(&mut context)) })
     }
 
     /// A number that no other context of this process ever had.
     pub(super) fn context_id(&self, context: Handle) -> Result<u64> {
         let mut id = 0;
         // SAFETY: the place for the result is live.
-        self.check("cuCtxGetId", unsafe { (self.table.cuCtxGetId)(context, &mut id) }).map(|()| id)
+        self.check(unsafe { call!(self.table, cuCtxGetId(context as _, &mut id)) })?;
+        Ok(id)
     }
 
     /// The device of the current context.
     pub(super) fn current_device(&self) -> Result<u32> {
         let mut device = 0;
         // SAFETY: the place for the result is live.
-        self.check("cuCtxGetDevice", unsafe { (self.table.cuCtxGetDevice)(&mut device) })
-            .map(|()| device as u32)
+        self.check(unsafe { call!(self.table, cuCtxGetDevice(&mut device)) })?;
+        Ok(device as u32)
     }
 
     /// The context of a stream that is none of the special ones.
     pub(super) fn stream_context(&self, stream: Handle) -> Result<Handle> {
-        let mut context = 0;
+        let mut context = null_mut();
         // SAFETY: the stream is live by the promise of whoever handed it over.
-        let code = unsafe { (self.table.cuStreamGetCtx)(stream, &mut context) };
-        self.check("cuStreamGetCtx", code).map(|()| context)
+        self.check(unsafe { call!(self.table, cuStreamGetCtx(stream as _, &mut context)) })?;
+        Ok(context as Handle)
     }
 
     /// Runs `f` so that calls which are no stream operations neither disturb a capture nor are refused by one.
     pub(super) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// CU_STREAM_CAPTURE_MODE_RELAXED
-        const RELAXED: c_int = 2;
+        const RELAXED: c_int = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int;
         let before = self.exchange_capture_mode(RELAXED);
         let result = f();
         if let Ok(mode) = before {
@@ -227,8 +238,10 @@ impl Driver {
     /// Sets how this thread's calls are taken while somebody captures a graph; returns the previous mode. A rejected call leaves
     /// the mode unchanged.
     fn exchange_capture_mode(&self, mut mode: c_int) -> Result<c_int> {
-        // SAFETY: the place is live.
-        let code = unsafe { (self.table.cuThreadExchangeStreamCaptureMode)(&mut mode) };
-        self.check("cuThreadExchangeStreamCaptureMode", code).map(|()| mode)
+        // An integer, because a mode of a newer driver is no value of the enum.
+        let place = (&raw mut mode).cast::<CUstreamCaptureMode>();
+        // SAFETY: the place is live and as large as the enum.
+        self.check(unsafe { call!(self.table, cuThreadExchangeStreamCaptureMode(place)) })?;
+        Ok(mode)
     }
 }

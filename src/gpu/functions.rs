@@ -4,15 +4,15 @@ use super::context::Context;
 use super::driver::Handle;
 use super::images;
 use super::stream::Stream;
-use crate::device::LaunchArgs;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::gpu::abi::LaunchArgs;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How a launch stands among others.
 #[derive(Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct LaunchAttrs {
     /// What is ahead on the stream is a launch of ours, and this one may start before that has ended.
     pub(crate) follows: bool,
     /// It is short, as are those around it, and asks for the division of on-chip memory that suits them.
@@ -35,12 +35,12 @@ impl Function {
         grid: u64,
         block: u32,
         stream: Stream,
-        way: Way,
+        way: LaunchAttrs,
         args: &LaunchArgs,
     ) -> Result<()> {
         let grid = u32::try_from(grid).ok().filter(|g| *g <= i32::MAX as u32);
         let grid = grid.ok_or(Error::Internal("a launch has more blocks than a grid can have"))?;
-        let way = Way { follows: way.follows && self.waits, ..way };
+        let way = LaunchAttrs { follows: way.follows && self.waits, ..way };
         context.driver().launch(self.handle, grid, block, stream.0, way, args)
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn function(context: &Context, name: &'static str) -> Result<Function
     let c_name = CString::new(name).map_err(|_| Error::Internal("a function name holds a zero"))?;
     let driver = context.driver();
     let handle = context.relaxed(|| driver.function(library(context, image)?, &c_name))?;
-    // See `await_former` in kernels/fz.cuh.
+    // See `wait_prerequisites` in kernels/common/launch.cuh.
     let found = Function { handle, waits: driver.made_for(handle)? >= 90 };
     KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(key, found);
     Ok(found)
@@ -72,12 +72,7 @@ fn library(context: &Context, image: usize) -> Result<Handle> {
     if let Some((_, library)) = loaded.iter().find(|(i, _)| *i == image) {
         return Ok(*library);
     }
-    let library = context.driver().load(images::image(image)).map_err(|e| match e {
-        Error::Device { code: 200 | 209 | 222, text, .. } => Error::NoDevice(format!(
-            "this device or driver cannot run the device code of this build ({text}); fzgm needs driver 580 or later and compute capability 8.0"
-        )),
-        other => other,
-    })?;
+    let library = context.driver().load(images::image(image))?;
     loaded.push((image, library));
     Ok(library)
 }

@@ -5,7 +5,7 @@ use super::context::Context;
 use super::driver::{Driver, Handle};
 use super::pointer::context_of;
 use super::stream::{OwnStream, Stream};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Device memory of our own.
 pub(crate) struct DeviceMemory {
@@ -41,11 +41,6 @@ impl DeviceMemory {
     pub(crate) fn clear(&self, at: u64, bytes: u64, stream: Stream) -> Result<()> {
         self.inside(at, bytes)?;
         self.driver.clear(self.address + at as usize, bytes, stream.0)
-    }
-
-    /// Copies from other memory of the device as many bytes as both have, as an operation of the stream.
-    pub(crate) fn copy(&self, from: &DeviceMemory, stream: Stream) -> Result<()> {
-        self.driver.copy(self.address, from.address, self.bytes.min(from.bytes), stream.0)
     }
 
     /// Copies to the device and waits. Not for streams that are captured.

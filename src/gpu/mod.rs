@@ -1,28 +1,46 @@
 //! The CUDA driver, as far as plans need it: functions by name, memory, streams, contexts that are left as found.
 //!
 //! libcuda is opened at run time and only when somebody asks for a device, so the library runs where there is none.
+// Without the feature, no memory belongs to a device and nothing is launched.
+#![cfg_attr(not(feature = "cuda"), allow(dead_code))]
 
+pub(crate) mod abi;
+#[cfg(not(feature = "cuda"))]
+mod absent;
 mod context;
+#[cfg(feature = "cuda")]
 mod driver;
-mod ferry;
 mod functions;
-mod graph;
 mod images;
 mod memory;
+mod pinned_staging;
+#[cfg(feature = "cuda")]
 mod pointer;
 mod stream;
 
 pub(crate) use context::Context;
-pub(crate) use ferry::Ferry;
-pub(crate) use functions::{Way, function};
-pub(crate) use graph::Graph;
+pub(crate) use functions::{LaunchAttrs, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download};
-pub(crate) use pointer::{Home, home};
+pub(crate) use pinned_staging::PinnedStaging;
+pub(crate) use pointer::home;
+pub(crate) use stream::OwnStream;
 pub use stream::Stream;
-pub(crate) use stream::{OwnStream, Timer};
 
-use crate::error::Result;
+use crate::base::error::Result;
+#[cfg(not(feature = "cuda"))]
+use absent::{self as driver, self as pointer};
 use driver::Driver;
+
+/// Where memory is, as far as a call has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The processor reads and writes it.
+    Host,
+    /// The device of this index does; the processor must not.
+    Device(u32),
+    /// Both do.
+    Managed,
+}
 
 /// What there is to know about a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +60,7 @@ pub struct DeviceInfo {
 /// # Errors
 /// [`crate::Error::NoDevice`], with the reason.
 pub fn device_count() -> Result<u32> {
-    Ok(Driver::get()?.devices)
+    Ok(Driver::get()?.devices())
 }
 
 /// Asks about device `index`.
@@ -57,4 +75,13 @@ pub fn device_info(index: u32) -> Result<DeviceInfo> {
 #[doc(hidden)]
 pub fn device_functions() -> Vec<&'static str> {
     images::functions().collect()
+}
+
+/// Why this process has no GPU, whatever driver there is.
+fn ruled_out() -> Option<&'static str> {
+    if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
+        return Some("FZGM_DISABLE_CUDA is set");
+    }
+    (!images::exist())
+        .then_some("this build of fzgm has no device code; build it where nvcc is found, see docs/install.md")
 }

@@ -5,36 +5,26 @@
 //! then a device pointer is an error and not an access to memory that is not there.
 #![allow(unsafe_code)]
 
-use super::driver::{Handle, library};
-use crate::error::{Error, Result};
-use std::ffi::{c_int, c_void};
+use super::Home;
+use super::driver::table::Function;
+use super::driver::{Code, Handle, SUCCESS, library};
+use crate::base::error::{Error, Result};
+use cudarc::driver::sys::CUpointer_attribute::{
+    self, CU_POINTER_ATTRIBUTE_CONTEXT as CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as DEVICE_ORDINAL,
+    CU_POINTER_ATTRIBUTE_IS_MANAGED as IS_MANAGED, CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE,
+};
+use cudarc::driver::sys::{CUmemorytype, CUresult, cuPointerGetAttribute};
 use std::sync::OnceLock;
-
-/// Where memory is, as far as a call has to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Home {
-    /// The processor reads and writes it.
-    Host,
-    /// The device of this index does; the processor must not.
-    Device(u32),
-    /// Both do.
-    Managed,
-}
-
-/// CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-const MEMORY_TYPE: c_int = 2;
 
 /// Where the memory at an address is.
 pub(crate) fn home(address: u64) -> Result<Home> {
-    /// CU_POINTER_ATTRIBUTE_IS_MANAGED, _DEVICE_ORDINAL
-    const IS_MANAGED: c_int = 8;
-    const DEVICE_ORDINAL: c_int = 9;
-    /// CU_MEMORYTYPE_DEVICE
-    const DEVICE: u32 = 2;
+    const DEVICE: u32 = CUmemorytype::CU_MEMORYTYPE_DEVICE as u32;
     let address = address as Handle;
     // SAFETY: the attributes are an unsigned int, an int that serves as a flag, and an int.
     unsafe {
-        let Some(kind) = attribute::<u32>(MEMORY_TYPE, address)? else { return Ok(Home::Host) };
+        let Some(kind) = attribute::<u32>(MEMORY_TYPE, address)? else {
+            return Ok(Home::Host);
+        };
         if attribute::<u32>(IS_MANAGED, address)?.is_some_and(|flag| flag != 0) {
             return Ok(Home::Managed);
         }
@@ -54,36 +44,35 @@ pub(super) fn pinned(address: u64) -> Result<bool> {
 
 /// The context that device memory belongs to; `None`: the driver no longer knows the address.
 pub(super) fn context_of(address: Handle) -> Result<Option<Handle>> {
-    /// CU_POINTER_ATTRIBUTE_CONTEXT
-    const CONTEXT: c_int = 1;
     // SAFETY: the attribute is a handle.
     unsafe { attribute::<Handle>(CONTEXT, address) }
 }
-
-/// cuPointerGetAttribute
-type Ask = unsafe extern "C" fn(*mut c_void, c_int, Handle) -> c_int;
 
 /// An attribute of an address; `None`: the driver does not know the address, or is not running.
 ///
 /// # Safety
 /// The attribute is of type `T`.
-unsafe fn attribute<T: Default>(attribute: c_int, address: Handle) -> Result<Option<T>> {
-    /// CUDA_ERROR_INVALID_VALUE, _NOT_INITIALIZED, _DEINITIALIZED
-    const UNKNOWN: [c_int; 3] = [1, 3, 4];
-    static ASK: OnceLock<Ask> = OnceLock::new();
+unsafe fn attribute<T: Default>(attribute: CUpointer_attribute, address: Handle) -> Result<Option<T>> {
+    const INVALID: Code = CUresult::CUDA_ERROR_INVALID_VALUE as Code;
+    const NOT_STARTED: Code = CUresult::CUDA_ERROR_NOT_INITIALIZED as Code;
+    const ENDED: Code = CUresult::CUDA_ERROR_DEINITIALIZED as Code;
+    static ASK: OnceLock<Function> = OnceLock::new();
     let ask = match ASK.get() {
         Some(ask) => *ask,
         None => {
-            let Some(found) = library::find(c"cuPointerGetAttribute") else { return Ok(None) };
-            // SAFETY: the function of that name has this signature since it exists.
-            *ASK.get_or_init(|| unsafe { std::mem::transmute::<*mut c_void, Ask>(found) })
+            // SAFETY: the driver is never unloaded.
+            let found = unsafe { Function::at(library::find(c"cuPointerGetAttribute")) };
+            let Some(found) = found else { return Ok(None) };
+            *ASK.get_or_init(|| found)
         }
     };
     let mut value = T::default();
+    let place = (&raw mut value).cast();
+    let declaration = || -> unsafe fn(_, _, _) -> _ { cuPointerGetAttribute };
     // SAFETY: the place for the result is live and of its type, by the caller's promise.
-    match unsafe { ask(std::ptr::from_mut(&mut value).cast(), attribute, address) } {
-        0 => Ok(Some(value)),
-        code if UNKNOWN.contains(&code) => Ok(None),
+    match unsafe { ask.declared(declaration)(place, attribute, address as _) } {
+        SUCCESS => Ok(Some(value)),
+        INVALID | NOT_STARTED | ENDED => Ok(None),
         code => Err(Error::Device {
             call: "cuPointerGetAttribute",
             code,

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::driver::{Driver, Handle};
-use crate::error::Result;
+use crate::base::error::Result;
 
 /// A stream of the caller's, or a special one: 0 (NULL), 1 (legacy), 2 (per thread). Live as long as it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,29 +65,5 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         self.driver.destroy_event(self.handle);
-    }
-}
-
-/// Device time between two points of a stream.
-pub(crate) struct Timer {
-    driver: &'static Driver,
-    events: [Event; 2],
-    stream: Stream,
-}
-
-impl Timer {
-    /// Starts now.
-    pub(crate) fn start(context: &Context, stream: Stream) -> Result<Timer> {
-        let driver = context.driver();
-        let timer = Timer { driver, events: [Event::new(driver)?, Event::new(driver)?], stream };
-        driver.record(timer.events[0].handle, stream.0)?;
-        Ok(timer)
-    }
-
-    /// Waits for the stream; seconds since the start.
-    pub(crate) fn stop(&self) -> Result<f64> {
-        let [start, end] = [&self.events[0], &self.events[1]].map(|event| event.handle);
-        self.driver.record(end, self.stream.0)?;
-        Ok(f64::from(self.driver.elapsed(start, end)?) / 1e3)
     }
 }

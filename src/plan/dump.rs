@@ -1,15 +1,15 @@
 //! A plan as text: one line per launch, for `fzgm info --plan` and for reviews of the planner.
 
-use super::{Plan, Target};
-use crate::device::Pass;
-use crate::extent::Extent;
-use crate::kernel::Role;
-use crate::launch::{Place, Val};
+use super::{BoundPipeline, Plan, Target};
+use crate::base::edge_type::ByteLength;
+use crate::ir::device::KernelLaunch;
+use crate::ir::kernel::Role;
+use crate::ir::value::{Place, Val};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let Plan { direction, array, rules, arena_bytes, .. } = self;
+        let Plan { direction, bound: BoundPipeline { array, rules, .. }, arena_bytes, .. } = self;
         let target = match self.target {
             Target::Cpu => String::new(),
             Target::Cuda => format!(" device=cuda zeroed={}B", self.zeroed_bytes),
@@ -25,12 +25,12 @@ impl Display for Plan {
         )?;
         for step in &self.steps {
             let chained: Vec<&str> = step.links.iter().map(|l| l.kernel.name).collect();
-            let name = match (step.kernel.role)(&step.params) {
+            let name = match step.role {
                 _ if chained.is_empty() => step.kernel.name.to_string(),
-                _ if step.links.iter().all(|l| (l.kernel.role)(&l.params) == Role::Sums) => {
+                _ if step.links.iter().all(|l| l.role == Role::Reduction) => {
                     format!("{} + {}", step.kernel.name, chained.join(" + "))
                 }
-                Role::Scatter => format!("{} > {}", step.kernel.name, chained.join(" > ")),
+                Role::TileProducer => format!("{} > {}", step.kernel.name, chained.join(" > ")),
                 _ => format!("{} > {}", chained.join(" > "), step.kernel.name),
             };
             write!(f, "  {name:20}")?;
@@ -38,7 +38,7 @@ impl Display for Plan {
             write!(f, " ->")?;
             self.operands(f, &step.outs)?;
             writeln!(f)?;
-            for Pass { entry, grid, block } in &step.device.passes {
+            for KernelLaunch { entry, grid, block } in &step.device.launches {
                 writeln!(f, "      {entry} <<<{grid}, {block}>>>")?;
             }
             if let Some(scratch) = step.device.scratch {
@@ -47,8 +47,8 @@ impl Display for Plan {
                 writeln!(f)?;
             }
         }
-        for sink in &self.graph.sinks {
-            write!(f, "  segment {}.{}", self.pipeline.nodes[sink.node].stage(), sink.port)?;
+        for sink in &self.bound.graph.sinks {
+            write!(f, "  segment {}.{}", self.bound.pipeline.nodes[sink.node].stage(), sink.port)?;
             self.operands(f, &[sink.value])?;
             writeln!(f)?;
         }
@@ -59,12 +59,12 @@ impl Display for Plan {
 impl Plan {
     fn operands(&self, f: &mut Formatter<'_>, values: &[Val]) -> Result {
         for &v in values {
-            let flow = self.value(v).flow;
-            let (sign, bytes) = match flow.extent {
-                Extent::Static(n) => ("", n),
-                Extent::Dynamic { max, .. } => ("<=", max),
+            let edge = self.value(v).edge;
+            let (sign, bytes) = match edge.length {
+                ByteLength::Static(n) => ("", n),
+                ByteLength::Dynamic { max, .. } => ("<=", max),
             };
-            write!(f, " %{}:{}:{sign}{bytes}B", v.index(), flow.dtype)?;
+            write!(f, " %{}:{}:{sign}{bytes}B", v.index(), edge.dtype)?;
             match self.place(v) {
                 Place::Array => write!(f, "@array")?,
                 Place::Segment(k) => write!(f, "@segment{k}")?,

@@ -2,19 +2,20 @@
 //!
 //! A container is written from the pipeline, never from steps: it does not know what was chained.
 
-use super::{Graph, Target, equip};
-use crate::kernel::{MAX_OPERANDS, Role};
-use crate::launch::{Step, StepLink, Val};
+use super::{Graph, Target, select_kernels};
+use crate::ir::kernel::{MAX_OPERANDS, Role};
+use crate::ir::step::{Step, StepLink};
+use crate::ir::value::Val;
 
 /// Chains what the target can run as a chain. Of every run of neighbours the longest that it takes is chained.
 pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step> {
     let mut at = 0;
     while at < steps.len() {
-        let (join, back): (Join, usize) = match (steps[at].kernel.role)(&steps[at].params) {
-            Role::Gather => (gather, 1),
-            Role::Scatter => (scatter, 0),
-            Role::Sums => (along, 1),
-            Role::Alone | Role::Tile | Role::Last => {
+        let (join, back): (Join, usize) = match steps[at].role {
+            Role::TileConsumer => (fuse_producer, 1),
+            Role::TileProducer => (fuse_consumer, 0),
+            Role::Reduction => (fuse_reduction, 1),
+            Role::Alone | Role::Tile | Role::TileSink => {
                 at += 1;
                 continue;
             }
@@ -22,7 +23,7 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
         let (mut trial, mut joined) = (steps.clone(), at);
         while joined >= back && join(g, &mut trial, joined, target) {
             joined -= back;
-            if equip::takes(g, &trial[joined], target) {
+            if select_kernels::takes(g, &trial[joined], target) {
                 (steps, at) = (trial.clone(), joined);
             }
         }
@@ -45,16 +46,21 @@ fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
     let readers = steps.iter().flat_map(|s| &s.ins).filter(|&&v| g.root(v) == root).count();
     let stored = g.sinks.iter().any(|s| g.root(s.value) == root);
     // The length of what passes is read from headers: it has to be known without the value.
-    let fixed = !g.flow(*between).extent.is_dynamic();
+    let fixed = !g.edge(*between).length.is_dynamic();
     fixed && root == g.root(*read) && root != Val::ARRAY && readers == 1 && !stored
 }
 
 fn link(step: &Step) -> StepLink {
-    StepLink { kernel: step.kernel, params: step.params, extra: step.ins.len().saturating_sub(1) }
+    StepLink {
+        kernel: step.kernel,
+        role: step.role,
+        params: step.params,
+        extra: step.ins.len().saturating_sub(1),
+    }
 }
 
-fn plays(step: Option<&Step>, role: Role) -> bool {
-    step.is_some_and(|s| (s.kernel.role)(&s.params) == role && s.outs.len() == 1)
+fn has_role(step: Option<&Step>, role: Role) -> bool {
+    step.is_some_and(|s| s.role == role && s.outs.len() == 1)
 }
 
 fn operands(a: &Step, b: &Step) -> usize {
@@ -63,18 +69,18 @@ fn operands(a: &Step, b: &Step) -> usize {
 
 /// A step carries as many links as operands.
 fn full(step: &Step) -> bool {
-    step.links.len() == MAX_OPERANDS
+    step.links.len() == MAX_OPERANDS // seed: too-many-links
 }
 
 /// Takes the step before `at` into `at`, as the first link.
-fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
-    let fits = plays(steps.get(at - 1), Role::Tile) && joined(g, steps, at - 1, at);
+fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
+    let fits = has_role(steps.get(at - 1), Role::Tile) && joined(g, steps, at - 1, at);
     if !fits || full(&steps[at]) || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
         return false;
     }
     let before = steps.remove(at - 1);
     let step = &mut steps[at - 1];
-    step.between.get_or_insert(step.ins[0]);
+    step.intermediate.get_or_insert(step.ins[0]);
     step.ins[0] = before.ins[0];
     // Extra inputs stand in the order of the links: those of the new first link come before the others'.
     let own = step.ins.len() - step.links.iter().map(|l| l.extra).sum::<usize>();
@@ -84,7 +90,7 @@ fn gather(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
 }
 
 /// Takes step `at`, which makes sums, into the one before it, which makes what they are of.
-fn along(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
+fn fuse_reduction(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     let (Some(before), Some(sums)) = (steps.get(at - 1), steps.get(at)) else {
         return false;
     };
@@ -92,7 +98,7 @@ fn along(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     let of = |step: &[Val]| step.first().map(|&v| g.root(v));
     let fits = before.ins.len() + before.outs.len() + sums.outs.len() <= MAX_OPERANDS;
     if target == Target::Cpu
-        || !plays(Some(sums), Role::Sums)
+        || !has_role(Some(sums), Role::Reduction)
         || !alone
         || !fits
         || of(&before.outs) != of(&sums.ins)
@@ -107,17 +113,17 @@ fn along(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
 }
 
 /// Takes the step behind `at` into `at`, as the last link.
-fn scatter(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
+fn fuse_consumer(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     // Behind the last one of all there is nothing that takes tiles.
-    let open = steps[at].links.last().is_none_or(|l| (l.kernel.role)(&l.params) == Role::Tile);
-    let last = target == Target::Cuda && plays(steps.get(at + 1), Role::Last);
-    let fits = open && (last || plays(steps.get(at + 1), Role::Tile)) && joined(g, steps, at, at + 1);
+    let open = steps[at].links.last().is_none_or(|l| l.role == Role::Tile);
+    let last = target == Target::Cuda && has_role(steps.get(at + 1), Role::TileSink);
+    let fits = open && (last || has_role(steps.get(at + 1), Role::Tile)) && joined(g, steps, at, at + 1);
     if !fits || full(&steps[at]) || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
         return false;
     }
     let behind = steps.remove(at + 1);
     let step = &mut steps[at];
-    step.between.get_or_insert(step.outs[0]);
+    step.intermediate.get_or_insert(step.outs[0]);
     step.outs = behind.outs.clone();
     step.ins.extend(&behind.ins[1..]);
     step.links.push(link(&behind));

@@ -1,27 +1,29 @@
 //! The pipeline with types and lengths on its edges.
 
-use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::extent::{Extent, Flow};
-use crate::launch::{Place, Val, Value};
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::edge_type::{ByteLength, EdgeType};
+use crate::base::error::{Error, Result};
+use crate::ir::stage::{BoundStage, Length, Ports, Rules};
+use crate::ir::value::{Place, Val, Value};
 use crate::pipeline::{MAX_STAGES, Pipeline, Source};
-use crate::stage::{Length, Ports, Rules};
+use std::sync::Arc;
 
 /// Ports of one kind that a record of the container can list.
 const MAX_PORTS: usize = 8;
 
-/// The values of one stage.
-#[derive(Default)]
+/// A bound stage and its values.
+#[derive(Clone)]
 pub(crate) struct NodeValues {
+    pub(crate) bound: Arc<dyn BoundStage>,
     pub(crate) inputs: Vec<Val>,
     pub(crate) outputs: Vec<Val>,
-    pub(crate) facts: Val,
+    pub(crate) metadata: Val,
 }
 
 impl NodeValues {
     pub(crate) fn ports(&self) -> Ports<'_> {
-        Ports { inputs: &self.inputs, outputs: &self.outputs, facts: self.facts }
+        Ports { inputs: &self.inputs, outputs: &self.outputs, metadata: self.metadata }
     }
 }
 
@@ -33,7 +35,8 @@ pub(crate) struct Sink {
     pub(crate) value: Val,
 }
 
-/// Values on edges, in the shape that both directions share.
+/// Bound stages and the values on the edges between them, the same for both directions.
+#[derive(Clone)]
 pub(crate) struct Graph {
     /// Value 0 is the caller's array.
     pub(crate) values: Vec<Value>,
@@ -50,6 +53,8 @@ pub(crate) struct Graph {
 
 impl Graph {
     pub(crate) fn new(pipeline: &Pipeline, array: Array, padded: u64, rules: Rules) -> Result<Graph> {
+        #[cfg(test)]
+        crate::base::tally::count(|t| t.graphs += 1);
         let order = order(pipeline)?;
         let mut g = Graph {
             values: vec![],
@@ -59,9 +64,9 @@ impl Graph {
             source: Val::ARRAY,
             array_bytes: array.bytes(),
         };
-        g.push(Flow::fixed(array.dtype(), array.bytes()));
+        g.push(EdgeType::fixed(array.dtype(), array.bytes()));
         if padded > array.bytes() {
-            g.source = g.push(Flow::fixed(array.dtype(), padded));
+            g.source = g.push(EdgeType::fixed(array.dtype(), padded));
         }
         let mut nodes: Vec<Option<NodeValues>> = pipeline.nodes.iter().map(|_| None).collect();
         for &i in &g.order.clone() {
@@ -72,13 +77,13 @@ impl Graph {
         Ok(g)
     }
 
-    fn push(&mut self, flow: Flow) -> Val {
-        self.values.push(Value { flow, place: Place::Dead, alias: None, feeds: false });
+    fn push(&mut self, edge: EdgeType) -> Val {
+        self.values.push(Value { edge, place: Place::Dead, alias: None, feeds: false });
         Val(self.values.len() as u32 - 1)
     }
 
-    pub(crate) fn flow(&self, v: Val) -> Flow {
-        self.values[v.index()].flow
+    pub(crate) fn edge(&self, v: Val) -> EdgeType {
+        self.values[v.index()].edge
     }
 
     /// The value that owns the storage of `v`.
@@ -114,17 +119,18 @@ impl Graph {
             });
         }
         inputs.iter().for_each(|v| self.values[v.index()].feeds = true);
-        let flows: Vec<Flow> = inputs.iter().map(|&v| self.flow(v)).collect();
-        let flows = node.stage.infer(&node.args, &flows, rules)?;
-        if flows.len() != node.stage.outputs(&node.args)?.len()
-            || flows.len() > MAX_PORTS
+        let edges: Vec<EdgeType> = inputs.iter().map(|&v| self.edge(v)).collect();
+        let bound = node.stage.bind(&node.args, &edges, rules)?;
+        let edges = bound.outputs();
+        if edges.len() != node.stage.outputs(&node.args)?.len()
+            || edges.len() > MAX_PORTS
             || inputs.len() > MAX_PORTS
         {
             return Err(Error::Internal("a stage infers another number of ports than it has"));
         }
-        let outputs = flows.into_iter().map(|f| self.push(f)).collect();
-        let facts = self.push(Flow::fixed(DType::U8, node.stage.fact_bytes()));
-        Ok(NodeValues { inputs, outputs, facts })
+        let outputs = edges.into_iter().map(|f| self.push(f)).collect();
+        let metadata = self.push(EdgeType::fixed(DType::U8, node.stage.metadata_bytes()));
+        Ok(NodeValues { bound, inputs, outputs, metadata })
     }
 
     /// Stages that read `v`, in the order of the container.
@@ -147,15 +153,15 @@ impl Graph {
     /// The length of every value, from what a container says of the inputs of its stages (by index) and of
     /// its segments (in the order of [`Graph::sinks`]). Each is checked against what the pipeline allows.
     pub(crate) fn lengths(&self, inputs: &[Length], segments: &[u64]) -> Result<Vec<u64>> {
-        let mut lengths: Vec<u64> = self.values.iter().map(|v| v.flow.max_bytes()).collect();
+        let mut lengths: Vec<u64> = self.values.iter().map(|v| v.edge.max_bytes()).collect();
         let mut state = |v: Val, bytes: u64| {
             let what = |but: String| {
                 Error::corrupt("lengths", format!("a value of {bytes} bytes is stated where {but}"))
             };
-            match self.flow(v).extent {
-                Extent::Static(n) if n != bytes => Err(what(format!("it must have {n}"))),
-                Extent::Dynamic { min, .. } if bytes < min => Err(what(format!("it has at least {min}"))),
-                Extent::Dynamic { max, .. } if bytes > max => Err(what(format!("it has at most {max}"))),
+            match self.edge(v).length {
+                ByteLength::Static(n) if n != bytes => Err(what(format!("it must have {n}"))),
+                ByteLength::Dynamic { min, .. } if bytes < min => Err(what(format!("it has at least {min}"))),
+                ByteLength::Dynamic { max, .. } if bytes > max => Err(what(format!("it has at most {max}"))),
                 _ => Ok(bytes),
             }
             .map(|bytes| lengths[v.index()] = bytes)
@@ -220,16 +226,16 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
             level[i] = Some(0);
         }
     }
-    let heads: Vec<String> = (0..nodes.len())
+    let headers: Vec<String> = (0..nodes.len())
         .filter(|&i| level[i].is_some())
         .map(|i| format!("{} (stage {i})", nodes[i].stage()))
         .collect();
-    if heads.len() != 1 {
-        return invalid(match heads.len() {
+    if headers.len() != 1 {
+        return invalid(match headers.len() {
             0 => "no stage reads the array".into(),
             _ => format!(
                 "{} all read the array; connect all but one of them to another stage",
-                heads.join(", ")
+                headers.join(", ")
             ),
         });
     }

@@ -2,8 +2,9 @@
 //! occupies.
 
 use super::{Direction, Graph};
-use crate::arena::ALIGN;
-use crate::launch::{Place, Step, Val};
+use crate::base::arena::ALIGN;
+use crate::ir::step::Step;
+use crate::ir::value::{Place, Val};
 use std::cmp::Reverse;
 
 /// First and last step that touch a value's storage; `None`: no step does.
@@ -11,10 +12,10 @@ pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; g.values.len()];
     for (t, step) in steps.iter().enumerate() {
         for &v in step.ins.iter().chain(&step.outs).chain(&step.device.scratch) {
-            lives[g.root(v).index()].get_or_insert((t, t)).1 = t;
+            lives[g.root(v).index()].get_or_insert((t, t)).1 = t; // seed: lifetime
         }
     }
-    // Segments and facts cross the border of the plan: out after the last step, in before the first.
+    // Segments and metadata cross the border of the plan: out after the last step, in before the first.
     for v in border(g) {
         let root = g.root(v).index();
         match direction {
@@ -30,15 +31,15 @@ pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<
 }
 
 fn border(g: &Graph) -> impl Iterator<Item = Val> + '_ {
-    let facts = g.nodes.iter().map(|n| n.facts).filter(|&f| g.flow(f).max_bytes() > 0);
-    g.sinks.iter().map(|s| s.value).chain(facts)
+    let metadata = g.nodes.iter().map(|n| n.metadata).filter(|&f| g.edge(f).max_bytes() > 0);
+    g.sinks.iter().map(|s| s.value).chain(metadata)
 }
 
 /// Leaves segments in the container, where a device can read and write them: decoding, all that no step writes;
 /// encoding, the first one, when it has a known place and only its maker touches it.
-pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, straight: bool) {
+pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, direct_output: bool) {
     let segments = match direction {
-        Direction::Encode if !straight => 0,
+        Direction::Encode if !direct_output => 0,
         Direction::Encode => 1,
         Direction::Decode => g.sinks.len(),
     };
@@ -61,7 +62,7 @@ pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, 
 pub(super) fn assign(g: &mut Graph, steps: &[Step], direction: Direction) -> u64 {
     let lives = lifetimes(g, steps, direction);
     g.values[Val::ARRAY.index()].place = Place::Array;
-    let size = |g: &Graph, i: usize| g.values[i].flow.max_bytes().next_multiple_of(ALIGN);
+    let size = |g: &Graph, i: usize| g.values[i].edge.max_bytes().next_multiple_of(ALIGN);
     let mut order: Vec<usize> = (1..g.values.len()).filter(|&i| g.values[i].alias.is_none()).collect();
     order.sort_by_key(|&i| (Reverse(size(g, i)), i));
     let mut placed: Vec<(usize, usize, u64, u64)> = vec![];

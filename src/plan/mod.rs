@@ -2,24 +2,26 @@
 //! threads. All that changes while it runs is a [`crate::Workspace`].
 
 mod dump;
-mod equip;
 mod fuse;
+mod fused_kernels;
 mod graph;
 mod layout;
 mod lower;
 mod pad;
+mod select_kernels;
 mod verify;
 
-use crate::arena::ALIGN;
-use crate::array::Array;
-use crate::error::Result;
-use crate::extent::Extent;
-use crate::launch::{Place, Step, Val, Value};
+use crate::base::arena::ALIGN;
+use crate::base::array::Array;
+use crate::base::edge_type::ByteLength;
+use crate::base::error::{Error, Fault, Result};
+use crate::ir::stage::{Length, Rules, explain};
+use crate::ir::step::Step;
+use crate::ir::value::{Place, Val, Value};
 use crate::pipeline::Pipeline;
-use crate::stage::{Length, Rules};
 pub(crate) use graph::{Graph, NodeValues};
 
-/// Which way data flows.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Array to segments.
@@ -39,32 +41,61 @@ pub(crate) enum Target {
 
 /// How a plan is made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Making {
+pub(crate) struct CompileOptions {
     /// Whether kernels are chained.
     pub(crate) fuse: bool,
     /// What runs it.
     pub(crate) target: Target,
-    /// Encoding for a device: the head of the container has a known length, so that its first segment can be written
+    /// Encoding for a device: the header of the container has a known length, so that its first segment can be written
     /// where it belongs.
-    pub(crate) straight: bool,
+    pub(crate) direct_output: bool,
 }
 
-/// What a container describes: the pipeline, the array, and the values on the edges between them.
-#[derive(Clone, Copy)]
-pub(crate) struct Blueprint<'a> {
-    pub(crate) pipeline: &'a Pipeline,
+/// A pipeline bound to an array: what a container describes, and what the plans of both directions and both backends are
+/// compiled from.
+#[derive(Clone)]
+pub(crate) struct BoundPipeline {
+    pub(crate) pipeline: Pipeline,
     pub(crate) array: Array,
     pub(crate) rules: Rules,
-    pub(crate) graph: &'a Graph,
+    pub(crate) graph: Graph,
+}
+
+impl BoundPipeline {
+    /// Binds all stages for `array`, padded to `padded` bytes.
+    pub(crate) fn new(pipeline: Pipeline, array: Array, padded: u64, rules: Rules) -> Result<BoundPipeline> {
+        let graph = Graph::new(&pipeline, array, padded, rules)?;
+        Ok(BoundPipeline { pipeline, array, rules, graph })
+    }
+
+    /// Bytes of the array with its padding.
+    pub(crate) fn padded_bytes(&self) -> u64 {
+        self.graph.edge(self.graph.source).max_bytes()
+    }
+
+    /// Most bytes of all segments.
+    pub(crate) fn payload_bound(&self) -> u64 {
+        self.graph.sinks.iter().map(|s| self.graph.edge(s.value).max_bytes()).sum()
+    }
+
+    /// The same with the lengths of one container, so that a plan has the memory for this one and not for the longest.
+    pub(crate) fn narrowed(&self, inputs: &[Length], segments: &[u64]) -> Result<BoundPipeline> {
+        let mut narrowed = self.clone();
+        for (value, bytes) in self.graph.lengths(inputs, segments)?.into_iter().enumerate() {
+            let extent = &mut narrowed.graph.values[value].edge.length;
+            if let ByteLength::Dynamic { min, .. } = *extent {
+                *extent = ByteLength::Dynamic { min, max: bytes };
+            }
+        }
+        Ok(narrowed)
+    }
 }
 
 /// Steps over values, each value with its place in memory.
 pub struct Plan {
     pub(crate) direction: Direction,
-    pub(crate) pipeline: Pipeline,
-    pub(crate) array: Array,
-    pub(crate) rules: Rules,
-    pub(crate) graph: Graph,
+    /// With the temporaries of the steps, and a place for each value.
+    pub(crate) bound: BoundPipeline,
     pub(crate) steps: Vec<Step>,
     pub(crate) arena_bytes: u64,
     pub(crate) target: Target,
@@ -73,95 +104,69 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans the encoding of `array`, padded to `padded` bytes.
-    pub(crate) fn encode(
-        pipeline: &Pipeline,
-        array: Array,
-        padded: u64,
-        rules: Rules,
-        making: Making,
-    ) -> Result<Plan> {
-        let graph = Graph::new(pipeline, array, padded, rules)?;
-        Plan::compile(pipeline, array, rules, graph, Direction::Encode, making)
-    }
-
-    /// Plans the decoding of what [`Plan::encode`] with the same arguments encodes. With `lengths` the memory
-    /// is that of one container, without that of the longest.
-    pub(crate) fn decode(
-        pipeline: &Pipeline,
-        array: Array,
-        padded: u64,
-        rules: Rules,
-        known: Option<(&[Length], &[u64])>,
-        making: Making,
-    ) -> Result<Plan> {
-        let mut graph = Graph::new(pipeline, array, padded, rules)?;
-        if let Some((inputs, segments)) = known {
-            for (value, bytes) in graph.lengths(inputs, segments)?.into_iter().enumerate() {
-                let extent = &mut graph.values[value].flow.extent;
-                if let Extent::Dynamic { min, .. } = *extent {
-                    *extent = Extent::Dynamic { min, max: bytes };
-                }
-            }
-        }
-        Plan::compile(pipeline, array, rules, graph, Direction::Decode, making)
-    }
-
-    fn compile(
-        pipeline: &Pipeline,
-        array: Array,
-        rules: Rules,
-        mut graph: Graph,
+    /// Compiles a bound pipeline for one direction and backend.
+    pub(crate) fn compile(
+        of: &BoundPipeline,
         direction: Direction,
-        making: Making,
+        compile_options: CompileOptions,
     ) -> Result<Plan> {
-        let Making { fuse, target, straight } = making;
-        let steps = lower::lower(pipeline, &mut graph, rules, direction)?;
-        let mut steps = if fuse { fuse::fuse(&graph, steps, target) } else { steps };
+        let CompileOptions { fuse, target, direct_output } = compile_options;
+        #[cfg(test)]
+        crate::base::tally::count(|t| match target {
+            Target::Cpu => t.cpu_plans += 1,
+            Target::Cuda => t.gpu_plans += 1,
+        });
+        let mut bound = of.clone();
+        let graph = &mut bound.graph;
+        let steps = lower::lower(&bound.pipeline, graph, direction)?;
+        let mut steps = if fuse { fuse::fuse(graph, steps, target) } else { steps };
         let mut zeroed_bytes = 0;
         if target == Target::Cuda {
-            zeroed_bytes = equip::equip(&mut graph, &mut steps)?;
-            layout::in_container(&mut graph, &steps, direction, straight);
+            zeroed_bytes = select_kernels::select_kernels(graph, &mut steps)?;
+            layout::in_container(graph, &steps, direction, direct_output);
         }
-        let arena_bytes = layout::assign(&mut graph, &steps, direction);
-        let pipeline = pipeline.clone();
-        let plan =
-            Plan { direction, pipeline, array, rules, graph, steps, arena_bytes, target, zeroed_bytes };
+        let arena_bytes = layout::assign(graph, &steps, direction);
+        let plan = Plan { direction, bound, steps, arena_bytes, target, zeroed_bytes };
         verify::verify(&plan)?;
         Ok(plan)
     }
 
-    /// Which way data flows.
+    /// Direction of the data.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
     /// The pipeline that it was made from.
     pub fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
+        &self.bound.pipeline
     }
 
     /// The array that goes in or comes out.
     pub fn array(&self) -> &Array {
-        &self.array
+        &self.bound.array
     }
 
     /// Bytes of working memory of a call, wherever they start, without what the system needs for threads.
     pub fn workspace_bytes(&self) -> u64 {
-        self.arena_bytes + ALIGN + 8 * self.graph.values.len() as u64
+        self.arena_bytes + ALIGN + 8 * self.bound.graph.values.len() as u64
     }
 
-    pub(crate) fn blueprint(&self) -> Blueprint<'_> {
-        Blueprint { pipeline: &self.pipeline, array: self.array, rules: self.rules, graph: &self.graph }
+    /// The error for a fault of a step, in the words of its stage.
+    pub(crate) fn explain(&self, step: &Step, fault: Fault) -> Error {
+        match self.bound.pipeline.nodes.get(step.node) {
+            // Padding is a step of no stage, and stands for the first one.
+            Some(node) if node.stage() == step.stage => node.stage.explain(fault),
+            _ => explain(step.stage, fault),
+        }
     }
 
     pub(crate) fn value(&self, v: Val) -> &Value {
-        &self.graph.values[v.index()]
+        &self.bound.graph.values[v.index()]
     }
 
     /// The value that owns the storage of `v`.
     pub(crate) fn root(&self, v: Val) -> Val {
-        self.graph.root(v)
+        self.bound.graph.root(v)
     }
 
     pub(crate) fn place(&self, v: Val) -> Place {

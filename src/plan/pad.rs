@@ -1,9 +1,9 @@
 //! Padding of the pipeline input, as steps like any other.
 
-use crate::device::{Recipe, Shape, tiles};
-use crate::error::Fault;
-use crate::kernel::{HostCall, Kernel, Role};
-use crate::tile::TILE;
+use crate::base::error::Fault;
+use crate::base::tile::TILE;
+use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::kernel::{HostCall, Kernel, Role};
 
 /// Array to its padded copy, zeros behind it.
 pub(super) static PAD: Kernel =
@@ -12,8 +12,8 @@ pub(super) static PAD: Kernel =
 pub(super) static UNPAD: Kernel =
     Kernel { name: "unpad", host: copy, role: |_| Role::Tile, device: |s| on_device("unpad", s) };
 
-fn on_device(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
-    Some(Recipe::one(entry, tiles(shape.output(0)), 256))
+fn on_device(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    Some(DeviceLaunch::one(entry, tiles(shape.output(0)), 256))
 }
 
 fn copy(call: &mut HostCall<'_>) -> Result<(), Fault> {
@@ -22,7 +22,7 @@ fn copy(call: &mut HostCall<'_>) -> Result<(), Fault> {
         let from = src.get(k * TILE..).unwrap_or_default();
         let n = from.len().min(out.len());
         out[..n].copy_from_slice(&from[..n]);
-        out[n..].fill(0);
+        out[n..].fill(0); // seed: array-padding
         Ok(())
     })
 }

@@ -2,15 +2,17 @@
 //! then is an error and never a wrong byte.
 
 use super::{Direction, Plan, layout};
-use crate::error::{Error, Result};
-use crate::launch::{Place, Val};
+use crate::base::error::{Error, Result};
+use crate::ir::value::{Place, Val};
 
 pub(super) fn verify(plan: &Plan) -> Result<()> {
-    let g = &plan.graph;
+    let g = &plan.bound.graph;
     let mut written = vec![false; g.values.len()];
     let known: Vec<Val> = match plan.direction {
         Direction::Encode => vec![Val::ARRAY],
-        Direction::Decode => g.sinks.iter().map(|s| s.value).chain(g.nodes.iter().map(|n| n.facts)).collect(),
+        Direction::Decode => {
+            g.sinks.iter().map(|s| s.value).chain(g.nodes.iter().map(|n| n.metadata)).collect()
+        }
     };
     known.into_iter().for_each(|v| written[g.root(v).index()] = true);
     for step in &plan.steps {
@@ -35,7 +37,7 @@ pub(super) fn verify(plan: &Plan) -> Result<()> {
     let placed: Vec<_> = (0..g.values.len())
         .filter_map(|i| match (g.values[i].place, lives[i]) {
             (Place::Arena { offset }, Some(life)) => {
-                Some((life, offset, offset + g.values[i].flow.max_bytes()))
+                Some((life, offset, offset + g.values[i].edge.max_bytes()))
             }
             _ => None,
         })

@@ -3,8 +3,8 @@
 //! Ids are those of the FZM format, gaps included; stages of our own start at 0x8000. An id, once written to
 //! a file, is never given to another stage.
 
-use crate::error::{Error, Result};
-use crate::stage::Stage;
+use crate::base::error::{Error, Result};
+use crate::ir::stage::Stage;
 
 macro_rules! stages {
     ($($module:ident :: $stage:ident),* $(,)?) => {
@@ -48,8 +48,12 @@ stages! {
     fast::Fast,
 }
 
+mod params;
 mod shape;
 mod words;
+
+/// The stage that containers fall back to when a pipeline does not make an array smaller.
+pub(crate) static IDENTITY: &dyn Stage = &stored::Stored;
 
 /// The stage with this wire id.
 pub fn by_id(id: u16) -> Option<&'static dyn Stage> {

@@ -1,10 +1,8 @@
 //! The shape of an array as parameters: `dim_x`, `dim_y`, `dim_z`.
 
-use crate::array::Array;
-use crate::error::{Error, Result};
-use crate::param::{Args, Kind, Param, Setting};
-
-const NAMES: [&str; 3] = ["dim_x", "dim_y", "dim_z"];
+use crate::base::array::Array;
+use crate::base::error::{Error, Result};
+use crate::base::param::{Args, DIMS as NAMES, Kind, Param, Setting};
 
 /// The three lengths, each of at most `most` elements.
 pub(super) const fn dim_x(most: i64) -> Param {
@@ -68,7 +66,7 @@ pub(super) fn product(dims: [u64; 3]) -> u128 {
 }
 
 /// Sets what was left to the array: all three lengths, or x alone.
-pub(super) fn bind(stage: &'static str, args: &mut Args, array: &Array, most: u64) -> Result<()> {
+pub(super) fn fit(stage: &'static str, args: &mut Args, array: &Array, most: u64) -> Result<()> {
     let n = array.elements();
     let given = dims(args)?;
     let unset = given == [0, 1, 1] && args.int(NAMES[1])? + args.int(NAMES[2])? == 0;

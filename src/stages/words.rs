@@ -1,14 +1,15 @@
 //! What the integer stages share: element types as parameters, and word-wise kernels.
 
+use super::params::UNIT_THREADS;
 use super::shape;
-use crate::device::{Recipe, Shape, tiles};
-use crate::dtype::DType;
-use crate::error::{Error, Fault, Result};
-use crate::extent::Flow;
-use crate::kernel::{HostCall, PARAM_BYTES, Role};
-use crate::param::{Args, Kind, Param, Setting};
-pub(super) use crate::stage::OUT;
-use crate::tile::{TILE, loaded, store};
+use crate::base::dtype::DType;
+use crate::base::edge_type::EdgeType;
+use crate::base::error::{Error, Fault, Result};
+use crate::base::param::{Args, Kind, Param, Setting};
+use crate::base::tile::{TILE, loaded, store};
+use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::kernel::{HostCall, PARAM_BYTES, Role};
+pub(super) use crate::ir::stage::OUT;
 use bytemuck::Pod;
 
 /// The only input of stages that have one.
@@ -33,15 +34,15 @@ pub(super) const FLOAT_TYPE: Param = Param {
 };
 
 /// The floats on the edge of a stage with [`FLOAT_TYPE`].
-pub(super) fn floats(stage: &'static str, args: &Args, flow: Flow) -> Result<DType> {
-    let refused = |accepts| Error::TypeMismatch { stage, port: IN[0], got: flow.dtype, accepts };
-    if !flow.dtype.is_float() {
+pub(super) fn floats(stage: &'static str, args: &Args, edge: EdgeType) -> Result<DType> {
+    let refused = |accepts| Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts };
+    if !edge.dtype.is_float() {
         return Err(refused("f32 and f64"));
     }
     match args.choice("input_type")? {
-        "f32" if flow.dtype != DType::F32 => Err(refused("f32, its input_type")),
-        "f64" if flow.dtype != DType::F64 => Err(refused("f64, its input_type")),
-        _ => Ok(flow.dtype),
+        "f32" if edge.dtype != DType::F32 => Err(refused("f32, its input_type")), // seed: input-type
+        "f64" if edge.dtype != DType::F64 => Err(refused("f64, its input_type")),
+        _ => Ok(edge.dtype),
     }
 }
 
@@ -106,40 +107,45 @@ pub(super) const FIXED_STEP: Param = Param {
 };
 
 /// The element type that a stage works on: that of the parameter, else that on the edge.
-pub(super) fn element(args: &Args, flow: Flow) -> Result<DType> {
+pub(super) fn element(args: &Args, edge: EdgeType) -> Result<DType> {
     match args.choice("input_type")? {
-        "auto" => Ok(flow.dtype),
+        "auto" => Ok(edge.dtype),
         name => DType::from_name(name),
     }
 }
 
 /// Refuses a type of another width than that on the edge.
-pub(super) fn same_width(stage: &'static str, element: DType, flow: Flow) -> Result<()> {
-    if element.bytes() == flow.dtype.bytes() {
+pub(super) fn same_width(stage: &'static str, element: DType, edge: EdgeType) -> Result<()> {
+    if element.bytes() == edge.dtype.bytes() {
         return Ok(());
     }
     Err(Error::TypeMismatch {
         stage,
         port: IN[0],
-        got: flow.dtype,
+        got: edge.dtype,
         accepts: "elements of the width of its input_type",
     })
 }
 
 /// The signed integer of the width on the edge, for stages that take integers only.
-pub(super) fn signed(stage: &'static str, args: &Args, flow: Flow, accepts: &'static str) -> Result<DType> {
-    let element = element(args, flow)?;
-    same_width(stage, element, flow)?;
-    if element.is_float() || flow.dtype.is_float() {
-        return Err(Error::TypeMismatch { stage, port: IN[0], got: flow.dtype, accepts });
+pub(super) fn signed(
+    stage: &'static str,
+    args: &Args,
+    edge: EdgeType,
+    accepts: &'static str,
+) -> Result<DType> {
+    let element = element(args, edge)?;
+    same_width(stage, element, edge)?;
+    if element.is_float() || edge.dtype.is_float() {
+        return Err(Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts });
     }
     Ok(element.signed())
 }
 
-/// The single flow into a stage of one input.
-pub(super) fn only(inputs: &[Flow]) -> Result<Flow> {
+/// The single edge into a stage of one input.
+pub(super) fn only(inputs: &[EdgeType]) -> Result<EdgeType> {
     match inputs {
-        [flow] => Ok(*flow),
+        [edge] => Ok(*edge),
         _ => Err(Error::Internal("a stage of one input got another number")),
     }
 }
@@ -165,18 +171,15 @@ pub(super) fn tile(_: &[u8; PARAM_BYTES]) -> Role {
     Role::Tile
 }
 
-/// Threads of a block that has a tile in units of 16 bytes.
-pub(super) const UNIT_THREADS: u32 = 256;
-
 /// A function over the tiles of output 0.
-pub(super) fn over_tiles(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
-    Some(Recipe::one(entry, tiles(shape.output(0)), UNIT_THREADS))
+pub(super) fn over_tiles(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    Some(DeviceLaunch::one(entry, tiles(shape.output(0)), UNIT_THREADS))
 }
 
 /// Copies what follows the last whole word of `width` bytes.
 pub(super) fn copy_tail(src: &[u8], dst: &mut [u8], width: usize) {
     let at = src.len() - src.len() % width;
-    dst[at..].copy_from_slice(&src[at..]);
+    dst[at..].copy_from_slice(&src[at..]); // seed: ragged-end
 }
 
 /// Unsigned words of two's complement, with the codes that turn small magnitudes into small numbers.
@@ -201,7 +204,7 @@ macro_rules! word {
                 self.wrapping_sub(other)
             }
             fn zigzag(self) -> Self {
-                (self << 1) ^ ((self as $I) >> (<$U>::BITS - 1)) as $U
+                (self << 1) ^ ((self as $I) >> (<$U>::BITS - 1)) as $U // seed: zigzag-sign
             }
             fn unzigzag(self) -> Self {
                 (self >> 1) ^ (0 as $U).wrapping_sub(self & 1)

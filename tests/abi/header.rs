@@ -64,8 +64,8 @@ pub(crate) fn read() -> Header {
 fn function(text: &str) -> Function {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
-    let (head, list) = text.trim_end_matches(')').split_once('(').unwrap();
-    let name = head.rsplit([' ', '*']).next().unwrap().to_string();
+    let (header, list) = text.trim_end_matches(')').split_once('(').unwrap();
+    let name = header.rsplit([' ', '*']).next().unwrap().to_string();
     let parameters = list.split(',').map(str::trim).filter(|p| *p != "void");
     let parameters = parameters
         .map(|p| {

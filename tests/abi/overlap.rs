@@ -147,7 +147,7 @@ fn results_do_not_lie_in_what_a_call_reads() {
     let (mut origin, extent) = ([0u64], [3u64]);
     let numbers = origin.as_mut_ptr();
     let part = |bytes| unsafe {
-        fz_decompress_box(
+        fz_decompress_region(
             dst.cast_const().cast(),
             length,
             numbers,

@@ -170,11 +170,11 @@ static void others(char *text) {
   info.struct_bytes = sizeof info;
   OK(IN_ENV(fz_container_info(container, bytes, &info)));
   OK(IN_ENV(fz_plan_open(container, bytes, NULL, &opened)));
-  OK(IN_ENV(fz_decompress_box(container, bytes, origin, extent, 3, part, sizeof part, &restored)));
+  OK(IN_ENV(fz_decompress_region(container, bytes, origin, extent, 3, part, sizeof part, &restored)));
   OK(IN_ENV(fz_compress_file(plan, workspace, f32, sizeof f32, path, &length)));
   CHECK(length == bytes);
   OK(IN_ENV(fz_file_info(path, &info)));
-  OK(IN_ENV(fz_decompress_box_file(path, origin, extent, 3, part, sizeof part, &restored)));
+  OK(IN_ENV(fz_decompress_region_file(path, origin, extent, 3, part, sizeof part, &restored)));
   OK(IN_ENV(fz_decompress_file(opened, NULL, path, part, sizeof part, &restored)));
   used += (size_t)sprintf(text + used, "%s\n%s\n%llu bytes, bound %a, threshold %a:", toml, line, (unsigned long long)bytes, info.bound, info.outlier_threshold);
   for (i = 0; i < N; i += 13) {

@@ -118,10 +118,10 @@ static void boxes(int32_t kind) {
   OK(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3));
   encoder = plan_of(pipeline, shape, 3, &options);
   container = compressed(encoder, NULL, x, 70 * 65 * 4, &length);
-  OK(fz_decompress_box(container, length, origin, extent, 3, same, sizeof same, &bytes));
+  OK(fz_decompress_region(container, length, origin, extent, 3, same, sizeof same, &bytes));
   put(path, container, (size_t)length);
   part[COUNT] = 77.0f;
-  OK(fz_decompress_box_file(path, origin, extent, 3, part, BYTES, &bytes));
+  OK(fz_decompress_region_file(path, origin, extent, 3, part, BYTES, &bytes));
   CHECK(bytes == BYTES && memcmp(part, same, BYTES) == 0 && part[COUNT] == 77.0f);
   OK(fz_decompress(NULL, NULL, container, length, y, sizeof y, &bytes));
   for (i = 0; i < COUNT; i++) {
@@ -129,27 +129,27 @@ static void boxes(int32_t kind) {
   }
 
   bytes = 77;
-  GIVES(FZ_DST_TOO_SMALL, fz_decompress_box_file(path, origin, extent, 3, part, BYTES - 1, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, outside, extent, 3, part, BYTES, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 2, part, BYTES, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 0, part, BYTES, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, inside, extent, 3, part, BYTES, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, inside, 3, part, BYTES, &bytes));
-  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_box_file(path, origin, extent, 3, part, BYTES, inside));
-  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(NULL, origin, extent, 3, part, BYTES, &bytes));
-  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(path, NULL, extent, 3, part, BYTES, &bytes));
-  GIVES(FZ_NULL_POINTER, fz_decompress_box_file(path, origin, extent, 3, NULL, BYTES, &bytes));
-  GIVES(FZ_FILE, fz_decompress_box_file("no/such/file", origin, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_DST_TOO_SMALL, fz_decompress_region_file(path, origin, extent, 3, part, BYTES - 1, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, outside, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, origin, extent, 2, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, origin, extent, 0, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, inside, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, origin, inside, 3, part, BYTES, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_region_file(path, origin, extent, 3, part, BYTES, inside));
+  GIVES(FZ_NULL_POINTER, fz_decompress_region_file(NULL, origin, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_region_file(path, NULL, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_region_file(path, origin, extent, 3, NULL, BYTES, &bytes));
+  GIVES(FZ_FILE, fz_decompress_region_file("no/such/file", origin, extent, 3, part, BYTES, &bytes));
   CHECK(strstr(fz_last_error(), "no/such/file") != NULL && strstr(fz_last_error(), "read") != NULL);
-  GIVES(FZ_FILE, fz_decompress_box_file(".", origin, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_FILE, fz_decompress_region_file(".", origin, extent, 3, part, BYTES, &bytes));
   put(path, container, (size_t)length - 1);
-  GIVES(FZ_CORRUPT, fz_decompress_box_file(path, origin, extent, 3, part, BYTES, &bytes));
+  GIVES(FZ_CORRUPT, fz_decompress_region_file(path, origin, extent, 3, part, BYTES, &bytes));
   CHECK(strstr(fz_last_error(), path) != NULL && bytes == 77);
 
   /* What the box does not touch is not looked at: here the last byte, which is of the last chunk. */
   container[length - 1] ^= 0xff;
   put(path, container, (size_t)length);
-  OK(fz_decompress_box_file(path, corner, extent, 3, part, BYTES, &bytes));
+  OK(fz_decompress_region_file(path, corner, extent, 3, part, BYTES, &bytes));
   remove(path);
   guarded_free(container);
   fz_plan_free(encoder);

@@ -171,17 +171,17 @@ contains
     call get_command_argument(0, path)
     path = trim(path)//"_box.fzm"
     call ok(fz_compress_file(plan, c_null_ptr, c_loc(x), length, fz_c(path), restored), "compress_file")
-    call ok(fz_decompress_box(c_loc(container), bytes, [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
-      2_c_int32_t, c_loc(same), c_sizeof(same), restored), "decompress_box")
-    call ok(fz_decompress_box_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
-      2_c_int32_t, c_loc(part), c_sizeof(part), restored), "decompress_box_file")
+    call ok(fz_decompress_region(c_loc(container), bytes, [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+      2_c_int32_t, c_loc(same), c_sizeof(same), restored), "decompress_region")
+    call ok(fz_decompress_region_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+      2_c_int32_t, c_loc(part), c_sizeof(part), restored), "decompress_region_file")
     call check(restored == c_sizeof(part), "the length of a box")
     call check(all(abs(part - y(31:50, 26:35)) <= 0) .and. all(abs(same - part) <= 0), "a box is a part of the whole")
-    call gives(FZ_INVALID_ARGUMENT, fz_decompress_box_file(fz_c(path), [50_c_int64_t, 25_c_int64_t], &
+    call gives(FZ_INVALID_ARGUMENT, fz_decompress_region_file(fz_c(path), [50_c_int64_t, 25_c_int64_t], &
       [20_c_int64_t, 10_c_int64_t], 2_c_int32_t, c_loc(part), c_sizeof(part), restored), "a box outside")
     open (newunit=unit, file=trim(path), status="old")
     close (unit, status="delete")
-    call gives(FZ_FILE, fz_decompress_box_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
+    call gives(FZ_FILE, fz_decompress_region_file(fz_c(path), [30_c_int64_t, 25_c_int64_t], [20_c_int64_t, 10_c_int64_t], &
       2_c_int32_t, c_loc(part), c_sizeof(part), restored), "a box of no file")
     call fz_plan_free(plan)
     call fz_pipeline_free(pipeline)

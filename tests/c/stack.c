@@ -129,10 +129,10 @@ CALL(workspace_new_to_decode, fz_workspace_new(decoder, &workspace))
 CALL(workspace_from_buffer, fz_workspace_from_buffer(plan, memory, sizeof memory, &workspace))
 CALL(compress, fz_compress(plan, workspace, values, array_bytes, container, sizeof container, &made))
 CALL(decompress, fz_decompress(decoder, workspace, container, made, back + 1, sizeof back - 1, &bytes))
-CALL(decompress_box, fz_decompress_box(container, made, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
+CALL(decompress_region, fz_decompress_region(container, made, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
 CALL(compress_file, fz_compress_file(plan, workspace, values, array_bytes, path, &bytes))
 CALL(decompress_file, fz_decompress_file(decoder, workspace, path, back + 1, sizeof back - 1, &bytes))
-CALL(decompress_box_file, fz_decompress_box_file(path, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
+CALL(decompress_region_file, fz_decompress_region_file(path, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
 CALL(file_info, fz_file_info(path, &info))
 CALL(container_info, fz_container_info(container, made, &info))
 CALL(container_info_partial, fz_container_info_partial(container, bytes, &info, &needed))
@@ -229,8 +229,8 @@ static void with_pipeline(int boxes) {
     RUN(FZ_OK, free_other);
   }
   if (boxes) {
-    RUN(FZ_OK, decompress_box);
-    RUN(FZ_OK, decompress_box_file);
+    RUN(FZ_OK, decompress_region);
+    RUN(FZ_OK, decompress_region_file);
   }
   /* Damage, all over: a status, whichever it is. */
   for (k = 1; k < made; k += made / 16 + 1) {
@@ -244,15 +244,21 @@ static void with_pipeline(int boxes) {
 static void presets(int32_t type, int32_t form, uint32_t threads) {
   uint32_t k, presets_there = 0, m;
   static const char *modes[] = {"abs", "noa", "prel", "rel"};
+  /* Those that no list has. */
+  static const char *research[] = {"lc_speed", "lc_ratio", "lc_tp"};
   static char what[160];
   OK(fz_preset_count(&presets_there));
   dtype = type;
   fill_values();
   dims[0] = 100, dims[1] = 70, dims[2] = 10, ndim = 3;
-  for (k = 0; k < presets_there; k++) {
+  for (k = 0; k < presets_there + 3; k++) {
     fz_preset it;
     it.struct_bytes = sizeof it;
-    OK(fz_preset_info(k, &it));
+    OK(fz_preset_info(k < presets_there ? k : 0, &it));
+    if (k >= presets_there) {
+      it.lossless = 0;
+      strcpy(it.name, research[k - presets_there]);
+    }
     /* Mode rel is for the quantizer alone. */
     for (m = 0; m < (it.lossless ? 1 : strcmp(it.name, "pfpl") == 0 ? 4 : 3); m++) {
       snprintf(what, sizeof what, "%s, %s, %s, %s, %d threads", it.name, it.lossless ? "lossless" : modes[m],

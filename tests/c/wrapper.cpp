@@ -96,14 +96,14 @@ void boxes(const std::string &path) {
   std::vector<std::byte> container(good(plan.max_compressed_bytes()));
   container.resize(good(fzgm::compress(plan, x, container)));
   CHECK(good(fzgm::compress_file(plan, x, path)) == container.size());
-  CHECK(good(fzgm::decompress_box(container, {50, 60}, {40, 30}, same)) == same.size() * sizeof(double));
-  CHECK(good(fzgm::decompress_box_file(path, {50, 60}, {40, 30}, part)) == part.size() * sizeof(double));
+  CHECK(good(fzgm::decompress_region(container, {50, 60}, {40, 30}, same)) == same.size() * sizeof(double));
+  CHECK(good(fzgm::decompress_region_file(path, {50, 60}, {40, 30}, part)) == part.size() * sizeof(double));
   const double bound = 1.01e-3 * 97.6;
   CHECK(part == same && std::abs(part[41] - x[61 * 120 + 51]) <= bound);
-  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50, 80}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
-  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50, 80}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
   CHECK(std::remove(path.c_str()) == 0);
-  CHECK(status_of([&] { return fzgm::decompress_box_file(path, {50, 60}, {40, 30}, part); }) == FZ_FILE);
+  CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50, 60}, {40, 30}, part); }) == FZ_FILE);
 }
 
 void files_and_buffers(const std::string &program) {

@@ -2,9 +2,10 @@
 
 use super::run::forms;
 use super::samples::{self, Content, Sample};
-use fzgm::stages::STAGES;
+use fzgm::stages::{STAGES, by_name};
 use fzgm::{
-    Container, DType, Error, Generation, Kind, Options, Pipeline, compress, decompress, info, preset,
+    Container, DType, Error, Generation, Kind, Options, PRESETS, Pipeline, Spec, compress, decompress, info,
+    preset,
 };
 
 pub struct Case {
@@ -32,13 +33,13 @@ pub fn add(p: &mut Pipeline, stage: &str, sets: Sets) -> usize {
     node
 }
 
-/// Stages one after the other.
+/// Stages one after the other, each behind the first output of the one before.
 pub fn chain(stages: &[(&str, Sets)]) -> Pipeline {
     let mut p = Pipeline::new();
     for (i, (stage, sets)) in stages.iter().enumerate() {
         let node = add(&mut p, stage, sets);
         if i > 0 {
-            let port = if stages[i - 1].0.contains("quant") { "codes" } else { "output" };
+            let port = by_name(stages[i - 1].0).unwrap().outputs(p.nodes()[i - 1].args()).unwrap()[0];
             p.connect(i - 1, port, node).unwrap();
         }
     }
@@ -111,18 +112,22 @@ pub fn fan_out() -> Pipeline {
     p
 }
 
-/// Every value of every parameter that has a list of values, and the graphs above.
+/// A type that the stage accepts with its defaults, and any elements of it: of four bytes where there is one.
+fn usual_type(spec: &Spec) -> DType {
+    let wide = spec.accepts.iter().filter(|d| d.bytes() == 4);
+    let runs = |dtype: &&DType| {
+        let sample = samples::make(**dtype, &[100], Content::Random, 1);
+        compress(&chain(&[(spec.name, &[])]), &sample.array, &Options::default(), &sample.bytes).is_ok()
+    };
+    *wide.chain(spec.accepts).find(runs).unwrap_or_else(|| panic!("{} runs with no type", spec.name))
+}
+
+/// Every value of every parameter that has a list of values, every preset in every mode that it takes, and the graphs above.
 fn pipelines() -> Vec<(String, Pipeline, DType)> {
     let mut all = vec![];
     for stage in STAGES {
         let spec = stage.spec();
-        let dtype = match spec.name {
-            "quantizer" | "lorenzo_quant" => DType::F32,
-            "zigzag" | "negabinary" | "lorenzo" => DType::I32,
-            // Symbols of any value: bytes.
-            "huffman" => DType::F32,
-            _ => DType::U32,
-        };
+        let dtype = usual_type(spec);
         all.push((spec.name.to_string(), chain(&[(spec.name, &[])]), dtype));
         for p in spec.params {
             let values: Vec<String> = match p.kind {
@@ -150,20 +155,17 @@ fn pipelines() -> Vec<(String, Pipeline, DType)> {
     all.push(("in place f64".into(), chain(&[("quantizer", &in_place)]), DType::F64));
     all.push(("tiny bound f64".into(), chain(&[("quantizer", &[("error_bound", "1e-40")])]), DType::F64));
     for dtype in [DType::F32, DType::F64] {
-        all.push((format!("pfpl {dtype}"), preset("pfpl", dtype).unwrap(), dtype));
-        for mode in ["rel", "prel"] {
-            let mut pfpl = preset("pfpl", dtype).unwrap();
-            pfpl.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
-            all.push((format!("pfpl {mode} {dtype}"), pfpl, dtype));
-        }
-        for name in ["fz", "cusz", "cusz_ans", "lc_speed", "lc_ratio", "lc_tp", "lc_cr"] {
-            all.push((format!("{name} {dtype}"), preset(name, dtype).unwrap(), dtype));
-        }
         all.push((format!("exact pairs {dtype}"), exact_pairs(), dtype));
         all.push((format!("outlier lists {dtype}"), outlier_lists(), dtype));
     }
-    for dtype in [DType::U8, DType::U16, DType::I64, DType::F32, DType::F64] {
-        all.push((format!("bits {dtype}"), preset("bits", dtype).unwrap(), dtype));
+    for (p, dtype) in PRESETS.iter().flat_map(|p| DType::ALL.map(|d| (p, d))) {
+        let Ok(pipeline) = preset(p.name, dtype) else { continue };
+        for mode in ["rel", "prel"].into_iter().filter(|_| !p.lossless) {
+            let mut pipeline = pipeline.clone();
+            pipeline.set_everywhere("mode", |args| args.set_text("mode", mode)).unwrap();
+            all.push((format!("{} {mode} {dtype}", p.name), pipeline, dtype));
+        }
+        all.push((format!("{} {dtype}", p.name), pipeline, dtype));
     }
     all.push(("merged u16".into(), merged(), DType::U16));
     all.push(("fan-out".into(), fan_out(), DType::I16));

@@ -65,21 +65,21 @@ pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static st
     (b, what)
 }
 
-/// A copy whose streams say other things than they did: numbers of their heads and tables set, tables of the same coder over another
+/// A copy whose streams say other things than they did: numbers of their headers and tables set, tables of the same coder over another
 /// array put in their place, parts exchanged. Checksums and lengths are right again.
 pub fn garble(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
     let mut b = case.bytes.clone();
-    let (head, other) = (payload_of(&b, case), payload_of(&donor.bytes, donor));
+    let (header, other) = (payload_of(&b, case), payload_of(&donor.bytes, donor));
     let mut what = "";
     for _ in 0..1 + rng.below(2) {
-        if b.len() <= head {
+        if b.len() <= header {
             break;
         }
         what = match rng.below(10) {
-            0..=5 => aligned_number(&mut b[head..], rng),
-            6 => exchange(&mut b[head..], rng),
-            7 | 8 => graft(&mut b[head..], &donor.bytes[other..], rng),
-            _ => resize(&mut b, head, rng),
+            0..=5 => aligned_number(&mut b[header..], rng),
+            6 => exchange(&mut b[header..], rng),
+            7 | 8 => graft(&mut b[header..], &donor.bytes[other..], rng),
+            _ => resize(&mut b, header, rng),
         };
     }
     if rng.below(4) > 0 {
@@ -90,7 +90,7 @@ pub fn garble(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static st
 }
 
 fn payload_of(b: &[u8], case: &Case) -> usize {
-    head_bytes(b, case).unwrap_or(0).min(b.len())
+    header_bytes(b, case).unwrap_or(0).min(b.len())
 }
 
 /// A number at a multiple of its width: in the first words of the stream, in what may be tables behind them, or anywhere.
@@ -120,7 +120,7 @@ fn exchange(stream: &mut [u8], rng: &mut Rng) -> &'static str {
     "parts exchanged"
 }
 
-/// The beginning of another stream, or what lies at the same place there: its head, its codebook, its table.
+/// The beginning of another stream, or what lies at the same place there: its header, its codebook, its table.
 fn graft(stream: &mut [u8], other: &[u8], rng: &mut Rng) -> &'static str {
     let room = stream.len().min(other.len());
     let ends = [4, 16, 32, 64, 128, 256, 384, 544, 896, 2432, room];
@@ -131,12 +131,12 @@ fn graft(stream: &mut [u8], other: &[u8], rng: &mut Rng) -> &'static str {
 }
 
 /// Some bytes fewer or more at the end, or all but a few gone.
-fn resize(b: &mut Vec<u8>, head: usize, rng: &mut Rng) -> &'static str {
+fn resize(b: &mut Vec<u8>, header: usize, rng: &mut Rng) -> &'static str {
     let few = rng.below(40);
     let len = match rng.below(3) {
-        0 => b.len() - few.min(b.len() - head),
+        0 => b.len() - few.min(b.len() - header),
         1 => b.len() + few,
-        _ => head + few.min(b.len() - head),
+        _ => header + few.min(b.len() - header),
     };
     b.resize(len, 0);
     "a stream of another length"
@@ -212,7 +212,7 @@ fn config_byte(b: &mut [u8], first: usize, rng: &mut Rng) -> &'static str {
     "a config changed"
 }
 
-/// A number in seven-bit groups somewhere in the head of a frame gets another value and maybe length.
+/// A number in seven-bit groups somewhere in the header of a frame gets another value and maybe length.
 fn varint(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
     let at = 8 + rng.below(b.len().min(110) - 8);
     let end = at + b[at..].iter().take_while(|&&x| x & 0x80 != 0).count();
@@ -227,13 +227,13 @@ fn varint(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
     "a varint replaced"
 }
 
-/// Counts, tables and tags at the front of a segment, or anywhere behind the head.
+/// Counts, tables and tags at the front of a segment, or anywhere behind the header.
 fn payload_number(b: &mut [u8], case: &Case, rng: &mut Rng) -> &'static str {
-    let head = head_bytes(b, case).unwrap_or(0).min(b.len());
-    let room = b.len() - head;
+    let header = header_bytes(b, case).unwrap_or(0).min(b.len());
+    let room = b.len() - header;
     let at = if rng.below(2) == 0 { 4 * rng.below(6) } else { rng.below(room) };
     let width = *rng.pick(&[1, 2, 4]);
-    set(b, head + at, width, rng);
+    set(b, header + at, width, rng);
     "a number of a segment set"
 }
 
@@ -260,8 +260,8 @@ fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
     if case.compact || b.len() < CORE {
         return;
     }
-    let head = u64::from_le_bytes(b[24..32].try_into().unwrap());
-    let Some(payload) = (b.len() as u64).checked_sub(head) else { return };
+    let header = u64::from_le_bytes(b[24..32].try_into().unwrap());
+    let Some(payload) = (b.len() as u64).checked_sub(header) else { return };
     b[16..24].copy_from_slice(&payload.to_le_bytes());
     // The last segment takes what the payload gained or lost.
     let (stages, buffers) = counts(b);
@@ -274,7 +274,7 @@ fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
 }
 
 /// Where the payload starts, as far as that can be told.
-fn head_bytes(b: &[u8], case: &Case) -> Option<usize> {
+fn header_bytes(b: &[u8], case: &Case) -> Option<usize> {
     if !case.compact {
         return usize::try_from(u64::from_le_bytes(b.get(24..32)?.try_into().ok()?)).ok();
     }
@@ -317,19 +317,19 @@ fn after_varint(b: &[u8], at: usize) -> Option<usize> {
 
 /// Checksums of what is there now.
 pub fn seal(b: &mut [u8], case: &Case) {
-    let Some(head) = head_bytes(b, case).filter(|&h| h <= b.len()) else { return };
+    let Some(header) = header_bytes(b, case).filter(|&h| h <= b.len()) else { return };
     if case.compact {
         if b[5] & 1 == 1 {
             let mut crc = crc32fast::Hasher::new();
-            crc.update(&b[..head - 4]);
-            crc.update(&b[head..]);
-            b[head - 4..head].copy_from_slice(&crc.finalize().to_le_bytes());
+            crc.update(&b[..header - 4]);
+            crc.update(&b[header..]);
+            b[header - 4..header].copy_from_slice(&crc.finalize().to_le_bytes());
         }
-    } else if head >= CORE {
-        let data = crc32fast::hash(&b[head..]);
+    } else if header >= CORE {
+        let data = crc32fast::hash(&b[header..]);
         b[72..76].copy_from_slice(&data.to_le_bytes());
         b[76..80].fill(0);
-        let crc = crc32fast::hash(&b[..head]);
+        let crc = crc32fast::hash(&b[..header]);
         b[76..80].copy_from_slice(&crc.to_le_bytes());
     }
 }

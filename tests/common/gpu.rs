@@ -339,7 +339,7 @@ fn blocking(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8]
 fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &[u8], restored: &[u8]) {
     // The same form as the blocking calls wrote.
     let options = Options { checksum_async: encoder.options().checksum, ..encoder.options().clone() };
-    let encoder = Encoder::new(encoder.plan().pipeline(), &sample.array, &options).unwrap();
+    let encoder = Encoder::new(encoder.pipeline(), &sample.array, &options).unwrap();
     let planned = encoder.decoder().unwrap();
     let mut ews = encoder.workspace().unwrap();
     let stream = TestStream::new();
@@ -374,7 +374,7 @@ fn asynchronous(encoder: &Encoder, sample: &super::samples::Sample, container: &
     );
     // The decoder of the encoder, and one that knows nothing but the container.
     for decoder in [planned, Decoder::open(container, &options).unwrap()] {
-        // More room than the container has: its length is in its head.
+        // More room than the container has: its length is in its header.
         restores(&decoder, dst.slice(1, room + 2), sample, restored);
     }
 }

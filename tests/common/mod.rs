@@ -1,12 +1,13 @@
 //! What the integration tests share.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-pub mod alloc;
+pub mod cases;
 pub mod corpus;
 pub mod damage;
 pub mod field;
 pub mod gpu;
 pub mod oracle;
+pub mod rig;
 pub mod rng;
 pub mod run;
 pub mod samples;

@@ -3,7 +3,7 @@
 
 use fzgm::DType;
 use num_bigint::BigInt;
-use num_traits::{Signed, Zero};
+use num_traits::Signed;
 
 /// The bound as the user gave it.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +82,6 @@ impl Dyadic {
     pub fn at_most(&self, other: &Dyadic) -> bool {
         let (a, b, _) = self.aligned(other);
         a <= b
-    }
-
-    pub fn is_zero(&self) -> bool {
-        self.m.is_zero()
     }
 }
 

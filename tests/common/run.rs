@@ -99,7 +99,7 @@ fn decompress(decoder: &Decoder, container: &[u8], dirt: u8, bytes: usize) -> Ve
     let mut dst = vec![0xee; bytes + 65];
     let n = decoder
         .decompress(&mut ws, container, &mut dst[1..=bytes])
-        .unwrap_or_else(|e| panic!("{e}; {:?}, plan {}", fzgm::info(container), decoder.plan()));
+        .unwrap_or_else(|e| panic!("{e}; {:?}, plan {}", fzgm::info(container), decoder.plan().unwrap()));
     assert_eq!(n, bytes);
     assert!(
         dst[0] == 0xee && dst[bytes + 1..].iter().all(|&b| b == 0xee),

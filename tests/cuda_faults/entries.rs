@@ -3,8 +3,8 @@
 use crate::common::samples::Sample;
 use crate::walk::{Entry, Held, Home, Trial, World};
 use fzgm::{
-    Array, CallResult, Clock, DType, Decoder, Device, DeviceSlice, Direction, Encoder, Options, Pipeline,
-    Resident, Workspace, device_count, device_info, info_at, pipeline_at,
+    Array, CallResult, DType, Decoder, DeviceSlice, Encoder, Options, Pipeline, Workspace, device_count,
+    device_info, info_at, pipeline_at,
 };
 use std::sync::OnceLock;
 
@@ -35,7 +35,6 @@ pub(crate) fn all(once: bool) -> Vec<Row> {
             row("a container in device memory", look, Home::ALL),
             row("a workspace of another plan", another_plan, &[Home::Own]),
             row("calls without preload", unprepared, &[Home::Own]),
-            row("an array that stays there", resident, &[Home::Own]),
             // Other entry points cover most of its driver calls.
             Row { share: 13, ..row("large copies", large, &[Home::Own]) },
         ]);
@@ -166,7 +165,7 @@ fn decompress_async(t: &mut Trial<'_>) -> Option<()> {
     Some(())
 }
 
-/// Functions that copy a container from the device to read its head.
+/// Functions that copy a container from the device to read its header.
 fn look(t: &mut Trial<'_>) -> Option<()> {
     let world = t.world;
     let container = t.block(&world.summed);
@@ -214,23 +213,6 @@ fn unprepared(t: &mut Trial<'_>) -> Option<()> {
     passed(t, &results[1], world.restored.len());
     is(&dst, &world.plain);
     is(&back, &world.restored);
-    Some(())
-}
-
-/// The calls of `fzgm bench`.
-fn resident(t: &mut Trial<'_>) -> Option<()> {
-    let world = t.world;
-    let (encoder, _) =
-        encoder(t, &Options { device: Device::Cuda(0), checksum: false, ..Options::default() })?;
-    let decoder = t.call(true, || encoder.decoder())?;
-    let mut there = t.call(true, || Resident::new(&encoder, &decoder, &world.src))?;
-    for clock in [Clock::Device, Clock::Host, Clock::Graph] {
-        t.call(true, || there.seconds(Direction::Encode, clock, 2))?;
-        t.call(true, || there.seconds(Direction::Decode, clock, 2))?;
-    }
-    assert!(t.call(true, || there.container())? == world.plain);
-    assert!(t.call(true, || there.restored())? == world.restored);
-    t.call(true, || there.copy_seconds(1))?;
     Some(())
 }
 

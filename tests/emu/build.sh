@@ -2,7 +2,7 @@
 # Builds the stand-in driver with the kernels in it: build/emu/libcuda.so.1, or with sanitizers build/emu-asan/libcuda.so.1.
 # What has not changed is not compiled again.
 #
-#   tests/emu/build.sh [plain|asan] [file.cu…]     kernels/*.cu, or the files that are named
+#   tests/emu/build.sh [plain|asan] [file.cu…]     all files below kernels/, or the files that are named
 #
 # FZ_EMU_OUT: another folder for the result.
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -58,7 +58,7 @@ fresh() {
 # kernels_object <file.cu> <object>
 kernels_object() {
   local name
-  name=$(basename "$1" .cu)
+  name=$(name_of "$1")
   unit "$1" "$name" >"$2.cpp"
   grep -q FZ_ENTRY "$2.cpp" || die "$1 has no device function: extern \"C\" __global__ void name(FZ_ARGS)"
   compile "$2.cpp" "$2.tmp"
@@ -66,6 +66,16 @@ kernels_object() {
   objcopy --rename-section ".bss=fzshared_$name,alloc,load,data,contents" "$2.tmp" "$2"
   mv "$2.tmp.d" "$2.d"
   rm "$2.tmp"
+}
+
+# name_of <file>: one word, without the extension: kernels/fast/encode.cu is fast_encode.
+name_of() {
+  local name=${1%.*}
+  case $1 in
+    kernels/*) name=${name#kernels/} ;;
+    *) name=$(basename "$name") ;;
+  esac
+  printf '%s' "${name//\//_}"
 }
 
 objects=()
@@ -77,7 +87,7 @@ job() {
   busy=$((busy + 1))
 }
 for source in tests/emu/*.cpp tests/emu/driver/*.cpp "${files[@]}"; do
-  object=$out/$(basename "$source").o
+  object=$out/$(name_of "$source").${source##*.}.o
   objects+=("$object")
   fresh "$object" && continue
   case $source in

@@ -153,7 +153,7 @@ void poison_static_shared() {
 }
 }  // namespace
 
-void await_former() { me().awaited = true; }
+void wait_prerequisites() { me().awaited = true; }
 
 void* dynamic_shared() { return dynamic_memory.data(); }
 

@@ -1,14 +1,16 @@
-"""Tables and picture of the page of stage fast: those of scripts/figures.py, which takes reports of `fzgm bench` and survives damaged ones.
+"""Tables and picture of docs/measurements.md: that they agree with the rows, and that scripts/figures.py survives damaged files.
 
-    python3 -m unittest discover -s tests/figures
+    python3 -m unittest discover -s tests/figures -t tests/figures
 """
 
 import contextlib
+import csv
 import io
 import json
 import os
 import random
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -20,10 +22,13 @@ sys.dont_write_bytecode = True
 import figures  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
+COLUMNS = "date,machine,commit,command,program,preset,field,dtype,dims,mode,bound,value_range,threads,ratio,compress_gb_per_s,decompress_gb_per_s"
+# The file that the tests damage and extend.
+FILE = "h200"
 
 
 def read(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         return file.read()
 
 
@@ -39,17 +44,6 @@ def run(*args):
     return code, out.getvalue(), err.getvalue()
 
 
-@contextlib.contextmanager
-def inside(folder):
-    """contextlib.chdir, for Python before 3.11."""
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def line(preset, bound, ratio, compress, decompress, **more):
     """A row of a report, with the keys that count and some that do not."""
     numbers = {"ratio": ratio, "compress_gb_per_s": compress, "decompress_gb_per_s": decompress, "compress_call_gb_per_s": 1.0}
@@ -57,16 +51,21 @@ def line(preset, bound, ratio, compress, decompress, **more):
 
 
 def report(*rows, **more):
-    return {"command": "bench", "input": "data/turb.f32", "dtype": "f32", "device": "cuda:0", "device_name": "Some GPU", "rows": list(rows), **more}
+    about = {"command": "bench", "input": "data/turb.f32", "dtype": "f32", "dims": [64, 32], "device": "cuda:0", "device_name": "Some GPU"}
+    return {**about, "rows": list(rows), **more}
 
 
-class Folder(unittest.TestCase):
-    """Tests with a folder of their own."""
+class Copy(unittest.TestCase):
+    """Tests with a copy of the page and its rows."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.page = os.path.join(self.folder, "measurements.md")
+        self.rows = os.path.join(self.folder, "measurements", FILE + ".csv")
+        shutil.copytree(os.path.join(ROOT, "docs", "measurements"), os.path.join(self.folder, "measurements"))
+        shutil.copy(os.path.join(ROOT, "docs", "measurements.md"), self.page)
 
     def file(self, name, text):
         path = os.path.join(self.folder, name)
@@ -77,35 +76,53 @@ class Folder(unittest.TestCase):
     def report(self, *rows, name="turb.json", **more):
         return self.file(name, json.dumps(report(*rows, **more)))
 
+    def here(self, what):
+        return run("--docs", self.folder, what)
 
-class Page(Folder):
-    def test_has_the_tables(self):
-        code, tables, _ = run("table")
-        self.assertEqual(code, 0)
-        # In the page they are followed by the picture; a line too many in either is noticed.
-        self.assertIn(f"\n\n{tables}\n![", read("src/stages/fast.md"), "scripts/figures.py table prints other tables than the page has")
+    def refused(self, args, *words):
+        code, out, err = run(*args)
+        self.assertEqual((code, out), (2, ""), args)
+        self.assertRegex(err, r"\Afigures\.py: [^\n]*\n\Z")
+        for word in words:
+            self.assertIn(word, err)
 
-    def test_has_the_picture(self):
-        svg = read("docs/figures/fast.svg")
-        out = os.path.join(self.folder, "fast.svg")
-        self.assertEqual(run("picture", "-o", out), (0, "", ""))
-        with open(out, encoding="utf-8") as file:
-            self.assertEqual(file.read(), svg, "call scripts/figures.py picture")
-        self.assertEqual(read("docs/figures/fast.svg.txt"), figures.definition(svg))
-        self.assertIn("][picture]\n\n[picture]: ../../docs/figures/fast.svg\n", read("src/stages/fast.md"))
+    def append(self, *cells):
+        """Appends a row to the file of the H200: the row of `fast` for turb with these cells changed."""
+        with open(self.rows, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        row = {**rows[0], **dict(cells)}
+        figures.append(self.rows, [row])
+
+
+class Page(Copy):
+    def test_agrees_with_the_rows(self):
+        self.assertEqual(run("check"), (0, "", ""))
+
+    def test_every_file_has_a_table(self):
+        files = {name for name in os.listdir(os.path.join(ROOT, "docs", "measurements")) if name.endswith(".csv")}
+        self.assertEqual(files, {spec.file + ".csv" for spec in figures.TABLES.values()})
+
+    def test_every_table_names_machine_date_and_command(self):
+        page = read(os.path.join(ROOT, "docs", "measurements.md"))
+        tables = re.findall(r"^<!-- table .*?^<!-- end -->$", page, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(tables), len(figures.TABLES))
+        for table in tables:
+            self.assertRegex(table, r"\n\nMachine: .+\. Rows: \[\w+\.csv\]\(measurements/\w+\.csv\)\. Commands?:")
+            self.assertRegex(table, r"\(20\d\d-\d\d-\d\d")
 
     def test_picture_reads_well(self):
-        drawn = [row for row in figures.recorded(figures.RECORDED) if row.bound == "1e-3" and row.ratio and row.compress_gb_per_s]
-        marks = self.look(read("docs/figures/fast.svg"))
-        self.assertEqual(marks, len(drawn) + len({row.program for row in drawn}))
+        marks = self.look(read(os.path.join(ROOT, "docs", "measurements", "h200.svg")))
+        rows = figures.chosen(figures.load(self.rows), figures.DRAWN)
+        drawn = {(row["program"], row["preset"], row["field"]) for row in rows if row["ratio"] and row["compress_gb_per_s"]}
+        # Ratios of cusz and cusz_ans have rows of their own.
+        split = {(row["program"], row["preset"], row["field"]) for row in rows if row["ratio"] and not row["compress_gb_per_s"]}
+        self.assertEqual(marks, len(drawn | split) + len({program for program, _, _ in drawn}))
 
     def test_picture_of_any_speed_reads_well(self):
-        for speed, ratio in ((1e-3, 1.01), (480, 7.5)):
-            path = self.report(line("fast", 1e-3, ratio, speed, 1), device_name="A device with a name that goes on and on and on")
-            out = os.path.join(self.folder, "out.svg")
-            self.assertEqual(run("picture", "--measured", path, "-o", out), (0, "", ""))
-            with open(out, encoding="utf-8") as file:
-                self.look(file.read())
+        for speed, ratio in (("0.001", "1.01"), ("480", "7.5")):
+            self.append(("compress_gb_per_s", speed), ("ratio", ratio), ("date", "2100-01-01"), ("machine", "A device with a name that goes on and on"))
+            self.assertEqual(self.here("write"), (0, "", ""))
+            self.look(read(os.path.join(self.folder, "measurements", "h200.svg")))
 
     def look(self, source):
         """All texts are inside of the picture and apart from each other and from the marks; how many marks there are."""
@@ -136,118 +153,156 @@ class Page(Folder):
                 self.assertTrue(apart or name == other == "a mark", f"{name} {a} is over {other} {b}")
         return sum(name == "a mark" for name, _ in boxes)
 
-    def test_commands_are_those_of_the_script(self):
-        commands = [text.split() for text in re.findall(r"^scripts/figures\.py (.*)$", read("src/stages/fast.md"), re.MULTILINE)]
-        self.assertEqual(len(commands), 3)
-        self.report(line("fast", 1e-3, 7, 2000, 3000))
-        with inside(self.folder):
-            for command in commands:
-                code, _, err = run(*command)
-                self.assertEqual((code, err), (0, ""), command)
-            ElementTree.parse("turb.svg")
+
+class Rows(Copy):
+    def cell(self, table, name, column):
+        """A cell of a table of the page."""
+        page = figures.page(read(self.page), os.path.dirname(self.rows))
+        text = re.search(rf"^<!-- table {table} -->\n\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL).group(1)
+        lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        return next(line for line in lines[2:] if tuple(line[: len(name)]) == name)[lines[0].index(column)]
+
+    def test_the_newest_figure_is_shown(self):
+        name = ("fast", "f32", "noa 1e-3")
+        self.append(("date", "2000-01-01"), ("compress_gb_per_s", "1"))
+        self.assertNotIn("1 / ", self.cell("h200-given", name, "turb")[:4])
+        self.append(("date", "2100-01-01"), ("compress_gb_per_s", "1234"), ("decompress_gb_per_s", "5"))
+        self.assertEqual(self.cell("h200-given", name, "turb"), "1234 / 5")
+        # Of one date the last row; what a row does not have comes from older ones.
+        self.append(("date", "2100-01-01"), ("compress_gb_per_s", "777"), ("compress_max_gb_per_s", "888"), ("decompress_gb_per_s", ""), ("ratio", ""))
+        self.assertEqual(self.cell("h200-given", name, "turb"), "777–888 / 5")
+        self.assertEqual(self.cell("h200-ratio", ("fzgm", "fast", "noa 1e-3"), "turb"), "7.506")
+
+    def test_lines_and_columns_come_with_their_rows(self):
+        self.append(("preset", "new"), ("field", "mine"), ("compress_gb_per_s", "3"), ("decompress_gb_per_s", ""))
+        self.assertEqual(self.cell("h200-given", ("new", "f32", "noa 1e-3"), "mine"), "3 / –")
+        self.assertEqual(self.cell("h200-given", ("new", "f32", "noa 1e-3"), "turb"), "–")
+
+    def test_a_broken_bound_is_bold(self):
+        path = os.path.join(self.folder, "measurements", "hdf5_bounds.csv")
+        row = {**figures.load(path)[0], "date": "2100-01-01", "largest_error_in_bounds": "1.01"}
+        figures.append(path, [row])
+        self.assertEqual(self.cell("hdf5-bounds", ("f64",), "fzgm"), "**1.01**")
+
+    def test_check_notices(self):
+        self.assertEqual(self.here("check"), (0, "", ""))
+        self.append(("date", "2100-01-01"), ("compress_gb_per_s", "1"))
+        self.refused(["--docs", self.folder, "check"], "measurements.md differs", "scripts/figures.py write")
+        self.assertEqual(self.here("write"), (0, "", ""))
+        self.assertEqual(self.here("check"), (0, "", ""))
+        self.file("measurements/h200.svg", "<svg/>")
+        self.refused(["--docs", self.folder, "check"], "h200.svg differs")
+
+    def test_marks_of_tables(self):
+        text = read(self.page)
+        for damaged in (text.replace("<!-- table small -->", ""), text + "\n<!-- table small -->\n", text.replace("<!-- end -->", "", 1).replace("<!-- end -->", "")):
+            self.file("measurements.md", damaged)
+            self.refused(["--docs", self.folder, "write"], "docs/measurements.md")
 
 
-class Measured(Folder):
-    def test_rows_stand_in_place_of_ours(self):
+class Added(Copy):
+    def add(self, *reports, columns=COLUMNS, **said):
+        path = self.file("rows.csv", columns + "\n" + self.first(columns))
+        options = [word for key, text in {"command": "fzgm bench", "date": "2026-01-02", **said}.items() for word in (f"--{key}", text)]
+        result = run("add", path, *reports, *options)
+        with open(path, encoding="utf-8", newline="") as file:
+            return result, list(csv.DictReader(file))[1:]
+
+    def first(self, columns):
+        row = {"date": "2026-01-01", "machine": "m", "command": "c"}
+        return ",".join(row.get(key, "") for key in columns.split(",")) + "\n"
+
+    def test_rows_of_a_report(self):
         path = self.report(
             line("fast", 1e-3, 9.0, 1.0, 1.0, value_base=None),
             line("fast", 1e-3, 7.50649, 1234.5, 99.949),
-            line(None, 1e-3, 1234.56, 0.12345, 1e4, pipeline="lorenzo_quant(eb=1e-3) > rze|x"),
+            line(None, 1e-4, 1234.56, 0.12345, 1e4, pipeline="lorenzo_quant(eb=1e-3) > rze"),
             line("bits", 0.0, 1.25, 1.0, 1.0, mode="lossless", value_base=None),
-            line("fast", 5e-2, 50.0, 3000.0, 4000.0),
         )
-        code, out, err = run("table", "--measured", path)
-        self.assertEqual((code, err), (0, ""))
+        result, rows = self.add(path, commit="0123abc")
+        self.assertEqual(result, (0, "", ""))
+        keys = COLUMNS.split(",")
+        common = ["2026-01-02", "Some GPU", "0123abc", "fzgm bench", "fzgm"]
         want = [
-            "| noa 5e-2 | turb |",
-            "|---|---|",
-            "| fzgm, fast | 50 / 3000 / 4000 |",
-            "",
-            "| noa 1e-3 | turb |",
-            "|---|---|",
-            "| fzgm, fast | 7.506 / 1234 / 99.95 |",
-            "| fzgm, lorenzo_quant(eb=1e-3) > rze\\|x | 1235 / 0.1235 / 10000 |",
-            "| FSZ 1.0 | 6.05 / 671 / 871 |",
-            "| cuSZp 3, outlier, 3-D | 5.92 / 446 / 361 |",
-            "| PFPL | 6.04 / 280 / 263 |",
-            "| FZGPUModules, cusz | 8.35 / 63 / 167 |",
-            "| FZGPUModules, pfpl | 3.29 / 26 / 26 |",
-            "| FZGPUModules, fz | 7.57 / 58 / 54 |",
-            "",
-            "fzgm on Some GPU, others on one NVIDIA H200",
+            [*common, "fast", "turb", "f32", "64x32", "noa", "1e-3", "scanned", "", "9", "1", "1"],
+            [*common, "fast", "turb", "f32", "64x32", "noa", "1e-3", "given", "", "7.506", "1234", "99.95"],
+            [*common, "lorenzo_quant(eb=1e-3) > rze", "turb", "f32", "64x32", "noa", "1e-4", "given", "", "1235", "0.1235", "10000"],
+            [*common, "bits", "turb", "f32", "64x32", "lossless", "", "", "", "1.25", "1", "1"],
         ]
-        self.assertEqual(out.splitlines(), want)
+        self.assertEqual([[row[key] for key in keys] for row in rows], want)
 
-    def test_fields_of_several_reports(self):
-        turb = self.report(line("fast", 1e-3, 7, 1000, 2000))
-        mine = self.report(line("fast", 1e-3, 8, 1000, 2000), name="mine.json", input="m.f64", device_name="Another")
-        code, out, _ = run("table", "--measured", turb, mine)
-        self.assertEqual(code, 0)
-        self.assertIn("| noa 1e-3 | turb | m |\n", out)
-        self.assertIn("| fzgm, fast | 7 / 1000 / 2000 | 8 / 1000 / 2000 |\n", out)
-        self.assertIn("| FSZ 1.0 | 6.05 / 671 / 871 | – |\n", out)
-        self.assertIn("fzgm on Some GPU and Another, others", out)
+    def test_reports_of_a_cpu(self):
+        path = self.report(line("fast", 1e-3, 7, 1, 2, threads=0), line("fast", 1e-3, 7, 1, 2, threads=2), device="cpu", device_name=None)
+        self.assertIn("--machine", self.add(path)[0][2])
+        result, rows = self.add(path, machine="Some CPU, 2 cores")
+        self.assertEqual(result, (0, "", ""))
+        self.assertEqual([(row["machine"], row["threads"]) for row in rows], [("Some CPU, 2 cores", "all"), ("Some CPU, 2 cores", "2")])
 
-    def test_picture_goes_where_it_is_said(self):
-        path = self.report(line("fast", 1e-3, 7, 1000, 2000), device_name="<&\ud800>")
-        code, _, err = run("picture", "--measured", path)
-        self.assertEqual(code, 2)
-        self.assertIn("say with -o", err)
-        out = os.path.join(self.folder, "out.svg")
-        self.assertEqual(run("picture", "--measured", path, "-o", out), (0, "", ""))
-        self.assertIn("fzgm on <&?>, others", "".join(ElementTree.parse(out).getroot().itertext()))
+    def test_times_are_those_of_graphs(self):
+        columns = COLUMNS.replace("_gb_per_s", "_us")
+        path = self.report(line("fast", 1e-3, 7, 1, 2, compress_us=99.0, compress_graph_us=13.81, decompress_graph_us=12.0))
+        result, rows = self.add(path, columns=columns)
+        self.assertEqual(result, (0, "", ""))
+        self.assertEqual([(row["compress_us"], row["decompress_us"]) for row in rows], [("13.81", "12")])
+        result, _ = self.add(self.report(line("fast", 1e-3, 7, 1, 2)), columns=columns)
+        self.assertIn("compress_graph_us is None", result[2])
+
+    def test_every_file_for_benchmarks(self):
+        reports = self.report(line("fast", 1e-3, 7, 1, 2, compress_graph_us=13.8, decompress_graph_us=12.0))
+        for file in ("h200", "small", "cpu"):
+            path = os.path.join(self.folder, "measurements", file + ".csv")
+            self.assertEqual(run("add", path, reports, "--command", "fzgm bench"), (0, "", ""))
+        self.assertEqual(self.here("write"), (0, "", ""))
+        self.refused(["add", os.path.join(self.folder, "measurements", "hdf5_bounds.csv"), reports, "--command", "c"], "no file for reports")
+
+    def test_a_damaged_row_is_not_added(self):
+        before = read(self.rows)
+        reports = self.report(line("fast", 1e-3, 7, 1, 2))
+        for option, text in (("--date", "yesterday"), ("--commit", "xyz")):
+            self.refused(["add", self.rows, reports, "--command", "fzgm bench", option, text], option[2:])
+            self.assertEqual(read(self.rows), before)
 
 
-class Damage(Folder):
-    def refused(self, args, *words):
-        code, out, err = run(*args)
-        self.assertEqual((code, out), (2, ""), args)
-        self.assertRegex(err, r"\Afigures\.py: [^\n]*\n\Z")
-        for word in words:
-            self.assertIn(word, err)
-
-    def test_of_recorded_figures(self):
-        head = ",".join(figures.COLUMNS)
+class Damage(Copy):
+    def test_of_rows(self):
+        provenance = "2026-01-01,m,,c,"
         cases = {
-            "": ["line 1", "program,preset"],
-            "program,preset\n": ["line 1"],
-            f"{head}\nfzgm,fast,turb\n": ["line 2", "3 cells where 8"],
-            f"{head}\nfzgm,fast,turb,1e-3,1,1,1,x\n\n": ["line 3", "0 cells"],
-            f"{head}\nfzgm,fast,turb,1e-3,x,1,1,x\n": ["line 2", "ratio is 'x'"],
-            f"{head}\nfzgm,fast,turb,1e-3,1,-1,1,x\n": ["line 2", "compress_gb_per_s is '-1'"],
-            f"{head}\nfzgm,fast,turb,1e-3,1,1,nan,x\n": ["line 2", "decompress_gb_per_s is 'nan'"],
-            f"{head}\nfzgm,fast,turb,1e-3,1,1,1e31,x\n": ["line 2", "decompress_gb_per_s is '1e31'"],
-            f"{head}\nfzgm,fast,turb,,1,1,1,x\n": ["line 2", "bound is ''"],
-            f"{head}\n,fast,turb,1,1,1,1,x\n": ["line 2", "program is ''"],
-            f"{head}\nfzgm,fast,,1,1,1,1,x\n": ["line 2", "field is ''"],
-            f"{head}\nfzgm,fa\x07st,turb,1,1,1,1,x\n": ["line 2", "preset is"],
-            f"{head}\nfzgm,fast,turb,1e-3,1,1,1,x\nfzgm,fast,turb,0.001,1,1,1,x\n": ["fzgm, fast, turb, 0.001", "twice"],
-            f'{head}\n"fzgm': ["unexpected end"],
+            "": ["line 1", "date,machine,commit,command"],
+            "date,machine,command,commit\n": ["line 1"],
+            COLUMNS + ",ratio\n": ["line 1"],
+            f"{COLUMNS}\nfzgm,fast,turb\n": ["line 2", "3 cells; 16"],
+            f"{COLUMNS}\n{provenance}fzgm,fast,turb,f32,1,noa,1e-3,given,,x,1,1\n": ["line 2", "ratio is 'x'"],
+            f"{COLUMNS}\n{provenance}fzgm,fast,turb,f32,1,noa,1e-3,given,,1,-1,1\n": ["line 2", "compress_gb_per_s is '-1'"],
+            f"{COLUMNS}\n{provenance}fzgm,fast,turb,f32,1,noa,1e-3,given,,1,1,nan\n": ["line 2", "decompress_gb_per_s is 'nan'"],
+            f"{COLUMNS}\n{provenance}fzgm,fast,turb,f32,1,noa,1e-3,given,,1,1,1e31\n": ["line 2", "decompress_gb_per_s is '1e31'"],
+            f"{COLUMNS}\n{provenance}fzgm,fa\x07st,turb,f32,1,noa,1e-3,given,,1,1,1\n": ["line 2", "preset is"],
+            f"{COLUMNS}\n2026-13-01,m,,c,fzgm,fast,turb,f32,1,noa,1e-3,given,,1,1,1\n": ["line 2", "date is '2026-13-01'"],
+            f"{COLUMNS}\n2026-01-01,,,c,fzgm,fast,turb,f32,1,noa,1e-3,given,,1,1,1\n": ["line 2", "machine is ''"],
+            f"{COLUMNS}\n2026-01-01,m,main,c,fzgm,fast,turb,f32,1,noa,1e-3,given,,1,1,1\n": ["line 2", "commit is 'main'"],
+            f"date,machine,commit,command,compress_us,compress_max_us\n{provenance}2,1\n": ["line 2", "compress_max_us is '1'"],
+            f'{COLUMNS}\n"fzgm': ["unexpected end"],
             b"\xff\xfe": ["decode"],
         }
+        reports = self.report(line("fast", 1e-3, 7, 1, 2))
         for text, words in cases.items():
             path = self.file("bad.csv", text)
-            self.refused(["table", "--recorded", path], path, *words)
-        self.refused(["table", "--recorded", os.path.join(self.folder, "none.csv")], "none.csv", "No such file")
-        only_peers = self.file("peers.csv", f"{head}\nPFPL,,turb,1e-3,1,1,1,x\n")
-        self.refused(["picture", "--recorded", only_peers, "-o", os.path.join(self.folder, "x.svg")], "no row of fzgm", "1e-3")
-        self.refused(["picture", "-o", os.path.join(self.folder, "none", "x.svg")], "x.svg", "No such file")
+            self.refused(["add", path, reports, "--command", "c"], path, *words)
+        self.refused(["add", os.path.join(self.folder, "none.csv"), reports, "--command", "c"], "none.csv", "No such file")
+        self.refused(["--docs", os.path.join(self.folder, "none"), "write"], "measurements.md", "No such file")
 
     def test_of_reports(self):
         good = line("fast", 1e-3, 7, 1000, 2000)
-        huge = json.dumps(report(good)).replace("1000", "1" + 400 * "0")
         cases = {
             "": ["no JSON"],
             "[": ["no JSON"],
             "[" * 100_000: ["no JSON"],
-            b"\xff": ["no JSON"],
-            "[]": ["not what `fzgm bench --json` prints"],
-            json.dumps({"command": "info", "rows": []}): ["not what"],
-            json.dumps(report(good, rows=7)): ["not what"],
-            json.dumps(report(good, input=None)): ["not what"],
-            json.dumps({**report(good), "device": "cpu", "device_name": None}): ["'cpu'", "--device cuda"],
-            json.dumps(report()): ["--value-base"],
-            json.dumps(report({**good, "value_base": None})): ["--value-base"],
+            b"\xff": ["decode"],
+            "[]": ["not a report of `fzgm bench --json`"],
+            json.dumps({"command": "info", "rows": []}): ["not a report"],
+            json.dumps(report(good, rows=7)): ["not a report"],
+            json.dumps(report(good, input=None)): ["not a report"],
+            json.dumps(report(good, dims=None)): ["not a report"],
+            json.dumps(report()): ["not a report"],
             json.dumps(report(good, 3)): ["rows[1] is 3"],
             json.dumps(report({**good, "kept": False})): ["rows[0]", "not kept"],
             json.dumps(report({**good, "eb": None})): ["rows[0]: eb is None"],
@@ -255,37 +310,32 @@ class Damage(Folder):
             json.dumps(report({**good, "ratio": True})): ["rows[0]: ratio is True"],
             json.dumps(report({**good, "compress_gb_per_s": []})): ["rows[0]: compress_gb_per_s is []"],
             json.dumps(report({**good, "decompress_gb_per_s": 0})): ["rows[0]: decompress_gb_per_s is 0"],
-            json.dumps(report(good, good)): ["fzgm, fast, turb, 0.001", "twice"],
-            huge: ["rows[0]: compress_gb_per_s is 1000"],
+            json.dumps(report(good)).replace("1000", "1" + 400 * "0"): ["rows[0]: compress_gb_per_s is 1000"],
         }
+        before = read(self.rows)
         for text, words in cases.items():
             path = self.file("bad.json", text)
-            self.refused(["table", "--measured", path], path, *words)
-        code, _, err = run("table", "--measured", os.path.join(self.folder, "none.json"))
-        self.assertEqual(code, 2)
-        self.assertIn("none.json: No such file", err)
-        self.assertNotIn("no JSON", err)
+            self.refused(["add", self.rows, path, "--command", "c"], path, *words)
+        self.refused(["add", self.rows, os.path.join(self.folder, "none.json"), "--command", "c"], "none.json", "No such file")
+        self.assertEqual(read(self.rows), before)
 
     def test_at_random(self):
-        """Whatever became of the bytes, there is a result or a line that says what is wrong, and the picture of a result is XML."""
+        """Damaged rows give a page and a picture in XML, or one line that says what is wrong."""
         chance = random.Random(0)
-        with open(figures.RECORDED, "rb") as file:
+        with open(self.rows, "rb") as file:
             recorded = file.read()
-        rows = [line(preset, 1e-3, 7.5, 1000.0, 2000.0) for preset in ("fast", "fz")]
-        files = [("bad.csv", "--recorded", recorded), ("bad.json", "--measured", json.dumps(report(*rows)).encode())]
         results = 0
-        for turn in range(100):
-            name, option, data = files[turn % 2]
-            data = bytearray(data)
+        for _ in range(24):
+            data = bytearray(recorded)
             at = chance.randrange(len(data))
             data[at : at + chance.randrange(1, 4)] = [b"", bytes([chance.randrange(256)]), data[chance.randrange(len(data)) :][:4]][chance.randrange(3)]
-            path, out = self.file(name, bytes(data)), os.path.join(self.folder, "x.svg")
-            if run("table", option, path)[0] == 0 and run("picture", option, path, "-o", out)[0] == 0:
-                ElementTree.parse(out)
+            self.file("measurements/h200.csv", bytes(data))
+            if self.here("write")[0] == 0:
+                ElementTree.parse(os.path.join(self.folder, "measurements", "h200.svg"))
                 results += 1
             else:
-                self.refused(["picture", option, path, "-o", out])
-        self.assertTrue(10 < results < 90, results)
+                self.refused(["--docs", self.folder, "write"])
+        self.assertTrue(2 < results < 22, results)
 
 
 if __name__ == "__main__":

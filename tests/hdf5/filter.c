@@ -146,7 +146,7 @@ static void registers(const char *path, const char *plugin) {
   writes(path);
 }
 
-/* The plugin is built without hdf5.h and has these numbers and layouts by itself: hdf5-filter/src/hdf5.rs. */
+/* The plugin is built without hdf5.h and has these numbers and layouts by itself: hdf5-filter/src/sys.rs. */
 static void numbers(void) {
   CHECK(sizeof(hid_t) == 8 && sizeof(hsize_t) == 8 && sizeof(herr_t) == 4 && sizeof(H5Z_filter_t) == 4);
   CHECK(H5T_INTEGER == 0 && H5T_FLOAT == 1 && H5T_ORDER_LE == 0 && H5T_ORDER_BE == 1);

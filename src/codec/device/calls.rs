@@ -1,15 +1,15 @@
 //! The calls of encoders and decoders that take addresses instead of slices.
 #![allow(unsafe_code)]
 
-use super::{DeviceSlice, Memory, context_of, gpu_of};
-use crate::codec::{Decoder, Encoder, Options, buffer};
-use crate::environment::in_default_environment;
-use crate::error::{Error, Result};
-use crate::format::{self, Head, Info};
+use super::{CallResult, DeviceSlice, Memory, context_of, gpu_of};
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::base::parallel::Parallel;
+use crate::codec::{Decoder, Device, Encoder, Options, buffer};
+use crate::format::{self, Header, Info};
 use crate::gpu::{Context, Home, OwnStream, Stream, download};
-use crate::kernel::Threads;
 use crate::pipeline::Pipeline;
-use crate::workspace::Workspace;
+use crate::runtime::workspace::Workspace;
 use std::borrow::Cow;
 
 impl Encoder {
@@ -51,6 +51,15 @@ impl Encoder {
             let context = context_of(self.options.device, stream)?;
             self.gpu()?.enqueue(&context, ws, (src, dst), result, stream, self.options.checksum_async)
         })
+    }
+
+    /// Bytes of the container that a call of [`Encoder::compress_async`] has made, of the `result` that it has left. `dst_bytes` are
+    /// those of its destination.
+    ///
+    /// # Errors
+    /// What the call has failed with: [`Error::DstTooSmall`], [`Error::OutlierCapacity`], [`Error::InvalidArgument`].
+    pub fn outcome(&self, result: CallResult, dst_bytes: u64) -> Result<u64> {
+        result.of(&self.gpu()?.prepared.plan, dst_bytes)
     }
 
     /// Compresses memory of any kind and waits: host, pinned, managed or of a device, as the driver says.
@@ -139,11 +148,11 @@ impl Decoder {
     }
 
     /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is
-    /// read from its head. `result` is as in [`Encoder::compress_async`].
+    /// read from its header. `result` is as in [`Encoder::compress_async`].
     ///
     /// # Errors
     /// What can be said before anything runs: [`Error::DstTooSmall`], [`Error::Unsupported`] for a decoder that was
-    /// opened from a container with a head that this library would write otherwise. What is wrong with the container stands in
+    /// opened from a container with a header that this library would write otherwise. What is wrong with the container stands in
     /// the result; one that needs more memory than the opened one is a mismatch.
     ///
     /// # Safety
@@ -161,6 +170,14 @@ impl Decoder {
             let context = context_of(self.options.device, stream)?;
             self.gpu()?.enqueue(&context, ws, (container, dst), result, stream, self.options.checksum)
         })
+    }
+
+    /// Bytes of the array that a call of [`Decoder::decompress_async`] has restored, as [`Encoder::outcome`] does.
+    ///
+    /// # Errors
+    /// What the call has failed with: [`Error::Corrupt`], [`Error::NotAContainer`], [`Error::PlanMismatch`].
+    pub fn outcome(&self, result: CallResult, dst_bytes: u64) -> Result<u64> {
+        result.of(&self.gpu()?.prepared.plan, dst_bytes)
     }
 
     /// Decompresses memory of any kind and waits.
@@ -194,35 +211,80 @@ impl Decoder {
             }
             // SAFETY: the caller's promise.
             let bytes = &*unsafe { container.on_host() }?;
-            let head = format::read(bytes)?;
-            if self.options.checksum {
-                head.verify(bytes, Threads(ws.threads.pool()))?;
-            }
+            let header = format::read(bytes)?;
             // SAFETY: the caller's promise.
             let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
-            match self.serving(&head)? {
-                None => self.decompress_on(index, ws, &head, container, dst),
-                Some(stored) => stored.decompress_on(
-                    index,
-                    &mut Workspace::bare(self.options.threads)?,
-                    &head,
-                    container,
-                    dst,
-                ),
+            match self.serving(&header)? {
+                None => self.decompress_read(index, ws, (&header, bytes), container, dst),
+                Some(stored) => {
+                    let ws = &mut Workspace::bare(self.options.threads)?;
+                    stored.decompress_read(index, ws, (&header, bytes), container, dst)
+                }
             }
         })
+    }
+
+    /// Decompresses memory of any kind in one call, in memory of its own, and waits. The container is read once.
+    ///
+    /// # Errors
+    /// As [`Decoder::open_at`] and [`Decoder::decompress_at`].
+    ///
+    /// # Safety
+    /// As for [`Encoder::compress_at`].
+    pub unsafe fn decompress_once_at(
+        container: DeviceSlice,
+        dst: DeviceSlice,
+        options: &Options,
+    ) -> Result<usize> {
+        in_default_environment(|| {
+            let index = gpu_of(options.device, &[("container", container), ("dst", dst)])?;
+            // SAFETY: the caller's promise.
+            let bytes = &*unsafe { container.on_host() }?;
+            let header = format::read(bytes)?;
+            let (need, have) = (header.bound.array.bytes(), dst.bytes);
+            // Before memory is allocated: the length is a number from a container that may come from anywhere.
+            if need > have {
+                return Err(Error::DstTooSmall { need, have });
+            }
+            let device = index.map_or(options.device, Device::Cuda);
+            let decoder = Decoder::of_header(&header, &Options { device, ..options.clone() })?;
+            let ws = &mut decoder.workspace()?;
+            let Some(index) = index else {
+                // SAFETY: the caller's promise; it is host memory.
+                return decoder.run(&header, ws, bytes, unsafe { dst.host_mut() });
+            };
+            // SAFETY: the caller's promise.
+            let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
+            decoder.decompress_read(index, ws, (&header, bytes), container, dst)
+        })
+    }
+
+    /// Decompresses a container whose header was read on the host, after its checksums were compared.
+    fn decompress_read(
+        &self,
+        index: u32,
+        ws: &mut Workspace,
+        (header, bytes): (&Header, &[u8]),
+        container: Memory<&[u8]>,
+        dst: Memory<&mut [u8]>,
+    ) -> Result<usize> {
+        if self.options.checksum {
+            header.verify(bytes, Parallel(ws.threads.pool()))?;
+        }
+        self.decompress_on(index, ws, header, container, dst)
     }
 
     pub(in crate::codec) fn decompress_on(
         &self,
         index: u32,
         ws: &mut Workspace,
-        head: &Head,
+        header: &Header,
         container: Memory<&[u8]>,
         dst: Memory<&mut [u8]>,
     ) -> Result<usize> {
-        let lengths = self.lengths(head)?;
-        self.gpu()?.decompress(&Context::on(index)?, ws, head, &lengths, container, dst)
+        let gpu = self.gpu()?;
+        let lengths = Decoder::lengths(&gpu.prepared.plan, header)?;
+        gpu.decompress(&Context::on(index)?, ws, header, &lengths, container, dst)
     }
 
     fn cut(&self, dst: DeviceSlice) -> Result<DeviceSlice> {

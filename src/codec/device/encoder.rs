@@ -2,77 +2,100 @@
 
 use super::prepared::{self, Prepared};
 use super::{DeviceSlice, Memory};
-use crate::array::Array;
-use crate::codec::Options;
-use crate::codec::encoder::{make, stored_pipeline};
-use crate::device::Border;
-use crate::error::{Error, Result, Status};
+use crate::base::error::{Error, Result, Status};
+use crate::base::parallel::Parallel;
+use crate::codec::Container;
+use crate::codec::encoder::EncoderForm;
 use crate::format::{self, Form, Template, image};
-use crate::gpu::{Context, Ferry, OwnStream, Stream};
-use crate::kernel::Threads;
-use crate::launch::Val;
-use crate::pipeline::Pipeline;
-use crate::plan::{Blueprint, Plan};
-use crate::workspace::Workspace;
+use crate::gpu::abi::ContainerArgs;
+use crate::gpu::{Context, OwnStream, PinnedStaging, Stream};
+use crate::ir::value::Val;
+use crate::plan::{BoundPipeline, Direction, Plan};
+use crate::runtime::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
-/// An encoder's plan for GPUs, made when one is first needed. The encoder and its decoders share it.
+/// An encoder's plan for GPUs, compiled when it is first needed. The encoder and its decoders share it.
 pub(in crate::codec) struct LazyEncoder {
-    pipeline: Pipeline,
-    array: Array,
-    options: Options,
-    may_store: bool,
-    made: OnceLock<Result<GpuEncoder>>,
+    form: Arc<EncoderForm>,
+    compiled: OnceLock<Result<GpuEncoder>>,
 }
 
 impl LazyEncoder {
-    /// Of an encoder with these arguments. `may_store`: whether it stores arrays that do not compress.
-    pub(in crate::codec) fn new(
-        pipeline: &Pipeline,
-        array: &Array,
-        options: &Options,
-        may_store: bool,
-    ) -> Arc<Self> {
-        let (pipeline, array, options) = (pipeline.clone(), *array, options.clone());
-        Arc::new(LazyEncoder { pipeline, array, options, may_store, made: OnceLock::new() })
+    pub(in crate::codec) fn new(form: Arc<EncoderForm>) -> Arc<Self> {
+        Arc::new(LazyEncoder { form, compiled: OnceLock::new() })
     }
 
     /// The plan.
     pub(in crate::codec) fn get(&self) -> Result<&GpuEncoder> {
-        let make = || GpuEncoder::new(&self.pipeline, &self.array, &self.options, self.may_store);
-        self.made.get_or_init(make).as_ref().map_err(Error::clone)
+        self.compiled.get_or_init(|| GpuEncoder::new(&self.form)).as_ref().map_err(Error::clone)
     }
 }
 
-/// What an encoder with this plan writes: without checksums and with them; then the same of a stored array, if it may be
-/// stored.
-pub(super) fn forms(own: Blueprint<'_>, options: &Options, may_store: bool) -> Result<Vec<(Template, bool)>> {
-    let form = |plan: Blueprint<'_>, checksum| format::template(plan, options.container, checksum);
-    let mut forms = vec![(form(own, false)?, false), (form(own, true)?, false)];
-    if may_store {
-        let (plan, plain) = make(&stored_pipeline()?, &own.array, options, false, options.on_cpu())?;
-        forms.extend([(plain, true), (form(plan.blueprint(), true)?, true)]);
-    }
-    Ok(forms)
+/// What an encoder may write, without checksums and with them.
+pub(super) struct Forms {
+    own: Template,
+    own_checked: Template,
+    /// Of an array that is stored as it is.
+    stored: Option<(Template, Template)>,
 }
 
-/// The same for the tables of a plan.
-pub(super) fn rows(forms: &[(Template, bool)]) -> Vec<Form<'_>> {
-    forms.iter().map(|(template, stored)| Form { template, stored: *stored }).collect()
+impl Forms {
+    /// The forms of a bound pipeline, and of a stored array if one may take its place.
+    pub(super) fn new(
+        own: &BoundPipeline,
+        stored: Option<&BoundPipeline>,
+        container: Container,
+    ) -> Result<Forms> {
+        let form = |of: &BoundPipeline, checksum| format::template(of, container, checksum);
+        let stored = stored.map(|of| Ok::<_, Error>((form(of, false)?, form(of, true)?))).transpose()?;
+        Ok(Forms { own: form(own, false)?, own_checked: form(own, true)?, stored })
+    }
+
+    /// Lets headers differ from those of an encoder in what is informational: as `header` has it.
+    pub(super) fn adopt_informational(&mut self, header: &[u8]) {
+        self.own.adopt_informational(header);
+        self.own_checked.adopt_informational(header);
+    }
+
+    /// Index of the encoder's own form among the rows, and that of a stored array.
+    fn rows_of(&self, checksum: bool) -> (u32, Option<u32>) {
+        let own = u32::from(checksum);
+        (own, self.stored.is_some().then_some(2 + own))
+    }
+
+    fn own(&self, checksum: bool) -> &Template {
+        if checksum { &self.own_checked } else { &self.own }
+    }
+
+    fn stored(&self, checksum: bool) -> Option<&Template> {
+        self.stored.as_ref().map(|(plain, checked)| if checksum { checked } else { plain })
+    }
+
+    /// Bytes of the header that most containers have, or 0 where headers have several lengths.
+    pub(super) fn fixed_header_bytes(&self) -> u64 {
+        self.own.header_bytes().unwrap_or(0)
+    }
+
+    /// The same for the tables of a plan.
+    pub(super) fn rows(&self) -> Vec<Form<'_>> {
+        let own = [&self.own, &self.own_checked].map(|template| Form { template, stored: false });
+        let stored = self.stored.iter().flat_map(|(plain, checked)| [plain, checked]);
+        own.into_iter().chain(stored.map(|template| Form { template, stored: true })).collect()
+    }
 }
 
 /// An encoder's plan for GPUs.
 pub(in crate::codec) struct GpuEncoder {
     pub(in crate::codec) prepared: Prepared,
-    /// What it writes, as [`forms`] has it.
-    pub(super) forms: Vec<(Template, bool)>,
+    pub(super) forms: Forms,
 }
 
 impl GpuEncoder {
-    fn new(pipeline: &Pipeline, array: &Array, options: &Options, may_store: bool) -> Result<GpuEncoder> {
-        let (plan, _) = make(pipeline, array, options, false, options.on_gpu())?;
-        let forms = forms(plan.blueprint(), options, may_store)?;
-        let image = image(&plan, &rows(&forms), &|v| v, Status::Corrupt);
+    fn new(form: &EncoderForm) -> Result<GpuEncoder> {
+        let EncoderForm { bound, stored, options } = form;
+        let plan = Plan::compile(bound, Direction::Encode, options.on_gpu())?;
+        let forms = Forms::new(bound, stored.as_ref(), options.container)?;
+        let image = image(&plan, &forms.rows(), &|v| v, Status::Corrupt);
         Ok(GpuEncoder { prepared: Prepared::new(plan, image), forms })
     }
 
@@ -105,24 +128,19 @@ impl GpuEncoder {
         checksum: bool,
     ) -> Result<()> {
         let memory = prepared::memory(&ws.gpu)?;
-        let own = u32::from(checksum);
-        let head = self.forms[own as usize].0.head_bytes().unwrap_or(0);
-        let stored = self.forms.get(2 + own as usize);
-        let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), head);
-        run.steps()?;
-        let border = Border {
+        let (own, stored_row) = self.forms.rows_of(checksum);
+        let header = self.forms.own(checksum).header_bytes().unwrap_or(0);
+        let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), header);
+        run.run()?;
+        run.seal(&ContainerArgs {
             result,
-            stored_limit: stored.map_or(u64::MAX, |(t, _)| t.head_bound() + src.bytes),
+            stored_limit: self.forms.stored(checksum).map_or(u64::MAX, |t| t.header_bound() + src.bytes),
             own,
-            stored: if stored.is_some() { 2 + own } else { 0 },
+            stored: stored_row.unwrap_or(0),
             array_bytes: src.bytes,
-            ..Border::default()
-        };
-        if !checksum {
-            return run.seal(&border);
-        }
-        run.seal(&Border { result: 0, more: 1, ..border })?;
-        run.sum(&border)
+            verify: checksum.into(),
+            ..ContainerArgs::default()
+        })
     }
 
     /// Compresses and waits. `room`: the longest container.
@@ -143,7 +161,14 @@ impl GpuEncoder {
             Memory::Device(slice) => slice,
             Memory::Host(bytes) => {
                 let staged = prepared::staging(context, &mut memory.array, bytes.len() as u64)?.address();
-                Ferry::upload(context, &mut memory.ferry, staged, bytes, s, Threads(ws.threads.pool()))?;
+                PinnedStaging::upload(
+                    context,
+                    &mut memory.pinned_staging,
+                    staged,
+                    bytes,
+                    s,
+                    Parallel(ws.threads.pool()),
+                )?;
                 DeviceSlice { address: staged, bytes: bytes.len() as u64 }
             }
         };
@@ -164,20 +189,27 @@ impl GpuEncoder {
             let to = host.get_mut(..bytes).ok_or(Error::Internal("a container is longer than its room"))?;
             let Workspace { gpu, threads, .. } = ws;
             let memory = prepared::memory_mut(gpu)?;
-            Ferry::download(context, &mut memory.ferry, to, slice.address, s, Threads(threads.pool()))?;
+            PinnedStaging::download(
+                context,
+                &mut memory.pinned_staging,
+                to,
+                slice.address,
+                s,
+                Parallel(threads.pool()),
+            )?;
         }
         Ok(bytes)
     }
 
     /// The values of the plan in the order of the container's nodes, as another plan of the same container has them.
     pub(in crate::codec) fn named_like<'p>(&'p self, other: &'p Plan) -> impl Fn(Val) -> Val + 'p {
-        let (mine, theirs) = (&self.prepared.plan.graph, &other.graph);
+        let (mine, theirs) = (&self.prepared.plan.bound.graph, &other.bound.graph);
         let mut pairs = vec![(Val::ARRAY, Val::ARRAY), (mine.source, theirs.source)];
         for (k, &i) in mine.order.iter().enumerate() {
             let (a, b) = (&mine.nodes[i], &theirs.nodes[k]);
             pairs.extend(a.inputs.iter().copied().zip(b.inputs.iter().copied()));
             pairs.extend(a.outputs.iter().copied().zip(b.outputs.iter().copied()));
-            pairs.push((a.facts, b.facts));
+            pairs.push((a.metadata, b.metadata));
         }
         move |v| pairs.iter().find(|p| p.0 == v).map_or(Val::ARRAY, |p| p.1)
     }

@@ -4,18 +4,17 @@ mod calls;
 mod decoder;
 mod encoder;
 mod prepared;
-mod resident;
 
 pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};
-pub use resident::{Clock, Resident};
 
-use crate::backend::cuda::Span;
-use crate::error::{Error, Result, Status};
+use crate::base::error::{Error, Fault, Result, Status};
 use crate::gpu::{Context, Home, Stream, home};
+use crate::ir::value::Val;
 use crate::plan::Plan;
-use crate::workspace::Workspace;
+use crate::runtime::cuda::Span;
+use crate::runtime::workspace::Workspace;
 use bytemuck::{Pod, Zeroable};
 use std::str::FromStr;
 
@@ -171,18 +170,20 @@ pub struct CallResult {
 impl CallResult {
     /// The length, or the error that the numbers stand for.
     fn of(self, plan: &Plan, room: u64) -> Result<u64> {
-        let stage = plan.pipeline.nodes.get(self.stage as usize).map_or("container", |n| n.stage());
+        let explain = |fault: Fault| match plan.bound.pipeline.nodes.get(self.stage as usize) {
+            Some(node) => node.stage.explain(fault),
+            None => crate::ir::stage::explain("container", fault),
+        };
         let status = Status::ALL.iter().copied().find(|s| *s as i32 == self.status);
         match status {
             Some(Status::Ok) => Ok(self.bytes),
             Some(Status::DstTooSmall) => Err(Error::DstTooSmall { need: self.needed, have: room }),
-            Some(Status::OutlierCapacity) => Err(Error::OutlierCapacity {
-                stage,
-                needed: self.needed,
-                capacity: outlier_room(plan, self.stage as usize),
-            }),
-            Some(Status::InvalidArgument) => Err(Error::out_of_range(stage, self.needed)),
-            Some(Status::Corrupt) => Err(Error::corrupt(stage, "its segment is not what an encoder writes")),
+            Some(Status::OutlierCapacity) => {
+                let capacity = list_capacity(plan, self.stage as usize);
+                Err(explain(Fault::OutlierCapacity { needed: self.needed, capacity }))
+            }
+            Some(Status::InvalidArgument) => Err(explain(Fault::OutOfRange(self.needed))),
+            Some(Status::Corrupt) => Err(explain(Fault::Corrupt)),
             Some(Status::NotAContainer) => {
                 Err(Error::NotAContainer("its first bytes are none of a container".into()))
             }
@@ -194,10 +195,13 @@ impl CallResult {
     }
 }
 
-/// Entries of the shorter list of a stage. Codes come before the two, and what may follow is none: a count, or means.
-fn outlier_room(plan: &Plan, stage: usize) -> u64 {
-    let lists = plan.graph.nodes.get(stage).map_or(&[][..], |n| n.outputs.get(1..3).unwrap_or_default());
-    let entries =
-        |v: &crate::launch::Val| plan.value(*v).flow.max_bytes() / plan.value(*v).flow.dtype.bytes();
+/// Entries that the shortest outlier list of a stage has room for.
+fn list_capacity(plan: &Plan, node: usize) -> u64 {
+    let Some(node) = plan.bound.graph.nodes.get(node) else { return 0 };
+    let lists = node.outputs.get(node.bound.outlier_lists()).unwrap_or_default();
+    let entries = |v: &Val| {
+        let edge = plan.value(*v).edge;
+        edge.max_bytes() / edge.dtype.bytes()
+    };
     lists.iter().map(entries).min().unwrap_or(0)
 }

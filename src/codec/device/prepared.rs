@@ -1,12 +1,12 @@
 //! A plan for a GPU with its tables, and the memory that both take.
 
 use super::{CallResult, DeviceSlice, Memory};
-use crate::backend::cuda::{Layout, Run, Span, preload};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::format::Tables;
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
 use crate::plan::{Direction, Plan};
-use crate::workspace::{GpuMemory, Workspace};
+use crate::runtime::cuda::{Layout, Run, Span, preload};
+use crate::runtime::workspace::{GpuMemory, Workspace};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,12 +42,12 @@ impl Prepared {
         // Calls of another plan may still be on their way in this memory: freeing it waits for them, and what is written
         // below does not. Copies of the caller's memory are those of blocking calls, which are over.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
-        let (array, container, ferry, result) = match kept {
-            Some(m) => (m.array, m.container, m.ferry, m.result),
+        let (array, container, pinned_staging, result) = match kept {
+            Some(m) => (m.array, m.container, m.pinned_staging, m.result),
             None => (None, None, None, None),
         };
         let block = DeviceMemory::new(context, self.bytes())?;
-        ws.gpu = Some(GpuMemory { block, plan: 0, array, container, ferry, result });
+        ws.gpu = Some(GpuMemory { block, plan: 0, array, container, pinned_staging, result });
         let memory = memory_mut(&mut ws.gpu)?;
         memory.block.upload(context, 0, &vec![0; self.layout.control as usize])?;
         memory.block.upload(context, self.layout.image, &self.tables.bytes)?;
@@ -77,7 +77,7 @@ impl Prepared {
         block: &'a DeviceMemory,
         stream: Stream,
         (array, container): (Span, Span),
-        head: u64,
+        header: u64,
     ) -> Run<'a> {
         let begun = Cell::new(false);
         Run {
@@ -88,7 +88,7 @@ impl Prepared {
             memory: block,
             array,
             container,
-            head,
+            header,
             begun,
         }
     }

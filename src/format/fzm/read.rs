@@ -1,20 +1,20 @@
 //! Files of every generation, trusting none of them.
 
 use super::{
-    CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC,
-    EXTENSION_STRICT, EXTENSION_VERSION, HEAD_CRC, NO_ID, PORTS, RECORD,
+    CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_VALUES, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC,
+    EXTENSION_STRICT, EXTENSION_VERSION, HEADER_CRC, NO_ID, PORTS, RECORD,
 };
-use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::wire::Reader;
 use crate::format::Container;
-use crate::format::head::{Checksum, Given, Head, Origin, Stages, reading};
-use crate::format::{plain_array, tier};
+use crate::format::header::{Checksum, Given, Header, Requested, Stages, reading};
+use crate::format::plain_array;
+use crate::ir::stage::Generation;
 use crate::pipeline::{MAX_STAGES, Node, Pipeline, Source};
-use crate::plan::Graph;
-use crate::stage::Generation;
+use crate::plan::{BoundPipeline, Graph};
 use crate::stages;
-use crate::wire::Reader;
 use std::ops::Range;
 
 const PLACE: &str = "core header";
@@ -25,7 +25,7 @@ struct Core {
     stages: usize,
     buffers: usize,
     padded: u64,
-    head: usize,
+    header: usize,
     payload: usize,
     /// Where the container ends.
     end: usize,
@@ -33,22 +33,22 @@ struct Core {
     checksums: [u32; 2],
 }
 
-pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
+pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Header> {
     let core = read_core(container, given)?;
-    let records = container.get(core.head - RECORD * (core.stages + core.buffers)..core.head);
+    let records = container.get(core.header - RECORD * (core.stages + core.buffers)..core.header);
     let records = records.ok_or_else(|| Error::corrupt(PLACE, "the records end too early"))?;
     let (stage_records, buffer_records) = records.split_at(RECORD * core.stages);
     if given == Given::Whole && container.len() != core.end {
         let what =
-            format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.head);
+            format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.header);
         return Err(Error::corrupt(PLACE, what));
     }
     let mut ids: Vec<(u16, Id)> = vec![];
     let (extension, pairs) = find_extension(stage_records)?;
     let mut stages = read_stages(stage_records, extension.as_ref().map(|e| e.generation), &mut ids)?;
-    pairs.into_iter().enumerate().try_for_each(|(i, count)| stages.set_exact_pairs(i, count))?;
-    let (array, origin) = match extension {
-        Some(e) => (e.array, e.origin),
+    pairs.into_iter().enumerate().try_for_each(|(i, count)| stages.set_exact_values(i, count))?;
+    let (array, requested) = match extension {
+        Some(e) => (e.array, e.requested),
         None => unmarked(&stages, core.padded)?,
     };
     // Only files with an extension block tell the array from its padding.
@@ -56,34 +56,32 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Head> {
         let what = format!("{} original bytes do not pad to {}", array.bytes(), core.padded);
         return Err(Error::corrupt("extension block", what));
     }
-    let rules = reading(origin.strict.unwrap_or(false));
+    let rules = reading(requested.strict.unwrap_or(false));
     let graph = stages.graph(array, core.padded, rules)?;
     let segments = read_buffers(buffer_records, &ids, &graph, &core)?;
     let lengths = stages.lengths();
-    let (pipeline, facts) = stages.facts();
-    let head = Head {
+    let (pipeline, metadata) = stages.metadata();
+    let header = Header {
         container: Container::Fzm,
-        pipeline,
-        array,
+        bound: BoundPipeline { pipeline, array, rules, graph },
         padded: core.padded,
-        rules,
-        origin,
+        requested,
         lengths,
-        facts,
+        metadata,
         segments,
         checksums: checksums(&core),
         end: core.end,
-        bytes: container[..core.head].to_vec(),
+        bytes: container[..core.header].to_vec(),
     };
     // Before anybody takes the array for as long as it is said to be.
-    graph.lengths(&head.lengths, &head.segment_bytes())?;
-    Ok(head)
+    header.bound.graph.lengths(&header.lengths, &header.segment_bytes())?; // seed: head-lengths
+    Ok(header)
 }
 
 fn read_core(container: &[u8], given: Given) -> Result<Core> {
-    /// Bytes of the shortest head: that of one stage.
+    /// Bytes of the shortest header: that of one stage.
     const LEAST: usize = CORE_3_0 + RECORD;
-    /// Bytes up to the version, of which others may have shorter heads.
+    /// Bytes up to the version, of which others may have shorter headers.
     const VERSIONED: usize = 6;
     let short = |least: usize| given == Given::Beginning && container.len() < least;
     let truncated = Err(Error::Truncated { needed: LEAST as u64 });
@@ -104,7 +102,7 @@ fn read_core(container: &[u8], given: Given) -> Result<Core> {
         return truncated;
     }
     let buffers = usize::from(r.u16()?);
-    let (padded, payload, head) = (r.u64()?, r.u64()?, r.u64()?);
+    let (padded, payload, header) = (r.u64()?, r.u64()?, r.u64()?);
     let stages = r.u32()? as usize;
     let sources = r.u16()?;
     // Version 3.0 has a reserved zero for flags and no checksums.
@@ -120,32 +118,32 @@ fn read_core(container: &[u8], given: Given) -> Result<Core> {
         return Err(Error::Unsupported { stage: "fzm", what });
     }
     let core = if minor == 0 { CORE_3_0 } else { CORE };
-    let there = container.len() as u64 >= head;
-    if head != (core + RECORD * (stages + buffers)) as u64 || (!there && given == Given::Whole) {
+    let there = container.len() as u64 >= header;
+    if header != (core + RECORD * (stages + buffers)) as u64 || (!there && given == Given::Whole) {
         return refuse(format!(
-            "{head} header bytes do not fit {stages} stages, {buffers} buffers and {} bytes",
+            "{header} header bytes do not fit {stages} stages, {buffers} buffers and {} bytes",
             container.len()
         ));
     }
     if !there {
-        return Err(Error::Truncated { needed: head });
+        return Err(Error::Truncated { needed: header });
     }
-    let (head, payload) = (head as usize, usize::try_from(payload));
-    let end = payload.ok().and_then(|payload| Some((payload, head.checked_add(payload)?)));
+    let (header, payload) = (header as usize, usize::try_from(payload));
+    let end = payload.ok().and_then(|payload| Some((payload, header.checked_add(payload)?)));
     let (payload, end) = end.ok_or_else(|| Error::corrupt(PLACE, "its payload length is absurd"))?;
-    Ok(Core { minor, stages, buffers, padded, head, payload, end, flags, checksums })
+    Ok(Core { minor, stages, buffers, padded, header, payload, end, flags, checksums })
 }
 
 fn checksums(core: &Core) -> Vec<Checksum> {
     let mut all = vec![];
     let [data, header] = core.checksums;
     // A later minor version may cover its header in another way; 3.0 has none.
-    if core.minor == 1 && core.flags & HEAD_CRC != 0 {
-        let (before, after) = (0..CORE - 4, CORE..core.head);
+    if core.minor == 1 && core.flags & HEADER_CRC != 0 {
+        let (before, after) = (0..CORE - 4, CORE..core.header);
         all.push(Checksum { what: "header", stored: header, before, after, zeros: true });
     }
     if core.minor != 0 && core.flags & DATA_CRC != 0 {
-        let (before, after) = (0..0, core.head..core.end);
+        let (before, after) = (0..0, core.header..core.end);
         all.push(Checksum { what: "data", stored: data, before, after, zeros: false });
     }
     all
@@ -161,7 +159,7 @@ enum Id {
 
 struct Extension {
     array: Array,
-    origin: Origin,
+    requested: Requested,
     generation: Generation,
 }
 
@@ -183,12 +181,17 @@ fn read_stages(records: &[u8], generation: Option<Generation>, ids: &mut Vec<(u1
         let config = config
             .get(..config_len)
             .ok_or_else(|| Error::corrupt("stage record", "its config is longer than its room"))?;
-        let mut config = tier::widen(id, config)?;
+        let versions = stage.versions();
+        let mut config = versions.upgrade(config)?;
         if let Some(generation) = generation {
-            tier::settle(id, &mut config, generation)?;
+            versions.resolve(&mut config, generation)?;
         }
         let node = stage.parse(&config)?;
-        let ports = tier::known_ports(id, outputs, stage.outputs(&node.args)?.len())?;
+        let expected = stage.outputs(&node.args)?.len();
+        let ports = versions.known_ports(outputs, expected).ok_or_else(|| {
+            let what = format!("stage {id} has {outputs} output ports where it should have {expected}");
+            Error::corrupt("stage record", what)
+        })?;
         if inputs != stage.inputs(&node.args)? {
             return Err(Error::corrupt("stage record", format!("{} has {inputs} inputs", stage.spec().name)));
         }
@@ -222,7 +225,7 @@ fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
     }
 }
 
-/// The extension block of the stage that reads the array, which stands first, and the number of exact pairs of
+/// The extension block of the stage that reads the array, which stands first, and the number of exact values of
 /// every stage.
 fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
     let (mut found, mut pairs) = (None, vec![]);
@@ -233,16 +236,16 @@ fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
             found = read_extension(block)?;
         } else if marked {
             let only = [&EXTENSION_MAGIC[..], &EXTENSION_VERSION.to_le_bytes()].concat();
-            let rest = block[only.len()..EXACT_PAIRS - EXTENSION]
+            let rest = block[only.len()..EXACT_VALUES - EXTENSION]
                 .iter()
-                .chain(&block[EXACT_PAIRS + 8 - EXTENSION..]);
+                .chain(&block[EXACT_VALUES + 8 - EXTENSION..]);
             if found.is_none() || block[..only.len()] != only || rest.into_iter().any(|&b| b != 0) {
                 let what =
-                    "behind the first stage it holds more than a number of exact pairs, or stands alone";
+                    "behind the first stage it holds more than a number of exact values, or stands alone";
                 return Err(Error::corrupt("extension block", what));
             }
         }
-        pairs.push(Reader::new("extension block", &record[EXACT_PAIRS..]).u64()?);
+        pairs.push(Reader::new("extension block", &record[EXACT_VALUES..]).u64()?);
     }
     Ok((found, pairs))
 }
@@ -261,7 +264,7 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     let original = r.u64()?;
     let [dtype, ndim, zero_a, zero_b] = r.array()?;
     let dims = [r.u64()?, r.u64()?, r.u64()?];
-    let (bound, threshold, _exact_pairs) = (r.f64()?, r.f64()?, r.u64()?);
+    let (bound, threshold, _exact_values) = (r.f64()?, r.f64()?, r.u64()?);
     if flags & !(EXTENSION_STRICT | EXTENSION_2026_05) != 0
         || zero_a | zero_b != 0
         || r.rest().iter().any(|&b| b != 0)
@@ -284,15 +287,15 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     }
     let old = flags & EXTENSION_2026_05 != 0;
     let generation = if old { Generation::G2026_05 } else { Generation::G2026_08 };
-    let origin = Origin { strict: Some(flags & EXTENSION_STRICT != 0), bound, threshold };
-    Ok(Some(Extension { array, origin, generation }))
+    let requested = Requested { strict: Some(flags & EXTENSION_STRICT != 0), bound, threshold };
+    Ok(Some(Extension { array, requested, generation }))
 }
 
 /// Without an extension block: what the first stage says.
-fn unmarked(stages: &Stages, padded: u64) -> Result<(Array, Origin)> {
+fn unmarked(stages: &Stages, padded: u64) -> Result<(Array, Requested)> {
     let array = plain_array(stages.parsed.first().and_then(|p| p.input), padded)?;
     let (bound, threshold) = crate::format::info::requested(&stages.pipeline);
-    Ok((array, Origin { strict: None, bound, threshold }))
+    Ok((array, Requested { strict: None, bound, threshold }))
 }
 
 /// Every sink exactly once; the segments tile the payload, in any order.
@@ -315,7 +318,7 @@ fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -
                 core.payload
             ));
         };
-        let range = core.head + offset as usize..core.head + end as usize;
+        let range = core.header + offset as usize..core.header + end as usize;
         tiles.push(range.clone());
         let (node, port) = match ids.iter().find(|(known, _)| *known == id) {
             Some((_, Id::Port(node, port))) => (*node, *port),
@@ -336,8 +339,8 @@ fn read_buffers(records: &[u8], ids: &[(u16, Id)], graph: &Graph, core: &Core) -
         }
     }
     tiles.sort_unstable_by_key(|t| (t.start, t.end));
-    let end = tiles.iter().try_fold(core.head, |at, t| (t.start == at).then_some(t.end));
-    if end != Some(core.head + core.payload) {
+    let end = tiles.iter().try_fold(core.header, |at, t| (t.start == at).then_some(t.end));
+    if end != Some(core.header + core.payload) {
         return refuse("the segments overlap or leave a gap in the payload".into());
     }
     let missing = || Error::corrupt("buffer record", "a segment is missing");

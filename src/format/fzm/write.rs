@@ -1,18 +1,17 @@
 //! The template of a file.
 
 use super::{
-    CONFIG, CORE, DATA_CRC, EXACT_PAIRS, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
-    EXTENSION_VERSION, HEAD_CRC, MAGIC, NO_ID, PORTS, RECORD, VERSION,
+    CONFIG, CORE, DATA_CRC, EXACT_VALUES, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_STRICT,
+    EXTENSION_VERSION, HEADER_CRC, MAGIC, NO_ID, PORTS, RECORD, VERSION,
 };
-use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::wire::Writer;
 use crate::format::template::{Crc, Field, Segment, Template};
-use crate::format::tier;
-use crate::launch::Val;
+use crate::ir::stage::{Config, Generation, RuntimeField};
+use crate::ir::versions::has_extension;
 use crate::pipeline::{Node, Source};
-use crate::plan::Blueprint;
-use crate::stage::{Config, Fact, Generation};
-use crate::wire::Writer;
+use crate::plan::{BoundPipeline, NodeValues};
 
 /// A buffer record to be.
 struct Buffer {
@@ -24,7 +23,7 @@ struct Buffer {
     room: Option<u64>,
 }
 
-pub(in crate::format) fn template(plan: Blueprint<'_>, checksum: bool) -> Result<Template> {
+pub(in crate::format) fn template(plan: &BoundPipeline, checksum: bool) -> Result<Template> {
     let (buffers, segments) = segments(plan)?;
     let configs = configs(plan)?;
     let mut t = Template::new(segments);
@@ -40,20 +39,20 @@ pub(in crate::format) fn template(plan: Blueprint<'_>, checksum: bool) -> Result
 }
 
 /// Segments in the order of the container, with the ports that only the generation has.
-fn segments(plan: Blueprint<'_>) -> Result<(Vec<Buffer>, Vec<Segment>)> {
+fn segments(plan: &BoundPipeline) -> Result<(Vec<Buffer>, Vec<Segment>)> {
     let (mut buffers, mut segments) = (vec![], vec![]);
     for &node in plan.graph.order.iter().rev() {
         let stage = plan.pipeline.nodes[node].stage;
         let names = stage.outputs(&plan.pipeline.nodes[node].args)?;
         for sink in plan.graph.sinks.iter().filter(|s| s.node == node) {
-            let flow = plan.graph.flow(sink.value);
-            let room = tier::records_room(stage.spec().id).then(|| flow.max_bytes());
-            buffers.push(Buffer { node, port: sink.port, name: names[sink.port], dtype: flow.dtype, room });
+            let edge = plan.graph.edge(sink.value);
+            let room = stage.versions().records_capacity().then(|| edge.max_bytes());
+            buffers.push(Buffer { node, port: sink.port, name: names[sink.port], dtype: edge.dtype, room });
             segments.push(Segment::Value(sink.value));
         }
-        if let Some((name, fact)) = extra_port(plan, node) {
+        if let Some((name, runtime_field)) = extra_port(plan, node) {
             buffers.push(Buffer { node, port: names.len(), name, dtype: DType::U32, room: Some(4) });
-            segments.push(Segment::Count(fact));
+            segments.push(Segment::Count(runtime_field));
         }
     }
     if buffers.len() > crate::pipeline::MAX_STAGES {
@@ -65,17 +64,16 @@ fn segments(plan: Blueprint<'_>) -> Result<(Vec<Buffer>, Vec<Segment>)> {
     Ok((buffers, segments))
 }
 
-fn extra_port(plan: Blueprint<'_>, node: usize) -> Option<(&'static str, Fact)> {
+fn extra_port(plan: &BoundPipeline, node: usize) -> Option<(&'static str, RuntimeField)> {
     let values = &plan.graph.nodes[node];
-    let width = values.inputs.first().map_or(1, |&v| plan.graph.flow(v).dtype.bytes());
-    tier::extra_port(plan.pipeline.nodes[node].stage.spec().id, plan.rules.generation, values.ports(), width)
+    let width = values.inputs.first().map_or(1, |&v| plan.graph.edge(v).dtype.bytes());
+    let versions = plan.pipeline.nodes[node].stage.versions();
+    versions.extra_port(plan.rules.generation, values.ports(), width)
 }
 
-fn configs(plan: Blueprint<'_>) -> Result<Vec<Config>> {
-    let flow = |v: Val| plan.graph.flow(v);
-    let config = |(node, values): (&Node, &crate::plan::NodeValues)| {
-        let config = node.stage.config(&node.args, values.ports(), plan.rules, &flow)?;
-        tier::shorten(node.stage.spec().id, plan.rules.generation, config)
+fn configs(plan: &BoundPipeline) -> Result<Vec<Config>> {
+    let config = |(node, values): (&Node, &NodeValues)| {
+        node.stage.versions().downgrade(plan.rules.generation, values.bound.config(values.ports())?)
     };
     plan.pipeline.nodes.iter().zip(&plan.graph.nodes).map(config).collect()
 }
@@ -87,12 +85,12 @@ struct Ids {
 }
 
 impl Ids {
-    fn new(plan: Blueprint<'_>) -> Result<Ids> {
+    fn new(plan: &BoundPipeline) -> Result<Ids> {
         let (mut first, mut next) = (vec![], 0);
         for node in &plan.pipeline.nodes {
             first.push(next);
             let ports = node.stage.outputs(&node.args)?.len();
-            next += tier::reserved_ids(node.stage.spec().id, plan.rules.generation, ports) as u16;
+            next += node.stage.versions().reserved_ids(plan.rules.generation, ports) as u16;
         }
         Ok(Ids { first, array: next })
     }
@@ -105,9 +103,9 @@ impl Ids {
     }
 }
 
-fn core(t: &mut Template, plan: Blueprint<'_>, buffers: usize, checksum: bool) {
+fn core(t: &mut Template, plan: &BoundPipeline, buffers: usize, checksum: bool) {
     let stages = plan.graph.order.len();
-    let padded = plan.graph.flow(plan.graph.source).max_bytes();
+    let padded = plan.graph.edge(plan.graph.source).max_bytes();
     t.bytes(|w| {
         w.bytes(&MAGIC);
         w.u16(VERSION);
@@ -119,12 +117,12 @@ fn core(t: &mut Template, plan: Blueprint<'_>, buffers: usize, checksum: bool) {
         w.u64((CORE + RECORD * (stages + buffers)) as u64);
         w.u32(stages as u32);
         w.u16(1);
-        w.u16(if checksum { DATA_CRC | HEAD_CRC } else { 0 });
+        w.u16(if checksum { DATA_CRC | HEADER_CRC } else { 0 });
         w.u64(padded);
         w.bytes(&[0; 24]);
     });
     // The data checksum comes first: the header's covers it.
-    for crc in [Crc::Data, Crc::Head] {
+    for crc in [Crc::Data, Crc::Header] {
         if checksum { t.crc(crc) } else { t.bytes(|w| w.u32(0)) }
     }
 }
@@ -137,7 +135,7 @@ fn config(t: &mut Template, config: &Config) {
     });
 }
 
-fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stage_config: &Config) {
+fn stage_record(t: &mut Template, plan: &BoundPipeline, i: usize, ids: &Ids, stage_config: &Config) {
     let node = &plan.pipeline.nodes[i];
     let outputs = plan.graph.nodes[i].outputs.len() + usize::from(extra_port(plan, i).is_some());
     let reads_array = node.inputs.is_empty() || node.inputs.contains(&Source::Array);
@@ -154,8 +152,8 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
         }
     });
     config(t, stage_config);
-    let pairs = node.stage.exact_pairs_at().filter(|_| tier::has_extension(plan.rules));
-    if reads_array && tier::has_extension(plan.rules) {
+    let pairs = node.stage.exact_values_at().filter(|_| has_extension(plan.rules));
+    if reads_array && has_extension(plan.rules) {
         extension(t, plan);
     } else {
         t.bytes(|w| {
@@ -163,18 +161,20 @@ fn stage_record(t: &mut Template, plan: Blueprint<'_>, i: usize, ids: &Ids, stag
                 w.bytes(&EXTENSION_MAGIC);
                 w.u16(EXTENSION_VERSION);
             }
-            w.pad_to(EXACT_PAIRS - EXTENSION);
+            w.pad_to(EXACT_VALUES - EXTENSION);
         });
     }
     match pairs {
-        Some(at) => t.fixed(Field::Fact(Fact::Stored { of: plan.graph.nodes[i].facts, at }), 8),
+        Some(at) => {
+            t.fixed(Field::RuntimeField(RuntimeField::Stored { of: plan.graph.nodes[i].metadata, at }), 8)
+        }
         None => t.bytes(|w| w.u64(0)),
     }
-    t.bytes(|w| w.pad_to(RECORD - EXACT_PAIRS - 8));
+    t.bytes(|w| w.pad_to(RECORD - EXACT_VALUES - 8));
 }
 
-/// Up to the number of exact pairs.
-fn extension(t: &mut Template, plan: Blueprint<'_>) {
+/// Up to the number of exact values.
+fn extension(t: &mut Template, plan: &BoundPipeline) {
     let flag = |on: bool, bit: u16| if on { bit } else { 0 };
     let old = plan.rules.generation == Generation::G2026_05;
     t.bytes(|w| {
@@ -187,8 +187,8 @@ fn extension(t: &mut Template, plan: Blueprint<'_>) {
             w.u64(plan.array.dims().get(k).copied().unwrap_or(1));
         }
     });
-    let (bound, threshold) = crate::format::info::requested(plan.pipeline);
-    t.said(|w| {
+    let (bound, threshold) = crate::format::info::requested(&plan.pipeline);
+    t.informational(|w| {
         w.f64(bound);
         w.f64(threshold);
     });
@@ -196,17 +196,17 @@ fn extension(t: &mut Template, plan: Blueprint<'_>) {
 
 fn buffer_record(
     t: &mut Template,
-    plan: Blueprint<'_>,
+    plan: &BoundPipeline,
     k: usize,
     b: &Buffer,
     ids: &Ids,
     stage_config: &Config,
 ) {
-    let id = plan.pipeline.nodes[b.node].stage.spec().id;
+    let stage = plan.pipeline.nodes[b.node].stage;
     t.bytes(|w| {
-        w.u16(id);
+        w.u16(stage.spec().id);
         w.u16(1);
-        w.bytes(&[tier::recorded_type(id, plan.rules, b.dtype, stage_config), b.port as u8]);
+        w.bytes(&[stage.versions().recorded_type(plan.rules, b.dtype, stage_config), b.port as u8]);
         w.u16(ids.first[b.node] + b.port as u16);
         let mut name = Writer::default();
         name.bytes(b.name.as_bytes());
@@ -215,7 +215,7 @@ fn buffer_record(
     });
     t.fixed(Field::SegmentBytes(k), 8);
     match b.room {
-        Some(room) => t.said(|w| w.u64(room)),
+        Some(room) => t.informational(|w| w.u64(room)),
         None => t.fixed(Field::SegmentBytes(k), 8),
     }
     t.fixed(Field::SegmentBytes(k), 8);

@@ -1,16 +1,100 @@
-//! The functions of libcuda, looked up once and by name.
+//! The functions of libcuda: looked up once, by name, and called with the types that cudarc declares.
+//!
+//! No code of cudarc is called or linked. Its functions panic if there is no driver, and return an
+//! enum; a newer driver may return a code that the enum lacks, which is undefined behavior.
 #![allow(unsafe_code)]
 
-use super::calls::LaunchConfig;
-use super::{Code, Handle};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use super::Code;
+use cudarc::driver::sys::CUresult;
+use std::ffi::{CStr, c_void};
+
+/// The address of a function.
+type Address = unsafe extern "C" fn();
+
+const _: () = assert!(size_of::<Code>() == size_of::<CUresult>());
+
+/// A function of libcuda; its declaration gives the type.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Function(Address);
+
+impl Function {
+    /// # Safety
+    /// `address` is null or the address of a function that is never unloaded.
+    pub(in crate::gpu) unsafe fn at(address: *mut c_void) -> Option<Function> {
+        // SAFETY: null is `None`, and other addresses are functions by the caller's promise.
+        unsafe { std::mem::transmute::<*mut c_void, Option<Address>>(address) }.map(Function)
+    }
+
+    /// The C function. `_declaration` is there for its type, and is never called.
+    ///
+    /// # Safety
+    /// `_declaration` returns the declaration of this function.
+    pub(in crate::gpu) unsafe fn declared<D: Declaration>(self, _declaration: impl FnOnce() -> D) -> D::Call {
+        // SAFETY: the caller's promise.
+        unsafe { D::of(self) }
+    }
+
+    /// As [`Function::declared`], for a function whose first parameter is a code, which may be one
+    /// that `CUresult` lacks.
+    ///
+    /// # Safety
+    /// `_declaration` returns the declaration of this function.
+    pub(super) unsafe fn of_code<A>(
+        self,
+        _declaration: impl FnOnce() -> unsafe fn(CUresult, A) -> CUresult,
+    ) -> unsafe extern "C" fn(Code, A) -> Code {
+        // SAFETY: the caller's promise; `Code` is as large as `CUresult`.
+        unsafe { std::mem::transmute::<Address, unsafe extern "C" fn(Code, A) -> Code>(self.0) }
+    }
+}
+
+/// The type of a function of `cudarc::driver::sys`.
+pub(in crate::gpu) trait Declaration {
+    /// The C function of the same parameters that returns an integer.
+    type Call;
+
+    /// # Safety
+    /// `function` has this declaration.
+    unsafe fn of(function: Function) -> Self::Call;
+}
+
+macro_rules! declarations {
+    ($($($parameter:ident)*;)*) => {$(
+        impl<$($parameter),*> Declaration for unsafe fn($($parameter),*) -> CUresult {
+            type Call = unsafe extern "C" fn($($parameter),*) -> Code;
+
+            unsafe fn of(function: Function) -> Self::Call {
+                // SAFETY: the caller's promise; `Code` is as large as `CUresult`.
+                unsafe { std::mem::transmute::<Address, Self::Call>(function.0) }
+            }
+        }
+    )*};
+}
+
+declarations! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E F G H;
+}
+
+/// Calls a function of a table. Returns its name and its code.
+macro_rules! call {
+    ($table:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let declaration = || -> unsafe fn($(call!(_ $argument)),*) -> _ { cudarc::driver::sys::$function };
+        (stringify!($function), $table.$function.declared(declaration)($($argument),*))
+    }};
+    (_ $argument:expr) => { _ };
+}
+pub(super) use call;
 
 macro_rules! table {
-    ($($call:ident: fn($($arg:ty),*);)*) => {
+    ($($function:ident;)*) => {
         /// The functions of the driver that fzgm calls, all of which CUDA 12.0 has.
         #[allow(non_snake_case)]
         pub(super) struct Table {
-            $(pub(super) $call: unsafe extern "C" fn($($arg),*) -> Code,)*
+            $(pub(super) $function: Function,)*
         }
 
         impl Table {
@@ -20,15 +104,11 @@ macro_rules! table {
             /// `find` gives the address of the function of that name in libcuda, or null.
             pub(super) unsafe fn load(find: impl Fn(&CStr) -> *mut c_void) -> Result<Table, &'static str> {
                 Ok(Table {$(
-                    $call: {
-                        const NAME: &str = concat!(stringify!($call), "\0");
+                    $function: {
+                        const NAME: &str = concat!(stringify!($function), "\0");
                         let name = CStr::from_bytes_with_nul(NAME.as_bytes()).unwrap_or_default();
-                        let address = find(name);
-                        if address.is_null() {
-                            return Err(stringify!($call));
-                        }
-                        // SAFETY: the function of that name has this signature since it exists.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> Code>(address) }
+                        // SAFETY: the caller's promise.
+                        unsafe { Function::at(find(name)) }.ok_or(stringify!($function))?
                     },
                 )*})
             }
@@ -37,48 +117,40 @@ macro_rules! table {
 }
 
 table! {
-    cuInit: fn(c_uint);
-    cuDriverGetVersion: fn(*mut c_int);
-    cuDeviceGetCount: fn(*mut c_int);
-    cuDeviceGet: fn(*mut c_int, c_int);
-    cuDeviceGetName: fn(*mut c_char, c_int, c_int);
-    cuDeviceTotalMem_v2: fn(*mut usize, c_int);
-    cuDeviceGetAttribute: fn(*mut c_int, c_int, c_int);
-    cuDevicePrimaryCtxRetain: fn(*mut Handle, c_int);
-    cuCtxGetCurrent: fn(*mut Handle);
-    cuCtxPushCurrent_v2: fn(Handle);
-    cuCtxPopCurrent_v2: fn(*mut Handle);
-    cuCtxGetDevice: fn(*mut c_int);
-    cuCtxGetId: fn(Handle, *mut u64);
-    cuStreamCreate: fn(*mut Handle, c_uint);
-    cuStreamDestroy_v2: fn(Handle);
-    cuStreamSynchronize: fn(Handle);
-    cuStreamGetCtx: fn(Handle, *mut Handle);
-    cuThreadExchangeStreamCaptureMode: fn(*mut c_int);
-    cuLibraryLoadData: fn(*mut Handle, *const c_void, *mut c_void, *mut c_void, c_uint, *mut c_void, *mut c_void, c_uint);
-    cuLibraryGetKernel: fn(*mut Handle, Handle, *const c_char);
-    cuKernelGetFunction: fn(*mut Handle, Handle);
-    cuFuncGetAttribute: fn(*mut c_int, c_int, Handle);
-    cuLaunchKernelEx: fn(*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void);
-    cuMemAlloc_v2: fn(*mut Handle, usize);
-    cuMemFree_v2: fn(Handle);
-    cuMemHostAlloc: fn(*mut *mut c_void, usize, c_uint);
-    cuMemFreeHost: fn(*mut c_void);
-    cuMemcpyHtoDAsync_v2: fn(Handle, *const c_void, usize, Handle);
-    cuMemcpyDtoHAsync_v2: fn(*mut c_void, Handle, usize, Handle);
-    cuMemcpyDtoDAsync_v2: fn(Handle, Handle, usize, Handle);
-    cuMemsetD8Async: fn(Handle, u8, usize, Handle);
-    cuStreamBeginCapture_v2: fn(Handle, c_int);
-    cuStreamEndCapture: fn(Handle, *mut Handle);
-    cuGraphInstantiateWithFlags: fn(*mut Handle, Handle, u64);
-    cuGraphLaunch: fn(Handle, Handle);
-    cuGraphExecDestroy: fn(Handle);
-    cuGraphDestroy: fn(Handle);
-    cuEventCreate: fn(*mut Handle, c_uint);
-    cuEventDestroy_v2: fn(Handle);
-    cuEventRecord: fn(Handle, Handle);
-    cuEventSynchronize: fn(Handle);
-    cuEventElapsedTime: fn(*mut f32, Handle, Handle);
-    cuGetErrorName: fn(Code, *mut *const c_char);
-    cuGetErrorString: fn(Code, *mut *const c_char);
+    cuInit;
+    cuDriverGetVersion;
+    cuDeviceGetCount;
+    cuDeviceGet;
+    cuDeviceGetName;
+    cuDeviceTotalMem_v2;
+    cuDeviceGetAttribute;
+    cuDevicePrimaryCtxRetain;
+    cuCtxGetCurrent;
+    cuCtxPushCurrent_v2;
+    cuCtxPopCurrent_v2;
+    cuCtxGetDevice;
+    cuCtxGetId;
+    cuStreamCreate;
+    cuStreamDestroy_v2;
+    cuStreamSynchronize;
+    cuStreamGetCtx;
+    cuThreadExchangeStreamCaptureMode;
+    cuLibraryLoadData;
+    cuLibraryGetKernel;
+    cuKernelGetFunction;
+    cuFuncGetAttribute;
+    cuLaunchKernelEx;
+    cuMemAlloc_v2;
+    cuMemFree_v2;
+    cuMemHostAlloc;
+    cuMemFreeHost;
+    cuMemcpyHtoDAsync_v2;
+    cuMemcpyDtoHAsync_v2;
+    cuMemsetD8Async;
+    cuEventCreate;
+    cuEventDestroy_v2;
+    cuEventRecord;
+    cuEventSynchronize;
+    cuGetErrorName;
+    cuGetErrorString;
 }

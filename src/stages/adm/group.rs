@@ -1,13 +1,13 @@
 //! One group: 32 lanes of 16 elements.
 
-use crate::error::Fault;
+use super::params::{self, STEP};
+use crate::base::error::Fault;
 
 pub(super) const LANES: usize = 32;
 /// Elements of a lane and of a group.
-pub(super) const LANE: usize = 16;
-pub(super) const GROUP: usize = LANES * LANE;
-/// Distances that a byte tells apart.
-const STEP: u32 = 126;
+pub(super) const LANE: usize = params::LANE as usize;
+pub(super) const GROUP: usize = params::GROUP as usize;
+const _: () = assert!(GROUP == LANES * LANE);
 /// The largest distance that readers of the reference take, who count steps in a byte.
 const FARTHEST: u32 = 256 * STEP;
 /// Bytes of a lane, by the bytes of an element, that hold its bits.
@@ -57,8 +57,9 @@ fn lane_bits(elements: &[u32], centre: u32, out: &mut [u8], many: bool) {
     let mut at = 0;
     for &v in elements {
         out[at / 8] |= 0x80 >> (at % 8);
-        at += 1 + (v.abs_diff(centre).saturating_sub(1) / STEP) as usize;
+        at += 1 + (v.abs_diff(centre).saturating_sub(1) / STEP) as usize; // seed: adm-steps
     }
+    // seed: adm-many
     if elements.is_empty() && many {
         out.fill(0xff);
     } else if let Some(byte) = out.get_mut(at / 8) {
@@ -94,6 +95,7 @@ pub(super) fn decode_lane(
     let mut ones = (0..8 * bits.len()).filter(|i| bits[i / 8] & (0x80 >> (i % 8)) != 0);
     // Where the bits of an element start and those of the next one.
     let mut start = (!codes.is_empty()).then(|| ones.next()).flatten();
+    // seed: adm-first-one
     if start.is_some_and(|s| s != 0) {
         return Err(Fault::Corrupt);
     }

@@ -1,14 +1,12 @@
 //! The stream: starts, centres, flags, codes, bits.
 
-use super::Launch;
 use super::group::{GROUP, LANE, LANES, decode_lane, encode as encode_group, room};
-use crate::error::Fault;
-use crate::kernel::HostCall;
+use super::params::{AdmParams, MANY};
+use crate::base::error::Fault;
+use crate::ir::kernel::HostCall;
 
 /// Groups that one task codes.
 const TASK: usize = 64;
-/// Streams of more groups end in another way, as the reference's do.
-const MANY: usize = 1024;
 
 /// Where the parts of a stream of `n` elements are.
 struct Form {
@@ -19,7 +17,7 @@ struct Form {
 
 impl Form {
     fn new(call: &HostCall<'_>, bytes: usize) -> Result<Form, Fault> {
-        let width = call.params::<Launch>().width as usize;
+        let width = call.params::<AdmParams>().width as usize;
         if !matches!(width, 2 | 4) || bytes % width != 0 {
             return Err(Fault::BadLaunch);
         }
@@ -105,7 +103,7 @@ impl Task<'_> {
             let mut elements = [0; GROUP];
             let own = &mut elements[..codes.len()];
             own.iter_mut().zip(src.chunks_exact(form.width)).for_each(|(v, bytes)| *v = load(bytes));
-            let coded = encode_group(own, form.width, form.groups > MANY, codes, bits);
+            let coded = encode_group(own, form.width, form.groups > MANY as usize, codes, bits);
             lane.copy_from_slice(&(coded.lane as u32).to_le_bytes());
             centre.copy_from_slice(&coded.centre.to_le_bytes()[..form.width]);
             if coded.plain {

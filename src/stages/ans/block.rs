@@ -1,11 +1,9 @@
 //! One block: 32 states, one for each byte of a row.
 
+use super::params::FIRST_STATE as START;
 use super::weights::Weights;
 use super::{LANES, ONE, PROB_BITS};
-use crate::error::Fault;
-
-/// Where states start, and where they are again when all is decoded.
-pub(super) const START: u32 = 1 << 15;
+use crate::base::error::Fault;
 
 /// Codes a block of bytes that all have weights; the number of its words, of which there is room for the most, and its states at
 /// the end.
@@ -54,5 +52,5 @@ pub(super) fn decode(
             *x = *x << 16 | u32::from(bytemuck::pod_read_unaligned::<u16>(word));
         }
     }
-    if words.next().is_none() && states == [START; LANES] { Ok(()) } else { Err(Fault::Corrupt) }
+    if words.next().is_none() && states == [START; LANES] { Ok(()) } else { Err(Fault::Corrupt) } // seed: ans-rest
 }

@@ -1,17 +1,18 @@
-//! The stream around the blocks: head, weights, states, sizes, words.
+//! The stream around the blocks: header, weights, states, sizes, words.
 
+use super::params::{self, MAGIC};
 use super::weights::Weights;
 use super::{BLOCK, LANES, MOST_WORDS, ONE, PROB_BITS, block};
-use crate::error::Fault;
-use crate::kernel::{HostCall, Threads};
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::ir::kernel::HostCall;
 
-/// The first word: what it is, and version 1.
-const MAGIC: u32 = 0xd00d_0001;
-/// Bytes of the head and of the weights behind it.
-const HEAD: usize = 32;
-const STATES: usize = HEAD + 2 * 256;
+/// Bytes of the header, and where the states start behind the weights.
+const HEADER: usize = params::HEADER_BYTES as usize;
+const STATES: usize = params::STATES_AT as usize;
+const _: () = assert!(STATES == HEADER + 2 * 256);
 /// Words of a block start at multiples of this.
-const UNIT: usize = 8;
+const UNIT: usize = params::WORD_UNIT as usize;
 /// Bytes of the most words of a block.
 const SLOT: usize = 2 * MOST_WORDS;
 /// Words of a block move to the front of its room or before it, also with what fills them up.
@@ -49,9 +50,9 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let weights = weigh(threads, src);
     // Each block has room for the most words that it can have, before they move together.
     let out = out.get_mut(..form.words + form.blocks * SLOT).ok_or(Fault::BadLaunch)?;
-    let (head, words) = out.split_at_mut(form.words);
-    head.fill(0);
-    let (states, sizes) = head[STATES..].split_at_mut(form.sizes - STATES);
+    let (header, words) = out.split_at_mut(form.words);
+    header.fill(0);
+    let (states, sizes) = header[STATES..].split_at_mut(form.sizes - STATES);
     let parts = src.chunks(TASK * BLOCK).zip(states.chunks_mut(TASK * 4 * LANES));
     let parts = parts.zip(sizes.chunks_mut(TASK * 8)).zip(words.chunks_mut(TASK * SLOT));
     let tasks = parts.map(|(((src, states), sizes), words)| Task { src, states, sizes, words });
@@ -59,8 +60,8 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     done.into_iter().collect::<Result<(), Fault>>()?;
 
     let total = together(form.blocks, sizes, words)?;
-    put(head, [MAGIC, form.blocks as u32, src.len() as u32, total as u32, PROB_BITS as u32]);
-    for (to, weight) in head[HEAD..STATES].chunks_exact_mut(2).zip(weights.of) {
+    put(header, [MAGIC, form.blocks as u32, src.len() as u32, total as u32, PROB_BITS as u32]);
+    for (to, weight) in header[HEADER..STATES].chunks_exact_mut(2).zip(weights.of) {
         to.copy_from_slice(&(weight as u16).to_le_bytes());
     }
     call.publish(0, (form.words + 2 * total) as u64)
@@ -88,7 +89,7 @@ impl Task<'_> {
 }
 
 /// What the bytes weigh.
-fn weigh(threads: Threads<'_>, src: &[u8]) -> Weights {
+fn weigh(threads: Parallel<'_>, src: &[u8]) -> Weights {
     let part = (TASK * BLOCK).max(src.len().div_ceil(threads.count()));
     let parts = threads.map(src.len().div_ceil(part), |k| {
         let mut counts = [0u32; 256];
@@ -145,17 +146,17 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     })
 }
 
-/// The weights of a stream whose head fits.
+/// The weights of a stream whose header fits.
 fn open(form: &Form, src: &[u8], bytes: usize) -> Result<Weights, Fault> {
-    let head = [word(src, 0)?, word(src, 4)?, word(src, 8)?, word(src, 16)? % 32];
+    let header = [word(src, 0)?, word(src, 4)?, word(src, 8)?, word(src, 16)? % 32];
     let expected = [MAGIC, form.blocks as u32, bytes as u32, PROB_BITS as u32];
     let length = form.words as u64 + 2 * u64::from(word(src, 12)?);
-    if bytes == 0 || head != expected || length != src.len() as u64 {
+    if bytes == 0 || header != expected || length != src.len() as u64 {
         return Err(Fault::Corrupt);
     }
     let mut of = [0; 256];
     for (s, weight) in of.iter_mut().enumerate() {
-        *weight = word(src, HEAD + 2 * s)? & 0xffff;
+        *weight = word(src, HEADER + 2 * s)? & 0xffff;
     }
     if of.iter().sum::<u32>() == ONE { Ok(Weights::sums(of)) } else { Err(Fault::Corrupt) }
 }

@@ -18,7 +18,7 @@ impl Weights {
             *weight = (share as u32).max(u32::from(count > 0));
         }
         let mut order: [usize; 256] = std::array::from_fn(|i| i);
-        order.sort_unstable_by_key(|&s| std::cmp::Reverse((of[s], s)));
+        order.sort_unstable_by_key(|&s| std::cmp::Reverse((of[s], s))); // seed: ans-order
         let mut sum: u32 = of.iter().sum();
         // What is missing goes to the smallest bytes, which may not occur.
         while sum < ONE {

@@ -1,10 +1,10 @@
 //! Bits to bytes and back, the first element lowest.
 
-use super::Launch;
-use crate::dtype::by_width;
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::{TILE, at, load, store};
+use super::params::BitpackParams;
+use crate::base::dtype::by_width;
+use crate::base::error::Fault;
+use crate::base::tile::{TILE, at, load, store};
+use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
 /// What an element is packed through.
@@ -24,12 +24,12 @@ macro_rules! element {
 element!(u8, u16, u32, u64);
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<BitpackParams>();
     by_width!(p.width, T => pack::<T>(call, p.bits), else Err(Fault::BadLaunch))
 }
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<BitpackParams>();
     by_width!(p.width, T => unpack::<T>(call), else Err(Fault::BadLaunch))
 }
 
@@ -51,7 +51,7 @@ struct Moved {
 }
 
 impl Moved {
-    fn new<T>(p: &Launch) -> Moved {
+    fn new<T>(p: &BitpackParams) -> Moved {
         Moved { base: p.base.into(), shift: p.shift, width: 8 * size_of::<T>() as u32 }
     }
 
@@ -78,8 +78,8 @@ impl Moved {
 }
 
 fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
-    let (src, dst, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
-    let (threads, moved) = (call.threads, Moved::new::<T>(&call.params::<Launch>()));
+    let (src, dst, metadata) = (call.input(0)?, call.output(0)?, call.output(1)?);
+    let (threads, moved) = (call.threads, Moved::new::<T>(&call.params::<BitpackParams>()));
     let largest = |k: usize| {
         let mut buffer = None;
         let words = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
@@ -87,11 +87,12 @@ fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
     };
     let most = threads.map(src.len().div_ceil(TILE), largest).into_iter().max().flatten().unwrap_or(0);
     let bits = if fixed > 0 { fixed } else { bits_for(most) };
+    // seed: bitpack-range
     if bits_for(most) > bits || most >> (moved.width - moved.shift) > 0 {
         return Err(Fault::OutOfRange(moved.element(most)));
     }
-    let fact = facts.first_chunk_mut::<8>().ok_or(Fault::BadLaunch)?;
-    *fact = u64::from(bits).to_le_bytes();
+    let runtime_field = metadata.first_chunk_mut::<8>().ok_or(Fault::BadLaunch)?;
+    *runtime_field = u64::from(bits).to_le_bytes();
     let bytes = packed(src.len() / size_of::<T>(), bits);
     let (all, get) = (dst.get_mut(..bytes).ok_or(Fault::BadLaunch)?, |i| {
         at::<T>(src, i).map_or(0, |x| moved.code(x.into()))
@@ -102,7 +103,7 @@ fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
         if bits < 8 {
             let each = 8 / bits as usize;
             for (j, byte) in out.iter_mut().enumerate() {
-                let bits_of = |e: usize| get(first + j * each + e) << (e as u32 * bits);
+                let bits_of = |e: usize| get(first + j * each + e) << (e as u32 * bits); // seed: bitpack-order
                 *byte = (0..each).map(bits_of).fold(0, |a, b| a | b) as u8;
             }
         } else {
@@ -117,21 +118,21 @@ fn pack<T: Element>(call: &mut HostCall<'_>, fixed: u32) -> Result<(), Fault> {
 }
 
 fn unpack<T: Element>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let (src, facts, dst) = (call.input(0)?, call.input(1)?, call.output(0)?);
+    let (src, metadata, dst) = (call.input(0)?, call.input(1)?, call.output(0)?);
     let width = size_of::<T>();
-    let bits = facts.first().copied().map_or(0, u32::from);
+    let bits = metadata.first().copied().map_or(0, u32::from);
     if !bits.is_power_of_two() || bits as usize > 8 * width || dst.len() % width != 0 {
         return Err(Fault::Corrupt);
     }
     let n = dst.len() / width;
     // Bits behind the last element are zero.
     let used = (n % 8 * bits as usize) % 8;
-    let over = src.last().is_some_and(|&b| used > 0 && b >> used != 0);
+    let over = src.last().is_some_and(|&b| used > 0 && b >> used != 0); // seed: bitpack-behind
     if src.len() != packed(n, bits) || over {
         return Err(Fault::Corrupt);
     }
     let (mask, per_byte) = (u64::MAX >> (64 - bits), 8 / bits.min(8) as usize);
-    let moved = Moved::new::<T>(&call.params::<Launch>());
+    let moved = Moved::new::<T>(&call.params::<BitpackParams>());
     let get = |i: usize| match bits {
         1..8 => u64::from(src[i / per_byte]) >> (i % per_byte * bits as usize) & mask,
         8 => src[i].into(),

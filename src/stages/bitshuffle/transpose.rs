@@ -118,7 +118,7 @@ pub(super) fn unshuffle2(src: &[u8], dst: &mut [u8]) {
         });
         transpose32(&mut a);
         for (i, row) in a.iter().enumerate() {
-            let e = |g: usize| (g * 32 + 31 - i) * 2;
+            let e = |g: usize| (g * 32 + 31 - i) * 2; // seed: bit-order-2
             dst[e(g)..e(g) + 2].copy_from_slice(&((row >> 16) as u16).to_le_bytes());
             if g < last {
                 dst[e(g + 1)..e(g + 1) + 2].copy_from_slice(&(*row as u16).to_le_bytes());

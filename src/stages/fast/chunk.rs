@@ -5,7 +5,7 @@ use super::exact::{self, Exact};
 use super::grid::{Chunk, Grid, ROW, UNIT, Unit};
 use super::unit::{Body, Carried, Codes, Descriptor, Halves, Words, pack, unpack};
 use super::value::{Quantize, Value};
-use crate::error::Fault;
+use crate::base::error::Fault;
 use std::marker::PhantomData;
 
 /// Working memory of a thread that encodes.
@@ -70,13 +70,13 @@ impl<T: Value, B: Body> Encoder<T, B> {
         let first = row(src, grid.index(&c, [0; 3]), 1, size_of::<T>())?;
         let first: T = bytemuck::pod_read_unaligned(first);
         let anchor = T::anchor(first.multiple(q));
-        let head = if anchor == 0 { 0 } else { 4 };
+        let header = if anchor == 0 { 0 } else { 4 };
         self.out.0.clear();
         if anchor != 0 {
             self.out.word(anchor as u32);
             self.out.word((anchor >> 32) as u32);
         }
-        self.out.0.resize(head + c.units.next_multiple_of(2), 0);
+        self.out.0.resize(header + c.units.next_multiple_of(2), 0);
         let mut constant = None;
         for u in 0..c.units {
             load(src, grid, &c, &grid.unit(&c, u), &mut self.x)?;
@@ -93,10 +93,10 @@ impl<T: Value, B: Body> Encoder<T, B> {
                 Some(Some(code)) if carried && code == codes[0] && one(codes) => Some(Some(code)),
                 _ => Some(None),
             };
-            let across = grid.ndim == 3 && u > 0;
-            let before = (&mut self.before, across);
+            let inter = grid.ndim == 3 && u > 0;
+            let before = (&mut self.before, inter);
             let d = pack::<B>(grid.ndim, codes, before, self.exact.words(), &mut self.work, &mut self.out);
-            self.out.0[head + u] = d.bits();
+            self.out.0[header + u] = d.bits();
             if constant == Some(None) && self.out.words() > limit {
                 return self.raw(src, grid, &c);
             }
@@ -177,7 +177,7 @@ impl<T: Value, B: Body> Decoder<T, B> {
             self.exact.iter().for_each(|&(i, value)| self.x[i] = value);
             rows(grid, &grid.unit(c, u), &self.x, &mut sink)?;
         }
-        if input.0.is_empty() { Ok(()) } else { Err(Fault::Corrupt) }
+        if input.0.is_empty() { Ok(()) } else { Err(Fault::Corrupt) } // seed: fast-chunk-end
     }
 }
 

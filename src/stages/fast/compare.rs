@@ -1,16 +1,16 @@
 //! The two bodies against each other: the same words from any values, the same values from any words.
 
-use super::Launch;
 use super::chunk::{Decoder, Encoder};
 use super::entry::Entry;
 use super::grid::Grid;
+use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::{Quantize, Value};
 use super::wide::{self, Wide};
-use crate::dtype::DType;
-use crate::error::Fault;
-use crate::stages::quantizer::Facts;
+use crate::base::dtype::DType;
+use crate::base::error::Fault;
+use crate::stages::quantizer::BoundMetadata;
 use bytemuck::Zeroable;
 
 struct Random(u64);
@@ -43,13 +43,13 @@ fn agree<T: Value>(dtype: DType, rng: &mut Random) {
     const SHAPES: [[u64; 3]; 6] =
         [[8192, 1, 1], [2077, 1, 1], [32, 256, 1], [19, 77, 1], [32, 32, 8], [31, 9, 5]];
     let dims = SHAPES[rng.below(6) as usize];
-    let launch = Launch::new(1e20, dims, dtype);
+    let launch = FastParams::new(1e20, dims, dtype);
     let grid = Grid::new(&launch);
-    let mut facts = Facts::zeroed();
+    let mut metadata = BoundMetadata::zeroed();
     // The inverse of the second one is rounded, so that it matters how products with it are.
     let bound = [0.25, f64::from(0.3f32)][rng.below(2) as usize];
-    (facts.bound, facts.promise) = (bound, bound);
-    let q = Quantize::<T>::new(launch.threshold, &facts);
+    (metadata.bound, metadata.promise) = (bound, bound);
+    let q = Quantize::<T>::new(launch.threshold, &metadata);
     let (size, exact) = (1u64 << rng.below(30), 1 << rng.below(14));
     let offset = [0.0, 1e3, 3e8, 1e15][rng.below(4) as usize];
     let mut x = offset;

@@ -1,22 +1,22 @@
 //! The config of the stage in a header: 64 bytes.
 
 use super::SPEC;
-use super::params::Params;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::launch::Val;
-use crate::param::Args;
-use crate::stage::{Config, Fact, Length, Parsed, Patch};
-use crate::stages::quantizer::Facts;
+use super::bind::Bound;
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+use crate::base::wire::{Reader, Writer};
+use crate::ir::stage::{Config, Length, Parsed, Patch, RuntimeField};
+use crate::ir::value::Val;
+use crate::stages::quantizer::BoundMetadata;
 use crate::stages::shape;
-use crate::wire::{Reader, Writer};
 use bytemuck::Zeroable;
 use std::mem::offset_of;
 
 /// Form of config and stream.
 const VERSION: u8 = 1;
 
-pub(super) fn write(p: &Params, of: Val) -> Config {
+pub(super) fn write(p: &Bound, of: Val) -> Config {
     let mut w = Writer::default();
     w.bytes(&[VERSION, p.value as u8, dimensions(p.dims) as u8, p.mode as u8]);
     w.f32(0.0);
@@ -25,9 +25,10 @@ pub(super) fn write(p: &Params, of: Val) -> Config {
     w.f64(p.threshold);
     w.u64(p.n);
     p.dims.iter().for_each(|&d| w.u64(d));
-    let base = Fact::Stored { of, at: offset_of!(Facts, base) as u64 };
-    let bound = Fact::Bound { of, at: offset_of!(Facts, bound) as u64 };
-    let patches = vec![Patch { at: 4, width: 4, fact: base }, Patch { at: 8, width: 8, fact: bound }];
+    let base = RuntimeField::Stored { of, at: offset_of!(BoundMetadata, base) as u64 };
+    let bound = RuntimeField::Bound { of, at: offset_of!(BoundMetadata, bound) as u64 };
+    let patches =
+        vec![Patch { at: 4, width: 4, runtime_field: base }, Patch { at: 8, width: 8, runtime_field: bound }];
     Config { bytes: w.0, patches }
 }
 
@@ -81,10 +82,10 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         };
         put(name, args.set_int(name, length))?;
     }
-    let mut facts = Facts::zeroed();
-    (facts.bound, facts.bound_f32, facts.base) = (bound, bound as f32, base);
+    let mut metadata = BoundMetadata::zeroed();
+    (metadata.bound, metadata.bound_f32, metadata.base) = (bound, bound as f32, base);
     let bytes = n.checked_mul(value.bytes());
     let bytes = bytes.ok_or_else(|| Error::corrupt(SPEC.name, format!("{n} values are too many")))?;
     let length = Length::Bytes(bytes);
-    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+    Ok(Parsed { args, input: Some(value), length, metadata: bytemuck::bytes_of(&metadata).to_vec() })
 }

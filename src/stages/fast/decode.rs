@@ -1,21 +1,22 @@
 //! Kernel `fast_decode`.
 
-use super::Launch;
 use super::chunk::Decoder;
 use super::entry::{self, Entry};
 use super::grid::{Grid, UNITS};
+use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::Value;
 use super::wide::{self, Wide};
-use crate::error::Fault;
-use crate::kernel::{HostCall, TILES_PER_TASK};
-use crate::stages::quantizer::Facts;
-use crate::tile::at;
+use crate::base::error::Fault;
+use crate::base::parallel::TILES_PER_TASK;
+use crate::base::tile::at;
+use crate::ir::kernel::HostCall;
+use crate::stages::quantizer::BoundMetadata;
 use std::ops::Range;
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<FastParams>();
     match (p.value, wide::available()) {
         (4, true) => run::<f32, Wide>(call, &p),
         (4, false) => run::<f32, Plain>(call, &p),
@@ -34,7 +35,7 @@ struct Band<'a> {
 }
 
 /// So many bands at once: the list of them does not grow with the array.
-const BANDS: usize = 256;
+const BANDS: usize = 256; // seed: fast-bands
 
 /// The stream in its two parts.
 struct Stream<'a> {
@@ -60,11 +61,11 @@ impl<'a> Stream<'a> {
     }
 }
 
-fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
+fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
     let grid = Grid::new(p);
-    let facts: Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (stream, out) = (Stream::new(call.input(0)?, &grid)?, call.output(0)?);
-    let (step, _) = T::steps(facts.bound);
+    let (step, _) = T::steps(metadata.bound);
     // What the pipeline added behind the shape is zero.
     let (body, rest) = out.split_at_mut_checked(grid.values() * size_of::<T>()).ok_or(Fault::Corrupt)?;
     rest.fill(0);
@@ -93,19 +94,19 @@ struct Bands<'a> {
     plane: usize,
     rows: usize,
     /// Chunks of a band, of the array, and before the next band.
-    across: usize,
+    band_chunks: usize,
     chunks: usize,
     first: usize,
 }
 
 impl<'a> Bands<'a> {
     fn new(grid: &Grid, array: &'a mut [u8], width: usize) -> Bands<'a> {
-        let (rows, across) = match grid.ndim {
+        let (rows, band_chunks) = match grid.ndim {
             1 => (grid.chunk[0] * TILES_PER_TASK * width, TILES_PER_TASK),
             _ => (grid.dims[0] * grid.chunk[1] * width, grid.counts[0]),
         };
         let (plane, chunks) = (grid.dims[0] * grid.dims[1] * width, grid.chunks());
-        Bands { planes: Default::default(), rest: array, plane, rows, across, chunks, first: 0 }
+        Bands { planes: Default::default(), rest: array, plane, rows, band_chunks, chunks, first: 0 }
     }
 }
 
@@ -121,7 +122,7 @@ impl<'a> Iterator for Bands<'a> {
             self.planes.fill_with(|| front(&mut self.rest, self.plane));
         }
         let planes = self.planes.each_mut().map(|plane| front(plane, self.rows));
-        let (first, chunks) = (self.first, self.across.min(self.chunks - self.first));
+        let (first, chunks) = (self.first, self.band_chunks.min(self.chunks - self.first));
         self.first += chunks;
         Some(Band { first, chunks, planes })
     }

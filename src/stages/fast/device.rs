@@ -1,19 +1,11 @@
 //! How the kernels run on a GPU.
 
-use super::Launch;
-use crate::device::{Recipe, Shape};
-use crate::kernel::read_params;
-
-/// As in kernels/fast_board.cuh: slots of chunks on their way; so many chunks lie between the making of one and its copying;
-/// and up to so many all are made at the same time, and brought to their place by those who make them. As many are restored by a
-/// block each, a warp a unit: beyond that warps are too many for the device.
-const RING: u64 = 2048;
-const LAG: u64 = 768;
-const FEW: u64 = 256;
-/// Up to so many chunks the groups in which they are copied are small.
-const SMALL_GROUPS: u64 = 2048;
-/// Values of a chunk.
-const CHUNK: u64 = 8192;
+use super::params::{
+    CHUNK, FastParams, LAG, LARGE_GROUP, RING, SMALL_CHUNKS, SMALL_GROUP, SMALL_GROUPS, STATE_BYTES,
+    SUM_BYTES,
+};
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::kernel::read_params;
 
 /// The device functions of one kind, for values of one width and a number of dimensions.
 macro_rules! functions {
@@ -25,8 +17,8 @@ macro_rules! functions {
     };
 }
 
-/// That of them which a launch takes.
-fn function(p: &Launch, functions: [[&'static str; 3]; 2]) -> &'static str {
+/// Selects the function for the element type and the number of dimensions.
+fn function(p: &FastParams, functions: [[&'static str; 3]; 2]) -> &'static str {
     let [one, two, three] = functions[usize::from(p.value != 4)];
     match p.ndim {
         1 => one,
@@ -35,42 +27,45 @@ fn function(p: &Launch, functions: [[&'static str; 3]; 2]) -> &'static str {
     }
 }
 
-pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<FastParams>(shape.params);
     let chunks = chunks(&p)?;
-    if chunks <= FEW {
-        let name = function(&p, functions!("fast_encode_few"));
-        return Some(Recipe::one(name, chunks, 256).with(4 * chunks, 0));
+    if chunks <= SMALL_CHUNKS.into() {
+        let name = function(&p, functions!("fast_encode_small"));
+        return Some(DeviceLaunch::one(name, chunks, 256).with(STATE_BYTES * chunks, 0));
     }
-    // A block for each chunk, and one for each group of them, which copies them to their place.
-    let group = if chunks <= SMALL_GROUPS { 8 } else { 32 };
+    // A block for each chunk, and one for each group of chunks, which copies them to their place.
+    let group = u64::from(if chunks <= SMALL_GROUPS.into() { SMALL_GROUP } else { LARGE_GROUP });
     let groups = chunks.div_ceil(group);
-    let fills = p.threshold.is_finite();
+    let masked = p.threshold.is_finite();
     let name = match (p.value, p.ndim) {
-        // Before small codes: those of units that are nothing but fills are 0, which may be far from others.
-        (4, 3) if fills => "fast_encode_fills_f32_3d",
-        (4, 2) if fills => "fast_encode_fills_f32_2d",
-        (4, 3) if p.near != 0 => "fast_encode_near_f32_3d",
+        // Takes precedence over half2: units of fill values alone have codes of 0, which may be out of the reach of others.
+        (4, 3) if masked => "fast_encode_masked_f32_3d",
+        (4, 2) if masked => "fast_encode_masked_f32_2d",
+        (4, 3) if p.half2 != 0 => "fast_encode_half2_f32_3d",
         _ => function(&p, functions!("fast_encode")),
     };
-    let recipe = Recipe::one(name, groups * (group + 1) + groups.min(LAG / group), 256);
-    // A word for each chunk, and sums over 64, 64^2 and 64^3 of them.
+    let device_launch =
+        DeviceLaunch::one(name, groups * (group + 1) + groups.min(u64::from(LAG) / group), 256);
+    // `LookbackState` in kernels/fast/lookback.cuh.
     let sums: u64 = [6, 12, 18].iter().map(|bits| chunks.div_ceil(1 << bits)).sum();
-    Some(recipe.with(8 * sums + 4 * chunks, chunks.min(RING) * CHUNK * u64::from(p.value)))
+    let slots = chunks.min(RING.into()) * u64::from(CHUNK) * u64::from(p.value);
+    Some(device_launch.with(SUM_BYTES * sums + STATE_BYTES * chunks, slots))
 }
 
-pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<FastParams>(shape.params);
     let chunks = chunks(&p)?;
-    if chunks <= FEW {
-        return Some(Recipe::one(function(&p, functions!("fast_decode_few")), chunks, 256));
+    // A block restores a chunk, a warp a unit. Of more chunks the units are too many for the device.
+    if chunks <= SMALL_CHUNKS.into() {
+        return Some(DeviceLaunch::one(function(&p, functions!("fast_decode_small")), chunks, 256));
     }
     // A warp restores a chunk; places of larger blocks would stay empty until the last of their warps has ended.
-    Some(Recipe::one(function(&p, functions!("fast_decode")), chunks.div_ceil(2), 64))
+    Some(DeviceLaunch::one(function(&p, functions!("fast_decode")), chunks.div_ceil(2), 64))
 }
 
 /// None where numbers of chunks, or lengths of more than one dimension, take more than 32 bits.
-fn chunks(p: &Launch) -> Option<u64> {
+fn chunks(p: &FastParams) -> Option<u64> {
     let long = p.ndim > 1 && p.dims.iter().any(|&d| d >= 1 << 31);
     let chunks = u64::from(p.chunks);
     (!long && chunks < 1 << 27).then_some(chunks)

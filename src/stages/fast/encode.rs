@@ -1,20 +1,20 @@
 //! Kernel `fast_encode`.
 
-use super::Launch;
 use super::chunk::Encoder;
 use super::entry::{self, Entry};
 use super::grid::Grid;
+use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::{Quantize, Value};
 use super::wide::{self, Wide};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::stages::quantizer::Facts;
-use crate::tile::at;
+use crate::base::error::Fault;
+use crate::base::tile::at;
+use crate::ir::kernel::HostCall;
+use crate::stages::quantizer::BoundMetadata;
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<FastParams>();
     match (p.value, wide::available()) {
         (4, true) => run::<f32, Wide>(call, &p),
         (4, false) => run::<f32, Plain>(call, &p),
@@ -31,11 +31,11 @@ struct Part<'a> {
     words: &'a mut [u8],
 }
 
-fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
+fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
     let grid = Grid::new(p);
-    let facts: Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (src, out) = (call.input(0)?, call.output(0)?);
-    let quantize = Quantize::<T>::new(p.threshold, &facts);
+    let quantize = Quantize::<T>::new(p.threshold, &metadata);
     let table_bytes = grid.chunks() * entry::BYTES;
     let (table, words) = out.split_at_mut_checked(table_bytes).ok_or(Fault::BadLaunch)?;
     let per_part = call.threads.tiles_per_part();

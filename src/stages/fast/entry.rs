@@ -1,6 +1,6 @@
 //! Entries of the table in front of the chunks.
 
-use crate::error::Fault;
+use crate::base::error::Fault;
 use std::ops::Range;
 
 /// Bytes of an entry.

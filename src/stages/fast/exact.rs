@@ -3,7 +3,7 @@
 use super::grid::{LANES, PART, UNIT, place};
 use super::unit::{Carried, Codes, Words};
 use super::value::Value;
-use crate::error::Fault;
+use crate::base::error::Fault;
 
 /// Values of a lane.
 const LANE: usize = 2 * PART;
@@ -57,7 +57,7 @@ impl<T: Value> Exact<T> {
         let masks = masks(ndim, carried);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);
         let first = usual.next().map_or(0, |lane| {
-            let e = masks[lane].trailing_ones();
+            let e = masks[lane].trailing_ones(); // seed: fast-stand-first
             codes[element(ndim, lane, e as usize)]
         });
         let lanes = || masks.iter().copied().enumerate().filter(|(_, mask)| *mask != 0);
@@ -68,7 +68,7 @@ impl<T: Value> Exact<T> {
                 if mask >> e & 1 == 0 {
                     last = codes[i];
                 } else {
-                    codes[i] = last;
+                    codes[i] = last; // seed: fast-stand-in
                     self.values.push(x[i]);
                 }
             }

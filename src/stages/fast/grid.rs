@@ -1,12 +1,12 @@
 //! Chunks and units of an array of one, two or three dimensions.
 
-use super::Launch;
+use super::params::{self, FastParams};
 
 /// Values of a unit: 32 rows of 32.
-pub(super) const UNIT: usize = 1024;
+pub(super) const UNIT: usize = params::UNIT as usize;
 pub(super) const ROW: usize = 32;
 /// Units of a chunk.
-pub(super) const UNITS: usize = 8;
+pub(super) const UNITS: usize = params::CHUNK_UNITS as usize;
 /// Values that share a width: half of what a lane has, 4 x 4 of a patch or 16 in a row.
 pub(super) const PART: usize = 16;
 /// Of two parts each.
@@ -48,7 +48,7 @@ pub(super) struct Unit {
 }
 
 impl Grid {
-    pub(super) fn new(p: &Launch) -> Grid {
+    pub(super) fn new(p: &FastParams) -> Grid {
         let dims = p.dims.map(|d| d as usize);
         let chunk = match p.ndim {
             1 => [UNITS * UNIT, 1, 1],

@@ -1,77 +1,63 @@
-//! The parameters, checked against what they are applied to.
+//! Parameters and constants of stage `fast` on the CPU and the GPU; `kernels/fast/params.h` is
+//! generated from this file.
 
-use super::{Launch, SPEC};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::extent::Flow;
-use crate::param::Args;
-use crate::stages::words::{IN, floats};
-use crate::stages::{quantizer, shape};
-use bytemuck::Zeroable;
+// cbindgen exports constants that are public.
+#![allow(unreachable_pub)]
 
-/// So many values at most: of two words each they stay within the 44 bits of a table entry.
-pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
+use bytemuck::{Pod, Zeroable};
 
-/// What an exact value costs in bits, by and large: itself, its share of the masks, no code.
-const EXACT_BITS: u32 = 64;
+/// Values of a unit, and units of a chunk.
+pub const UNIT: u32 = 1024;
+pub const CHUNK_UNITS: u32 = 8;
+/// Values of a chunk.
+pub const CHUNK: u32 = UNIT * CHUNK_UNITS;
 
-pub(super) struct Params {
-    pub(super) value: DType,
-    pub(super) mode: u32,
-    pub(super) error_bound: f64,
-    pub(super) threshold: f64,
-    value_base: f64,
-    fixed_step: bool,
-    pub(super) dims: [u64; 3],
-    /// Elements on the edge.
-    pub(super) n: u64,
+/// Modes of a unit, as descriptors have them: codes less the least one; differences within the
+/// unit; those less the differences of the unit before.
+pub const OFFSETS: u32 = 0;
+pub const INTRA: u32 = 2;
+pub const INTER: u32 = 3;
+
+/// Up to this many chunks all blocks run at the same time, and each writes its words to their
+/// place.
+pub const SMALL_CHUNKS: u32 = 256;
+/// Larger arrays: slots for the words of chunks on their way, and chunks between the block that
+/// codes a chunk and the one that copies it.
+pub const RING: u32 = 2048;
+pub const LAG: u32 = 768;
+/// Up to `SMALL_GROUPS` chunks a block copies a small group of chunks, otherwise a large one.
+pub const SMALL_GROUPS: u32 = 2048;
+pub const SMALL_GROUP: u32 = 8;
+pub const LARGE_GROUP: u32 = 32;
+/// Look-back: bytes of the state of a chunk, and of each of the sums over 64, 64^2, and 64^3
+/// chunks.
+pub const STATE_BYTES: u64 = 4;
+pub const SUM_BYTES: u64 = 8;
+/// Codes that differ by at most this much from the first one are coded two to a register, as f16.
+pub const HALF2_REACH: f32 = 511.0;
+
+/// Parameters of both kernels. BoundMetadata are those of the quantizer, whose kernel makes them.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct FastParams {
+    pub threshold: f64,
+    /// Lengths of the array, those of 1 last. Two and three are below 2^31.
+    pub dims: [u64; 3],
+    pub ndim: u32,
+    /// Bytes of a value.
+    pub value: u32,
+    /// Chunks along x and y. Valid, as are the fields below, for up to 2^27 chunks.
+    pub chunks_x: u32,
+    pub chunks_y: u32,
+    /// Division by `chunks_x` and `chunks_y`: multipliers, and below shifts; see `Divisor`.
+    pub inverse_x: u32,
+    pub inverse_y: u32,
+    /// Chunks of the array.
+    pub chunks: u32,
+    pub shift_x: u8,
+    pub shift_y: u8,
+    /// 1: the range of the array has so few bins that `HALF2_REACH` is expected to hold. 0 if the
+    /// number of bins is unknown before the call.
+    pub half2: u16,
 }
-
-impl Params {
-    pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = floats(SPEC.name, args, flow)?;
-        if flow.max_bytes() % value.bytes() != 0 || flow.extent.is_dynamic() {
-            let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
-        }
-        let n = flow.max_bytes() / value.bytes();
-        if n > MOST_ELEMENTS as u64 {
-            let limit = MOST_ELEMENTS as u64 * value.bytes();
-            return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
-        }
-        let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
-        Ok(Params {
-            value,
-            mode,
-            error_bound: args.real("error_bound")?,
-            threshold: args.real("outlier_threshold")?,
-            value_base: args.real("value_base")?,
-            fixed_step: args.flag("fixed_step")?,
-            dims: shape::of(SPEC.name, args, n)?,
-            n,
-        })
-    }
-
-    /// Always strict: there is no reference whose losses could be asked for.
-    pub(super) fn bound_launch(&self) -> quantizer::Launch {
-        let mut launch = quantizer::Launch::zeroed();
-        launch.error_bound = self.error_bound;
-        launch.threshold = self.threshold;
-        launch.value_base = self.value_base;
-        launch.mode = self.mode;
-        launch.radius = if self.value == DType::F32 { 1 << 21 } else { u32::MAX };
-        launch.switches = quantizer::STRICT;
-        launch.value = self.value.bytes() as u32;
-        launch.code = 4;
-        launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };
-        launch
-    }
-
-    pub(super) fn launch(&self) -> Launch {
-        let mut launch = Launch::new(self.threshold, self.dims, self.value);
-        // Bins of twice the bound, which may have shrunk by a little; see kernels/fast_narrow.cuh.
-        let bins = 1.01 / (2.0 * self.error_bound);
-        launch.near = u16::from(self.mode != quantizer::ABS && bins <= 511.0);
-        launch
-    }
-}
+const _: () = assert!(size_of::<FastParams>() == 64);

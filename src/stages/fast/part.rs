@@ -1,60 +1,65 @@
 //! A part of the array from a stream, of which nothing is read but the entries and the words of the chunks that it touches.
 
+use super::Fast;
+use super::SPEC;
 use super::chunk::Decoder;
 use super::entry::{self, Entry};
 use super::grid::Grid;
+use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
 use super::value::Value;
 use super::wide::{self, Wide};
-use super::{Launch, SPEC};
-use crate::dtype::DType;
-use crate::error::{Error, Fault, Result};
-use crate::param::Args;
-use crate::source::Segment;
-use crate::stages::quantizer::Facts;
+use crate::base::byte_source::Segment;
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Fault, Result};
+use crate::base::param::Args;
+use crate::base::tile::at;
+use crate::ir::stage::{Region, RegionReader};
+use crate::stages::quantizer::BoundMetadata;
 use crate::stages::shape;
-use crate::tile::at;
 use std::mem;
 use std::ops::Range;
 
 /// The most entries, and words, that are read at a time: with what a chunk can have at least, all memory that a box takes
 /// beside its own.
 const ENTRIES: usize = 1 << 12;
-const WORDS: u64 = 1 << 18;
+const WORDS: u64 = 1 << 18; // seed: box-memory
 const _: () = assert!(WORDS >= entry::MOST_WORDS);
 
-/// Restores the values of the box into `dst`, which has their length. The box lies inside of `dims` and has some. `args` and
-/// `facts` are those of a config.
-pub(crate) fn restore(
-    (args, facts): (&Args, &[u8]),
-    (dtype, dims): (DType, [u64; 3]),
-    stream: &Segment<'_>,
-    (origin, extent): ([usize; 3], [usize; 3]),
-    dst: &mut [u8],
-) -> Result<()> {
-    if shape::dims(args)? != dims {
-        let what = format!(
-            "the array was compressed as one of {:?}, and boxes are of {dims:?}; decompress all of it",
-            shape::dims(args)?
-        );
-        return Err(Error::Unsupported { stage: SPEC.name, what });
-    }
-    let facts: Facts = at(facts, 0).ok_or(Error::Internal("fast has facts"))?;
-    let grid = Grid::new(&Launch::new(0.0, dims, dtype));
-    let order = shape::ones_last(dims);
-    let table = (grid.chunks() * entry::BYTES) as u64;
-    // Not less than the table, and not more than that and the values, or the head would have been refused.
-    if stream.bytes() % 4 != 0 {
-        return Err(damaged(Fault::Corrupt));
-    }
-    let part =
-        Part { grid, stream, table, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
-    match (dtype, wide::available()) {
-        (DType::F32, true) => Worker::<f32, Wide>::new(&part, facts.bound, dst).run(),
-        (DType::F32, false) => Worker::<f32, Plain>::new(&part, facts.bound, dst).run(),
-        (_, true) => Worker::<f64, Wide>::new(&part, facts.bound, dst).run(),
-        (_, false) => Worker::<f64, Plain>::new(&part, facts.bound, dst).run(),
+impl RegionReader for Fast {
+    fn read_region(
+        &self,
+        args: &Args,
+        metadata: &[u8],
+        stream: &Segment<'_>,
+        region: &Region,
+        dst: &mut [u8],
+    ) -> Result<()> {
+        let Region { dtype, shape: dims, first: origin, count: extent } = *region;
+        if shape::dims(args)? != dims {
+            let what = format!(
+                "the array was compressed as one of {:?}, and boxes are of {dims:?}; decompress all of it",
+                shape::dims(args)?
+            );
+            return Err(Error::Unsupported { stage: SPEC.name, what });
+        }
+        let metadata: BoundMetadata = at(metadata, 0).ok_or(Error::Internal("fast has metadata"))?;
+        let grid = Grid::new(&FastParams::new(0.0, dims, dtype));
+        let order = shape::ones_last(dims);
+        let table = (grid.chunks() * entry::BYTES) as u64;
+        // Not less than the table, and not more than that and the values, or the header would have been refused.
+        if stream.bytes() % 4 != 0 {
+            return Err(damaged(Fault::Corrupt));
+        }
+        let part =
+            Part { grid, stream, table, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
+        match (dtype, wide::available()) {
+            (DType::F32, true) => Worker::<f32, Wide>::new(&part, metadata.bound, dst).run(),
+            (DType::F32, false) => Worker::<f32, Plain>::new(&part, metadata.bound, dst).run(),
+            (_, true) => Worker::<f64, Wide>::new(&part, metadata.bound, dst).run(),
+            (_, false) => Worker::<f64, Plain>::new(&part, metadata.bound, dst).run(),
+        }
     }
 }
 

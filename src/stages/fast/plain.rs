@@ -1,7 +1,7 @@
 //! The work on the codes of a unit as the page says it, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
-use super::unit::{ACROSS, Body, Carried, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, Carried, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 
 /// See the module.
@@ -59,32 +59,32 @@ impl Default for Work {
 impl Body for Plain {
     type Work = Work;
 
-    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Work) -> Measured {
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
         let d = differences(ndim, codes);
-        let Work([offsets, inside, above]) = work;
+        let Work([offsets, intra, second]) = work;
         let least = codes.iter().copied().min().unwrap_or(0);
         *offsets = codes.map(|c| c - least);
-        *inside = d;
-        inside[0] = 0;
-        if across {
-            *above = std::array::from_fn(|i| d[i] - before[i]);
+        *intra = d;
+        intra[0] = 0;
+        if inter {
+            *second = std::array::from_fn(|i| d[i] - before[i]);
         }
         *before = d;
         Measured {
             least,
             first: codes[0],
             offsets: widths(ndim, offsets, false),
-            inside: widths(ndim, inside, true),
-            across: across.then(|| widths(ndim, above, true)),
+            intra: widths(ndim, intra, true),
+            inter: inter.then(|| widths(ndim, second, true)),
         }
     }
 
     fn planes(ndim: u32, mode: u16, _: i32, widths: &Widths, work: &Work, out: &mut Halves) {
-        let Work([offsets, inside, above]) = work;
+        let Work([offsets, intra, second]) = work;
         let values = match mode {
             OFFSETS => offsets,
-            INSIDE => inside,
-            _ => above,
+            INTRA => intra,
+            _ => second,
         };
         for plane in 0..widths.iter().flatten().copied().max().unwrap_or(0) {
             parts(|half, lane| {
@@ -140,7 +140,7 @@ impl Body for Plain {
             }
         });
         sums(ndim, &mut values);
-        let across = mode == ACROSS;
-        codes.iter_mut().zip(values).for_each(|(c, v)| *c = (if across { *c } else { base }).wrapping_add(v));
+        let inter = mode == INTER;
+        codes.iter_mut().zip(values).for_each(|(c, v)| *c = (if inter { *c } else { base }).wrapping_add(v));
     }
 }

@@ -1,8 +1,9 @@
 //! The codes of a unit as base, widths and bit planes.
 
 use super::grid::{LANES, UNIT};
+use super::params;
 use super::value::{Quantize, Value};
-use crate::error::Fault;
+use crate::base::error::Fault;
 
 /// Codes of a unit, or differences of them, row by row.
 pub(super) type Codes = [i32; UNIT];
@@ -12,9 +13,9 @@ pub(super) type Carried = [bool; UNIT];
 pub(super) type Widths = [[u32; LANES]; 2];
 
 /// Modes of a unit, as descriptors have them.
-pub(super) const OFFSETS: u16 = 0;
-pub(super) const INSIDE: u16 = 2;
-pub(super) const ACROSS: u16 = 3;
+pub(super) const OFFSETS: u16 = params::OFFSETS as u16;
+pub(super) const INTRA: u16 = params::INTRA as u16;
+pub(super) const INTER: u16 = params::INTER as u16;
 
 /// What a descriptor says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,8 @@ impl Descriptor {
         self.mode | self.least << 2 | self.bits << 8 | self.exact << 11 | u16::from(self.joint) << 13
     }
 
-    /// `across`: there is a unit before, and a third dimension.
-    pub(super) fn read(bits: u16, across: bool) -> Result<Descriptor, Fault> {
+    /// `inter`: there is a unit before, and a third dimension.
+    pub(super) fn read(bits: u16, inter: bool) -> Result<Descriptor, Fault> {
         let d = Descriptor {
             mode: bits & 3,
             least: bits >> 2 & 63,
@@ -43,7 +44,7 @@ impl Descriptor {
             exact: bits >> 11 & 3,
             joint: bits >> 13 & 1 != 0,
         };
-        if d.mode == 1 || (d.mode == ACROSS && !across) || bits >> 14 != 0 {
+        if d.mode == 1 || (d.mode == INTER && !inter) || bits >> 14 != 0 {
             return Err(Fault::Corrupt);
         }
         Ok(d)
@@ -100,9 +101,9 @@ pub(super) struct Measured {
     pub(super) least: i32,
     pub(super) first: i32,
     pub(super) offsets: Widths,
-    pub(super) inside: Widths,
+    pub(super) intra: Widths,
     /// Where there is a unit before, and a third dimension.
-    pub(super) across: Option<Widths>,
+    pub(super) inter: Option<Widths>,
 }
 
 /// The work on all codes of a unit: once to be read, and once for wide registers.
@@ -111,8 +112,7 @@ pub(super) trait Body {
     type Work: Default;
     /// Widths in all modes. `before`: the differences of the unit before, in any order of the body's own; then those of
     /// this one.
-    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Self::Work)
-    -> Measured;
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Self::Work) -> Measured;
     /// Appends the code planes of a unit that was measured.
     fn planes(ndim: u32, mode: u16, base: i32, widths: &Widths, work: &Self::Work, out: &mut Halves);
     /// The codes of values, and which values have one: all of them or not.
@@ -168,23 +168,23 @@ fn join(widths: &mut Widths) -> bool {
 pub(super) fn pack<B: Body>(
     ndim: u32,
     codes: &Codes,
-    (before, across): (&mut Codes, bool),
+    (before, inter): (&mut Codes, bool),
     (exact, exact_words): (u16, &[u32]),
     work: &mut B::Work,
     out: &mut Halves,
 ) -> Descriptor {
-    let m = B::measure(ndim, codes, before, across, work);
-    // A base costs two halves; of equals the first of across, offsets, inside.
+    let m = B::measure(ndim, codes, before, inter, work);
+    // A base costs two halves; of equals the first of inter, offsets, intra.
     let (mut cost, mut mode, mut base, mut widths) = (cost_of(&m.offsets) + 2, OFFSETS, m.least, m.offsets);
-    if cost_of(&m.inside) + 2 < cost {
-        (cost, mode, base, widths) = (cost_of(&m.inside) + 2, INSIDE, m.first, m.inside);
+    if cost_of(&m.intra) + 2 < cost {
+        (cost, mode, base, widths) = (cost_of(&m.intra) + 2, INTRA, m.first, m.intra);
     }
-    if let Some(across) = m.across.filter(|w| cost_of(w) <= cost) {
-        (mode, base, widths) = (ACROSS, 0, across);
+    if let Some(inter) = m.inter.filter(|w| cost_of(w) <= cost) {
+        (mode, base, widths) = (INTER, 0, inter);
     }
     let joint = join(&mut widths);
     let (least, bits) = span(&widths);
-    if mode != ACROSS {
+    if mode != INTER {
         out.word(base as u32);
     }
     for b in 0..bits {
@@ -208,7 +208,7 @@ pub(super) fn unpack<B: Body>(
     input: &mut Words<'_>,
     exact: impl FnOnce(&mut Words<'_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let base = if d.mode == ACROSS { 0 } else { input.word()? as i32 };
+    let base = if d.mode == INTER { 0 } else { input.word()? as i32 };
     let mut widths = [[u32::from(d.least); LANES]; 2];
     for b in 0..d.bits {
         let first = input.word()?;

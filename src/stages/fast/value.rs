@@ -6,7 +6,7 @@ use bytemuck::Pod;
 /// Codes of f64 are relative to an anchor, from this magnitude of it on.
 const FAR: i64 = 1 << 27;
 /// Codes of f64 are below this: differences in three dimensions stay below 2^31.
-const NEAR: i64 = 1 << 28;
+const NEAR: i64 = 1 << 28; // seed: fast-near
 
 /// A value of the array.
 pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
@@ -46,9 +46,9 @@ pub(super) struct Quantize<T> {
 }
 
 impl<T: Value> Quantize<T> {
-    pub(super) fn new(threshold: f64, facts: &quantizer::Facts) -> Quantize<T> {
-        let (step, inverse) = T::steps(facts.bound);
-        let (promise, threshold) = (T::from_f64(facts.promise), T::from_f64(threshold));
+    pub(super) fn new(threshold: f64, metadata: &quantizer::BoundMetadata) -> Quantize<T> {
+        let (step, inverse) = T::steps(metadata.bound);
+        let (promise, threshold) = (T::from_f64(metadata.promise), T::from_f64(threshold));
         Quantize { inverse, step, promise, threshold }
     }
 }
@@ -87,11 +87,11 @@ macro_rules! value {
             #[inline(always)]
             fn quick(self, f: &Quantize<Self>, anchor: Self) -> (i32, bool) {
                 const MAGIC: $T = $magic;
-                let sum = self.mul_add(f.inverse, MAGIC);
+                let sum = self.mul_add(f.inverse, MAGIC); // seed: fast-fused-wide
                 let q = sum - MAGIC;
                 let carried = (self.abs() < f.threshold)
                     & (q.abs() < $limit)
-                    & ((self - q * f.step).abs() <= f.promise)
+                    & ((self - q * f.step).abs() <= f.promise) // seed: fast-no-check
                     & ((q - anchor).abs() < NEAR as $T);
                 // The low bits of the sum are the integer, and so are those of this one, where it is carried.
                 let sum = q - anchor + MAGIC;

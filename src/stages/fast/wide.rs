@@ -7,7 +7,7 @@
 
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::plain::Plain;
-use super::unit::{Body, Carried, Codes, Halves, INSIDE, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, Carried, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use super::wide_decode::{codes_wide, restore_wide};
 use super::wide_planes::{Lengths, Plane, squeeze};
@@ -50,13 +50,13 @@ fn gather(ndim: u32, rows: &Codes, parts: &mut Codes) {
 /// Codes, differences and differences of these, part by part; and behind the planes, room for those that are not as long.
 pub(super) struct Work {
     codes: Codes,
-    inside: Codes,
-    above: Codes,
+    intra: Codes,
+    second: Codes,
 }
 
 impl Default for Work {
     fn default() -> Work {
-        Work { codes: [0; UNIT], inside: [0; UNIT], above: [0; UNIT] }
+        Work { codes: [0; UNIT], intra: [0; UNIT], second: [0; UNIT] }
     }
 }
 
@@ -72,7 +72,7 @@ fn widths(values: &Codes, sign: bool, magnitude: impl Fn(i32) -> u32) -> Widths 
 }
 
 #[inline(always)]
-fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Work) -> Measured {
+fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
     let (mut d, mut back) = ([0; UNIT], [0; UNIT]);
     back[1..].copy_from_slice(&codes[..UNIT - 1]);
     for ((d, q), back) in d.iter_mut().zip(codes).zip(&back) {
@@ -84,25 +84,25 @@ fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mu
         d[ROW..].iter_mut().zip(&back[ROW..]).for_each(|(d, above)| *d -= above);
     }
     gather(ndim, codes, &mut work.codes);
-    gather(ndim, &d, &mut work.inside);
+    gather(ndim, &d, &mut work.intra);
     let least = codes.iter().fold(i32::MAX, |least, &c| least.min(c));
     // Not by `then`: its closure would be a function of its own, without the features of the one around it.
-    let above = if across {
-        for ((above, d), before) in work.above.iter_mut().zip(&work.inside).zip(&*before) {
-            *above = d - before;
+    let second = if inter {
+        for ((second, d), before) in work.second.iter_mut().zip(&work.intra).zip(&*before) {
+            *second = d - before;
         }
-        Some(widths(&work.above, true, i32::unsigned_abs))
+        Some(widths(&work.second, true, i32::unsigned_abs))
     } else {
         None
     };
-    *before = work.inside;
-    work.inside[0] = 0;
+    *before = work.intra;
+    work.intra[0] = 0;
     Measured {
         least,
         first: codes[0],
         offsets: widths(&work.codes, false, |c| (c - least) as u32),
-        inside: widths(&work.inside, true, i32::unsigned_abs),
-        across: above,
+        intra: widths(&work.intra, true, i32::unsigned_abs),
+        inter: second,
     }
 }
 
@@ -147,8 +147,8 @@ unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &
             offsets.iter_mut().for_each(|c| *c -= base);
             &offsets
         }
-        INSIDE => &work.inside,
-        _ => &work.above,
+        INTRA => &work.intra,
+        _ => &work.second,
     };
     let lengths = Lengths::new(widths);
     let mut eight = [[0; 2 * LANES]; 8];
@@ -179,10 +179,10 @@ unsafe fn measure_wide(
     ndim: u32,
     codes: &Codes,
     before: &mut Codes,
-    across: bool,
+    inter: bool,
     work: &mut Work,
 ) -> Measured {
-    if ndim == 1 { measure(1, codes, before, across, work) } else { measure(2, codes, before, across, work) }
+    if ndim == 1 { measure(1, codes, before, inter, work) } else { measure(2, codes, before, inter, work) }
 }
 
 /// # Safety
@@ -207,9 +207,9 @@ unsafe fn quantize_wide<T: Value>(
 impl Body for Wide {
     type Work = Work;
 
-    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, across: bool, work: &mut Work) -> Measured {
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
         // SAFETY: `Wide` is used where `available` says so.
-        unsafe { measure_wide(ndim, codes, before, across, work) }
+        unsafe { measure_wide(ndim, codes, before, inter, work) }
     }
 
     fn planes(_: u32, mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::grid::{LANES, PART, ROW, UNIT};
-use super::unit::{ACROSS, Codes, OFFSETS, Widths};
+use super::unit::{Codes, INTER, OFFSETS, Widths};
 use super::value::Value;
 use super::wide::runs;
 use super::wide_planes::{Lengths, Plane, spread};
@@ -99,7 +99,7 @@ unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: 
         // A byte has the whole value.
         if mode != OFFSETS {
             for (part, &w) in bytes.chunks_exact_mut(PART).zip(widths.iter().flatten()) {
-                let sign = ((1u32 << w) >> 1) as u8;
+                let sign = ((1u32 << w) >> 1) as u8; // seed: wide-sign
                 part.iter_mut().for_each(|b| *b = (*b ^ sign).wrapping_sub(sign));
             }
         }
@@ -119,7 +119,7 @@ unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: 
         }
         if mode != OFFSETS {
             for (part, &w) in parts.chunks_exact_mut(PART).zip(widths.iter().flatten()) {
-                let sign = ((1u64 << w) >> 1) as i32;
+                let sign = ((1u64 << w) >> 1) as i32; // seed: wide-long-sign
                 part.iter_mut().for_each(|v| *v = (*v ^ sign).wrapping_sub(sign));
             }
         }
@@ -129,7 +129,7 @@ unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: 
         // SAFETY: as above.
         unsafe { sums(NDIM, &mut rows) };
     }
-    if mode == ACROSS {
+    if mode == INTER {
         codes.iter_mut().zip(rows).for_each(|(c, v)| *c = c.wrapping_add(v));
     } else {
         codes.iter_mut().zip(rows).for_each(|(c, v)| *c = v.wrapping_add(base));
@@ -164,7 +164,7 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
                 let first = _mm256_permute2x128_si256::<0x08>(sum, sum);
                 sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32::<0xff>(first));
                 _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm256_add_epi32(sum, before));
-                before = _mm256_add_epi32(before, _mm256_permutevar8x32_epi32(sum, last));
+                before = _mm256_add_epi32(before, _mm256_permutevar8x32_epi32(sum, last)); // seed: wide-carry
             }
         }
     }

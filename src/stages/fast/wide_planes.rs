@@ -18,7 +18,7 @@ const EIGHT: usize = 8;
 
 /// What to take for each of 16 bytes; nothing from [`NOTHING`] on.
 type Take = [u8; 2 * EIGHT];
-const NOTHING: u8 = 0x80;
+const NOTHING: u8 = 0x80; // seed: wide-absent
 
 /// Per mask of eight halves: those of the mask side by side; and back, with zeros between them.
 const SQUEEZE: [Take; 256] = tables().0;
@@ -69,7 +69,7 @@ impl Lengths {
         let longer = |lengths| unsafe {
             _mm256_movemask_epi8(_mm256_cmpgt_epi8(lengths, _mm256_set1_epi8(plane as i8))) as u32
         };
-        u64::from(longer(first)) | u64::from(longer(second)) << 32
+        u64::from(longer(first)) | u64::from(longer(second)) << 32 // seed: wide-longer
     }
 }
 

@@ -16,7 +16,7 @@ impl Rule {
     /// The longest code that is written; counts that ask for a longer one are evened out.
     pub(super) fn longest(self) -> u8 {
         match self {
-            Rule::Queue => 27,
+            Rule::Queue => 27, // seed: huffman-longest
             Rule::Heap => 28,
         }
     }
@@ -128,7 +128,7 @@ fn by_queues(leaves: &[(u64, u32)]) -> Vec<u32> {
         let mut total = 0;
         for _ in 0..2 {
             let take_leaf = match (leaves.get(leaf), sums.get(sum)) {
-                (Some((l, _)), Some(s)) => l <= s,
+                (Some((l, _)), Some(s)) => l <= s, // seed: huffman-rank
                 (l, _) => l.is_some(),
             };
             if take_leaf {

@@ -1,10 +1,10 @@
 //! Decoding: the book from the stream, checked, and the partitions by tables.
 
-use super::Launch;
-use super::blob::{Form, HEAD, TABLES, word};
+use super::blob::{Form, HEADER, TABLES, word};
 use super::book::{LENGTHS, firsts};
-use crate::error::Fault;
-use crate::kernel::HostCall;
+use super::params::HuffmanParams;
+use crate::base::error::Fault;
+use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
 /// Codes up to so many bits are looked up at once.
@@ -13,7 +13,7 @@ const LOOKED_UP: u32 = 12;
 const TASK: usize = 32;
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    match call.params::<Launch>().width {
+    match call.params::<HuffmanParams>().width {
         1 => decode_as::<u8>(call, |s| s as u8),
         2 => decode_as::<u16>(call, |s| s as u16),
         4 => decode_as::<u32>(call, |s| s),
@@ -22,7 +22,7 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 fn decode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>, narrow: fn(u32) -> T) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<HuffmanParams>();
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
     let width = size_of::<T>();
     if src.is_empty() && out.is_empty() {
@@ -56,14 +56,14 @@ fn decode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>, narrow: fn(u32) -> T) 
 }
 
 fn read_keys<T: Pod + Into<u32>>(form: &Form, src: &[u8]) -> Result<Vec<u32>, Fault> {
-    let at = HEAD + TABLES;
+    let at = HEADER + TABLES;
     let keys = src.get(at..at + form.width * form.bklen).ok_or(Fault::Corrupt)?;
     Ok(keys.chunks_exact(form.width).map(|b| bytemuck::pod_read_unaligned::<T>(b).into()).collect())
 }
 
 /// The reference gives the only symbol of an array a code of no bits.
 fn sole_symbol(src: &[u8], bits: u64, cells: u64, keys: &[u32]) -> Result<Option<u32>, Fault> {
-    let entries = HEAD + TABLES / 2;
+    let entries = HEADER + TABLES / 2;
     if bits != 0 || cells != 0 || word(src, entries)? != 0 || word(src, entries + 4)? != 1 {
         return Ok(None);
     }
@@ -86,8 +86,8 @@ impl Reversed {
     fn read(form: &Form, src: &[u8], keys: Vec<u32>) -> Result<Reversed, Fault> {
         let (mut first, mut entry, mut number) = ([0; LENGTHS], [0; LENGTHS], [0; LENGTHS + 1]);
         for l in 0..LENGTHS {
-            first[l] = word(src, HEAD + 4 * l)?;
-            entry[l] = word(src, HEAD + TABLES / 2 + 4 * l)?;
+            first[l] = word(src, HEADER + 4 * l)?;
+            entry[l] = word(src, HEADER + TABLES / 2 + 4 * l)?;
         }
         let sound = entry[0] == 0
             && entry.windows(2).all(|e| e[0] <= e[1])
@@ -154,6 +154,6 @@ impl Reversed {
                 have += 32;
             }
         }
-        if used == u64::from(bits) { Ok(()) } else { Err(Fault::Corrupt) }
+        if used == u64::from(bits) { Ok(()) } else { Err(Fault::Corrupt) } // seed: huffman-bits
     }
 }

@@ -1,59 +1,68 @@
 //! How the kernels run on a GPU.
 
-use super::Launch;
-use crate::device::{Recipe, Shape};
-use crate::kernel::{PARAM_BYTES, read_params};
+use super::COUNT;
+use super::params::{
+    BOOK_NODE_BYTES, HuffmanParams, MAX_CODE_BITS, MAX_PARTITION, MIN_PARTITION, OPENED_BYTES,
+    SCRATCH_HEADER_BYTES, SHARED_SYMBOLS,
+};
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::fusion::{Fusion, Part, any};
+use crate::ir::kernel::{PARAM_BYTES, read_params};
+use crate::stages::lorenzo_quant;
+use crate::stages::params::{CODER_THREADS, CODER_TILE};
 
-/// Codebooks up to this length fit into the memory of a block.
-const NEAR: u32 = 1024;
 /// Blocks that count, each in a table of its own.
 const COUNTERS: u64 = 528;
 /// Bytes that a block counts at the least.
 const COUNTED: u64 = 1 << 15;
-/// Partitions of a block: one for each warp, or one for each thread.
-const TILE: u64 = 8;
-const THREADS: u64 = 256;
-/// The shortest partition.
-const SHORTEST: u64 = 768;
-/// The longest partition.
-const LONGEST: u64 = 4096;
+/// Threads of a block that decodes a partition in each.
+const DECODE_THREADS: u32 = 256;
 
 /// Length of the codebook, where symbols have so many bytes and a block has memory for a count of each.
-pub(crate) fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
-    let p = read_params::<Launch>(params);
-    (p.width == width && p.bklen <= NEAR).then_some(p.bklen)
+fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
+    let p = read_params::<HuffmanParams>(params);
+    (p.width == width && p.bklen <= SHARED_SYMBOLS).then_some(p.bklen)
 }
 
-pub(super) fn count(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
-    let entry = if p.bklen <= NEAR { "huffman_count" } else { "huffman_count_far" };
+/// The encoder of stage lorenzo_quant, which counts its codes on the way.
+pub(super) static FUSIONS: &[&[Fusion]] = &[&[Fusion {
+    entries: &["lorenzo_quant_encode_3d_f32_counts"],
+    kernel: Part { kernel: &lorenzo_quant::ENCODE, fits: any },
+    chained: &[Part { kernel: &COUNT, fits: |params| near_symbols(params, 2).is_some() }],
+    device: |shape, chained| {
+        let (_, params) = chained.last()?;
+        lorenzo_quant::counting(shape, near_symbols(params, 2)?)
+    },
+}]];
+
+pub(super) fn count(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<HuffmanParams>(shape.params);
+    let entry = if p.bklen <= SHARED_SYMBOLS { "huffman_count" } else { "huffman_count_large" };
     let blocks = shape.input(0).div_ceil(COUNTED).min(COUNTERS);
-    Some(Recipe::one(entry, blocks, 512).with(shape.output(0), 0))
+    Some(DeviceLaunch::one(entry, blocks, 512).with(shape.output(0), 0))
 }
 
-pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
-    let near = p.bklen <= NEAR;
-    let book = if near { "huffman_book" } else { "huffman_book_far" };
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<HuffmanParams>(shape.params);
+    let short = p.bklen <= SHARED_SYMBOLS;
+    let book = if short { "huffman_book" } else { "huffman_book_large" };
     let code = match p.width {
-        _ if !near => "huffman_code_far",
+        _ if !short => "huffman_code_large",
         1 => "huffman_code_u8",
         2 => "huffman_code_u16",
         _ => "huffman_code_u32",
     };
     let symbols = shape.input(0) / u64::from(p.width.max(1));
-    let partitions = symbols.div_ceil(if p.partition == 0 { SHORTEST } else { p.partition.into() });
-    let recipe = Recipe::one(book, 1, 1024).then(code, code_blocks(partitions), 256).then(
-        "huffman_gather",
-        partitions.div_ceil(THREADS),
-        256,
-    );
-    // What `HuffmanScratch` in kernels/huffman.cuh lays out. The nodes of a book take 47 bytes a symbol, of a codebook of 2^k
-    // symbols.
+    let partitions = symbols.div_ceil(if p.partition == 0 { MIN_PARTITION } else { p.partition }.into());
+    let device_launch = DeviceLaunch::one(book, 1, 1024)
+        .then(code, code_blocks(partitions), CODER_THREADS)
+        .then("huffman_gather", partitions.div_ceil(CODER_THREADS.into()), CODER_THREADS);
+    // `HuffmanScratch` in kernels/huffman/stream.cuh. The nodes of a long book have room for 2^k symbols.
     let bklen = u64::from(p.bklen).next_multiple_of(4);
-    let book = if p.bklen <= NEAR { 0 } else { 47 * u64::from(p.bklen).next_power_of_two() };
-    let slots = 4 * (partitions.div_ceil(TILE) + partitions + 8) + (symbols + LONGEST).div_ceil(8) * 28;
-    Some(recipe.with(0, 64 + 8 * bklen + slots.max(book)))
+    let book = if short { 0 } else { BOOK_NODE_BYTES * u64::from(p.bklen).next_power_of_two() };
+    let counts = 4 * (partitions.div_ceil(CODER_TILE.into()) + partitions + 8);
+    let slots = counts + (symbols + u64::from(MAX_PARTITION)).div_ceil(8) * u64::from(MAX_CODE_BITS);
+    Some(device_launch.with(0, SCRATCH_HEADER_BYTES + 8 * bklen + slots.max(book)))
 }
 
 /// Blocks that code: several tiles each, where there are enough of them for every multiprocessor.
@@ -61,19 +70,18 @@ fn code_blocks(partitions: u64) -> u64 {
     /// So many blocks keep any device busy; beyond, each has so many tiles.
     const BUSY: u64 = 4096;
     const EACH: u64 = 4;
-    let tiles = partitions.div_ceil(TILE);
+    let tiles = partitions.div_ceil(CODER_TILE.into());
     tiles.min(BUSY.max(tiles / EACH))
 }
 
-pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<HuffmanParams>(shape.params);
     let symbols = shape.output(0) / u64::from(p.width.max(1));
     let entry = match p.width {
         1 => "huffman_decode_u8",
         2 => "huffman_decode_u16",
         _ => "huffman_decode_u32",
     };
-    let blocks = symbols.div_ceil(SHORTEST * THREADS);
-    // `HuffmanOpened` in kernels/huffman_decode.cu.
-    Some(Recipe::one("huffman_open", 1, 1024).then(entry, blocks, THREADS as u32).with(0, 17408))
+    let blocks = symbols.div_ceil(u64::from(MIN_PARTITION) * u64::from(DECODE_THREADS));
+    Some(DeviceLaunch::one("huffman_open", 1, 1024).then(entry, blocks, DECODE_THREADS).with(0, OPENED_BYTES))
 }

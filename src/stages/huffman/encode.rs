@@ -1,10 +1,11 @@
 //! Encoding: counts; book, bits of each partition, cells.
 
-use super::blob::{Form, HEAD, TABLES, UNUSED};
+use super::blob::{Form, HEADER, TABLES, UNUSED};
 use super::book::{Book, Rule};
-use super::{COUNTS_AT, Launch};
-use crate::error::Fault;
-use crate::kernel::{HostCall, Threads};
+use super::params::{COUNTS_AT, HuffmanParams};
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
 /// Symbols that one task counts, at the least. Each thread has one task and each task a table.
@@ -13,7 +14,7 @@ const COUNTED: usize = 1 << 18;
 const CODED: usize = 32;
 
 pub(super) fn count(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    match call.params::<Launch>().width {
+    match call.params::<HuffmanParams>().width {
         1 => count_as::<u8>(call),
         2 => count_as::<u16>(call),
         4 => count_as::<u32>(call),
@@ -22,7 +23,7 @@ pub(super) fn count(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    match call.params::<Launch>().width {
+    match call.params::<HuffmanParams>().width {
         1 => encode_as::<u8>(call),
         2 => encode_as::<u16>(call),
         4 => encode_as::<u32>(call),
@@ -40,7 +41,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
 }
 
 fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<HuffmanParams>();
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
     if src.len() % size_of::<T>() != 0 {
         return Err(Fault::BadLaunch);
@@ -61,9 +62,9 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 /// How often each symbol occurs.
 fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let bklen = call.params::<Launch>().bklen as usize;
+    let bklen = call.params::<HuffmanParams>().bklen as usize;
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(threads.count())) * size_of::<T>();
+    let task = COUNTED.max((src.len() / size_of::<T>()).div_ceil(threads.count())) * size_of::<T>(); // seed: huffman-tables
     let parts = threads.map(src.len().div_ceil(task), |k| {
         let (mut counts, mut largest) = (vec![0u32; bklen], 0);
         for s in symbols::<T>(&src[k * task..src.len().min((k + 1) * task)]) {
@@ -83,22 +84,22 @@ fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     if largest as usize >= bklen {
         return Err(Fault::OutOfRange(largest.into()));
     }
-    let (head, counts) = out.split_at_mut_checked(COUNTS_AT as usize).ok_or(Fault::BadLaunch)?;
-    head.fill(0);
+    let (header, counts) = out.split_at_mut_checked(COUNTS_AT as usize).ok_or(Fault::BadLaunch)?;
+    header.fill(0);
     counts.copy_from_slice(bytemuck::cast_slice(&all));
     Ok(())
 }
 
 /// Writes the stream; says how long it is.
 fn code<T: Pod + Into<u32>>(
-    threads: Threads<'_>,
+    threads: Parallel<'_>,
     form: &Form,
     book: &Book,
     src: &[u8],
     out: &mut [u8],
 ) -> Result<usize, Fault> {
     let (partitions, bytes) = (form.partitions(), form.sublen * size_of::<T>());
-    let (head, rest) = out.split_first_chunk_mut::<HEAD>().ok_or(Fault::BadLaunch)?;
+    let (header, rest) = out.split_first_chunk_mut::<HEADER>().ok_or(Fault::BadLaunch)?;
     let (tables, rest) =
         rest.split_at_mut_checked(TABLES + form.width * form.bklen).ok_or(Fault::BadLaunch)?;
     let (counts, rest) = rest.split_at_mut_checked(4 * partitions).ok_or(Fault::BadLaunch)?;
@@ -117,7 +118,7 @@ fn code<T: Pod + Into<u32>>(
         total += u64::from(bits);
         cells += bits.div_ceil(32) as usize;
     }
-    form.write(head, total, cells as u64);
+    form.write(header, total, cells as u64);
     write_book::<T>(book, tables);
     let mut left = rest.get_mut(..4 * cells).ok_or(Fault::BadLaunch)?;
     let mut work = Vec::with_capacity(partitions.div_ceil(CODED));
@@ -179,7 +180,7 @@ fn pack(book: &Book, symbols: impl Iterator<Item = u32>, cells: &mut [u8]) {
     }
 }
 
-/// The unused words of the head as the reference leaves them: words 16 to 31 of the memory in which it coded partition 0,
+/// The unused words of the header as the reference leaves them: words 16 to 31 of the memory in which it coded partition 0,
 /// the cells and behind them what it made the codes from.
 fn leave_as_the_reference(form: &Form, book: &Book, out: &mut [u8]) -> Result<(), Fault> {
     let at = form.bits_at();

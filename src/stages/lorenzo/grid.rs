@@ -1,11 +1,11 @@
 //! Boxes of two and three dimensions: differences to seven neighbours, and sums along each axis.
 
-use super::Launch;
-use crate::dtype::by_width;
-use crate::error::Fault;
-use crate::kernel::HostCall;
+use super::params::LorenzoParams;
+use crate::base::dtype::by_width;
+use crate::base::error::Fault;
+use crate::base::tile::{TILE, at};
+use crate::ir::kernel::HostCall;
 use crate::stages::words::Word;
-use crate::tile::{TILE, at};
 
 /// Elements: to the next in y and in z, and in all.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ struct Cuboid {
 }
 
 impl Cuboid {
-    fn new(p: &Launch, bytes: usize) -> Result<Cuboid, Fault> {
+    fn new(p: &LorenzoParams, bytes: usize) -> Result<Cuboid, Fault> {
         let [nx, ny, nz] = p.dims.map(|d| d as usize);
         let b = Cuboid { nx, ny, plane: nx * ny, all: nx * ny * nz };
         if b.all > bytes / p.width as usize { Err(Fault::BadLaunch) } else { Ok(b) }
@@ -25,11 +25,11 @@ impl Cuboid {
 }
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => differences::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<LorenzoParams>().width, T => differences::<T>(call), else Err(Fault::BadLaunch))
 }
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => sums::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<LorenzoParams>().width, T => sums::<T>(call), else Err(Fault::BadLaunch))
 }
 
 fn put<T: Word>(bytes: &mut [u8], i: usize, value: T) {
@@ -39,7 +39,7 @@ fn put<T: Word>(bytes: &mut [u8], i: usize, value: T) {
 
 /// Row by row: what the rows above and behind leave, and of that the difference along the row.
 fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<LorenzoParams>();
     let (src, dst) = call.byte_for_byte()?;
     let (b, width) = (Cuboid::new(&p, dst.len())?, size_of::<T>());
     call.threads.tiles(dst, TILE, |k, out| {
@@ -55,7 +55,7 @@ fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
                 let above = if y > 0 { get(i - b.nx) } else { T::zeroed() };
                 let behind = if z > 0 { get(i - b.plane) } else { T::zeroed() };
                 let both = if y > 0 && z > 0 { get(i - b.plane - b.nx) } else { T::zeroed() };
-                get(i).sub(above).sub(behind).add(both)
+                get(i).sub(above).sub(behind).add(both) // seed: lorenzo-corner
             };
             let mut before = if x > 0 { left(i - 1) } else { T::zeroed() };
             for i in i..stop {
@@ -71,7 +71,7 @@ fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 /// Sums along x and y plane by plane, then along z.
 fn sums<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<LorenzoParams>();
     let (src, dst) = call.byte_for_byte()?;
     let (b, width) = (Cuboid::new(&p, dst.len())?, size_of::<T>());
     let (planes, rest) = dst.split_at_mut(b.all * width);
@@ -92,6 +92,7 @@ fn sums<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
         }
         Ok(())
     })?;
+    // seed: lorenzo-second-plane
     for from in (bytes..planes.len()).step_by(bytes) {
         let (before, plane) = planes.split_at_mut(from);
         let before = &before[from - bytes..];

@@ -1,12 +1,12 @@
 //! Blocks around their means: what is left of each element, and a mean for each block.
 
-use crate::device::{Recipe, Shape};
-use crate::dtype::by_width;
-use crate::error::Fault;
-use crate::kernel::{HostCall, Kernel, alone, read_params};
+use super::params::LorenzoMeanParams;
+use crate::base::dtype::by_width;
+use crate::base::error::Fault;
+use crate::base::tile::at;
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::kernel::{HostCall, Kernel, alone, read_params};
 use crate::stages::words::{Word, copy_tail};
-use crate::tile::at;
-use bytemuck::{Pod, Zeroable};
 
 pub(super) static CENTER: Kernel =
     Kernel { name: "lorenzo_center", host: center, role: alone, device: |s| by_blocks("lorenzo_center", s) };
@@ -17,26 +17,16 @@ pub(super) static MOVE_BACK: Kernel = Kernel {
     device: |s| by_blocks("lorenzo_move_back", s),
 };
 
-/// Argument block of both kernels.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Launch {
-    /// Elements of a block.
-    pub(super) block: u32,
-    /// Bytes of an element.
-    pub(super) width: u32,
-}
-
 /// A warp to each block.
-fn by_blocks(entry: &'static str, shape: &Shape<'_>) -> Option<Recipe> {
+fn by_blocks(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     const THREADS: u64 = 256;
-    let p = read_params::<Launch>(shape.params);
+    let p = read_params::<LorenzoMeanParams>(shape.params);
     let blocks = shape.output(0).div_ceil(u64::from(p.block) * u64::from(p.width));
-    Some(Recipe::one(entry, (32 * blocks).div_ceil(THREADS).min(1 << 20), THREADS as u32))
+    Some(DeviceLaunch::one(entry, (32 * blocks).div_ceil(THREADS).min(1 << 20), THREADS as u32))
 }
 
 /// Bytes of the means of so many bytes of elements.
-pub(super) fn bytes(of: u64, p: &Launch) -> u64 {
+pub(super) fn bytes(of: u64, p: &LorenzoMeanParams) -> u64 {
     let width = u64::from(p.width);
     (of / width).div_ceil(p.block.into()) * width
 }
@@ -62,11 +52,11 @@ macro_rules! signed {
 signed!(u8, i8; u16, i16; u32, i32; u64, i64);
 
 fn center(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => center_as::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<LorenzoMeanParams>().width, T => center_as::<T>(call), else Err(Fault::BadLaunch))
 }
 
 fn move_back(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => move_back_as::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<LorenzoMeanParams>().width, T => move_back_as::<T>(call), else Err(Fault::BadLaunch))
 }
 
 /// The mean, half of a unit away from zero; sums that leave 64 bits wrap around.
@@ -90,7 +80,7 @@ fn shift<T: Word>(src: &[u8], out: &mut [u8], f: impl Fn(T) -> T) {
 }
 
 fn center_as<T: Signed>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<LorenzoMeanParams>();
     let (src, dst) = call.byte_for_byte()?;
     let needed = bytes(dst.len() as u64, &p);
     let means = call.output(1)?.get_mut(..needed as usize).ok_or(Fault::BadLaunch)?;
@@ -121,7 +111,7 @@ fn center_as<T: Signed>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 fn move_back_as<T: Signed>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let (p, means) = (call.params::<Launch>(), call.input(1)?);
+    let (p, means) = (call.params::<LorenzoMeanParams>(), call.input(1)?);
     let (src, dst) = call.byte_for_byte()?;
     if means.len() as u64 != bytes(dst.len() as u64, &p) {
         return Err(Fault::Corrupt);

@@ -2,6 +2,7 @@
 
 use super::grid::STRIP;
 use super::lane::Lane;
+use super::params;
 
 /// How many means `n` elements have.
 pub(super) fn means(n: u64) -> u64 {
@@ -9,7 +10,7 @@ pub(super) fn means(n: u64) -> u64 {
 }
 
 /// Sums of a tile on their way, each of every so many elements.
-const LANES: usize = 256;
+const LANES: usize = params::BLOCK as usize;
 
 /// The mean of a tile, in the order of the format, which shows only where sums round. Strict, what is NaN stands for
 /// nothing and does not count.
@@ -17,7 +18,7 @@ pub(super) fn mean<T: Lane>(tile: &[T], strict: bool) -> T {
     let (mut sums, mut count) = ([T::ZERO; LANES], 0);
     for part in tile.chunks(LANES) {
         for (sum, &q) in sums.iter_mut().zip(part) {
-            let counts = !(strict && q.is_nan());
+            let counts = !(strict && q.is_nan()); // seed: lorenzo-mean-of-exact
             *sum = sum.add(if counts { q } else { T::ZERO });
             count += i32::from(counts);
         }
@@ -33,7 +34,7 @@ pub(super) fn mean<T: Lane>(tile: &[T], strict: bool) -> T {
 
 /// In place of each NaN the element before it, in place of the first the mean.
 pub(super) fn stand_in<T: Lane>(tile: &mut [T], mean: T) {
-    let mut before = mean;
+    let mut before = mean; // seed: lorenzo-mean-stand-in
     for q in tile {
         *q = if q.is_nan() { before } else { *q };
         before = *q;

@@ -1,13 +1,16 @@
 //! The config of the stage in a header, in its widest form of 64 bytes.
 
-use super::{Facts, Params, SPEC};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::launch::Val;
-use crate::param::Args;
-use crate::stage::{Config, Fact, Length, Parsed, Patch};
+use super::bind::Bound;
+use super::params::LorenzoQuantMetadata;
+use super::{LorenzoQuant, SPEC};
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+use crate::base::wire::{Reader, Writer};
+use crate::ir::stage::{Config, Generation, Length, Parsed, Patch, Ports, RuntimeField};
+use crate::ir::value::Val;
+use crate::ir::versions::{COUNT_PORT, Versions, no_such_config};
 use crate::stages::quantizer::{ABS, NOA};
-use crate::wire::{Reader, Writer};
 use std::mem::offset_of;
 
 /// Mode numbers on the wire; prel was called REL when it got its own.
@@ -16,7 +19,7 @@ const WIRE_PREL: u8 = 1;
 const WIRE_NOA: u8 = 2;
 const WIRE_PREL_LATER: u8 = 3;
 
-pub(super) fn write(p: &Params, of: Val) -> Config {
+pub(super) fn write(p: &Bound, of: Val) -> Config {
     let mut w = Writer::default();
     w.f32(0.0);
     w.u32(p.radius);
@@ -34,16 +37,20 @@ pub(super) fn write(p: &Params, of: Val) -> Config {
     w.f32(0.0);
     w.bytes(&[p.zigzag.into(), p.centered.into()]);
     w.pad_to(64);
-    let stored = |field: usize| Fact::Stored { of, at: field as u64 };
-    let bound = Fact::Bound { of, at: offset_of!(Facts, bound_f32) as u64 };
+    let stored = |field: usize| RuntimeField::Stored { of, at: field as u64 };
+    let bound = RuntimeField::Bound { of, at: offset_of!(LorenzoQuantMetadata, bound_f32) as u64 };
     let mut patches = vec![
-        Patch { at: 0, width: 4, fact: bound },
-        Patch { at: 12, width: 4, fact: stored(offset_of!(Facts, outliers)) },
-        Patch { at: 36, width: 4, fact: stored(offset_of!(Facts, base)) },
+        Patch { at: 0, width: 4, runtime_field: bound },
+        Patch { at: 12, width: 4, runtime_field: stored(offset_of!(LorenzoQuantMetadata, outliers)) },
+        Patch { at: 36, width: 4, runtime_field: stored(offset_of!(LorenzoQuantMetadata, base)) },
     ];
     if p.centered {
         // Those who know such tiles have this field. It may be infinite, where the other one is, so that the kernel checks it.
-        patches.push(Patch { at: 48, width: 8, fact: stored(offset_of!(Facts, bound)) });
+        patches.push(Patch {
+            at: 48,
+            width: 8,
+            runtime_field: stored(offset_of!(LorenzoQuantMetadata, bound)),
+        });
     }
     Config { bytes: w.0, patches }
 }
@@ -102,7 +109,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         args.set_int(name, d as i64)?;
     }
     // As they stand there, where both are written.
-    let facts = Facts {
+    let metadata = LorenzoQuantMetadata {
         bound: if centering == 1 { bound_f64 } else { bound },
         exact: 0,
         bound_f32,
@@ -111,5 +118,59 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         pad: 0,
     };
     let length = Length::Bytes(u64::from(n) * value.bytes());
-    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+    Ok(Parsed { args, input: Some(value), length, metadata: bytemuck::bytes_of(&metadata).to_vec() })
+}
+
+/// | 2026-05 | 2026-08 and June |
+/// |---|---|
+/// | ports codes, errors, indices, count | without count, with means behind the indices |
+/// | config of 32, 40 or 44 bytes | 44, or 64 with means (byte 41) |
+impl Versions for LorenzoQuant {
+    fn upgrade(&self, config: &[u8]) -> Result<Vec<u8>> {
+        let mut c = config.to_vec();
+        if ![32, 40, 44, 64].contains(&c.len()) {
+            return Err(no_such_config(SPEC.id, c.len()));
+        }
+        if c.len() == 32 {
+            c[19] = 0;
+        }
+        c.resize(64, 0);
+        // Some writers leave anything in this gap.
+        c[44..48].fill(0);
+        Ok(c)
+    }
+
+    fn downgrade(&self, generation: Generation, mut config: Config) -> Result<Config> {
+        if config.bytes[41] == 0 {
+            config.bytes.truncate(44);
+        } else if generation == Generation::G2026_05 {
+            let what =
+                "tiles around their means do not exist in files of 2026-05; use generation 2026-08".into();
+            return Err(Error::Unsupported { stage: SPEC.name, what });
+        }
+        Ok(config)
+    }
+
+    fn extra_port(
+        &self,
+        generation: Generation,
+        io: Ports<'_>,
+        _: u64,
+    ) -> Option<(&'static str, RuntimeField)> {
+        let at = offset_of!(LorenzoQuantMetadata, outliers) as u64;
+        (generation == Generation::G2026_05)
+            .then_some((COUNT_PORT, RuntimeField::Stored { of: io.metadata, at }))
+    }
+
+    fn reserved_ids(&self, generation: Generation, ports: usize) -> usize {
+        if generation == Generation::G2026_05 { 4 } else { ports }
+    }
+
+    fn known_ports(&self, found: usize, ports: usize) -> Option<usize> {
+        (found == ports || (found, ports) == (4, 3)).then_some(ports)
+    }
+
+    fn records_capacity(&self) -> bool {
+        true
+    }
 }

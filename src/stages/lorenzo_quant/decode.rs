@@ -3,30 +3,34 @@
 use super::center;
 use super::grid::{Block, DEPTH, Grid, Run, STRIP, Unit};
 use super::lane::{Code, Lane, by_form};
-use super::{CENTERED, Facts, Launch};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::{at, load, store};
+use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams};
+use crate::base::error::Fault;
+use crate::base::tile::{at, load, store};
+use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 use std::borrow::Cow;
 
 /// Kernel `lorenzo_quant_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<LorenzoQuantParams>();
     by_form!(p, run(call, &p))
 }
 
-fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
+fn run<T: Lane, C: Code, const ZIGZAG: bool>(
+    call: &mut HostCall<'_>,
+    p: &LorenzoQuantParams,
+) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
-    let facts: Facts = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
+    let metadata: LorenzoQuantMetadata = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
     let (errors, indices) = (values::<T>(call.input(1)?), values::<u32>(call.input(2)?));
     let (grid, w) = (Grid::new(p, BLOCK / (DEPTH * DEPTH * size_of::<T>())), size_of::<T>());
     let elements = codes.len() / size_of::<C>();
     let listed = errors.len().min(indices.len());
-    // Lists that fed another stage are as long as their capacity; the head's count tells how much is meant.
-    let outliers = (facts.outliers as usize).min(listed);
-    let exact = usize::try_from(facts.exact).map_err(|_| Fault::Corrupt)?;
-    if exact > 0 && exact.checked_add(facts.outliers as usize).is_none_or(|end| end > listed) {
+    // Lists that fed another stage are as long as their capacity; the header's count tells how much is meant.
+    let outliers = (metadata.outliers as usize).min(listed);
+    let exact = usize::try_from(metadata.exact).map_err(|_| Fault::Corrupt)?;
+    // seed: lorenzo-pairs
+    if exact > 0 && exact.checked_add(metadata.outliers as usize).is_none_or(|end| end > listed) {
         return Err(Fault::Corrupt);
     }
     if indices[..outliers + exact].iter().any(|&i| i as usize >= elements) || grid.count > elements {
@@ -37,13 +41,17 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         return Err(Fault::Corrupt);
     }
     let list = List::new(&indices[..outliers], &errors[..outliers]);
-    let step = T::from_f64(2.0).mul(T::from_f64(facts.half_step()));
+    let step = T::from_f64(2.0).mul(T::from_f64(metadata.half_step()));
     let restorer = Restorer { codes, list, means, step, grid: &grid };
     let (body, tail) = out.split_at_mut((grid.count * w).min(out.len()));
     tail.fill(0);
     for (k, part) in body.chunks_mut((grid.batch() * grid.nx * grid.ny * w).max(1)).enumerate() {
         let units = grid.units(k * grid.batch(), part, w);
-        call.threads.each(units, || Sums::new(&grid), |sums, unit| restorer.unit::<C, ZIGZAG>(sums, unit));
+        call.threads.each(
+            units,
+            || Reduction::new(&grid),
+            |sums, unit| restorer.unit::<C, ZIGZAG>(sums, unit),
+        );
     }
     for (&i, value) in indices[outliers..].iter().zip(&errors[outliers..]).take(exact) {
         // An index in the padding has no place in the caller's array.
@@ -108,7 +116,7 @@ struct Restorer<'a, T: Lane> {
 const BLOCK: usize = 1 << 16;
 
 /// Sums of a column of tiles on their way. Nothing of one unit is read in the next.
-struct Sums<T> {
+struct Reduction<T> {
     row: [T; STRIP],
     /// Sums along y: of a piece of eight rows, and of the pieces above it.
     column: [T; STRIP],
@@ -117,20 +125,20 @@ struct Sums<T> {
     block: Vec<T>,
 }
 
-impl<T: Lane> Sums<T> {
-    fn new(grid: &Grid) -> Sums<T> {
+impl<T: Lane> Reduction<T> {
+    fn new(grid: &Grid) -> Reduction<T> {
         let none = [T::ZERO; STRIP];
         let block = if grid.ndim == 3 { vec![T::ZERO; DEPTH * DEPTH * grid.strip] } else { vec![] };
-        Sums { row: none, column: none, carry: none, block }
+        Reduction { row: none, column: none, carry: none, block }
     }
 }
 
 impl<T: Lane> Restorer<'_, T> {
-    fn unit<C: Code, const ZIGZAG: bool>(&self, sums: &mut Sums<T>, unit: Unit<'_>) {
+    fn unit<C: Code, const ZIGZAG: bool>(&self, sums: &mut Reduction<T>, unit: Unit<'_>) {
         let Unit { z, y, planes } = unit;
         let mut state = (sums, planes);
-        let walk = |(sums, planes): &mut (&mut Sums<T>, [&mut [u8]; DEPTH]), run: Run| {
-            let Sums { row, column, carry, block } = &mut **sums;
+        let walk = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), run: Run| {
+            let Reduction { row, column, carry, block } = &mut **sums;
             let end = run.len.next_multiple_of(self.grid.tile[0]);
             if self.grid.ndim == 3 {
                 let row = &mut block[self.place(run.plane, run.row)..][..end];
@@ -142,6 +150,7 @@ impl<T: Lane> Restorer<'_, T> {
             self.load::<C, ZIGZAG>(&mut row[..end], run);
             if self.grid.ndim == 1 {
                 scan_1d(row);
+                // seed: lorenzo-mean-tile
                 if let Some(mean) = at::<T>(self.means, run.start / STRIP) {
                     row.iter_mut().for_each(|v| *v = v.add(mean));
                 }
@@ -151,7 +160,7 @@ impl<T: Lane> Restorer<'_, T> {
             }
             self.store(&row[..run.len], &mut *planes[run.plane], run.at);
         };
-        let end = |(sums, planes): &mut (&mut Sums<T>, [&mut [u8]; DEPTH]), block: Block| {
+        let end = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), block: Block| {
             if self.grid.ndim == 3 {
                 self.finish_3d(&mut sums.block, planes, &block);
             }

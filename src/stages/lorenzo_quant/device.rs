@@ -1,16 +1,16 @@
 //! How the kernels run on a GPU.
 
-use super::{Launch, ZIGZAG};
-use crate::device::{Recipe, Shape, tiles};
-use crate::kernel::{PARAM_BYTES, read_params};
-use crate::tile::TILE;
+use super::params::{BLOCK, EDGE, LorenzoQuantParams, STRIP, TOTALS_BYTES, ZIGZAG};
+use crate::base::tile::TILE;
+use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::kernel::{PARAM_BYTES, read_params};
+use crate::stages::params::TILE_COUNTS_BYTES;
 
-const THREADS: u32 = 256;
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
 
-pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<LorenzoQuantParams>(shape.params);
     let (encode, lists) = match (p.ndim, p.value) {
         (1, _) => ("lorenzo_quant_encode_1d", "lorenzo_quant_lists_1d"),
         (2, _) => ("lorenzo_quant_encode_2d", "lorenzo_quant_lists_2d"),
@@ -20,80 +20,87 @@ pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
     let values = (shape.output(0) / u64::from(p.code.max(1))).max(p.count.into());
     let tiles = tiles(values * u64::from(p.value));
     let blocks = if p.ndim == 3 { brick_blocks(&p) } else { tiles };
-    let recipe = Recipe::one(encode, blocks, THREADS);
-    let recipe = recipe.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), THREADS);
-    // The numbers of outliers and of exact values; and of each tile its own and those before it, in 32 bits.
-    Some(recipe.with(16 + 16 * tiles.max(1), 0))
+    let device_launch = DeviceLaunch::one(encode, blocks, BLOCK);
+    let device_launch =
+        device_launch.then("lorenzo_quant_places", 1, 1024).then(lists, tiles.min(BLOCKS), BLOCK);
+    // The numbers of outliers and of exact values, of all tiles and of each.
+    Some(device_launch.with(TOTALS_BYTES + 2 * TILE_COUNTS_BYTES * tiles.max(1), 0))
 }
 
 /// One dimension, with tiles around their means.
-pub(super) fn encode_centered(shape: &Shape<'_>) -> Option<Recipe> {
-    let mut recipe = encode(shape)?;
+pub(super) fn encode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let mut device_launch = encode(shape)?;
     let names = ["lorenzo_quant_encode_centered", "lorenzo_quant_places", "lorenzo_quant_lists_centered"];
-    recipe.passes.iter_mut().zip(names).for_each(|(pass, name)| pass.entry = name);
-    Some(recipe)
+    device_launch.launches.iter_mut().zip(names).for_each(|(pass, name)| pass.entry = name);
+    Some(device_launch)
 }
 
 /// The encoder that counts its codes as well, for a codebook of so many symbols: for zigzag codes of u16 from f32 in three dimensions, all
 /// of which are symbols.
-pub(crate) fn counting(shape: &Shape<'_>, symbols: u32) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLaunch> {
+    let p = read_params::<LorenzoQuantParams>(shape.params);
     let known = p.switches & ZIGZAG != 0 && u64::from(p.radius) * 2 <= symbols.into();
     if p.ndim != 3 || p.value != 4 || p.code != 2 || !known {
         return None;
     }
-    let mut recipe = encode(shape)?;
-    recipe.passes.first_mut()?.entry = "lorenzo_quant_encode_3d_f32_counts";
-    recipe.zeroed += shape.output(4);
-    Some(recipe)
+    let mut device_launch = encode(shape)?;
+    device_launch.launches.first_mut()?.entry = "lorenzo_quant_encode_3d_f32_counts";
+    device_launch.zeroed += shape.output(4);
+    Some(device_launch)
 }
 
 /// Blocks whose warps have a brick each: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
-fn brick_blocks(p: &Launch) -> u64 {
+fn brick_blocks(p: &LorenzoQuantParams) -> u64 {
     /// What a grid can have; beyond, a warp has several bricks.
     const MOST: u64 = (1 << 31) - 1;
     let [nx, ny, nz] = p.dims.map(u64::from);
     let width = 32 * 16 / u64::from(p.value.max(1));
-    (nx.div_ceil(width) * ny.div_ceil(8) * nz.div_ceil(8)).div_ceil(u64::from(THREADS) / 32).min(MOST)
+    (nx.div_ceil(width) * ny.div_ceil(EDGE.into()) * nz.div_ceil(EDGE.into()))
+        .div_ceil(u64::from(BLOCK) / 32)
+        .min(MOST)
 }
 
-pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<LorenzoQuantParams>(shape.params);
     let [nx, ny, _] = p.dims.map(u64::from);
     let (decode, blocks) = match (p.ndim, p.value) {
-        (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(1024)),
+        (1, _) => ("lorenzo_quant_decode_1d", u64::from(p.count).div_ceil(STRIP.into())),
         // A warp has a tile.
         (2, _) => ("lorenzo_quant_decode_2d", (nx.div_ceil(32) * ny.div_ceil(32)).div_ceil(8)),
         (_, 4) => ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)),
         _ => ("lorenzo_quant_decode_3d_f64", brick_blocks(&p)),
     };
-    let made = Recipe::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS);
+    let made = DeviceLaunch::one("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
     Some(finish(made, shape, (decode, blocks)))
 }
 
-/// One dimension, with tiles around their means: what the head says is checked first.
-pub(super) fn decode_centered(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
-    let made = Recipe::one("lorenzo_quant_check_centered", 1, 32);
-    let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), THREADS);
-    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(1024))))
+/// One dimension, with tiles around their means: what the header says is checked first.
+pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<LorenzoQuantParams>(shape.params);
+    let made = DeviceLaunch::one("lorenzo_quant_check_centered", 1, 32);
+    let made = made.then("lorenzo_quant_decode_open", tiles(shape.output(0)).min(BLOCKS), BLOCK);
+    Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(STRIP.into()))))
 }
 
 /// What follows when the lists are known to be sound: the outliers, sums, and the exact values.
-fn finish(recipe: Recipe, shape: &Shape<'_>, (decode, blocks): (&'static str, u64)) -> Recipe {
-    let listed = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
-    let recipe = recipe
-        .then("lorenzo_quant_decode_lists", listed, THREADS)
-        .then(decode, blocks, THREADS)
-        .then("lorenzo_quant_decode_exact", listed, THREADS);
+fn finish(
+    device_launch: DeviceLaunch,
+    shape: &LaunchShape<'_>,
+    (decode, blocks): (&'static str, u64),
+) -> DeviceLaunch {
+    let listed = (shape.input(2) / 4).div_ceil(BLOCK.into()).min(BLOCKS);
+    let device_launch = device_launch
+        .then("lorenzo_quant_decode_lists", listed, BLOCK)
+        .then(decode, blocks, BLOCK)
+        .then("lorenzo_quant_decode_exact", listed, BLOCK);
     // Whether indices ascend, of outliers and of exact values.
-    recipe.with(8, 0)
+    device_launch.with(8, 0)
 }
 
-/// Whether `chain_fz_decode` takes fields of these parameters: zigzag codes of u16 from f32 whose tiles are whole bands of eight rows of one
+/// Whether `fused_fz_decode` takes fields of these parameters: zigzag codes of u16 from f32 whose tiles are whole bands of eight rows of one
 /// plane, twice.
 pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
-    let p = read_params::<Launch>(params);
+    let p = read_params::<LorenzoQuantParams>(params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let whole = nx * ny * nz == u64::from(p.count) && nx * ny % BAND == 0;
     let zigzag = p.switches & ZIGZAG != 0;
@@ -104,13 +111,17 @@ pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
 const BAND: u64 = TILE as u64 / 2;
 
 /// The decoder at the end of a chain, behind the launches that find the chunks of the stream.
-pub(crate) fn chained(starts: Recipe, shape: &Shape<'_>, params: &[u8; PARAM_BYTES]) -> Recipe {
-    let p = read_params::<Launch>(params);
+pub(crate) fn chained(
+    starts: DeviceLaunch,
+    shape: &LaunchShape<'_>,
+    params: &[u8; PARAM_BYTES],
+) -> DeviceLaunch {
+    let p = read_params::<LorenzoQuantParams>(params);
     let [nx, ny, nz] = p.dims.map(u64::from);
     let scratch = starts.scratch;
-    let recipe = starts
-        .then("lorenzo_quant_decode_open", tiles(shape.input(2)).clamp(1, BLOCKS), THREADS)
-        .then("chain_fz_decode", nx * ny / BAND * nz.div_ceil(8), 128);
-    let recipe = finish(recipe, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)));
-    Recipe { scratch, ..recipe }
+    let device_launch = starts
+        .then("lorenzo_quant_decode_open", tiles(shape.input(2)).clamp(1, BLOCKS), BLOCK)
+        .then("fused_fz_decode", nx * ny / BAND * nz.div_ceil(8), 128);
+    let device_launch = finish(device_launch, shape, ("lorenzo_quant_decode_3d_f32", brick_blocks(&p)));
+    DeviceLaunch { scratch, ..device_launch }
 }

@@ -3,17 +3,17 @@
 use super::center;
 use super::grid::{DEPTH, Grid, Run, STRIP, Unit};
 use super::lane::{Code, Lane, by_form};
+use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams, WHOLE_ERRORS, WHOLE_INDICES};
 use super::quantize::Quantize;
-use super::{CENTERED, Facts, Launch, WHOLE_ERRORS, WHOLE_INDICES};
-use crate::error::Fault;
-use crate::kernel::HostCall;
+use crate::base::error::Fault;
+use crate::base::tile::{at, store};
+use crate::ir::kernel::HostCall;
 use crate::stages::quantizer;
-use crate::tile::{at, store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernel `lorenzo_quant_encode`.
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<LorenzoQuantParams>();
     by_form!(p, run(call, &p))
 }
 
@@ -26,9 +26,12 @@ struct Found<T> {
     means: Vec<T>,
 }
 
-fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
-    let bound: quantizer::Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
-    let (src, codes, facts) = (call.input(0)?, call.output(0)?, call.output(1)?);
+fn run<T: Lane, C: Code, const ZIGZAG: bool>(
+    call: &mut HostCall<'_>,
+    p: &LorenzoQuantParams,
+) -> Result<(), Fault> {
+    let bound: quantizer::BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let (src, codes, metadata) = (call.input(0)?, call.output(0)?, call.output(1)?);
     let (errors, indices) = (call.output(2)?, call.output(3)?);
     let centered = p.switches & CENTERED != 0;
     let means = if centered { call.output(4)? } else { &mut [] };
@@ -63,7 +66,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
                 append(&mut layer.exact, unit.exact)?;
                 append(&mut layer.means, unit.means)?;
             }
-            layer.outliers.sort_unstable_by_key(|e| e.0);
+            layer.outliers.sort_unstable_by_key(|e| e.0); // seed: lorenzo-order
             layer.exact.sort_unstable_by_key(|e| e.0);
             lists.push(&layer.outliers)?;
             append(&mut exact, layer.exact)?;
@@ -85,7 +88,7 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
     let Lists { errors, indices, len } = lists;
     errors[len * w..].fill(0);
     indices[len * 4..].fill(0);
-    let made = Facts {
+    let made = LorenzoQuantMetadata {
         bound: bound.bound,
         exact: exact.len() as u64,
         bound_f32: bound.bound_f32,
@@ -93,7 +96,8 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(call: &mut HostCall<'_>, p: &Launch
         outliers: outliers as u32,
         pad: 0,
     };
-    facts.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&made));
+    let made = bytemuck::bytes_of(&made);
+    metadata.get_mut(..made.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(made);
     let whole = |switch: u32| if p.switches & switch != 0 { room } else { len };
     call.publish(2, (whole(WHOLE_ERRORS) * w) as u64)?;
     call.publish(3, (whole(WHOLE_INDICES) * 4) as u64)
@@ -204,10 +208,10 @@ impl<T: Lane> Coder<'_, T> {
             // The array ends in the row, or is misaligned.
             None => {
                 let there = self.src.get(run.start * w..).unwrap_or_default();
-                let n = (there.len() / w).min(run.len);
+                let n = (there.len() / w).min(run.len); // seed: misaligned-row
                 let (values, missing) = copy[..run.len].split_at_mut(n);
                 bytemuck::cast_slice_mut(values).copy_from_slice(&there[..n * w]);
-                missing.fill(T::ZERO);
+                missing.fill(T::ZERO); // seed: row-behind-the-end
                 &copy[..run.len]
             }
         };
@@ -242,7 +246,7 @@ impl<T: Lane> Coder<'_, T> {
                     } else if first {
                         T::ZERO
                     } else {
-                        q[i - 1]
+                        q[i - 1] // seed: lorenzo-stand-in
                     }
                 }
             };

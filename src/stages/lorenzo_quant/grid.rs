@@ -1,12 +1,12 @@
 //! The array as rows of tiles, and its division among threads.
 
-use super::Launch;
+use super::params::{self, LorenzoQuantParams};
 use std::ops::Range;
 
 /// Planes of a tile at most, and its rows in three dimensions.
-pub(super) const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = params::EDGE as usize;
 /// Elements of a row that are worked on at once, at most: a multiple of the width of every tile.
-pub(super) const STRIP: usize = 1024;
+pub(super) const STRIP: usize = params::STRIP as usize;
 
 /// Units of a batch, about: enough to balance, few enough to list them.
 const UNITS: usize = 64;
@@ -52,12 +52,12 @@ pub(super) struct Run {
 
 impl Grid {
     /// `strip` is taken in three dimensions, where more than a row is kept in the cache.
-    pub(super) fn new(p: &Launch, strip: usize) -> Grid {
+    pub(super) fn new(p: &LorenzoQuantParams, strip: usize) -> Grid {
         let count = p.count as usize;
         let [nx, ny, nz] = p.dims.map(|d| d as usize);
         let (tile, [nx, ny, nz]) = match p.ndim {
             1 => ([STRIP, 1, 1], [STRIP, count.div_ceil(STRIP), 1]),
-            2 => ([32, 32, 1], [nx, ny, nz]),
+            2 => ([32, 32, 1], [nx, ny, nz]), // seed: lorenzo-tile
             _ => ([8, 8, DEPTH], [nx, ny, nz]),
         };
         let [_, height, depth] = tile;

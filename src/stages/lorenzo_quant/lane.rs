@@ -6,7 +6,7 @@ use bytemuck::Pod;
 /// Calls a function of the types of values and codes, and of whether codes are zigzag, with those of a launch.
 macro_rules! by_form {
     ($p:ident, $run:ident($($arg:expr),*)) => {
-        match ($p.value, $p.code, $p.switches & $crate::stages::lorenzo_quant::ZIGZAG != 0) {
+        match ($p.value, $p.code, $p.switches & $crate::stages::lorenzo_quant::params::ZIGZAG != 0) {
             (4, 1, true) => $run::<f32, u8, true>($($arg),*),
             (4, 1, false) => $run::<f32, u8, false>($($arg),*),
             (4, 2, true) => $run::<f32, u16, true>($($arg),*),
@@ -17,7 +17,7 @@ macro_rules! by_form {
             (8, 2, false) => $run::<f64, u16, false>($($arg),*),
             (8, 4, true) => $run::<f64, u32, true>($($arg),*),
             (8, 4, false) => $run::<f64, u32, false>($($arg),*),
-            _ => Err($crate::error::Fault::BadLaunch),
+            _ => Err($crate::base::error::Fault::BadLaunch),
         }
     };
 }
@@ -94,7 +94,7 @@ macro_rules! lane {
                 const WHOLE: $T = $whole;
                 let a = self.abs();
                 let even = (a + WHOLE) - WHOLE;
-                let away = even + if a - even == 0.5 { 1.0 } else { 0.0 };
+                let away = even + if a - even == 0.5 { 1.0 } else { 0.0 }; // seed: lorenzo-half-even
                 if a < WHOLE { away.copysign(self) } else { self }
             }
             #[inline(always)]

@@ -1,140 +1,61 @@
-//! The parameters, checked against what they are applied to.
+//! Parameters and constants of stage `lorenzo_quant` on the CPU and the GPU;
+//! `kernels/lorenzo_quant/params.h` is generated from this file.
 
-use super::{CENTERED, Launch, SPEC, STRICT, ZIGZAG};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::extent::Flow;
-use crate::param::Args;
-use crate::stage::Rules;
-use crate::stages::words::{IN, floats};
-use crate::stages::{quantizer, shape};
-use bytemuck::Zeroable;
+// cbindgen exports constants that are public.
+#![allow(unreachable_pub)]
 
-/// An exact value of f32 data takes this many bits: it stands in two lists and costs no code.
-const EXACT_BITS: u32 = 64;
+use bytemuck::{Pod, Zeroable};
 
-/// Largest multiple of the step, as a power of two: sums of as many of them as a tile has corners are exact
-/// in the type of the values, in any order.
-pub(super) fn guard_bits(value: DType, ndim: u32) -> u32 {
-    (if value == DType::F32 { 24 } else { 53 }) - ndim
+/// Switches of [`LorenzoQuantParams`].
+pub const ZIGZAG: u32 = 1;
+pub const STRICT: u32 = 2;
+/// The port feeds another stage, which gets the whole list in files of May 2026.
+pub const WHOLE_ERRORS: u32 = 4;
+pub const WHOLE_INDICES: u32 = 8;
+/// Tiles of one dimension are coded around their means, which are an operand more.
+pub const CENTERED: u32 = 16;
+
+/// Length of a tile of one dimension, and edge of a tile of three.
+pub const STRIP: u32 = 1024;
+pub const EDGE: u32 = 8;
+/// Threads of a block of all kernels but `lorenzo_quant_places`. The mean of a tile is summed in as
+/// many lanes.
+pub const BLOCK: u32 = 256;
+/// Bytes of the numbers of outliers and exact values.
+pub const TOTALS_BYTES: u64 = 16;
+
+/// Parameters of all kernels.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct LorenzoQuantParams {
+    pub threshold: f64,
+    /// Elements that are predicted.
+    pub count: u32,
+    pub dims: [u32; 3],
+    pub ndim: u32,
+    pub radius: u32,
+    pub switches: u32,
+    /// Bytes of a value and of a code.
+    pub value: u32,
+    pub code: u32,
+    pub pad: u32,
 }
+const _: () = assert!(size_of::<LorenzoQuantParams>() == 48);
 
-/// The parameters, checked against the type and the number of the values.
-pub(super) struct Params {
-    pub(super) value: DType,
-    pub(super) code: DType,
-    pub(super) mode: u32,
-    pub(super) zigzag: bool,
-    pub(super) error_bound: f64,
-    pub(super) radius: u32,
-    capacity: f64,
-    threshold: f64,
-    value_base: f64,
-    fixed_step: bool,
-    pub(super) centered: bool,
-    pub(super) dims: [u32; 3],
-    /// Elements on the edge.
-    pub(super) n: u64,
+/// Results of the run that a container carries, as kernels write them.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct LorenzoQuantMetadata {
+    /// Half of the step of the decoder; 0: `bound_f32` has it.
+    pub bound: f64,
+    /// Entries behind the outliers that are values bit for bit.
+    pub exact: u64,
+    /// The bound in the field of the header.
+    pub bound_f32: f32,
+    /// The value range or the largest magnitude; 0 if it was not measured.
+    pub base: f32,
+    /// Entries of the lists that are differences.
+    pub outliers: u32,
+    pub pad: u32,
 }
-
-pub(super) fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
-    Error::argument(format!("{}.{name}", SPEC.name), got, expected)
-}
-
-impl Params {
-    pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = floats(SPEC.name, args, flow)?;
-        if flow.max_bytes() % value.bytes() != 0 || flow.extent.is_dynamic() {
-            let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
-        }
-        let n = flow.max_bytes() / value.bytes();
-        if n > u64::from(u32::MAX) {
-            let limit = u64::from(u32::MAX) * value.bytes();
-            return Err(Error::TooLarge { stage: SPEC.name, needed: flow.max_bytes(), limit });
-        }
-        let mode = quantizer::mode_of_array(SPEC.name, args, "a sum of differences")?;
-        let code = DType::from_name(args.choice("code_type")?)?;
-        if value == DType::F64 && code == DType::U8 {
-            return Err(refuse("code_type", "u8", "u16 or u32 for f64"));
-        }
-        let most = 1u64 << (8 * code.bytes() - 1);
-        let radius = args.int("quant_radius")? as u64;
-        if radius > most {
-            return Err(refuse("quant_radius", radius, format!("at most {most} for {code} codes")));
-        }
-        let dims = shape::of(SPEC.name, args, n)?;
-        let centered = args.flag("centering")?;
-        if centered && shape::rank(dims) > 1 {
-            let expected = format!("false in {} dimensions: tiles have means in one", shape::rank(dims));
-            return Err(refuse("centering", centered, expected));
-        }
-        Ok(Params {
-            value,
-            code,
-            mode,
-            zigzag: args.flag("zigzag_codes")?,
-            error_bound: args.real("error_bound")?,
-            radius: (if radius == 0 { most } else { radius }) as u32,
-            capacity: args.real("outlier_capacity")?,
-            threshold: args.real("outlier_threshold")?,
-            value_base: args.real("value_base")?,
-            fixed_step: args.flag("fixed_step")?,
-            centered,
-            dims: dims.map(|d| d as u32),
-            n,
-        })
-    }
-
-    pub(super) fn ndim(&self) -> u32 {
-        shape::rank(self.dims)
-    }
-
-    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
-    pub(super) fn outliers(&self, strict: bool) -> u64 {
-        // Beyond 2^24 elements an f32 would round the whole of them down.
-        if self.capacity < 1.0 {
-            return ((self.n as f32 * self.capacity as f32).ceil() as u64).min(self.n);
-        }
-        // With neighbours above or behind it, the stand-in of an exact value can be an outlier itself.
-        if strict && self.ndim() > 1 { 2 * self.n } else { self.n }
-    }
-
-    pub(super) fn bound_launch(&self, rules: Rules, padded: bool) -> quantizer::Launch {
-        let guard = 1u64 << guard_bits(self.value, self.ndim());
-        let mut launch = quantizer::Launch::zeroed();
-        launch.error_bound = self.error_bound;
-        launch.threshold = self.threshold;
-        launch.value_base = self.value_base;
-        launch.mode = self.mode;
-        launch.radius = u32::try_from(guard).unwrap_or(u32::MAX);
-        launch.switches = match (rules.strict, padded) {
-            (true, _) => quantizer::STRICT,
-            (false, true) => quantizer::PADDED,
-            (false, false) => 0,
-        };
-        launch.value = self.value.bytes() as u32;
-        launch.code = self.code.bytes() as u32;
-        launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };
-        launch
-    }
-
-    pub(super) fn launch(&self, strict: bool) -> Launch {
-        let flat = self.ndim() == 1 && !strict;
-        Launch {
-            threshold: self.threshold,
-            // In one dimension the reference goes on through the padding.
-            count: if flat { self.n as u32 } else { self.dims.iter().product() },
-            dims: self.dims,
-            ndim: self.ndim(),
-            radius: self.radius,
-            switches: [(self.zigzag, ZIGZAG), (strict, STRICT), (self.centered, CENTERED)]
-                .iter()
-                .filter(|(set, _)| *set)
-                .fold(0, |all, (_, switch)| all | switch),
-            value: self.value.bytes() as u32,
-            code: self.code.bytes() as u32,
-            pad: 0,
-        }
-    }
-}
+const _: () = assert!(size_of::<LorenzoQuantMetadata>() == 32);

@@ -1,8 +1,9 @@
 //! Values to whole multiples of the step.
 
+use super::guard_bits;
 use super::lane::Lane;
-use super::{Launch, STRICT, guard_bits};
-use crate::dtype::DType;
+use super::params::{LorenzoQuantParams, STRICT};
+use crate::base::dtype::DType;
 use crate::stages::quantizer;
 
 /// The arithmetic of one call.
@@ -19,16 +20,16 @@ pub(super) struct Quantize<T> {
 }
 
 impl<T: Lane> Quantize<T> {
-    pub(super) fn new(p: &Launch, facts: &quantizer::Facts) -> Quantize<T> {
+    pub(super) fn new(p: &LorenzoQuantParams, metadata: &quantizer::BoundMetadata) -> Quantize<T> {
         let value = if size_of::<T>() == 4 { DType::F32 } else { DType::F64 };
         let guard = (1u64 << guard_bits(value, p.ndim)) as f64;
         let two = T::from_f64(2.0);
-        let step = two.mul(T::from_f64(facts.bound));
+        let step = two.mul(T::from_f64(metadata.bound));
         Quantize {
             inverse: T::from_f64(1.0).div(step),
             step,
-            promise: T::from_f64(facts.promise),
-            guard: T::from_f64(if facts.radius == 0 { -1.0 } else { guard }),
+            promise: T::from_f64(metadata.promise),
+            guard: T::from_f64(if metadata.radius == 0 { -1.0 } else { guard }),
             threshold: T::from_f64(p.threshold),
             strict: p.switches & STRICT != 0,
         }
@@ -54,7 +55,8 @@ impl<T: Lane> Quantize<T> {
     /// The difference is a float then, so the comparison is exact: the module's text proves it.
     #[inline(always)]
     fn near(&self, x: T, q: T) -> bool {
-        (x.sub(q.mul(self.step)).abs() <= self.promise) & (q.abs() <= self.guard) & (x.abs() < self.threshold)
+        let within = x.sub(q.mul(self.step)).abs() <= self.promise; // seed: lorenzo-no-check
+        within & (q.abs() <= self.guard) & (x.abs() < self.threshold) // seed: lorenzo-threshold
     }
 
     /// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. None: `x` has to be kept as it

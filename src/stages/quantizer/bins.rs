@@ -1,10 +1,11 @@
 //! Values to bins and back.
 
+use super::lists;
+use super::params::{BoundMetadata, IN_PLACE, QuantizerParams, STRICT, ZIGZAG};
 use super::real::{Code, Real};
-use super::{Facts, IN_PLACE, Launch, STRICT, ZIGZAG, lists};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::{TILE, at, load, loaded, store};
+use crate::base::error::Fault;
+use crate::base::tile::{TILE, at, load, loaded, store};
+use crate::ir::kernel::HostCall;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a tile: of the wider of value and code, so that both fit a tile's buffer.
@@ -26,15 +27,15 @@ pub(super) struct Bins<T> {
 }
 
 impl<T: Real> Bins<T> {
-    pub(super) fn new(p: &Launch, facts: &Facts) -> Bins<T> {
-        let bound = T::from_f64(facts.bound);
+    pub(super) fn new(p: &QuantizerParams, metadata: &BoundMetadata) -> Bins<T> {
+        let bound = T::from_f64(metadata.bound);
         let strict = p.switches & STRICT != 0;
         let two = T::from_f64(2.0);
         Bins {
             inverse: T::from_f64(1.0).div(two.mul(bound)),
             step: two.mul(bound),
-            promise: T::from_f64(facts.promise),
-            radius: T::from_f64(facts.radius.into()),
+            promise: T::from_f64(metadata.promise), // seed: promise
+            radius: T::from_f64(metadata.radius.into()),
             threshold: T::from_f64(p.threshold),
             zigzag: p.switches & ZIGZAG != 0,
             strict,
@@ -53,8 +54,8 @@ impl<T: Real> Bins<T> {
         };
         let (k, bin) = if FAST { scaled.bin_fast() } else { scaled.bin() };
         let inside = if FAST { scaled.abs() < T::FAST } else { true };
-        let near = !self.strict || x.sub(k.mul(self.step)).abs() <= self.promise;
-        (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near)
+        let near = !self.strict || x.sub(k.mul(self.step)).abs() <= self.promise; // seed: no-check
+        (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near) // seed: threshold
     }
 
     /// The bin on the other side of `x`, where the nearest one does not keep the bound: between two bins the
@@ -69,7 +70,7 @@ impl<T: Real> Bins<T> {
         let toward = if x.sub(k.mul(self.step)) > T::ZERO { 1 } else { -1 };
         let k = T::from_bin(bin + toward);
         let near = x.sub(k.mul(self.step)).abs() <= self.promise;
-        (near && k.abs() < self.radius).then_some(bin + toward)
+        (near && k.abs() < self.radius).then_some(bin + toward) // seed: other-bin
     }
 
     /// The bin that stands for `x`, if any.
@@ -116,15 +117,15 @@ impl<T: Real> Bins<T> {
 
 /// Kernel `quantizer_encode`.
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
-    let facts: Facts = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let p = call.params::<QuantizerParams>();
+    let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     match (p.value, p.code, p.switches & IN_PLACE != 0) {
-        (4, 4, true) => in_place::<f32, u32>(call, &Bins::new(&p, &facts)),
-        (8, 8, true) => in_place::<f64, u64>(call, &Bins::new(&p, &facts)),
-        (4, 2, false) => listed::<f32, u16>(call, &Bins::new(&p, &facts)),
-        (4, 4, false) => listed::<f32, u32>(call, &Bins::new(&p, &facts)),
-        (8, 2, false) => listed::<f64, u16>(call, &Bins::new(&p, &facts)),
-        (8, 4, false) => listed::<f64, u32>(call, &Bins::new(&p, &facts)),
+        (4, 4, true) => in_place::<f32, u32>(call, &Bins::new(&p, &metadata)),
+        (8, 8, true) => in_place::<f64, u64>(call, &Bins::new(&p, &metadata)),
+        (4, 2, false) => listed::<f32, u16>(call, &Bins::new(&p, &metadata)),
+        (4, 4, false) => listed::<f32, u32>(call, &Bins::new(&p, &metadata)),
+        (8, 2, false) => listed::<f64, u16>(call, &Bins::new(&p, &metadata)),
+        (8, 4, false) => listed::<f64, u32>(call, &Bins::new(&p, &metadata)),
         _ => Err(Fault::BadLaunch),
     }
 }
@@ -141,7 +142,7 @@ fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) ->
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
         let fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
-            padding.fill(C::ZERO);
+            padding.fill(C::ZERO); // seed: code-padding
             if b.fast() { b.fill::<true, C>(x, out) } else { b.fill::<false, C>(x, out) }
         };
         loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
@@ -157,7 +158,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
         let mut all = true;
         let mut fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
-            padding.fill(C::ZERO);
+            padding.fill(C::ZERO); // seed: code-padding
             for (o, &x) in out.iter_mut().zip(x) {
                 let bin = if b.fast() { b.find::<true>(x) } else { b.find::<false>(x) };
                 *o = bin.map_or(C::ZERO, |bin| C::from_bin(bin, b.zigzag));
@@ -182,22 +183,22 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), 
 
 /// Kernel `quantizer_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
-    let facts: Facts =
+    let p = call.params::<QuantizerParams>();
+    let metadata: BoundMetadata =
         at(call.input(if p.switches & IN_PLACE != 0 { 1 } else { 3 })?, 0).ok_or(Fault::BadLaunch)?;
     match (p.value, p.code, p.switches & IN_PLACE != 0) {
-        (4, 4, true) => restore_in_place::<f32, u32>(call, &facts),
-        (8, 8, true) => restore_in_place::<f64, u64>(call, &facts),
-        (4, 2, false) => restore_listed::<f32, u16>(call, &p, &facts),
-        (4, 4, false) => restore_listed::<f32, u32>(call, &p, &facts),
-        (8, 2, false) => restore_listed::<f64, u16>(call, &p, &facts),
-        (8, 4, false) => restore_listed::<f64, u32>(call, &p, &facts),
+        (4, 4, true) => restore_in_place::<f32, u32>(call, &metadata),
+        (8, 8, true) => restore_in_place::<f64, u64>(call, &metadata),
+        (4, 2, false) => restore_listed::<f32, u16>(call, &p, &metadata),
+        (4, 4, false) => restore_listed::<f32, u32>(call, &p, &metadata),
+        (8, 2, false) => restore_listed::<f64, u16>(call, &p, &metadata),
+        (8, 4, false) => restore_listed::<f64, u32>(call, &p, &metadata),
         _ => Err(Fault::BadLaunch),
     }
 }
 
-fn step<T: Real>(facts: &Facts) -> T {
-    T::from_f64(2.0).mul(T::from_f64(facts.bound))
+fn step<T: Real>(metadata: &BoundMetadata) -> T {
+    T::from_f64(2.0).mul(T::from_f64(metadata.bound))
 }
 
 /// Fills `out` from the codes of the same elements.
@@ -215,17 +216,24 @@ pub(super) fn restore<T: Real, C: Code>(
     })
 }
 
-fn restore_in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, facts: &Facts) -> Result<(), Fault> {
+fn restore_in_place<T: Real<Bits = C>, C: Code>(
+    call: &mut HostCall<'_>,
+    metadata: &BoundMetadata,
+) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
-    let (step, radius) = (step::<T>(facts), u64::from(facts.radius));
+    let (step, radius) = (step::<T>(metadata), u64::from(metadata.radius));
     restore::<T, C>(call, codes, out, |c| {
-        if c.half() >= radius { T::from_bits(c) } else { T::from_bin(c.to_bin(true)).mul(step) }
+        if c.half() >= radius { T::from_bits(c) } else { T::from_bin(c.to_bin(true)).mul(step) } // seed: sentinel
     })
 }
 
-fn restore_listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: &Launch, facts: &Facts) -> Result<(), Fault> {
+fn restore_listed<T: Real, C: Code>(
+    call: &mut HostCall<'_>,
+    p: &QuantizerParams,
+    metadata: &BoundMetadata,
+) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
-    let (step, zigzag) = (step::<T>(facts), p.switches & ZIGZAG != 0);
+    let (step, zigzag) = (step::<T>(metadata), p.switches & ZIGZAG != 0);
     restore::<T, C>(call, codes, &mut *out, |c| T::from_bin(c.to_bin(zigzag)).mul(step))?;
-    lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), facts.outliers)
+    lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), metadata.outliers)
 }

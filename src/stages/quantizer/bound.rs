@@ -1,34 +1,37 @@
 //! From the bound that the user asks for to the bound that the codes are made with.
 
+use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, STRICT};
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
-use super::{ABS, Facts, Launch, PADDED, PREL, STRICT, step};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::{TILE, load};
+use super::step;
+use crate::base::error::Fault;
+use crate::base::tile::{TILE, load};
+use crate::ir::kernel::HostCall;
 
 /// Kernel `quantizer_bound`: measures the value range where the mode needs it and resolves the bound.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
-    let facts = match p.value {
-        4 => facts::<f32>(call, &p)?,
-        8 => facts::<f64>(call, &p)?,
+    let p = call.params::<QuantizerParams>();
+    let metadata = match p.value {
+        4 => metadata::<f32>(call, &p)?,
+        8 => metadata::<f64>(call, &p)?,
         _ => return Err(Fault::BadLaunch),
     };
     let out = call.output(0)?;
-    out.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&facts));
+    out.get_mut(..size_of::<BoundMetadata>())
+        .ok_or(Fault::BadLaunch)?
+        .copy_from_slice(bytemuck::bytes_of(&metadata));
     Ok(())
 }
 
-fn facts<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Facts, Fault> {
+fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<BoundMetadata, Fault> {
     let measured = p.mode != ABS && p.value_base == 0.0;
     let range = if measured { Some(range::<T>(call, p)?) } else { None };
     if p.switches & STRICT == 0 {
         return Ok(literal::<T>(p, range));
     }
-    let facts = strict::<T>(p, range);
+    let metadata = strict::<T>(p, range);
     // A step of f64 data has at most 24 significant bits, so its products with bins are exact as they are.
-    let rounds = size_of::<T>() == 4 && facts.radius > 0;
-    if rounds { step::choose::<T>(call, p, facts) } else { Ok(facts) }
+    let rounds = size_of::<T>() == 4 && metadata.radius > 0;
+    if rounds { step::choose::<T>(call, p, metadata) } else { Ok(metadata) }
 }
 
 /// Smallest and largest carried value; `low > high` when there is none.
@@ -52,14 +55,14 @@ impl<T: Real> Range<T> {
 
     /// What the bound of mode prel is a fraction of.
     fn peak(self) -> T {
-        let (low, high) = (self.low.abs(), self.high.abs());
-        if low > high { low } else { high }
+        let (low, high) = (self.low.abs(), self.high.abs()); // seed: peak
+        if low > high { low } else { high } // seed: lorenzo-largest
     }
 }
 
 /// Strict: finite values below the threshold. Otherwise as the reference scans: everything but NaN, and the
 /// padding too.
-fn range<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Range<T>, Fault> {
+fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<Range<T>, Fault> {
     let src = call.input(0)?;
     let strict = p.switches & STRICT != 0;
     let limit = if strict { T::from_f64(p.threshold) } else { T::INFINITY };
@@ -68,8 +71,8 @@ fn range<T: Real>(call: &HostCall<'_>, p: &Launch) -> Result<Range<T>, Fault> {
         let values = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
         // Where the extremes of all are carried, so are the others.
         let all = extremes(values, |_| true);
-        let carried = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit);
-        if carried { all } else { extremes(values, |x| x.abs() < limit) }
+        let carried = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit); // seed: range-limit
+        if carried { all } else { extremes(values, |x| x.abs() < limit) } // seed: threshold-of-range
     });
     let all = parts.into_iter().fold(Range::none(), Range::join);
     Ok(if p.switches & PADDED != 0 { all.join(Range { low: T::ZERO, high: T::ZERO }) } else { all })
@@ -103,8 +106,8 @@ fn least<T: Real>() -> f64 {
 const MOST: f32 = f32::from_bits(0x7e00_0000);
 
 /// The bound as promised: no operation rounds it up.
-fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
-    let exact = Facts { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0, promise: 0.0 };
+fn strict<T: Real>(p: &QuantizerParams, range: Option<Range<T>>) -> BoundMetadata {
+    let exact = BoundMetadata { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0, promise: 0.0 };
     let (wanted, base) = match range {
         None if p.mode == ABS => (p.error_bound, 0.0),
         None => (mul_toward_zero(p.error_bound, p.value_base), p.value_base),
@@ -122,23 +125,23 @@ fn strict<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
         Some(Range { high, .. }) if high == T::ZERO => (p.error_bound, 0.0),
         Some(Range { high, .. }) => {
             let half = high.to_f64().abs() / 2.0;
-            let held = f64::from(half as f32) == half && (size_of::<T>() == 8 || half <= MOST.into());
+            let held = f64::from(half as f32) == half && (size_of::<T>() == 8 || half <= MOST.into()); // seed: large-constant
             (if held { half } else { 0.0 }, 0.0)
         }
     };
     let base = floor_f32(base);
     let wide = size_of::<T>() == 8 && p.mode == ABS && wanted < f64::from(f32::MIN_POSITIVE);
     // The step of f32 data is twice the bound and must stay finite; a smaller bound keeps a larger one.
-    let bound_f32 = if size_of::<T>() == 4 { floor_f32(wanted).min(MOST) } else { floor_f32(wanted) };
+    let bound_f32 = if size_of::<T>() == 4 { floor_f32(wanted).min(MOST) } else { floor_f32(wanted) }; // seed: no-floor
     let bound = if wide { wanted } else { bound_f32.into() };
-    let promise = if size_of::<T>() == 4 { floor_f32(wanted).into() } else { wanted };
+    let promise = if size_of::<T>() == 4 { floor_f32(wanted).into() } else { wanted }; // seed: no-floor
     let usable = bound >= least::<T>() && (wide || bound_f32 >= f32::MIN_POSITIVE);
-    let facts = Facts { base, promise, ..exact };
-    if usable { Facts { bound, bound_f32, radius: p.radius, ..facts } } else { facts }
+    let metadata = BoundMetadata { base, promise, ..exact };
+    if usable { BoundMetadata { bound, bound_f32, radius: p.radius, ..metadata } } else { metadata }
 }
 
 /// The reference's arithmetic, with what it loses.
-fn literal<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
+fn literal<T: Real>(p: &QuantizerParams, range: Option<Range<T>>) -> BoundMetadata {
     let user = T::from_f64((p.error_bound as f32).into());
     let base = match range {
         None if p.mode == ABS => 0.0,
@@ -149,5 +152,5 @@ fn literal<T: Real>(p: &Launch, range: Option<Range<T>>) -> Facts {
     };
     let (bound, base) = if base > 0.0 { (user.mul(T::from_f64(base.into())), base) } else { (user, 0.0) };
     let bound = bound.to_f64();
-    Facts { bound, bound_f32: bound as f32, base, radius: p.radius, outliers: 0, promise: bound }
+    BoundMetadata { bound, bound_f32: bound as f32, base, radius: p.radius, outliers: 0, promise: bound }
 }

@@ -1,13 +1,13 @@
 //! The config of the stage in a header, in its widest form of 72 bytes.
 
-use super::params::Params;
-use super::{ABS, Facts, PREL, REL, SPEC, rel};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::extent::Flow;
-use crate::param::Args;
-use crate::stage::{Config, Fact, Generation, Length, Parsed, Patch, Ports, Rules};
-use crate::wire::{Reader, Writer};
+use super::bind::Bound;
+use super::{ABS, BoundMetadata, PREL, Quantizer, REL, SPEC, rel};
+use crate::base::dtype::DType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+use crate::base::wire::{Reader, Writer};
+use crate::ir::stage::{Config, Generation, Length, Parsed, Patch, Ports, RuntimeField};
+use crate::ir::versions::{COUNT_PORT, Versions, no_such_config};
 use std::mem::offset_of;
 
 /// Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
@@ -16,11 +16,12 @@ fn finite_f32(x: f64) -> f32 {
 }
 
 /// True for an absolute bound on f64 data that the f32 field of the short config cannot hold.
-pub(super) fn needs_f64(p: &Params) -> bool {
+pub(super) fn needs_f64(p: &Bound) -> bool {
     p.value == DType::F64 && p.mode == ABS && p.error_bound < f64::from(f32::MIN_POSITIVE)
 }
 
-pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Result<Config> {
+pub(super) fn write(p: &Bound, io: Ports<'_>) -> Result<Config> {
+    let rules = p.rules;
     if needs_f64(p) && rules.generation == Generation::G2026_05 {
         let what = format!(
             "a bound of {:?} does not fit the files of 2026-05; use generation 2026-08",
@@ -42,7 +43,7 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     });
     w.f32(0.0);
     w.u32(0);
-    w.u32((input.max_bytes() / p.value.bytes()) as u32);
+    w.u32(p.n as u32);
     w.u32(0);
     w.bytes(&[p.value as u8, p.code as u8, p.mode as u8, p.zigzag.into()]);
     // Never read as "no threshold at all"; the decoder has no use for it.
@@ -51,19 +52,23 @@ pub(super) fn write(p: &Params, input: Flow, io: Ports<'_>, rules: Rules) -> Res
     w.pad_to(48);
     w.f32(1.0);
     w.pad_to(72);
-    let fact = |at: usize| Fact::Stored { of: io.facts, at: at as u64 };
-    let bound = |at: usize| Fact::Bound { of: io.facts, at: at as u64 };
+    let runtime_field = |at: usize| RuntimeField::Stored { of: io.metadata, at: at as u64 };
+    let bound = |at: usize| RuntimeField::Bound { of: io.metadata, at: at as u64 };
     let mut patches = vec![
-        Patch { at: if p.mode == REL { 4 } else { 0 }, width: 4, fact: bound(offset_of!(Facts, bound_f32)) },
-        Patch { at: 8, width: 4, fact: fact(offset_of!(Facts, base)) },
-        Patch { at: 12, width: 4, fact: fact(offset_of!(Facts, radius)) },
+        Patch {
+            at: if p.mode == REL { 4 } else { 0 },
+            width: 4,
+            runtime_field: bound(offset_of!(BoundMetadata, bound_f32)),
+        },
+        Patch { at: 8, width: 4, runtime_field: runtime_field(offset_of!(BoundMetadata, base)) },
+        Patch { at: 12, width: 4, runtime_field: runtime_field(offset_of!(BoundMetadata, radius)) }, // seed: patch-offset
     ];
     if let Some(&values) = io.outputs.get(1) {
         let unit = p.value.bytes();
-        patches.push(Patch { at: 20, width: 4, fact: Fact::Count { of: values, unit } });
+        patches.push(Patch { at: 20, width: 4, runtime_field: RuntimeField::Count { of: values, unit } });
     }
     if needs_f64(p) {
-        patches.push(Patch { at: 56, width: 8, fact: bound(offset_of!(Facts, bound)) });
+        patches.push(Patch { at: 56, width: 8, runtime_field: bound(offset_of!(BoundMetadata, bound)) });
         // What the run will put there, so that a plan knows the parameters as a reader of its files does.
         let bound = if rules.strict { p.error_bound } else { f64::from(p.error_bound as f32) };
         if !rules.strict || bound >= f64::MIN_POSITIVE {
@@ -122,10 +127,66 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         _ => bound_f32.into(),
     };
     // Files of others have infinite bounds where the data has infinities. An f32 that the other one overrules is a bound too.
+    // seed: bound-of-head
     if let Some(wrong) = [bound, bound_f32.into()].into_iter().find(|b| b.is_nan() || *b < 0.0) {
         return refuse(format!("its bound is {wrong}"));
     }
-    let facts = Facts { bound, bound_f32, base, radius, outliers, promise: 0.0 };
+    let metadata = BoundMetadata { bound, bound_f32, base, radius, outliers, promise: 0.0 };
     let length = Length::Bytes(u64::from(n) * value.bytes());
-    Ok(Parsed { args, input: Some(value), length, facts: bytemuck::bytes_of(&facts).to_vec() })
+    Ok(Parsed { args, input: Some(value), length, metadata: bytemuck::bytes_of(&metadata).to_vec() })
+}
+
+/// | 2026-05 | 2026-08 and June |
+/// |---|---|
+/// | ports codes, vals, idxs, count; or codes | without count |
+/// | config of 28 or 36 bytes | 36, 48, 56 or 72 |
+impl Versions for Quantizer {
+    fn upgrade(&self, config: &[u8]) -> Result<Vec<u8>> {
+        let mut c = config.to_vec();
+        if ![28, 36, 48, 56, 72].contains(&c.len()) {
+            return Err(no_such_config(SPEC.id, c.len()));
+        }
+        if c.len() == 28 {
+            c.extend(f32::INFINITY.to_le_bytes());
+        }
+        c.resize(c.len().max(48), 0);
+        if c.len() == 48 {
+            c.extend(1f32.to_le_bytes());
+        }
+        c.resize(72, 0);
+        Ok(c)
+    }
+
+    fn downgrade(&self, _: Generation, mut config: Config) -> Result<Config> {
+        if config.patches.iter().all(|p| p.at < 36) {
+            config.bytes.truncate(36);
+        }
+        Ok(config)
+    }
+
+    fn extra_port(
+        &self,
+        generation: Generation,
+        io: Ports<'_>,
+        value_bytes: u64,
+    ) -> Option<(&'static str, RuntimeField)> {
+        match (generation, io.outputs) {
+            (Generation::G2026_05, [_, values, _]) => {
+                Some((COUNT_PORT, RuntimeField::Count { of: *values, unit: value_bytes }))
+            }
+            _ => None,
+        }
+    }
+
+    fn reserved_ids(&self, generation: Generation, ports: usize) -> usize {
+        if generation == Generation::G2026_05 { 4 } else { ports }
+    }
+
+    fn known_ports(&self, found: usize, ports: usize) -> Option<usize> {
+        (found == ports || (found, ports) == (4, 3)).then_some(ports)
+    }
+
+    fn records_capacity(&self) -> bool {
+        true
+    }
 }

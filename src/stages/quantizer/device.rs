@@ -1,14 +1,15 @@
 //! How the kernels run on a GPU.
 
-use super::{ABS, IN_PLACE, Launch, STRICT, rel, step};
-use crate::device::{Recipe, Shape, tiles};
-use crate::kernel::read_params;
+use super::params::{
+    ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE_BYTES, STRICT,
+};
+use super::step;
+use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::kernel::read_params;
+use crate::stages::params::{TILE_COUNTS_BYTES, UNIT_THREADS as THREADS};
 
-const THREADS: u32 = 256;
 /// Blocks of functions that go over all of the array several tiles at a time.
 const BLOCKS: u64 = 1024;
-/// What `quantizer_bound` counts in zeroed memory: blocks that have ended, and a word for every bound of the sample.
-const COUNTS: u64 = 8 + 9 * 8;
 /// Blocks that look at a sample.
 const SAMPLERS: u64 = 256;
 /// Groups of it that are worth a block, two to a warp: as many as are on their way before the first is looked at cost more
@@ -17,69 +18,77 @@ const GROUPS: u64 = 16;
 
 /// The last block of the range scan resolves the bound; the last one of the sample chooses the step. A base that is given
 /// is resolved where the step is chosen.
-pub(super) fn bound(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<QuantizerParams>(shape.params);
     let bytes = shape.input(0);
     let measured = p.mode != ABS && p.value_base == 0.0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
     // Where exact values cost nothing, the step is the whole bound (parameter fixed_step).
     let steps = p.switches & STRICT != 0 && p.value == 4 && p.exact_bits != 0;
-    let scan =
-        if measured || !steps { Recipe::one("quantizer_bound", blocks, THREADS) } else { Recipe::default() };
+    let scan = if measured || !steps {
+        DeviceLaunch::one("quantizer_bound", blocks, THREADS)
+    } else {
+        DeviceLaunch::default()
+    };
     let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
-    Some(all.with(COUNTS, 16 * blocks))
+    Some(all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks))
 }
 
-pub(super) fn encode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<QuantizerParams>(shape.params);
     let tiles = value_tiles(p.value, p.code, shape.output(0));
     if p.switches & IN_PLACE != 0 {
-        return Some(Recipe::one("quantizer_encode", tiles, THREADS));
+        return Some(DeviceLaunch::one("quantizer_encode", tiles, THREADS));
     }
     Some(listed(["quantizer_encode", "quantizer_encode_places", "quantizer_encode_lists"], tiles))
 }
 
 /// Codes of tiles, the places of their outliers, and the lists.
-fn listed(entries: [&'static str; 3], tiles: u64) -> Recipe {
+fn listed(entries: [&'static str; 3], tiles: u64) -> DeviceLaunch {
     let [codes, places, lists] = entries;
-    let recipe = Recipe::one(codes, tiles, THREADS).then(places, 1, 1024);
-    // The number of outliers; and of each tile its own and those before it, in 32 bits.
-    recipe.then(lists, tiles.min(BLOCKS), THREADS).with(8, 8 * tiles)
+    let device_launch = DeviceLaunch::one(codes, tiles, THREADS).then(places, 1, 1024);
+    // The number of outliers, and the counts of each tile.
+    device_launch.then(lists, tiles.min(BLOCKS), THREADS).with(8, TILE_COUNTS_BYTES * tiles)
 }
 
-pub(super) fn decode(shape: &Shape<'_>) -> Option<Recipe> {
-    let p = read_params::<Launch>(shape.params);
-    let recipe = Recipe::one("quantizer_decode", value_tiles(p.value, p.code, shape.input(0)), THREADS);
-    Some(if p.switches & IN_PLACE != 0 { recipe } else { unlisted(recipe, "quantizer_decode_lists", shape) })
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<QuantizerParams>(shape.params);
+    let device_launch =
+        DeviceLaunch::one("quantizer_decode", value_tiles(p.value, p.code, shape.input(0)), THREADS);
+    Some(if p.switches & IN_PLACE != 0 {
+        device_launch
+    } else {
+        unlisted(device_launch, "quantizer_decode_lists", shape)
+    })
 }
 
 /// The same and the lists of input 2.
-fn unlisted(recipe: Recipe, entry: &'static str, shape: &Shape<'_>) -> Recipe {
+fn unlisted(device_launch: DeviceLaunch, entry: &'static str, shape: &LaunchShape<'_>) -> DeviceLaunch {
     let blocks = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
     // Whether indices ascend.
-    recipe.then(entry, blocks, THREADS).with(4, 0)
+    device_launch.then(entry, blocks, THREADS).with(4, 0)
 }
 
 /// Nothing of it depends on the values.
 #[expect(clippy::unnecessary_wraps, reason = "the type of all recipes")]
-pub(super) fn rel_bound(_: &Shape<'_>) -> Option<Recipe> {
-    Some(Recipe::one("quantizer_rel_bound", 1, 32))
+pub(super) fn rel_bound(_: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    Some(DeviceLaunch::one("quantizer_rel_bound", 1, 32))
 }
 
-pub(super) fn rel_encode(shape: &Shape<'_>) -> Option<Recipe> {
+pub(super) fn rel_encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let tiles = rel_tiles(shape, shape.output(0));
     let entries = ["quantizer_rel_encode", "quantizer_rel_encode_places", "quantizer_rel_encode_lists"];
     Some(listed(entries, tiles))
 }
 
-pub(super) fn rel_decode(shape: &Shape<'_>) -> Option<Recipe> {
-    let recipe = Recipe::one("quantizer_rel_decode", rel_tiles(shape, shape.input(0)), THREADS);
-    Some(unlisted(recipe, "quantizer_rel_decode_lists", shape))
+pub(super) fn rel_decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let device_launch = DeviceLaunch::one("quantizer_rel_decode", rel_tiles(shape, shape.input(0)), THREADS);
+    Some(unlisted(device_launch, "quantizer_rel_decode_lists", shape))
 }
 
-fn rel_tiles(shape: &Shape<'_>, codes: u64) -> u64 {
-    let (value, code) = read_params::<rel::Launch>(shape.params).widths();
+fn rel_tiles(shape: &LaunchShape<'_>, codes: u64) -> u64 {
+    let (value, code) = read_params::<QuantizerRelParams>(shape.params).widths();
     value_tiles(value, code, codes)
 }
 

@@ -1,9 +1,9 @@
 //! The two lists of outliers: values, and their indices in ascending order.
 
 use super::real::Real;
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::at;
+use crate::base::error::Fault;
+use crate::base::tile::at;
+use crate::ir::kernel::HostCall;
 
 /// Writes what `find` finds in each of so many tiles, in order, to outputs 1 and 2.
 pub(super) fn write<T: Real>(
@@ -47,6 +47,7 @@ pub(super) fn scatter(
     let count = (count as usize).min(values.len() / w).min(indices.len() / 4);
     for (value, index) in values.chunks_exact(w).zip(indices.chunks_exact(4)).take(count) {
         let i = at::<u32>(index, 0).ok_or(Fault::Corrupt)? as usize;
+        // seed: index-range
         if i >= elements {
             return Err(Fault::Corrupt);
         }

@@ -1,134 +1,106 @@
-//! The parameters of the stage, checked against the type of the values.
+//! Parameters and constants of stage `quantizer` on the CPU and the GPU;
+//! `kernels/quantizer/params.h` is generated from this file.
 
-use super::{ABS, IN_PLACE, Launch, NOA, PADDED, PREL, REL, SPEC, STRICT, ZIGZAG, step};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::extent::Flow;
-use crate::param::Args;
-use crate::stage::Rules;
-use crate::stages::words::floats;
+// cbindgen exports constants that are public.
+#![allow(unreachable_pub)]
 
-pub(super) struct Params {
-    pub(super) value: DType,
-    pub(super) code: DType,
-    /// Never under rel: its codes leave no room for raw values.
-    pub(super) in_place: bool,
-    pub(super) zigzag: bool,
-    /// As the config has it.
-    pub(super) mode: u32,
-    pub(super) error_bound: f64,
-    pub(super) radius: u32,
-    pub(super) capacity: f64,
-    pub(super) threshold: f64,
-    pub(super) value_base: f64,
-    fixed_step: bool,
+use bytemuck::{Pod, Zeroable};
+
+/// Modes, as the config has them.
+pub const ABS: u32 = 0;
+pub const REL: u32 = 1;
+pub const NOA: u32 = 2;
+pub const PREL: u32 = 3;
+
+/// Switches of [`QuantizerParams`] and [`QuantizerRelParams`].
+pub const ZIGZAG: u32 = 1;
+pub const IN_PLACE: u32 = 2;
+pub const STRICT: u32 = 4;
+/// Zeros pad the array and belong to the value range (not strict only).
+pub const PADDED: u32 = 8;
+
+/// The sample that decides on the step of f32 data: neighboring values that are sampled together,
+/// values to sample at least, and the largest distance between two groups, in groups.
+pub const SAMPLE_GROUP: u32 = 32;
+pub const SAMPLE_VALUES: u32 = 1 << 16;
+pub const SAMPLE_STRIDE: u32 = 512;
+/// Bits that a code grows by when the step shrinks by its own length: 1 / ln 2, to a few digits.
+/// All backends need the same number.
+pub const SHRINK_BITS: f64 = 1.44;
+/// Candidates for the step besides the whole bound. A warp tests each.
+pub const CANDIDATES: u32 = 8;
+/// Counters of the kernels that resolve the bound: blocks that have ended, and misses of the whole
+/// bound and of each candidate.
+pub const BOUND_COUNTS_BYTES: u64 = 80;
+const _: () = assert!(BOUND_COUNTS_BYTES == 8 * (2 + CANDIDATES as u64));
+/// The range that a block has found, as two f64.
+pub const RANGE_BYTES: u64 = 16;
+
+/// Parameters of the kernels of all modes but rel. `quantizer_bound` also serves other stages.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct QuantizerParams {
+    pub error_bound: f64,
+    pub threshold: f64,
+    pub value_base: f64,
+    pub mode: u32,
+    pub radius: u32,
+    pub switches: u32,
+    /// Bytes of a value and of a code.
+    pub value: u32,
+    pub code: u32,
+    /// Approximate cost of an exact value, in bits. 0: the step is always the whole bound.
+    pub exact_bits: u32,
 }
+const _: () = assert!(size_of::<QuantizerParams>() == 48);
 
-fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error {
-    Error::argument(format!("quantizer.{name}"), got, expected)
+/// Parameters of the kernels of mode rel.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct QuantizerRelParams {
+    /// Strict: the share of the value that errors are compared with, slightly below the bound.
+    pub promise: f64,
+    pub threshold: f64,
+    /// Width of a bin in log2, and 1 / `step`.
+    pub step: f32,
+    pub inverse: f32,
+    /// 1 / (1 + b) and 1 + b, for the check of the reference.
+    pub low: f32,
+    pub high: f32,
+    /// The bound of the config, from which the fields above follow.
+    pub bound: f32,
+    pub radius: u32,
+    pub switches: u32,
+    /// Bytes of a value and of a code.
+    pub value: u32,
+    pub code: u32,
+    /// Elements on the edge, padding included.
+    pub elements: u32,
 }
+const _: () = assert!(size_of::<QuantizerRelParams>() == 56);
 
-/// Whether outliers stand among the codes.
-pub(super) fn in_place(args: &Args) -> Result<bool> {
-    Ok(args.flag("inplace_outliers")? && args.choice("mode")? != "rel")
+/// Results of the run, as kernels write them and as the config stores them.
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct BoundMetadata {
+    /// The bound exactly as the decoder uses it: resolved and absolute; for rel that of the config.
+    pub bound: f64,
+    /// `bound` in the field of the header.
+    pub bound_f32: f32,
+    /// The value range; 0 if it was not measured.
+    pub base: f32,
+    /// Bins on each side of zero; 0: every value is exact.
+    pub radius: u32,
+    /// Entries of the outlier lists. Only decoders read it.
+    pub outliers: u32,
+    /// The bound that every error is compared with: the promised one, rounded down to the type of
+    /// the values. Only encoders know it.
+    pub promise: f64,
 }
-
-impl Params {
-    pub(super) fn new(args: &Args, flow: Flow) -> Result<Params> {
-        let value = floats(SPEC.name, args, flow)?;
-        let mode = match args.choice("mode")? {
-            "rel" => REL,
-            "noa" => NOA,
-            "prel" => PREL,
-            _ => ABS,
-        };
-        let mut p = Params {
-            value,
-            code: DType::from_name(args.choice("code_type")?)?,
-            in_place: in_place(args)?,
-            zigzag: args.flag("zigzag_codes")?,
-            mode,
-            error_bound: args.real("error_bound")?,
-            radius: u32::try_from(args.int("quant_radius")?).unwrap_or(u32::MAX),
-            capacity: args.real("outlier_capacity")?,
-            threshold: args.real("outlier_threshold")?,
-            value_base: args.real("value_base")?,
-            fixed_step: args.flag("fixed_step")?,
-        };
-        p.check()?;
-        Ok(p)
-    }
-
-    fn check(&mut self) -> Result<()> {
-        let bits = 8 * self.code.bytes();
-        if self.in_place && (!self.zigzag || self.code.bytes() != self.value.bytes()) {
-            let got =
-                format!("true with {} codes{}", self.code, if self.zigzag { "" } else { " without zigzag" });
-            return Err(refuse(
-                "inplace_outliers",
-                got,
-                format!("zigzag_codes and codes as wide as {}", self.value),
-            ));
-        }
-        if !self.in_place && self.code == DType::U64 && !(self.mode == REL && self.value == DType::F64) {
-            let expected = "u16 or u32, or u64 for f64 with inplace_outliers or mode rel";
-            return Err(refuse("code_type", "u64", expected));
-        }
-        let most: u32 =
-            if self.in_place && self.value == DType::F32 { 1 << 22 } else { 1 << (bits - 1).min(31) };
-        if self.radius > most {
-            return Err(refuse(
-                "quant_radius",
-                self.radius,
-                format!("at most {most} for {} codes", self.code),
-            ));
-        }
-        if self.radius == 0 {
-            self.radius = most;
-        }
-        // In place, the raw bits of a value below this would read as a code.
-        let least = if self.value == DType::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
-        if self.in_place && self.threshold < least {
-            return Err(refuse(
-                "outlier_threshold",
-                format!("{:?}", self.threshold),
-                format!("at least {least:?} with inplace_outliers"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// What can be read but is not written.
-    pub(super) fn check_written(&self, rules: Rules) -> Result<()> {
-        const LEAST: f64 = 1.0 / 1_048_576.0;
-        if rules.strict && self.mode == REL && self.value == DType::F64 && self.error_bound < LEAST {
-            let expected = "at least 2^-20 = 9.54e-7 for f64 under mode rel, whose codes give f32 back; mode abs or noa, or preset bits, go further";
-            return Err(refuse("error_bound", format!("{:?}", self.error_bound), expected));
-        }
-        Ok(())
-    }
-
-    pub(super) fn launch(&self, rules: Rules, padded: bool) -> Launch {
-        let switch = |on: bool, bit: u32| if on { bit } else { 0 };
-        Launch {
-            error_bound: self.error_bound,
-            threshold: self.threshold,
-            value_base: self.value_base,
-            mode: self.mode,
-            radius: self.radius,
-            switches: switch(self.zigzag, ZIGZAG)
-                | switch(self.in_place, IN_PLACE)
-                | switch(rules.strict, STRICT)
-                | switch(!rules.strict && padded, PADDED),
-            value: self.value.bytes() as u32,
-            code: self.code.bytes() as u32,
-            exact_bits: if self.fixed_step { 0 } else { step::EXACT_BITS },
-        }
-    }
-
-    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
-    pub(super) fn outliers(&self, n: u64) -> u64 {
-        // Beyond 2^24 elements an f32 would round the whole of them down.
-        if self.capacity >= 1.0 { n } else { ((n as f32 * self.capacity as f32).ceil() as u64).min(n) }
-    }
-}
+const _: () = assert!(size_of::<BoundMetadata>() == 32);
+/// Bytes of the constants for tiles of f32 that device functions derive from the metadata, and store
+/// behind them.
+pub const TILE_FACTS_BYTES: u64 = 32;
+/// Bytes of the metadata and the derived constants.
+pub const METADATA_BYTES: u64 = 64;
+const _: () = assert!(METADATA_BYTES == size_of::<BoundMetadata>() as u64 + TILE_FACTS_BYTES);

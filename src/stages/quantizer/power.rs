@@ -3,7 +3,7 @@
 
 /// 2 / (ln 2 (2k + 1)) for k = 0..=11: log2 of a number near 1 as an odd polynomial of (m - 1) / (m + 1).
 const LOG2: [u64; 12] = [
-    0x4007_1547_652b_82fe,
+    0x4007_1547_652b_82fe, // seed: bin-of-logarithm
     0x3fee_c709_dc3a_03fd,
     0x3fe2_776c_50ef_9bfe,
     0x3fda_6176_2a7a_ded9,
@@ -23,7 +23,7 @@ const EXP2: [u64; 14] = [
     0x3fce_bfbd_ff82_c58f,
     0x3fac_6b08_d704_a0c0,
     0x3f83_b2ab_6fba_4e77,
-    0x3f55_d87f_e78a_6731,
+    0x3f55_d87f_e78a_6731, // seed: power-of-two
     0x3f24_3091_2f86_c787,
     0x3eef_fcbf_c588_b0c7,
     0x3eb6_2c02_23a5_c824,

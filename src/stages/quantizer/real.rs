@@ -63,7 +63,7 @@ macro_rules! real {
                 (sum - MAGIC, (sum.to_bits() as $I).wrapping_sub(MAGIC.to_bits() as $I) as i64)
             }
             fn bin(self) -> (Self, i64) {
-                let k = self.round_ties_even();
+                let k = self.round_ties_even(); // seed: half-away-slow
                 (k, k as i64)
             }
             fn from_bin(bin: i64) -> Self {
@@ -72,7 +72,7 @@ macro_rules! real {
         }
     };
 }
-real!(f32, u32, i32, 12_582_912.0, 4_194_304.0);
+real!(f32, u32, i32, 12_582_912.0, 4_194_304.0); // seed: magic-number
 real!(f64, u64, i64, 6_755_399_441_055_744.0, 2_251_799_813_685_248.0);
 
 /// An unsigned code that holds a bin.
@@ -136,7 +136,7 @@ pub(super) fn sub_toward_zero(a: f64, b: f64) -> f64 {
     }
     let bb = a - d;
     let error = (a - (d + bb)) + (bb - b);
-    toward_zero(d, error)
+    toward_zero(d, error) // seed: range-rounds-up
 }
 
 /// `a + b` for positive numbers, rounded toward zero.
@@ -150,7 +150,7 @@ pub(super) fn mul_toward_zero(a: f64, b: f64) -> f64 {
     if p.is_infinite() {
         return f64::MAX.copysign(p);
     }
-    toward_zero(p, a.mul_add(b, -p))
+    toward_zero(p, a.mul_add(b, -p)) // seed: product-rounds-up
 }
 
 /// The neighbour of `x` toward zero when the part that rounding dropped points there.

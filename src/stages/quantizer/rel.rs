@@ -1,41 +1,15 @@
 //! Mode rel: uniform bins of log2, so that the error of a value is in proportion to the value.
 
+use super::bind::Bound;
 use super::bins::{ELEMENTS, restore, tile_of};
-use super::params::Params;
+use super::lists;
+use super::params::{BoundMetadata, QuantizerRelParams, STRICT};
 use super::power::{exp2, integer, log2, round};
 use super::real::{Code, Real, floor_f32, toward_zero_sum};
-use super::{Facts, STRICT, lists};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::stage::Rules;
-use crate::tile::{at, load, loaded, store};
-use bytemuck::{Pod, Zeroable};
+use crate::base::error::Fault;
+use crate::base::tile::{at, load, loaded, store};
+use crate::ir::kernel::HostCall;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Argument block of the three kernels.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Launch {
-    /// Strict: what errors are compared with, as a share of the value; a little below the bound.
-    promise: f64,
-    threshold: f64,
-    /// L: bins are so wide in log2.
-    step: f32,
-    /// 1 / L.
-    inverse: f32,
-    /// 1 / (1 + b) and 1 + b, for the check of the reference.
-    low: f32,
-    high: f32,
-    /// The bound of the config, from which these are derived.
-    bound: f32,
-    radius: u32,
-    switches: u32,
-    /// Bytes of a value and of a code.
-    value: u32,
-    code: u32,
-    /// Of the padded array.
-    elements: u32,
-}
 
 /// 1 + b as the decoder has it.
 fn one_and(bound: f32) -> f32 {
@@ -61,11 +35,11 @@ pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
     if bound > 0.0 { bound } else { nearest }
 }
 
-impl Launch {
-    pub(super) fn new(p: &Params, rules: Rules, bytes: u64) -> Launch {
-        let bound = wire_bound(p.error_bound, rules.strict);
+impl QuantizerRelParams {
+    pub(super) fn new(p: &Bound, strict: bool) -> QuantizerRelParams {
+        let bound = wire_bound(p.error_bound, strict);
         let (step, high) = (step(bound), one_and(bound));
-        Launch {
+        QuantizerRelParams {
             // The margin is more than all roundings of the comparison.
             promise: p.error_bound * (1.0 - f64::EPSILON * 4.0),
             threshold: p.threshold,
@@ -74,11 +48,11 @@ impl Launch {
             low: 1.0 / high,
             high,
             bound,
-            radius: if rules.strict && strict_bound(p.error_bound) <= 0.0 { 0 } else { p.radius },
-            switches: if rules.strict { STRICT } else { 0 },
+            radius: if strict && strict_bound(p.error_bound) <= 0.0 { 0 } else { p.radius },
+            switches: if strict { STRICT } else { 0 },
             value: p.value.bytes() as u32,
             code: p.code.bytes() as u32,
-            elements: (bytes / p.value.bytes()) as u32,
+            elements: p.n as u32,
         }
     }
 
@@ -90,8 +64,8 @@ impl Launch {
 
 /// Kernel `quantizer_rel_bound`: what the config says of the bound. Nothing of it depends on the values.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
-    let facts = Facts {
+    let p = call.params::<QuantizerRelParams>();
+    let metadata = BoundMetadata {
         bound: p.bound.into(),
         bound_f32: p.bound,
         base: 0.0,
@@ -100,13 +74,15 @@ pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
         promise: p.promise,
     };
     let out = call.output(0)?;
-    out.get_mut(..size_of::<Facts>()).ok_or(Fault::BadLaunch)?.copy_from_slice(bytemuck::bytes_of(&facts));
+    out.get_mut(..size_of::<BoundMetadata>())
+        .ok_or(Fault::BadLaunch)?
+        .copy_from_slice(bytemuck::bytes_of(&metadata));
     Ok(())
 }
 
 /// The arithmetic of one call.
 struct Logs {
-    launch: Launch,
+    launch: QuantizerRelParams,
     threshold: f64,
     radius: f64,
     /// The largest code.
@@ -114,7 +90,7 @@ struct Logs {
 }
 
 impl Logs {
-    fn new<T: Real, C: Code>(launch: Launch) -> Logs {
+    fn new<T: Real, C: Code>(launch: QuantizerRelParams) -> Logs {
         let strict = launch.switches & STRICT != 0;
         let threshold =
             if strict { T::from_f64(launch.threshold).to_f64() } else { (launch.threshold as f32).into() };
@@ -143,7 +119,7 @@ impl Logs {
         let normal = |x: f32| (f32::MIN_POSITIVE..=f32::MAX).contains(&x);
         let limited = if STRICT { magnitude } else { narrow.into() };
         let near = if STRICT {
-            normal(back) & ((magnitude - f64::from(back)).abs() <= self.launch.promise * magnitude)
+            normal(back) & ((magnitude - f64::from(back)).abs() <= self.launch.promise * magnitude) // seed: no-check-rel
         } else {
             (self.launch.low * narrow <= back) & (back <= self.launch.high * narrow)
         };
@@ -186,7 +162,7 @@ impl Logs {
 
 /// What the code 0 stands for under strict, without a place in the lists.
 fn plus_zero<T: Real>(x: T) -> bool {
-    x.to_f64().to_bits() == 0
+    x.to_f64().to_bits() == 0 // seed: minus-zero
 }
 
 /// True when every code is above 0.
@@ -209,7 +185,7 @@ fn restored(bin: f32, step: f32) -> f32 {
 
 /// Kernel `quantizer_rel_encode`.
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<QuantizerRelParams>();
     match (p.value, p.code) {
         (4, 2) => listed::<f32, u16>(call, p),
         (4, 4) => listed::<f32, u32>(call, p),
@@ -220,7 +196,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fault> {
+fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: QuantizerRelParams) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     let (logs, strict) = (Logs::new::<T, C>(p), p.switches & STRICT != 0);
     let any = AtomicBool::new(false);
@@ -229,7 +205,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
         let mut fill = |x: &[T], out: &mut [C]| {
             let (out, padding) = out.split_at_mut(x.len().min(out.len()));
             // Zeros of the padding are codes under strict, and values like any other for the reference.
-            all = logs.fill(x, out) & (strict | padding.is_empty());
+            all = logs.fill(x, out) & (strict | padding.is_empty()); // seed: padding-rel
             padding.fill(C::ZERO);
         };
         loaded::<T, _>(tile_of::<T>(src, k), |x| store::<C>(out, |out| fill(x, out)));
@@ -254,7 +230,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: Launch) -> Result<(), Fa
 
 /// Kernel `quantizer_rel_decode`.
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<QuantizerRelParams>();
     match (p.value, p.code) {
         (4, 2) => unlisted::<f32, u16>(call, &p),
         (4, 4) => unlisted::<f32, u32>(call, &p),
@@ -265,8 +241,8 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-fn unlisted<T: Real, C: Code>(call: &mut HostCall<'_>, p: &Launch) -> Result<(), Fault> {
-    let facts: Facts = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
+fn unlisted<T: Real, C: Code>(call: &mut HostCall<'_>, p: &QuantizerRelParams) -> Result<(), Fault> {
+    let metadata: BoundMetadata = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let step = p.step;
     restore::<T, C>(call, codes, &mut *out, |c| {
@@ -276,7 +252,7 @@ fn unlisted<T: Real, C: Code>(call: &mut HostCall<'_>, p: &Launch) -> Result<(),
         let back = if c.raw() == 0 { 0.0 } else { f32::from_bits(back.to_bits() | negative << 31) };
         T::from_f64(back.into())
     })?;
-    lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), facts.outliers)
+    lists::scatter(call, out, size_of::<T>(), codes.len() / size_of::<C>(), metadata.outliers)
 }
 
 #[cfg(test)]

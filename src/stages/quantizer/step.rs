@@ -7,22 +7,19 @@
 //! the encoder's choice: decoders take what the header says.
 
 use super::bins::Bins;
+use super::params::{self, BoundMetadata, QuantizerParams, SHRINK_BITS};
 use super::real::Real;
-use super::{Facts, Launch};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::{TILE, load};
+use crate::base::error::Fault;
+use crate::base::tile::{TILE, load};
+use crate::ir::kernel::HostCall;
 
 /// Neighbouring values that are sampled together.
-const GROUP: usize = 32;
+const GROUP: usize = params::SAMPLE_GROUP as usize;
 /// Values to sample at least, if there are as many, and the largest share of the array to leave out.
-const SAMPLE: usize = 1 << 16;
-const SPARSE: usize = 512;
+const SAMPLE: usize = params::SAMPLE_VALUES as usize;
+const SPARSE: usize = params::SAMPLE_STRIDE as usize;
 /// What an exact value of the quantizer costs in bits: bits in all planes, twice because differences follow.
 pub(super) const EXACT_BITS: u32 = 256;
-/// Bits that a code grows by when the step shrinks by its own length, 1 / ln 2, to a few digits: it decides
-/// nothing but which step is taken, and has to be the same number everywhere.
-const SHRINK_BITS: f64 = 1.44;
 
 /// Groups of a sample of so many values, and every which group is one of them.
 pub(super) fn sample(values: usize) -> (usize, usize) {
@@ -30,12 +27,16 @@ pub(super) fn sample(values: usize) -> (usize, usize) {
     ((values / GROUP).div_ceil(stride), stride)
 }
 
-/// The facts with the step that promises the shortest result.
-pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> Result<Facts, Fault> {
+/// The metadata with the step that promises the shortest result.
+pub(super) fn choose<T: Real>(
+    call: &HostCall<'_>,
+    p: &QuantizerParams,
+    metadata: BoundMetadata,
+) -> Result<BoundMetadata, Fault> {
     let src = call.input(0)?;
     let (sampled, stride) = sample(src.len() / 4);
-    let misses = |facts: &Facts| -> f64 {
-        let bins = Bins::<T>::new(p, facts);
+    let misses = |metadata: &BoundMetadata| -> f64 {
+        let bins = Bins::<T>::new(p, metadata);
         let per_task = TILE / (GROUP * 4);
         let counts = call.threads.map(sampled.div_ceil(per_task), |task| {
             let mut count = 0;
@@ -49,17 +50,17 @@ pub(super) fn choose<T: Real>(call: &HostCall<'_>, p: &Launch, facts: Facts) -> 
         counts.into_iter().sum::<usize>() as f64
     };
     let exact = f64::from(p.exact_bits);
-    let mut best = (misses(&facts) * exact, facts);
-    for bound in candidates(facts.promise, facts.bound_f32) {
+    let mut best = (misses(&metadata) * exact, metadata);
+    for bound in candidates(metadata.promise, metadata.bound_f32) {
         // Candidates shrink, so none of the rest is better than what their shrinking costs.
-        let shrink = (1.0 - f64::from(bound) / facts.bound) * SHRINK_BITS * (sampled * GROUP) as f64;
+        let shrink = (1.0 - f64::from(bound) / metadata.bound) * SHRINK_BITS * (sampled * GROUP) as f64;
         if shrink >= best.0 {
             break;
         }
-        let facts = Facts { bound: bound.into(), bound_f32: bound, ..facts };
-        let cost = misses(&facts) * exact + shrink;
+        let metadata = BoundMetadata { bound: bound.into(), bound_f32: bound, ..metadata };
+        let cost = misses(&metadata) * exact + shrink;
         if cost < best.0 {
-            best = (cost, facts);
+            best = (cost, metadata);
         }
     }
     Ok(best.1)

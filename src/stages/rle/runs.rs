@@ -1,18 +1,20 @@
 //! Elements to runs and back.
 
-use super::{Launch, head_bytes};
-use crate::dtype::by_width;
-use crate::error::Fault;
-use crate::kernel::{HostCall, Threads};
-use crate::tile::{TILE, at, store};
+use super::header_bytes;
+use super::params::RleParams;
+use crate::base::dtype::by_width;
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::base::tile::{TILE, at, store};
+use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => runs::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<RleParams>().width, T => runs::<T>(call), else Err(Fault::BadLaunch))
 }
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    by_width!(call.params::<Launch>().width, T => elements::<T>(call), else Err(Fault::BadLaunch))
+    by_width!(call.params::<RleParams>().width, T => elements::<T>(call), else Err(Fault::BadLaunch))
 }
 
 /// The elements, and where runs begin.
@@ -45,7 +47,7 @@ struct Tile {
 }
 
 fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<RleParams>();
     let (bytes, out) = (call.input(0)?, call.output(0)?);
     let (width, n) = (size_of::<T>(), bytes.len() / size_of::<T>());
     if n == 0 {
@@ -60,10 +62,10 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     };
     let tiles = call.threads.map(n.div_ceil(TILE / width), count);
     let all: usize = tiles.iter().map(|t| t.runs).sum();
-    let head = head_bytes(&p, n as u64) as usize;
+    let header = header_bytes(&p, n as u64) as usize;
     let values = (all * width).next_multiple_of(4);
-    let end = head + values + 4 * all;
-    let (front, rest) = out.get_mut(..end).ok_or(Fault::BadLaunch)?.split_at_mut(head);
+    let end = header + values + 4 * all;
+    let (front, rest) = out.get_mut(..end).ok_or(Fault::BadLaunch)?.split_at_mut(header);
     let (mut values, mut lengths) = rest.split_at_mut(values);
     front.fill(0);
     front[..4]
@@ -95,7 +97,7 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
                     close(run - 1, i - begun);
                 }
                 if input.chunk > 0 && i % input.chunk == 0 {
-                    of_chunks.push((before + run) as u32);
+                    of_chunks.push((before + run) as u32); // seed: rle-chunk-table
                 }
                 values[run * width..(run + 1) * width].copy_from_slice(&bytes[i * width..(i + 1) * width]);
                 (run, begun) = (run + 1, i);
@@ -126,10 +128,10 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(p: &Launch, n: usize, src: &'a [u8]) -> Result<Stream<'a>, Fault> {
+    fn new(p: &RleParams, n: usize, src: &'a [u8]) -> Result<Stream<'a>, Fault> {
         let width = p.width as usize;
-        let head = usize::try_from(head_bytes(p, n as u64)).map_err(|_| Fault::Corrupt)?;
-        let (front, rest) = src.split_at_checked(head).ok_or(Fault::Corrupt)?;
+        let header = usize::try_from(header_bytes(p, n as u64)).map_err(|_| Fault::Corrupt)?;
+        let (front, rest) = src.split_at_checked(header).ok_or(Fault::Corrupt)?;
         let word = |i: usize| at::<u32>(front, i).map(|w| w as usize).ok_or(Fault::Corrupt);
         let (table, runs) = match p.chunk {
             0 => (&[][..], word(0)?),
@@ -170,6 +172,7 @@ fn places(s: &Stream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<Pla
     for run in 0..s.runs {
         let (begin, length) = (end, s.length(run)?);
         end += length;
+        // seed: rle-empty-run
         if length == 0 || end > n {
             return Err(Fault::Corrupt);
         }
@@ -188,7 +191,7 @@ fn places(s: &Stream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<Pla
 }
 
 fn elements<T: Pod + Send + Sync>(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let p = call.params::<Launch>();
+    let p = call.params::<RleParams>();
     let (src, dst) = (call.input(0)?, call.output(0)?);
     let (width, n) = (size_of::<T>(), dst.len() / size_of::<T>());
     if dst.len() % width != 0 {
@@ -203,7 +206,7 @@ fn elements<T: Pod + Send + Sync>(call: &mut HostCall<'_>) -> Result<(), Fault> 
 }
 
 fn fill<T: Pod + Send + Sync>(
-    threads: Threads<'_>,
+    threads: Parallel<'_>,
     s: &Stream<'_>,
     places: &[Place],
     dst: &mut [u8],

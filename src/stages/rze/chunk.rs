@@ -1,7 +1,7 @@
 //! One chunk: kept words, then bitmaps of bitmaps.
 
 use super::repeats;
-use crate::error::Fault;
+use crate::base::error::Fault;
 
 /// The largest chunk.
 pub const CHUNK_MAX: usize = 16384;
@@ -306,7 +306,7 @@ pub fn encode_chunk<'a>(chunk: &[u8], g: &Geometry, scratch: &'a mut Scratch) ->
     } else if !g.old && tail.len() + TAG >= chunk.len() {
         return None;
     }
-    payload[n..n + tail.len()].copy_from_slice(tail);
+    payload[n..n + tail.len()].copy_from_slice(tail); // seed: rze-tail
     n += tail.len();
     payload[n..n + TAG].copy_from_slice(&(chunk.len() as u16).to_le_bytes());
     Some(&payload[..n + TAG])

@@ -1,6 +1,6 @@
 //! Words that equal the one before them, in place of zeros: what stage rre drops.
 
-use crate::error::Fault;
+use crate::base::error::Fault;
 
 /// A bit per word that differs from the one before it, the first one from zero.
 pub(super) fn mark(words: &[u8], word: usize, map: &mut [u8]) {
@@ -13,7 +13,7 @@ pub(super) fn mark(words: &[u8], word: usize, map: &mut [u8]) {
 }
 
 fn mark_of<const W: usize>(words: &[u8], map: &mut [u8]) {
-    let mut before: &[u8] = &[0; W];
+    let mut before: &[u8] = &[0; W]; // seed: rre-first-word
     for (m, group) in map.iter_mut().zip(words.chunks(8 * W)) {
         for (j, word) in group.chunks_exact(W).enumerate() {
             *m |= u8::from(word != before) << j;
@@ -33,7 +33,7 @@ pub(super) fn restore(kept: &[u8], word: usize, map: &[u8], out: &mut [u8]) -> R
 }
 
 fn restore_of<const W: usize>(kept: &[u8], map: &[u8], out: &mut [u8]) -> Result<(), Fault> {
-    let (mut next, mut before) = (kept.chunks_exact(W), [0; W].as_slice());
+    let (mut next, mut before) = (kept.chunks_exact(W), [0; W].as_slice()); // seed: rre-first-restored
     for (i, word) in out.chunks_exact_mut(W).enumerate() {
         if map.get(i / 8).is_some_and(|m| m >> (i % 8) & 1 == 1) {
             before = next.next().ok_or(Fault::Corrupt)?;

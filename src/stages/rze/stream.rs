@@ -1,16 +1,15 @@
 //! The stream around the chunks: length, table of sizes, payloads back to back.
 
 use super::chunk::Scratch;
-use super::{CHUNK_MAX, Geometry, Launch, Layout, decode_chunk, encode_chunk};
-use crate::chain::{Relay, Source};
-use crate::error::Fault;
-use crate::kernel::HostCall;
-use crate::tile::TILE;
+use super::params::{self, LAYOUT_2026_05, LAYOUT_2026_08, LAYOUT_AMBIGUOUS, RAW, RzeParams};
+use super::{CHUNK_MAX, Geometry, Layout, decode_chunk, encode_chunk};
+use crate::base::error::Fault;
+use crate::base::tile::TILE;
+use crate::ir::kernel::HostCall;
+use crate::ir::tile_stream::{Relay, Source};
 
-/// Bit 31 of a table entry: the chunk is stored verbatim.
-const RAW: u32 = 1 << 31;
 /// Bytes before the table.
-const HEAD: usize = 8;
+const HEADER: usize = params::STREAM_HEADER_BYTES as usize;
 
 /// The argument block, checked.
 struct Form {
@@ -22,11 +21,11 @@ struct Form {
 
 impl Form {
     fn new(call: &HostCall<'_>) -> Result<Form, Fault> {
-        let p = call.params::<Launch>();
+        let p = call.params::<RzeParams>();
         let layout = match p.layout {
-            0 => Layout::G2026_05,
-            1 => Layout::G2026_08,
-            2 => Layout::Ambiguous,
+            LAYOUT_2026_05 => Layout::G2026_05,
+            LAYOUT_2026_08 => Layout::G2026_08,
+            LAYOUT_AMBIGUOUS => Layout::Ambiguous,
             _ => return Err(Fault::BadLaunch),
         };
         Ok(Form { chunk: p.chunk as usize, word: p.word as usize, layout, repeats: p.repeats != 0 })
@@ -53,10 +52,10 @@ pub(in crate::stages) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         return call.publish(0, 0);
     }
     let n = src.len().div_ceil(form.chunk);
-    let (head, rest) = out.split_at_mut_checked(HEAD).ok_or(Fault::BadLaunch)?;
+    let (header, rest) = out.split_at_mut_checked(HEADER).ok_or(Fault::BadLaunch)?;
     let (table, payloads) = rest.split_at_mut_checked(4 * n).ok_or(Fault::BadLaunch)?;
-    head[..4].copy_from_slice(&(src.len() as u32).to_le_bytes());
-    head[4..].copy_from_slice(&(n as u32).to_le_bytes());
+    header[..4].copy_from_slice(&(src.len() as u32).to_le_bytes());
+    header[4..].copy_from_slice(&(n as u32).to_le_bytes());
     // Each part of the chunks writes at the front of the room that its input takes up; the room of the last
     // one has the slack by which a short chunk can outgrow its input.
     let threads = call.threads;
@@ -65,8 +64,8 @@ pub(in crate::stages) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     })?;
     let end = close_gaps(table, payloads, form.chunk, threads.tiles_per_part())?;
     let pad = end.next_multiple_of(4) - end;
-    payloads.get_mut(end..end + pad).ok_or(Fault::BadLaunch)?.fill(0);
-    call.publish(0, (HEAD + 4 * n + end + pad) as u64)
+    payloads.get_mut(end..end + pad).ok_or(Fault::BadLaunch)?.fill(0); // seed: rze-end-padding
+    call.publish(0, (HEADER + 4 * n + end + pad) as u64)
 }
 
 /// Codes the chunks of one part back to back.
@@ -118,8 +117,8 @@ pub(in crate::stages) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
         return Ok(());
     }
     let n = len.div_ceil(form.chunk);
-    let (head, rest) = src.split_at_checked(HEAD).ok_or(Fault::Corrupt)?;
-    if entry(head, 0)? as usize != len || entry(head, 1)? as usize != n || len == 0 {
+    let (header, rest) = src.split_at_checked(HEADER).ok_or(Fault::Corrupt)?;
+    if entry(header, 0)? as usize != len || entry(header, 1)? as usize != n || len == 0 {
         return Err(Fault::Corrupt);
     }
     let (table, payloads) = rest.split_at_checked(4 * n).ok_or(Fault::Corrupt)?;

@@ -73,7 +73,7 @@ impl World {
             if status != TRUNCATED {
                 let info = info.take(done);
                 if let Some(info) = info.filter(|_| !container.damaged) {
-                    assert!(said <= have, "a head is longer than what it was read from");
+                    assert!(said <= have, "a header is longer than what it was read from");
                     World::agrees(&container, info);
                 }
                 return;
@@ -86,7 +86,7 @@ impl World {
             assert!(said <= container.bytes.len() as u64, "more is asked for than the container has");
             have = said;
         }
-        panic!("a head is asked for without end");
+        panic!("a header is asked for without end");
     }
 
     pub(super) fn pipeline_from_container(&mut self, source: &mut Source) {

@@ -225,7 +225,7 @@ impl World {
         self.described(container).original_bytes as usize
     }
 
-    pub(super) fn decompress_box(&mut self, source: &mut Source) {
+    pub(super) fn decompress_region(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };
         let Some(c) =
             (if source.rarely(4) { Some(c) } else { self.containers.iter().rposition(|c| c.boxes) })
@@ -267,7 +267,7 @@ impl World {
         }
         let (src, src_bytes, dst, room) = r.given;
         let status = unsafe {
-            fz_decompress_box(
+            fz_decompress_region(
                 src.cast(),
                 src_bytes,
                 origin_at,
@@ -278,7 +278,7 @@ impl World {
                 r.place.pointer(),
             )
         };
-        let done = self.judge.call("fz_decompress_box", status, &wrong, &right);
+        let done = self.judge.call("fz_decompress_region", status, &wrong, &right);
         let bytes = r.written(&container.bytes, done, r.dst.get().len());
         if done && !container.damaged {
             assert_eq!(bytes, length, "a box of another length");

@@ -165,9 +165,9 @@ impl World {
         let ndim = extent.len() as u32;
         let (to, room) = (dst.pointer::<u8>().cast(), dst.len());
         let status = unsafe {
-            fz_decompress_box_file(path, origin.as_ptr(), extent.as_ptr(), ndim, to, room, place.pointer())
+            fz_decompress_region_file(path, origin.as_ptr(), extent.as_ptr(), ndim, to, room, place.pointer())
         };
-        let done = self.judge.call("fz_decompress_box_file", status, &wrong, &right);
+        let done = self.judge.call("fz_decompress_region_file", status, &wrong, &right);
         place.take(done);
         assert!(dst.keeps_to(dst.get().len()), "written outside of the result");
         if let Some(whole) = container.restored.as_ref().filter(|_| done && !container.damaged) {

@@ -115,7 +115,7 @@ const CALLS: &[Call] = &[
     World::decompress,
     World::decompress,
     World::decompress,
-    World::decompress_box,
+    World::decompress_region,
     World::finalize,
     World::finalize,
     World::plan_decoder,

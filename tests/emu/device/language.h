@@ -53,7 +53,7 @@ extern uint3 block_index;
 extern dim3 block_size, grid_size;
 void* dynamic_shared();
 // Waits for the launch ahead.
-void await_former();
+void wait_prerequisites();
 [[noreturn]] void fail(const char* file, int line, const char* what);
 }  // namespace fzemu
 

@@ -1,6 +1,8 @@
 // Kernels with a bug each, and some without. All write operand 0, an array of u32, one for each thread of the grid; right
 // is what main.cpp expects of each.
-#include "fz.cuh"
+#include "common/launch.cuh"
+#include "common/memory.cuh"
+#include "common/scan.cuh"
 
 namespace {
 FZ_DEV uint32_t* out(const fz::Args& a) { return reinterpret_cast<uint32_t*>(fz::address(a.operands[0])) + blockIdx.x * blockDim.x; }
@@ -34,7 +36,7 @@ KERNEL(look_back) {
 }
 
 KERNEL(waits) {
-  fz::await_former();
+  fz::wait_prerequisites();
   out(a)[threadIdx.x] = threadIdx.x;
 }
 

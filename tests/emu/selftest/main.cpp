@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "args.h"
+#include "common/args.h"
 
 namespace {
 constexpr unsigned BLOCKS = 4, THREADS = 256, N = BLOCKS * THREADS;

@@ -1,0 +1,310 @@
+//! `fzgm bench`: speed with the data in memory, so that no disk is measured.
+
+#[cfg(feature = "cuda")]
+mod driver;
+mod failed;
+mod measure;
+#[cfg(feature = "cuda")]
+mod on_device;
+#[cfg(feature = "cuda")]
+mod resident;
+mod table;
+
+use crate::failure::Failure;
+use crate::field::{Field, shape};
+use crate::input;
+use crate::report::{self, number, short};
+use crate::request::{Own, Request, Start};
+use failed::{Failed, Failures};
+use fzgm::{Array, Device, Options, PRESETS, metrics, preset};
+use measure::{Row, copy_speed, measure};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Raw little-endian array without a header
+    #[arg(value_name = "IN", value_parser = input::path())]
+    input: PathBuf,
+    #[command(flatten)]
+    field: Field,
+    /// A preset, or all; may be repeated [default: pfpl, without --pipeline and --config]
+    #[arg(long = "preset", value_name = "PRESET")]
+    presets: Vec<String>,
+    /// A pipeline of your own; may be repeated
+    #[arg(long = "pipeline", value_name = "CHAIN")]
+    pipelines: Vec<String>,
+    /// A TOML file with a pipeline of your own; may be repeated
+    #[arg(long = "config", value_name = "FILE", value_parser = input::path())]
+    configs: Vec<PathBuf>,
+    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with a quantizer, rel (|x|, each value)
+    /// [default: noa; of a pipeline its own]
+    #[arg(long)]
+    mode: Option<String>,
+    /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
+    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
+    bounds: Vec<f64>,
+    /// Values of this magnitude and above (fill values) are exact [default: inf]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
+    outlier_threshold: Option<f64>,
+    /// noa: a second line with the value range given and not measured by each call; without a value the one that a
+    /// first look finds
+    #[arg(long, value_name = "V", num_args = 0..=1, require_equals = true, default_missing_value = "measured",
+        value_parser = value_base)]
+    value_base: Option<Base>,
+    /// Threads, one or several numbers; 0 for all cores [default: 1,0]
+    #[arg(long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true, value_parser = input::threads())]
+    threads: Vec<u32>,
+    /// Runs whose median counts, after those that warm up
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// What is measured: auto (the CPU), cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device)]
+    device: Device,
+    /// With a GPU: also the call as a graph that is launched again
+    #[arg(long)]
+    graph: bool,
+    /// Every kernel by itself, to see what chains are worth. Never shows in the bytes
+    #[arg(long)]
+    no_fuse: bool,
+    /// Report as a table of comma-separated values, with the keys of --json
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Lines appear as they are measured.
+    fn for_people(&self) -> bool {
+        !self.json && !self.csv
+    }
+}
+
+/// The value range of a line, as it was asked for.
+#[derive(Clone, Copy)]
+enum Base {
+    Measured,
+    Given(f64),
+}
+
+fn value_base(text: &str) -> Result<Base, String> {
+    match text {
+        "measured" => Ok(Base::Measured),
+        _ => input::real(text).map(Base::Given),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (array, src) = args.field.read(&args.input)?;
+    if let Device::Cuda(_) = args.device {
+        if !args.threads.is_empty() {
+            return Err(Failure::usage("--threads is for the CPU: leave it out with --device cuda"));
+        }
+    } else if args.graph {
+        return Err(Failure::usage("--graph is for GPUs: give --device cuda too"));
+    }
+    let own = args.own()?;
+    let requests = args.requests(&own, &array, &src)?;
+    if let Device::Cuda(index) = args.device {
+        // Of a library without a backend for GPUs this says that there are none.
+        fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
+        #[cfg(feature = "cuda")]
+        return on_device::run(args, requests, index, &array, &src);
+    }
+    let copy = copy_speed(&src, args.runs)?;
+    if args.for_people() {
+        heading(args, &array, copy)?;
+    }
+    let threads = if args.threads.is_empty() { &[1, 0] } else { &args.threads[..] };
+    let (mut rows, mut failures) = (vec![], Failures::default());
+    for request in requests {
+        for &threads in threads {
+            let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
+            match measure(request, &array, &src, &options, args.runs) {
+                Ok(row) => {
+                    if args.for_people() {
+                        report::print(&line(&row))?;
+                    }
+                    rows.push(row);
+                }
+                Err(failure) => failures.note(Failed { request, threads: Some(threads), failure }),
+            }
+        }
+    }
+    let lines: Vec<Value> = rows.iter().map(to_json).collect();
+    if args.csv {
+        report::print(&table::csv(&lines)?)?;
+    }
+    if args.json {
+        report::print_json(&json!({
+            "command": "bench",
+            "input": args.input.to_string_lossy(),
+            "dtype": array.dtype().name(),
+            "dims": array.dims(),
+            "array_bytes": array.bytes(),
+            "runs": args.runs,
+            "device": "cpu",
+            "fused": !args.no_fuse,
+            "memcpy_gb_per_s": number(copy),
+            "rows": lines,
+            "failed": failures.to_json(),
+        }))?;
+    }
+    failures.verdict(rows.iter().map(|row| row.quality.kept))
+}
+
+impl Args {
+    /// The pipelines that were written out.
+    fn own(&self) -> Result<Vec<Own>, Failure> {
+        let chains = self.pipelines.iter().map(|text| Own::from_text(text));
+        chains.chain(self.configs.iter().map(|path| Own::from_file(path))).collect()
+    }
+
+    /// Every preset and pipeline with every bound that it takes, and those with the value range given. What no array would
+    /// make right, such as a preset that there is not, is refused before anything is measured.
+    fn requests<'a>(
+        &'a self,
+        own: &'a [Own],
+        array: &Array,
+        src: &[u8],
+    ) -> Result<Vec<Request<'a>>, Failure> {
+        let base = self.base(array, src)?;
+        let mut starts: Vec<Start<'a>> = vec![];
+        for name in &self.presets {
+            match name.as_str() {
+                // Those that are for this type.
+                "all" => starts.extend(
+                    PRESETS
+                        .iter()
+                        .filter(|p| preset(p.name, array.dtype()).is_ok())
+                        .map(|p| Start::Preset(p.name)),
+                ),
+                name => starts.push(Start::Preset(name)),
+            }
+        }
+        starts.extend(own.iter().map(Start::Own));
+        if starts.is_empty() {
+            starts.push(Start::Preset("pfpl"));
+        }
+        let mut requests = vec![];
+        for start in starts {
+            let plain = Request::plain(start);
+            if start.lossless() {
+                requests.push(plain);
+                continue;
+            }
+            let asked = Request { mode: self.mode.as_deref(), threshold: self.outlier_threshold, ..plain };
+            let mut bounds: Vec<Option<f64>> = self.bounds.iter().copied().map(Some).collect();
+            if bounds.is_empty() {
+                bounds.push(None);
+            }
+            for bound in bounds {
+                let scan = match start {
+                    Start::Preset(_) => {
+                        Request { mode: asked.mode.or(Some("noa")), bound: bound.or(Some(1e-3)), ..asked }
+                    }
+                    Start::Own(_) => Request { bound, ..asked }.completed(),
+                };
+                requests.push(scan);
+                if scan.mode == Some("noa") {
+                    requests.extend(base.map(|base| Request { value_base: Some(base), ..scan }));
+                }
+            }
+        }
+        for request in &requests {
+            match request.pipeline(array.dtype()) {
+                Err(failure) if failure.is_usage() => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(requests)
+    }
+
+    /// The value range that is given to calls.
+    fn base(&self, array: &Array, src: &[u8]) -> Result<Option<f64>, Failure> {
+        match self.value_base {
+            None => Ok(None),
+            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => {
+                Err(Failure::usage("--value-base is for --mode noa: leave it out, or change the mode"))
+            }
+            Some(Base::Given(base)) => Ok(Some(base)),
+            Some(Base::Measured) => {
+                let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);
+                let range = metrics::compare(array.dtype(), src, src, None, threshold);
+                Ok(Some(range.map_err(|e| Failure::asking(&e))?.range))
+            }
+        }
+    }
+}
+
+/// What a line is about. A pipeline of the user's own takes a line of its own.
+fn name(request: &Request<'_>) -> String {
+    match request.start.names() {
+        (Some(preset), _) => preset.into(),
+        (None, own) => format!("{}\n{:12}", own.unwrap_or_default(), ""),
+    }
+}
+
+/// Where the value range comes from, for people.
+fn base(request: &Request<'_>) -> &'static str {
+    match (request.mode, request.value_base) {
+        (Some("noa"), None) => "range scan",
+        (Some("noa"), Some(_)) => "base given",
+        _ => "-",
+    }
+}
+
+fn heading(args: &Args, array: &Array, copy: f64) -> Result<(), Failure> {
+    report::print(&format!(
+        "{}: {} of {}, {} bytes; GB/s of the array, median of {} runs\n\
+         {:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>12}{:>12}  {}\n\
+         {:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>12}\n",
+        args.input.display(),
+        shape(array),
+        array.dtype(),
+        array.bytes(),
+        args.runs,
+        "preset",
+        "mode",
+        "eb",
+        "base",
+        "threads",
+        "ratio",
+        "compress",
+        "decompress",
+        "worst error / bound",
+        "memcpy",
+        "-",
+        "-",
+        "-",
+        1,
+        "-",
+        short(copy)
+    ))
+}
+
+fn line(row: &Row<'_>) -> String {
+    let Row { request, threads, ratio, compress, decompress, quality } = row;
+    format!(
+        "{:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>12}{:>12}  {}\n",
+        name(request),
+        request.mode.unwrap_or("-"),
+        request.bound.map_or("-".into(), |eb| format!("{eb:e}")),
+        base(request),
+        if *threads == 0 { "all".into() } else { threads.to_string() },
+        short(*ratio),
+        short(*compress),
+        short(*decompress),
+        quality.text(request)
+    )
+}
+
+fn to_json(row: &Row<'_>) -> Value {
+    let mut value = row.quality.json(&row.request, row.ratio);
+    value["threads"] = row.threads.into();
+    value["compress_gb_per_s"] = number(row.compress);
+    value["decompress_gb_per_s"] = number(row.decompress);
+    value
+}

@@ -1,0 +1,203 @@
+//! `fzgm bench --device cuda`: the array stays on the GPU, one workspace each way, asynchronous calls as programs make them.
+
+use super::failed::{Failed, Failures};
+use super::measure::{Quality, middle};
+use super::resident::{Clock, Resident};
+use super::{Args, base};
+use crate::failure::Failure;
+use crate::field::shape;
+use crate::memory;
+use crate::report::{self, number, optional, ratio, short, speed};
+use crate::request::Request;
+use fzgm::{Array, Device, Direction, Encoder, Options};
+use serde_json::{Value, json};
+
+/// Calls that warm up: the first one of all loads code, the first one of a kind fills caches.
+const WARM_UP: u32 = 2;
+
+/// GB/s of one direction.
+struct Speeds {
+    /// Between events around the call.
+    device: f64,
+    /// Until the host knows that it is done.
+    call: f64,
+    /// Of a graph that holds the call.
+    graph: Option<f64>,
+    /// Microseconds of `device`, which is what counts for small arrays.
+    micros: f64,
+    graph_micros: Option<f64>,
+}
+
+struct Row<'a> {
+    request: Request<'a>,
+    ratio: f64,
+    workspace_bytes: [u64; 2],
+    copy: f64,
+    speeds: [Speeds; 2],
+    quality: Quality,
+}
+
+pub(super) fn run(
+    args: &Args,
+    requests: Vec<Request<'_>>,
+    index: u32,
+    array: &Array,
+    src: &[u8],
+) -> Result<(), Failure> {
+    let info = fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
+    if info.name.starts_with("fzemu") {
+        report::note("this is the emulator of the tests and no GPU: the times mean nothing");
+    }
+    if args.for_people() {
+        report::print(&format!(
+            "{}: {} of {}, {} bytes on cuda:{index}, {}; GB/s of the array, median of {} runs\n{}",
+            args.input.display(),
+            shape(array),
+            array.dtype(),
+            array.bytes(),
+            info.name,
+            args.runs,
+            heading(args.graph)
+        ))?;
+    }
+    let (mut rows, mut failures) = (vec![], Failures::default());
+    for request in requests {
+        match measure(args, request, index, array, src) {
+            Ok(row) => {
+                if args.for_people() {
+                    report::print(&line(&row))?;
+                }
+                rows.push(row);
+            }
+            Err(failure) => failures.note(Failed { request, threads: None, failure }),
+        }
+    }
+    let lines: Vec<Value> = rows.iter().map(to_json).collect();
+    if args.csv {
+        report::print(&super::table::csv(&lines)?)?;
+    }
+    if args.json {
+        report::print_json(&json!({
+            "command": "bench",
+            "input": args.input.to_string_lossy(),
+            "dtype": array.dtype().name(),
+            "dims": array.dims(),
+            "array_bytes": array.bytes(),
+            "runs": args.runs,
+            "device": format!("cuda:{index}"),
+            "device_name": info.name,
+            "fused": !args.no_fuse,
+            "rows": lines,
+            "failed": failures.to_json(),
+        }))?;
+    }
+    failures.verdict(rows.iter().map(|row| row.quality.kept))
+}
+
+fn measure<'a>(
+    args: &Args,
+    request: Request<'a>,
+    index: u32,
+    array: &Array,
+    src: &[u8],
+) -> Result<Row<'a>, Failure> {
+    let asking = |e| Failure::asking(&e);
+    let options = Options { device: Device::Cuda(index), fuse: !args.no_fuse, ..Options::default() };
+    let encoder = Encoder::new(&request.pipeline(array.dtype())?, array, &options).map_err(asking)?;
+    let decoder = encoder.decoder().map_err(asking)?;
+    let mut resident = Resident::new(&encoder, &decoder, index, src).map_err(asking)?;
+    let mut timed = |way, clock| {
+        let seconds =
+            resident.seconds(way, clock, WARM_UP).and_then(|_| resident.seconds(way, clock, args.runs));
+        seconds.map(middle).map_err(asking)
+    };
+    let mut speeds = |way| {
+        let (device, call) = (timed(way, Clock::Device)?, timed(way, Clock::Host)?);
+        let graph = if args.graph { Some(timed(way, Clock::Graph)?) } else { None };
+        let speed = |seconds| speed(array.bytes(), seconds);
+        Ok::<_, Failure>(Speeds {
+            device: speed(device),
+            call: speed(call),
+            graph: graph.map(speed),
+            micros: device * 1e6,
+            graph_micros: graph.map(|s| s * 1e6),
+        })
+    };
+    let speeds = [speeds(Direction::Encode)?, speeds(Direction::Decode)?];
+    let mut restored = memory::zeroed(array.bytes())?;
+    resident.restored(&mut restored).map_err(asking)?;
+    let quality = Quality::judge(&request, array, src, &restored)?;
+    let copies = resident.copy_seconds(WARM_UP).and_then(|_| resident.copy_seconds(args.runs));
+    Ok(Row {
+        request,
+        ratio: ratio(array.bytes(), resident.container_bytes()),
+        workspace_bytes: [encoder.workspace_bytes(), decoder.workspace_bytes()],
+        copy: speed(array.bytes(), copies.map(middle).map_err(asking)?),
+        speeds,
+        quality,
+    })
+}
+
+fn heading(graph: bool) -> String {
+    let graph = if graph { "     graph: c       d" } else { "" };
+    format!(
+        "{:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>8}{:>10}{:>8}{:>10}{:>10}{:>9}{graph}  worst error / bound\n",
+        "preset",
+        "mode",
+        "eb",
+        "base",
+        "ratio",
+        "compress",
+        "/copy",
+        "decomp",
+        "/copy",
+        "call: c",
+        "call: d",
+        "copy"
+    )
+}
+
+/// How much of the speed of a copy a call has; nothing where there was nothing to copy.
+fn share(speed: f64, copy: f64) -> f64 {
+    if copy > 0.0 { speed / copy } else { 0.0 }
+}
+
+fn line(row: &Row<'_>) -> String {
+    let Row { request, ratio, copy, speeds: [c, d], quality, .. } = row;
+    let graph = match (c.graph, d.graph) {
+        (Some(c), Some(d)) => format!("{:>13}{:>8}", short(c), short(d)),
+        _ => String::new(),
+    };
+    format!(
+        "{:12}{:6}{:>10}  {:10}{:>9}{:>10}{:>8.3}{:>10}{:>8.3}{:>10}{:>10}{:>9}{graph}  {}\n",
+        super::name(request),
+        request.mode.unwrap_or("-"),
+        request.bound.map_or("-".into(), |eb| format!("{eb:e}")),
+        base(request),
+        short(*ratio),
+        short(c.device),
+        share(c.device, *copy),
+        short(d.device),
+        share(d.device, *copy),
+        short(c.call),
+        short(d.call),
+        short(*copy),
+        quality.text(request)
+    )
+}
+
+fn to_json(row: &Row<'_>) -> Value {
+    let mut value = row.quality.json(&row.request, row.ratio);
+    value["device_copy_gb_per_s"] = number(row.copy);
+    for ((name, s), workspace) in ["compress", "decompress"].iter().zip(&row.speeds).zip(row.workspace_bytes)
+    {
+        value[format!("{name}_gb_per_s")] = number(s.device);
+        value[format!("{name}_over_copy")] = number(share(s.device, row.copy));
+        value[format!("{name}_us")] = number(s.micros);
+        value[format!("{name}_call_gb_per_s")] = number(s.call);
+        value[format!("{name}_graph_gb_per_s")] = optional(s.graph);
+        value[format!("{name}_graph_us")] = optional(s.graph_micros);
+        value[format!("{name}_workspace_bytes")] = workspace.into();
+    }
+    value
+}

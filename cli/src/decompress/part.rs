@@ -1,0 +1,134 @@
+//! `fzgm decompress --region`: of a file no more is read than the region takes.
+
+use super::{Args, report};
+use crate::failure::Failure;
+use crate::field::shape;
+use crate::input::{self, Whole};
+use crate::memory;
+use fzgm::slabs::{self, SlabFile};
+use fzgm::{Array, ContainerFile, Device};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+/// A region, x first.
+#[derive(Clone)]
+pub(super) struct Part {
+    origin: Vec<u64>,
+    extent: Vec<u64>,
+}
+
+impl Part {
+    pub(super) fn parse(text: &str) -> Result<Part, String> {
+        let mut part = Part { origin: vec![], extent: vec![] };
+        for range in text.split(',') {
+            let ends =
+                range.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse::<u64>().ok()?)));
+            let (first, end) = ends.ok_or(format!("`{range}` is no range; write x0:x1,y0:y1,z0:z1"))?;
+            let extent = end.checked_sub(first).filter(|n| *n > 0);
+            part.origin.push(first);
+            part.extent
+                .push(extent.ok_or(format!("`{range}` is empty; the first number is less than the second"))?);
+        }
+        Ok(part)
+    }
+
+    /// Refuses what is not inside of the array of a file.
+    fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
+        let dims = array.dims();
+        let refused = |what| {
+            Failure::usage(format!("--region {what}; {} is an array of {}", path.display(), shape(array)))
+        };
+        if self.extent.len() != dims.len() {
+            let what =
+                format!("has {} ranges; give {}, one for each dimension", self.extent.len(), dims.len());
+            return Err(refused(what));
+        }
+        for ((first, extent), (length, name)) in
+            self.origin.iter().zip(&self.extent).zip(dims.iter().zip(["x", "y", "z"]))
+        {
+            // Their sum is what was given.
+            let end = first + extent;
+            if end > *length {
+                return Err(refused(format!("has {first}:{end} for {name}; it may go from 0 to {length}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the region is a part of.
+enum Whence {
+    Memory(Vec<u8>),
+    File(Box<ContainerFile>, u64),
+    Slabs(SlabFile),
+}
+
+impl Whence {
+    /// What `--region` is given.
+    fn open(args: &Args) -> Result<Whence, Failure> {
+        let path = &args.input;
+        // A pipe has no length, and no places.
+        if input::length(path)?.is_none() {
+            return match input::whole(path)? {
+                Whole::Bytes(container) => Ok(Whence::Memory(container)),
+                Whole::Slabs(_) => {
+                    let what =
+                        "a region of a slab file is read at places, which a stream has not; name the file";
+                    Err(Failure::request(format!("{}: {what}", path.display())))
+                }
+            };
+        }
+        let refused = |e| Failure::io("read", path, &e);
+        let file = File::open(path).map_err(refused)?;
+        let bytes = file.metadata().map_err(refused)?.len();
+        let mut first = vec![];
+        (&file).take(slabs::MAGIC.len() as u64).read_to_end(&mut first).map_err(refused)?;
+        if first == slabs::MAGIC {
+            return SlabFile::new(file, path).map(Whence::Slabs).map_err(|e| Failure::reading(path, &e));
+        }
+        let file = ContainerFile::within(file, 0..bytes, path).map_err(|e| Failure::reading(path, &e))?;
+        Ok(Whence::File(Box::new(file), bytes))
+    }
+
+    /// The array, and the length of what it is in.
+    fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
+        let refused = |e| Failure::reading(&args.input, &e);
+        match self {
+            Whence::Memory(container) => {
+                Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
+            }
+            Whence::File(file, bytes) => Ok((file.info().map_err(refused)?.array, *bytes)),
+            Whence::Slabs(file) => Ok((*file.array(), file.bytes())),
+        }
+    }
+
+    fn restore(&self, args: &Args, Part { origin, extent }: &Part, dst: &mut [u8]) -> Result<(), Failure> {
+        let done = match self {
+            Whence::Memory(container) => fzgm::decompress_region(container, origin, extent, dst),
+            Whence::File(file, _) => file.decompress_region(origin, extent, dst),
+            Whence::Slabs(file) => file.decompress_region(origin, extent, dst),
+        };
+        done.map(drop).map_err(|e| Failure::of_part(&args.input, &e))
+    }
+}
+
+pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
+    // There is no such call on a GPU, and the report would name one.
+    if matches!(args.device, Device::Cuda(_)) {
+        let what = format!("--region is restored on the CPU, not on {}; leave --device away", args.device);
+        return Err(Failure::request(what));
+    }
+    let from = Whence::open(args)?;
+    let (whole, bytes) = from.array(args)?;
+    part.inside(&args.input, &whole)?;
+    let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
+    memory::within(&args.input, array.bytes(), args.max_memory)?;
+    let mut dst = memory::zeroed(array.bytes())?;
+    let start = Instant::now();
+    from.restore(args, part, &mut dst)?;
+    let seconds = start.elapsed().as_secs_f64();
+    args.output.write(&dst)?;
+    report(args, &array, bytes, seconds, None)
+}

@@ -1,0 +1,230 @@
+//! `fzgm info`
+
+use crate::drawing;
+use crate::failure::Failure;
+use crate::field::shape;
+use crate::input::{self, Whole};
+use crate::report::{self, number, ratio, setting, short};
+use crate::slabs::{self, Outline};
+use crate::stages;
+use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A container or a slab file; - for standard input
+    #[arg(value_name = "IN", required_unless_present = "stages")]
+    input: Option<PathBuf>,
+    /// In place of a container: what stages there are, as `fzgm stages` lists them
+    #[arg(long, conflicts_with_all = ["input", "plan"])]
+    stages: bool,
+    /// Draw the stages, and show the steps of the decompression and their memory
+    #[arg(long)]
+    plan: bool,
+    /// With --plan: for what; cuda shows the device functions too, and takes no GPU
+    #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device)]
+    device: Device,
+    /// Write the pipeline as TOML, for --config of another compression, and nothing else
+    #[arg(long, conflicts_with_all = ["stages", "plan", "json"])]
+    toml: bool,
+    /// Write the pipeline as a line of text, for --pipeline, and nothing else
+    #[arg(long, conflicts_with_all = ["stages", "plan", "json", "toml"])]
+    text: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let Some(input) = &args.input else { return stages::list(&[], args.json) };
+    let (container, slabs) = match input::whole(input)? {
+        Whole::Bytes(container) => (container, None),
+        Whole::Slabs(mut src) => {
+            let mut outline = slabs::outline(&mut *src, input)?;
+            (std::mem::take(&mut outline.container), Some(outline))
+        }
+    };
+    // A slab file of nothing has no first slab to be described.
+    let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
+    if args.toml || args.text {
+        if empty {
+            let what = "has no slabs, and without one no pipeline";
+            return Err(Failure::request(format!("{}: {what}", input.display())));
+        }
+        return report::print(&recipe(args, input, &container)?);
+    }
+    let described = if empty { None } else { Some(describe(args, input, &container)?) };
+    if args.json {
+        let mut value = described.as_ref().map_or_else(|| json!({ "command": "info" }), Described::json);
+        if let Some(slabs) = &slabs {
+            value["slab_file"] = slab_json(slabs);
+        }
+        return report::print_json(&value);
+    }
+    let about = slabs.as_ref().map_or(String::new(), slab_text);
+    report::print(&(about + &described.as_ref().map_or(String::new(), Described::text)))
+}
+
+/// The pipeline that a container was written with.
+fn recipe(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
+    let pipeline = fzgm::pipeline_of(container).map_err(|e| Failure::reading(input, &e))?;
+    let written = if args.toml { pipeline.to_toml() } else { pipeline.to_text().map(|line| line + "\n") };
+    written.map_err(|e| Failure::reading(input, &e))
+}
+
+/// What is to be said of a container.
+struct Described {
+    info: Info,
+    /// The drawing and the steps, where they were asked for.
+    plan: Option<(Vec<String>, String)>,
+}
+
+fn describe(args: &Args, input: &Path, container: &[u8]) -> Result<Described, Failure> {
+    let refused = |e| Failure::reading(input, &e);
+    let info = fzgm::info(container).map_err(refused)?;
+    if !args.plan {
+        return Ok(Described { info, plan: None });
+    }
+    // Looking at a plan takes no memory, however much running it would.
+    let options = Options { max_memory_bytes: u64::MAX, ..Options::default() };
+    let steps = plan(&Decoder::open(container, &options).map_err(refused)?, args.device).map_err(refused)?;
+    Ok(Described { plan: Some((drawing::graph(&info), steps)), info })
+}
+
+impl Described {
+    fn text(&self) -> String {
+        let plan = self.plan.as_ref().map(|(graph, steps)| format!("\n{}\n\n{steps}", graph.join("\n")));
+        to_text(&self.info) + &plan.unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        let mut value = to_json(&self.info);
+        if let Some((graph, steps)) = &self.plan {
+            value["graph"] = graph.clone().into();
+            value["plan"] = steps.lines().collect();
+        }
+        value
+    }
+}
+
+fn slab_text(outline: &Outline) -> String {
+    let Outline { array, rows, totals, .. } = outline;
+    format!(
+        "slab file  {} slabs of {} rows, {} bytes, ratio {}\nwhole      {} of {}, {} bytes\n{}",
+        totals.slabs,
+        rows,
+        totals.file_bytes,
+        short(ratio(totals.array_bytes, totals.file_bytes)),
+        shape(array),
+        array.dtype(),
+        totals.array_bytes,
+        if totals.slabs == 0 { "" } else { "first slab\n" }
+    )
+}
+
+fn slab_json(outline: &Outline) -> Value {
+    let Outline { array, rows, totals, .. } = outline;
+    json!({
+        "slabs": totals.slabs,
+        "rows": rows,
+        "dtype": array.dtype().name(),
+        "dims": array.dims(),
+        "array_bytes": totals.array_bytes,
+        "file_bytes": totals.file_bytes,
+        "ratio": number(ratio(totals.array_bytes, totals.file_bytes)),
+    })
+}
+
+fn plan(decoder: &Decoder, device: Device) -> Result<String, Error> {
+    let (plan, bytes) = match device {
+        Device::Auto | Device::Cpu => (decoder.plan()?, decoder.workspace_bytes()),
+        Device::Cuda(_) => decoder.device_plan()?,
+    };
+    Ok(format!("{plan}  workspace {bytes}B\n"))
+}
+
+fn kind(info: &Info) -> &'static str {
+    match info.container {
+        Container::Fzm => "fzm",
+        Container::Compact => "compact",
+    }
+}
+
+fn to_text(info: &Info) -> String {
+    let array = &info.array;
+    let strict = match info.strict {
+        Some(true) => "strict",
+        Some(false) => "not strict",
+        None => "strictness not stated",
+    };
+    let mut lines = vec![
+        format!(
+            "container  {}, {} bytes, ratio {}",
+            kind(info),
+            info.container_bytes,
+            short(ratio(array.bytes(), info.container_bytes))
+        ),
+        format!("array      {} of {}, {} bytes", shape(array), array.dtype(), array.bytes()),
+    ];
+    lines.push(match info.mode {
+        "lossless" => "bound      lossless".into(),
+        "unbounded" => "bound      none: values are lost without a promise".into(),
+        mode => format!("bound      {mode} {:?}, {strict}", info.bound),
+    });
+    if info.outlier_threshold.is_finite() {
+        lines.push(format!("exact      magnitudes from {:?}", info.outlier_threshold));
+    }
+    for (i, stage) in info.stages.iter().enumerate() {
+        lines.push(format!("stage {i:<4} {} <- {}", stage.name, sources(info, stage).join(", ")));
+        lines.extend(stage.params.iter().map(|(name, value)| format!("             {name} = {value}")));
+    }
+    for s in &info.segments {
+        let name = info.stages.get(s.stage).map_or("", |stage| stage.name);
+        lines.push(format!("segment    {name}.{}, {} bytes", s.port, s.bytes));
+    }
+    let mut text = String::new();
+    for line in lines {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn sources(info: &Info, stage: &StageInfo) -> Vec<String> {
+    let name = |input: &Option<(usize, &str)>| match input {
+        None => "array".into(),
+        Some((i, port)) => format!("{}.{port}", info.stages.get(*i).map_or("", |s| s.name)),
+    };
+    stage.inputs.iter().map(name).collect()
+}
+
+fn to_json(info: &Info) -> Value {
+    let stage = |s: &StageInfo| {
+        let params: serde_json::Map<_, _> =
+            s.params.iter().map(|(name, value)| ((*name).into(), setting(value))).collect();
+        let input = |input: &Option<(usize, &str)>| match input {
+            None => Value::String("array".into()),
+            Some((stage, port)) => json!({ "stage": stage, "port": port }),
+        };
+        json!({ "name": s.name, "params": params, "inputs": s.inputs.iter().map(input).collect::<Vec<_>>() })
+    };
+    let segments: Vec<Value> =
+        info.segments.iter().map(|s| json!({ "stage": s.stage, "port": s.port, "bytes": s.bytes })).collect();
+    json!({
+        "command": "info",
+        "container": kind(info),
+        "container_bytes": info.container_bytes,
+        "dtype": info.array.dtype().name(),
+        "dims": info.array.dims(),
+        "array_bytes": info.array.bytes(),
+        "ratio": number(ratio(info.array.bytes(), info.container_bytes)),
+        "mode": info.mode,
+        "bound": number(info.bound),
+        "outlier_threshold": number(info.outlier_threshold),
+        "strict": info.strict,
+        "stages": info.stages.iter().map(stage).collect::<Vec<_>>(),
+        "segments": segments,
+    })
+}

@@ -1,0 +1,208 @@
+//! What runs need: files, memory, threads and devices.
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use fzgm::{Device, Error, slabs};
+use std::fs::File;
+use std::io::{BufReader, Read, stdin};
+use std::path::{Path, PathBuf};
+
+/// The name of a file where no standard stream will do. `-`, which elsewhere is one, is refused before it becomes a file
+/// of that name; `./-` is one.
+pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if is_stream(&path) {
+            return Err("give a file; a standard stream is not supported here");
+        }
+        Ok(path)
+    })
+}
+
+/// `-` is standard input, or standard output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What a file is called in messages, and a standard stream.
+pub(crate) fn name(path: &Path, stream: &str) -> PathBuf {
+    if is_stream(path) { stream.into() } else { path.into() }
+}
+
+/// What `path` gives, from its beginning.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if is_stream(path) {
+        return Ok(Box::new(stdin().lock()));
+    }
+    let file = File::open(path).map_err(|e| Failure::io("read", path, &e))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
+}
+
+/// The length of a file; of a stream nobody knows it.
+pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
+    if is_stream(path) {
+        return Ok(None);
+    }
+    let found = std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?;
+    // A pipe or a device has a length of 0.
+    Ok(found.is_file().then_some(found.len()))
+}
+
+/// A file that is read as a whole, or a slab file, which is not.
+pub(crate) enum Whole {
+    Bytes(Vec<u8>),
+    /// Behind the magic number.
+    Slabs(Box<dyn Read>),
+}
+
+/// What `path` has, which its first bytes tell. Of a container no more is read than its header states, and one byte to see
+/// whether more follows: a pipe or a device may have no end.
+pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
+    let mut src = open(path)?;
+    let mut all = vec![];
+    let refused = |e: std::io::Error| Failure::io("read", path, &e);
+    (&mut src).take(4).read_to_end(&mut all).map_err(refused)?;
+    if all == slabs::MAGIC {
+        return Ok(Whole::Slabs(src));
+    }
+    let stated = match stated(&mut src, u64::MAX, &mut all).map_err(refused)? {
+        Ok(bytes) => bytes,
+        Err(e) => return Err(Failure::reading(path, &e)),
+    };
+    let Some(bytes) = stated else { return Ok(Whole::Bytes(all)) };
+    rest(path, &mut src, &mut all, bytes)?;
+    if all.len() as u64 == bytes && more(path, &mut src)? {
+        let has = match length(path)?.filter(|length| *length > bytes) {
+            Some(length) => length.to_string(),
+            None => format!("more than {bytes}"),
+        };
+        let what = format!("{} has {has} bytes, its header states {bytes}", path.display());
+        return Err(Failure::reading(path, &Error::Corrupt { place: "length", what }));
+    }
+    Ok(Whole::Bytes(all))
+}
+
+/// Reads the header of a container, of which `beginning` has some bytes, and says how long the container is. `None`: `src` ends
+/// before the header does, or `most` bytes do; whoever reads the container knows what to say of it.
+pub(crate) fn stated(
+    src: &mut dyn Read,
+    most: u64,
+    beginning: &mut Vec<u8>,
+) -> std::io::Result<Result<Option<u64>, Error>> {
+    loop {
+        let needed = match fzgm::info_partial(beginning) {
+            Ok(info) => return Ok(Ok(Some(info.container_bytes))),
+            Err(Error::Truncated { needed }) => needed.min(most),
+            Err(e) => return Ok(Err(e)),
+        };
+        let missing = needed.saturating_sub(beginning.len() as u64);
+        if (&mut *src).take(missing).read_to_end(beginning)? == 0 {
+            return Ok(Ok(None));
+        }
+    }
+}
+
+/// What `path` has: all of it, or as many bytes as are wanted, and whether there are more.
+pub(crate) fn read(path: &Path, wanted: Option<u64>) -> Result<(Vec<u8>, bool), Failure> {
+    let (mut src, mut all) = (open(path)?, vec![]);
+    let most = wanted.unwrap_or(u64::MAX);
+    rest(path, &mut src, &mut all, most)?;
+    let more = all.len() as u64 == most && more(path, &mut src)?;
+    Ok((all, more))
+}
+
+/// Whether anything follows.
+fn more(path: &Path, src: &mut dyn Read) -> Result<bool, Failure> {
+    let mut one = vec![];
+    src.take(1).read_to_end(&mut one).map_err(|e| Failure::io("read", path, &e))?;
+    Ok(!one.is_empty())
+}
+
+/// Reads on in `path`, of which `all` has the beginning, until there are as many bytes as are wanted or no more.
+fn rest(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Result<(), Failure> {
+    /// In pieces, to say how far it is.
+    const PIECE: usize = 1 << 24;
+    let refused = |e: std::io::Error| Failure::io("read", path, &e);
+    let missing = |bytes: usize| Failure::asking(&Error::OutOfMemory(bytes as u64));
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let bytes = length(path)?.map(|bytes| bytes.min(wanted as u64));
+    let progress = bytes.map(|bytes| Progress::new("read", Some(bytes)));
+    let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX).saturating_sub(all.len());
+    all.try_reserve_exact(room).map_err(|_| missing(room))?;
+    while all.len() < wanted {
+        // Where a file ends as it was said to, no memory is needed to notice it.
+        let mut next = vec![];
+        if all.len() == all.capacity() {
+            let few = (wanted - all.len()).min(64);
+            (&mut *src).take(few as u64).read_to_end(&mut next).map_err(refused)?;
+            if next.is_empty() {
+                break;
+            }
+            all.try_reserve(PIECE).map_err(|_| missing(all.len() + PIECE))?;
+            all.append(&mut next);
+        }
+        // Never more than there is room for: the vector would find it itself, or abort.
+        let piece = PIECE.min(all.capacity() - all.len()).min(wanted - all.len());
+        if (&mut *src).take(piece as u64).read_to_end(all).map_err(refused)? == 0 {
+            break;
+        }
+        if let Some(progress) = &progress {
+            progress.at(all.len() as u64);
+        }
+    }
+    Ok(())
+}
+
+/// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
+pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..=i64::from(fzgm::MAX_THREADS))
+}
+
+/// Of the library, with its list of what there is. `auto` is the CPU, where files are read to.
+pub(crate) fn device(text: &str) -> Result<Device, String> {
+    let device = text.parse().map_err(|e: Error| e.to_string())?;
+    Ok(if device == Device::Auto { Device::Cpu } else { device })
+}
+
+/// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.
+pub(crate) fn real(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number; write it as 0.001 or 1e-3"))
+}
+
+/// Bytes: `1048576`, `64M`, `2G`, with units of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" => 1,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        _ => return Err(format!("`{text}` is no number of bytes; write it as 67108864 or 64M")),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    number
+        .filter(|n| *n > 0)
+        .ok_or_else(|| format!("`{text}` is no number of bytes; write it as 67108864 or 64M"))
+}
+
+/// The same, or 0 where nothing is asked for.
+pub(crate) fn limit(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { bytes(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, limit};
+
+    #[test]
+    fn numbers_of_bytes() {
+        assert_eq!(
+            [bytes("4096"), bytes("64M"), bytes("2GiB"), bytes("1K")].map(Result::ok),
+            [4096, 64 << 20, 2 << 30, 1 << 10].map(Some)
+        );
+        assert_eq!([limit("0"), limit("64M")].map(Result::ok), [0, 64 << 20].map(Some));
+        for text in ["", "0", "M", "64m", "64 M", "-1", "1.5G", "99999999999999999999", "99999999999G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `fzgm presets`
+
+use crate::failure::Failure;
+use crate::report::{self, setting};
+use fzgm::{DType, Node, PRESETS, Preset, preset};
+use serde_json::{Map, Value, json};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The element type whose pipelines are shown
+    #[arg(long, value_parser = crate::field::dtype, default_value = "f32")]
+    dtype: DType,
+    /// Show the file of this preset, to be changed and given to --config
+    #[arg(long, value_name = "PRESET", conflicts_with = "json")]
+    toml: Option<String>,
+    /// Also show the presets that are for comparisons
+    #[arg(long, conflicts_with = "toml")]
+    all: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(name) = &args.toml {
+        let asking = |e| Failure::asking(&e);
+        preset(name, args.dtype).map_err(asking)?;
+        let found = PRESETS.iter().find(|p| p.name == name).map(|p| p.toml(args.dtype)).transpose();
+        return report::print(found.map_err(asking)?.unwrap_or_default());
+    }
+    let shown = PRESETS.iter().filter(|p| args.all || !p.research);
+    if args.json {
+        let presets: Vec<Value> = shown.map(|p| to_json(p, args.dtype)).collect();
+        let dtype = args.dtype.name();
+        return report::print_json(&json!({ "command": "presets", "dtype": dtype, "presets": presets }));
+    }
+    let texts: Vec<String> = shown.map(|p| to_text(p, args.dtype)).collect();
+    report::print(&texts.join("\n"))
+}
+
+/// The parameters that a preset sets; the others are in the listing of the stages.
+fn chosen(node: &Node) -> impl Iterator<Item = (&'static str, String)> {
+    node.args().iter().filter(|(p, value)| p.default != **value).map(|(p, value)| (p.name, value.to_string()))
+}
+
+fn to_text(p: &Preset, dtype: DType) -> String {
+    let mut text = format!("{}: {}\n", p.name, p.about);
+    match preset(p.name, dtype) {
+        Ok(pipeline) => {
+            for node in pipeline.nodes() {
+                let params = chosen(node).map(|(name, value)| format!(" {name}={value}"));
+                text += &format!("    {}{}\n", node.stage(), params.collect::<String>());
+            }
+        }
+        Err(e) => text += &format!("    not for {dtype}: {e}\n"),
+    }
+    text
+}
+
+/// `stages` is null where the preset is not for this element type.
+fn to_json(p: &Preset, dtype: DType) -> Value {
+    let stage = |node: &Node| {
+        let params: Map<String, Value> = chosen(node).map(|(n, v)| (n.into(), setting(&v))).collect();
+        json!({ "name": node.stage(), "params": params })
+    };
+    let stages = preset(p.name, dtype).ok().map(|p| p.nodes().iter().map(stage).collect::<Vec<_>>());
+    json!({ "name": p.name, "about": p.about, "lossless": p.lossless, "stages": stages })
+}

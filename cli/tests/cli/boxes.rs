@@ -1,0 +1,311 @@
+//! `decompress --region`, of containers and of slab files.
+
+use crate::desk::{Desk, PROGRAM};
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+
+/// Where a box begins and ends in each dimension.
+type Ranges<'a> = &'a [(usize, usize)];
+
+fn option(ranges: Ranges<'_>) -> String {
+    let ranges: Vec<String> = ranges.iter().map(|(a, b)| format!("{a}:{b}")).collect();
+    format!("--region {}", ranges.join(","))
+}
+
+/// The box of the array in a file.
+fn cut(desk: &Desk, name: &str, dims: &[usize], ranges: Ranges<'_>) -> Vec<u8> {
+    let whole = fs::read(desk.path(name)).unwrap();
+    let range = |d: usize| ranges.get(d).map_or(0..1, |r| r.0..r.1);
+    let dim = |d: usize| dims.get(d).copied().unwrap_or(1);
+    let mut part = vec![];
+    for z in range(2) {
+        for y in range(1) {
+            let row = (z * dim(1) + y) * dim(0);
+            part.extend_from_slice(&whole[4 * (row + range(0).start)..4 * (row + range(0).end)]);
+        }
+    }
+    part
+}
+
+fn compress(desk: &Desk, out: &str, dims: &[usize], more: &str) {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    let dims = dims.join("x");
+    let line = format!("compress egm96.f32 -o {out} --dtype f32 --dims {dims} --preset fast --eb 1e-3{more}");
+    desk.run(&line).ok();
+    desk.run(&format!("decompress {out} -o whole --force")).ok();
+}
+
+const CASES: [(&[usize], &[Ranges<'_>]); 3] = [
+    (&[1_038_240], &[&[(0, 1_038_240)], &[(262_143, 262_145)], &[(8191, 700_001)]]),
+    (
+        &[1440, 721],
+        &[
+            &[(0, 1440), (0, 721)],
+            &[(700, 800), (181, 183)],
+            &[(1439, 1440), (720, 721)],
+            &[(3, 90), (50, 600)],
+        ],
+    ),
+    (
+        &[360, 4, 721],
+        &[
+            &[(0, 360), (0, 4), (0, 721)],
+            &[(0, 360), (1, 3), (200, 480)],
+            &[(359, 360), (3, 4), (720, 721)],
+            &[(31, 33), (0, 4), (7, 9)],
+        ],
+    ),
+];
+
+#[test]
+fn boxes_are_parts_of_the_whole() {
+    let desk = Desk::new();
+    for (dims, boxes) in CASES {
+        for more in ["", " --container compact", " --slab 1M", " --slab 10K", " --slab 1G"] {
+            // What is shorter than a row of the slowest dimension is a slab of one.
+            if more == " --slab 10K" && dims.len() == 1 {
+                continue;
+            }
+            let _ = fs::remove_file(desk.path("a"));
+            compress(&desk, "a", dims, more);
+            for ranges in boxes {
+                let report =
+                    desk.run(&format!("decompress a -o part --force --json {}", option(ranges))).json();
+                let want = cut(&desk, "whole", dims, ranges);
+                assert!(fs::read(desk.path("part")).unwrap() == want, "{dims:?}{more} {ranges:?}");
+                assert_eq!(report["array_bytes"], want.len());
+                assert_eq!(report["container_bytes"], fs::metadata(desk.path("a")).unwrap().len());
+                let lengths: Vec<usize> = ranges.iter().map(|(a, b)| b - a).collect();
+                assert_eq!(report["dims"], serde_json::json!(lengths));
+                // The container is that of all values.
+                assert!(report["ratio"].is_null());
+                assert_eq!(report["device"], "cpu");
+            }
+        }
+    }
+    // What did not compress.
+    let ranges: Ranges<'_> = &[(700, 800), (170, 400)];
+    for more in ["", " --slab 1M"] {
+        let line = "compress egm96.f32 -o raw --force --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 1e-9";
+        desk.run(&format!("{line}{more}")).ok();
+        assert!(desk.run("info raw").ok().contains("stored"), "{more}");
+        desk.run(&format!("decompress raw -o part --force {}", option(ranges))).ok();
+        assert!(
+            fs::read(desk.path("part")).unwrap() == cut(&desk, "egm96.f32", &[1440, 721], ranges),
+            "{more}"
+        );
+    }
+}
+
+/// What comes from a stream is read as a whole, whatever its name is; a file of slabs has no places there.
+#[test]
+fn boxes_of_streams() {
+    let desk = Desk::new();
+    compress(&desk, "a", &[1440, 721], "");
+    let ranges: Ranges<'_> = &[(700, 800), (300, 400)];
+    let want = cut(&desk, "whole", &[1440, 721], ranges);
+    let piped = |from: &str, line: &str| {
+        let mut cat = Command::new("cat").arg(desk.path(from)).stdout(Stdio::piped()).spawn().unwrap();
+        let run = Command::new(PROGRAM)
+            .args(line.split(' '))
+            .current_dir(&desk.0)
+            .stdin(cat.stdout.take().unwrap())
+            .output()
+            .unwrap();
+        cat.wait().unwrap();
+        (run.status.code(), run.stdout, String::from_utf8(run.stderr).unwrap())
+    };
+    for name in ["-", "/dev/stdin"] {
+        let (code, out, err) = piped("a", &format!("decompress {name} -o - {}", option(ranges)));
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out == want, "{name}");
+    }
+    // A file on standard input by another name is a file.
+    let run = Command::new(PROGRAM)
+        .args(["decompress", "/dev/stdin", "-o", "-", "--region", "700:800,300:400"])
+        .current_dir(&desk.0)
+        .stdin(File::open(desk.path("a")).unwrap())
+        .output()
+        .unwrap();
+    assert!(run.status.success() && run.stdout == want, "{}", String::from_utf8_lossy(&run.stderr));
+    compress(&desk, "s", &[1440, 721], " --slab 1M");
+    let (code, out, err) = piped("s", &format!("decompress - -o - {}", option(ranges)));
+    assert_eq!((code, out.len()), (Some(5), 0), "{err}");
+    assert!(err.contains("slab file is read at places") && err.contains("name the file"), "{err}");
+}
+
+/// Lengths of which nobody knew before the end.
+#[test]
+fn boxes_of_slabs_from_a_stream() {
+    let desk = Desk::new();
+    let line = "compress - -o a --dtype f32 --preset fast --mode abs --eb 0.1 --slab 1M";
+    let run = Command::new(PROGRAM)
+        .args(line.split(' '))
+        .current_dir(&desk.0)
+        .stdin(File::open(desk.path("egm96.f32")).unwrap())
+        .output()
+        .unwrap();
+    assert!(run.status.success());
+    desk.run("decompress a -o whole").ok();
+    let ranges: Ranges<'_> = &[(200_000, 900_000)];
+    desk.run(&format!("decompress a -o part {}", option(ranges))).ok();
+    assert!(fs::read(desk.path("part")).unwrap() == cut(&desk, "whole", &[1_038_240], ranges));
+    desk.fails(
+        "decompress a -o x --region 1038240:1038241",
+        2,
+        &["--region has 1038240:1038241 for x", "from 0 to 1038240"],
+    );
+}
+
+/// Where the slabs of a file begin, each with its length, and where they end.
+fn begins(file: &[u8]) -> Vec<usize> {
+    let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let mut begin = vec![48];
+    while word(begin[begin.len() - 1]) != 0 {
+        let last = begin[begin.len() - 1];
+        begin.push(last + 8 + word(last));
+    }
+    begin
+}
+
+/// A slab that the box does not touch may be anything, as long as its length is right; so may a chunk.
+#[test]
+fn slabs_beside_the_box_are_not_read() {
+    let desk = Desk::new();
+    compress(&desk, "a", &[1440, 721], " --slab 1M");
+    let good = fs::read(desk.path("a")).unwrap();
+    let begin = begins(&good);
+    assert_eq!(begin.len(), 5);
+    // Rows 182 to 545 are of slabs 1 and 2.
+    let ranges: Ranges<'_> = &[(0, 40), (200, 500)];
+    let want = cut(&desk, "whole", &[1440, 721], ranges);
+    let mut spoilt = good.clone();
+    for slab in [0, 3] {
+        spoilt[begin[slab] + 8..begin[slab + 1]].fill(0xee);
+    }
+    // The entry of the last of the 45 chunks of slab 2, behind the header of its container.
+    let header = u64::from_le_bytes(good[begin[2] + 32..begin[2] + 40].try_into().unwrap()) as usize;
+    spoilt[begin[2] + 8 + header + 8 * 44 + 7] = 0x60;
+    desk.write("b", &spoilt);
+    desk.run(&format!("decompress b -o part {}", option(ranges))).ok();
+    assert!(fs::read(desk.path("part")).unwrap() == want);
+    desk.fails("decompress b -o x --region 0:40,100:500", 4, &["b: ", "slab 0", "not a container"]);
+    desk.fails("decompress b -o x --region 0:1440,200:546", 4, &["b: ", "slab 2", "fast"]);
+}
+
+#[test]
+fn boxes_that_are_refused() {
+    let desk = Desk::new();
+    compress(&desk, "a", &[1440, 721], "");
+    compress(&desk, "s", &[1440, 721], " --slab 1M");
+    fs::create_dir(desk.path("dir")).unwrap();
+    let good = fs::read(desk.path("a")).unwrap();
+    desk.write("cut", &good[..good.len() - 1]);
+    desk.write("short", &good[..100]);
+    desk.write("no", b"no container");
+    desk.write("empty", b"");
+    for (line, code, says) in [
+        ("dir -o x --region 0:5,0:5", 3, &["cannot read dir"][..]),
+        ("none -o x --region 0:5,0:5", 3, &["cannot read none"]),
+        ("cut -o x --region 0:5,0:5", 4, &["cut has", "its header states"]),
+        ("short -o x --region 0:5,0:5", 4, &["short has 100 bytes"]),
+        ("no -o x --region 0:5,0:5", 4, &["no: ", "not a container"]),
+        ("empty -o x --region 0:5,0:5", 4, &["empty: ", "not a container"]),
+        (
+            "a -o x --region 0:5,720:722",
+            2,
+            &["--region has 720:722 for y", "from 0 to 721", "a is an array of 1440x721"],
+        ),
+        (
+            "s -o x --region 0:5,720:722",
+            2,
+            &["--region has 720:722 for y", "from 0 to 721", "s is an array of 1440x721"],
+        ),
+        ("s -o x --region 1440:1441,0:5", 2, &["--region has 1440:1441 for x", "from 0 to 1440"]),
+        ("a -o x --region 0:5", 2, &["--region has 1 ranges; give 2", "1440x721"]),
+        ("s -o x --region 0:5", 2, &["--region has 1 ranges; give 2", "1440x721"]),
+        ("s -o x --region 0:1,0:1,0:1", 2, &["--region has 3 ranges; give 2"]),
+        // However large it is.
+        ("a -o x --region 0:2000,0:2000", 2, &["--region has 0:2000 for x", "from 0 to 1440"]),
+        ("s -o x --region 0:1440,0:18446744073709551615", 2, &["--region has 0:18446744073709551615 for y"]),
+        ("a -o x --region -1:5,0:5", 2, &["--region", "`-1:5` is no range"]),
+        ("s -o x --region 0:5,0:5 --max-memory many", 2, &["--max-memory", "`many` is no number of bytes"]),
+        ("s -o x --region 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]),
+        ("s -o x --region 0:5,0:5 --device cuda", 5, &["--region", "cuda:0"]),
+    ] {
+        desk.fails(&format!("decompress {line}"), code, says);
+    }
+    desk.run("compress egm96.f32 -o fz --dtype f32 --dims 1440x721 --preset fz --eb 1e-3 --slab 1M").ok();
+    desk.fails(
+        "decompress fz -o x --region 0:5,0:5",
+        5,
+        &["fz", "slab 0", "stage fast", "decompress all of it"],
+    );
+}
+
+/// Numbers of a slab file that contradict each other, as far as a box has to do with them.
+#[test]
+fn damaged_slab_files_have_no_box() {
+    let desk = Desk::new();
+    compress(&desk, "a", &[1440, 721], " --slab 1M");
+    let good = fs::read(desk.path("a")).unwrap();
+    let begin = begins(&good);
+    let with = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let sealed = |range: std::ops::Range<usize>, set: &[(usize, u64)]| {
+        let mut file = good.clone();
+        set.iter().for_each(|&(at, value)| file[at..at + 8].copy_from_slice(&value.to_le_bytes()));
+        let sum = crc32fast::hash(&file[range.start..range.end - 4]);
+        file[range.end - 4..range.end].copy_from_slice(&sum.to_le_bytes());
+        file
+    };
+    let length = |n: u64| n.to_le_bytes();
+    let end = good.len();
+    let first = (begin[1] - 56) as u64;
+    let swapped = [
+        &good[..48],
+        &good[begin[3]..begin[4]],
+        &good[begin[1]..begin[3]],
+        &good[48..begin[1]],
+        &good[begin[4]..],
+    ]
+    .concat();
+    for (file, says) in [
+        (good[..end - 1].to_vec(), "the end of the file is damaged or missing"),
+        (good[..70].to_vec(), "checksum"),
+        (good[..20].to_vec(), "ends early"),
+        (good[..4].to_vec(), "ends early"),
+        (with(4, &[2]), "checksum"),
+        (with(end - 20, &[9]), "trailer whose checksum"),
+        (with(48, &length(0)), "slab of 0 bytes"),
+        (with(48, &length(u64::MAX)), "which it cannot have"),
+        (with(48, &length(end as u64)), "which it cannot have"),
+        (with(48, &length(first - 1)), "slab 0"),
+        (with(48, &length(first + 1)), "slab 0"),
+        (with(begin[1], &length(1 << 40)), "which it cannot have"),
+        (sealed(end - 32..end, &[(end - 16, 720)]), "which is not what its header says"),
+        (sealed(end - 32..end, &[(end - 32, 1)]), "its trailer says 721 rows"),
+        (sealed(0..48, &[(32, 181)]), "slab 0 is f32 of [1440, 182]"),
+        (sealed(0..48, &[(32, 0)]), "slabs of 0 rows"),
+        (sealed(0..48, &[(8, 1441)]), "slab 0 is f32 of [1440, 182]"),
+        (swapped, "slab 0 is f32 of [1440, 175], which is no part"),
+    ] {
+        desk.write("bad", &file);
+        desk.fails("decompress bad -o x --region 3:90,100:400", 4, &["bad", says]);
+    }
+    // Many slabs in the trailer are not many in the file.
+    let huge = 1u64 << 40;
+    let mut file = sealed(end - 32..end, &[(end - 24, huge.div_ceil(182)), (end - 16, huge)]);
+    file[16..24].copy_from_slice(&huge.to_le_bytes());
+    let sum = crc32fast::hash(&file[..44]);
+    file[44..48].copy_from_slice(&sum.to_le_bytes());
+    desk.write("bad", &file);
+    desk.fails(
+        "decompress bad -o x --region 3:90,1000000000:1000000001",
+        4,
+        &["bad", "which it cannot have"],
+    );
+}

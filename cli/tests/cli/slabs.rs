@@ -1,0 +1,243 @@
+//! Slab files, and standard streams.
+
+use crate::desk::{Desk, PROGRAM, Run};
+use serde_json::json;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// `fzgm <line>` with bytes on its standard input: what it prints on both streams.
+fn piped(desk: &Desk, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, String) {
+    let mut child = Command::new(PROGRAM)
+        .args(line.split(' '))
+        .current_dir(&desk.0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+    // A program that refuses its arguments reads nothing.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    (output.status.code(), output.stdout, String::from_utf8(output.stderr).unwrap())
+}
+
+const SLABS: &str = "compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M";
+
+#[test]
+fn a_slab_file_is_the_array_again() {
+    let desk = Desk::new();
+    let report = desk.run(&format!("{SLABS} --json")).json();
+    // 182 rows of 5760 bytes are what goes into 1 MiB; four slabs make 721 rows.
+    assert_eq!((&report["slabs"], &report["dims"]), (&json!(4), &json!([1440, 721])));
+    let bytes = fs::read(desk.path("a.fzs")).unwrap();
+    assert_eq!((&bytes[..4], &report["container_bytes"]), (&b"FZS1"[..], &json!(bytes.len())));
+    let info = desk.run("info a.fzs --json --plan").json();
+    assert_eq!(info["slab_file"]["dims"], json!([1440, 721]));
+    assert_eq!((&info["slab_file"]["rows"], &info["dims"]), (&json!(182), &json!([1440, 182])));
+    assert_eq!(info["slab_file"]["file_bytes"], bytes.len());
+    assert!(desk.run("info a.fzs").ok().contains("4 slabs of 182 rows"));
+
+    let report = desk.run("decompress a.fzs -o b.f32 --json").json();
+    assert_eq!((&report["slabs"], &report["array_bytes"]), (&json!(4), &json!(4_152_960)));
+    // The bound is that of the whole range, and is used.
+    assert_eq!(desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3").code, Some(0));
+    assert_eq!(desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 9e-4").code, Some(1));
+    for threads in [1, 2] {
+        desk.run(&format!("{SLABS} --force --threads {threads}")).ok();
+        assert_eq!(fs::read(desk.path("a.fzs")).unwrap(), bytes, "{threads} threads");
+    }
+}
+
+/// Slabs of a row and more, of everything, and lines whose length nobody knows before the end.
+#[test]
+fn slabs_of_all_sizes() {
+    let desk = Desk::new();
+    let field = fs::read(desk.path("egm96.f32")).unwrap();
+    for (slab, dims, mode, slabs) in [
+        ("1K", "--dims 1440x721 ", "prel", 721),
+        ("1G", "--dims 1440x721 ", "noa", 1),
+        ("3M", "--dims 721x40x36 ", "abs", 2),
+        ("1000000", "", "rel", 5),
+    ] {
+        let line = format!(
+            "compress egm96.f32 -o c --force --dtype f32 {dims}--mode {mode} --eb 1e-2 --slab {slab} --json"
+        );
+        assert_eq!(desk.run(&line).json()["slabs"], slabs, "{line}");
+        desk.run("decompress c -o d --force").ok();
+        let judged = desk.run(&format!("compare egm96.f32 d --dtype f32 --mode {mode} --eb 1e-2"));
+        assert_eq!(judged.code, Some(0), "{line}: {}", judged.err);
+    }
+    let stream = "compress - -o e --force --dtype f32 --eb 1e-3 --slab 1M";
+    assert_eq!(piped(&desk, stream, &field).0, Some(0));
+    assert_eq!(desk.run("info e --json").json()["slab_file"]["dims"], json!([1_038_240]));
+    desk.run("decompress e -o f").ok();
+    assert_eq!(desk.run("compare egm96.f32 f --dtype f32 --mode noa --eb 1e-3").code, Some(0));
+    // Nothing is an array too.
+    assert_eq!(piped(&desk, stream, b"").0, Some(0));
+    assert_eq!(desk.run("info e --json").json()["slab_file"]["slabs"], 0);
+    desk.run("decompress e -o g").ok();
+    assert_eq!(fs::read(desk.path("g")).unwrap(), b"");
+
+    for (input, line, says) in [
+        (&field[..6], stream.to_string(), "ends within a row of 4 bytes"),
+        (
+            &field[..5760],
+            stream.replace("--dtype f32", "--dtype f32 --dims 1440x2"),
+            "has 5760 bytes, --dims make 11520",
+        ),
+        (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "say their shape"),
+        (&field, stream.replace("1M", "1.5M"), "no number of bytes"),
+        (&[], stream.replace("--dtype f32", "--dtype f32 --dims 0x5"), "rows without elements"),
+    ] {
+        let (code, out, err) = piped(&desk, &line, input);
+        assert_eq!((code, out.len()), (Some(2), 0), "{line}: {err}");
+        assert!(err.contains(says), "{line}: {err}");
+    }
+}
+
+/// 300 MB through a program that may take less.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_array_larger_than_memory() {
+    let desk = Desk::new();
+    let fzgm = |line: &str| format!("ulimit -v 200000; {PROGRAM} {line} --threads 1");
+    let compress = fzgm("compress - -o a --dtype f32 --dims 1000x75000 --mode abs --eb 1e-3 --slab 8M");
+    for line in
+        [format!("head -c 300000000 /dev/zero | ({compress})"), fzgm("decompress a -o -") + " | wc -c"]
+    {
+        let output = Command::new("sh").args(["-c", &line]).current_dir(&desk.0).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{line}: {err}");
+        assert!(!line.contains("wc") || out.trim() == "300000000", "{line}: {out} {err}");
+    }
+    // The limit is one: as a whole it does not go.
+    let whole = compress.replace(" --slab 8M", "").replace("-o a", "-o b");
+    let line = format!("head -c 300000000 /dev/zero | ({whole})");
+    let output = Command::new("sh").args(["-c", &line]).current_dir(&desk.0).output().unwrap();
+    assert!(!output.status.success() && !desk.path("b").exists());
+}
+
+#[test]
+fn streams_in_and_out() {
+    let desk = Desk::new();
+    let field = fs::read(desk.path("egm96.f32")).unwrap();
+    let file = desk.compressed();
+    for (slab, whole) in [("", true), (" --slab 2M", false)] {
+        let compress = format!("compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3{slab}");
+        let (code, container, report) = piped(&desk, &compress, &field);
+        assert_eq!(code, Some(0), "{report}");
+        assert_eq!(container == file, whole);
+        assert!(report.contains("ratio"), "{report}");
+        let (code, restored, report) = piped(&desk, "decompress - -o - --json", &container);
+        assert_eq!((code, restored.len()), (Some(0), field.len()), "{report}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&report).unwrap()["command"], "decompress");
+        let (code, info, err) = piped(&desk, "info -", &container);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(String::from_utf8(info).unwrap().contains("stage 0"));
+    }
+    let (code, out, err) = piped(&desk, "decompress - -o -", b"no container");
+    assert_eq!((code, out.len()), (Some(4), 0), "{err}");
+    // Nothing takes the place of the data, and nothing is left behind.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["decompress", "a.fzm", "-o", "-"])
+        .current_dir(&desk.0)
+        .stdout(full)
+        .output()
+        .unwrap();
+    let run = Run::new("decompress to a full device", output);
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains("cannot write standard output"), "{}", run.err);
+    assert_eq!(desk.names(), ["a.fzm", "egm96.f32"]);
+}
+
+/// Whatever is done to a slab file, it is refused and nothing is written.
+#[test]
+fn damaged_slab_files_are_exit_4() {
+    let desk = Desk::new();
+    desk.run(SLABS).ok();
+    let good = fs::read(desk.path("a.fzs")).unwrap();
+    let first = u64::from_le_bytes(good[48..56].try_into().unwrap()) as usize;
+    let broken = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let end = good.len();
+    // Slabs left out, twice, or in another order of lengths.
+    let without = [&good[..48], &good[56 + first..]].concat();
+    let twice = [&good[..56 + first], &good[48..]].concat();
+    for (file, says) in [
+        (broken(4, &[2]), "checksum"),
+        (broken(32, &[0; 8]), "checksum"),
+        (broken(48, &u64::MAX.to_le_bytes()), "its header states"),
+        (broken(48, &(1u64 << 40).to_le_bytes()), "its header states"),
+        (broken(48, &(first as u64 - 1).to_le_bytes()), "slab 0"),
+        (broken(48, &[0; 8]), "checksum"),
+        (broken(56 + first / 2, &[0x41, 0x42, 0x43]), "slab 0"),
+        (broken(end - 20, &[9]), "trailer whose checksum"),
+        (good[..end - 1].to_vec(), "ends early"),
+        (good[..30].to_vec(), "ends early"),
+        (good[..48].to_vec(), "ends early"),
+        ([&good[..], b"x"].concat(), "goes on behind its trailer"),
+        (without, "has 3 slabs, its trailer says 4"),
+        (twice, "has 5 slabs, its trailer says 4"),
+    ] {
+        desk.write("bad.fzs", &file);
+        desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
+    }
+    desk.fails("decompress a.fzs -o x --max-memory 1000", 5, &["slab 0", "--max-memory"]);
+}
+
+/// Each part is whole, with a checksum that is right; together they are no file of slabs.
+#[test]
+fn contradictions_in_slab_files_are_exit_4() {
+    let desk = Desk::new();
+    desk.run(SLABS).ok();
+    let good = fs::read(desk.path("a.fzs")).unwrap();
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    // Where the slabs begin, and the trailer, which a length of 0 opens.
+    let mut begin = vec![48];
+    while word(begin[begin.len() - 1]) != 0 {
+        let last = begin[begin.len() - 1];
+        begin.push(last + 8 + word(last) as usize);
+    }
+    let slabs: Vec<&[u8]> = begin.windows(2).map(|w| &good[w[0]..w[1]]).collect();
+    let all = slabs.concat();
+    let sealed = |bytes: &[u8], set: &[(usize, u64, usize)]| {
+        let mut bytes = bytes[..bytes.len() - 4].to_vec();
+        set.iter().for_each(|&(at, value, n)| bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]));
+        let sum = crc32fast::hash(&bytes);
+        [bytes, sum.to_le_bytes().to_vec()].concat()
+    };
+    let header = |set: &[(usize, u64, usize)]| sealed(&good[..48], set);
+    let trailer = |set: &[(usize, u64, usize)]| sealed(&good[good.len() - 32..], set);
+    let (usual, unknown) = (trailer(&[]), header(&[(16, 0, 8)]));
+    assert_eq!([header(&[]), all.clone(), usual.clone()].concat(), good);
+    // Both read all of the file, with the headers of all slabs.
+    let middle = [slabs[0], slabs[3], slabs[1]].concat();
+    for (file, says) in [
+        ([header(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "header with something"),
+        ([header(&[(40, 1, 4)]), all.clone(), usual.clone()].concat(), "header with something"),
+        ([header(&[]), all.clone(), trailer(&[(24, 1, 4)])].concat(), "its trailer says 721"),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 1 << 50, 8)])].concat(), "its trailer says"),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 546, 8)])].concat(), "its trailer says 546"),
+        ([header(&[(32, 181, 8)]), all.clone(), usual.clone()].concat(), "slab"),
+        ([header(&[(6, 9, 1)]), all.clone(), usual.clone()].concat(), "slab 0 is f32"),
+        ([header(&[(8, 1441, 8)]), all, usual].concat(), "slab 0 is f32"),
+        ([unknown, middle, trailer(&[(8, 3, 8), (16, 539, 8)])].concat(), "slab 2 is f32"),
+        // An array that there cannot be, of no slab.
+        (
+            [header(&[(7, 3, 1), (8, 1 << 60, 8), (16, 1 << 60, 8)]), trailer(&[(8, 0, 8), (16, 0, 8)])]
+                .concat(),
+            "at most 2^56 bytes",
+        ),
+    ] {
+        desk.write("bad.fzs", &file);
+        desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
+        desk.fails("info bad.fzs", 4, &["bad.fzs", says]);
+    }
+}

@@ -1,0 +1,13 @@
+// Ends a compression with checksums.
+#include "common/container/checksum.cuh"
+
+extern "C" __global__ void __launch_bounds__(256) fz_sum(FZ_ARGS) {
+  using namespace fz;
+  const Frame f(a);
+  const bool failed = cancelled(a);
+  if (!failed) checksums(f, false);
+  if (!last_block(&f.call()->sum_ticket, true)) return;
+  if (threadIdx.x == 0) report(a, f.call()->total, failed);
+  __syncthreads();
+  Frame::clear(f.control, params<ContainerArgs>(a).words_end, threadIdx.x, blockDim.x);  // seed: sum-words
+}

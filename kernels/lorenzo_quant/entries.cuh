@@ -1,0 +1,49 @@
+// Stage lorenzo_quant, decoders, fused or not: parameters and entries of the lists.
+#pragma once
+#include "lorenzo_quant/multiples.cuh"
+
+namespace fz {
+namespace lorenzo_quant {
+// A fused decoder has the parameters of the stage in its last link, and in place of the codes the
+// input of their decoder.
+FZ_DEV const LorenzoQuantParams& own_params(const Args& a) { return a.chained ? link_params<LorenzoQuantParams>(a, a.chained - 1) : params<LorenzoQuantParams>(a); }  // seed: own-params
+FZ_DEV uint64_t code_bytes(const Args& a) { return length(a.chained ? a.passed : input(a, 0)); }
+
+// Memory that is zero when the call starts: whether indices do not ascend.
+struct Mixed {
+  uint32_t outliers, exact;
+};
+FZ_DEV Mixed* mixed(const Args& a) { return reinterpret_cast<Mixed*>(a.zeroed); }
+
+// The entries of both kinds, as many as the header counts and the lists contain.
+struct Entries {
+  Lists outliers, exact;
+  double bound;
+  bool possible;
+
+  FZ_DEV Entries(const Args& a, const LorenzoQuantParams& p) : possible(true) {
+    const uint8_t* metadata = address(input(a, 3));
+    uint64_t w[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) w[i] = load<uint64_t>(metadata + 8 * i);
+    LorenzoQuantMetadata f;
+    memcpy(&f, w, sizeof f);
+    // All ones: the header has stored the f32 alone and no exact values.
+    bound = w[0] == ~0ull ? (double)f.bound_f32 : f.bound;
+    if (f.exact == ~0ull) f.exact = 0;
+    // Lists that fed another stage are as long as their room; the header counts the entries.
+    const uint64_t all = listed(a, p.value), elements = code_bytes(a) / p.code, count = least(f.outliers, all);
+    if (f.exact > 0 && (f.exact > all || f.exact + f.outliers > all)) { possible = false; f.exact = 0; }
+    if (p.count > elements) possible = false;
+    outliers = {address(input(a, 1)), address(input(a, 2)), count, elements};
+    exact = outliers.from(count, f.exact, p.value);
+  }
+};
+
+// Elements that both are predicted and have a place in the caller's array, which may end before its
+// padding does.
+template <class T> FZ_DEV uint64_t wanted(const Args& a, const LorenzoQuantParams& p) {
+  return least(least(p.count, code_bytes(a) / p.code), output(a, 0).max / sizeof(T));
+}
+}  // namespace lorenzo_quant
+}  // namespace fz

@@ -1,0 +1,12 @@
+// Negabinary: word by word, for words of 1, 2, 4 and 8 bytes. The parameter is their width.
+#include "common/units.cuh"
+
+extern "C" __global__ void __launch_bounds__(256, 4) negabinary_encode(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::encode_words<fz::Negabinary>(a, fz::params<uint64_t>(a));
+}
+
+extern "C" __global__ void __launch_bounds__(256, 4) negabinary_decode(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::decode_words<fz::Negabinary>(a, fz::params<uint64_t>(a));
+}

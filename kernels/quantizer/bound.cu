@@ -1,0 +1,422 @@
+// From the bound that the user asks for to the bound that the codes are made with, as
+// src/stages/quantizer/{bound,step}.rs.
+#include "quantizer/bins.cuh"
+
+namespace fz {
+namespace quantizer {
+// Memory that is zero when the call starts: blocks of the scan that have ended, and the words of
+// the sample.
+struct Counts {
+  unsigned long long done, missed[1 + CANDIDATES];
+};
+static_assert(sizeof(Counts) == BOUND_COUNTS_BYTES, "as in Rust");
+constexpr unsigned long long COUNTED = 1ull << 40;  // a block, in a word of the sample
+
+// True in all threads of the block that ends last, and it sees what the others have written.
+// `flag`: a shared word.
+FZ_DEV bool ends_last(unsigned long long* done, uint32_t* flag) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    // For the whole block: what it wrote stands before the barrier, what it reads behind the next
+    // one.
+    __threadfence();
+    *flag = atomicAdd(done, 1ull) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return *flag != 0;
+}
+
+// Smallest and largest carried value; low > high when there is none. Which zero of two is taken
+// never shows.
+struct Range {
+  double low, high;
+  FZ_DEV void add(double l, double h) {
+    if (l < low) low = l;
+    if (h > high) high = h;
+  }
+};
+FZ_DEV Range no_range() { return {Real<double>::infinity(), -Real<double>::infinity()}; }
+
+// Of a block, in thread 0.
+FZ_DEV Range join(Range r, Range* warps) {
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    const double low = __shfl_xor_sync(ALL, r.low, d), high = __shfl_xor_sync(ALL, r.high, d);
+    r.add(low, high);
+  }
+  __syncthreads();
+  if ((threadIdx.x & 31) == 0) warps[threadIdx.x >> 5] = r;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (uint32_t i = 1; i < blockDim.x / 32; i++) r.add(warps[i].low, warps[i].high);
+  return r;
+}
+
+// The smaller and the larger of two, of which a NaN is neither.
+FZ_DEV float lower(float a, float b) { return fminf(a, b); }
+FZ_DEV float upper(float a, float b) { return fmaxf(a, b); }
+FZ_DEV double lower(double a, double b) { return a < b ? a : b; }
+FZ_DEV double upper(double a, double b) { return a > b ? a : b; }
+
+// Calls `f` with each value that this thread has of a tile, and how far behind the start of the
+// tile it stands.
+template <class T, class F> FZ_DEV void each_value(const uint4 (&u)[UNITS], F f) {
+  constexpr int N = 16 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < UNITS; i++) {
+    T x[N];
+    memcpy(x, &u[i], 16);
+#pragma unroll
+    for (int k = 0; k < N; k++) f(x[k], unit_at(i) + k * (uint32_t)sizeof(T));
+  }
+}
+
+// Strict: finite values below the threshold. Otherwise everything but NaN, with which no comparison
+// holds.
+template <class T> FZ_DEV Range measure(const Args& a, const QuantizerParams& p) {
+  typedef Real<T> R;
+  const bool strict = p.switches & STRICT;
+  const T limit = R::from(p.threshold), inf = R::infinity();
+  const uint8_t* src = address(input(a, 0));
+  const uint64_t n = length(input(a, 0)) / sizeof(T) * sizeof(T);
+  T low = inf, high = -inf;
+  // From the end to the beginning, which then is still in the cache when the codes are made.
+  for (uint64_t left = (n + TILE - 1) / TILE, step = gridDim.x, i = blockIdx.x; i < left; i += step) {
+    const uint64_t at = (left - 1 - i) * TILE;
+    uint4 u[UNITS];
+    load_tile(u, src + at, n - at);
+    // Where the extremes are carried, all between them are: two operations a value in place of
+    // seven.
+    T least = inf, most = -inf;
+    each_value<T>(u, [&](T x, uint32_t) {
+      least = lower(x, least);
+      most = upper(x, most);
+    });
+    if (n - at >= TILE && (!strict || (least > -limit && most < limit))) {
+      low = lower(least, low);
+      high = upper(most, high);
+      continue;
+    }
+    each_value<T>(u, [&](T x, uint32_t behind) {
+      const bool carried = at + behind < n && (!strict || R::abs(x) < limit);
+      if (carried && x < low) low = x;
+      if (carried && x > high) high = x;
+    });
+  }
+  return {(double)low, (double)high};
+}
+
+// ---- arithmetic that never rounds up
+FZ_DEV double toward_zero(double x, double dropped) {
+  const bool away = (dropped < 0.0 && x > 0.0) || (dropped > 0.0 && x < 0.0);
+  return away ? Real<double>::value(Real<double>::bits(x) - 1) : x;
+}
+FZ_DEV bool infinite(double x) { return fabs(x) == Real<double>::infinity(); }
+FZ_DEV double largest_like(double x) {
+  const double most = Real<double>::value(0x7fefffffffffffffull);
+  return x < 0.0 ? -most : most;
+}
+FZ_DEV double sub_toward_zero(double a, double b) {
+  const double d = a - b;
+  if (infinite(d)) return largest_like(d);
+  const double bb = a - d;
+  return toward_zero(d, (a - (d + bb)) + (bb - b));
+}
+// The one product that is meant to be fused: it gives what the rounding of `a * b` dropped.
+FZ_DEV double mul_toward_zero(double a, double b) {
+  const double p = a * b;
+  if (infinite(p)) return largest_like(p);
+  return toward_zero(p, __fma_rn(a, b, -p));
+}
+FZ_DEV float floor_f32(double x) {
+  const float y = (float)x;
+  return (double)y > x ? __uint_as_float(__float_as_uint(y) - 1) : y;
+}
+FZ_DEV float smallest_normal() { return __uint_as_float(0x00800000u); }
+// The largest bound of f32 data: twice of it is finite, and so is one over twice of it.
+FZ_DEV float most() { return __uint_as_float(0x7e000000u); }
+
+// What the bound of mode prel is a fraction of.
+FZ_DEV double peak(Range r) {
+  const double low = fabs(r.low), high = fabs(r.high);
+  return low > high ? low : high;
+}
+
+// The bound as promised: no operation rounds it up.
+template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p, bool measured, Range r) {
+  constexpr bool SINGLE = sizeof(T) == 4;
+  double wanted = p.error_bound, base = 0.0;
+  if (!measured) {
+    if (p.mode != ABS) { wanted = mul_toward_zero(p.error_bound, p.value_base); base = p.value_base; }
+  } else if (p.mode == PREL) {
+    if (!(r.low > r.high) && peak(r) != 0.0) {
+      base = peak(r);
+      wanted = mul_toward_zero(p.error_bound, base);
+    }
+  } else if (r.low < r.high) {
+    base = sub_toward_zero(r.high, r.low);
+    wanted = mul_toward_zero(p.error_bound, base);
+  } else if (!(r.low > r.high) && r.high != 0.0) {
+    // A constant: bins of its own magnitude hit it exactly, where the header can hold half of it.
+    const double half = fabs(r.high) / 2.0;
+    wanted = (double)(float)half == half && (!SINGLE || half <= (double)most()) ? half : 0.0;
+  }
+  const float tiny = smallest_normal();
+  const bool wide = !SINGLE && p.mode == ABS && wanted < (double)tiny;
+  float bound_f32 = floor_f32(wanted);
+  if (SINGLE && bound_f32 > most()) bound_f32 = most();
+  const double bound = wide ? wanted : (double)bound_f32;
+  const double least = SINGLE ? (double)tiny : Real<double>::value(0x0010000000000000ull);
+  const bool usable = bound >= least && (wide || bound_f32 >= tiny);
+  BoundMetadata f;
+  f.bound = usable ? bound : 0.0;
+  f.bound_f32 = usable ? bound_f32 : 0.0f;
+  f.base = floor_f32(base);
+  f.radius = usable ? p.radius : 0;
+  f.outliers = 0;
+  f.promise = SINGLE ? (double)floor_f32(wanted) : wanted;
+  return f;
+}
+
+// The reference's arithmetic, with what it loses.
+template <class T> FZ_DEV BoundMetadata literal_metadata(const QuantizerParams& p, bool measured, Range r) {
+  const T user = Real<T>::from((double)(float)p.error_bound);
+  float base = measured ? (p.mode == PREL ? (r.low > r.high ? 0.0f : (float)peak(r)) : (float)((T)r.high - (T)r.low)) : p.mode == ABS ? 0.0f : (float)p.value_base;
+  if (!(base > 0.0f)) base = 0.0f;
+  const T bound = base > 0.0f ? user * (T)base : user;
+  const bool number = bound == bound;
+  BoundMetadata f;
+  f.bound = number ? (double)bound : Real<double>::nan();
+  f.bound_f32 = number ? (float)bound : Real<float>::nan();
+  f.base = base;
+  f.radius = p.radius;
+  f.outliers = 0;
+  f.promise = f.bound;
+  return f;
+}
+
+// ---- the step of f32 data
+// Exponents that no bound leaves normal do not occur.
+FZ_DEV double power_of_two(int exponent) {
+  const int e = exponent + 1023;
+  return Real<double>::value((uint64_t)(e < 1 ? 1 : e > 2046 ? 2046 : e) << 52);
+}
+
+// The largest bound whose step has exact products, or products whose rounding cannot matter, for
+// values of up to 2^bits bins. A warp does it, a lane for each spacing of floats that the CPU looks
+// at in turn: only the smallest gap so far passes from one to the next. Where the CPU divides by a
+// power of two, its inverse, which is exact, multiplies here.
+FZ_DEV float aligned_bound(double promise, int bits) {
+  const double twice = 2.0 * promise, infinity = Real<double>::infinity();
+  const int below = threadIdx.x & 31, exponent = (int)(Real<double>::bits(twice) >> 52) - 1023, e = exponent + bits - 23 - below;
+  const double u = power_of_two(e), v = power_of_two(-e), reach = floor(promise * v);
+  double gap = below <= bits && reach >= 1.0 ? (2.0 * reach + 1.0) * u : infinity;
+#pragma unroll
+  for (int d = 1; d < 32; d <<= 1) {
+    const double before = __shfl_up_sync(ALL, gap, d);
+    if (below >= d && before < gap) gap = before;
+  }
+  const double before = __shfl_up_sync(ALL, gap, 1), widest = below > 0 && before < twice ? before : twice;
+  double step = below <= bits ? floor(widest * v) * u : 0.0;
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    const double other = __shfl_xor_sync(ALL, step, d);
+    if (other > step) step = other;
+  }
+  return (float)(step / 2.0);
+}
+
+struct Steps {
+  float all[CANDIDATES];
+  uint32_t bounds;
+  float bound[1 + CANDIDATES];  // the whole one, then the candidates
+};
+// The candidates in descending order, without repetitions, by a block of a warp for each.
+FZ_DEV void find_steps(Steps& s, const BoundMetadata& metadata) {
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const float aligned = aligned_bound(metadata.promise, 8 + 2 * (int)warp);
+  if (lane == 0) s.all[warp] = aligned;
+  __syncthreads();
+  if (warp == 0) {
+    const float mine = lane < CANDIDATES ? s.all[lane] : 0.0f;
+    bool keep = mine >= smallest_normal() && mine < metadata.bound_f32;
+    uint32_t larger = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < CANDIDATES; i++) keep &= i >= lane || s.all[i] != mine;
+    const uint32_t kept = __ballot_sync(ALL, keep);
+#pragma unroll
+    for (uint32_t i = 0; i < CANDIDATES; i++) larger += (kept >> i & 1) && s.all[i] > mine;
+    if (keep) s.bound[1 + larger] = mine;
+    if (lane == 0) { s.bound[0] = metadata.bound_f32; s.bounds = 1 + __popc(kept); }
+  }
+  __syncthreads();
+}
+
+// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time.
+constexpr int BATCH = 4;
+struct Sample {
+  const uint8_t* src;
+  uint32_t stride;
+  uint64_t groups;
+  FZ_DEV Sample(const uint8_t* at, uint64_t bytes) : src(at) {
+    const uint64_t all = bytes / (SAMPLE_GROUP * 4), dense = bytes / 4 / SAMPLE_VALUES;
+    stride = dense < 1 ? 1 : dense > SAMPLE_STRIDE ? SAMPLE_STRIDE : (uint32_t)dense;
+    // A division of 64 bits takes a while.
+    groups = all < ALL - SAMPLE_STRIDE ? ((uint32_t)all + stride - 1) / stride : (all + stride - 1) / stride;
+  }
+  FZ_DEV const uint8_t* value(uint64_t group) const { return src + (group * stride * SAMPLE_GROUP + (threadIdx.x & 31)) * 4; }
+  // From a group on, every `apart`th; zeros, which no bound misses, where there is none.
+  FZ_DEV void fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
+    const bool whole = aligned(src, 4);
+#pragma unroll
+    for (int j = 0; j < BATCH; j++) {
+      const uint64_t group = from + j * apart;
+      x[j] = 0.0f;
+      if (group >= groups) continue;
+      x[j] = whole ? *reinterpret_cast<const float*>(value(group)) : load<float>(value(group));
+    }
+  }
+};
+
+// Bins with the bound of another lane.
+FZ_DEV Bins<float> bins_of(const Bins<float>& mine, uint32_t lane) {
+  Bins<float> bins = mine;
+  bins.inverse = __shfl_sync(ALL, mine.inverse, (int)lane);
+  bins.step = __shfl_sync(ALL, mine.step, (int)lane);
+  return bins;
+}
+// What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound
+// of this one.
+template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
+  const uint32_t lane = threadIdx.x & 31;
+  // Nearly all values are hit, which takes a few operations; of lanes behind the last bound nobody
+  // asks.
+  uint32_t some = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 1 + CANDIDATES; i++) {
+    const Bins<float> bins = bins_of(mine, i);
+    bool hit = true;
+#pragma unroll
+    for (int j = 0; j < N; j++) hit &= bins.hits(x[j]);  // seed: sample-hits
+    some |= hit ? 0 : 1u << i;
+  }
+  some = __reduce_or_sync(ALL, some) & ((1u << bounds) - 1);
+  uint32_t missed = 0;
+  for (; some; some &= some - 1) {
+    const uint32_t i = __ffs(some) - 1;
+    const Bins<float> bins = bins_of(mine, i);
+    uint32_t count = 0;
+#pragma unroll
+    for (int j = 0; j < N; j++) count += bins.misses(x[j]);
+    count = __reduce_add_sync(ALL, count);
+    if (lane == i) missed = count;
+  }
+  return missed;
+}
+}  // namespace quantizer
+}  // namespace fz
+
+// The range, where it has to be measured, and the metadata.
+extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  using namespace fz::quantizer;
+  __shared__ Range warps[32];
+  __shared__ uint32_t last;
+  const QuantizerParams& p = fz::params<QuantizerParams>(a);
+  Counts* counts = reinterpret_cast<Counts*>(a.zeroed);
+  uint64_t* ranges = reinterpret_cast<uint64_t*>(a.scratch);  // of each block, as bits of f64, which holds every f32
+  const bool measured = p.mode != ABS && p.value_base == 0.0;
+  Range range = no_range();
+  if (measured) {
+    range = join(p.value == 4 ? measure<float>(a, p) : measure<double>(a, p), warps);
+    if (threadIdx.x == 0) {
+      fz::poke(ranges + 2 * blockIdx.x, Real<double>::bits(range.low));
+      fz::poke(ranges + 2 * blockIdx.x + 1, Real<double>::bits(range.high));
+    }
+    if (!ends_last(&counts->done, &last)) return;
+    range = no_range();
+    for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+      range.add(Real<double>::value(fz::peek(ranges + 2 * i)), Real<double>::value(fz::peek(ranges + 2 * i + 1)));
+    range = join(range, warps);
+    if (p.switches & PADDED) range.add(0.0, 0.0);
+  } else if (blockIdx.x > 0) {
+    return;
+  }
+  if (threadIdx.x != 0) return;
+  const bool strict = p.switches & STRICT;
+  if (p.value == 4) store_all<float>(a, p, strict ? strict_metadata<float>(p, measured, range) : literal_metadata<float>(p, measured, range));
+  else store_all<double>(a, p, strict ? strict_metadata<double>(p, measured, range) : literal_metadata<double>(p, measured, range));
+}
+
+// Strict, f32: what every candidate misses of a sample, all at once, and then the choice. Where no
+// range is measured it runs alone: each block makes the metadata for itself, which costs nothing while
+// the sample is on its way.
+extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) {
+  using namespace fz::quantizer;
+  constexpr uint32_t WARPS = 8;
+  static_assert(WARPS == CANDIDATES, "a warp for each candidate");
+  __shared__ Steps steps;
+  __shared__ uint32_t counted[WARPS][32];
+  if (!a.fresh) fz::wait_prerequisites();
+  const QuantizerParams& p = fz::params<QuantizerParams>(a);
+  const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const uint64_t warps = (uint64_t)gridDim.x * WARPS, first = (uint64_t)blockIdx.x * WARPS + warp;
+  const Sample sample(fz::address(fz::input(a, 0)), fz::length(fz::input(a, 0)));
+  float x[BATCH];
+  sample.fetch(x, first, warps);
+  const bool measured = p.mode != ABS && p.value_base == 0.0;
+  // Asked for now, and looked at when it is there: what the steps are takes a while too.
+  const unsigned long long failed = fz::failure(a);
+  if (measured && fz::cancelled(a, failed)) return;
+  BoundMetadata metadata = measured ? load_metadata(fz::output(a, 0)) : strict_metadata<float>(p, false, no_range());
+  const bool lossy = metadata.radius > 0;
+  if (lossy) find_steps(steps, metadata);
+  if (fz::cancelled(a, failed)) return;
+  // Everything is exact, or there is nothing to choose from.
+  if (!lossy || steps.bounds == 1) {
+    if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_all<float>(a, p, metadata);
+    return;
+  }
+  // Lane i has what belongs to bound i.
+  const uint32_t bounds = steps.bounds;
+  const float bound = lane < bounds ? steps.bound[lane] : metadata.bound_f32;
+  BoundMetadata own = metadata;
+  own.bound = own.bound_f32 = bound;
+  const Bins<float> mine(p, own);
+  const double shrink = (1.0 - (double)bound / metadata.bound) * SHRINK_BITS * (double)(sample.groups * SAMPLE_GROUP);
+  uint32_t missed = 0;
+  if (sample.groups <= 2 * warps) missed = missed_of<2>(x, mine, bounds);
+  else
+    for (uint64_t from = first; from < sample.groups; from += BATCH * warps) {
+      if (from > first) sample.fetch(x, from, warps);
+      missed += missed_of<BATCH>(x, mine, bounds);
+    }
+  // A word for each bound has what all blocks count, and above it how many have counted: one
+  // addition, so that nothing has to be ordered. The block that comes last to the first word looks
+  // at the others until all are there.
+  counted[warp][lane] = missed;
+  __syncthreads();
+  if (warp != 0) return;
+  unsigned long long* words = reinterpret_cast<Counts*>(a.zeroed)->missed;
+  uint64_t known = 0;
+  if (lane < bounds) {
+    uint32_t sum = 0;
+    for (uint32_t w = 0; w < WARPS; w++) sum += counted[w][lane];
+    known = atomicAdd(words + lane, COUNTED | sum) + (COUNTED | sum);
+  }
+  if (__shfl_sync(fz::ALL, known, 0) / COUNTED != gridDim.x) return;
+  while (lane < bounds && known / COUNTED != gridDim.x) known = fz::peek(reinterpret_cast<uint64_t*>(words + lane));
+  const uint64_t count = known % COUNTED;
+  // What a bound costs. The CPU stops looking where shrinking alone costs more, which only grows:
+  // it takes the first of the cheapest too.
+  double cost = lane < bounds ? (double)count * (double)p.exact_bits + shrink : Real<double>::infinity();
+  uint32_t best = lane;
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    const double other = __shfl_xor_sync(fz::ALL, cost, d);
+    const uint32_t who = __shfl_xor_sync(fz::ALL, best, d);
+    if (other < cost || (other == cost && who < best)) { cost = other; best = who; }
+  }
+  if (lane == best) store_all<float>(a, p, own);
+}

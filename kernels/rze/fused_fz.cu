@@ -1,0 +1,9 @@
+// Fused decoder of preset fz. Its encoder is not fused with lorenzo_quant: bricks read the array
+// once, and fused_planes_u16 encodes the codes.
+#include "rze/fused_fz.cuh"
+
+// A block takes a quarter of the registers of a multiprocessor: each thread holds 64 sums.
+extern "C" __global__ void __launch_bounds__(128, 4) fused_fz_decode(FZ_ARGS) {
+  __shared__ fz::rze::FzShared sm;
+  fz::rze::fused_fz_decode(a, sm);
+}

@@ -1,4 +1,0 @@
-//! What runs plans.
-
-pub(crate) mod cpu;
-pub(crate) mod cuda;

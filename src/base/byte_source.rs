@@ -1,0 +1,98 @@
+//! Containers that are read at places, of which only some is wanted.
+
+use crate::base::error::{Error, Result};
+use std::ops::Range;
+
+/// Where a container lies: in memory, or in a file.
+pub(crate) trait Source {
+    /// What errors call it.
+    fn name(&self) -> String;
+
+    /// How many bytes it has.
+    fn bytes(&self) -> u64;
+
+    /// Fills `into` with the bytes from `at` on, all of which are below [`Source::bytes`].
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()>;
+
+    /// All of it where it is memory: that is read where it lies.
+    fn memory(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+impl Source for &[u8] {
+    fn name(&self) -> String {
+        "the container".into()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        into.copy_from_slice(part(self, at, into.len())?);
+        Ok(())
+    }
+
+    fn memory(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+}
+
+fn part(all: &[u8], at: u64, bytes: usize) -> Result<&[u8]> {
+    let range = usize::try_from(at).ok().and_then(|at| Some(at..at.checked_add(bytes)?));
+    range.and_then(|r| all.get(r)).ok_or(Error::Internal("a source is read beyond its end"))
+}
+
+/// A segment of a container. What lies beyond its ends is not read, whatever is asked for.
+pub struct Segment<'a> {
+    stage: &'static str,
+    source: &'a dyn Source,
+    range: Range<u64>,
+}
+
+impl<'a> Segment<'a> {
+    /// What `stage` wrote, at `range` of the container.
+    pub(crate) fn new(stage: &'static str, source: &'a dyn Source, range: &Range<usize>) -> Segment<'a> {
+        Segment { stage, source, range: range.start as u64..range.end as u64 }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Where in the container the bytes from `at` on are.
+    fn place(&self, at: u64, bytes: usize) -> Result<u64> {
+        let end = at.checked_add(bytes as u64).filter(|end| *end <= self.bytes()); // seed: box-beyond
+        end.map(|_| self.range.start + at).ok_or_else(|| {
+            let what = format!("{bytes} bytes from {at} on are outside of its {} bytes", self.bytes());
+            Error::corrupt(self.stage, what)
+        })
+    }
+
+    /// Fills `into` with the bytes from `at` on.
+    pub(crate) fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        self.source.fill(self.place(at, into.len())?, into)
+    }
+
+    /// The bytes from `at` on, where they are or in `buffer`.
+    pub(crate) fn view<'b>(&self, at: u64, bytes: usize, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        let at = self.place(at, bytes)?;
+        if let Some(all) = self.source.memory() {
+            return part(all, at, bytes);
+        }
+        if buffer.len() < bytes {
+            // What it has is not kept, and few requests lead to the longest.
+            *buffer = vec![];
+            let room = bytes.checked_next_power_of_two().unwrap_or(bytes);
+            buffer.try_reserve_exact(room).map_err(|_| Error::OutOfMemory(room as u64))?;
+            buffer.resize(room, 0);
+        }
+        let (view, _) = buffer.split_at_mut(bytes);
+        self.source.fill(at, view)?;
+        Ok(view)
+    }
+}

@@ -1,0 +1,347 @@
+//! What can go wrong, once for Rust and once as a stable number for C.
+
+use crate::base::dtype::DType;
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Stable numbers of the C border, in decades by what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// An argument is outside of its range.
+    InvalidArgument = 10,
+    /// A pointer that must not be null is null.
+    NullPointer = 11,
+    /// Plan, workspace, container and buffer do not belong together.
+    PlanMismatch = 12,
+    /// No stage, parameter, port or preset has this name.
+    UnknownName = 20,
+    /// A stage cannot take the element type that it is given.
+    TypeMismatch = 21,
+    /// The graph of stages is not a pipeline.
+    InvalidPipeline = 22,
+    /// Legal, but not done by this version.
+    Unsupported = 23,
+    /// The wire form of a stage cannot hold this many bytes.
+    TooLarge = 24,
+    /// The container is damaged, or was made to harm.
+    Corrupt = 30,
+    /// A checksum does not match.
+    Checksum = 31,
+    /// The bytes are no container that this version knows.
+    NotAContainer = 32,
+    /// A beginning of a container is shorter than its header.
+    Truncated = 33,
+    /// The destination cannot hold the result.
+    DstTooSmall = 40,
+    /// More outliers than the pipeline has room for.
+    OutlierCapacity = 41,
+    /// More memory is needed than the caller allows.
+    MemoryLimit = 42,
+    /// The system gave no memory.
+    OutOfMemory = 43,
+    /// The system started no more threads.
+    NoThreads = 44,
+    /// There is no GPU that this library can use; the text says why.
+    NoDevice = 50,
+    /// A call of the CUDA driver failed.
+    Device = 51,
+    /// A file cannot be read or written; the text names it and says why.
+    File = 60,
+    /// A defect of the library itself; please report it.
+    Internal = 90,
+}
+
+impl Status {
+    /// Every status, in ascending order.
+    pub const ALL: &'static [Status] = &[
+        Status::Ok,
+        Status::InvalidArgument,
+        Status::NullPointer,
+        Status::PlanMismatch,
+        Status::UnknownName,
+        Status::TypeMismatch,
+        Status::InvalidPipeline,
+        Status::Unsupported,
+        Status::TooLarge,
+        Status::Corrupt,
+        Status::Checksum,
+        Status::NotAContainer,
+        Status::Truncated,
+        Status::DstTooSmall,
+        Status::OutlierCapacity,
+        Status::MemoryLimit,
+        Status::OutOfMemory,
+        Status::NoThreads,
+        Status::NoDevice,
+        Status::Device,
+        Status::File,
+        Status::Internal,
+    ];
+
+    /// One sentence, for people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::InvalidArgument => "an argument is outside of its range",
+            Status::NullPointer => "a pointer that must not be null is null",
+            Status::PlanMismatch => "plan, workspace, container and buffer do not belong together",
+            Status::UnknownName => "no stage, parameter, port or preset has this name",
+            Status::TypeMismatch => "a stage cannot take this element type",
+            Status::InvalidPipeline => "the graph of stages is not a pipeline",
+            Status::Unsupported => "not supported by this version",
+            Status::TooLarge => "the array is too large for a stage of this pipeline",
+            Status::Corrupt => "the container is damaged",
+            Status::Checksum => "a checksum of the container does not match",
+            Status::NotAContainer => "the bytes are not a container that this version reads",
+            Status::Truncated => "more of the container is needed to read its header",
+            Status::DstTooSmall => "the destination is too small",
+            Status::OutlierCapacity => "more outliers than the pipeline has room for",
+            Status::MemoryLimit => "more memory is needed than the limit allows",
+            Status::OutOfMemory => "out of memory",
+            Status::NoThreads => "the system starts no more threads",
+            Status::NoDevice => "there is no usable GPU",
+            Status::Device => "a call of the CUDA driver failed",
+            Status::File => "a file cannot be read or written",
+            Status::Internal => "internal error of fzgm",
+        }
+    }
+}
+
+/// What was wrong, where, with which value, and what to do about it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument of a call.
+    #[error("{what} is {got}; expected {expected}")]
+    InvalidArgument {
+        /// Which argument.
+        what: String,
+        /// Its value.
+        got: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// Plan, workspace, container or buffer do not fit together.
+    #[error("{0}")]
+    PlanMismatch(String),
+    /// A name that nothing answers to.
+    #[error("there is no {kind} `{name}`{place}; known: {known}")]
+    UnknownName {
+        /// stage, parameter, port, preset.
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// Where it was looked for, with a leading blank, or nothing.
+        place: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// An edge whose type the consumer cannot take.
+    #[error("{stage}.{port} does not take {got}; it takes {accepts}")]
+    TypeMismatch {
+        /// The consuming stage.
+        stage: &'static str,
+        /// Its input port.
+        port: &'static str,
+        /// The type on the edge.
+        got: DType,
+        /// What the port takes.
+        accepts: &'static str,
+    },
+    /// The graph as a whole.
+    #[error("the pipeline is not valid: {0}")]
+    InvalidPipeline(String),
+    /// Known but not done here.
+    #[error("{stage}: {what}")]
+    Unsupported {
+        /// The stage or the part of the library.
+        stage: &'static str,
+        /// What is not supported, and what to use in its place.
+        what: String,
+    },
+    /// A 32-bit field of the wire form would overflow.
+    #[error("{stage} can hold {limit} bytes, this array needs {needed}; compress it in slabs")]
+    TooLarge {
+        /// The stage whose wire form is the limit.
+        stage: &'static str,
+        /// Bytes that it would have to hold.
+        needed: u64,
+        /// Bytes that it can hold.
+        limit: u64,
+    },
+    /// Damaged bytes.
+    #[error("the container is damaged: {place}: {what}")]
+    Corrupt {
+        /// The record or the stage.
+        place: &'static str,
+        /// What does not hold.
+        what: String,
+    },
+    /// A checksum.
+    #[error("the {what} checksum is {stored:#010x} in the container, its bytes give {computed:#010x}")]
+    Checksum {
+        /// header or data.
+        what: &'static str,
+        /// As stored.
+        stored: u32,
+        /// As computed.
+        computed: u32,
+    },
+    /// Something else altogether.
+    #[error("not a container that this version reads: {0}")]
+    NotAContainer(String),
+    /// A beginning of a container that does not reach to the end of its header.
+    #[error("the header of the container goes on: its first {needed} bytes are needed, or more")]
+    Truncated {
+        /// Bytes from the start of the container; never more than it has.
+        needed: u64,
+    },
+    /// The destination.
+    #[error("the destination holds {have} bytes, {need} are needed")]
+    DstTooSmall {
+        /// Bytes needed.
+        need: u64,
+        /// Bytes that the destination has.
+        have: u64,
+    },
+    /// The outlier lists of a stage.
+    #[error("{stage} has {needed} outliers and room for {capacity}; raise outlier_capacity or the bound")]
+    OutlierCapacity {
+        /// The stage.
+        stage: &'static str,
+        /// Outliers of this array.
+        needed: u64,
+        /// Room for outliers.
+        capacity: u64,
+    },
+    /// The caller's limit.
+    #[error(
+        "{need} bytes of working memory are needed, the limit is {limit}; raise max_memory_bytes if the container is trusted"
+    )]
+    MemoryLimit {
+        /// Bytes needed.
+        need: u64,
+        /// The limit in force.
+        limit: u64,
+    },
+    /// The system has no memory left: so many bytes were requested, or 0 if the system does not say how many.
+    #[error("{}", out_of_memory(*.0))]
+    OutOfMemory(u64),
+    /// The system's limit of threads, or of memory for their stacks.
+    #[error(
+        "the system does not start {threads} threads: {why}; lower `threads` or raise the limit of processes (ulimit -u)"
+    )]
+    NoThreads {
+        /// How many the workspace is to have.
+        threads: u64,
+        /// What the system says.
+        why: String,
+    },
+    /// No GPU, no driver, or one that is too old.
+    #[error("no usable GPU: {0}")]
+    NoDevice(String),
+    /// The driver's answer to a call.
+    #[error("{call} failed with CUDA error {code}: {text}")]
+    Device {
+        /// The call.
+        call: &'static str,
+        /// Its number.
+        code: i32,
+        /// What the driver says about it.
+        text: String,
+    },
+    /// A file.
+    #[error("cannot {doing} {path}: {why}")]
+    File {
+        /// read or write.
+        doing: &'static str,
+        /// Which one.
+        path: String,
+        /// What the system says, or what is wrong with it.
+        why: String,
+    },
+    /// A slab of a slab file.
+    #[error("slab {index}: {source}")]
+    Slab {
+        /// Which one, from 0.
+        index: u64,
+        /// What was wrong with it. Its status is that of the whole.
+        source: Box<Error>,
+    },
+    /// A broken invariant.
+    #[error("internal error of fzgm, please report it: {0}")]
+    Internal(&'static str),
+}
+
+fn out_of_memory(bytes: u64) -> String {
+    match bytes {
+        0 => "the system has no memory left; free some".into(),
+        n => format!("the system has no {n} bytes of memory"),
+    }
+}
+
+impl Error {
+    /// The number that C sees.
+    pub const fn status(&self) -> Status {
+        match self {
+            Error::InvalidArgument { .. } => Status::InvalidArgument,
+            Error::PlanMismatch(_) => Status::PlanMismatch,
+            Error::UnknownName { .. } => Status::UnknownName,
+            Error::TypeMismatch { .. } => Status::TypeMismatch,
+            Error::InvalidPipeline(_) => Status::InvalidPipeline,
+            Error::Unsupported { .. } => Status::Unsupported,
+            Error::TooLarge { .. } => Status::TooLarge,
+            Error::Corrupt { .. } => Status::Corrupt,
+            Error::Checksum { .. } => Status::Checksum,
+            Error::NotAContainer(_) => Status::NotAContainer,
+            Error::Truncated { .. } => Status::Truncated,
+            Error::DstTooSmall { .. } => Status::DstTooSmall,
+            Error::OutlierCapacity { .. } => Status::OutlierCapacity,
+            Error::MemoryLimit { .. } => Status::MemoryLimit,
+            Error::OutOfMemory(_) => Status::OutOfMemory,
+            Error::NoThreads { .. } => Status::NoThreads, // seed: no-threads-status
+            Error::NoDevice(_) => Status::NoDevice,
+            Error::Device { .. } => Status::Device,
+            Error::File { .. } => Status::File,
+            Error::Slab { source, .. } => source.status(),
+            Error::Internal(_) => Status::Internal,
+        }
+    }
+
+    pub(crate) fn argument(what: impl Into<String>, got: impl ToString, expected: impl Into<String>) -> Self {
+        Error::InvalidArgument { what: what.into(), got: got.to_string(), expected: expected.into() }
+    }
+
+    /// The error for [`Fault::OutOfRange`]: an element of the input of `stage` that is not `expected`.
+    pub(crate) fn out_of_range(stage: &'static str, element: u64, expected: &str) -> Self {
+        Error::argument(format!("an element that {stage} gets"), element, expected)
+    }
+
+    pub(crate) fn corrupt(place: &'static str, what: impl Into<String>) -> Self {
+        Error::Corrupt { place, what: what.into() }
+    }
+}
+
+/// What a kernel reports: no text, so that a device can report it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The bytes that were read cannot have been written by the encoder.
+    Corrupt,
+    /// More outliers than there is room for.
+    OutlierCapacity {
+        /// How many there are.
+        needed: u64,
+        /// How many the lists hold.
+        capacity: u64,
+    },
+    /// An element of the array that the parameters of the stage have no code for, the largest one.
+    OutOfRange(u64),
+    /// The system refused a request of so many bytes.
+    OutOfMemory(u64),
+    /// The launch itself is malformed: a defect of the planner.
+    BadLaunch,
+}

@@ -1,0 +1,17 @@
+//! What every other module builds on: element types, arrays, lengths, parameters, errors, and the process environment.
+
+pub(crate) mod arena;
+pub(crate) mod array;
+pub(crate) mod byte_source;
+pub(crate) mod dtype;
+pub(crate) mod edge_type;
+pub(crate) mod environment;
+pub(crate) mod error;
+pub(crate) mod parallel;
+pub(crate) mod param;
+pub(crate) mod reserve;
+#[cfg(test)]
+pub(crate) mod tally;
+pub(crate) mod thread_pool;
+pub(crate) mod tile;
+pub(crate) mod wire;

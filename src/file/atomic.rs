@@ -1,0 +1,164 @@
+//! Files that exist complete or not at all.
+
+use super::NOT_REGULAR;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind, Result, Write};
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, NamedTempFile};
+
+/// A file that is written under another name in the folder of its path, and takes the path by [`AtomicFile::commit`]. Until then, and if
+/// it is dropped, the path names what it named before.
+///
+/// ```no_run
+/// use std::io::Write;
+///
+/// let mut file = fzgm::AtomicFile::create("field.fzm")?;
+/// file.write_all(b"all of it")?;
+/// file.commit()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct AtomicFile {
+    temporary: NamedTempFile<File>,
+    target: PathBuf,
+    /// Whether a file at the target is refused.
+    new: bool,
+}
+
+impl AtomicFile {
+    /// A file that replaces the one that may be at `path` and keeps its permissions. Where `path` is a link, the file behind it is
+    /// replaced and the link stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if `path` names a folder, a pipe or a device; otherwise those of the system.
+    pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile> {
+        let target = behind_links(path.as_ref())?;
+        let replaced = match fs::metadata(&target) {
+            Ok(found) if !found.is_file() => return Err(Error::new(ErrorKind::InvalidInput, NOT_REGULAR)),
+            Ok(found) => Some(found.permissions()),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
+        };
+        let file = AtomicFile::beside(target, false)?;
+        // Before the first byte: what only its owner may read is never readable for others. A file system without permissions
+        // refuses to set them, even to the present ones.
+        if let Some(wanted) = replaced.filter(|wanted| file.permissions().ok().as_ref() != Some(wanted)) {
+            file.temporary.as_file().set_permissions(wanted)?;
+        }
+        Ok(file)
+    }
+
+    /// A file that is refused at [`AtomicFile::commit`] if `path` names anything by then, a link to nothing included.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create_new(path: impl AsRef<Path>) -> Result<AtomicFile> {
+        AtomicFile::beside(path.as_ref().into(), true)
+    }
+
+    /// The name of the target is no part of the temporary one, which could become longer than the file system accepts.
+    fn beside(target: PathBuf, new: bool) -> Result<AtomicFile> {
+        target.file_name().ok_or(ErrorKind::InvalidInput)?;
+        let folder = target.parent().unwrap_or(Path::new(""));
+        // With the permissions of any new file; those of `tempfile` are for its owner alone.
+        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let temporary = Builder::new().prefix(".fzgm-").suffix(".tmp").make_in(folder, open)?;
+        Ok(AtomicFile { temporary, target, new })
+    }
+
+    fn permissions(&self) -> Result<fs::Permissions> {
+        Ok(self.temporary.as_file().metadata()?.permissions())
+    }
+
+    /// Waits until the disk has all bytes, then gives the file its path. One of [`AtomicFile::create_new`] never replaces another
+    /// file, except where the file system can neither rename without replacement nor link: there a file that is made at the same
+    /// moment may be lost.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] for a file of [`AtomicFile::create_new`]; otherwise those of the system. The path names what it
+    /// named before.
+    pub fn commit(self) -> Result<()> {
+        let AtomicFile { mut temporary, target, new } = self;
+        temporary.as_file().sync_all()?;
+        if new {
+            temporary = match temporary.persist_noclobber(&target) {
+                Ok(_) => return Ok(()),
+                Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => return Err(refused.error),
+                Err(refused) => refused.file,
+            };
+            if fs::symlink_metadata(&target).is_ok() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+        }
+        temporary.persist(&target).map(drop).map_err(|refused| refused.error)
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.temporary.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.temporary.as_file_mut().flush()
+    }
+}
+
+/// The file that `path` names in the end, so that it is replaced and not a link to it. It need not exist, which
+/// `fs::canonicalize` requires.
+fn behind_links(path: &Path) -> Result<PathBuf> {
+    let mut target = path.to_path_buf();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match fs::canonicalize(&target) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let Ok(link) = fs::read_link(&target) else { return Ok(target) };
+        // A relative link starts in its own folder.
+        target = target.parent().unwrap_or(Path::new("")).join(link);
+    }
+    Err(Error::other("too many links"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let name = |entry: Result<fs::DirEntry>| entry.expect("an entry").file_name().into_string();
+        fs::read_dir(folder).expect("a folder").map(|entry| name(entry).expect("a name")).collect()
+    }
+
+    #[test]
+    fn a_file_is_there_when_it_is_complete() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // As long as names may be.
+        let path = folder.path().join("n".repeat(255));
+        for open in [AtomicFile::create_new, AtomicFile::create] {
+            let mut dropped = open(&path).expect("a file");
+            dropped.write_all(b"a part").expect("written");
+            assert!(names(folder.path()).iter().all(|name| name.starts_with(".fzgm-")));
+            drop(dropped);
+            assert!(names(folder.path()).is_empty());
+            let mut file = open(&path).expect("a file");
+            file.write_all(b"all").expect("written");
+            file.commit().expect("a name");
+            assert_eq!(fs::read(&path).expect("a file"), b"all");
+            assert_eq!(names(folder.path()).len(), 1);
+            fs::remove_file(&path).expect("removed");
+        }
+    }
+
+    /// No check comes between: what another program made meanwhile is there to stay.
+    #[test]
+    fn a_new_file_replaces_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        let mut file = AtomicFile::create_new(&path).expect("a file");
+        file.write_all(b"mine").expect("written");
+        fs::write(&path, b"theirs").expect("written");
+        assert_eq!(file.commit().expect_err("refused").kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("a file"), b"theirs");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+}

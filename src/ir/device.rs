@@ -1,0 +1,89 @@
+//! How a kernel runs on a GPU: which functions, over how many blocks, with which memory besides its operands.
+//! `kernels/common/args.h` is generated from this file, `gpu/abi.rs`, and `format/device_tables.rs`.
+//!
+//! Grids come from what is known when the plan is made, work from the words that earlier kernels wrote.
+
+// cbindgen exports constants that are public.
+#![allow(unreachable_pub)]
+
+use crate::base;
+
+/// Bytes of a tile.
+pub const TILE: u32 = 16384;
+const _: () = assert!(TILE as usize == base::tile::TILE);
+/// Operands of one launch, inputs and outputs together.
+pub const MAX_OPERANDS: usize = 9;
+/// Bytes of the parameter block of a launch.
+pub const PARAM_BYTES: usize = 64;
+/// Kernels that one device function can run before or behind itself.
+pub const MAX_LINKS: usize = 4;
+
+/// One device function over a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KernelLaunch {
+    /// Name of the function.
+    pub entry: &'static str,
+    /// Blocks.
+    pub grid: u64,
+    /// Threads of a block.
+    pub block: u32,
+}
+
+/// What a kernel needs on the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeviceLaunch {
+    /// One after the other.
+    pub launches: Vec<KernelLaunch>,
+    /// Bytes of [`LaunchArgs::zeroed`].
+    pub zeroed: u64,
+    /// Bytes of [`LaunchArgs::scratch`].
+    pub scratch: u64,
+}
+
+/// What is known of a launch when the plan is made.
+pub(crate) struct LaunchShape<'a> {
+    /// The parameter block.
+    pub params: &'a [u8; PARAM_BYTES],
+    /// Longest input operands, in bytes.
+    pub ins: &'a [u64],
+    /// Longest output operands, in bytes.
+    pub outs: &'a [u64],
+}
+
+impl LaunchShape<'_> {
+    /// Bytes of input `i`.
+    pub(crate) fn input(&self, i: usize) -> u64 {
+        self.ins.get(i).copied().unwrap_or(0)
+    }
+
+    /// Bytes of output `i`.
+    pub(crate) fn output(&self, i: usize) -> u64 {
+        self.outs.get(i).copied().unwrap_or(0)
+    }
+}
+
+/// How a kernel runs on a device; `None`: it does not.
+pub(crate) type OnDevice = fn(&LaunchShape<'_>) -> Option<DeviceLaunch>;
+
+impl DeviceLaunch {
+    /// One function over so many blocks of so many threads, at least one block.
+    pub(crate) fn one(entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
+        DeviceLaunch::default().then(entry, grid, block)
+    }
+
+    /// The same and another function.
+    pub(crate) fn then(mut self, entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
+        self.launches.push(KernelLaunch { entry, grid: grid.max(1), block });
+        self
+    }
+
+    /// With memory.
+    pub(crate) fn with(self, zeroed: u64, scratch: u64) -> DeviceLaunch {
+        DeviceLaunch { zeroed, scratch, ..self }
+    }
+}
+
+/// Tiles of so many bytes.
+pub(crate) fn tiles(bytes: u64) -> u64 {
+    bytes.div_ceil(TILE.into())
+}

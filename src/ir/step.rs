@@ -1,0 +1,50 @@
+//! Steps of a plan: kernels with their operands.
+
+use crate::ir::device::KernelLaunch;
+use crate::ir::kernel::{Kernel, PARAM_BYTES, Role};
+use crate::ir::value::Val;
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// What runs.
+    pub kernel: &'static Kernel,
+    /// How it may be chained.
+    pub role: Role,
+    /// The name of the stage that asked for it.
+    pub stage: &'static str,
+    /// Its index in the pipeline.
+    pub node: usize,
+    /// Its parameter block.
+    pub params: [u8; PARAM_BYTES],
+    /// Values read.
+    pub ins: Vec<Val>,
+    /// Values written.
+    pub outs: Vec<Val>,
+    /// Kernels that it runs tile by tile, before itself or behind.
+    pub links: Vec<StepLink>,
+    /// What passes between the links and the kernel; of it only the length is real.
+    pub intermediate: Option<Val>,
+    /// What it needs on a device; empty in plans for the CPU.
+    pub device: DeviceStep,
+}
+
+/// What a step has on a device besides its operands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceStep {
+    /// Its functions.
+    pub launches: Vec<KernelLaunch>,
+    /// Where its zeroed memory starts, among that of all steps.
+    pub zeroed_at: u64,
+    /// Its working memory, a value like any other.
+    pub scratch: Option<Val>,
+}
+
+/// A kernel chained to a step. Its inputs but the first stand at the end of the step's.
+#[derive(Clone, Debug)]
+pub(crate) struct StepLink {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) role: Role,
+    pub(crate) params: [u8; PARAM_BYTES],
+    pub(crate) extra: usize,
+}

@@ -1,0 +1,133 @@
+//! Tiles on their way through several kernels without leaving the cache.
+//!
+//! A TileConsumer pulls: it asks for a tile, and the kernels before it make that tile of theirs. A TileProducer pushes:
+//! it makes a tile, and the kernels behind it turn it into a tile of the last output. The kernels are the same
+//! functions that run on their own over whole values, so the bytes are the same.
+
+use crate::base::error::Fault;
+use crate::base::parallel::{Parallel, TILES_PER_TASK};
+use crate::base::tile::{Buffer, TILE};
+use crate::ir::kernel::{HostCall, Kernel, PARAM_BYTES};
+
+/// A chained kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Link<'a> {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) params: &'a [u8; PARAM_BYTES],
+    /// Its inputs but the first.
+    pub(crate) extra: &'a [&'a [u8]],
+}
+
+/// Inputs of a link: the tile and what it needs besides.
+const MAX_INPUTS: usize = 4;
+
+impl Link<'_> {
+    fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), Fault> {
+        let mut ins: [&[u8]; MAX_INPUTS] = [&[]; MAX_INPUTS];
+        ins[0] = input;
+        let extra = ins.get_mut(1..1 + self.extra.len()).ok_or(Fault::BadLaunch)?;
+        extra.copy_from_slice(self.extra);
+        let length = output.len() as u64;
+        let mut call = HostCall {
+            params: self.params,
+            ins: &ins[..1 + self.extra.len()],
+            outs: &mut [output],
+            words: &mut [length],
+            threads: Parallel(None),
+            links: &[],
+            length,
+        };
+        (self.kernel.host)(&mut call)
+    }
+}
+
+/// The two buffers between which a tile goes back and forth.
+pub(crate) struct Relay {
+    buffers: [Buffer; 2],
+}
+
+impl Relay {
+    pub(crate) const fn new() -> Relay {
+        Relay { buffers: [Buffer::ZERO; 2] }
+    }
+}
+
+/// What a TileConsumer takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) base: &'a [u8],
+    pub(crate) links: &'a [Link<'a>],
+    pub(crate) len: usize,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Tile `k`.
+    pub(crate) fn tile<'r>(&self, k: usize, relay: &'r mut Relay) -> Result<&'r [u8], Fault>
+    where
+        'a: 'r,
+    {
+        let n = self.len.checked_sub(k * TILE).ok_or(Fault::BadLaunch)?.min(TILE);
+        // The array may end before its padding does.
+        let base = self.base.get(k * TILE..).unwrap_or_default();
+        let base = &base[..base.len().min(n)];
+        let [a, b] = &mut relay.buffers;
+        let (mut full, mut spare) = (a, b);
+        for (i, link) in self.links.iter().enumerate() {
+            let input = if i == 0 { base } else { &full.0[..n] };
+            link.run(input, &mut spare.0[..n])?;
+            std::mem::swap(&mut full, &mut spare);
+        }
+        if self.links.is_empty() {
+            return if base.len() == n { Ok(base) } else { Err(Fault::BadLaunch) };
+        }
+        Ok(&full.0[..n])
+    }
+}
+
+/// What a TileProducer makes.
+pub(crate) struct Target<'a> {
+    pub(crate) out: &'a mut [u8],
+    pub(crate) links: &'a [Link<'a>],
+    pub(crate) len: usize,
+}
+
+impl Target<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Calls `make(state, k, tile)` for every tile; `state` is made once per task.
+    pub(crate) fn fill<S>(
+        self,
+        threads: Parallel<'_>,
+        state: impl Fn() -> S + Sync,
+        make: impl Fn(&mut S, usize, &mut [u8]) -> Result<(), Fault> + Sync,
+    ) -> Result<(), Fault> {
+        let Target { out, links, len } = self;
+        threads.tiles(out, TILE * TILES_PER_TASK, |task, part| {
+            let (mut state, mut relay) = (state(), Relay::new());
+            for (j, tile) in part.chunks_mut(TILE).enumerate() {
+                let k = task * TILES_PER_TASK + j;
+                let Some((last, before)) = links.split_last() else {
+                    make(&mut state, k, tile)?;
+                    continue;
+                };
+                // The array may end before its padding does: only the last kernel sees that.
+                let n = len.checked_sub(k * TILE).ok_or(Fault::BadLaunch)?.min(TILE);
+                let [a, b] = &mut relay.buffers;
+                let (mut full, mut spare) = (a, b);
+                make(&mut state, k, &mut full.0[..n])?;
+                for link in before {
+                    link.run(&full.0[..n], &mut spare.0[..n])?;
+                    std::mem::swap(&mut full, &mut spare);
+                }
+                last.run(&full.0[..n], tile)?;
+            }
+            Ok(())
+        })
+    }
+}

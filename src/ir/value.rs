@@ -1,0 +1,44 @@
+//! Values of a plan: what is on its edges, and where it is stored.
+
+use crate::base::edge_type::EdgeType;
+
+/// A value of a plan: the array, an edge, metadata or a temporary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Val(pub(crate) u32);
+
+impl Val {
+    pub(crate) const ARRAY: Val = Val(0);
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the caller's array.
+    Array,
+    /// In the workspace, at this offset.
+    Arena {
+        /// Bytes from the start of the arena.
+        offset: u64,
+    },
+    /// In the container, as this segment of it.
+    Segment(usize),
+    /// Nowhere: no step touches it.
+    Dead,
+}
+
+/// What the planner knows about a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    /// Type and length.
+    pub edge: EdgeType,
+    /// Where it lives.
+    pub place: Place,
+    /// Another name of this value.
+    pub alias: Option<Val>,
+    /// A stage reads it.
+    pub feeds: bool,
+}

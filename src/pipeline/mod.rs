@@ -1,0 +1,247 @@
+//! What the user asks for: a graph of stages as plain data. No types bound, no memory, no backend.
+
+pub(crate) mod notation;
+pub(crate) mod presets;
+
+use crate::base::array::Array;
+use crate::base::error::{Error, Result};
+use crate::base::param::{Args, UNBOUNDED};
+use crate::ir::stage::{Generation, Rules, Stage};
+use crate::stages;
+
+/// Where an input port of a stage takes its data from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The caller's array.
+    Array,
+    /// An output port of another stage.
+    Port {
+        /// Index of that stage.
+        node: usize,
+        /// Index of the port.
+        port: usize,
+    },
+}
+
+/// A stage with its parameters and connections.
+#[derive(Clone)]
+pub struct Node {
+    pub(crate) stage: &'static dyn Stage,
+    pub(crate) args: Args,
+    pub(crate) inputs: Vec<Source>,
+}
+
+impl Node {
+    /// Name of the stage.
+    pub fn stage(&self) -> &'static str {
+        self.stage.spec().name
+    }
+
+    /// The parameters.
+    pub fn args(&self) -> &Args {
+        &self.args
+    }
+
+    /// One source per connected input port; none: the stage reads the array.
+    pub fn inputs(&self) -> &[Source] {
+        &self.inputs
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{:?} <- {:?}", self.stage(), self.args, self.inputs)
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.stage.spec().id == other.stage.spec().id
+            && self.args == other.args
+            && self.inputs == other.inputs
+    }
+}
+
+/// A directed graph of stages. Ports that nobody consumes are what a container stores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pipeline {
+    pub(crate) nodes: Vec<Node>,
+    /// What it asks of the plans that are made from it, beside what their options ask.
+    pub(crate) rules: Rules,
+}
+
+/// Stages that a container can list.
+pub const MAX_STAGES: usize = 32;
+
+impl Pipeline {
+    /// Without stages.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The stages, in the order in which they were added.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// False when it asks for the reference's arithmetic with its losses; plans then have the option `strict` off.
+    pub fn strict(&self) -> bool {
+        self.rules.strict
+    }
+
+    /// The form of FZM files that it asks for; anything but the default goes before the option of a plan.
+    pub fn generation(&self) -> Generation {
+        self.rules.generation
+    }
+
+    /// Adds a stage by name, with default parameters, reading the array until it is connected. Returns its
+    /// index.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`], or [`Error::InvalidPipeline`] beyond 32 stages.
+    pub fn add(&mut self, stage: &str) -> Result<usize> {
+        if self.nodes.len() == MAX_STAGES {
+            return Err(Error::InvalidPipeline(format!("it has more than {MAX_STAGES} stages")));
+        }
+        let stage = stages::by_name(stage)?;
+        let args = Args::new(stage.spec().name, stage.spec().params);
+        self.nodes.push(Node { stage, args, inputs: vec![] });
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// The parameters of a stage, to set them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an index that no stage has.
+    pub fn args_mut(&mut self, node: usize) -> Result<&mut Args> {
+        let count = self.nodes.len();
+        self.nodes.get_mut(node).map(|n| &mut n.args).ok_or_else(|| no_stage(node, count))
+    }
+
+    /// Calls `set` for every stage that has the parameter.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when none has it, and what `set` returns.
+    pub fn set_everywhere(&mut self, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Result<()> {
+        let mut found = false;
+        for node in self.nodes.iter_mut().filter(|n| n.args.has(name)) {
+            set(&mut node.args)?;
+            found = true;
+        }
+        if found {
+            return Ok(());
+        }
+        let mut known: Vec<&str> =
+            self.nodes.iter().flat_map(|n| n.args.iter().map(|(p, _)| p.name)).collect();
+        known.sort_unstable();
+        known.dedup();
+        let place = " in any stage of the pipeline".into();
+        Err(Error::UnknownName { kind: "parameter", name: name.into(), place, known: known.join(", ") })
+    }
+
+    /// Feeds the next input port of `consumer` from a port of `producer`. A port may feed several stages.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an index that no stage has or a stage that has all its inputs,
+    /// [`Error::UnknownName`] for a port that `producer` does not have under its present parameters.
+    pub fn connect(&mut self, producer: usize, port: &str, consumer: usize) -> Result<()> {
+        let count = self.nodes.len();
+        let from = self.nodes.get(producer).ok_or_else(|| no_stage(producer, count))?;
+        let ports = from.stage.outputs(&from.args)?;
+        let port = ports.iter().position(|p| *p == port).ok_or_else(|| Error::UnknownName {
+            kind: "port",
+            name: port.into(),
+            place: format!(" of {}", from.stage()),
+            known: ports.join(", "),
+        })?;
+        self.input(consumer)?.push(Source::Port { node: producer, port });
+        Ok(())
+    }
+}
+
+impl Pipeline {
+    /// Feeds the next input port of a stage from the array. A stage without any input reads it anyway.
+    pub(crate) fn connect_array(&mut self, consumer: usize) -> Result<()> {
+        self.input(consumer)?.push(Source::Array);
+        Ok(())
+    }
+
+    /// The inputs of a stage, when it has room for one more.
+    fn input(&mut self, consumer: usize) -> Result<&mut Vec<Source>> {
+        let count = self.nodes.len();
+        let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
+        if to.inputs.len() >= to.stage.inputs(&to.args)? {
+            let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
+            return Err(Error::InvalidPipeline(what));
+        }
+        Ok(&mut to.inputs)
+    }
+
+    /// The pipeline of arrays that are stored as they are.
+    pub(crate) fn identity() -> Pipeline {
+        let stage = stages::IDENTITY;
+        let args = Args::new(stage.spec().name, stage.spec().params);
+        Pipeline { nodes: vec![Node { stage, args, inputs: vec![] }], ..Pipeline::default() }
+    }
+
+    /// Whether arrays are stored as they are.
+    pub(crate) fn is_identity(&self) -> bool {
+        matches!(&self.nodes[..], [node] if node.stage.is_identity())
+    }
+
+    /// A stage with a bound that does not get the values of the array: something before it recodes them.
+    pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
+        let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != UNBOUNDED);
+        self.nodes.iter().find(|n| bounded(n) && !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+    }
+
+    /// The pipeline with the parameters that are left to the shape of the array.
+    pub(crate) fn bound_to(&self, array: &Array) -> Result<Pipeline> {
+        let mut bound = self.clone();
+        bound.nodes.iter_mut().try_for_each(|n| n.stage.fit_shape(&mut n.args, array))?;
+        Ok(bound)
+    }
+
+    /// Whether all stages between a node and the array are identities.
+    fn gets_array(&self, node: &Node, depth: usize) -> bool {
+        node.inputs.iter().all(|source| match source {
+            Source::Array => true,
+            Source::Port { node, .. } => self.nodes.get(*node).is_some_and(|before| {
+                depth > 0 && before.stage.is_identity() && self.gets_array(before, depth - 1)
+            }),
+        })
+    }
+}
+
+/// A pipeline pads by less than this many bytes: what is written has to be read within the memory that a reader
+/// grants a small array.
+const MAX_PADDING: u64 = 1 << 24;
+
+impl Pipeline {
+    /// Bytes of an array once it is padded for all stages, as FZM files have it: the next common multiple of
+    /// their alignments.
+    pub(crate) fn padded(&self, bytes: u64) -> Result<u64> {
+        let mut unit = 1u64;
+        for node in &self.nodes {
+            let a = node.stage.alignment(&node.args)?.max(1);
+            unit = (unit / gcd(unit, a)).checked_mul(a).filter(|&u| u <= MAX_PADDING).ok_or_else(|| {
+                let what =
+                    format!("its chunk and block sizes have no common multiple up to {MAX_PADDING} bytes, which a file has to be padded to; the compact container never pads");
+                Error::InvalidPipeline(what)
+            })?;
+        }
+        bytes.checked_next_multiple_of(unit).ok_or(Error::Internal("an array length overflows"))
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn no_stage(index: usize, count: usize) -> Error {
+    Error::argument(
+        "stage index",
+        index,
+        format!("one of the {count} stages of the pipeline, counted from 0"),
+    )
+}

@@ -1,0 +1,87 @@
+//! Pipelines as people write them: TOML in the schema of FZGPUModules, and chains of stages as text. Both are read into the
+//! same [`Pipeline`] that calls build, and what is written is read back as the same one. `docs/pipelines.md` is their page.
+
+mod keys;
+mod nearest;
+mod nesting;
+mod reader;
+mod reference;
+mod text;
+mod writer;
+
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::pipeline::Pipeline;
+
+impl Pipeline {
+    /// Reads a pipeline from TOML.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPipeline`] for what is no TOML or no pipeline, [`Error::UnknownName`] for keys, stages and ports that there
+    /// are not, with the nearest one that there is, [`Error::InvalidArgument`] for values, [`Error::Unsupported`] for what the
+    /// reference has and this version has not. All say the line.
+    pub fn from_toml(text: &str) -> Result<Pipeline> {
+        in_default_environment(|| reader::read(text))
+    }
+
+    /// Writes it as TOML that the reference reads too, as far as it knows the stages and parameters.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPipeline`] when it has no stage.
+    pub fn to_toml(&self) -> Result<String> {
+        in_default_environment(|| writer::write(self))
+    }
+
+    /// Reads a chain of stages: `lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze`.
+    ///
+    /// # Errors
+    /// As [`Pipeline::from_toml`]; all say the column.
+    pub fn from_text(text: &str) -> Result<Pipeline> {
+        in_default_environment(|| text::read(text))
+    }
+
+    /// Writes a chain with the parameters that are not at their defaults.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPipeline`] when it is no chain, or asks for more than stages; TOML has a form for it.
+    pub fn to_text(&self) -> Result<String> {
+        in_default_environment(|| text::write(self))
+    }
+}
+
+/// What is lost is written down even where it is the default.
+fn always_said(parameter: &str) -> bool {
+    matches!(parameter, "error_bound" | "mode")
+}
+
+/// An error with the place in the text where it came up.
+fn at(place: &str, error: Error) -> Error {
+    match error {
+        Error::InvalidArgument { what, got, expected } => {
+            Error::InvalidArgument { what: format!("{place}: {what}"), got: shown(&got), expected }
+        }
+        Error::UnknownName { kind, name, place: of, known } => {
+            Error::UnknownName { kind, name: shown(&name), place: format!("{of} ({place})"), known }
+        }
+        Error::InvalidPipeline(what) => Error::InvalidPipeline(format!("{place}: {what}")),
+        Error::Unsupported { stage, what } => Error::Unsupported { stage, what: format!("{what} ({place})") },
+        other => other,
+    }
+}
+
+/// A name that nothing answers to, with the one that was most likely meant.
+fn unknown(kind: &'static str, name: &str, of: &str, known: &[&str]) -> Error {
+    let meant = nearest::nearest(name, known).map_or(String::new(), |n| format!(", the nearest is `{n}`"));
+    Error::UnknownName { kind, name: shown(name), place: format!("{of}{meant}"), known: known.join(", ") }
+}
+
+/// As much of a user's text as fits into a message, with nothing in it that a terminal would obey.
+fn shown(text: &str) -> String {
+    const MOST: usize = 64;
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut shown: String = text.chars().take(MOST).map(plain).collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

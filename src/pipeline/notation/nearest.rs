@@ -1,0 +1,54 @@
+//! Which name was meant.
+
+use super::text::SHORT;
+use strsim::osa_distance;
+
+/// Longer names than any of ours are not compared: the work is the product of the lengths.
+const LONGEST: usize = 64;
+
+/// Keys that people write because another file had them, and what says it here. Chains have short names, which files have not.
+const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
+
+/// The known name that goes on where this one ends, or else the one with the fewest letters to insert, drop, replace, or swap with
+/// the next one, if those are not most; the first of several. Case does not count.
+pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let mut mistaken = MISTAKEN.iter().chain(&SHORT);
+    if let Some((_, meant)) = mistaken.find(|(mistaken, meant)| *mistaken == name && known.contains(meant)) {
+        return Some(meant);
+    }
+    if name.len() > LONGEST {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let rank = |k: &'k str| {
+        let lower = k.to_ascii_lowercase();
+        (!lower.starts_with(&name), osa_distance(&name, &lower), k)
+    };
+    // With more than half of its letters changed a name is another name.
+    let alike = |(other, n, k): &(bool, usize, &str)| !other || 2 * n <= name.len().max(k.len());
+    let best = known.iter().copied().map(rank).filter(alike).min_by_key(|&(other, n, _)| (other, n)); // seed: notation-nearest
+    best.map(|(_, _, k)| k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_with_the_fewest_changes_is_nearest() {
+        let known = ["error_bound", "mode", "quant_radius", "inputs"];
+        assert_eq!(nearest("eror_bound", &known), Some("error_bound"));
+        assert_eq!(nearest("modus", &known), Some("mode"));
+        assert_eq!(nearest("auto", &["nbits", "auto_detect"]), Some("auto_detect"));
+        assert_eq!(nearest("input_port", &known), Some("inputs"));
+        assert_eq!(nearest(&"x".repeat(65), &known), None);
+        assert_eq!(nearest("x", &[]), None);
+        assert_eq!(nearest("Fats", &["ans", "fast"]), Some("fast"));
+        // A swap is one change; as two it would tie with the first name.
+        assert_eq!(nearest("fsat", &["fxay", "FAST"]), Some("FAST"));
+        assert_eq!(nearest("radius", &known), Some("quant_radius"));
+        assert_eq!(nearest("step", &["eb", "mode"]), None);
+        assert_eq!((nearest("eb", &known), nearest("eb", &["mode"])), (Some("error_bound"), None));
+        assert_eq!(nearest("width", &["word_size", "element_width"]), Some("element_width"));
+    }
+}

@@ -1,0 +1,49 @@
+//! What steps need on a device: functions, and memory besides their operands.
+
+use super::fused_kernels;
+use super::{Graph, Target};
+use crate::base::dtype::DType;
+use crate::base::edge_type::EdgeType;
+use crate::base::error::{Error, Result};
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::step::{DeviceStep, Step};
+use crate::ir::value::{Place, Value};
+
+/// Whether the target can run this step.
+pub(super) fn takes(g: &Graph, step: &Step, target: Target) -> bool {
+    target == Target::Cpu || device_launch(g, step).is_some()
+}
+
+fn device_launch(g: &Graph, step: &Step) -> Option<DeviceLaunch> {
+    let bytes = |values: &[crate::ir::value::Val]| -> Vec<u64> {
+        values.iter().map(|&v| g.edge(v).max_bytes()).collect()
+    };
+    let (ins, outs) = (bytes(&step.ins), bytes(&step.outs));
+    fused_kernels::find(step, &LaunchShape { params: &step.params, ins: &ins, outs: &outs })
+}
+
+/// Equips every step; returns the bytes that all of them need zeroed.
+pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
+    /// Zeroed memory starts at multiples of this.
+    const ALIGN: u64 = 16;
+    let mut zeroed = 0;
+    for step in steps {
+        let Some(DeviceLaunch { launches, zeroed: own, scratch }) = device_launch(g, step) else {
+            let what =
+                format!("{} has no device code for these parameters; use device cpu", step.kernel.name);
+            return Err(Error::Unsupported { stage: step.stage, what });
+        };
+        let scratch = (scratch > 0).then(|| {
+            g.values.push(Value {
+                edge: EdgeType::fixed(DType::U8, scratch),
+                place: Place::Dead,
+                alias: None,
+                feeds: false,
+            });
+            crate::ir::value::Val(g.values.len() as u32 - 1)
+        });
+        step.device = DeviceStep { launches, zeroed_at: zeroed, scratch };
+        zeroed += own.next_multiple_of(ALIGN);
+    }
+    Ok(zeroed)
+}

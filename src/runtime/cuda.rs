@@ -1,0 +1,306 @@
+//! The GPU backend: the steps of a plan as launches on a stream, and the functions that make and read containers.
+//!
+//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which are zero between
+//! calls; the tables of the plan; the arena. No memset does that: it would cost what a kernel costs. The last function of a
+//! compression leaves zeros for the next one, and the first one of a decompression, which is short of work, makes its own.
+
+use crate::base::arena::ALIGN;
+use crate::base::error::{Error, Result};
+use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
+use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, function};
+use crate::ir::device::{MAX_LINKS, MAX_OPERANDS, PARAM_BYTES};
+use crate::ir::step::Step;
+use crate::ir::value::{Place, Val};
+use crate::plan::{Direction, Plan};
+use std::cell::Cell;
+
+/// Where the parts of a workspace lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Zeroed memory of the steps.
+    zeroed: u64,
+    /// Up to here everything is zero when a call starts.
+    pub(crate) control: u64,
+    /// The tables start there.
+    pub(crate) image: u64,
+    /// So many bytes of them belong into shared memory.
+    staged: u64,
+    arena: u64,
+    /// Bytes of all.
+    pub(crate) bytes: u64,
+}
+
+impl Layout {
+    pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> Layout {
+        let zeroed = Layout::words_end(plan).next_multiple_of(ALIGN);
+        let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
+        let arena = (control + image_bytes).next_multiple_of(ALIGN);
+        Layout { zeroed, control, image: control, staged, arena, bytes: arena + plan.arena_bytes }
+    }
+
+    /// Where the words end.
+    pub(crate) fn words_end(plan: &Plan) -> u64 {
+        WORDS_AT + 2 * 8 * plan.bound.graph.values.len() as u64
+    }
+
+    /// Where the length of a value stands.
+    pub(crate) fn word(v: Val) -> u64 {
+        WORDS_AT + 8 * v.index() as u64
+    }
+
+    /// Where stands at which byte of the container a value starts.
+    pub(crate) fn start(plan: &Plan, v: Val) -> u64 {
+        Layout::word(v) + 8 * plan.bound.graph.values.len() as u64
+    }
+
+    /// The tables, which calls only read.
+    pub(crate) fn tables(&self) -> std::ops::Range<u64> {
+        self.image..self.arena
+    }
+
+    /// Where a byte of the arena lies.
+    pub(crate) fn in_arena(&self, offset: u64) -> u64 {
+        self.arena + offset
+    }
+}
+
+/// A range of device memory of the caller's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// One run of a plan on a stream.
+pub(crate) struct Run<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) stream: Stream,
+    pub(crate) plan: &'a Plan,
+    pub(crate) layout: Layout,
+    pub(crate) memory: &'a DeviceMemory,
+    pub(crate) array: Span,
+    pub(crate) container: Span,
+    /// Bytes of the header. Encoding: before the segment that is written in place; decoding: of a header of fixed length, or 0.
+    pub(crate) header: u64,
+    /// Whether something of the call is on the stream.
+    pub(crate) begun: Cell<bool>,
+}
+
+/// Places of launches in a call. What fails at one place makes the later ones return at once.
+const OPEN: u32 = 0;
+const FIRST_STEP: u32 = 8;
+const CLOSE: u32 = u32::MAX / 2;
+
+impl Run<'_> {
+    /// Clears what has to be zero, where no device function does.
+    pub(crate) fn clear(&self) -> Result<()> {
+        self.memory.clear(0, self.layout.control, self.stream)
+    }
+
+    /// Launches all steps.
+    pub(crate) fn run(&self) -> Result<()> {
+        for (k, step) in self.plan.steps.iter().enumerate() {
+            let args = self.args(step, FIRST_STEP + k as u32)?;
+            for pass in &step.device.launches {
+                self.launch(pass.entry, pass.grid, pass.block, &args)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, offset: u64) -> u64 {
+        self.memory.address() + offset
+    }
+
+    fn args(&self, step: &Step, place: u32) -> Result<LaunchArgs> {
+        let mut args = self.blank(place);
+        args.params = step.params;
+        args.inputs = step.ins.len() as u32;
+        for (slot, &v) in args.operands.iter_mut().zip(step.ins.iter().chain(&step.outs)) {
+            *slot = self.operand(v);
+        }
+        args.chained = step.links.len() as u32;
+        for (slot, link) in args.links.iter_mut().zip(&step.links) {
+            *slot = link.params;
+        }
+        args.passed = step.intermediate.map_or(Operand::default(), |v| self.operand(v));
+        args.zeroed = self.at(self.layout.zeroed + step.device.zeroed_at);
+        if let Some(Place::Arena { offset }) = step.device.scratch.map(|v| self.plan.place(v)) {
+            args.scratch = self.at(self.layout.in_arena(offset));
+        }
+        args.stage = step.node as u32;
+        let first = step.ins.first().map(|&v| self.plan.place(v));
+        let known = |v: Val| !self.plan.value(v).edge.length.is_dynamic();
+        if step.intermediate.is_none_or(known) {
+            match (self.plan.direction, first) {
+                (Direction::Encode, Some(Place::Array)) => args.fresh = 1,
+                (Direction::Decode, Some(Place::Segment(0)))
+                    if self.header > 0
+                        && self.container.bytes > self.header
+                        && step.outs.iter().copied().all(known) =>
+                {
+                    args.speculative_payload = self.container.address + self.header;
+                    args.speculative_bytes = self.container.bytes - self.header;
+                }
+                _ => {}
+            }
+        }
+        if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
+            return Err(Error::Internal("a step carries more than a launch"));
+        }
+        Ok(args)
+    }
+
+    fn blank(&self, place: u32) -> LaunchArgs {
+        LaunchArgs {
+            params: [0; PARAM_BYTES],
+            operands: [Operand::default(); MAX_OPERANDS],
+            links: [[0; PARAM_BYTES]; MAX_LINKS],
+            passed: Operand::default(),
+            speculative_payload: 0,
+            speculative_bytes: 0,
+            zeroed: 0,
+            scratch: 0,
+            status: self.at(STATUS_AT),
+            inputs: 0,
+            chained: 0,
+            step: place,
+            stage: 0,
+            fresh: 0,
+            pad: 0,
+        }
+    }
+
+    fn operand(&self, v: Val) -> Operand {
+        let edge = self.plan.value(v).edge;
+        let root = self.plan.root(v);
+        let bytes = if edge.length.is_dynamic() { self.at(Layout::word(root)) } else { 0 };
+        let max = edge.max_bytes();
+        match (self.plan.place(v), self.plan.direction) {
+            (Place::Arena { offset }, _) => {
+                Operand { base: self.at(self.layout.in_arena(offset)), offset: 0, bytes, max }
+            }
+            (Place::Array, _) => {
+                Operand { base: self.array.address, offset: 0, bytes: 0, max: self.array.bytes }
+            }
+            (Place::Segment(_), Direction::Encode) => {
+                let room = self.container.bytes.saturating_sub(self.header);
+                Operand { base: self.container.address + self.header, offset: 0, bytes, max: max.min(room) }
+            }
+            (Place::Segment(_), Direction::Decode) => {
+                let offset = self.at(Layout::start(self.plan, root));
+                Operand { base: self.container.address, offset, bytes, max }
+            }
+            (Place::Dead, _) => Operand { bytes, max, ..Operand::default() },
+        }
+    }
+
+    /// Launches a container kernel, which reads or writes a container and belongs to no stage.
+    fn container_kernel(
+        &self,
+        entry: &'static str,
+        grid: u64,
+        place: u32,
+        params: &ContainerArgs,
+    ) -> Result<()> {
+        let mut args = self.blank(place);
+        let params = ContainerArgs { words_end: self.layout.zeroed, ..*params };
+        args.params[..size_of::<ContainerArgs>()].copy_from_slice(bytemuck::bytes_of(&params));
+        args.inputs = 5;
+        let at = |address: u64, max: u64| Operand { base: address, offset: 0, bytes: 0, max };
+        args.operands[0] = at(self.array.address, self.array.bytes);
+        args.operands[1] = at(self.container.address, self.container.bytes);
+        args.operands[2] = at(self.at(self.layout.image), self.layout.staged);
+        args.operands[3] = at(self.at(0), self.layout.control);
+        args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
+        self.launch(entry, grid, CONTAINER_BLOCK, &args)
+    }
+
+    /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
+    fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
+        /// Arrays of up to so many bytes take microseconds.
+        const SHORT: u64 = 4 << 20;
+        let follows = self.begun.replace(true);
+        // What ends a compression has more shared memory than what begins it, and does best with its own division.
+        let suits = self.plan.direction == Direction::Decode || !follows;
+        let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
+        function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
+    }
+
+    /// The start of a decompression: reads the header, clears what has to be zero, and copies segments where steps want that. A
+    /// compression begins with its first step.
+    pub(crate) fn open(&self, params: &ContainerArgs) -> Result<()> {
+        /// Bytes that are worth a block, and the most blocks.
+        const PIECE: u64 = 1 << 14;
+        const MOST: u64 = 128;
+        let blocks = (self.layout.control - self.layout.zeroed).div_ceil(PIECE).clamp(1, MOST);
+        self.container_kernel("fz_open", blocks, OPEN, params)?;
+        self.load(params)
+    }
+
+    /// The part of [`Run::open`] behind the header, for one that the host has read.
+    pub(crate) fn load(&self, params: &ContainerArgs) -> Result<()> {
+        if self.sinks_in(|place| matches!(place, Place::Arena { .. })) {
+            self.container_kernel("fz_load", 64, OPEN + 1, params)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a call: writes a container with its checksums, or closes one that is restored and compares them. Then writes
+    /// the result.
+    pub(crate) fn seal(&self, params: &ContainerArgs) -> Result<()> {
+        match self.plan.direction {
+            Direction::Encode if params.verify != 0 => {
+                self.write(&ContainerArgs { result: 0, more: 1, verify: 0, ..*params })?;
+                self.container_kernel(
+                    "fz_sum",
+                    self.copy_grid(true),
+                    CLOSE + 1,
+                    &ContainerArgs { verify: 0, ..*params },
+                )
+            }
+            Direction::Encode => self.write(params),
+            Direction::Decode => {
+                let copies = self.sinks_in(|place| matches!(place, Place::Array));
+                let params = ContainerArgs { copies: copies.into(), opened: OPEN + 1, ..*params };
+                self.container_kernel("fz_close", self.copy_grid(copies), CLOSE, &params)
+            }
+        }
+    }
+
+    /// Writes a container; its checksums are still missing.
+    fn write(&self, params: &ContainerArgs) -> Result<()> {
+        let copies = self.sinks_in(|place| !matches!(place, Place::Segment(_)));
+        self.container_kernel(
+            "fz_seal",
+            self.copy_grid(copies),
+            CLOSE,
+            &ContainerArgs { copies: copies.into(), ..*params },
+        )
+    }
+
+    /// Whether a segment lies at such a place.
+    fn sinks_in(&self, place: impl Fn(Place) -> bool) -> bool {
+        self.plan.bound.graph.sinks.iter().any(|s| place(self.plan.place(s.value)))
+    }
+
+    /// Blocks of functions that have to pass over the whole array, or do so only where it is stored as it is.
+    fn copy_grid(&self, always: bool) -> u64 {
+        /// Enough for the largest device of today, several to a multiprocessor. More would take their time where there is
+        /// nothing to copy, as is usual.
+        const MOST: u64 = 512;
+        /// Bytes that are worth a block.
+        const PIECES: [u64; 2] = [1 << 18, 1 << 16];
+        self.array.bytes.div_ceil(PIECES[usize::from(always)]).clamp(1, MOST)
+    }
+}
+
+/// Looks up every function that a run of the plan launches, so that none is loaded during a call.
+pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
+    let steps = plan.steps.iter().flat_map(|s| &s.device.launches).map(|p| p.entry);
+    let container_kernels = match plan.direction {
+        Direction::Encode => &["fz_seal", "fz_sum"][..],
+        Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
+    };
+    steps.chain(container_kernels.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
+}

@@ -1,0 +1,112 @@
+//! The only thing that changes while a plan runs.
+
+use crate::base::arena::Arena;
+use crate::base::error::{Error, Result};
+use crate::base::thread_pool::ThreadPool;
+use crate::gpu::{DeviceMemory, Pinned, PinnedStaging};
+use crate::plan::Plan;
+
+/// Memory, lengths and threads of one call in flight. It serves every plan that needs no more of each, one
+/// call at a time.
+pub struct Workspace {
+    pub(crate) arena: Arena,
+    /// Length in bytes of every value of the plan.
+    pub(crate) words: Vec<u64>,
+    /// The header of the container while it is made.
+    pub(crate) header: Vec<u8>,
+    pub(crate) threads: ThreadPool,
+    /// Memory on a device, once a call has needed it.
+    pub(crate) gpu: Option<GpuMemory>,
+}
+
+/// The part of a workspace that lies on a device.
+pub(crate) struct GpuMemory {
+    pub(crate) block: DeviceMemory,
+    /// The plan whose tables lie in the block.
+    pub(crate) plan: u64,
+    /// Copies of the caller's host memory.
+    pub(crate) array: Option<DeviceMemory>,
+    pub(crate) container: Option<DeviceMemory>,
+    /// How those copies are made, when they are large.
+    pub(crate) pinned_staging: Option<PinnedStaging>,
+    /// The result of blocking calls.
+    pub(crate) result: Option<Pinned>,
+}
+
+impl Workspace {
+    /// Memory for `plan`. `threads` 0 stands for all cores; 1 makes no thread at all.
+    pub(crate) fn new(plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
+        Workspace::around(Arena::new(plan.arena_bytes)?, plan, header_bytes, threads)
+    }
+
+    fn around(arena: Arena, plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
+        Ok(Workspace {
+            arena,
+            words: vec![0; plan.bound.graph.values.len()],
+            header: Vec::with_capacity(header_bytes as usize),
+            threads: ThreadPool::new(threads)?,
+            gpu: None,
+        })
+    }
+
+    /// The same in memory of the caller's, as much as [`Plan::workspace_bytes`] says; what is allocated besides does not
+    /// grow with the array.
+    pub(crate) fn within(
+        memory: &'static mut [u8],
+        plan: &Plan,
+        header_bytes: u64,
+        threads: u32,
+    ) -> Result<Workspace> {
+        let (have, need) = (memory.len() as u64, plan.workspace_bytes() + header_bytes);
+        if have < need {
+            let have = format!("{have} bytes long");
+            return Err(Error::argument("the memory of a workspace", have, format!("at least {need} bytes")));
+        }
+        let arena = Arena::within(memory, plan.arena_bytes);
+        let arena = arena.ok_or(Error::Internal("a workspace takes more than it says"))?;
+        Workspace::around(arena, plan, header_bytes, threads)
+    }
+
+    /// Threads for the child of a fork, which has none of its parent's; the memory stays.
+    #[cfg(feature = "capi")]
+    pub(crate) fn restart(&mut self, threads: u32) -> Result<()> {
+        self.threads = ThreadPool::new(threads)?;
+        Ok(())
+    }
+
+    /// Whether a call may take memory of its own where the workspace has too little. One that was lent is all there is.
+    pub(crate) fn may_grow(&self) -> bool {
+        !self.arena.is_lent()
+    }
+
+    /// No memory on the host, for calls that run on a device.
+    pub(crate) fn bare(threads: u32) -> Result<Workspace> {
+        Ok(Workspace {
+            arena: Arena::new(0)?,
+            words: vec![],
+            header: vec![],
+            threads: ThreadPool::new(threads)?,
+            gpu: None,
+        })
+    }
+
+    pub(crate) fn serves(&self, plan: &Plan) -> Result<()> {
+        let have = self.arena.bytes().len() as u64;
+        if have >= plan.arena_bytes && self.words.len() >= plan.bound.graph.values.len() {
+            return Ok(());
+        }
+        Err(Error::PlanMismatch(format!(
+            "the workspace has {have} bytes for {} values, the plan needs {} for {}; make the workspace from this plan",
+            self.words.len(),
+            plan.arena_bytes,
+            plan.bound.graph.values.len()
+        )))
+    }
+
+    /// Overwrites all memory, so that a test can show that no call depends on what an earlier one left.
+    #[doc(hidden)]
+    pub fn poison(&mut self, byte: u8) {
+        self.arena.bytes_mut().fill(byte);
+        self.words.fill(u64::from(byte));
+    }
+}

@@ -1,0 +1,79 @@
+//! The parameters, checked against what they are applied to.
+
+use super::SPEC;
+use super::params::{FastParams, HALF2_REACH};
+use crate::base::dtype::DType;
+use crate::base::edge_type::EdgeType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+use crate::stages::words::{IN, floats};
+use crate::stages::{quantizer, shape};
+use bytemuck::Zeroable;
+
+/// So many values at most: of two words each they stay within the 44 bits of a table entry.
+pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
+
+/// What an exact value costs in bits, by and large: itself, its share of the masks, no code.
+const EXACT_BITS: u32 = 64;
+
+/// The stage on an edge.
+pub(super) struct Bound {
+    pub(super) value: DType,
+    pub(super) mode: u32,
+    pub(super) error_bound: f64,
+    pub(super) threshold: f64,
+    value_base: f64,
+    fixed_step: bool,
+    pub(super) dims: [u64; 3],
+    /// Elements on the edge.
+    pub(super) n: u64,
+}
+
+impl Bound {
+    pub(super) fn new(args: &Args, edge: EdgeType) -> Result<Bound> {
+        let value = floats(SPEC.name, args, edge)?;
+        if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
+            let accepts = "whole floats of a length that is known beforehand";
+            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
+        }
+        let n = edge.max_bytes() / value.bytes();
+        if n > MOST_ELEMENTS as u64 {
+            let limit = MOST_ELEMENTS as u64 * value.bytes();
+            return Err(Error::TooLarge { stage: SPEC.name, needed: edge.max_bytes(), limit });
+        }
+        let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
+        Ok(Bound {
+            value,
+            mode,
+            error_bound: args.real("error_bound")?,
+            threshold: args.real("outlier_threshold")?,
+            value_base: args.real("value_base")?,
+            fixed_step: args.flag("fixed_step")?,
+            dims: shape::of(SPEC.name, args, n)?,
+            n,
+        })
+    }
+
+    /// Always strict: there is no reference whose losses could be asked for.
+    pub(super) fn bound_launch(&self) -> quantizer::QuantizerParams {
+        let mut launch = quantizer::QuantizerParams::zeroed();
+        launch.error_bound = self.error_bound;
+        launch.threshold = self.threshold;
+        launch.value_base = self.value_base;
+        launch.mode = self.mode;
+        launch.radius = if self.value == DType::F32 { 1 << 21 } else { u32::MAX };
+        launch.switches = quantizer::STRICT;
+        launch.value = self.value.bytes() as u32;
+        launch.code = 4;
+        launch.exact_bits = if self.fixed_step { 0 } else { EXACT_BITS };
+        launch
+    }
+
+    pub(super) fn launch(&self) -> FastParams {
+        let mut launch = FastParams::new(self.threshold, self.dims, self.value);
+        // Bins of twice the bound, which may have shrunk by a little; see kernels/fast/encode_half2.cuh.
+        let bins = 1.01 / (2.0 * self.error_bound);
+        launch.half2 = u16::from(self.mode != quantizer::ABS && bins <= f64::from(HALF2_REACH));
+        launch
+    }
+}

@@ -1,0 +1,115 @@
+//! Fused kernels that end with RZE when encoding and start with it when decoding.
+
+use super::{DECODE, ENCODE, decoder, decoder_small, encoder, encoder_small, is_tile_wise, starts};
+use crate::base::tile::TILE;
+use crate::ir::device::PARAM_BYTES;
+use crate::ir::fusion::{Fusion, Part, any};
+use crate::stages::{bitshuffle, difference, lorenzo_quant, quantizer};
+
+type Params = [u8; PARAM_BYTES];
+
+fn quantizer<const WIDTH: u32>(params: &Params) -> bool {
+    quantizer::is_in_place(params, WIDTH)
+}
+
+/// Differences in negabinary that start again in each tile.
+fn difference<const WIDTH: u32>(params: &Params) -> bool {
+    difference::is_negabinary(params, WIDTH, TILE as u64)
+}
+
+/// Blocks of a tile.
+fn bitshuffle<const WIDTH: u32>(params: &Params) -> bool {
+    bitshuffle::is_plain(params, WIDTH.into(), TILE as u64)
+}
+
+/// The encoder and the decoder of a chain, with functions of their own for small arrays where there are such.
+macro_rules! chain {
+    ($encode:literal, $decode:literal $(, small $small_encode:literal, $small_decode:literal)?;
+     [$($stage:ident $width:literal),*], [$($back:ident $back_width:literal),*]) => {
+        [
+            Fusion {
+                entries: &[$encode $(, $small_encode)?],
+                kernel: Part { kernel: &ENCODE, fits: is_tile_wise },
+                chained: &[$(Part { kernel: &$stage::ENCODE, fits: $stage::<$width> }),*],
+                device: |shape, _| {
+                    $(if let Some(device_launch) = encoder_small(shape, $small_encode) {
+                        return Some(device_launch);
+                    })?
+                    Some(encoder(shape, Some($encode)))
+                },
+            },
+            Fusion {
+                entries: &[$decode $(, $small_decode)?],
+                kernel: Part { kernel: &DECODE, fits: is_tile_wise },
+                chained: &[$(Part { kernel: &$back::DECODE, fits: $back::<$back_width> }),*],
+                device: |shape, _| {
+                    $(if let Some(device_launch) = decoder_small(shape, $small_decode) {
+                        return Some(device_launch);
+                    })?
+                    Some(decoder(shape, Some($decode)))
+                },
+            },
+        ]
+    };
+}
+
+static PFPL_F32: [Fusion; 2] = chain!("fused_pfpl_f32_encode", "fused_pfpl_f32_decode",
+    small "fused_pfpl_f32_encode_small", "fused_pfpl_f32_decode_small";
+    [quantizer 4, difference 4, bitshuffle 4], [bitshuffle 4, difference 4, quantizer 4]);
+static PFPL_F64: [Fusion; 2] = chain!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode";
+    [quantizer 8, difference 8, bitshuffle 8], [bitshuffle 8, difference 8, quantizer 8]);
+static BITS_U8: [Fusion; 2] = chain!("fused_bits_u8_encode", "fused_bits_u8_decode";
+    [difference 1, bitshuffle 1], [bitshuffle 1, difference 1]);
+static BITS_U16: [Fusion; 2] = chain!("fused_bits_u16_encode", "fused_bits_u16_decode";
+    [difference 2, bitshuffle 2], [bitshuffle 2, difference 2]);
+static BITS_U32: [Fusion; 2] = chain!("fused_bits_u32_encode", "fused_bits_u32_decode";
+    [difference 4, bitshuffle 4], [bitshuffle 4, difference 4]);
+static BITS_U64: [Fusion; 2] = chain!("fused_bits_u64_encode", "fused_bits_u64_decode";
+    [difference 8, bitshuffle 8], [bitshuffle 8, difference 8]);
+static PLANES_U32: [Fusion; 2] = chain!("fused_planes_u32_encode", "fused_planes_u32_decode";
+    [bitshuffle 4], [bitshuffle 4]);
+static PLANES_U16: [Fusion; 2] = chain!("fused_planes_u16_encode", "fused_planes_u16_decode";
+    [bitshuffle 2], [bitshuffle 2]);
+
+/// Padding alone: both read and write short arrays.
+static PADDED: [Fusion; 2] = [
+    Fusion {
+        entries: &[],
+        kernel: Part { kernel: &ENCODE, fits: any },
+        chained: &[],
+        device: |shape, _| Some(encoder(shape, None)),
+    },
+    Fusion {
+        entries: &[],
+        kernel: Part { kernel: &DECODE, fits: any },
+        chained: &[],
+        device: |shape, _| Some(decoder(shape, None)),
+    },
+];
+
+/// The encoder needs no such chain: bricks read the array once, which a tile of codes in its order cannot.
+static FZ: [Fusion; 1] = [Fusion {
+    entries: &["fused_fz_decode"],
+    kernel: Part { kernel: &DECODE, fits: is_tile_wise },
+    chained: &[
+        Part { kernel: &bitshuffle::DECODE, fits: bitshuffle::<2> },
+        Part { kernel: &lorenzo_quant::DECODE, fits: lorenzo_quant::is_banded },
+    ],
+    device: |shape, chained| {
+        let (_, params) = chained.last()?;
+        Some(lorenzo_quant::chained(starts(shape), shape, params))
+    },
+}];
+
+pub(super) static FUSIONS: &[&[Fusion]] = &[
+    &FZ,
+    &PFPL_F32,
+    &PFPL_F64,
+    &BITS_U8,
+    &BITS_U16,
+    &BITS_U32,
+    &BITS_U64,
+    &PLANES_U32,
+    &PLANES_U16,
+    &PADDED,
+];

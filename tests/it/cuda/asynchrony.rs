@@ -1,0 +1,202 @@
+//! Asynchronous calls put work on the caller's stream and do nothing else.
+
+use crate::common::gpu::{Block, TestStream, cuda};
+use crate::common::rig::{Rig, lossy, options};
+use crate::common::samples::Content;
+use crate::cuda::bricks::stage;
+use crate::cuda::need_gpu;
+use fzgm::{Array, DType, Encoder, Error, Options, Status, Stream};
+
+#[test]
+fn every_kind_of_stream_serves_and_the_context_is_left_alone() {
+    need_gpu!();
+    let own = TestStream::new();
+    let streams = [0, 1, 2, own.0].into_iter().enumerate();
+    for (k, stream, name) in
+        ["pfpl", "fz"].into_iter().flat_map(|name| streams.clone().map(move |(k, s)| (k, s, name)))
+    {
+        let mut rig = Rig::of(name, DType::F32, 5_000);
+        let src = rig.data(Content::Walk, k as u64);
+        rig.src.put(0, &src);
+        let (mut before, mut after) = (0, 0);
+        unsafe { (cuda().cuCtxGetCurrent)(&mut before) };
+        rig.compress(Stream::from_raw(stream));
+        rig.decompress(Stream::from_raw(stream));
+        unsafe { (cuda().cuCtxGetCurrent)(&mut after) };
+        assert_eq!(before, after);
+        assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
+        rig.check(&src);
+    }
+}
+
+#[test]
+fn a_thread_without_a_context_gets_one_and_loses_it_again() {
+    need_gpu!();
+    let mut rig = Rig::of("bits", DType::U32, 3_000);
+    let src = rig.data(Content::Sparse, 1);
+    rig.src.put(0, &src);
+    unsafe { (cuda().cuCtxSetCurrent)(0) };
+    let stream = rig.stream.raw();
+    rig.compress(stream);
+    rig.decompress(stream);
+    let mut after = 1;
+    unsafe { (crate::common::gpu::cuda_without_context().cuCtxGetCurrent)(&mut after) };
+    assert_eq!(after, 0, "a context was left behind");
+    cuda();
+    rig.stream.wait();
+    rig.check(&src);
+}
+
+#[test]
+fn results_say_what_is_needed() {
+    need_gpu!();
+    let mut rig = Rig::of("bits", DType::U32, 20_000);
+    let src = rig.data(Content::Sparse, 1);
+    rig.src.put(0, &src);
+    let (container, _) = rig.expected(&src);
+    for room in [0, 1, 100, container.len() - 1] {
+        let dst = Block::new(room + 64);
+        let stream = rig.stream.raw();
+        let result = rig.results[0].slice(0, 24).address;
+        let (from, to) = (rig.src.slice(0, src.len()), dst.slice(0, room));
+        unsafe { rig.encoder.compress_async(&mut rig.encoding, from, to, result, stream) }.unwrap();
+        rig.stream.wait();
+        let r = rig.results[0].result();
+        assert_eq!((r.status, r.bytes, r.needed), (Status::DstTooSmall as i32, 0, container.len() as u64));
+        assert!(dst.get()[room..].iter().all(|&b| b == 0xee), "bytes behind the destination are touched");
+    }
+}
+
+/// Entries of the lists of a container.
+fn entries(container: &[u8]) -> u64 {
+    let info = fzgm::info(container).unwrap();
+    info.segments
+        .iter()
+        .filter(|s| s.port.ends_with("idxs") || s.port.ends_with("indices"))
+        .map(|s| s.bytes / 4)
+        .sum()
+}
+
+/// Whatever does not find room is counted to the last entry, also where exact pairs follow the outliers; with the room that
+/// is asked for the call succeeds, and a blocking call finds it by itself.
+#[test]
+fn outliers_that_find_no_room_are_counted() {
+    need_gpu!();
+    let (abs, rel) = ([("mode", "abs"), ("error_bound", "1e-3")], [("mode", "rel"), ("error_bound", "1e-5")]);
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], DType, &'a [u64]);
+    let all: [Case<'_>; 8] = [
+        ("quantizer", &abs, DType::F32, &[9_000]),
+        ("quantizer", &rel, DType::F32, &[9_000]),
+        ("quantizer", &rel, DType::F64, &[9_000]),
+        ("lorenzo_quant", &abs, DType::F32, &[9_000]),
+        ("lorenzo_quant", &abs, DType::F64, &[90, 70]),
+        ("lorenzo_quant", &abs, DType::F32, &[33, 17, 9]),
+        ("fz", &abs, DType::F64, &[33, 17, 9]),
+        ("fz", &abs, DType::F32, &[64, 128, 2]),
+    ];
+    for ((name, sets, dtype, dims), content) in
+        all.iter().flat_map(|case| [Content::Walk, Content::Specials].map(|content| (case, content)))
+    {
+        let what = format!("{name} {sets:?} {dtype} {dims:?} {content:?}");
+        let radius = if sets[0].1 == "rel" { "200" } else { "2" };
+        let mut p = stage(name, sets);
+        for (key, value) in [("outlier_capacity", "0.01"), ("quant_radius", radius)] {
+            p.args_mut(0).unwrap().set_text(key, value).unwrap();
+        }
+        let array = Array::new(*dtype, dims).unwrap();
+        let options = Options { store_incompressible: false, ..options() };
+        let mut rig = Rig::new(&p, &array, &options);
+        let src = rig.data(content, 3);
+        rig.src.put(0, &src);
+        let need = entries(&rig.expected(&src).0);
+        let stream = rig.stream.raw();
+        rig.compress(stream);
+        rig.stream.wait();
+        let r = rig.results[0].result();
+        let want = (Status::OutlierCapacity as i32, 0, 0, need);
+        assert_eq!((r.status, r.bytes, r.stage, r.needed), want, "{what}");
+        // A blocking call of the same encoder plans anew, with longer lists.
+        let room = Block::new(src.len() * 4 + 4096);
+        let (from, to) = (rig.src.slice(0, src.len()), room.slice(0, room.bytes));
+        let n = unsafe { rig.encoder.compress_at(&mut rig.encoding, from, to) }.unwrap();
+        let on_cpu = Options { device: fzgm::Device::Cpu, ..options.clone() };
+        assert!(room.first(n) == fzgm::compress(&p, &array, &on_cpu, &src).unwrap(), "{what}: blocking");
+        let fraction = (need as f64 / array.elements() as f64 + 1e-3).min(1.0);
+        p.args_mut(0).unwrap().set_real("outlier_capacity", fraction).unwrap();
+        let mut rig = Rig::new(&p, &array, &options);
+        rig.src.put(0, &src);
+        let (first, _) = rig.both();
+        assert_eq!(first.status, 0, "{what}");
+        rig.check(&src);
+    }
+}
+
+#[test]
+fn wrong_lengths_are_refused_before_anything_runs() {
+    need_gpu!();
+    let mut rig = Rig::of("pfpl", DType::F32, 1_000);
+    let stream = rig.stream.raw();
+    let (short, dst) = (rig.src.slice(0, 3_996), rig.container.slice(0, 100));
+    let e = unsafe { rig.encoder.compress_async(&mut rig.encoding, short, dst, 0, stream) }.unwrap_err();
+    assert!(matches!(e, Error::PlanMismatch(_)), "{e}");
+    let (container, short) = (rig.container.slice(0, 100), rig.restored.slice(0, 3_999));
+    let e =
+        unsafe { rig.decoder.decompress_async(&mut rig.decoding, container, short, 0, stream) }.unwrap_err();
+    assert_eq!(e, Error::DstTooSmall { need: 4_000, have: 3_999 });
+}
+
+#[test]
+fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
+    need_gpu!();
+    for container in [fzgm::Container::Fzm, fzgm::Container::Compact] {
+        for checksum_async in [false, true] {
+            let options = Options { container, checksum_async, ..options() };
+            let array = Array::new(DType::U32, &[7_001]).unwrap();
+            let mut rig = Rig::new(&lossy("bits", DType::U32), &array, &options);
+            for content in [Content::Random, Content::Walk] {
+                let src = rig.data(content, 5);
+                rig.src.put(0, &src);
+                let (first, second) = rig.both();
+                let on_cpu =
+                    Options { device: fzgm::Device::Cpu, checksum: checksum_async, ..options.clone() };
+                let want = fzgm::compress(rig.encoder.pipeline(), &array, &on_cpu, &src).unwrap();
+                assert_eq!((first.status, first.bytes), (0, want.len() as u64), "{content:?}");
+                assert!(rig.container.get()[..want.len()] == want[..], "{content:?} {container:?}");
+                assert_eq!((second.status, second.bytes), (0, src.len() as u64));
+                assert!(rig.restored.get() == src);
+            }
+        }
+    }
+}
+
+#[test]
+fn device_memory_is_what_the_plan_says() {
+    need_gpu!();
+    let rig = Rig::of("pfpl", DType::F32, 1 << 20);
+    let array = rig.array.bytes();
+    let (encode, decode) = (rig.encoder.workspace_bytes(), rig.decoder.workspace_bytes());
+    // The stream is written where it belongs, and nothing passes between chained kernels.
+    assert!(encode < array / 8 && decode < array / 8, "{encode} and {decode} for {array}");
+    let unfused =
+        Encoder::new(rig.encoder.pipeline(), &rig.array, &Options { fuse: false, ..options() }).unwrap();
+    assert!(unfused.workspace_bytes() > array);
+}
+
+/// At the default room of the lists, whatever the shape. Nothing is allocated: the plan says it.
+#[test]
+fn device_memory_is_at_most_three_times_the_array() {
+    need_gpu!();
+    for dtype in [DType::F32, DType::F64] {
+        for dims in [&[1 << 20][..], &[1 << 10, 1 << 10], &[128, 64, 128], &[127, 63, 129], &[3, 3, 100_000]]
+        {
+            for name in ["pfpl", "fz"] {
+                let array = Array::new(dtype, dims).unwrap();
+                let encoder = Encoder::new(&fzgm::preset(name, dtype).unwrap(), &array, &options()).unwrap();
+                let (encode, decode) =
+                    (encoder.workspace_bytes(), encoder.decoder().unwrap().workspace_bytes());
+                let most = 3 * array.bytes();
+                assert!(encode <= most && decode <= most, "{name} {dtype} {dims:?}: {encode} and {decode}");
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Both directions in a CUDA graph, replayed on other data.
+
+use crate::common::rig::{Rig, lossy, options};
+use crate::common::samples::{self, CONTENTS, Content};
+use crate::cuda::need_gpu;
+use fzgm::{Array, Container, DType, Options, PRESETS};
+
+/// Every preset, for one type or another and in one shape or another. What is replayed has nothing in common with what was there when
+/// the graph was made: other codes, other codebooks, other lists of outliers, another range.
+#[test]
+fn a_graph_of_both_directions_is_replayed_on_changing_data() {
+    need_gpu!();
+    for (k, preset) in PRESETS.iter().enumerate() {
+        let dtypes = if preset.lossless { [DType::U64, DType::U16] } else { [DType::F32, DType::F64] };
+        for (dtype, dims) in
+            dtypes.into_iter().zip([&[6_001][..], &[30, 31, 7], &[67, 61]].into_iter().cycle().skip(k))
+        {
+            let array = Array::new(dtype, dims).unwrap();
+            let mut rig = Rig::new(&lossy(preset.name, dtype), &array, &options());
+            let stream = rig.stream.raw();
+            rig.encoder.preload(&mut rig.encoding, stream).unwrap();
+            rig.decoder.preload(&mut rig.decoding, stream).unwrap();
+            let (captured, mut calls) = (crate::common::gpu::TestStream(rig.stream.0), rig);
+            let graph = captured.capture(|| {
+                calls.compress(stream);
+                calls.decompress(stream);
+            });
+            std::mem::forget(captured);
+            let replay = |src: &[u8]| {
+                calls.src.put(0, src);
+                graph.launch(&calls.stream);
+                calls.stream.wait();
+                calls.check(src);
+            };
+            for (round, content) in CONTENTS.into_iter().enumerate() {
+                replay(&samples::make(dtype, dims, content, round as u64).bytes);
+            }
+            for (round, scale) in [1e-6, 1e12].into_iter().enumerate() {
+                replay(&samples::scaled(dtype, dims, scale, round as u64).bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn graphs_with_checksums_and_compact_frames() {
+    need_gpu!();
+    let options = Options { container: Container::Compact, ..options() };
+    let array = Array::new(DType::F32, &[30, 31, 7]).unwrap();
+    let mut rig = Rig::new(&lossy("pfpl", DType::F32), &array, &options);
+    let stream = rig.stream.raw();
+    let captured = crate::common::gpu::TestStream(rig.stream.0);
+    let graph = captured.capture(|| {
+        rig.compress(stream);
+        rig.decompress(stream);
+    });
+    std::mem::forget(captured);
+    for (seed, content) in
+        [Content::Walk, Content::Constant, Content::Random, Content::Fills].into_iter().enumerate()
+    {
+        let src = rig.data(content, seed as u64);
+        rig.src.put(0, &src);
+        graph.launch(&rig.stream);
+        rig.stream.wait();
+        rig.check(&src);
+    }
+}

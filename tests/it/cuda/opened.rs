@@ -1,0 +1,211 @@
+//! Asynchronous calls with plans that know nothing but one container.
+
+use crate::common::gpu::{Block, TestStream};
+use crate::common::rig::{Rig, lossy, options};
+use crate::common::samples::Content;
+use crate::cuda::need_gpu;
+use fzgm::{Array, CallResult, Container, DType, Decoder, Device, Error, Options, Status, Stream, Workspace};
+
+/// A decoder that was opened, with what its calls need.
+struct Opened {
+    decoder: Decoder,
+    ws: Workspace,
+    restored: Block,
+    result: Block,
+    stream: TestStream,
+}
+
+impl Opened {
+    fn of(container: &[u8]) -> Opened {
+        let decoder = Decoder::open(container, &options()).unwrap();
+        let ws = decoder.workspace().unwrap();
+        let restored = Block::new(decoder.array().bytes() as usize);
+        Opened { decoder, ws, restored, result: Block::new(24), stream: TestStream::new() }
+    }
+
+    /// What becomes of a container, which may be longer than those bytes.
+    fn restore(&mut self, container: &[u8], behind: usize) -> CallResult {
+        let from = Block::new(container.len() + behind);
+        from.put(0, container);
+        let (from, to) = (from.slice(0, from.bytes), self.restored.slice(0, self.restored.bytes));
+        let (place, stream) = (self.result.slice(0, 24).address, self.stream.raw());
+        unsafe { self.decoder.decompress_async(&mut self.ws, from, to, place, stream) }.unwrap();
+        self.stream.wait();
+        self.result.result()
+    }
+}
+
+fn on_cpu(rig: &Rig, content: Content, seed: u64, checksum: bool) -> (Vec<u8>, Vec<u8>) {
+    let options = Options { device: Device::Cpu, checksum, ..rig.encoder.options().clone() };
+    let container =
+        fzgm::compress(rig.encoder.pipeline(), &rig.array, &options, &rig.data(content, seed)).unwrap();
+    let restored = fzgm::decompress(&container, &options).unwrap().1;
+    (container, restored)
+}
+
+fn status(r: CallResult) -> (i32, u64) {
+    (r.status, r.bytes)
+}
+
+#[test]
+fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room() {
+    need_gpu!();
+    let kinds = [
+        ("pfpl", DType::F32),
+        ("fz", DType::F64),
+        ("bits", DType::U32),
+        ("cusz", DType::F32),
+        ("cusz_ans", DType::F32),
+    ];
+    for ((name, dtype), container) in
+        kinds.into_iter().flat_map(|k| [Container::Fzm, Container::Compact].map(|c| (k, c)))
+    {
+        let array = Array::new(dtype, &[20_000]).unwrap();
+        let rig = Rig::new(&lossy(name, dtype), &array, &Options { container, ..options() });
+        let mut small = on_cpu(&rig, Content::Zeros, 1, true);
+        let mut large = on_cpu(&rig, Content::Walk, 2, false);
+        assert!(small.0.len() < large.0.len());
+        let fits = (Status::Ok as i32, array.bytes());
+
+        let mut opened = Opened::of(&large.0);
+        // With checksums and without; and after another container again.
+        for (container, restored) in [&large, &small, &large] {
+            assert_eq!(status(opened.restore(container, 7)), fits, "{name} {dtype}");
+            assert!(opened.restored.get() == *restored, "{name} {dtype}: another array");
+        }
+        // What does not compress is stored by the same encoder.
+        let (stored, random) = on_cpu(&rig, Content::Random, 3, true);
+        if fzgm::info(&stored).unwrap().stages[0].name == "stored" {
+            assert_eq!(status(opened.restore(&stored, 0)), fits, "{name} {dtype}");
+            assert!(opened.restored.get() == random, "{name} {dtype}: another stored array");
+        }
+
+        let mut opened = Opened::of(&small.0);
+        let refused = (Status::PlanMismatch as i32, 0);
+        assert_eq!(
+            status(opened.restore(&large.0, 0)),
+            refused,
+            "{name} {dtype}: more than there is room for"
+        );
+        assert_eq!(status(opened.restore(&small.0, 0)), fits, "{name} {dtype}");
+        assert!(opened.restored.get() == small.1, "{name} {dtype}: another array");
+        // The checksum counts.
+        let last = small.0.len() - 1;
+        small.0[last] ^= 1;
+        assert_eq!(status(opened.restore(&small.0, 0)), (Status::Checksum as i32, 0), "{name} {dtype}");
+        large.0.truncate(3);
+        assert_eq!(status(opened.restore(&large.0, 0)), (Status::NotAContainer as i32, 0), "{name} {dtype}");
+    }
+}
+
+#[test]
+fn containers_of_another_pipeline_bound_or_shape_are_another_plans() {
+    need_gpu!();
+    let rig = Rig::of("pfpl", DType::F32, 20_000);
+    let (own, restored) = on_cpu(&rig, Content::Walk, 1, true);
+    let mut opened = Opened::of(&own);
+    let mut bound = lossy("pfpl", DType::F32);
+    bound.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-2)).unwrap();
+    let shape = |dims: &[u64]| Array::new(DType::F32, dims).unwrap();
+    let compact = Options { container: Container::Compact, ..options() };
+    let others = [
+        ("stages", Rig::of("fz", DType::F32, 20_000), Status::PlanMismatch),
+        ("bound", Rig::new(&bound, &shape(&[20_000]), &options()), Status::PlanMismatch),
+        (
+            "shape",
+            Rig::new(&lossy("pfpl", DType::F32), &shape(&[200, 100]), &options()),
+            Status::PlanMismatch,
+        ),
+        ("length", Rig::of("pfpl", DType::F32, 20_001), Status::PlanMismatch),
+        ("type", Rig::of("pfpl", DType::F64, 10_000), Status::PlanMismatch),
+        // Its first bytes are those of the other kind of container.
+        (
+            "container",
+            Rig::new(&lossy("pfpl", DType::F32), &shape(&[20_000]), &compact),
+            Status::NotAContainer,
+        ),
+    ];
+    for (what, other, want) in &others {
+        let (container, _) = on_cpu(other, Content::Zeros, 1, true);
+        assert_eq!(status(opened.restore(&container, 100)), (*want as i32, 0), "another {what}");
+    }
+    assert_eq!(opened.restore(&own, 0).status, 0);
+    assert!(opened.restored.get() == restored);
+}
+
+#[test]
+fn workspaces_are_made_ready_and_take_what_the_plan_says() {
+    need_gpu!();
+    let rig = Rig::of("fz", DType::F32, 1 << 18);
+    let (container, restored) = on_cpu(&rig, Content::Walk, 1, false);
+    // A plan of no device in particular gets its device memory when it is made ready.
+    for device in [options().device, Device::Auto] {
+        let opened = Decoder::open(&container, &Options { device, ..options() }).unwrap();
+        let mut ws = opened.workspace().unwrap();
+        let stream = TestStream::new();
+        opened.preload(&mut ws, stream.raw()).unwrap();
+        let (from, to, result) = (Block::of(&container), Block::new(restored.len()), Block::new(24));
+        let (f, t) = (from.slice(0, from.bytes), to.slice(0, to.bytes));
+        unsafe { opened.decompress_async(&mut ws, f, t, result.slice(0, 24).address, stream.raw()) }.unwrap();
+        stream.wait();
+        assert_eq!(result.result().status, 0);
+        assert!(to.get() == restored);
+        let (_, bytes) = opened.device_plan().unwrap();
+        let expected = if device == Device::Auto { opened.plan().unwrap().workspace_bytes() } else { bytes };
+        assert_eq!(opened.workspace_bytes(), expected);
+        assert!(bytes <= rig.decoder.workspace_bytes(), "one container takes no more than all");
+    }
+}
+
+/// One graph, launched on a container after the other.
+#[test]
+fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
+    need_gpu!();
+    let rig = Rig::of("pfpl", DType::F32, 30_000);
+    let cases: Vec<_> = [Content::Walk, Content::Zeros, Content::Walk]
+        .into_iter()
+        .enumerate()
+        .map(|(k, content)| on_cpu(&rig, content, k as u64, k == 1))
+        .collect();
+    let longest = cases.iter().max_by_key(|c| c.0.len()).unwrap();
+    let mut opened = Opened::of(&longest.0);
+    let from = Block::new(longest.0.len());
+    let Opened { decoder, ws, restored, result, stream } = &mut opened;
+    let graph = stream.capture(|| {
+        let (from, to) = (from.slice(0, from.bytes), restored.slice(0, restored.bytes));
+        let place = result.slice(0, 24).address;
+        unsafe { decoder.decompress_async(ws, from, to, place, stream.raw()) }.unwrap();
+    });
+    for (container, array) in &cases {
+        from.put(0, container);
+        graph.launch(stream);
+        stream.wait();
+        let r = result.result();
+        // Walks differ in length: one may be too long for the plan of another.
+        if r.status != Status::PlanMismatch as i32 {
+            assert_eq!(r.status, 0);
+            assert!(restored.get() == *array);
+        } else {
+            assert!(container != &longest.0 && fzgm::info(container).is_ok());
+        }
+    }
+}
+
+/// The reference leaves things in its headers that we would write otherwise.
+#[test]
+fn heads_in_other_forms_take_the_host() {
+    need_gpu!();
+    let rig = Rig::of("pfpl", DType::F32, 5_000);
+    let (mut container, restored) = on_cpu(&rig, Content::Walk, 1, false);
+    // A reserved byte of the core header that readers do not look at.
+    container[50] = 1;
+    let opened = Decoder::open(&container, &options()).unwrap();
+    let mut ws = opened.workspace().unwrap();
+    opened.preload(&mut ws, Stream::from_raw(0)).unwrap();
+    let (from, to) = (Block::of(&container), Block::new(restored.len()));
+    let (f, t) = (from.slice(0, from.bytes), to.slice(0, to.bytes));
+    let e = unsafe { opened.decompress_async(&mut ws, f, t, 0, Stream::from_raw(0)) }.unwrap_err();
+    assert!(matches!(e, Error::Unsupported { .. }) && e.to_string().contains("blocking"), "{e}");
+    assert_eq!(unsafe { opened.decompress_at(&mut ws, f, t) }, Ok(restored.len()));
+    assert!(to.get() == restored);
+}

@@ -1,0 +1,155 @@
+//! Each parameter of each stage at both ends of its range and beyond. Every refusal names the stage, the
+//! parameter and the value.
+
+use crate::common::run::{every_way, options};
+use crate::common::samples::{self, Content};
+use fzgm::stages::STAGES;
+use fzgm::{Args, Container, DType, Error, Kind, Param, Pipeline, Setting};
+
+/// The refusal of `value` says what was refused.
+fn names(refusal: &Error, stage: &str, param: &str, value: &str) {
+    let text = refusal.to_string();
+    let named = text.contains(&format!("{stage}.{param}")) && text.contains(value);
+    assert!(named, "`{text}` does not name {stage}.{param} and {value}");
+}
+
+fn each(f: impl Fn(&'static str, &'static Param, &mut Args)) {
+    for stage in STAGES {
+        let spec = stage.spec();
+        spec.params.iter().for_each(|p| f(spec.name, p, &mut Args::new(spec.name, spec.params)));
+    }
+}
+
+fn value(args: &Args, name: &str) -> Setting {
+    args.iter().find(|(p, _)| p.name == name).unwrap().1.clone()
+}
+
+#[test]
+fn real_parameters_end_where_they_say() {
+    each(|stage, p, args| {
+        let Kind::Real { low, open, high } = p.kind else { return };
+        let mut try_it = |x: f64, ok: bool| match args.set_real(p.name, x) {
+            Ok(()) => assert!(ok && value(args, p.name) == Setting::Real(x), "{stage}.{} = {x:?}", p.name),
+            Err(e) => {
+                assert!(!ok, "{stage}.{} refuses {x:?}: {e}", p.name);
+                names(&e, stage, p.name, &format!("{x:?}"));
+            }
+        };
+        try_it(low, !open);
+        try_it(low.next_up(), true);
+        try_it(low.next_down(), false);
+        try_it(high, true);
+        try_it(high.next_up(), high.is_infinite());
+        try_it(f64::NAN, false);
+        try_it(f64::NEG_INFINITY, false);
+        let text = args.set_text(p.name, "many").unwrap_err();
+        names(&text, stage, p.name, "many");
+    });
+}
+
+#[test]
+fn whole_parameters_end_where_they_say() {
+    each(|stage, p, args| {
+        let tries: Vec<(i64, bool)> = match p.kind {
+            Kind::Int { low, high } => {
+                vec![
+                    (low, true),
+                    (high, true),
+                    (low - 1, false),
+                    (high + 1, false),
+                    (i64::MIN, false),
+                    (i64::MAX, false),
+                ]
+            }
+            Kind::IntOf(list) => {
+                let inside = list.iter().map(|&v| (v, true));
+                let beside = list.iter().flat_map(|&v| [v - 1, v + 1]).filter(|v| !list.contains(v));
+                inside.chain(beside.map(|v| (v, false))).chain([(i64::MAX, false)]).collect()
+            }
+            Kind::Flag => vec![(0, true), (1, true), (2, false), (-1, false)],
+            Kind::Choice(_) | Kind::Names { .. } => vec![(0, false)],
+            Kind::Real { .. } => return,
+        };
+        for (v, ok) in tries {
+            match args.set_int(p.name, v) {
+                Ok(()) => assert!(ok, "{stage}.{} takes {v}", p.name),
+                Err(e) => {
+                    assert!(!ok, "{stage}.{} refuses {v}: {e}", p.name);
+                    names(&e, stage, p.name, &v.to_string());
+                }
+            }
+        }
+        let text = args.set_text(p.name, "1.5 x").unwrap_err();
+        names(&text, stage, p.name, "1.5 x");
+    });
+}
+
+#[test]
+fn unknown_parameters_are_named_with_those_that_exist() {
+    for stage in STAGES {
+        let spec = stage.spec();
+        let mut args = Args::new(spec.name, spec.params);
+        for refusal in
+            [args.set_int("colour", 1), args.set_real("colour", 1.0), args.set_text("colour", "red")]
+        {
+            let text = refusal.unwrap_err().to_string();
+            assert!(text.contains("colour") && text.contains(spec.name), "{text}");
+            assert!(spec.params.iter().all(|p| text.contains(p.name)), "{text}");
+        }
+    }
+}
+
+/// A value at an end of its range works through a whole round trip, or is refused by name when the plan is
+/// made. In compact frames, so that a block of 4 GiB does not pad an array to 4 GiB.
+#[test]
+fn the_ends_of_every_range_work_or_are_refused_by_name() {
+    each(|stage, p, _| {
+        let ends: Vec<String> = match p.kind {
+            Kind::Real { low, open, high } => {
+                vec![if open { low.next_up() } else { low }.to_string(), high.to_string()]
+            }
+            Kind::Int { low, high } => {
+                // Where the very end is no multiple of anything, the largest power of two too.
+                [low, high, high.min(1 << 31), high - 1].iter().map(i64::to_string).collect()
+            }
+            Kind::IntOf(list) => list.iter().map(i64::to_string).collect(),
+            Kind::Flag => vec!["false".into(), "true".into()],
+            Kind::Choice(words) => words.iter().map(|w| (*w).to_string()).collect(),
+            Kind::Names { .. } => vec!["a".into(), "x".repeat(122)],
+        };
+        for end in ends {
+            for dtype in [DType::U8, DType::I32, DType::F32, DType::F64] {
+                one_end(stage, p.name, &end, dtype);
+            }
+        }
+    });
+}
+
+fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
+    let mut p = Pipeline::new();
+    let node = p.add(stage).unwrap();
+    p.args_mut(node).unwrap().set_text(param, end).unwrap();
+    for content in [Content::Walk, Content::Specials] {
+        let sample = samples::make(dtype, &[2500], content, 11);
+        match every_way(&p, &sample, &options(Container::Compact, true)) {
+            Ok((container, restored)) => {
+                let lossless = fzgm::info(&container).unwrap().mode == "lossless";
+                assert!(!lossless || restored == sample.bytes, "{stage}.{param} = {end} on {dtype}");
+            }
+            // Not the parameter but what it has no room for.
+            Err(Error::InvalidArgument { what, .. }) if what == format!("an element that {stage} gets") => {
+                assert!(end != "32", "{stage}.{param} = {end} on {dtype}: {what}");
+            }
+            Err(Error::InvalidArgument { what, got, .. }) => {
+                assert_eq!(what, format!("{stage}.{param}"), "{end} on {dtype}");
+                let numeric = end.parse::<f64>().is_ok_and(|v| got.parse() == Ok(v));
+                assert!(got.contains(end) || numeric, "{stage}.{param} = {end} on {dtype}: `{got}`");
+            }
+            Err(Error::Unsupported { stage: by, what }) => {
+                assert!(by == stage && what.contains(end), "{stage}.{param} = {end} on {dtype}: {what}");
+            }
+            Err(Error::TypeMismatch { stage: by, .. }) => assert_eq!(by, stage),
+            Err(e) => panic!("{stage}.{param} = {end} on {dtype}: {e}"),
+        }
+    }
+}
