@@ -129,6 +129,15 @@ impl Drop for Held {
 /// Calls an entry point and checks its results. `None`: the device is lost.
 pub type Entry = fn(&mut Trial<'_>) -> Option<()>;
 
+/// The subject of a walk.
+struct Walked<'w> {
+    name: &'w str,
+    world: &'w World,
+    home: Home,
+    gone: bool,
+    entry: Entry,
+}
+
 /// Statistics of a walk.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -141,39 +150,59 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls.
+    /// Fails driver call 1, then call 1 + `share`, and so on, until the entry point makes fewer calls. A walk with gaps also fails each
+    /// call of an event, because a gap could hide the few of them.
     pub fn walk(&mut self, name: &str, world: &World, home: Home, gone: bool, entry: Entry, share: usize) {
-        const LOST: [i32; 4] = [700, 46, 214, 719];
+        let row = Walked { name, world, home, gone, entry };
         self.entries += 1;
-        for nth in (1..).step_by(share) {
-            let code = if gone { LOST[nth % LOST.len()] } else { 0 };
-            let before = quietly(alive);
-            let context = quietly(OwnContext::new);
-            let stream = quietly(|| context.stream());
-            let home = if home == Home::Own { context.0 } else { 0 };
-            emulator::set_current(home);
-            let mut trial = Trial { world, stream, gone, home, error: None };
-            emulator::fail(None, nth, code, gone);
-            let done = entry(&mut trial);
-            let failed = emulator::failed();
-            let error = trial.error;
-            assert!(done.is_some() || gone && error.is_some(), "{name}, call {nth}: {failed:?} {error:?}");
-            quietly(|| drop(TestStream(stream)));
-            if !gone {
-                self.nothing_is_left(name, failed.as_deref(), before, home);
-            }
-            quietly(|| drop(context));
-            let Some(call) = failed else {
-                assert!(nth > 1 && error.is_none(), "{name}: no call, or {error:?} without a failure");
-                return;
-            };
-            self.injected += 1;
-            match error {
-                Some(e) => *self.statuses.entry(e.status()).or_default() += 1,
-                None => *self.silent.entry(call.clone()).or_default() += 1,
-            }
-            *self.calls.entry(call).or_default() += 1;
+        let mut nth = 1;
+        while self.fails(&row, None, nth) {
+            nth += share;
         }
+        assert!(nth > 1, "{name}: no driver call");
+        if share > 1 {
+            for call in ["cuEventCreate", "cuEventDestroy_v2"] {
+                for nth in 1.. {
+                    if !self.fails(&row, Some(call), nth) {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs the entry point with one failed call: the nth of that name, or of any name. `false`: it makes fewer calls.
+    fn fails(&mut self, row: &Walked<'_>, call: Option<&str>, nth: usize) -> bool {
+        const LOST: [i32; 4] = [700, 46, 214, 719];
+        let Walked { name, world, home, gone, entry } = *row;
+        let code = if gone { LOST[nth % LOST.len()] } else { 0 };
+        let before = quietly(alive);
+        let context = quietly(OwnContext::new);
+        let stream = quietly(|| context.stream());
+        let home = if home == Home::Own { context.0 } else { 0 };
+        emulator::set_current(home);
+        let mut trial = Trial { world, stream, gone, home, error: None };
+        emulator::fail(call, nth, code, gone);
+        let done = entry(&mut trial);
+        let failed = emulator::failed();
+        let error = trial.error;
+        assert!(done.is_some() || gone && error.is_some(), "{name}, call {nth}: {failed:?} {error:?}");
+        quietly(|| drop(TestStream(stream)));
+        if !gone {
+            self.nothing_is_left(name, failed.as_deref(), before, home);
+        }
+        quietly(|| drop(context));
+        let Some(call) = failed else {
+            assert!(error.is_none(), "{name}: {error:?} without a failure");
+            return false;
+        };
+        self.injected += 1;
+        match error {
+            Some(e) => *self.statuses.entry(e.status()).or_default() += 1,
+            None => *self.silent.entry(call.clone()).or_default() += 1,
+        }
+        *self.calls.entry(call).or_default() += 1;
+        true
     }
 
     /// Only an object whose own release failed may remain.
