@@ -10,5 +10,7 @@ fn main() {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libh5fzgm.so");
         // HDF5 closes plugins in H5close, while destructors of threads may still be to run.
         println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+        // A build of the whole workspace gives the library its C functions, and the plugin would export them.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
     }
 }

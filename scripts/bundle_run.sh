@@ -42,7 +42,7 @@ repeats       campaign    300 long tests/full repeats_of_every
 replays       campaign    300 long tests/full a_graph_of
 memory        campaign    300 long tests/full campaign::memory::
 limits        campaign    100 long tests/full campaign::limits::
-flips         campaign    300 FZGM_FLIPS=600 tests/it cuda::flips::
+flips         campaign    300 FZGM_FLIPS=600 tests/it cuda::bit_flips::
 two_processes campaign    200 FZGM_SECONDS=120 twice long tests/full campaign::streams::
 large_bits    large       400 long tests/full bits_at five_gib_of_u16_without
 large_pfpl    large       300 long tests/full pfpl_at
@@ -66,9 +66,9 @@ f64_rel_fine  exhaustive  500 long tests/full --nocapture exhaustive::random_f64
 mem_calls     memcheck    200 memcheck tests/it cuda::asynchrony cuda::graphs cuda::functions cuda::pointers
 mem_fz        memcheck    200 memcheck tests/it cuda::lorenzo
 mem_rel       memcheck    200 memcheck tests/it cuda::rel
-mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/it cuda::hostile::asynchronous
-mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/it cuda::hostile::garbled
-mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/it cuda::hostile::garbled
+mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/it cuda::damage_on_device::asynchronous
+mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/it cuda::damage_on_device::garbled
+mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/it cuda::damage_on_device::garbled
 mutants_0     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=0/8 memcheck tests/it cuda::mutants::
 mutants_1     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=1/8 memcheck tests/it cuda::mutants::
 mutants_2     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=2/8 memcheck tests/it cuda::mutants::
@@ -77,8 +77,8 @@ mutants_4     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=4/8 memcheck tests/i
 mutants_5     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=5/8 memcheck tests/it cuda::mutants::
 mutants_6     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=6/8 memcheck tests/it cuda::mutants::
 mutants_7     mutants     400 FZGM_MUTATIONS=2000 FZGM_PART=7/8 memcheck tests/it cuda::mutants::
-mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/it cuda::flips::
-mem_blocking  memcheck    200 memcheck tests/it cuda::hostile::blocking
+mem_flips     mutants     400 FZGM_FLIPS=40 memcheck tests/it cuda::bit_flips::
+mem_blocking  memcheck    200 memcheck tests/it cuda::damage_on_device::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/it contract::every_stage contract::presets_hold contract::what_does
 mem_forms     memcheck    300 memcheck tests/it contract::pairs_of contract::main_forms
 mem_pipelines memcheck    200 memcheck tests/it pipelines::
@@ -86,7 +86,7 @@ mem_fast      memcheck    300 memcheck tests/it cuda::fast
 mem_coders    memcheck    300 memcheck tests/it coders::
 init_calls    initcheck   200 initcheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
 init_fz       initcheck   200 initcheck tests/it cuda::lorenzo
-init_rel      initcheck   200 initcheck tests/it cuda::rel cuda::hostile
+init_rel      initcheck   200 initcheck tests/it cuda::rel cuda::damage_on_device
 init_contract initcheck   300 SHARE=20 initcheck tests/it contract::every_stage contract::presets_hold contract::what_does
 init_forms    initcheck   300 initcheck tests/it contract::pairs_of contract::main_forms
 init_pipelines initcheck  200 initcheck tests/it pipelines::
@@ -94,7 +94,7 @@ init_fast     initcheck   300 initcheck tests/it cuda::fast
 init_coders   initcheck   300 initcheck tests/it coders::
 sync_calls    synccheck   200 synccheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
 sync_fz       synccheck   200 synccheck tests/it cuda::lorenzo
-sync_rel      synccheck   200 synccheck tests/it cuda::rel cuda::hostile
+sync_rel      synccheck   200 synccheck tests/it cuda::rel cuda::damage_on_device
 sync_fast     synccheck   300 synccheck tests/it cuda::fast
 sync_coders   synccheck   300 synccheck tests/it coders::
 sync_contract synccheck   300 SHARE=20 synccheck tests/it contract::every_stage contract::presets_hold contract::what_does
@@ -108,7 +108,7 @@ race_hosts    racecheck   150 racecheck tests/it cuda::pointers
 race_fz_forms racecheck   150 SHARE=3 racecheck tests/it cuda::lorenzo::every_shape
 race_fz_lists racecheck   150 SHARE=4 racecheck tests/it cuda::lorenzo::runs cuda::lorenzo::lists cuda::lorenzo::numbers
 race_rel      racecheck   150 SHARE=4 racecheck tests/it cuda::rel
-race_hostile  racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::hostile
+race_hostile  racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::damage_on_device
 race_stages   racecheck   150 SHARE=120 racecheck tests/it contract::every_stage
 race_pairs    racecheck   150 SHARE=30 racecheck tests/it contract::pairs_of
 race_quantizer racecheck  150 SHARE=8 racecheck tests/it contract::main_forms

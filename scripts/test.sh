@@ -1,32 +1,79 @@
 #!/usr/bin/env bash
-# Sets up what is missing and runs the tests.
+# Installs missing tools and runs the tests. Seconds per step are written to build/test-seconds.tsv.
 #
-#   scripts/test.sh                    the parts rust, emu, c, golden, python and hdf5
-#   scripts/test.sh <part>…            rust | emu | c | golden | python | hdf5 | long | fuzz | tsan |
+#   scripts/test.sh                    the parts rust, emu, c, python and hdf5
+#   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | long | mutants | fuzz | tsan |
 #                                      aarch64 | musl | deny
 . "$(dirname "$0")/lib.sh"
-parts=(rust emu c golden python hdf5)
-all_parts=("${parts[@]}" long fuzz tsan aarch64 musl deny)
+parts=(rust emu c python hdf5)
+all_parts=("${parts[@]}" long mutants fuzz tsan aarch64 musl deny)
 mkdir -p build
 
-# Format, lints, tests, documentation. The tests run optimised with debug assertions: [profile.test] in Cargo.toml.
+# step <name> <command…>: runs it and records its seconds.
+step() {
+  local name=$1 started=$SECONDS
+  shift
+  say "$name"
+  "$@"
+  took "$name" $((SECONDS - started))
+}
+took() { printf '%s\t%s\t%s\n' "$part" "$1" "$2" >>build/test-seconds.tsv; }
+
+# Format, lints, tests, and documentation.
 part_rust() {
   need_c
   need_rust
   need_nvcc
-  # A macro names the modules of stages, into which cargo fmt does not look.
+  step formats formats
+  if rust_tool clippy clippy; then step clippy lints; fi
+  step "the plugin alone, for the CPU" cargo check --quiet --locked -p fzgm-hdf5
+  step "test programs, libraries, and command line" programs
+  step "tests on the CPU" rust_tests
+  step "examples of the documentation" cargo test --quiet --locked --workspace --features "$features" --doc
+  RUSTDOCFLAGS="-D warnings" step documentation cargo doc --quiet --locked --no-deps --workspace --features "$features"
+}
+
+# A macro names the modules of stages, so cargo fmt does not find them.
+formats() {
   if rust_tool fmt rustfmt; then
     cargo fmt --all -- --check
     find src/stages -name '*.rs' -exec rustfmt --edition 2024 --check {} +
   fi
   tests/seeded_bugs.sh --apply
-  if rust_tool clippy clippy; then
-    cargo clippy --quiet --locked --workspace -- -D warnings
-    # A test says by a panic that it fails.
-    cargo clippy --quiet --locked --workspace --all-targets -- -D warnings -A clippy::expect_used -A clippy::unwrap_used -A clippy::panic
-  fi
-  cargo test --quiet --locked --workspace
-  RUSTDOCFLAGS="-D warnings" cargo doc --quiet --locked --no-deps --workspace
+}
+
+# Tests may panic. The library and the programs may not, and clippy checks them alone first.
+lints() {
+  cargo clippy --quiet --locked --workspace --features "$features" -- -D warnings
+  cargo clippy --quiet --locked --workspace --features "$features" --all-targets -- -D warnings -A clippy::expect_used -A clippy::unwrap_used -A clippy::panic
+}
+
+# Test programs, both C libraries, the plugin, and the command line in one build. With one profile and one set of features cargo
+# compiles the library once for all of them. The profile is optimized and has the checks of a debug build.
+features=libfzgm/cuda,fzgm-hdf5/cuda
+built=${CARGO_TARGET_DIR:-$root/target}/debug
+programs() {
+  [ -z "${programs_are_built:-}" ] || return 0
+  need python3 python3
+  need_nvcc
+  cargo build --quiet --locked --workspace --profile test --features "$features" --lib --bins --tests \
+    --message-format=json-render-diagnostics >build/programs.json
+  python3 - build/programs.json >build/programs.tsv <<'PYTHON'
+import json, sys
+for line in open(sys.argv[1]):
+    message = json.loads(line)
+    if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+        name, kind = message["target"]["name"], message["target"]["kind"][0]
+        folder = message["manifest_path"].rpartition("/")[0]
+        print(name if kind == "test" else f"{name}-{kind}", message["executable"], folder, sep="\t")
+PYTHON
+  programs_are_built=1
+}
+
+rust_tests() {
+  local name runs=()
+  while IFS=$'\t' read -r name _; do runs+=("$name cpu"); done <build/programs.tsv
+  run_tests "${runs[@]}"
 }
 
 # rust_tool <subcommand> <component>: is it there, or can rustup bring it? A compiler from a distribution may lack it.
@@ -37,40 +84,32 @@ rust_tool() {
   return 1
 }
 
-# The CUDA backend without a GPU: its kernels on the emulator, and before that the emulator itself.
+# The CUDA backend without a GPU: the emulator itself, then the kernels on it.
 part_emu() {
   need_c
   need objcopy binutils
   need_rust
-  need_nvcc
   local kind
-  for kind in plain asan; do bash tests/emu/build.sh $kind; done
-  bash tests/emu/selftest.sh
-  # Both backends over everything that the contract tests make, and what only a device does in every mode. The longest first.
-  # With sanitizers threads go forward as well.
-  on_emulator 'it asan cuda::' 'it ORDER=fwd contract::' 'it ORDER=rev cuda::' 'it ORDER=20,DEFER=1 cuda::' 'it ORDER=rev,DEFER=1 campaign::' \
-    'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' 'it ORDER=fwd recompression::' 'cuda_calls ORDER=fwd' \
-    'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
-  c_on_emulator
+  for kind in plain asan; do step "emulator, $kind" bash tests/emu/build.sh $kind; done
+  step "seeded bugs of the emulator" bash tests/emu/selftest.sh
+  step "test programs, libraries, and command line" programs
+  # The longest first. Every test runs in at least one order of threads, those of device memory and streams also with late operations.
+  step "tests on the emulator" run_tests 'it asan cuda::' 'it ORDER=fwd contract::' 'it ORDER=20,DEFER=1 cuda::' \
+    'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' \
+    'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
+  step "C on the emulator" c_on_emulator
 }
 
-# debug_build <what…>: without optimisation, for programs in other languages, into $debug_output. Not where the tests are built: cargo has one
-# place for a library in each folder, and would make it again whenever the profile changes.
-debug_output=$PWD/build/debug/debug
-debug_build() { CARGO_TARGET_DIR=$PWD/build/debug cargo build --quiet --locked --no-default-features "$@"; }
-
-# tests/c/cuda.c as a program of a user, in the modes of the emulator and under sanitizers; and where GPUs are switched off
-# while the driver is there.
+# tests/c/cuda.c as a user's program, in the modes of the emulator, under sanitizers, and with the driver present but GPUs switched off.
 c_on_emulator() {
   local kind mode libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl) out=$PWD/build/emu-c
   mkdir -p "$out"
-  debug_build -p libfzgm --features cuda
   for kind in plain sanitize; do
     local flags=(-std=c99 -g -O1 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wstrict-prototypes -Werror -Iinclude)
     [ $kind = plain ] || flags+=(-fsanitize=address,undefined -fno-sanitize-recover=all)
-    cc "${flags[@]}" tests/c/cuda.c "$debug_output/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
+    cc "${flags[@]}" tests/c/cuda.c "$built/libfzgm.a" "${libraries[@]}" -o "$out/cuda-$kind"
     for mode in ORDER=fwd ORDER=rev DEFER=1; do
-      say "tests/c/cuda.c on the emulator, $kind, $mode"
+      echo "tests/c/cuda.c, $kind, $mode"
       env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "FZ_EMU_$mode" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
     done
     env FZGM_DISABLE_CUDA=1 LD_LIBRARY_PATH="$PWD/build/emu" ASAN_OPTIONS=detect_leaks=0 "$out/cuda-$kind"
@@ -78,103 +117,102 @@ c_on_emulator() {
   local toolkit
   toolkit=$(find .nvcc "${CUDA_HOME:-/usr/local/cuda}/" -name cuda_runtime.h -path '*include*' -print -quit 2>/dev/null || true)
   if [ -n "$toolkit" ]; then
-    # It runs on a GPU alone: the CUDA runtime asks more of a driver than the emulator has.
+    # Compiled only: the CUDA runtime needs functions that the emulator does not have.
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c
-    say "examples/compress_cuda.c compiles"
+    echo "examples/compress_cuda.c compiles"
   else
-    say "SKIPPED: examples/compress_cuda.c (no cuda_runtime.h)"
+    echo "SKIPPED: examples/compress_cuda.c (no cuda_runtime.h)"
   fi
 }
 
-# on_emulator '<program> <mode> [<name>]'…: the program tests/<program>, or its tests of that name, as many at a time as there are processors. ORDER=fwd,
-# rev or a number are orders of threads; with DEFER=1 streams run as late as they may; commas join the two. asan has sanitizers in the kernels.
-on_emulator() {
-  local run test mode name logs=$PWD/build/emu-logs tests=() busy=0 failed=0
-  mkdir -p "$logs"
-  for test in $(printf '%s\n' "${@%% *}" | sort -u); do tests+=(--test "$test"); done
-  # One call for all of them: what they have in common is compiled once, and the rest beside each other.
-  cargo test --locked --workspace --no-run "${tests[@]}" >"$logs/build" 2>&1 || { cat "$logs/build" >&2; return 1; }
+# run_tests '<program> <mode> [<name>]'…: test programs, or their tests with that name, one per processor at a time. The mode is cpu, or one of the
+# emulator: asan has sanitizers in the kernels; ORDER=fwd, rev, or a number is an order of threads; DEFER=1 runs streams as late as
+# possible; commas join modes.
+run_tests() {
+  local run busy=0 failed=0
+  mkdir -p build/test-logs
   for run in "$@"; do
-    read -r test mode name <<<"$run"
     [ $busy -lt "$(nproc)" ] || { wait -n || failed=1; busy=$((busy - 1)); }
-    one_on_emulator "$logs" "$test" "$mode" "$name" &
+    # shellcheck disable=SC2086
+    run_test $run &
     busy=$((busy + 1))
   done
   for (( ; busy > 0; busy--)); do wait -n || failed=1; done
   return $failed
 }
 
-# one_on_emulator <folder of logs> <program> <mode> <name>
-one_on_emulator() {
-  local program mode log=$1/$2-$3-${4%%:*} started=$SECONDS set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") # absolute: a test may change folders
-  program=$(sed -nE "s#^ *Executable tests/$2(\.rs|/main\.rs) \((.*)\)\$#\2#p" "$1/build")
-  [ -n "$program" ] || { echo "cargo does not say where tests/$2 is" >&2; return 1; }
-  case $3 in
+# run_test <program> <mode> [<name>]
+run_test() {
+  local name program folder mode log=$PWD/build/test-logs/$1-$2-${3%%:*} started=$SECONDS set=() title="$1 ${3:-}, $2"
+  IFS=$'\t' read -r name program folder < <(grep -P "^$1\t" build/programs.tsv) || { echo "there is no test program $1" >&2; return 1; }
+  case $2 in
+    cpu) ;;
     asan) set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu-asan" LD_PRELOAD="$(g++ -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0) ;;
-    *) for mode in ${3//,/ }; do set+=("FZ_EMU_$mode"); done ;;
+    *)
+      set=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu")
+      for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
+      ;;
   esac
-  if env "${set[@]}" "$program" --quiet ${4:+"$4"} >"$log" 2>&1; then
-    say "$2 $4 on the emulator, $3: $((SECONDS - started)) s"
+  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${3:+"$3"}) >"$log" 2>&1; then
+    printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
+    took "  $title" $((SECONDS - started))
   else
-    say "$2 $4 on the emulator, $3, FAILS"
+    printf '%s FAILS\n' "$title"
     cat "$log"
     return 1
   fi
 }
 
-# The library as programs in C, C++ and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind. Built as a user builds it,
-# without what the part before has set: scripts/demo.sh, for which one variable more is another build, finds it made.
+# The library as programs in C, C++, and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind. The build has the
+# environment of scripts/demo.sh, which then finds the library built.
 part_c() (
   [ -z "${need_nvcc_set_it:-}" ] || unset FZGM_CUDA
   need_c
   need_rust
   need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran dpkg-deb dpkg
-  local prefix=$PWD/build/install
-  install_fzgm "$prefix"
-  bash tests/c/package.sh "$prefix"
-  bash tests/c/packages.sh
-  bash tests/c/snippets/run.sh "$prefix"
+  local prefix=$PWD/build/install kind
+  step "release build, installed" install_fzgm "$prefix"
+  step "the installed package" bash tests/c/package.sh "$prefix"
+  step "archives of CPack" bash tests/c/packages.sh
+  step "examples of the documentation in C, C++, and Fortran" bash tests/c/snippets/run.sh "$prefix"
+  for kind in plain sanitize; do step "programs in C, C++, and Fortran, $kind" c_programs "$prefix" $kind; done
+  step "programs under valgrind" under_valgrind
+)
 
-  local kind
-  for kind in plain sanitize; do
-    say "programs in C, C++ and Fortran, $kind"
-    cmake -S tests/c -B "build/c-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DSANITIZE=$([ $kind = sanitize ] && echo ON || echo OFF) \
-      >"build/c-$kind.log" 2>&1 || { cat "build/c-$kind.log" >&2; return 1; }
-    cmake --build "build/c-$kind" -j "$(nproc)" >>"build/c-$kind.log" 2>&1 || { tail -n 40 "build/c-$kind.log" >&2; return 1; }
-    ctest --test-dir "build/c-$kind" --output-on-failure -j "$(nproc)"
-  done
-  say "the same programs under valgrind"
-  local program leaks
+# c_programs <prefix> plain|sanitize
+c_programs() {
+  local tree=build/c-$2
+  cmake -S tests/c -B "$tree" -DCMAKE_PREFIX_PATH="$1" -DSANITIZE=$([ "$2" = sanitize ] && echo ON || echo OFF) >"$tree.log" 2>&1 \
+    || { cat "$tree.log" >&2; return 1; }
+  cmake --build "$tree" -j "$(nproc)" >>"$tree.log" 2>&1 || { tail -n 40 "$tree.log" >&2; return 1; }
+  ctest --test-dir "$tree" --output-on-failure -j "$(nproc)"
+}
+
+# Three programs that together call every function; all of them with FZGM_LONG. Not those of the stack, of failed allocations, and of
+# floating-point environments: valgrind has its own stack bounds, malloc, and arithmetic.
+under_valgrind() {
+  local program leaks which=(-name pipelines_shared -o -name wrapper_shared -o -name files_shared)
+  [ -z "${FZGM_LONG:-}" ] || which=(-name '*_shared' ! -name 'stack_*' ! -name 'memory_*' ! -name 'environment_*')
   while read -r program; do
-    # What a driver leaves behind is not for us to judge.
+    # Leaks of a real driver are not ours.
     [[ $program == */cuda_* ]] && ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1' && continue
     printf '%s: ' "$(basename "$program")"
     leaks=full
-    [[ $program == *fork* ]] && leaks=no # a child cannot free what the threads of its parent held
+    [[ $program == *fork* ]] && leaks=no # A child cannot free what its parent's threads held.
     valgrind --quiet --error-exitcode=9 --leak-check=$leaks --show-leak-kinds=all --errors-for-leak-kinds=all \
       --suppressions=tests/c/valgrind.supp "$program"
-  done < <(find build/c-plain -maxdepth 1 -type f -perm -u+x -name '*_shared' ! -name 'stack_*' ! -name 'memory_*' ! -name 'environment_*' | sort)
-  # Valgrind forgets what a stack held, has a malloc of its own, and computes in the default floating-point environment alone.
-)
-
-# Containers written by the reference implementation, restored and written again byte for byte.
-part_golden() {
-  need_c
-  need_rust
-  cargo test --quiet --locked --workspace --test golden
+  done < <(find build/c-plain -maxdepth 1 -type f -perm -u+x \( "${which[@]}" \) | sort)
 }
 
-# The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of stage fast.
+# The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of docs/measurements.md.
 part_python() {
   need python3 python3
   python3 -c 'import jinja2, yaml' 2>/dev/null || packages python3-jinja2 python3-yaml # as the recipes are written
-  python3 -m unittest discover -s tests/reference -t tests/reference
-  python3 -m unittest discover -s tests/packaging -t tests/packaging
-  python3 -m unittest discover -s tests/figures -t tests/figures
+  local suite
+  for suite in reference packaging figures; do step "tests/$suite" python3 -m unittest discover -s tests/$suite -t tests/$suite; done
 }
 
-# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran. With the checks of a debug build, and for the CPU
-# alone, as cargo builds it by default; then for GPUs, on the emulator.
+# The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran; chunks for a GPU on the emulator.
 part_hdf5() {
   need_c
   need_rust
@@ -185,35 +223,24 @@ part_hdf5() {
   local python=$PWD/build/hdf5-venv/bin/python folder=$PWD/build/hdf5-plugin
   if ! "$python" -c 'import h5py, netCDF4' 2>/dev/null; then
     python3 -m venv build/hdf5-venv
-    "$python" -m pip install --quiet h5py numpy netCDF4
+    step "h5py and netCDF4" "$python" -m pip install --quiet h5py numpy netCDF4
   fi
-  say "the plugin's declarations and those of hdf5-metno-sys"
-  CARGO_TARGET_DIR=$PWD/build/signatures cargo check --quiet --locked --manifest-path tests/hdf5/signatures/Cargo.toml
-  debug_build -p fzgm-hdf5
+  step "the plugin's declarations and those of hdf5-metno-sys" \
+    env CARGO_TARGET_DIR="$PWD/build/signatures" cargo check --quiet --locked --manifest-path tests/hdf5/signatures/Cargo.toml
+  step "test programs, libraries, and command line" programs
   mkdir -p "$folder"
-  cp "$debug_output/libh5fzgm.so" "$folder/"
-  export HDF5_PLUGIN_PATH=$folder
-  say "the filter in h5py"
-  export PYTHONPATH=$PWD/hdf5-filter/python
-  "$python" tests/hdf5/test_h5py.py
-  say "the filter in h5repack, h5dump, netCDF, parallel HDF5 and programs in C"
-  bash tests/hdf5/tools.sh "$python"
-  bash tests/hdf5/netcdf.sh "$python"
-  bash tests/hdf5/parallel.sh "$python" hdf5-filter
-  bash tests/hdf5/programs.sh hdf5-filter
-  say "the filter on a GPU, chunks from its memory, and the examples"
-  need_nvcc
-  bash tests/emu/build.sh plain
-  debug_build -p libfzgm --features cuda
-  debug_build -p fzgm-hdf5 --features cuda
-  mkdir -p "$folder-cuda"
-  cp "$debug_output/libh5fzgm.so" "$folder-cuda/"
-  local library=$debug_output/libfzgm.a
-  HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/together.sh "$python" "$debug_output/libfzgm.so"
-  HDF5_PLUGIN_PATH=$folder-cuda LD_LIBRARY_PATH=$PWD/build/emu bash tests/hdf5/device.sh "$python" "$library"
-  HDF5_PLUGIN_PATH=$folder-cuda EMULATOR=$PWD/build/emu bash tests/hdf5/examples.sh "$python" "$library"
-  say "tests of HDF5, netCDF and hdf5plugin with the filter"
-  bash tests/hdf5/upstream.sh "$python"
+  cp "$built/libh5fzgm.so" "$folder/"
+  export HDF5_PLUGIN_PATH=$folder PYTHONPATH=$PWD/hdf5-filter/python
+  step "the filter in h5py" "$python" tests/hdf5/test_h5py.py
+  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python"
+  step "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
+  step "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
+  step "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter
+  step "the plugin and the library in one process" bash tests/hdf5/together.sh "$python" "$built/libfzgm.so"
+  step "emulator" bash tests/emu/build.sh plain
+  step "the filter on a GPU" env LD_LIBRARY_PATH="$PWD/build/emu" bash tests/hdf5/device.sh "$python" "$built/libfzgm.a"
+  step "the examples of HDF5" env EMULATOR="$PWD/build/emu" bash tests/hdf5/examples.sh "$python" "$built/libfzgm.a"
+  step "tests of HDF5, netCDF, and hdf5plugin with the filter" bash tests/hdf5/upstream.sh "$python"
 }
 
 # The plugin as it is installed, found by the module for Python beside it.
@@ -227,18 +254,33 @@ installed_hdf5() {
     build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
 }
 
-# Tests that take too long for every change: five times the mutations, and all that is ignored otherwise save the fuzzer.
+# Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, and
+# the kernels for all architectures.
 part_long() {
   need_c
   need_rust
-  FZGM_LONG=1 cargo test --quiet --locked --workspace -- --include-ignored --skip fuzz
+  export FZGM_LONG=1
+  cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
+  programs
   bash tests/emu/build.sh plain
-  FZGM_LONG=1 on_emulator 'it ORDER=fwd contract::'
+  run_tests 'it ORDER=fwd contract::' 'it ORDER=rev cuda::' 'cuda_calls ORDER=fwd'
+  part_c
   part_hdf5
   say "the filter in other versions of HDF5"
   HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
   installed_hdf5
 }
+
+# Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml says which tests judge them.
+part_mutants() (
+  need_c
+  need_rust
+  export PATH=$PWD/build/tools/bin:$PATH FZGM_CUDA=off
+  has cargo-mutants || CARGO_TARGET_DIR=$PWD/build/tools/target cargo install --quiet --locked --root "$PWD/build/tools" cargo-mutants
+  local file files=()
+  for file in ${MUTANTS:-}; do files+=(--file "$file"); done
+  cargo mutants --output build "${files[@]}"
+)
 
 # Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them. Then every target of fuzz/ for as long,
 # from containers of every stage, preset and form on, which the first run writes.
@@ -338,10 +380,14 @@ for part in "${parts[@]}"; do
   [[ " ${all_parts[*]} " == *" $part "* ]] || { printf 'unknown part %s; parts: %s\n' "$part" "${all_parts[*]}" >&2; exit 2; }
 done
 passed=()
+rm -f build/test-seconds.tsv
 for part in "${parts[@]}"; do
   say "part $part"
   started=$SECONDS
   "part_$part"
-  passed+=("$part ($((SECONDS - started)) s)")
+  took "all" $((SECONDS - started))
+  passed+=("$part $((SECONDS - started)) s,")
 done
-say "passed: ${passed[*]}"
+say "seconds per step, also in build/test-seconds.tsv"
+cat build/test-seconds.tsv
+say "passed: ${passed[*]} together $SECONDS s"

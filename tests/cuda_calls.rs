@@ -4,8 +4,8 @@
 #[allow(dead_code, unreachable_pub)]
 mod common;
 
+use common::fixture::{self, Fixture};
 use common::gpu::{TestStream, cuda, device};
-use common::rig::{self, Rig};
 use common::samples::Content;
 use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
 use std::sync::{Mutex, PoisonError};
@@ -49,46 +49,46 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
         ("cusz_ans", "abs", DType::F64),
     ];
     for (name, mode, dtype) in all.chain(others) {
-        let mut pipeline = rig::lossy(name, dtype);
+        let mut pipeline = fixture::lossy(name, dtype);
         let _ = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
         let array = Array::new(dtype, &[10_000]).unwrap();
-        let mut rig = Rig::new(&pipeline, &array, &rig::options());
-        let src = rig.data(Content::Walk, 1);
-        rig.src.put(0, &src);
-        let stream = rig.stream.raw();
+        let mut fixture = Fixture::new(&pipeline, &array, &fixture::options());
+        let src = fixture.data(Content::Walk, 1);
+        fixture.src.put(0, &src);
+        let stream = fixture.stream.raw();
         // The decoder of the encoder, and one that was opened; both have made their workspace ready.
-        let opened = Decoder::open(&rig.expected(&src).0, &rig::options()).unwrap();
+        let opened = Decoder::open(&fixture.expected(&src).0, &fixture::options()).unwrap();
         let mut opened_ws = opened.workspace().unwrap();
         opened.preload(&mut opened_ws, stream).unwrap();
         let (before, launched, early) = (counts(), launches(), cuda().count("overlap").unwrap());
-        rig.compress(stream);
-        rig.decompress(stream);
+        fixture.compress(stream);
+        fixture.decompress(stream);
         assert_eq!(counts(), before, "{name} {dtype}: sync, alloc, free, load, copy_host, memset");
         let (launched, early) = (launches() - launched, cuda().count("overlap").unwrap() - early);
         assert!(launched >= 3, "{name} {dtype}: nothing was launched");
         // All but the first one of a call.
         assert_eq!(early, launched - 2, "{name} {dtype}: launches that start before the one ahead has ended");
-        rig.stream.wait();
-        rig.check(&src);
+        fixture.stream.wait();
+        fixture.check(&src);
 
-        (rig.decoder, rig.decoding) = (opened, opened_ws);
-        rig.restored.put(0, &vec![0; rig.restored.bytes]);
+        (fixture.decoder, fixture.decoding) = (opened, opened_ws);
+        fixture.restored.put(0, &vec![0; fixture.restored.bytes]);
         let (before, launched) = (counts(), launches());
-        rig.decompress(stream);
-        rig.decompress(stream);
+        fixture.decompress(stream);
+        fixture.decompress(stream);
         assert_eq!(counts(), before, "{name} {dtype}, opened: sync, alloc, free, load, copy_host, memset");
         assert!(launches() >= launched + 2, "{name} {dtype}, opened: nothing was launched");
-        rig.stream.wait();
-        rig.check(&src);
+        fixture.stream.wait();
+        fixture.check(&src);
         // NULL, legacy and per-thread, which need no care of their own.
         for stream in 0..3 {
             let before = counts();
-            rig.compress(Stream::from_raw(stream));
-            rig.decompress(Stream::from_raw(stream));
+            fixture.compress(Stream::from_raw(stream));
+            fixture.decompress(Stream::from_raw(stream));
             assert_eq!(counts(), before, "{name} {dtype}, stream {stream}");
             // SAFETY: a plain call of the driver.
             assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
-            rig.check(&src);
+            fixture.check(&src);
         }
     }
 }
@@ -100,25 +100,25 @@ fn a_graph_neither_waits_nor_allocates() {
     for preset in PRESETS {
         let dtype = if preset.lossless { DType::I32 } else { DType::F32 };
         let array = Array::new(dtype, &[70, 90]).unwrap();
-        let mut rig = Rig::new(&rig::lossy(preset.name, dtype), &array, &rig::options());
+        let mut fixture = Fixture::new(&fixture::lossy(preset.name, dtype), &array, &fixture::options());
         let stream = TestStream::new();
-        rig.encoder.preload(&mut rig.encoding, stream.raw()).unwrap();
-        rig.decoder.preload(&mut rig.decoding, stream.raw()).unwrap();
+        fixture.encoder.preload(&mut fixture.encoding, stream.raw()).unwrap();
+        fixture.decoder.preload(&mut fixture.decoding, stream.raw()).unwrap();
         let before = counts();
         let graph = stream.capture(|| {
-            rig.compress(stream.raw());
-            rig.decompress(stream.raw());
+            fixture.compress(stream.raw());
+            fixture.decompress(stream.raw());
         });
         assert_eq!(counts(), before, "{}, captured: sync, alloc, free, load, copy_host, memset", preset.name);
         for content in [Content::Walk, Content::Constant, Content::Random, Content::Sparse, Content::Zeros] {
-            let src = rig.data(content, 4);
-            rig.src.put(0, &src);
+            let src = fixture.data(content, 4);
+            fixture.src.put(0, &src);
             let before = (counts(), cuda().count("graph").unwrap());
             graph.launch(&stream);
             let after = (before.0, before.1 + 1);
             assert_eq!((counts(), cuda().count("graph").unwrap()), after, "{} {content:?}", preset.name);
             stream.wait();
-            rig.check(&src);
+            fixture.check(&src);
         }
     }
 }
@@ -130,11 +130,12 @@ fn blocking_calls_run_on_the_device() {
     let Some(_alone) = counting() else { return };
     for (name, dtype) in [("pfpl", DType::F32), ("fz", DType::F64), ("bits", DType::U8)] {
         let array = Array::new(dtype, &[20_000]).unwrap();
-        let pipeline = rig::lossy(name, dtype);
-        let rig = Rig::new(&pipeline, &array, &Options { device: Device::Auto, ..rig::options() });
-        let src = rig.data(Content::Walk, 2);
+        let pipeline = fixture::lossy(name, dtype);
+        let fixture =
+            Fixture::new(&pipeline, &array, &Options { device: Device::Auto, ..fixture::options() });
+        let src = fixture.data(Content::Walk, 2);
         for fuse in [true, false] {
-            let options = Options { fuse, ..rig::options() };
+            let options = Options { fuse, ..fixture::options() };
             let before = launches();
             let container = compress(&pipeline, &array, &options, &src).unwrap();
             let between = launches();
@@ -148,16 +149,17 @@ fn blocking_calls_run_on_the_device() {
             decompress(&compress(&pipeline, &array, &on_cpu, &src).unwrap(), &on_cpu).unwrap();
             assert_eq!(launches(), after, "{what}: told to run on the CPU");
         }
-        rig.src.put(0, &src);
-        let (mut ews, mut dws) = (rig.encoder.workspace().unwrap(), rig.decoder.workspace().unwrap());
-        let (from, to) = (rig.src.slice(0, src.len()), rig.container.slice(0, rig.container.bytes));
+        fixture.src.put(0, &src);
+        let (mut ews, mut dws) = (fixture.encoder.workspace().unwrap(), fixture.decoder.workspace().unwrap());
+        let (from, to) =
+            (fixture.src.slice(0, src.len()), fixture.container.slice(0, fixture.container.bytes));
         let before = launches();
         // SAFETY: the blocks are those of the device and live on.
-        let n = unsafe { rig.encoder.compress_at(&mut ews, from, to) }.unwrap();
+        let n = unsafe { fixture.encoder.compress_at(&mut ews, from, to) }.unwrap();
         let between = launches();
-        let (from, to) = (rig.container.slice(0, n), rig.restored.slice(0, src.len()));
+        let (from, to) = (fixture.container.slice(0, n), fixture.restored.slice(0, src.len()));
         // SAFETY: the blocks are those of the device and live on.
-        unsafe { rig.decoder.decompress_at(&mut dws, from, to) }.unwrap();
+        unsafe { fixture.decoder.decompress_at(&mut dws, from, to) }.unwrap();
         assert!(before < between && between < launches(), "{name} {dtype}: memory of a device");
     }
 }

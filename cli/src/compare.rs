@@ -79,11 +79,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::violation(format!(
-        "{} of {} carried values are beyond the bound, {} of {} exact values differ, {} differences are NaN or infinite",
+        "{} of {} bounded values are beyond the bound, {} of {} exact values differ, {} differences are NaN or infinite",
         m.violations,
-        m.carried,
+        m.bounded,
         m.exact_mismatches,
-        m.elements - m.carried,
+        m.elements - m.bounded,
         m.non_finite_mismatches
     )))
 }
@@ -132,7 +132,7 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Lege
             "command": "compare",
             "dtype": dtype.name(),
             "elements": m.elements,
-            "carried": m.carried,
+            "bounded": m.bounded,
             "min": number(m.min),
             "max": number(m.max),
             "range": number(m.range),
@@ -162,7 +162,7 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Lege
         }));
     }
     let mut lines = vec![
-        format!("elements              {} of {}, {} carried", m.elements, dtype, m.carried),
+        format!("elements              {} of {}, {} bounded", m.elements, dtype, m.bounded),
         format!("value range           {:?} to {:?}: {:?}", m.min, m.max, m.range),
         format!("max absolute error    {:?}", m.max_abs_error),
         format!("max relative error    {:?}", m.max_rel_error),
@@ -174,7 +174,7 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Lege
         lines.push(format!("worst error / bound   {worst:?}"));
         lines.push(format!("bound violations      {}", m.violations));
     }
-    lines.push(format!("exact values changed  {} of {}", m.exact_mismatches, m.elements - m.carried));
+    lines.push(format!("exact values changed  {} of {}", m.exact_mismatches, m.elements - m.bounded));
     lines.push(format!("non-finite mismatches {}", m.non_finite_mismatches));
     lines.push(format!("PSNR                  {:.2} dB", m.psnr));
     lines.push(format!("NRMSE                 {:.4e}", m.nrmse));

@@ -127,7 +127,7 @@ pub(crate) fn base(
         let whole = bytes - bytes % dtype.bytes() as usize;
         let found = &piece[..whole];
         let m = metrics::compare(dtype, found, found, None, threshold).map_err(|e| Failure::asking(&e))?;
-        if m.carried > 0 {
+        if m.bounded > 0 {
             (low, high) = (low.min(m.min), high.max(m.max));
         }
         if bytes < piece.len() {

@@ -104,7 +104,7 @@ constexpr static const size_t MAX_OPERANDS = 9;
 constexpr static const size_t PARAM_BYTES = 64;
 
 /// Kernels that one device function can run before or behind itself.
-constexpr static const size_t MAX_LINKS = 4;
+constexpr static const size_t MAX_FUSED = 4;
 
 /// What a kernel needs on the device.
 struct DeviceLaunch;
@@ -230,9 +230,9 @@ struct Args {
   uint8_t params[PARAM_BYTES];
   /// Inputs, then outputs, in the order of the step.
   Operand operands[MAX_OPERANDS];
-  /// Parameter blocks of the kernels that are chained to it, in the direction of the data.
-  uint8_t links[MAX_LINKS][PARAM_BYTES];
-  /// What passes between links and kernel: of it only the length is real.
+  /// Parameter blocks of the kernels that are fused to it, in the direction of the data.
+  uint8_t fused[MAX_FUSED][PARAM_BYTES];
+  /// What passes between fused and kernel: of it only the length is real.
   Operand passed;
   /// Decoding: the address of input 0 in the caller's container, if the header has the fixed
   /// length that the plan expects; 0: unknown. A function may read the payload from here before
@@ -249,7 +249,7 @@ struct Args {
   /// Inputs among the operands.
   uint32_t inputs;
   /// Links.
-  uint32_t chained;
+  uint32_t fused;
   /// Place of the launch in the call. Failures of later launches do not cancel this one.
   uint32_t step;
   /// Index of the stage, for the result.

@@ -90,5 +90,5 @@ template <class P> FZ_DEV const P& params(const Args& a) {
   static_assert(sizeof(P) <= PARAM_BYTES, "a parameter block has 64 bytes");
   return *reinterpret_cast<const P*>(a.params);
 }
-template <class P> FZ_DEV const P& link_params(const Args& a, int i) { return *reinterpret_cast<const P*>(a.links[i]); }
+template <class P> FZ_DEV const P& fused_params(const Args& a, int i) { return *reinterpret_cast<const P*>(a.fused_params[i]); }
 }  // namespace fz

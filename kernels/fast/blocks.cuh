@@ -29,7 +29,7 @@ struct Params : FastParams {
 // Values of a lane.
 constexpr uint32_t LANE = 32;
 // Entries of the table.
-constexpr uint64_t CONSTANT = 1ull << 63, RAW = 1ull << 62, ZERO = 1ull << 61, ANCHOR = 1ull << 60, FIRST = (1ull << 44) - 1;
+constexpr uint64_t CONSTANT = 1ull << 63, RAW = 1ull << 62, ZERO = 1ull << 61, HAS_REFERENCE = 1ull << 60, FIRST = (1ull << 44) - 1;
 constexpr uint32_t SIZE_AT = 44, SIZE = 0xffff;
 // Kinds of the exact values of a unit.
 enum : uint32_t { NONE = 0, ONE_VALUE = 1, VALUES = 2, ALL_ONE = 3 };

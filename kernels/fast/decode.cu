@@ -42,16 +42,16 @@ template <class T, int DIM> FZ_DEV bool decode_chunk(const Args& a, const Params
   if (!find(address(input(a, 0)), length(input(a, 0)), p.chunks, entry, 2 * CHUNK * EACH, in)) return false;
   prefetch(a, p, later);
   if (entry & RAW) {
-    if (in.size != box.values * EACH || (entry & ANCHOR)) return false;
+    if (in.size != box.values * EACH || (entry & HAS_REFERENCE)) return false;
     put_raw<T, DIM>(p, chunk, box, dst, in.from, 0, 1);
     return true;
   }
-  const uint32_t anchored = entry & ANCHOR ? 2 : 0, header = anchored + (box.units + 1) / 2;
-  if ((anchored && EACH == 1) || header > in.size) return false;
+  const uint32_t reference_words = entry & HAS_REFERENCE ? 2 : 0, header = reference_words + (box.units + 1) / 2;
+  if ((reference_words && EACH == 1) || header > in.size) return false;
   in.shared = reinterpret_cast<uint32_t*>(room.words);
   const uint32_t* front = in.template need<ROOM>(0, header);
-  const Back<T> back(step, anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
-  const uint32_t descriptors = lane < header - anchored ? front[anchored + lane] : 0;
+  const Back<T> back(step, reference_words ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
+  const uint32_t descriptors = lane < header - reference_words ? front[reference_words + lane] : 0;
   const bool whole = pieces && box.values == CHUNK;
   T* to = dst + Unit<DIM>(p, chunk, 0).first;
   const uint32_t units = box.units;

@@ -84,18 +84,18 @@ template <class T, int DIM> FZ_DEV bool decode_part(const Args& a, const Params&
   Words in;
   if (!find(stream, bytes, p.chunks, entry, 2 * CHUNK * EACH, in)) return false;
   if (entry & RAW) {
-    if (in.size != box.values * EACH || (entry & ANCHOR)) return false;
+    if (in.size != box.values * EACH || (entry & HAS_REFERENCE)) return false;
     put_raw<T, DIM>(p, chunk, box, dst, in.from, k, CHUNK_UNITS);
     return true;
   }
-  const uint32_t anchored = entry & ANCHOR ? 2 : 0, header = anchored + (box.units + 1) / 2;
-  if ((anchored && EACH == 1) || header > in.size) return false;
+  const uint32_t reference_words = entry & HAS_REFERENCE ? 2 : 0, header = reference_words + (box.units + 1) / 2;
+  if ((reference_words && EACH == 1) || header > in.size) return false;
   if (ahead.end) in = ahead;
   if (ahead.end || fetch_all(in, s)) __syncthreads();
   else in.shared = reinterpret_cast<uint32_t*>(s.of[k]);  // seed: fast-few-parts
   const uint32_t* front = in.need<ROOM>(0, header);
-  const Back<T> back(step, anchored ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
-  const uint32_t descriptors = lane < header - anchored ? front[anchored + lane] : 0;
+  const Back<T> back(step, reference_words ? (int64_t)((uint64_t)front[1] << 32 | front[0]) : 0);
+  const uint32_t descriptors = lane < header - reference_words ? front[reference_words + lane] : 0;
   uint32_t at = header, d = descriptor_of(descriptors, 0), q[32] = {};
   for (uint32_t i = 0; mine && i < k && at <= in.size; i++) {
     const uint32_t next = descriptor_of(descriptors, i + 1);

@@ -113,10 +113,10 @@ template <> struct Back<float> {
 };
 template <> struct Back<double> {
   double step;
-  int64_t anchor;
-  FZ_DEV Back(double s, int64_t a) : step(s), anchor(a) {}
+  int64_t reference;
+  FZ_DEV Back(double s, int64_t a) : step(s), reference(a) {}
   static FZ_DEV double bits(const uint32_t* w) { return __longlong_as_double((long long)((uint64_t)w[1] << 32 | w[0])); }
-  FZ_DEV double value(uint32_t q) const { return __dmul_rn((double)((int64_t)(int32_t)q + anchor), step); }
+  FZ_DEV double value(uint32_t q) const { return __dmul_rn((double)((int64_t)(int32_t)q + reference), step); }
 };
 
 // Stores the values of a unit; with MASKED those of `mask` are `fill`.

@@ -14,9 +14,9 @@ template <class T> FZ_DEV uint8_t* slot(const Args& a, uint32_t number) {
 }
 
 // Ends a constant chunk, by one thread. It takes no slot and does not wait for one.
-FZ_DEV void end_constant(const Args& a, const LookbackState& lookback, uint32_t number, const Shared& s, uint64_t anchor) {
+FZ_DEV void end_constant(const Args& a, const LookbackState& lookback, uint32_t number, const Shared& s, uint64_t reference) {
   lookback.count(number, IS_CONSTANT);
-  put_constant(a, number, s, anchor);
+  put_constant(a, number, s, reference);
   lookback.publish_inline(number, IS_CONSTANT);
 }
 
@@ -37,9 +37,9 @@ template <class T, int DIM, class U> FZ_DEV Outcome encode_as(const Args& a, uin
     while (!(former & COPIED)) former = lookback.state(number - RING);
   }
   __syncthreads();
-  const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  const Total t = total<T, DIM>(p, number, s, c.k, c.reference);
   if (t.state & IS_CONSTANT) {
-    if (threadIdx.x == 0) end_constant(a, lookback, number, s, c.anchor);
+    if (threadIdx.x == 0) end_constant(a, lookback, number, s, c.reference);
     return outcome;
   }
   if (threadIdx.x == 0) lookback.count(number, t.state);

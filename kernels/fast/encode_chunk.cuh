@@ -11,7 +11,7 @@ namespace fast {
 // A unit whose words are counted.
 struct Coded {
   Widths w;
-  uint64_t anchor;
+  uint64_t reference;
   uint32_t k, kind, most, descriptor;
 };
 // The outcome of coding a chunk: an earlier launch failed; its words are counted; its codes are
@@ -144,27 +144,27 @@ struct Planes { uint32_t low[8], high[8]; };
 // A chunk whose words are counted: its state, the words in front of its units, and the first word
 // of this unit.
 struct Total { uint32_t state, header, start; };
-template <class T, int DIM> FZ_DEV Total total(const Params& p, uint32_t number, const Shared& s, uint32_t k, uint64_t anchor) {
+template <class T, int DIM> FZ_DEV Total total(const Params& p, uint32_t number, const Shared& s, uint32_t k, uint64_t reference) {
   const uint32_t lane = threadIdx.x & 31;
   const Box box = box_of<DIM>(p, chunk_at<DIM>(p, number));
-  const uint32_t of_unit = lane < 8 ? s.words[lane] : 0, anchored = anchor ? 2 : 0;
+  const uint32_t of_unit = lane < 8 ? s.words[lane] : 0, reference_words = reference ? 2 : 0;
   const uint32_t before = __reduce_add_sync(ALL, lane < k ? of_unit : 0), sum = __reduce_add_sync(ALL, of_unit);
   Total t;
-  t.header = anchored + (box.units + 1) / 2;
+  t.header = reference_words + (box.units + 1) / 2;
   t.start = t.header + before;
   const uint32_t size = t.header + sum, raw = box.values * (uint32_t)(sizeof(T) / 4);
-  t.state = constant(s) ? (uint32_t)IS_CONSTANT : size > raw ? IS_RAW | raw : size | (anchored ? (uint32_t)ANCHORED : 0);
+  t.state = constant(s) ? (uint32_t)IS_CONSTANT : size > raw ? IS_RAW | raw : size | (reference_words ? (uint32_t)IS_REFERENCED : 0);
   return t;
 }
 
 // Writes the entry of a chunk with words, or of a constant chunk, by one thread.
 FZ_DEV void put_entry(uint8_t* stream, uint32_t number, uint64_t first, uint32_t state) {
   const uint64_t entry = first | (uint64_t)(state & WORDS) << SIZE_AT;
-  store<uint64_t>(stream + 8ull * number, entry | (state & IS_RAW ? RAW : state & ANCHORED ? ANCHOR : 0));
+  store<uint64_t>(stream + 8ull * number, entry | (state & IS_RAW ? RAW : state & IS_REFERENCED ? HAS_REFERENCE : 0));
 }
-FZ_DEV void put_constant(const Args& a, uint32_t number, const Shared& s, uint64_t anchor) {
+FZ_DEV void put_constant(const Args& a, uint32_t number, const Shared& s, uint64_t reference) {
   const Operand& out = output(a, 0);
-  const uint64_t code = (uint64_t)((int64_t)s.least[0] + (int64_t)anchor);  // seed: fast-anchor
+  const uint64_t code = (uint64_t)((int64_t)s.least[0] + (int64_t)reference);  // seed: fast-reference
   if (8ull * number + 8 <= out.max) store<uint64_t>(address(out) + 8ull * number, CONSTANT | (code & (CONSTANT - 1) >> 1));  // seed: fast-constant-room
 }
 
@@ -172,11 +172,11 @@ FZ_DEV void put_constant(const Args& a, uint32_t number, const Shared& s, uint64
 // chunk.
 template <class T, int DIM, bool ANYWHERE, class U>
 FZ_DEV void put_words(const Args& a, uint32_t number, const Shared& s, const U& c, Planes& b, const Total& t, uint8_t* o) {
-  const uint32_t lane = threadIdx.x & 31, k = c.k, anchored = c.anchor ? 2 : 0;
+  const uint32_t lane = threadIdx.x & 31, k = c.k, reference_words = c.reference ? 2 : 0;
   if (k == 0) {
-    if (lane < anchored) put_at<ANYWHERE>(o + 4 * lane, (uint32_t)(c.anchor >> 32 * lane));
+    if (lane < reference_words) put_at<ANYWHERE>(o + 4 * lane, (uint32_t)(c.reference >> 32 * lane));
     const uint32_t d = s.descriptors[2 * lane & 7] | s.descriptors[(2 * lane + 1) & 7] << 16;
-    if (lane < t.header - anchored) put_at<ANYWHERE>(o + 4 * (anchored + lane), d);
+    if (lane < t.header - reference_words) put_at<ANYWHERE>(o + 4 * (reference_words + lane), d);
   }
   // A unit that does not exist has no base either.
   if (s.words[k] == 0) return;  // seed: fast-few-unit

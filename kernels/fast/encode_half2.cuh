@@ -82,7 +82,7 @@ struct Half2Encoder : Coded {
     const uint32_t lane = threadIdx.x & 31;
     k = warp_of();
     kind = NONE;
-    anchor = 0;
+    reference = 0;
     const Source<float, DIM> from(a, shape, number, k);
     float t[32], some = 0.0f;
     if (!a.fresh) wait_prerequisites();
@@ -187,8 +187,8 @@ struct Half2Encoder : Coded {
   // 0. All codes within reach of it must exist too.
   static FZ_DEV float start_of(const Grid<float>& grid, float some, bool rows) {
     float code;
-    const bool carried = grid.carried(some, code) && fabsf(code) <= Grid<float>::MOST - REACH;  // seed: near-edge
-    const uint32_t lanes = __ballot_sync(ALL, carried && rows);
+    const bool coded = grid.coded(some, code) && fabsf(code) <= Grid<float>::MOST - REACH;  // seed: near-edge
+    const uint32_t lanes = __ballot_sync(ALL, coded && rows);
     code = __shfl_sync(ALL, code, lanes ? __ffs(lanes) - 1 : 0);
     return lanes ? code : 0.0f;
   }

@@ -22,7 +22,7 @@ template <class T, int DIM> FZ_DEV void encode_small(const Args& a, Shared& s) {
   if (c.count(a, number, s) != COUNTED_WORDS) return;
   __syncthreads();
   const SmallLookbackState lookback(a);
-  const Total t = total<T, DIM>(p, number, s, c.k, c.anchor);
+  const Total t = total<T, DIM>(p, number, s, c.k, c.reference);
   const uint32_t words = t.state & WORDS;
   if (threadIdx.x == 0) lookback.publish(number, words);
   make_header(s, c);
@@ -35,7 +35,7 @@ template <class T, int DIM> FZ_DEV void encode_small(const Args& a, Shared& s) {
   const uint64_t first = s.before, table = 8ull * p.chunks;
   if (number == p.chunks - 1 && threadIdx.x == 0) publish(out, table + 4 * (first + words));
   if (t.state & IS_CONSTANT) {
-    if (threadIdx.x == 0) put_constant(a, number, s, c.anchor);
+    if (threadIdx.x == 0) put_constant(a, number, s, c.reference);
     return;
   }
   if (table + 4 * (first + words) > out.max) return;  // seed: fast-few-room

@@ -47,9 +47,9 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED> struct UnitEncoder : Cod
 #pragma unroll
         for (int e = 0; e < 32; e++) {
           C code;
-          const bool carried = grid.carried(t[e], code);
-          q[e] = carried ? code : t[e];
-          kept |= carried ? 0 : 1u << e;  // seed: fills-mask
+          const bool coded = grid.coded(t[e], code);
+          q[e] = coded ? code : t[e];
+          kept |= coded ? 0 : 1u << e;  // seed: fills-mask
         }
       } else if constexpr (sizeof(T) == 4) {
         if (grid.limited) {
@@ -66,7 +66,7 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED> struct UnitEncoder : Cod
         for (int j = 0; j < 8; j++) {
           load_row(t, from.at + j * from.row);
 #pragma unroll
-          for (int e = 0; e < 4; e++) { const bool ok = grid.carried(t[e], q[4 * j + e]); good &= ok; }
+          for (int e = 0; e < 4; e++) { const bool ok = grid.coded(t[e], q[4 * j + e]); good &= ok; }
         }
       }
       if (DIM == 1 && !one_code(q)) {
@@ -116,7 +116,7 @@ template <class T, int DIM, bool IS_SMALL, bool MASKED> struct UnitEncoder : Cod
       extremes(q, q[0], low, high);
       return widths(low, high, 1);
     });
-    anchor = grid.anchor();
+    reference = grid.reference();
     return COUNTED_WORDS;
   }
 

@@ -46,7 +46,7 @@ template <class T, class Values> FZ_DEV Exceptions exceptions(const Grid<T>& gri
     values(4 * half, x);
     uint32_t mask = 0;
 #pragma unroll
-    for (uint32_t e = 0; e < 16; e++) mask |= grid.carried(x[e], q[16 * half + e]) ? 0 : 1u << e;
+    for (uint32_t e = 0; e < 16; e++) mask |= grid.coded(x[e], q[16 * half + e]) ? 0 : 1u << e;
     // Few values of a warp are exceptions.
     const uint32_t some = __reduce_or_sync(ALL, mask);
 #pragma unroll

@@ -7,7 +7,7 @@ namespace fz {
 namespace fast {
 // The state of a chunk: flags and its number of words. Sums over 64, 64^2, and 64^3 chunks, each
 // with the number of its terms.
-enum : uint32_t { READY = 1u << 31, COPIED = 1u << 30, IS_RAW = 1u << 29, IS_CONSTANT = 1u << 28, ANCHORED = 1u << 27, WORDS = 0x7fff };
+enum : uint32_t { READY = 1u << 31, COPIED = 1u << 30, IS_RAW = 1u << 29, IS_CONSTANT = 1u << 28, IS_REFERENCED = 1u << 27, WORDS = 0x7fff };
 constexpr uint64_t COUNTED = 1ull << 40, SUM = COUNTED - 1;
 struct LookbackState {
   static_assert(sizeof(uint64_t) == SUM_BYTES && sizeof(uint32_t) == STATE_BYTES, "as in Rust");

@@ -24,11 +24,11 @@ template <> struct Grid<float> {
   FZ_DEV bool impossible() const { return (promise < 0) | (threshold < 0); }
   FZ_DEV float code(float x) const { return __fadd_rn(__fmaf_rn(x, inverse, Real<float>::MAGIC), -Real<float>::MAGIC); }  // seed: fast-fused
   FZ_DEV bool close(float x, float q) const { return fabsf(__fadd_rn(x, -__fmul_rn(q, step))) <= promise; }
-  FZ_DEV bool carried(float x, float& q) const {
+  FZ_DEV bool coded(float x, float& q) const {
     q = code(x);
     return close(x, q) & (fabsf(q) <= MOST) & (fabsf(x) < threshold);
   }
-  FZ_DEV uint64_t anchor() const { return 0; }
+  FZ_DEV uint64_t reference() const { return 0; }
 };
 template <> struct Grid<double> {
   typedef int32_t Code;
@@ -55,14 +55,14 @@ template <> struct Grid<double> {
     least = max(from - REACH, -MOST);
     span = (uint64_t)(min(from + REACH, MOST) - least);
   }
-  FZ_DEV bool carried(double x, int32_t& q) const {
+  FZ_DEV bool coded(double x, int32_t& q) const {
     bool within_bound;
     const int64_t b = bin(x, within_bound);
     q = (int32_t)(uint32_t)(b - from);
     return within_bound & ((uint64_t)(b - least) <= span);
   }
   FZ_DEV bool impossible() const { return promise < 0; }
-  FZ_DEV uint64_t anchor() const { return (uint64_t)from; }
+  FZ_DEV uint64_t reference() const { return (uint64_t)from; }
 };
 
 // Loads four values of a row.

@@ -147,7 +147,7 @@ FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
 template <int DIMS, class T, class C> FZ_DEV void decode(const Args& a, const LorenzoQuantParams& p, double* shared) {
   const Flow<T, C> f(a, p);
   // A chain has made the values where no differences are listed.
-  if (a.chained && !f.listed) return;
+  if (a.fused_count && !f.listed) return;
   if constexpr (DIMS == 1) decode_1d(f, reinterpret_cast<T*>(shared));
   else if constexpr (DIMS == 2) decode_2d(f, p.dims[0], p.dims[1]);
   // Sums of codes alone do not round.
@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_A
   fz::check_lists(a, e.outliers, &mixed(a)->outliers);
   fz::check_lists(a, e.exact, &mixed(a)->exact);
   // A chain makes the differences itself.
-  if (e.outliers.count == 0 || a.chained) return;
+  if (e.outliers.count == 0 || a.fused_count) return;
   by_types(p, [&](auto value, auto code) {
     typedef decltype(value) T;
     const Flow<T, decltype(code)> f(a, p);

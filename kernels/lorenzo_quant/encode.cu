@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(1024) lorenzo_quant_places(FZ_ARGS)
     for (uint32_t i = 0; i < sizeof made / 8; i++) fz::store<uint64_t>(fz::address(fz::output(a, 1)) + 8 * i, w[i]);
     fz::publish(fz::output(a, 1), sizeof made);
   }
-  if (a.chained) {
+  if (a.fused_count) {
     const uint32_t* from = reinterpret_cast<const uint32_t*>(counts_of(a, p));
     uint32_t* to = reinterpret_cast<uint32_t*>(fz::address(fz::output(a, 4)));
     for (uint32_t i = threadIdx.x; i < fz::output(a, 4).max / 4; i += blockDim.x) to[i] = from[i];

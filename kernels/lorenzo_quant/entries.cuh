@@ -4,10 +4,10 @@
 
 namespace fz {
 namespace lorenzo_quant {
-// A fused decoder has the parameters of the stage in its last link, and in place of the codes the
+// A fused decoder has the parameters of the stage in its last fused kernel, and in place of the codes the
 // input of their decoder.
-FZ_DEV const LorenzoQuantParams& own_params(const Args& a) { return a.chained ? link_params<LorenzoQuantParams>(a, a.chained - 1) : params<LorenzoQuantParams>(a); }  // seed: own-params
-FZ_DEV uint64_t code_bytes(const Args& a) { return length(a.chained ? a.passed : input(a, 0)); }
+FZ_DEV const LorenzoQuantParams& own_params(const Args& a) { return a.fused_count ? fused_params<LorenzoQuantParams>(a, a.fused_count - 1) : params<LorenzoQuantParams>(a); }  // seed: own-params
+FZ_DEV uint64_t code_bytes(const Args& a) { return length(a.fused_count ? a.passed : input(a, 0)); }
 
 // Memory that is zero when the call starts: whether indices do not ascend.
 struct Mixed {

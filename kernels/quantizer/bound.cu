@@ -27,7 +27,7 @@ FZ_DEV bool ends_last(unsigned long long* done, uint32_t* flag) {
   return *flag != 0;
 }
 
-// Smallest and largest carried value; low > high when there is none. Which zero of two is taken
+// Smallest and largest bounded value; low > high when there is none. Which zero of two is taken
 // never shows.
 struct Range {
   double low, high;
@@ -86,7 +86,7 @@ template <class T> FZ_DEV Range measure(const Args& a, const QuantizerParams& p)
     const uint64_t at = (left - 1 - i) * TILE;
     uint4 u[UNITS];
     load_tile(u, src + at, n - at);
-    // Where the extremes are carried, all between them are: two operations a value in place of
+    // Where the extremes are bounded, all between them are: two operations a value in place of
     // seven.
     T least = inf, most = -inf;
     each_value<T>(u, [&](T x, uint32_t) {
@@ -99,9 +99,9 @@ template <class T> FZ_DEV Range measure(const Args& a, const QuantizerParams& p)
       continue;
     }
     each_value<T>(u, [&](T x, uint32_t behind) {
-      const bool carried = at + behind < n && (!strict || R::abs(x) < limit);
-      if (carried && x < low) low = x;
-      if (carried && x > high) high = x;
+      const bool bounded = at + behind < n && (!strict || R::abs(x) < limit);
+      if (bounded && x < low) low = x;
+      if (bounded && x > high) high = x;
     });
   }
   return {(double)low, (double)high};

@@ -23,7 +23,7 @@ template <class T, class C, bool IS_STRICT> struct Logs {
   static FZ_DEV bool normal(float x) { return __uint_as_float(0x00800000u) <= x && x <= __uint_as_float(0x7f7fffffu); }
 
   // Whether some bin may stand for `x`.
-  FZ_DEV bool carried(double x) const {
+  FZ_DEV bool bounded(double x) const {
     const float narrow = (float)fabs(x);
     return normal(narrow) & ((IS_STRICT ? fabs(x) : (double)narrow) < threshold);
   }
@@ -46,7 +46,7 @@ template <class T, class C, bool IS_STRICT> struct Logs {
     const uint32_t size = bin < 0 ? 0u - (uint32_t)bin : (uint32_t)bin;
     const uint64_t code = ((uint64_t)size << 2 | (uint64_t)(bin < 0) << 1 | Real<double>::bits(x) >> 63) + 1;
     const bool held = (size < p.radius) & (code <= (uint64_t)(C)~C(0));
-    return carried(x) & within_bound & held ? (C)code : C(0);
+    return bounded(x) & within_bound & held ? (C)code : C(0);
   }
 };
 
@@ -81,7 +81,7 @@ template <class T, class C, bool IS_STRICT> FZ_DEV void encode(const Args& a, co
       for (int k = 0; k < N; k++) {
         bins[k] = logs.bin((double)x.e[k]);
         codes.e[k] = logs.code((double)x.e[k], bins[k], back[k]);
-        if (retry && codes.e[k] == 0 && logs.carried((double)x.e[k])) again |= 1u << k;
+        if (retry && codes.e[k] == 0 && logs.bounded((double)x.e[k])) again |= 1u << k;
       }
       // The bin on the other side of a value, where the nearest one does not keep the bound. No bin
       // is near 2^31 under strict.

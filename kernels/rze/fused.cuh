@@ -7,7 +7,7 @@
 
 namespace fz {
 namespace rze {
-// The stages in the order of an encoder. Links of a decoder have the reverse order. A link for the
+// The stages in the order of an encoder. Fused kernels of a decoder have the reverse order. One for the
 // padding of the array may come before the first stage; loads and stores of the array do its work.
 template <class... S> struct Stages;
 template <> struct Stages<> {
@@ -38,9 +38,9 @@ template <class A, class... R> struct Stages<A, R...> {
     typename A::Shared first;
     typename Rest::Shared rest;
   };
-  // Further inputs follow input 0, in the order of the links.
+  // Further inputs follow input 0, in the order of the fused kernels.
   static FZ_DEV P read_forward(const Args& a, int extra) {
-    return {A::read(a, (int)a.chained - COUNT, extra), Rest::read_forward(a, extra + A::EXTRA)};
+    return {A::read(a, (int)a.fused_count - COUNT, extra), Rest::read_forward(a, extra + A::EXTRA)};
   }
   static FZ_DEV Q read_backward(const Args& a) { return {A::read_back(a, 1 + Rest::EXTRA), Rest::read_backward(a)}; }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows& rows, const P& p, const T& t) {
@@ -136,7 +136,7 @@ template <bool SMALL, class... S> FZ_DEV void fused_encode(const Args& a, Encode
   const bool early = ELEMENTS && a.fresh;
   unsigned long long failed = early ? 0 : failure(a);
   const Operand& in = input(a, 0);
-  const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.chained ? length(a.passed) : given;
+  const uint64_t given = min(length(in), in.max), total = ELEMENTS || a.fused_count ? length(a.passed) : given;
   const Bytes src = {reinterpret_cast<const uint8_t*>(in.base), min(given, total)};
   const uint64_t at = (uint64_t)blockIdx.x * TILE;
   const bool mine = at < total;
@@ -189,7 +189,7 @@ struct StreamIn {
 };
 FZ_DEV StreamIn stream_in(const Args& a, const Operand& out, uint32_t chunk) {
   const Operand& in = input(a, 0);
-  const uint64_t given = length(out), total = a.chained ? length(a.passed) : given;
+  const uint64_t given = length(out), total = a.fused_count ? length(a.passed) : given;
   const uint64_t n = (total + chunk - 1) / chunk;
   return {{address(in), min(length(in), in.max)}, total, min(min(given, out.max), total), n, STREAM_HEADER_BYTES + 4 * n};
 }
@@ -275,7 +275,7 @@ template <class... S> FZ_DEV void fused_decode_small(const Args& a, DecodeShared
   bool fetched = false;
   if (a.speculative_payload) {
     // Only static lengths: the words of earlier launches are not available yet.
-    const uint64_t total = a.chained ? a.passed.max : out.max, n = (total + TILE - 1) / TILE, payloads = STREAM_HEADER_BYTES + 4 * n;
+    const uint64_t total = a.fused_count ? a.passed.max : out.max, n = (total + TILE - 1) / TILE, payloads = STREAM_HEADER_BYTES + 4 * n;
     if (payloads <= a.speculative_bytes) {
       table = rze_read_table(reinterpret_cast<const uint8_t*>(a.speculative_payload), n, payloads, w);
       const RzeChunk likely = {rze_chunk(table.start, table.entry, a.speculative_bytes)};

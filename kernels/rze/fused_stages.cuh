@@ -33,7 +33,7 @@ template <int W> struct QuantizeStage {
   typedef Nothing Shared;
   typedef TileBins<W> P;
   typedef TileSteps<W> Q;
-  static FZ_DEV P read(const Args& a, int link, int extra) { return P(link_params<quantizer::QuantizerParams>(a, link), input(a, extra)); }
+  static FZ_DEV P read(const Args& a, int fused_kernel, int extra) { return P(fused_params<quantizer::QuantizerParams>(a, fused_kernel), input(a, extra)); }
   static FZ_DEV Q read_back(const Args& a, int extra) { return Q(quantizer::load_metadata(input(a, extra))); }
   template <class T> static FZ_DEV void forward(uint32_t (&v)[32], uint32_t (&halo)[2], Rows&, const P& p, const T& t) {
     quantize_tile(p, v, halo, t.st, t.tid);

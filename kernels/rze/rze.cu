@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(128) rze_encode_words(FZ_ARGS) {
   if (cancelled(a)) return;
   const RzeParams& p = params<RzeParams>(a);
   const Operand& in = input(a, 0);
-  const uint64_t given = min(length(in), in.max), total = a.chained ? length(a.passed) : given;
+  const uint64_t given = min(length(in), in.max), total = a.fused_count ? length(a.passed) : given;
   const StreamOut out = stream_out(a, output(a, 0), total, p.chunk);
   const uint64_t at = (uint64_t)c * p.chunk;
   if (at >= total) {

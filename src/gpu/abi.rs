@@ -8,7 +8,7 @@
 #![allow(unreachable_pub)]
 
 use crate::base::error::Status;
-use crate::ir::device::{MAX_LINKS, MAX_OPERANDS, PARAM_BYTES};
+use crate::ir::device::{MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use bytemuck::{Pod, Zeroable};
 
 /// A value as a device function sees it; all fields but `max` are addresses.
@@ -34,9 +34,9 @@ pub(crate) struct LaunchArgs {
     pub params: [u8; PARAM_BYTES],
     /// Inputs, then outputs, in the order of the step.
     pub operands: [Operand; MAX_OPERANDS],
-    /// Parameter blocks of the kernels that are chained to it, in the direction of the data.
-    pub links: [[u8; PARAM_BYTES]; MAX_LINKS],
-    /// What passes between links and kernel: of it only the length is real.
+    /// Parameter blocks of the fused kernels, in the direction of the data.
+    pub fused_params: [[u8; PARAM_BYTES]; MAX_FUSED],
+    /// Intermediate between the fused kernels and this one. Only its length exists.
     pub passed: Operand,
     /// Decoding: the address of input 0 in the caller's container, if the header has the fixed
     /// length that the plan expects; 0: unknown. A function may read the payload from here before
@@ -53,7 +53,7 @@ pub(crate) struct LaunchArgs {
     /// Inputs among the operands.
     pub inputs: u32,
     /// Links.
-    pub chained: u32,
+    pub fused_count: u32,
     /// Place of the launch in the call. Failures of later launches do not cancel this one.
     pub step: u32,
     /// Index of the stage, for the result.

@@ -16,7 +16,7 @@ pub const MAX_OPERANDS: usize = 9;
 /// Bytes of the parameter block of a launch.
 pub const PARAM_BYTES: usize = 64;
 /// Kernels that one device function can run before or behind itself.
-pub const MAX_LINKS: usize = 4;
+pub const MAX_FUSED: usize = 4;
 
 /// One device function over a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use crate::ir::device::{DeviceLaunch, LaunchShape, PARAM_BYTES};
 use crate::ir::kernel::Kernel;
 
-/// A kernel that is chained, and its parameter block.
-pub(crate) type ChainedKernel<'a> = (&'static Kernel, &'a [u8; PARAM_BYTES]);
+/// A kernel that is fused, and its parameter block.
+pub(crate) type FusedKernelRef<'a> = (&'static Kernel, &'a [u8; PARAM_BYTES]);
 
 /// A kernel in a pattern, and the parameters that the device function is made for.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn is(&self, (kernel, params): ChainedKernel<'_>) -> bool {
+    fn is(&self, (kernel, params): FusedKernelRef<'_>) -> bool {
         std::ptr::eq(self.kernel, kernel) && (self.fits)(params)
     }
 }
@@ -29,27 +29,27 @@ impl Part {
 pub struct Fusion {
     /// The device functions that run the chain; which one depends on the size of the array.
     pub entries: &'static [&'static str],
-    /// The kernel of the step that the others are chained to.
+    /// The kernel of the step that the others are fused to.
     pub kernel: Part,
-    /// The chained kernels in the direction of the data, without padding: device functions accept a short array and do
+    /// The fused kernels in the direction of the data, without padding: device functions accept a short array and do
     /// not write behind the end of one.
-    pub chained: &'static [Part],
+    pub fused: &'static [Part],
     /// How they run.
-    pub(crate) device: fn(&LaunchShape<'_>, &[ChainedKernel<'_>]) -> Option<DeviceLaunch>,
+    pub(crate) device: fn(&LaunchShape<'_>, &[FusedKernelRef<'_>]) -> Option<DeviceLaunch>,
 }
 
 impl Fusion {
-    /// How a step of `kernel` runs with these kernels chained to it; `None`: this is another chain.
+    /// How a step of `kernel` runs with these kernels fused to it; `None`: this is another chain.
     pub(crate) fn device_launch(
         &self,
         kernel: &'static Kernel,
-        chained: &[ChainedKernel<'_>],
+        fused: &[FusedKernelRef<'_>],
         shape: &LaunchShape<'_>,
     ) -> Option<DeviceLaunch> {
         let same = self.kernel.is((kernel, shape.params))
-            && self.chained.len() == chained.len()
-            && self.chained.iter().zip(chained).all(|(part, &kernel)| part.is(kernel));
-        if same { (self.device)(shape, chained) } else { None }
+            && self.fused.len() == fused.len()
+            && self.fused.iter().zip(fused).all(|(part, &kernel)| part.is(kernel));
+        if same { (self.device)(shape, fused) } else { None }
     }
 }
 

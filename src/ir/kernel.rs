@@ -5,7 +5,7 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::ir::device::OnDevice;
 pub(crate) use crate::ir::device::{MAX_OPERANDS, PARAM_BYTES};
-use crate::ir::tile_stream::{Link, Source, Target};
+use crate::ir::tile_stream::{FusedCall, Source, Target};
 use bytemuck::Pod;
 
 /// A kernel, on both backends.
@@ -15,7 +15,7 @@ pub struct Kernel {
     pub name: &'static str,
     /// The safe Rust body.
     pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
-    /// How it may be chained with its neighbours, under these parameters.
+    /// How it may be fused with its neighbours, under these parameters.
     pub role: fn(&[u8; PARAM_BYTES]) -> Role,
     /// How it runs on a GPU.
     pub(crate) device: OnDevice,
@@ -40,7 +40,7 @@ pub enum Role {
     TileSink,
 }
 
-/// The role of kernels that are never chained.
+/// The role of kernels that are never fused.
 pub(crate) fn alone(_: &[u8; PARAM_BYTES]) -> Role {
     Role::Alone
 }
@@ -64,21 +64,21 @@ pub struct HostCall<'a> {
     pub(crate) outs: &'a mut [&'a mut [u8]],
     pub(crate) words: &'a mut [u64],
     pub(crate) threads: Parallel<'a>,
-    /// Kernels chained before a TileConsumer or behind a TileProducer.
-    pub(crate) links: &'a [Link<'a>],
+    /// Kernels fused before a TileConsumer or behind a TileProducer.
+    pub(crate) fused: &'a [FusedCall<'a>],
     /// Bytes of what a TileConsumer takes or a TileProducer makes.
     pub(crate) length: u64,
 }
 
 impl<'a> HostCall<'a> {
-    /// Input 0, through the kernels chained before.
+    /// Input 0, through the kernels fused before.
     pub(crate) fn source(&self) -> Result<Source<'a>, Fault> {
-        Ok(Source { base: self.input(0)?, links: self.links, len: self.length as usize })
+        Ok(Source { base: self.input(0)?, fused: self.fused, len: self.length as usize })
     }
 
-    /// Output 0, through the kernels chained behind.
+    /// Output 0, through the kernels fused behind.
     pub(crate) fn target(&mut self) -> Result<Target<'a>, Fault> {
-        Ok(Target { out: self.output(0)?, links: self.links, len: self.length as usize })
+        Ok(Target { out: self.output(0)?, fused: self.fused, len: self.length as usize })
     }
 
     /// Input operand `i`.

@@ -69,7 +69,7 @@ impl LoweringContext<'_> {
             params: block,
             ins: ins.to_vec(),
             outs: outs.to_vec(),
-            links: vec![],
+            fused: vec![],
             intermediate: None,
             device: DeviceStep::default(),
         });

@@ -9,7 +9,7 @@ use crate::ir::value::Val;
 pub(crate) struct Step {
     /// What runs.
     pub kernel: &'static Kernel,
-    /// How it may be chained.
+    /// How it may be fused.
     pub role: Role,
     /// The name of the stage that asked for it.
     pub stage: &'static str,
@@ -22,8 +22,8 @@ pub(crate) struct Step {
     /// Values written.
     pub outs: Vec<Val>,
     /// Kernels that it runs tile by tile, before itself or behind.
-    pub links: Vec<StepLink>,
-    /// What passes between the links and the kernel; of it only the length is real.
+    pub fused: Vec<FusedKernel>,
+    /// Intermediate between the fused kernels and the step's own. Only its length exists.
     pub intermediate: Option<Val>,
     /// What it needs on a device; empty in plans for the CPU.
     pub device: DeviceStep,
@@ -40,9 +40,9 @@ pub(crate) struct DeviceStep {
     pub scratch: Option<Val>,
 }
 
-/// A kernel chained to a step. Its inputs but the first stand at the end of the step's.
+/// A kernel fused to a step. Its inputs but the first stand at the end of the step's.
 #[derive(Clone, Debug)]
-pub(crate) struct StepLink {
+pub(crate) struct FusedKernel {
     pub(crate) kernel: &'static Kernel,
     pub(crate) role: Role,
     pub(crate) params: [u8; PARAM_BYTES],

@@ -9,19 +9,19 @@ use crate::base::parallel::{Parallel, TILES_PER_TASK};
 use crate::base::tile::{Buffer, TILE};
 use crate::ir::kernel::{HostCall, Kernel, PARAM_BYTES};
 
-/// A chained kernel.
+/// A fused kernel.
 #[derive(Clone, Copy)]
-pub(crate) struct Link<'a> {
+pub(crate) struct FusedCall<'a> {
     pub(crate) kernel: &'static Kernel,
     pub(crate) params: &'a [u8; PARAM_BYTES],
     /// Its inputs but the first.
     pub(crate) extra: &'a [&'a [u8]],
 }
 
-/// Inputs of a link: the tile and what it needs besides.
+/// Inputs of a fused kernel: the tile and its further inputs.
 const MAX_INPUTS: usize = 4;
 
-impl Link<'_> {
+impl FusedCall<'_> {
     fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), Fault> {
         let mut ins: [&[u8]; MAX_INPUTS] = [&[]; MAX_INPUTS];
         ins[0] = input;
@@ -34,7 +34,7 @@ impl Link<'_> {
             outs: &mut [output],
             words: &mut [length],
             threads: Parallel(None),
-            links: &[],
+            fused: &[],
             length,
         };
         (self.kernel.host)(&mut call)
@@ -56,7 +56,7 @@ impl Relay {
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) base: &'a [u8],
-    pub(crate) links: &'a [Link<'a>],
+    pub(crate) fused: &'a [FusedCall<'a>],
     pub(crate) len: usize,
 }
 
@@ -76,12 +76,12 @@ impl<'a> Source<'a> {
         let base = &base[..base.len().min(n)];
         let [a, b] = &mut relay.buffers;
         let (mut full, mut spare) = (a, b);
-        for (i, link) in self.links.iter().enumerate() {
+        for (i, fused_kernel) in self.fused.iter().enumerate() {
             let input = if i == 0 { base } else { &full.0[..n] };
-            link.run(input, &mut spare.0[..n])?;
+            fused_kernel.run(input, &mut spare.0[..n])?;
             std::mem::swap(&mut full, &mut spare);
         }
-        if self.links.is_empty() {
+        if self.fused.is_empty() {
             return if base.len() == n { Ok(base) } else { Err(Fault::BadLaunch) };
         }
         Ok(&full.0[..n])
@@ -91,7 +91,7 @@ impl<'a> Source<'a> {
 /// What a TileProducer makes.
 pub(crate) struct Target<'a> {
     pub(crate) out: &'a mut [u8],
-    pub(crate) links: &'a [Link<'a>],
+    pub(crate) fused: &'a [FusedCall<'a>],
     pub(crate) len: usize,
 }
 
@@ -107,12 +107,12 @@ impl Target<'_> {
         state: impl Fn() -> S + Sync,
         make: impl Fn(&mut S, usize, &mut [u8]) -> Result<(), Fault> + Sync,
     ) -> Result<(), Fault> {
-        let Target { out, links, len } = self;
+        let Target { out, fused, len } = self;
         threads.tiles(out, TILE * TILES_PER_TASK, |task, part| {
             let (mut state, mut relay) = (state(), Relay::new());
             for (j, tile) in part.chunks_mut(TILE).enumerate() {
                 let k = task * TILES_PER_TASK + j;
-                let Some((last, before)) = links.split_last() else {
+                let Some((last, before)) = fused.split_last() else {
                     make(&mut state, k, tile)?;
                     continue;
                 };
@@ -121,8 +121,8 @@ impl Target<'_> {
                 let [a, b] = &mut relay.buffers;
                 let (mut full, mut spare) = (a, b);
                 make(&mut state, k, &mut full.0[..n])?;
-                for link in before {
-                    link.run(&full.0[..n], &mut spare.0[..n])?;
+                for fused_kernel in before {
+                    fused_kernel.run(&full.0[..n], &mut spare.0[..n])?;
                     std::mem::swap(&mut full, &mut spare);
                 }
                 last.run(&full.0[..n], tile)?;

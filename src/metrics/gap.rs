@@ -80,7 +80,7 @@ pub(super) trait Value: Pod + PartialOrd {
     fn gap(self, y: Self) -> Gap;
 
     /// Has an error rather than being exact.
-    fn carried(self, threshold: f64) -> bool {
+    fn bounded(self, threshold: f64) -> bool {
         self.finite() && self.magnitude() < threshold
     }
 }

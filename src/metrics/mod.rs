@@ -5,7 +5,7 @@
 //! down to the last bit. The bounds of the modes noa, prel and rel are products and ranges in f64, each
 //! rounded toward zero: never above what was promised, below it by two units in the last place at most.
 //!
-//! Only carried values have an error: those that are finite and below the outlier threshold. All others have
+//! Only bounded values have an error: those that are finite and below the outlier threshold. All others have
 //! to come back bit for bit and take no part in ranges or means.
 
 mod gap;
@@ -18,16 +18,16 @@ use bytemuck::Pod;
 use gap::{Value, mul_down};
 use tally::Tally;
 
-/// What the absolute error of a carried value x may be.
+/// What the absolute error of a bounded value x may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// This much.
     Abs(f64),
-    /// This fraction of max - min of the carried values.
+    /// This fraction of max - min of the bounded values.
     Noa(f64),
     /// This fraction of |x|; zero is exact.
     Rel(f64),
-    /// This fraction of max |x| of the carried values.
+    /// This fraction of max |x| of the bounded values.
     Prel(f64),
 }
 
@@ -57,30 +57,30 @@ impl Bound {
     }
 }
 
-/// What a comparison found. Where nothing is carried, range and errors are 0.
+/// What a comparison found. Where no value is bounded, range and errors are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// Elements of the array.
     pub elements: u64,
     /// Those that are finite and below the outlier threshold.
-    pub carried: u64,
-    /// Smallest carried value of the original.
+    pub bounded: u64,
+    /// Smallest bounded value of the original.
     pub min: f64,
-    /// Largest carried value of the original.
+    /// Largest bounded value of the original.
     pub max: f64,
     /// max - min, rounded toward zero.
     pub range: f64,
-    /// Largest |x - x'|; infinite when a carried value came back as NaN or infinity.
+    /// Largest |x - x'|; infinite when a bounded value came back as NaN or infinity.
     pub max_abs_error: f64,
-    /// Largest |x - x'| / |x| over the carried values other than zero.
+    /// Largest |x - x'| / |x| over the bounded values other than zero.
     pub max_rel_error: f64,
     /// What an error may be; `None` without a bound, and for rel, where it differs from value to value.
     pub allowed: Option<f64>,
-    /// Largest error / bound; at most 1 exactly when no carried value violates the bound. `None` without one.
+    /// Largest error / bound; at most 1 exactly when no bounded value violates the bound. `None` without one.
     pub worst: Option<f64>,
-    /// Carried values beyond the bound.
+    /// Bounded values beyond the bound.
     pub violations: u64,
-    /// Values that are not carried and did not come back bit for bit.
+    /// Values that are not bounded and did not come back bit for bit.
     pub exact_mismatches: u64,
     /// Elements whose bits differ and that are NaN or infinite on either side.
     pub non_finite_mismatches: u64,
@@ -94,7 +94,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// True when the bound holds for every carried value, and all others came back bit for bit.
+    /// True when the bound holds for every bounded value, and all others came back bit for bit.
     pub fn kept(&self) -> bool {
         self.violations == 0 && self.exact_mismatches == 0 && self.non_finite_mismatches == 0
     }
@@ -149,8 +149,8 @@ fn values<T: Pod>(bytes: &[u8]) -> impl Iterator<Item = T> {
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
-/// The carried values of the original.
-struct Carried<T> {
+/// The bounded values of the original.
+struct Bounded<T> {
     count: u64,
     ends: Option<(T, T)>,
     /// max - min and max |x|, rounded toward zero.
@@ -158,24 +158,24 @@ struct Carried<T> {
     peak: f64,
 }
 
-fn carried<T: Value>(original: &[u8], threshold: f64) -> Carried<T> {
+fn bounded<T: Value>(original: &[u8], threshold: f64) -> Bounded<T> {
     let mut count = 0;
     let mut ends: Option<(T, T)> = None;
-    for x in values::<T>(original).filter(|x| x.carried(threshold)) {
+    for x in values::<T>(original).filter(|x| x.bounded(threshold)) {
         count += 1;
         let (low, high) = ends.unwrap_or((x, x));
         ends = Some((if x < low { x } else { low }, if x > high { x } else { high }));
     }
     let range = ends.map_or(0.0, |(low, high)| high.gap(low).toward_zero());
     let peak = ends.map_or(0.0, |(low, high)| low.magnitude().max(high.magnitude()));
-    Carried { count, ends, range, peak }
+    Bounded { count, ends, range, peak }
 }
 
 /// Elements whose squares are summed apart, so that the sum of billions keeps its digits.
 const BLOCK: usize = 4096;
 
 fn measure<T: Value>(original: &[u8], restored: &[u8], bound: Option<Bound>, threshold: f64) -> Metrics {
-    let Carried { count, ends, range, peak } = carried::<T>(original, threshold);
+    let Bounded { count, ends, range, peak } = bounded::<T>(original, threshold);
     let allowed = match bound {
         None | Some(Bound::Rel(_)) => None,
         Some(Bound::Abs(eb)) => Some(eb),
@@ -197,7 +197,7 @@ fn measure<T: Value>(original: &[u8], restored: &[u8], bound: Option<Bound>, thr
     let relative = if range > 0.0 || mean == 0.0 { mean } else { f64::INFINITY };
     Metrics {
         elements: (original.len() / size_of::<T>()) as u64,
-        carried: count,
+        bounded: count,
         min: ends.map_or(0.0, |(low, _)| low.real()),
         max: ends.map_or(0.0, |(_, high)| high.real()),
         range,

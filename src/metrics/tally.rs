@@ -25,7 +25,7 @@ impl Tally {
         if !same && (!x.finite() || !y.finite()) {
             self.non_finite_mismatches += 1;
         }
-        if !x.carried(threshold) {
+        if !x.bounded(threshold) {
             self.exact_mismatches += u64::from(!same);
             return 0.0;
         }

@@ -15,7 +15,7 @@ fn f32s(a: &[f32], b: &[f32], bound: Bound) -> Metrics {
 fn figures_by_hand() {
     // Errors 0, 1, 0, 2 on a range of 10: mse 5/4.
     let m = f32s(&[0.0, 4.0, 5.0, 10.0], &[0.0, 5.0, 5.0, 8.0], Bound::Noa(0.25));
-    assert_eq!((m.elements, m.carried, m.min, m.max, m.range), (4, 4, 0.0, 10.0, 10.0));
+    assert_eq!((m.elements, m.bounded, m.min, m.max, m.range), (4, 4, 0.0, 10.0, 10.0));
     assert_eq!((m.max_abs_error, m.max_rel_error, m.allowed), (2.0, 0.25, Some(2.5)));
     assert_eq!((m.worst, m.violations, m.kept()), (Some(0.8), 0, true));
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
@@ -70,7 +70,7 @@ fn nothing_hides_behind_nan() {
 
     let other = f32::from_bits(nan.to_bits() ^ 1);
     let m = f32s(&[nan, nan, f32::INFINITY, 1.0], &[nan, other, f32::NEG_INFINITY, 1.0], Bound::Abs(1.0));
-    assert_eq!((m.carried, m.violations), (1, 0));
+    assert_eq!((m.bounded, m.violations), (1, 0));
     assert_eq!((m.exact_mismatches, m.non_finite_mismatches, m.kept()), (2, 2, false));
     assert_eq!((m.range, m.max_abs_error), (0.0, 0.0));
 }
@@ -79,7 +79,7 @@ fn nothing_hides_behind_nan() {
 fn fill_values_are_exact_and_outside_of_the_range() {
     let (a, b) = ([0.0_f32, 1.0, 1e20, -1e20], [0.1_f32, 1.0, 1e20, -1e20]);
     let m = of(DType::F32, &a, &b, Some(Bound::Noa(0.2)), 1e20);
-    assert_eq!((m.carried, m.range, m.kept()), (2, 1.0, true));
+    assert_eq!((m.bounded, m.range, m.kept()), (2, 1.0, true));
     let b = [0.1_f32, 1.0, 1e20, -9e19];
     let m = of(DType::F32, &a, &b, Some(Bound::Noa(0.2)), 1e20);
     assert_eq!((m.violations, m.exact_mismatches, m.non_finite_mismatches), (0, 1, 0));

@@ -24,14 +24,14 @@ impl Display for Plan {
             self.steps.len()
         )?;
         for step in &self.steps {
-            let chained: Vec<&str> = step.links.iter().map(|l| l.kernel.name).collect();
+            let fused: Vec<&str> = step.fused.iter().map(|l| l.kernel.name).collect();
             let name = match step.role {
-                _ if chained.is_empty() => step.kernel.name.to_string(),
-                _ if step.links.iter().all(|l| l.role == Role::Reduction) => {
-                    format!("{} + {}", step.kernel.name, chained.join(" + "))
+                _ if fused.is_empty() => step.kernel.name.to_string(),
+                _ if step.fused.iter().all(|l| l.role == Role::Reduction) => {
+                    format!("{} + {}", step.kernel.name, fused.join(" + "))
                 }
-                Role::TileProducer => format!("{} > {}", step.kernel.name, chained.join(" > ")),
-                _ => format!("{} > {}", chained.join(" > "), step.kernel.name),
+                Role::TileProducer => format!("{} > {}", step.kernel.name, fused.join(" > ")),
+                _ => format!("{} > {}", fused.join(" > "), step.kernel.name),
             };
             write!(f, "  {name:20}")?;
             self.operands(f, &step.ins)?;

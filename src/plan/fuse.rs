@@ -1,13 +1,13 @@
 //! Chains: kernels that hand tiles on are run as one step, and what passed between them needs no memory.
 //!
-//! A container is written from the pipeline, never from steps: it does not know what was chained.
+//! A container is written from the pipeline, never from steps: it does not know what was fused.
 
 use super::{Graph, Target, select_kernels};
 use crate::ir::kernel::{MAX_OPERANDS, Role};
-use crate::ir::step::{Step, StepLink};
+use crate::ir::step::{FusedKernel, Step};
 use crate::ir::value::Val;
 
-/// Chains what the target can run as a chain. Of every run of neighbours the longest that it takes is chained.
+/// Fuses neighbouring steps that the target can run as one. Of every run of neighbours the longest possible part is fused.
 pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step> {
     let mut at = 0;
     while at < steps.len() {
@@ -50,8 +50,8 @@ fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
     fixed && root == g.root(*read) && root != Val::ARRAY && readers == 1 && !stored
 }
 
-fn link(step: &Step) -> StepLink {
-    StepLink {
+fn fused_kernel(step: &Step) -> FusedKernel {
+    FusedKernel {
         kernel: step.kernel,
         role: step.role,
         params: step.params,
@@ -67,12 +67,12 @@ fn operands(a: &Step, b: &Step) -> usize {
     a.ins.len() + a.outs.len() + b.ins.len() + b.outs.len() - 2
 }
 
-/// A step carries as many links as operands.
+/// A step holds as many fused kernels as operands.
 fn full(step: &Step) -> bool {
-    step.links.len() == MAX_OPERANDS // seed: too-many-links
+    step.fused.len() == MAX_OPERANDS // seed: too-many-fused
 }
 
-/// Takes the step before `at` into `at`, as the first link.
+/// Takes the step before `at` into `at`, as the first fused kernel.
 fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool {
     let fits = has_role(steps.get(at - 1), Role::Tile) && joined(g, steps, at - 1, at);
     if !fits || full(&steps[at]) || operands(&steps[at - 1], &steps[at]) > MAX_OPERANDS {
@@ -82,10 +82,10 @@ fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool
     let step = &mut steps[at - 1];
     step.intermediate.get_or_insert(step.ins[0]);
     step.ins[0] = before.ins[0];
-    // Extra inputs stand in the order of the links: those of the new first link come before the others'.
-    let own = step.ins.len() - step.links.iter().map(|l| l.extra).sum::<usize>();
+    // Extra inputs stand in the order of the fused kernels: those of the new first one come before the others'.
+    let own = step.ins.len() - step.fused.iter().map(|l| l.extra).sum::<usize>();
     step.ins.splice(own..own, before.ins[1..].iter().copied());
-    step.links.insert(0, link(&before));
+    step.fused.insert(0, fused_kernel(&before));
     true
 }
 
@@ -94,7 +94,7 @@ fn fuse_reduction(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -
     let (Some(before), Some(sums)) = (steps.get(at - 1), steps.get(at)) else {
         return false;
     };
-    let alone = before.links.is_empty() && sums.links.is_empty() && sums.ins.len() == 1;
+    let alone = before.fused.is_empty() && sums.fused.is_empty() && sums.ins.len() == 1;
     let of = |step: &[Val]| step.first().map(|&v| g.root(v));
     let fits = before.ins.len() + before.outs.len() + sums.outs.len() <= MAX_OPERANDS;
     if target == Target::Cpu
@@ -108,14 +108,14 @@ fn fuse_reduction(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -
     let sums = steps.remove(at);
     let step = &mut steps[at - 1];
     step.outs.extend(&sums.outs);
-    step.links.push(link(&sums));
+    step.fused.push(fused_kernel(&sums));
     true
 }
 
-/// Takes the step behind `at` into `at`, as the last link.
+/// Takes the step behind `at` into `at`, as the last fused kernel.
 fn fuse_consumer(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     // Behind the last one of all there is nothing that takes tiles.
-    let open = steps[at].links.last().is_none_or(|l| l.role == Role::Tile);
+    let open = steps[at].fused.last().is_none_or(|l| l.role == Role::Tile);
     let last = target == Target::Cuda && has_role(steps.get(at + 1), Role::TileSink);
     let fits = open && (last || has_role(steps.get(at + 1), Role::Tile)) && joined(g, steps, at, at + 1);
     if !fits || full(&steps[at]) || operands(&steps[at], &steps[at + 1]) > MAX_OPERANDS {
@@ -126,6 +126,6 @@ fn fuse_consumer(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) ->
     step.intermediate.get_or_insert(step.outs[0]);
     step.outs = behind.outs.clone();
     step.ins.extend(&behind.ins[1..]);
-    step.links.push(link(&behind));
+    step.fused.push(fused_kernel(&behind));
     true
 }

@@ -42,7 +42,7 @@ pub(crate) enum Target {
 /// How a plan is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompileOptions {
-    /// Whether kernels are chained.
+    /// Whether kernels are fused.
     pub(crate) fuse: bool,
     /// What runs it.
     pub(crate) target: Target,

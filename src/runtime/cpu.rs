@@ -6,7 +6,7 @@ use crate::base::parallel::Parallel;
 use crate::format::{Header, Report, Template};
 use crate::ir::kernel::{HostCall, MAX_OPERANDS, Role};
 use crate::ir::step::Step;
-use crate::ir::tile_stream::Link;
+use crate::ir::tile_stream::FusedCall;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Graph, Plan};
 use crate::runtime::workspace::Workspace;
@@ -164,12 +164,12 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
     for (p, &v) in produced.iter_mut().zip(&step.outs) {
         *p = room(words, v);
     }
-    let mut first_extra = n_in - step.links.iter().map(|l| l.extra).sum::<usize>();
+    let mut first_extra = n_in - step.fused.iter().map(|l| l.extra).sum::<usize>();
     let own = first_extra;
-    let mut links = [Link { kernel: step.kernel, params: &step.params, extra: &[] }; MAX_OPERANDS];
-    for (slot, l) in links.iter_mut().zip(&step.links) {
+    let mut fused = [FusedCall { kernel: step.kernel, params: &step.params, extra: &[] }; MAX_OPERANDS];
+    for (slot, l) in fused.iter_mut().zip(&step.fused) {
         let extra = &ins[first_extra..first_extra + l.extra];
-        *slot = Link { kernel: l.kernel, params: &l.params, extra };
+        *slot = FusedCall { kernel: l.kernel, params: &l.params, extra };
         first_extra += l.extra;
     }
     let mut call = HostCall {
@@ -178,7 +178,7 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
         outs: &mut outs[..n_out],
         words: &mut produced[..n_out],
         threads: Parallel(threads.pool()),
-        links: &links[..step.links.len()],
+        fused: &fused[..step.fused.len()],
         length: chained_length(plan, words, step),
     };
     (step.kernel.host)(&mut call)?;

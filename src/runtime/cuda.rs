@@ -8,7 +8,7 @@ use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
 use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
 use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, function};
-use crate::ir::device::{MAX_LINKS, MAX_OPERANDS, PARAM_BYTES};
+use crate::ir::device::{MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
@@ -119,9 +119,9 @@ impl Run<'_> {
         for (slot, &v) in args.operands.iter_mut().zip(step.ins.iter().chain(&step.outs)) {
             *slot = self.operand(v);
         }
-        args.chained = step.links.len() as u32;
-        for (slot, link) in args.links.iter_mut().zip(&step.links) {
-            *slot = link.params;
+        args.fused_count = step.fused.len() as u32;
+        for (slot, fused_kernel) in args.fused_params.iter_mut().zip(&step.fused) {
+            *slot = fused_kernel.params;
         }
         args.passed = step.intermediate.map_or(Operand::default(), |v| self.operand(v));
         args.zeroed = self.at(self.layout.zeroed + step.device.zeroed_at);
@@ -145,7 +145,7 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        if step.links.len() > MAX_LINKS || step.ins.len() + step.outs.len() > MAX_OPERANDS {
+        if step.fused.len() > MAX_FUSED || step.ins.len() + step.outs.len() > MAX_OPERANDS {
             return Err(Error::Internal("a step carries more than a launch"));
         }
         Ok(args)
@@ -155,7 +155,7 @@ impl Run<'_> {
         LaunchArgs {
             params: [0; PARAM_BYTES],
             operands: [Operand::default(); MAX_OPERANDS],
-            links: [[0; PARAM_BYTES]; MAX_LINKS],
+            fused_params: [[0; PARAM_BYTES]; MAX_FUSED],
             passed: Operand::default(),
             speculative_payload: 0,
             speculative_bytes: 0,
@@ -163,7 +163,7 @@ impl Run<'_> {
             scratch: 0,
             status: self.at(STATUS_AT),
             inputs: 0,
-            chained: 0,
+            fused_count: 0,
             step: place,
             stage: 0,
             fresh: 0,

@@ -48,6 +48,8 @@ stages! {
     fast::Fast,
 }
 
+mod inputs;
+mod parameters;
 mod params;
 mod shape;
 mod words;

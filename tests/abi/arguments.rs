@@ -1,7 +1,7 @@
 //! Every function with every kind of wrong argument: a status and a text, nothing written, no crash.
 
 use crate::attack::{Attack, Want, attacks};
-use crate::desk::{Desk, UNTOUCHED, Word, last_error, ok};
+use crate::fixture::{Fixture, UNTOUCHED, Word, last_error, ok};
 use crate::header;
 use crate::rows::{ROWS, Row};
 use fzgm::capi::*;
@@ -19,21 +19,21 @@ fn every_function_has_its_row() {
 
 #[test]
 fn every_wrong_argument_is_refused() {
-    let (header, mut desk, mut count) = (header::read(), Desk::new(), 0);
+    let (header, mut fixture, mut count) = (header::read(), Fixture::new(), 0);
     for row in ROWS {
         let function = header.functions.iter().find(|f| f.name == row.name).unwrap();
         let struct_bytes = function.parameters.iter().map(|p| struct_bytes(&p.ctype)).max().unwrap_or(0);
-        let good = arguments(&mut desk, row, struct_bytes);
+        let good = arguments(&mut fixture, row, struct_bytes);
         let status = (row.call)(&good);
         let want = if row.gpu { NO_DEVICE } else { 0 };
         assert!(status.is_none_or(|s| s == want), "{}: {status:?}, {}", row.name, last_error());
         if status == Some(0) {
-            row.arguments.iter().for_each(|is| desk.clear(*is));
+            row.arguments.iter().for_each(|is| fixture.clear(*is));
         }
         for (at, parameter) in function.parameters.iter().enumerate() {
             let is = row.arguments[at];
-            for attack in attacks(&desk, parameter, is, good[at], struct_bytes) {
-                assail(&mut desk, row, at, &attack, struct_bytes);
+            for attack in attacks(&fixture, parameter, is, good[at], struct_bytes) {
+                assail(&mut fixture, row, at, &attack, struct_bytes);
                 count += 1;
             }
         }
@@ -41,15 +41,15 @@ fn every_wrong_argument_is_refused() {
     assert!(count > 400, "{count} attacks");
 }
 
-fn arguments(desk: &mut Desk, row: &Row, struct_bytes: u32) -> Vec<Word> {
-    row.arguments.iter().map(|is| desk.good(*is, struct_bytes)).collect()
+fn arguments(fixture: &mut Fixture, row: &Row, struct_bytes: u32) -> Vec<Word> {
+    row.arguments.iter().map(|is| fixture.good(*is, struct_bytes)).collect()
 }
 
-fn assail(desk: &mut Desk, row: &Row, at: usize, attack: &Attack, struct_bytes: u32) {
-    let mut words = arguments(desk, row, attack.struct_bytes.unwrap_or(struct_bytes));
-    words[at] = attack.freed.map_or(attack.word, |kind| Word(desk.freed()[kind]));
+fn assail(fixture: &mut Fixture, row: &Row, at: usize, attack: &Attack, struct_bytes: u32) {
+    let mut words = arguments(fixture, row, attack.struct_bytes.unwrap_or(struct_bytes));
+    words[at] = attack.freed.map_or(attack.word, |kind| Word(fixture.freed()[kind]));
     let place = format!("{}, argument {at} {}", row.name, attack.what);
-    let described = *desk.described;
+    let described = *fixture.described;
     let Some(status) = (row.call)(&words) else { return };
     assert_ne!(status, INTERNAL, "{place}: {}", last_error());
     match attack.want {
@@ -58,12 +58,12 @@ fn assail(desk: &mut Desk, row: &Row, at: usize, attack: &Attack, struct_bytes: 
         Want::Anything => {}
     }
     if status == 0 {
-        row.arguments.iter().for_each(|is| desk.clear(*is));
+        row.arguments.iter().for_each(|is| fixture.clear(*is));
         return;
     }
     assert!(!last_error().is_empty(), "{place}");
-    assert_eq!(*desk.slot, UNTOUCHED, "{place}: a result was written");
-    assert_eq!(*desk.described, described, "{place}: a structure was written");
+    assert_eq!(*fixture.slot, UNTOUCHED, "{place}: a result was written");
+    assert_eq!(*fixture.described, described, "{place}: a structure was written");
 }
 
 fn struct_bytes(ctype: &str) -> u32 {
@@ -83,13 +83,13 @@ fn struct_bytes(ctype: &str) -> u32 {
 #[cfg(debug_assertions)]
 #[test]
 fn a_handle_that_was_freed_is_known() {
-    let desk = Desk::new();
-    let [pipeline, plan, space] = desk.freed();
+    let fixture = Fixture::new();
+    let [pipeline, plan, space] = fixture.freed();
     let mut bytes = UNTOUCHED;
     let status = unsafe { fz_max_compressed_bytes(plan as usize as *const fz_plan, &mut bytes) };
     assert_eq!((status, bytes), (fz_status::FZ_INVALID_ARGUMENT as i32, UNTOUCHED));
     assert!(last_error().contains("freed") && last_error().contains("fz_plan"), "{}", last_error());
-    let status = unsafe { fz_workspace_bytes(desk.pipeline.cast(), &mut bytes) };
+    let status = unsafe { fz_workspace_bytes(fixture.pipeline.cast(), &mut bytes) };
     assert_eq!(status, fz_status::FZ_INVALID_ARGUMENT as i32);
     assert!(last_error().contains("plan is") && last_error().contains("an fz_pipeline"), "{}", last_error());
     unsafe {
@@ -97,12 +97,12 @@ fn a_handle_that_was_freed_is_known() {
         assert!(last_error().contains("pipeline is") && last_error().contains("freed"), "{}", last_error());
         fz_plan_free(plan as usize as *mut fz_plan);
         fz_workspace_free(space as usize as *mut fz_workspace);
-        fz_workspace_free(desk.encoder.cast());
+        fz_workspace_free(fixture.encoder.cast());
     }
     assert!(last_error().contains("workspace is") && last_error().contains("an fz_plan"), "{}", last_error());
     // The plan that was taken for a workspace is as it was.
     let mut again = ptr::null_mut();
-    ok(unsafe { fz_plan_decoder(desk.encoder, &mut again) });
+    ok(unsafe { fz_plan_decoder(fixture.encoder, &mut again) });
     unsafe { fz_plan_free(again) };
 }
 

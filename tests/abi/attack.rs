@@ -1,6 +1,6 @@
 //! What can be wrong with an argument, from its type in C and from what it is.
 
-use crate::desk::{Desk, Is, Word};
+use crate::fixture::{Fixture, Is, Word};
 use crate::header::Parameter;
 use fzgm::capi::fz_status;
 
@@ -35,7 +35,7 @@ impl Attack {
 
 /// The attacks on one argument; `good` is what it would be.
 pub(crate) fn attacks(
-    desk: &Desk,
+    fixture: &Fixture,
     parameter: &Parameter,
     is: Is,
     good: Word,
@@ -43,7 +43,7 @@ pub(crate) fn attacks(
 ) -> Vec<Attack> {
     let mut all = values(&parameter.ctype, is);
     if parameter.ctype.ends_with('*') {
-        all.extend(pointers(desk, parameter, is, good));
+        all.extend(pointers(fixture, parameter, is, good));
     }
     if is == Is::Described {
         for length in [0, struct_bytes - 1, struct_bytes + 1, u32::MAX] {
@@ -54,7 +54,7 @@ pub(crate) fn attacks(
     all
 }
 
-fn pointers(desk: &Desk, parameter: &Parameter, is: Is, good: Word) -> Vec<Attack> {
+fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec<Attack> {
     let ctype = parameter.ctype.as_str();
     let freeing = matches!(is, Is::FreshPipeline | Is::FreshPlan | Is::FreshSpace);
     let optional = freeing || format!("{is:?}").starts_with("May");
@@ -65,24 +65,24 @@ fn pointers(desk: &Desk, parameter: &Parameter, is: Is, good: Word) -> Vec<Attac
     // Handles: those of a debug build know what they are.
     let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *"];
     if let Some(kind) = kinds.iter().position(|k| ctype.ends_with(k)).filter(|_| cfg!(debug_assertions)) {
-        let live = [desk.pipeline as u64, desk.encoder as u64, desk.spaces[0] as u64];
+        let live = [fixture.pipeline as u64, fixture.encoder as u64, fixture.spaces[0] as u64];
         for other in (0..3).filter(|k| *k != kind) {
             all.push(Attack::new("a handle of another kind", live[other], REFUSED));
         }
-        all.push(Attack::new("no handle at all", (&raw const *desk.described) as u64, REFUSED));
+        all.push(Attack::new("no handle at all", (&raw const *fixture.described) as u64, REFUSED));
         all.push(Attack { freed: Some(kind), ..Attack::new("freed", good.0, REFUSED) });
     }
     match is {
         // A call that takes any plan calls it plan.
         Is::Encoder if parameter.name != "plan" => {
-            all.push(Attack::new("a decoder", desk.decoder as u64, REFUSED));
+            all.push(Attack::new("a decoder", fixture.decoder as u64, REFUSED));
         }
-        Is::Decoder | Is::MayDecoder => all.push(Attack::new("an encoder", desk.encoder as u64, REFUSED)),
+        Is::Decoder | Is::MayDecoder => all.push(Attack::new("an encoder", fixture.encoder as u64, REFUSED)),
         Is::EncoderSpace | Is::MayEncoderSpace => {
-            all.push(Attack::new("of another plan", desk.spaces[1] as u64, Want::Failure));
+            all.push(Attack::new("of another plan", fixture.spaces[1] as u64, Want::Failure));
         }
         Is::DecoderSpace | Is::MayDecoderSpace => {
-            all.push(Attack::new("of another plan", desk.spaces[0] as u64, Want::Failure));
+            all.push(Attack::new("of another plan", fixture.spaces[0] as u64, Want::Failure));
         }
         _ => {}
     }

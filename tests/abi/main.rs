@@ -12,7 +12,7 @@
 
 mod arguments;
 mod attack;
-mod desk;
+mod fixture;
 mod frozen;
 mod header;
 mod overlap;

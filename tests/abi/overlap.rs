@@ -1,6 +1,6 @@
 //! Memory that a call reads or writes twice is refused: the buffer of a workspace, and places for results in the caller's arrays.
 
-use crate::desk::{UNTOUCHED, last_error, ok, pipeline};
+use crate::fixture::{UNTOUCHED, last_error, ok, pipeline};
 use fzgm::capi::*;
 use std::ptr;
 

@@ -1,6 +1,6 @@
 //! One row for each function of the header: how it is called, and what its arguments are.
 
-use crate::desk::{Is, Word};
+use crate::fixture::{Is, Word};
 use fzgm::capi::*;
 use std::ffi::c_char;
 

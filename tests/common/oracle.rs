@@ -10,9 +10,9 @@ use num_traits::Signed;
 pub enum Bound {
     /// |x - x'| <= eb.
     Abs(f64),
-    /// |x - x'| <= eb (max - min) of the carried values.
+    /// |x - x'| <= eb (max - min) of the bounded values.
     Noa(f64),
-    /// |x - x'| <= eb max |x| of the carried values.
+    /// |x - x'| <= eb max |x| of the bounded values.
     Prel(f64),
     /// |x - x'| <= eb base.
     NoaOf(f64, f64),
@@ -37,7 +37,7 @@ impl Bound {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Values that the bound is for.
-    pub carried: usize,
+    pub bounded: usize,
     /// Largest error over the bound, rounded; 0 where the bound is 0.
     pub worst: f64,
 }
@@ -168,20 +168,20 @@ fn judge_values<T: Float>(
     threshold: f64,
 ) -> Result<Verdict, String> {
     let limit = T::round(threshold);
-    let carried = |x: f64| x.is_finite() && x.abs() < limit;
+    let bounded = |x: f64| x.is_finite() && x.abs() < limit;
     let extremes = in_parts(original, original, |_, part, _| {
-        extremes(T::all(part).map(T::value).filter(|&x| carried(x)))
+        extremes(T::all(part).map(T::value).filter(|&x| bounded(x)))
     });
     let extremes = extremes.into_iter().flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     let (exact, clear) = (allowed(extremes, bound), clearly_below(extremes, bound));
     let verdicts = in_parts(original, restored, |at, a, b| {
         let first = at / size_of::<T>();
-        judge_part(first, T::all(a).zip(T::all(b)), bound, carried, (&exact, clear))
+        judge_part(first, T::all(a).zip(T::all(b)), bound, bounded, (&exact, clear))
     });
     let mut verdict = Verdict::default();
     for part in verdicts {
         let part = part?;
-        verdict.carried += part.carried;
+        verdict.bounded += part.bounded;
         verdict.worst = verdict.worst.max(part.worst);
     }
     Ok(verdict)
@@ -191,13 +191,13 @@ fn judge_part<T: Float>(
     first: usize,
     pairs: impl Iterator<Item = (T, T)>,
     bound: Bound,
-    carried: impl Fn(f64) -> bool,
+    bounded: impl Fn(f64) -> bool,
     (exact, clear): (&Dyadic, f64),
 ) -> Result<Verdict, String> {
     let mut verdict = Verdict::default();
     for (i, (a, b)) in (first..).zip(pairs) {
         let (x, y) = (a.value(), b.value());
-        if !carried(x) {
+        if !bounded(x) {
             if a.bits() != b.bits() {
                 return Err(format!(
                     "value {i}: {x:?} ({:#x}) came back as {y:?} ({:#x})",
@@ -207,7 +207,7 @@ fn judge_part<T: Float>(
             }
             continue;
         }
-        verdict.carried += 1;
+        verdict.bounded += 1;
         // A difference is never rounded to zero.
         let error = (x - y).abs();
         if error == 0.0 {
@@ -251,8 +251,8 @@ fn peak(extremes: Option<(f64, f64)>) -> f64 {
     extremes.map_or(0.0, |(low, high)| low.abs().max(high.abs()))
 }
 
-fn extremes(carried: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    carried.fold(None, |e, x| Some(e.map_or((x, x), |(low, high): (f64, f64)| (low.min(x), high.max(x)))))
+fn extremes(bounded: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    bounded.fold(None, |e, x| Some(e.map_or((x, x), |(low, high): (f64, f64)| (low.min(x), high.max(x)))))
 }
 
 /// A float below the bound by more than the rounding of the comparison: an error that is smaller needs no big

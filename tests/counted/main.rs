@@ -7,9 +7,9 @@ mod common;
 
 #[allow(unreachable_pub)]
 mod alloc;
-mod boxes;
 mod corrupt;
 mod memory;
+mod regions;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

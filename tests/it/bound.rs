@@ -234,7 +234,7 @@ fn constants_are_exact() {
     for c in [0.1, -1e300, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1e-40, 3.0, 2e38, 4e38, 7e38] {
         keeps(DType::F64, &[c; 700], "noa", 0.01, f64::INFINITY);
     }
-    // Constant but for fills, zeros of both signs, and nothing carried at all.
+    // Constant but for fills, zeros of both signs, and no bounded value at all.
     let mut fills = vec![2.6e38; 100];
     fills.extend([f64::NAN, f64::INFINITY, 3e38]);
     keeps(DType::F32, &fills, "noa", 0.5, 3e38);

@@ -62,7 +62,7 @@ fn means(dtype: DType, frame: &[u8]) -> Vec<f64> {
     floats(dtype, &frame[segments(frame)[3].clone()])
 }
 
-/// Whole numbers under a step of 1: the mean of a tile is that of those of its values that are carried, whatever the others are.
+/// Whole numbers under a step of 1: the mean of a tile is that of those of its values that are bounded, whatever the others are.
 #[test]
 fn means_are_those_of_carried_values() {
     let mut rng = Rng(50);
@@ -79,13 +79,13 @@ fn means_are_those_of_carried_values() {
                 let sample = sample(dtype, &values);
                 let p = stage(&[("error_bound", "0.5"), ("outlier_threshold", "1e20")]);
                 let (frame, restored) = every_way(&p, &sample, &bare()).unwrap();
-                assert!(restored == sample.bytes, "{}: {part} of 100 are not carried", sample.name);
+                assert!(restored == sample.bytes, "{}: {part} of 100 are not bounded", sample.name);
                 let mean = |tile: &[f64]| {
-                    let carried: Vec<f64> = tile.iter().copied().filter(|x| x.abs() < 1e20).collect();
-                    (carried.iter().sum::<f64>() / carried.len().max(1) as f64).round()
+                    let bounded: Vec<f64> = tile.iter().copied().filter(|x| x.abs() < 1e20).collect();
+                    (bounded.iter().sum::<f64>() / bounded.len().max(1) as f64).round()
                 };
                 let want: Vec<f64> = values.chunks(TILE).map(mean).collect();
-                assert_eq!(means(dtype, &frame), want, "{}: {part} of 100 are not carried", sample.name);
+                assert_eq!(means(dtype, &frame), want, "{}: {part} of 100 are not bounded", sample.name);
                 // Exact values have the difference 0, first ones too.
                 let codes = &frame[segments(&frame)[0].clone()];
                 let mut pairs = values.iter().zip(codes.chunks_exact(2));

@@ -328,9 +328,9 @@ fn what_no_encoder_writes_is_corrupt() {
         let corrupt = |what: &str, got: Status| assert_eq!(got, Status::Corrupt, "{dtype} {what}");
         corrupt("bit 61", with(&|e| e | 1 << 61));
         corrupt("raw and constant", with(&|e| e | 3 << 62));
-        corrupt("raw with an anchor", with(&|e| e | 5 << 60));
+        corrupt("raw with a reference value", with(&|e| e | 5 << 60));
         corrupt("raw of another length", with(&|e| e | 1 << 62));
-        corrupt("an anchor that is not there", with(&|e| e | 1 << 60));
+        corrupt("a reference value that is not there", with(&|e| e | 1 << 60));
         corrupt("a word less", with(&|e| e - (1 << 44)));
         corrupt("a word more", with(&|e| e + (1 << 44)));
         corrupt("outside", with(&|e| e | ((1 << 44) - 1)));

@@ -171,7 +171,7 @@ fn all_given_fields_keep_their_bounds() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Values that are not carried come back bit for bit and do not harm the field around them.
+/// Values that are not bounded come back bit for bit and do not harm the field around them.
 #[test]
 fn fills_and_specials_in_a_real_field() {
     let mut field = Field::shipped();
@@ -188,6 +188,6 @@ fn fills_and_specials_in_a_real_field() {
         let (_, restored) = decompress(&container, &Options::default()).unwrap();
         let bound = Bound::of(mode, 1e-3);
         let verdict = judge(DType::F32, &field.bytes, &restored, bound, 1e20).unwrap();
-        assert!(verdict.carried > 1_000_000 && verdict.worst > 0.9, "{name} {mode}: {verdict:?}");
+        assert!(verdict.bounded > 1_000_000 && verdict.worst > 0.9, "{name} {mode}: {verdict:?}");
     }
 }

@@ -64,7 +64,7 @@ fn the_range_is_that_of_the_carried_values() {
     let y = f32s(&[1.0, 10.0, 1e20, f32::NAN]);
     assert!(passes(DType::F32, &x, &y, Bound::Noa(0.125), 1e20));
     assert!(!passes(DType::F32, &x, &y, Bound::Noa(0.0999), 1e20));
-    assert!(passes(DType::F32, &x, &y, Bound::Noa(0.0999), f64::INFINITY), "the fill is carried");
+    assert!(passes(DType::F32, &x, &y, Bound::Noa(0.0999), f64::INFINITY), "the fill is bounded");
     assert!(!passes(DType::F32, &f32s(&[2.0, 2.0]), &f32s(&[2.0, 2f32.next_up()]), Bound::Noa(0.5), 1e20));
     // 1e20 as f32 is 100000002004087734272: the threshold is that, and the value is at it.
     assert!(!passes(DType::F32, &f32s(&[1e20]), &f32s(&[1e20f32.next_down()]), Bound::Abs(1e30), 1e20));
@@ -90,7 +90,7 @@ fn lengths_and_counts() {
     assert!(judge(DType::F32, &[0; 8], &[0; 4], Bound::Abs(1.0), 1.0).is_err());
     let v =
         judge(DType::F32, &f32s(&[1.0, 2.0, 9.0]), &f32s(&[1.5, 2.0, 9.0]), Bound::Abs(1.0), 5.0).unwrap();
-    assert!(v.carried == 2 && (v.worst - 0.5).abs() < 1e-9);
+    assert!(v.bounded == 2 && (v.worst - 0.5).abs() < 1e-9);
 }
 
 proptest! {

@@ -118,11 +118,11 @@ proptest! {
         let src = field(array.bytes() as usize, seed);
         let container = if compact { Container::Compact } else { Container::Fzm };
         let plain = Options { container, fuse: false, store_incompressible: false, ..Options::default() };
-        let chained = Options { fuse: true, threads, ..plain.clone() };
+        let fused = Options { fuse: true, threads, ..plain.clone() };
         let want = compress(&pipeline, &array, &plain, &src).unwrap();
-        prop_assert!(want == compress(&pipeline, &array, &chained, &src).unwrap(), "encoding differs");
+        prop_assert!(want == compress(&pipeline, &array, &fused, &src).unwrap(), "encoding differs");
         let restored = decompress(&want, &plain).unwrap().1;
-        prop_assert!(restored == decompress(&want, &chained).unwrap().1, "decoding differs");
+        prop_assert!(restored == decompress(&want, &fused).unwrap().1, "decoding differs");
         if PRESETS[name].lossless {
             prop_assert!(restored == src, "a lossless preset lost something");
         }

@@ -1236,17 +1236,17 @@ class Fast:
         if marks == 4:
             require(count == len(places) * self.words_of_value, "Fast: a raw chunk of another length")
             return [(place, self.value(read.take(self.words_of_value))) for place in places]
-        anchor = 0
+        reference = 0
         if marks == 1:
-            anchor = self.value(read.take(2))
-            anchor -= anchor >> 63 << 64
+            reference = self.value(read.take(2))
+            reference -= reference >> 63 << 64
         units = [-(-extent[0] // 1024), -(-extent[1] // 32), extent[2]][self.ndim - 1]
         halves = [half for word in read.take((units + 1) // 2) for half in (word & 0xFFFF, word >> 16)]
         result, codes = [], None
         for u in range(units):
             codes, exact = self.unit(halves[u], codes, read)
             # 64 bits in two's complement.
-            bits = self.restored([((anchor + c + (1 << 63)) % (1 << 64)) - (1 << 63) for c in codes])
+            bits = self.restored([((reference + c + (1 << 63)) % (1 << 64)) - (1 << 63) for c in codes])
             for i, value in exact:
                 bits[i] = value
             for i in range(1024):

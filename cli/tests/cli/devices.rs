@@ -1,6 +1,6 @@
 //! GPUs on the command line. What needs one runs with FZGM_REQUIRE_GPU=1.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use serde_json::Value;
 use std::fs;
 
@@ -10,42 +10,42 @@ fn gpu() -> bool {
 
 #[test]
 fn there_is_one_or_a_reason() {
-    let desk = Desk::new();
-    let devices = desk.run("devices --json").json();
+    let fixture = Fixture::new();
+    let devices = fixture.run("devices --json").json();
     let count = devices["devices"].as_array().unwrap().len();
     assert_eq!(count == 0, devices["why_none"].as_str().is_some_and(|why| why.contains("no usable GPU")));
     assert!(count > 0 || !gpu(), "{devices}");
-    let text = desk.run("devices").ok();
+    let text = fixture.run("devices").ok();
     assert!(text.starts_with(if count > 0 { "cuda:0 " } else { "no usable GPU: " }), "{text}");
 }
 
 #[test]
 fn what_does_not_fit_together_is_exit_2() {
-    let desk = Desk::new();
-    desk.compressed();
-    desk.fails("compress egm96.f32 -o x --dtype f32 --eb 1 --device gpu", 2, &["gpu", "cuda:N"]);
-    desk.fails("info a.fzm --device cuda", 2, &["--plan"]);
-    desk.fails("bench egm96.f32 --dtype f32 --graph", 2, &["--device cuda"]);
-    desk.fails("bench egm96.f32 --dtype f32 --device cuda --threads 1", 2, &["--threads"]);
-    desk.fails("bench egm96.f32 --dtype f32 --mode abs --value-base", 2, &["--mode noa"]);
-    desk.fails("bench egm96.f32 --dtype f32 --value-base=wide", 2, &["wide"]);
+    let fixture = Fixture::new();
+    fixture.compressed();
+    fixture.fails("compress egm96.f32 -o x --dtype f32 --eb 1 --device gpu", 2, &["gpu", "cuda:N"]);
+    fixture.fails("info a.fzm --device cuda", 2, &["--plan"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --graph", 2, &["--device cuda"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --device cuda --threads 1", 2, &["--threads"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --mode abs --value-base", 2, &["--mode noa"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --value-base=wide", 2, &["wide"]);
 }
 
 #[test]
 fn plans_for_a_gpu_take_none() {
-    let desk = Desk::new();
-    desk.compressed();
-    let plan = desk.run("info a.fzm --plan --device cuda").ok();
+    let fixture = Fixture::new();
+    fixture.compressed();
+    let plan = fixture.run("info a.fzm --plan --device cuda").ok();
     assert!(plan.contains("device=cuda") && plan.contains("<<<") && plan.contains("workspace "), "{plan}");
-    let plan = desk.run("info a.fzm --plan").ok();
+    let plan = fixture.run("info a.fzm --plan").ok();
     assert!(!plan.contains("<<<") && plan.contains("workspace "), "{plan}");
 }
 
 #[test]
 fn a_range_that_is_given_is_a_line_of_its_own() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let bench =
-        desk.run("bench egm96.f32 --dtype f32 --value-base --threads 1 --runs 1 --no-fuse --json").json();
+        fixture.run("bench egm96.f32 --dtype f32 --value-base --threads 1 --runs 1 --no-fuse --json").json();
     let rows = bench["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["value_base"], &bench["fused"]), (2, &Value::Null, &false.into()));
     assert!(rows[1]["value_base"].as_f64().unwrap() > 100.0);
@@ -59,18 +59,18 @@ fn a_gpu_makes_the_same_files() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}: FZGM_REQUIRE_GPU is not set", module_path!());
         return;
     }
-    let desk = Desk::new();
-    let container = desk.compressed();
-    desk.run("compress egm96.f32 -o b.fzm --dtype f32 --dims 1440x721 --eb 1e-3 --device cuda").ok();
-    assert_eq!(fs::read(desk.path("b.fzm")).unwrap(), container);
-    desk.run("decompress a.fzm -o cpu.f32").ok();
-    desk.run("decompress a.fzm -o gpu.f32 --device cuda:0").ok();
-    assert_eq!(fs::read(desk.path("cpu.f32")).unwrap(), fs::read(desk.path("gpu.f32")).unwrap());
-    desk.fails("decompress a.fzm -o x --device cuda:99", 5, &["cuda:99"]);
+    let fixture = Fixture::new();
+    let container = fixture.compressed();
+    fixture.run("compress egm96.f32 -o b.fzm --dtype f32 --dims 1440x721 --eb 1e-3 --device cuda").ok();
+    assert_eq!(fs::read(fixture.path("b.fzm")).unwrap(), container);
+    fixture.run("decompress a.fzm -o cpu.f32").ok();
+    fixture.run("decompress a.fzm -o gpu.f32 --device cuda:0").ok();
+    assert_eq!(fs::read(fixture.path("cpu.f32")).unwrap(), fs::read(fixture.path("gpu.f32")).unwrap());
+    fixture.fails("decompress a.fzm -o x --device cuda:99", 5, &["cuda:99"]);
 
     let line =
         "bench egm96.f32 --dtype f32 --preset pfpl --preset bits --value-base --graph --runs 2 --device cuda";
-    let run = desk.run(&format!("{line} --json"));
+    let run = fixture.run(&format!("{line} --json"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     let bench: Value = serde_json::from_str(&run.out).unwrap();
     let rows = bench["rows"].as_array().unwrap();
@@ -83,6 +83,6 @@ fn a_gpu_makes_the_same_files() {
             assert!(row[figure].as_f64().unwrap() > 0.0, "{figure} in {row}");
         }
     }
-    let run = desk.run(line);
+    let run = fixture.run(line);
     assert!(run.code == Some(0) && run.out.contains("base given"), "{}", run.out);
 }

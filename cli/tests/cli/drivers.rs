@@ -1,7 +1,7 @@
 //! Drivers that are of no use: a stub, an old one, one without devices, one that fails in a way nobody has heard of, and a
 //! file that is none. Each is a sentence and a status, and what needs no GPU goes on.
 
-use crate::desk::{Desk, PROGRAM, Run};
+use crate::fixture::{Fixture, PROGRAM, Run};
 use std::process::Command;
 
 /// The functions of the driver that the library looks up.
@@ -11,7 +11,7 @@ fn functions() -> impl Iterator<Item = &'static str> {
 }
 
 /// A libcuda.so.1 of which `cuInit` returns `code` and `cuDeviceGetCount` says `devices`, without the function `missing`.
-fn driver(desk: &Desk, code: i32, devices: i32, missing: &str) {
+fn driver(fixture: &Fixture, code: i32, devices: i32, missing: &str) {
     let spoken = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
     let mut source = format!(
         "int cuInit(unsigned f) {{ (void)f; return {code}; }}\n\
@@ -23,23 +23,23 @@ fn driver(desk: &Desk, code: i32, devices: i32, missing: &str) {
     for name in functions().filter(|name| !spoken.contains(name) && *name != missing) {
         source += &format!("int {name}(void) {{ return 999; }}\n");
     }
-    desk.write("libcuda.c", source.as_bytes());
+    fixture.write("libcuda.c", source.as_bytes());
     let cc = Command::new("cc")
         .args(["-shared", "-fPIC", "-o", "libcuda.so.1", "libcuda.c"])
-        .current_dir(&desk.0)
+        .current_dir(&fixture.0)
         .status();
     assert!(cc.unwrap().success());
 }
 
-fn run(desk: &Desk, line: &str) -> Run {
+fn run(fixture: &Fixture, line: &str) -> Run {
     let mut command = Command::new(PROGRAM);
-    command.args(line.split(' ')).current_dir(&desk.0).env("LD_LIBRARY_PATH", desk.0.path());
+    command.args(line.split(' ')).current_dir(&fixture.0).env("LD_LIBRARY_PATH", fixture.0.path());
     Run::new(line, command.output().unwrap())
 }
 
 /// No GPU for the reason that all of `says` names, and everything else as ever.
-fn is_of_no_use(desk: &Desk, says: &[&str]) {
-    let devices = run(desk, "devices --json").json();
+fn is_of_no_use(fixture: &Fixture, says: &[&str]) {
+    let devices = run(fixture, "devices --json").json();
     assert_eq!(devices["devices"].as_array().unwrap().len(), 0);
     let why = devices["why_none"].as_str().unwrap();
     assert!(why.contains("no usable GPU"), "{why}");
@@ -48,17 +48,17 @@ fn is_of_no_use(desk: &Desk, says: &[&str]) {
     for text in says.iter().filter(|_| has_code) {
         assert!(why.contains(text), "no `{text}` in {why}");
     }
-    let asked = run(desk, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
+    let asked = run(fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
     assert_eq!(asked.code, Some(5), "{}", asked.err);
     assert!(asked.err.starts_with("fzgm: ") && asked.err.contains(why), "{} without {why}", asked.err);
-    assert!(!desk.path("x.fzm").exists());
-    run(desk, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3 --force").ok();
-    run(desk, "decompress a.fzm -o a.f32 --force").ok();
+    assert!(!fixture.path("x.fzm").exists());
+    run(fixture, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3 --force").ok();
+    run(fixture, "decompress a.fzm -o a.f32 --force").ok();
 }
 
 #[test]
 fn a_driver_of_no_use_is_a_reason_and_no_harm() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     assert!(functions().count() > 30);
     for (code, devices, missing, says) in [
         (34, 1, "", &["cuInit", "34", "CUDA_ERROR_STUB_LIBRARY"][..]),
@@ -70,25 +70,25 @@ fn a_driver_of_no_use_is_a_reason_and_no_harm() {
         (0, 1, "cuLibraryLoadData", &["lacks cuLibraryLoadData", "12.0"]),
         (0, 1, "cuLaunchKernelEx", &["lacks cuLaunchKernelEx", "12.0"]),
     ] {
-        driver(&desk, code, devices, missing);
-        is_of_no_use(&desk, says);
+        driver(&fixture, code, devices, missing);
+        is_of_no_use(&fixture, says);
     }
-    desk.write("libcuda.so.1", b"not a library");
-    is_of_no_use(&desk, &["libcuda.so.1", "no NVIDIA driver"]);
+    fixture.write("libcuda.so.1", b"not a library");
+    is_of_no_use(&fixture, &["libcuda.so.1", "no NVIDIA driver"]);
 }
 
 /// A driver that starts and then fails at everything: an error with its number from each call that needs a GPU.
 #[test]
 fn a_driver_that_fails_later_is_an_error() {
-    let desk = Desk::new();
-    driver(&desk, 0, 1, "");
-    let listed = run(&desk, "devices").ok();
-    let asked = run(&desk, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
+    let fixture = Fixture::new();
+    driver(&fixture, 0, 1, "");
+    let listed = run(&fixture, "devices").ok();
+    let asked = run(&fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
     assert_eq!(asked.code, Some(5), "{}", asked.err);
     for said in [listed, asked.err] {
         let fails = said.contains("CUDA error 999: the driver has no name for it");
         assert!(fails || said.contains("has no device code"), "{said}");
     }
-    assert!(!desk.path("x.fzm").exists());
-    run(&desk, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3").ok();
+    assert!(!fixture.path("x.fzm").exists());
+    run(&fixture, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3").ok();
 }

@@ -1,16 +1,16 @@
 //! Every exit code, and what is left behind.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use serde_json::Value;
 use std::fs;
 
 #[test]
 fn usage_is_exit_2() {
-    let desk = Desk::new();
-    desk.compressed();
-    desk.run("decompress a.fzm -o b.f32").ok();
+    let fixture = Fixture::new();
+    fixture.compressed();
+    fixture.run("decompress a.fzm -o b.f32").ok();
     let stage = "[[stage]]\nname = \"a\"\ntype = \"difference\"\ninputs = [{ from = \"a\" }]\n";
-    desk.write("loop.toml", stage.as_bytes());
+    fixture.write("loop.toml", stage.as_bytes());
     let base = "compress egm96.f32 -o x --dtype f32";
     for (line, says) in [
         ("", &["subcommand"][..]),
@@ -70,17 +70,17 @@ fn usage_is_exit_2() {
         ("compare egm96.f32 - --dtype f32", &["<B>", "give a file"]),
         ("compare egm96.f32 b.f32 --dtype f32 --compressed -", &["<FILE>", "give a file"]),
     ] {
-        desk.fails(line.trim(), 2, says);
+        fixture.fails(line.trim(), 2, says);
     }
-    desk.write("odd", &[0; 7]);
-    desk.fails("compress odd -o x --dtype f32 --eb 1", 2, &["7 bytes", "4 bytes"]);
+    fixture.write("odd", &[0; 7]);
+    fixture.fails("compress odd -o x --dtype f32 --eb 1", 2, &["7 bytes", "4 bytes"]);
 }
 
 #[test]
 fn files_are_exit_3() {
-    let desk = Desk::new();
-    let before = desk.compressed();
-    fs::create_dir(desk.path("dir")).unwrap();
+    let fixture = Fixture::new();
+    let before = fixture.compressed();
+    fs::create_dir(fixture.path("dir")).unwrap();
     let compress = "compress egm96.f32 --dtype f32 --eb 1e-3";
     for (line, says) in [
         ("compress none -o x --dtype f32 --eb 1e-3", &["cannot read none"][..]),
@@ -97,93 +97,102 @@ fn files_are_exit_3() {
         ("decompress a.fzm -o egm96.f32", &["egm96.f32 exists"]),
         ("decompress a.fzm -o dir --force", &["dir is no regular file"]),
     ] {
-        desk.fails(line, 3, says);
+        fixture.fails(line, 3, says);
     }
-    assert_eq!(fs::read(desk.path("a.fzm")).unwrap(), before);
+    assert_eq!(fs::read(fixture.path("a.fzm")).unwrap(), before);
 }
 
 #[test]
 fn damaged_containers_are_exit_4() {
-    let desk = Desk::new();
-    let good = desk.compressed();
-    desk.fails("decompress egm96.f32 -o x", 4, &["not a container"]);
-    desk.fails("info egm96.f32", 4, &["not a container"]);
+    let fixture = Fixture::new();
+    let good = fixture.compressed();
+    fixture.fails("decompress egm96.f32 -o x", 4, &["not a container"]);
+    fixture.fails("info egm96.f32", 4, &["not a container"]);
     let mut flipped = good.clone();
     *flipped.last_mut().unwrap() ^= 1;
     let mut unknown = good.clone();
     unknown[80..82].copy_from_slice(&999_u16.to_le_bytes());
     for bytes in [&[][..], b"FZ", &good[..40], &good[..300], &good[..good.len() - 1], &flipped, &unknown] {
-        desk.write("bad", bytes);
-        desk.fails("decompress bad -o x", 4, &["bad: "]);
+        fixture.write("bad", bytes);
+        fixture.fails("decompress bad -o x", 4, &["bad: "]);
     }
-    desk.write("bad", &good[..300]);
-    desk.fails("info bad --plan", 4, &["bad: "]);
+    fixture.write("bad", &good[..300]);
+    fixture.fails("info bad --plan", 4, &["bad: "]);
     // A bad container does not cost the file that is there.
-    desk.write("x", b"precious");
-    desk.fails("decompress bad -o x --force", 4, &[]);
-    assert_eq!(fs::read(desk.path("x")).unwrap(), b"precious");
+    fixture.write("x", b"precious");
+    fixture.fails("decompress bad -o x --force", 4, &[]);
+    assert_eq!(fs::read(fixture.path("x")).unwrap(), b"precious");
 }
 
 #[test]
 fn any_damage_is_a_message() {
-    let desk = Desk::new();
-    let good = desk.compressed();
+    let fixture = Fixture::new();
+    let good = fixture.compressed();
     for at in (0..good.len().min(2400)).step_by(37) {
         let mut bad = good.clone();
         bad[at] = bad[at].wrapping_add(101);
-        desk.write("bad", &bad);
+        fixture.write("bad", &bad);
         for line in ["decompress bad -o x --no-checksum", "info bad --plan"] {
-            let run = desk.run(line);
+            let run = fixture.run(line);
             assert!(matches!(run.code, Some(0 | 4 | 5)), "byte {at}, {line}: {:?} {}", run.code, run.err);
-            let _ = fs::remove_file(desk.path("x"));
+            let _ = fs::remove_file(fixture.path("x"));
         }
-        assert_eq!(desk.names(), ["a.fzm", "bad", "egm96.f32"]);
+        assert_eq!(fixture.names(), ["a.fzm", "bad", "egm96.f32"]);
     }
 }
 
 #[test]
 fn requests_beyond_the_library_are_exit_5() {
-    let desk = Desk::new();
-    desk.compressed();
-    desk.fails("decompress a.fzm -o x --max-memory 1000000", 5, &["--max-memory", "1000000"]);
-    desk.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["pfpl", "bits"]);
-    desk.fails(
+    let fixture = Fixture::new();
+    fixture.compressed();
+    fixture.fails("decompress a.fzm -o x --max-memory 1000000", 5, &["--max-memory", "1000000"]);
+    fixture.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["pfpl", "bits"]);
+    fixture.fails(
         "compress egm96.f32 -o x --dtype f32 --eb 1 --generation 2026-05 --container compact",
         5,
         &["fzm"],
     );
     // What is said to be needed is enough, and nothing less.
-    let said = desk.run("decompress a.fzm -o x --max-memory 1000").err;
+    let said = fixture.run("decompress a.fzm -o x --max-memory 1000").err;
     let need = said.split_once(" bytes of memory").unwrap().0.rsplit(' ').next().unwrap();
     let less = need.parse::<u64>().unwrap() - 1;
-    desk.fails(&format!("decompress a.fzm -o x --max-memory {less}"), 5, &[need, "--max-memory"]);
-    desk.run(&format!("decompress a.fzm -o x --max-memory {need}")).ok();
+    fixture.fails(&format!("decompress a.fzm -o x --max-memory {less}"), 5, &[need, "--max-memory"]);
+    fixture.run(&format!("decompress a.fzm -o x --max-memory {need}")).ok();
     // Of a container that is fine, a part that cannot be had.
-    desk.fails("decompress a.fzm -o y --region 0:5,0:5", 5, &["a.fzm", "stage fast", "decompress all of it"]);
-    desk.run("compress egm96.f32 -o f.fzm --dtype f32 --dims 1440x721 --preset fast --eb 1e-3").ok();
-    desk.fails(
+    fixture.fails(
+        "decompress a.fzm -o y --region 0:5,0:5",
+        5,
+        &["a.fzm", "stage fast", "decompress all of it"],
+    );
+    fixture.run("compress egm96.f32 -o f.fzm --dtype f32 --dims 1440x721 --preset fast --eb 1e-3").ok();
+    fixture.fails(
         "decompress f.fzm -o y --region 0:5,0:5 --device cuda",
         5,
         &["--region", "cuda:0", "--device"],
     );
-    desk.fails("decompress f.fzm -o y --region 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]);
-    desk.fails(
+    fixture.fails(
+        "decompress f.fzm -o y --region 0:5,0:5 --max-memory 99",
+        5,
+        &["100 bytes", "--max-memory"],
+    );
+    fixture.fails(
         "decompress f.fzm -o y --region 0:5",
         2,
         &["--region has 1 ranges", "give 2, one for each dimension"],
     );
-    desk.run("decompress f.fzm -o y --region 0:5,0:5 --max-memory 100 --device cpu").ok();
+    fixture.run("decompress f.fzm -o y --region 0:5,0:5 --max-memory 100 --device cpu").ok();
 }
 
 #[test]
 fn violations_are_exit_1() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let floats = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
-    desk.write("a", &floats(&[0.0, 1.0, 2.0, f32::NAN, 1e20]));
-    desk.write("b", &floats(&[0.0, 1.5, 2.0, f32::NAN, 1e20]));
-    desk.write("c", &floats(&[0.0, 1.0, 2.0, 0.0, 1e20]));
-    desk.write("d", &floats(&[0.0, 1.0, f32::NAN, f32::NAN, 2e20]));
-    let ok = desk.run("compare a b --dtype f32 --mode noa --eb 0.25 --outlier-threshold 1e20 --json").json();
+    fixture.write("a", &floats(&[0.0, 1.0, 2.0, f32::NAN, 1e20]));
+    fixture.write("b", &floats(&[0.0, 1.5, 2.0, f32::NAN, 1e20]));
+    fixture.write("c", &floats(&[0.0, 1.0, 2.0, 0.0, 1e20]));
+    fixture.write("d", &floats(&[0.0, 1.0, f32::NAN, f32::NAN, 2e20]));
+    let ok =
+        fixture.run("compare a b --dtype f32 --mode noa --eb 0.25 --outlier-threshold 1e20 --json").json();
     assert_eq!((ok["allowed_error"].as_f64(), ok["worst_error_over_bound"].as_f64()), (Some(0.5), Some(1.0)));
     for (line, violations, exact, non_finite) in [
         ("compare a b --dtype f32 --mode abs --eb 0.49", 1, 0, 0),
@@ -192,7 +201,7 @@ fn violations_are_exit_1() {
         ("compare a c --dtype f32 --mode abs --eb 1", 0, 1, 1),
         ("compare a d --dtype f32 --mode prel --eb 1 --outlier-threshold 1e20", 1, 1, 1),
     ] {
-        let run = desk.run(&format!("{line} --json"));
+        let run = fixture.run(&format!("{line} --json"));
         assert_eq!(run.code, Some(1), "{line}: {}", run.err);
         assert!(run.err.starts_with("fzgm: "), "{line}: {}", run.err);
         let m: Value = serde_json::from_str(&run.out).unwrap();
@@ -204,30 +213,34 @@ fn violations_are_exit_1() {
         }
     }
     // Without a bound there is nothing to violate, but NaN does not go unseen.
-    desk.run("compare a b --dtype f32").ok();
-    assert_eq!(desk.run("compare a c --dtype f32").code, Some(1));
+    fixture.run("compare a b --dtype f32").ok();
+    assert_eq!(fixture.run("compare a c --dtype f32").code, Some(1));
 }
 
 #[test]
 fn own_pipelines_are_refused_with_the_place() {
-    let desk = Desk::new();
-    desk.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
-    desk.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"GInterp\"\n");
+    let fixture = Fixture::new();
+    fixture.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
+    fixture.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"GInterp\"\n");
     let start = "compress egm96.f32 -o a.fzm --dtype f32";
-    desk.fails(
+    fixture.fails(
         &format!("{start} --config bad.toml"),
         2,
         &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
     );
-    desk.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 3"]);
-    desk.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
-    desk.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
-    desk.fails(&format!("{start} --pipeline rze>rzee"), 2, &["--pipeline", "column 5", "nearest is `rze`"]);
-    desk.fails(&format!("{start} --pipeline rze --eb 1e-3"), 2, &["lossless", "--eb"]);
-    desk.fails(&format!("{start} --pipeline rze --preset bits"), 2, &["--preset"]);
-    desk.fails(&format!("{start} --pipeline rze --config bad.toml"), 2, &["--config"]);
-    desk.fails(&format!("{start} --pipeline lorenzo_quant(input_type=f64)"), 5, &["f64", "f32"]);
-    desk.fails("info --stages egm96.f32", 2, &["--stages"]);
-    desk.fails("presets --toml pfpl --dtype i8", 5, &["pfpl", "bits"]);
-    desk.fails("bench egm96.f32 --dtype f32 --pipeline rze( --runs 1", 2, &["--pipeline", "column 5"]);
+    fixture.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 3"]);
+    fixture.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
+    fixture.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
+    fixture.fails(
+        &format!("{start} --pipeline rze>rzee"),
+        2,
+        &["--pipeline", "column 5", "nearest is `rze`"],
+    );
+    fixture.fails(&format!("{start} --pipeline rze --eb 1e-3"), 2, &["lossless", "--eb"]);
+    fixture.fails(&format!("{start} --pipeline rze --preset bits"), 2, &["--preset"]);
+    fixture.fails(&format!("{start} --pipeline rze --config bad.toml"), 2, &["--config"]);
+    fixture.fails(&format!("{start} --pipeline lorenzo_quant(input_type=f64)"), 5, &["f64", "f32"]);
+    fixture.fails("info --stages egm96.f32", 2, &["--stages"]);
+    fixture.fails("presets --toml pfpl --dtype i8", 5, &["pfpl", "bits"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --pipeline rze( --runs 1", 2, &["--pipeline", "column 5"]);
 }

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod boxes;
-mod desk;
 mod devices;
 #[cfg(target_os = "linux")]
 mod drivers;
 mod failures;
+mod fixture;
 mod page;
 mod pictures;
+mod regions;
 mod results;
 mod slabs;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! The pages that show commands, and the help, held to their word.
 
-use crate::desk::{Desk, PROGRAM, ROOT, Run};
+use crate::fixture::{Fixture, PROGRAM, ROOT, Run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::process::Command;
 
 #[test]
 fn help_is_a_result() {
-    let desk = Desk::new();
-    assert!(desk.run("--help").ok().contains("Exit codes:"));
-    assert!(desk.run("compress --help").ok().contains("--outlier-threshold"));
-    assert!(desk.run("compare --help").ok().contains("exactly"));
-    assert!(desk.run("--version").ok().starts_with("fzgm "));
+    let fixture = Fixture::new();
+    assert!(fixture.run("--help").ok().contains("Exit codes:"));
+    assert!(fixture.run("compress --help").ok().contains("--outlier-threshold"));
+    assert!(fixture.run("compare --help").ok().contains("exactly"));
+    assert!(fixture.run("--version").ok().starts_with("fzgm "));
 }
 
 /// Every command of other pages runs as it stands there.
@@ -20,13 +20,13 @@ fn help_is_a_result() {
 #[test]
 fn other_pages_are_true() {
     for page in ["docs/bounds.md", "docs/tuning.md"] {
-        run_all(&Desk::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
+        run_all(&Fixture::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
     }
 }
 
 /// Runs the commands of a page; what they are.
 #[cfg(unix)]
-fn run_all<'a>(desk: &Desk, page: &'a str) -> Vec<&'a str> {
+fn run_all<'a>(fixture: &Fixture, page: &'a str) -> Vec<&'a str> {
     let path =
         format!("{}:{}", Path::new(PROGRAM).parent().unwrap().display(), std::env::var("PATH").unwrap());
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -35,7 +35,7 @@ fn run_all<'a>(desk: &Desk, page: &'a str) -> Vec<&'a str> {
     for line in &lines {
         assert!(line.starts_with("fzgm "), "{line}");
         let want = line.split("# exit ").nth(1).map_or(0, |code| code.trim().parse().unwrap());
-        let shell = Command::new("sh").args(["-c", line]).env("PATH", &path).current_dir(&desk.0).output();
+        let shell = Command::new("sh").args(["-c", line]).env("PATH", &path).current_dir(&fixture.0).output();
         let run = Run::new(line, shell.unwrap());
         assert_eq!(run.code, Some(want), "{line}: {}", run.err);
         if line.contains("--json") {
@@ -49,11 +49,11 @@ fn run_all<'a>(desk: &Desk, page: &'a str) -> Vec<&'a str> {
 #[cfg(unix)]
 #[test]
 fn the_page_is_true() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let page = fs::read_to_string(Path::new(ROOT).join("docs/cli.md")).unwrap();
-    let lines = run_all(&desk, &page);
+    let lines = run_all(&fixture, &page);
     assert!(lines.len() > 20);
-    let help = desk.run("--help").ok();
+    let help = fixture.run("--help").ok();
     for command in ["compress", "decompress", "info", "compare", "bench", "devices", "stages", "presets"] {
         assert!(help.contains(command) && lines.iter().any(|l| l.starts_with(&format!("fzgm {command}"))));
     }

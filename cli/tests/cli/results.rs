@@ -1,16 +1,16 @@
 //! What the subcommands print and write.
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use serde_json::Value;
 use std::fs;
 
 #[test]
 fn round_trip_within_the_bound() {
-    let desk = Desk::new();
-    let report = desk
+    let fixture = Fixture::new();
+    let report = fixture
         .run("compress egm96.f32 -o a.fzm --dtype f32 --dims 1440x721 --mode noa --eb 1e-3 --json")
         .json();
-    let bytes = fs::metadata(desk.path("a.fzm")).unwrap().len();
+    let bytes = fs::metadata(fixture.path("a.fzm")).unwrap().len();
     assert_eq!(report["array_bytes"], 4_152_960);
     assert_eq!(report["container_bytes"], bytes);
     assert_eq!(report["dims"], serde_json::json!([1440, 721]));
@@ -19,11 +19,12 @@ fn round_trip_within_the_bound() {
     near(&report["bits_per_value"], 8.0 * bytes as f64 / 1_038_240.0);
     assert!(report["gb_per_s"].as_f64().unwrap() > 0.0);
 
-    let report = desk.run("decompress a.fzm -o b.f32 --json").json();
+    let report = fixture.run("decompress a.fzm -o b.f32 --json").json();
     assert_eq!(report["array_bytes"], 4_152_960);
-    assert_eq!(desk.names(), ["a.fzm", "b.f32", "egm96.f32"]);
-    let m =
-        desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3 --compressed a.fzm --json").json();
+    assert_eq!(fixture.names(), ["a.fzm", "b.f32", "egm96.f32"]);
+    let m = fixture
+        .run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3 --compressed a.fzm --json")
+        .json();
     let worst = m["worst_error_over_bound"].as_f64().unwrap();
     assert!(worst > 0.9 && worst <= 1.0, "{worst}");
     assert_eq!((&m["kept"], &m["violations"]), (&Value::Bool(true), &Value::from(0)));
@@ -34,14 +35,14 @@ fn round_trip_within_the_bound() {
 /// Every mode that compress takes is one that compare judges, by the same name.
 #[test]
 fn every_mode_is_kept_and_judged() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for mode in ["abs", "noa", "rel", "prel"] {
-        desk.run(&format!("compress egm96.f32 -o m.fzm --force --dtype f32 --mode {mode} --eb 1e-3")).ok();
-        desk.run("decompress m.fzm -o m.f32 --force").ok();
+        fixture.run(&format!("compress egm96.f32 -o m.fzm --force --dtype f32 --mode {mode} --eb 1e-3")).ok();
+        fixture.run("decompress m.fzm -o m.f32 --force").ok();
         let compare = format!("compare egm96.f32 m.f32 --dtype f32 --mode {mode} --json --eb");
-        assert_eq!(desk.run(&format!("{compare} 1e-3")).json()["violations"], 0, "{mode}");
-        assert_eq!(desk.run(&format!("{compare} 9e-4")).code, Some(1), "{mode}: the bound is not used");
-        let info = desk.run("info m.fzm --json").json();
+        assert_eq!(fixture.run(&format!("{compare} 1e-3")).json()["violations"], 0, "{mode}");
+        assert_eq!(fixture.run(&format!("{compare} 9e-4")).code, Some(1), "{mode}: the bound is not used");
+        let info = fixture.run("info m.fzm --json").json();
         assert_eq!((info["mode"].as_str(), info["bound"].as_f64()), (Some(mode), Some(1e-3)));
     }
 }
@@ -49,13 +50,13 @@ fn every_mode_is_kept_and_judged() {
 /// By its name, and only where the bound is a fraction of it.
 #[test]
 fn info_says_what_the_bound_is_a_fraction_of() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for (preset, mode) in
         ["pfpl", "fz", "fast"].into_iter().flat_map(|p| ["abs", "noa", "prel"].map(|m| (p, m)))
     {
         let line = "compress egm96.f32 -o a --force --dtype f32 --eb 1e-3";
-        desk.run(&format!("{line} --preset {preset} --mode {mode}")).ok();
-        let info = desk.run("info a --json").json();
+        fixture.run(&format!("{line} --preset {preset} --mode {mode}")).ok();
+        let info = fixture.run("info a --json").json();
         let said = |name: &str| info["stages"][0]["params"][name].as_f64();
         let (range, magnitude) = (said("value_range"), said("largest_magnitude"));
         assert_eq!(
@@ -71,28 +72,29 @@ fn info_says_what_the_bound_is_a_fraction_of() {
 
 #[test]
 fn lossless_and_compact() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for (container, magic) in [("fzm", b"2ZMF"), ("compact", b"FZC1")] {
-        desk.run(&format!(
-            "compress egm96.f32 -o a --force --dtype f32 --preset bits --container {container}"
-        ))
-        .ok();
-        assert_eq!(&fs::read(desk.path("a")).unwrap()[..4], magic);
-        desk.run("decompress a -o b --force").ok();
-        assert_eq!(fs::read(desk.path("b")).unwrap(), fs::read(desk.path("egm96.f32")).unwrap());
-        let info = desk.run("info a --json").json();
+        fixture
+            .run(&format!(
+                "compress egm96.f32 -o a --force --dtype f32 --preset bits --container {container}"
+            ))
+            .ok();
+        assert_eq!(&fs::read(fixture.path("a")).unwrap()[..4], magic);
+        fixture.run("decompress a -o b --force").ok();
+        assert_eq!(fs::read(fixture.path("b")).unwrap(), fs::read(fixture.path("egm96.f32")).unwrap());
+        let info = fixture.run("info a --json").json();
         assert_eq!((&info["container"], &info["mode"]), (&container.into(), &"lossless".into()));
     }
-    let m = desk.run("compare egm96.f32 b --dtype f32 --json").json();
+    let m = fixture.run("compare egm96.f32 b --dtype f32 --json").json();
     assert_eq!((&m["psnr_db"], &m["worst_error_over_bound"]), (&"inf".into(), &Value::Null));
 }
 
 #[test]
 fn options_reach_the_container() {
-    let desk = Desk::new();
-    desk.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --set error_bound=0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
+    let fixture = Fixture::new();
+    fixture.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --set error_bound=0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
         .ok();
-    let info = desk.run("info a --json --plan").json();
+    let info = fixture.run("info a --json --plan").json();
     assert_eq!(info["dims"], serde_json::json!([721, 1440]));
     assert_eq!((info["mode"].as_str(), info["bound"].as_f64()), (Some("abs"), Some(0.5)));
     assert_eq!((info["outlier_threshold"].as_f64(), &info["strict"]), (Some(100.0), &Value::Bool(true)));
@@ -106,11 +108,11 @@ fn options_reach_the_container() {
     assert!(info["segments"][0]["bytes"].as_u64().unwrap() > 0);
 
     // A file is the memory of the CPU, and `auto` goes where the memory is.
-    assert_eq!(desk.run("compress egm96.f32 -o b --dtype f32 --eb 1e-3 --json").json()["device"], "cpu");
+    assert_eq!(fixture.run("compress egm96.f32 -o b --dtype f32 --eb 1e-3 --json").json()["device"], "cpu");
 
     let threads = |n: u32| {
-        desk.run(&format!("compress egm96.f32 -o t --force --dtype f32 --eb 1e-4 --threads {n}")).ok();
-        fs::read(desk.path("t")).unwrap()
+        fixture.run(&format!("compress egm96.f32 -o t --force --dtype f32 --eb 1e-4 --threads {n}")).ok();
+        fs::read(fixture.path("t")).unwrap()
     };
     assert_eq!(threads(1), threads(3));
 }
@@ -118,49 +120,53 @@ fn options_reach_the_container() {
 /// Files of May 2026 with the reference's arithmetic have no place for the shape; whoever asks for one is told.
 #[test]
 fn a_file_that_forgets_the_shape_is_announced() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let base = "compress egm96.f32 --dtype f32 --dims 1440x721 --eb 1e-3 --json";
-    let run = desk.run(&format!("{base} -o old --generation 2026-05 --no-strict --no-checksum"));
+    let run = fixture.run(&format!("{base} -o old --generation 2026-05 --no-strict --no-checksum"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.starts_with("fzgm: ") && run.err.lines().count() == 1, "{}", run.err);
     for word in ["shape", "length before padding", "one dimension"] {
         assert!(run.err.contains(word), "no `{word}` in {}", run.err);
     }
     assert_eq!(run.out.lines().count(), 1);
-    let info = desk.run("info old --json").json();
+    let info = fixture.run("info old --json").json();
     assert_ne!(info["strict"], true);
     assert_eq!(info["dims"].as_array().unwrap().len(), 1);
     // Either alone keeps the shape, and nothing is said.
     for options in ["--generation 2026-05", "--no-strict"] {
-        desk.run(&format!("{base} -o new --force {options}")).json();
-        assert_eq!(desk.run("info new --json").json()["dims"], serde_json::json!([1440, 721]), "{options}");
+        fixture.run(&format!("{base} -o new --force {options}")).json();
+        assert_eq!(
+            fixture.run("info new --json").json()["dims"],
+            serde_json::json!([1440, 721]),
+            "{options}"
+        );
     }
 }
 
 #[test]
 fn listings_and_bench() {
-    let desk = Desk::new();
-    let stages = desk.run("stages --json").json();
+    let fixture = Fixture::new();
+    let stages = fixture.run("stages --json").json();
     let stages = stages["stages"].as_array().unwrap();
     let quantizer = stages.iter().find(|s| s["name"] == "quantizer").unwrap();
     let bound = quantizer["params"].as_array().unwrap().iter().find(|p| p["name"] == "error_bound").unwrap();
     assert_eq!((&bound["kind"], bound["default"].as_f64()), (&"real".into(), Some(1e-3)));
-    assert!(desk.run("stages").ok().contains("quantizer (id 0x000e)"));
-    let named = desk.run("stages rze fast").ok();
+    assert!(fixture.run("stages").ok().contains("quantizer (id 0x000e)"));
+    let named = fixture.run("stages rze fast").ok();
     assert!(
         named.starts_with("rze (id ")
             && named.contains("\nfast (id 0x8020)")
             && !named.contains("quantizer (")
     );
-    let presets = desk.run("presets --json").json();
+    let presets = fixture.run("presets --json").json();
     assert_eq!(presets["presets"][0]["stages"][0]["name"], "quantizer");
-    assert!(desk.run("presets --dtype u8").ok().contains("not for u8"));
+    assert!(fixture.run("presets --dtype u8").ok().contains("not for u8"));
 
     let bench =
-        desk.run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2,1e-3 --threads 1,2 --runs 2 --json");
+        fixture.run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2,1e-3 --threads 1,2 --runs 2 --json");
     // One bound per option.
     assert_eq!(bench.code, Some(2));
-    let bench = desk
+    let bench = fixture
         .run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2 --eb 1e-3 --threads 1,2 --runs 2 --json")
         .json();
     assert_eq!(bench["rows"].as_array().unwrap().len(), 6);
@@ -175,10 +181,10 @@ fn listings_and_bench() {
 /// A line that cannot be measured takes no other with it; the exit code is that of the first.
 #[test]
 fn a_benchmark_in_which_something_fails() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line =
         "bench egm96.f32 --dtype f32 --preset fast --preset pfpl --preset fz --mode rel --threads 1 --runs 1";
-    let run = desk.run(&format!("{line} --json"));
+    let run = fixture.run(&format!("{line} --json"));
     assert_eq!((run.code, run.out.lines().count()), (Some(5), 1), "{}", run.err);
     let notes: Vec<&str> = run.err.lines().collect();
     assert_eq!(notes.len(), 3, "{}", run.err);
@@ -196,14 +202,15 @@ fn a_benchmark_in_which_something_fails() {
     assert!(failed[0]["error"].as_str().unwrap().contains("mode rel"));
     assert_eq!(failed[0]["exit_code"], 5);
 
-    let table = desk.run(&format!("{line} --csv"));
+    let table = fixture.run(&format!("{line} --csv"));
     assert_eq!((table.code, table.out.lines().count(), table.err.lines().count()), (Some(5), 2, 3));
-    let text = desk.run(line);
+    let text = fixture.run(line);
     assert_eq!((text.code, text.err.lines().count()), (Some(5), 3));
     assert!(text.out.lines().last().unwrap().starts_with("pfpl "), "{}", text.out);
 
     // Nothing at all is a report too.
-    let none = desk.run("bench egm96.f32 --dtype f32 --preset fast --mode rel --threads 1,2 --runs 1 --json");
+    let none =
+        fixture.run("bench egm96.f32 --dtype f32 --preset fast --mode rel --threads 1,2 --runs 1 --json");
     let bench: Value = serde_json::from_str(&none.out).unwrap();
     assert_eq!((none.code, bench["rows"].as_array().unwrap().len()), (Some(5), 0));
     assert_eq!(bench["failed"].as_array().unwrap().len(), 2);
@@ -211,51 +218,51 @@ fn a_benchmark_in_which_something_fails() {
 
 #[test]
 fn empty_arrays_are_arrays() {
-    let desk = Desk::new();
-    desk.write("empty", b"");
-    desk.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
-    desk.run("decompress a -o b --json").json();
-    assert_eq!(fs::read(desk.path("b")).unwrap(), b"");
-    desk.run("info a --plan").ok();
-    desk.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
-    desk.run("bench empty --dtype f32 --runs 1 --json").json();
+    let fixture = Fixture::new();
+    fixture.write("empty", b"");
+    fixture.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
+    fixture.run("decompress a -o b --json").json();
+    assert_eq!(fs::read(fixture.path("b")).unwrap(), b"");
+    fixture.run("info a --plan").ok();
+    fixture.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
+    fixture.run("bench empty --dtype f32 --runs 1 --json").json();
     // Without a slab there is none to be described.
-    desk.run("compress empty -o s --dtype f32 --dims 5x0 --eb 1e-3 --slab 1K").ok();
-    let said = desk.run("info s").ok();
+    fixture.run("compress empty -o s --dtype f32 --dims 5x0 --eb 1e-3 --slab 1K").ok();
+    let said = fixture.run("info s").ok();
     assert!(said.contains("0 slabs") && !said.contains("first slab"), "{said}");
     for form in ["--text", "--toml"] {
-        desk.fails(&format!("info s {form}"), 5, &["s: ", "no slabs"]);
+        fixture.fails(&format!("info s {form}"), 5, &["s: ", "no slabs"]);
     }
 }
 
 /// A pipeline that is written out gives the bytes of the preset that it describes.
 #[test]
 fn own_pipelines_are_pipelines() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let field = "--dtype f32 --dims 1440x721";
-    desk.run(&format!("compress egm96.f32 -o preset.fzm {field} --preset fz --eb 1e-3")).ok();
-    let want = fs::read(desk.path("preset.fzm")).unwrap();
+    fixture.run(&format!("compress egm96.f32 -o preset.fzm {field} --preset fz --eb 1e-3")).ok();
+    let want = fs::read(fixture.path("preset.fzm")).unwrap();
     let same = |options: &str| {
         let report =
-            desk.run(&format!("compress egm96.f32 -o own.fzm --force {field} --json {options}")).ok();
-        assert!(fs::read(desk.path("own.fzm")).unwrap() == want, "{options}");
+            fixture.run(&format!("compress egm96.f32 -o own.fzm --force {field} --json {options}")).ok();
+        assert!(fs::read(fixture.path("own.fzm")).unwrap() == want, "{options}");
         serde_json::from_str::<Value>(&report).unwrap()
     };
     let chain = "lorenzo_quant(mode=noa,zigzag=true)>bitshuffle(width=2)>rze";
     let report = same(&format!("--pipeline {chain}"));
     assert!(report["pipeline"] == chain && report["preset"].is_null());
     same(&format!("--pipeline {} --mode noa --eb 1e-3", chain.replace("mode=noa", "mode=abs,eb=5")));
-    desk.write("fz.toml", desk.run("presets --toml fz").ok().as_bytes());
+    fixture.write("fz.toml", fixture.run("presets --toml fz").ok().as_bytes());
     let report = same("--config fz.toml");
     assert_eq!(report["pipeline"], "fz.toml");
     same("--config fz.toml --set element_width=2");
     assert!(same("--preset fz --eb 1e-3")["pipeline"].is_null());
-    assert_eq!(desk.run("info --stages").ok(), desk.run("stages").ok());
+    assert_eq!(fixture.run("info --stages").ok(), fixture.run("stages").ok());
 
     // A bound of its own is the one that is judged; what loses nothing has none.
     let bench =
         "bench egm96.f32 --dtype f32 --threads 1 --runs 1 --json --config fz.toml --pipeline rze(word=4)";
-    let report: Value = serde_json::from_str(&desk.run(bench).ok()).unwrap();
+    let report: Value = serde_json::from_str(&fixture.run(bench).ok()).unwrap();
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2, "{rows:?}");
     let row = |name: &str| rows.iter().find(|r| r["pipeline"] == name).unwrap();
@@ -264,40 +271,44 @@ fn own_pipelines_are_pipelines() {
     );
     assert!(row("rze(word=4)")["mode"] == "lossless" && row("rze(word=4)")["kept"] == true);
     let report: Value =
-        serde_json::from_str(&desk.run(&format!("{bench} --eb 1e-2 --eb 1e-4 --value-base")).ok()).unwrap();
+        serde_json::from_str(&fixture.run(&format!("{bench} --eb 1e-2 --eb 1e-4 --value-base")).ok())
+            .unwrap();
     assert_eq!(report["rows"].as_array().unwrap().len(), 5);
 
     // The file asks for the form of the reference, which forgets the shape.
     let asks = format!(
         "[pipeline]\nstrict = false\ngeneration = \"2026-05\"\n{}",
-        desk.run("presets --toml fz").ok()
+        fixture.run("presets --toml fz").ok()
     );
-    desk.write("old.toml", asks.as_bytes());
+    fixture.write("old.toml", asks.as_bytes());
     assert!(
-        desk.run(&format!("compress egm96.f32 -o old.fzm {field} --config old.toml")).err.contains("padding")
+        fixture
+            .run(&format!("compress egm96.f32 -o old.fzm {field} --config old.toml"))
+            .err
+            .contains("padding")
     );
-    assert!(fs::read(desk.path("old.fzm")).unwrap() != want);
+    assert!(fs::read(fixture.path("old.fzm")).unwrap() != want);
 }
 
 /// What `info` says of the pipeline is what another compression takes, and makes the same container again.
 #[test]
 fn a_pipeline_is_taken_from_a_container() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let field = "egm96.f32 --dtype f32 --dims 1440x721";
-    desk.run(&format!("compress {field} -o a --mode noa --eb 3e-4 --preset fz")).ok();
-    let toml = desk.run("info a --toml").ok();
-    fs::write(desk.path("a.toml"), &toml).unwrap();
-    desk.run(&format!("compress {field} -o b --config a.toml")).ok();
-    let line = desk.run("info a --text").ok();
+    fixture.run(&format!("compress {field} -o a --mode noa --eb 3e-4 --preset fz")).ok();
+    let toml = fixture.run("info a --toml").ok();
+    fs::write(fixture.path("a.toml"), &toml).unwrap();
+    fixture.run(&format!("compress {field} -o b --config a.toml")).ok();
+    let line = fixture.run("info a --text").ok();
     assert!(
         line.contains("0.0003") && line.trim_end().ends_with("rze") && line.lines().count() == 1,
         "{line}"
     );
-    desk.run(&format!("compress {field} -o c --pipeline {}", line.trim_end().replace(" > ", ">"))).ok();
-    let a = fs::read(desk.path("a")).unwrap();
-    assert!(fs::read(desk.path("b")).unwrap() == a && fs::read(desk.path("c")).unwrap() == a);
+    fixture.run(&format!("compress {field} -o c --pipeline {}", line.trim_end().replace(" > ", ">"))).ok();
+    let a = fs::read(fixture.path("a")).unwrap();
+    assert!(fs::read(fixture.path("b")).unwrap() == a && fs::read(fixture.path("c")).unwrap() == a);
     // One that no chain makes has TOML alone.
-    desk.run(&format!("compress {field} -o d --no-strict --eb 1e-3")).ok();
-    assert!(desk.run("info d --toml").ok().contains("strict = false"));
-    assert_eq!(desk.run("info d --text").code, Some(5));
+    fixture.run(&format!("compress {field} -o d --no-strict --eb 1e-3")).ok();
+    assert!(fixture.run("info d --toml").ok().contains("strict = false"));
+    assert_eq!(fixture.run("info d --text").code, Some(5));
 }

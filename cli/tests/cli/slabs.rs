@@ -1,16 +1,16 @@
 //! Slab files, and standard streams.
 
-use crate::desk::{Desk, PROGRAM, Run};
+use crate::fixture::{Fixture, PROGRAM, Run};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// `fzgm <line>` with bytes on its standard input: what it prints on both streams.
-fn piped(desk: &Desk, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, String) {
+fn piped(fixture: &Fixture, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, String) {
     let mut child = Command::new(PROGRAM)
         .args(line.split(' '))
-        .current_dir(&desk.0)
+        .current_dir(&fixture.0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -28,34 +28,34 @@ const SLABS: &str = "compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --e
 
 #[test]
 fn a_slab_file_is_the_array_again() {
-    let desk = Desk::new();
-    let report = desk.run(&format!("{SLABS} --json")).json();
+    let fixture = Fixture::new();
+    let report = fixture.run(&format!("{SLABS} --json")).json();
     // 182 rows of 5760 bytes are what goes into 1 MiB; four slabs make 721 rows.
     assert_eq!((&report["slabs"], &report["dims"]), (&json!(4), &json!([1440, 721])));
-    let bytes = fs::read(desk.path("a.fzs")).unwrap();
+    let bytes = fs::read(fixture.path("a.fzs")).unwrap();
     assert_eq!((&bytes[..4], &report["container_bytes"]), (&b"FZS1"[..], &json!(bytes.len())));
-    let info = desk.run("info a.fzs --json --plan").json();
+    let info = fixture.run("info a.fzs --json --plan").json();
     assert_eq!(info["slab_file"]["dims"], json!([1440, 721]));
     assert_eq!((&info["slab_file"]["rows"], &info["dims"]), (&json!(182), &json!([1440, 182])));
     assert_eq!(info["slab_file"]["file_bytes"], bytes.len());
-    assert!(desk.run("info a.fzs").ok().contains("4 slabs of 182 rows"));
+    assert!(fixture.run("info a.fzs").ok().contains("4 slabs of 182 rows"));
 
-    let report = desk.run("decompress a.fzs -o b.f32 --json").json();
+    let report = fixture.run("decompress a.fzs -o b.f32 --json").json();
     assert_eq!((&report["slabs"], &report["array_bytes"]), (&json!(4), &json!(4_152_960)));
     // The bound is that of the whole range, and is used.
-    assert_eq!(desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3").code, Some(0));
-    assert_eq!(desk.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 9e-4").code, Some(1));
+    assert_eq!(fixture.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3").code, Some(0));
+    assert_eq!(fixture.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 9e-4").code, Some(1));
     for threads in [1, 2] {
-        desk.run(&format!("{SLABS} --force --threads {threads}")).ok();
-        assert_eq!(fs::read(desk.path("a.fzs")).unwrap(), bytes, "{threads} threads");
+        fixture.run(&format!("{SLABS} --force --threads {threads}")).ok();
+        assert_eq!(fs::read(fixture.path("a.fzs")).unwrap(), bytes, "{threads} threads");
     }
 }
 
 /// Slabs of a row and more, of everything, and lines whose length nobody knows before the end.
 #[test]
 fn slabs_of_all_sizes() {
-    let desk = Desk::new();
-    let field = fs::read(desk.path("egm96.f32")).unwrap();
+    let fixture = Fixture::new();
+    let field = fs::read(fixture.path("egm96.f32")).unwrap();
     for (slab, dims, mode, slabs) in [
         ("1K", "--dims 1440x721 ", "prel", 721),
         ("1G", "--dims 1440x721 ", "noa", 1),
@@ -65,21 +65,21 @@ fn slabs_of_all_sizes() {
         let line = format!(
             "compress egm96.f32 -o c --force --dtype f32 {dims}--mode {mode} --eb 1e-2 --slab {slab} --json"
         );
-        assert_eq!(desk.run(&line).json()["slabs"], slabs, "{line}");
-        desk.run("decompress c -o d --force").ok();
-        let judged = desk.run(&format!("compare egm96.f32 d --dtype f32 --mode {mode} --eb 1e-2"));
+        assert_eq!(fixture.run(&line).json()["slabs"], slabs, "{line}");
+        fixture.run("decompress c -o d --force").ok();
+        let judged = fixture.run(&format!("compare egm96.f32 d --dtype f32 --mode {mode} --eb 1e-2"));
         assert_eq!(judged.code, Some(0), "{line}: {}", judged.err);
     }
     let stream = "compress - -o e --force --dtype f32 --eb 1e-3 --slab 1M";
-    assert_eq!(piped(&desk, stream, &field).0, Some(0));
-    assert_eq!(desk.run("info e --json").json()["slab_file"]["dims"], json!([1_038_240]));
-    desk.run("decompress e -o f").ok();
-    assert_eq!(desk.run("compare egm96.f32 f --dtype f32 --mode noa --eb 1e-3").code, Some(0));
+    assert_eq!(piped(&fixture, stream, &field).0, Some(0));
+    assert_eq!(fixture.run("info e --json").json()["slab_file"]["dims"], json!([1_038_240]));
+    fixture.run("decompress e -o f").ok();
+    assert_eq!(fixture.run("compare egm96.f32 f --dtype f32 --mode noa --eb 1e-3").code, Some(0));
     // Nothing is an array too.
-    assert_eq!(piped(&desk, stream, b"").0, Some(0));
-    assert_eq!(desk.run("info e --json").json()["slab_file"]["slabs"], 0);
-    desk.run("decompress e -o g").ok();
-    assert_eq!(fs::read(desk.path("g")).unwrap(), b"");
+    assert_eq!(piped(&fixture, stream, b"").0, Some(0));
+    assert_eq!(fixture.run("info e --json").json()["slab_file"]["slabs"], 0);
+    fixture.run("decompress e -o g").ok();
+    assert_eq!(fs::read(fixture.path("g")).unwrap(), b"");
 
     for (input, line, says) in [
         (&field[..6], stream.to_string(), "ends within a row of 4 bytes"),
@@ -92,7 +92,7 @@ fn slabs_of_all_sizes() {
         (&field, stream.replace("1M", "1.5M"), "no number of bytes"),
         (&[], stream.replace("--dtype f32", "--dtype f32 --dims 0x5"), "rows without elements"),
     ] {
-        let (code, out, err) = piped(&desk, &line, input);
+        let (code, out, err) = piped(&fixture, &line, input);
         assert_eq!((code, out.len()), (Some(2), 0), "{line}: {err}");
         assert!(err.contains(says), "{line}: {err}");
     }
@@ -102,13 +102,13 @@ fn slabs_of_all_sizes() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_array_larger_than_memory() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let fzgm = |line: &str| format!("ulimit -v 200000; {PROGRAM} {line} --threads 1");
     let compress = fzgm("compress - -o a --dtype f32 --dims 1000x75000 --mode abs --eb 1e-3 --slab 8M");
     for line in
         [format!("head -c 300000000 /dev/zero | ({compress})"), fzgm("decompress a -o -") + " | wc -c"]
     {
-        let output = Command::new("sh").args(["-c", &line]).current_dir(&desk.0).output().unwrap();
+        let output = Command::new("sh").args(["-c", &line]).current_dir(&fixture.0).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{line}: {err}");
         assert!(!line.contains("wc") || out.trim() == "300000000", "{line}: {out} {err}");
@@ -116,50 +116,50 @@ fn an_array_larger_than_memory() {
     // The limit is one: as a whole it does not go.
     let whole = compress.replace(" --slab 8M", "").replace("-o a", "-o b");
     let line = format!("head -c 300000000 /dev/zero | ({whole})");
-    let output = Command::new("sh").args(["-c", &line]).current_dir(&desk.0).output().unwrap();
-    assert!(!output.status.success() && !desk.path("b").exists());
+    let output = Command::new("sh").args(["-c", &line]).current_dir(&fixture.0).output().unwrap();
+    assert!(!output.status.success() && !fixture.path("b").exists());
 }
 
 #[test]
 fn streams_in_and_out() {
-    let desk = Desk::new();
-    let field = fs::read(desk.path("egm96.f32")).unwrap();
-    let file = desk.compressed();
+    let fixture = Fixture::new();
+    let field = fs::read(fixture.path("egm96.f32")).unwrap();
+    let file = fixture.compressed();
     for (slab, whole) in [("", true), (" --slab 2M", false)] {
         let compress = format!("compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3{slab}");
-        let (code, container, report) = piped(&desk, &compress, &field);
+        let (code, container, report) = piped(&fixture, &compress, &field);
         assert_eq!(code, Some(0), "{report}");
         assert_eq!(container == file, whole);
         assert!(report.contains("ratio"), "{report}");
-        let (code, restored, report) = piped(&desk, "decompress - -o - --json", &container);
+        let (code, restored, report) = piped(&fixture, "decompress - -o - --json", &container);
         assert_eq!((code, restored.len()), (Some(0), field.len()), "{report}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&report).unwrap()["command"], "decompress");
-        let (code, info, err) = piped(&desk, "info -", &container);
+        let (code, info, err) = piped(&fixture, "info -", &container);
         assert_eq!((code, err.as_str()), (Some(0), ""));
         assert!(String::from_utf8(info).unwrap().contains("stage 0"));
     }
-    let (code, out, err) = piped(&desk, "decompress - -o -", b"no container");
+    let (code, out, err) = piped(&fixture, "decompress - -o -", b"no container");
     assert_eq!((code, out.len()), (Some(4), 0), "{err}");
     // Nothing takes the place of the data, and nothing is left behind.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(PROGRAM)
         .args(["decompress", "a.fzm", "-o", "-"])
-        .current_dir(&desk.0)
+        .current_dir(&fixture.0)
         .stdout(full)
         .output()
         .unwrap();
     let run = Run::new("decompress to a full device", output);
     assert_eq!(run.code, Some(3), "{}", run.err);
     assert!(run.err.contains("cannot write standard output"), "{}", run.err);
-    assert_eq!(desk.names(), ["a.fzm", "egm96.f32"]);
+    assert_eq!(fixture.names(), ["a.fzm", "egm96.f32"]);
 }
 
 /// Whatever is done to a slab file, it is refused and nothing is written.
 #[test]
 fn damaged_slab_files_are_exit_4() {
-    let desk = Desk::new();
-    desk.run(SLABS).ok();
-    let good = fs::read(desk.path("a.fzs")).unwrap();
+    let fixture = Fixture::new();
+    fixture.run(SLABS).ok();
+    let good = fs::read(fixture.path("a.fzs")).unwrap();
     let first = u64::from_le_bytes(good[48..56].try_into().unwrap()) as usize;
     let broken = |at: usize, bytes: &[u8]| {
         let mut file = good.clone();
@@ -186,18 +186,18 @@ fn damaged_slab_files_are_exit_4() {
         (without, "has 3 slabs, its trailer says 4"),
         (twice, "has 5 slabs, its trailer says 4"),
     ] {
-        desk.write("bad.fzs", &file);
-        desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
+        fixture.write("bad.fzs", &file);
+        fixture.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
     }
-    desk.fails("decompress a.fzs -o x --max-memory 1000", 5, &["slab 0", "--max-memory"]);
+    fixture.fails("decompress a.fzs -o x --max-memory 1000", 5, &["slab 0", "--max-memory"]);
 }
 
 /// Each part is whole, with a checksum that is right; together they are no file of slabs.
 #[test]
 fn contradictions_in_slab_files_are_exit_4() {
-    let desk = Desk::new();
-    desk.run(SLABS).ok();
-    let good = fs::read(desk.path("a.fzs")).unwrap();
+    let fixture = Fixture::new();
+    fixture.run(SLABS).ok();
+    let good = fs::read(fixture.path("a.fzs")).unwrap();
     let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
     // Where the slabs begin, and the trailer, which a length of 0 opens.
     let mut begin = vec![48];
@@ -236,8 +236,8 @@ fn contradictions_in_slab_files_are_exit_4() {
             "at most 2^56 bytes",
         ),
     ] {
-        desk.write("bad.fzs", &file);
-        desk.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
-        desk.fails("info bad.fzs", 4, &["bad.fzs", says]);
+        fixture.write("bad.fzs", &file);
+        fixture.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
+        fixture.fails("info bad.fzs", 4, &["bad.fzs", says]);
     }
 }

@@ -1,6 +1,6 @@
 //! Standard output, links and devices.
 
-use crate::desk::{Desk, PROGRAM, Run};
+use crate::fixture::{Fixture, PROGRAM, Run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -23,62 +23,62 @@ fn a_reader_that_leaves_is_no_failure() {
 /// The file behind a link is replaced, and a device never.
 #[test]
 fn links_stay_links() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let compress = |out: &str| format!("compress egm96.f32 -o {out} --dtype f32 --eb 1e-3");
-    desk.write("file", b"old");
-    symlink("file", desk.path("link")).unwrap();
-    desk.fails(&compress("link"), 3, &["link exists", "--force"]);
-    desk.run(&compress("link --force")).ok();
-    assert!(fs::symlink_metadata(desk.path("link")).unwrap().is_symlink());
-    assert!(fs::read(desk.path("file")).unwrap().starts_with(b"2ZMF"));
-    desk.fails(&compress("/dev/null --force"), 3, &["no regular file"]);
+    fixture.write("file", b"old");
+    symlink("file", fixture.path("link")).unwrap();
+    fixture.fails(&compress("link"), 3, &["link exists", "--force"]);
+    fixture.run(&compress("link --force")).ok();
+    assert!(fs::symlink_metadata(fixture.path("link")).unwrap().is_symlink());
+    assert!(fs::read(fixture.path("file")).unwrap().starts_with(b"2ZMF"));
+    fixture.fails(&compress("/dev/null --force"), 3, &["no regular file"]);
 
     // One to nothing, by way of another link and a directory.
-    fs::create_dir(desk.path("dir")).unwrap();
-    symlink("../made", desk.path("dir/inner")).unwrap();
-    symlink("dir/inner", desk.path("dangling")).unwrap();
-    desk.fails(&compress("dangling"), 3, &["dangling is a link to a file that does not exist", "--force"]);
-    desk.run(&compress("dangling --force")).ok();
+    fs::create_dir(fixture.path("dir")).unwrap();
+    symlink("../made", fixture.path("dir/inner")).unwrap();
+    symlink("dir/inner", fixture.path("dangling")).unwrap();
+    fixture.fails(&compress("dangling"), 3, &["dangling is a link to a file that does not exist", "--force"]);
+    fixture.run(&compress("dangling --force")).ok();
     for link in ["dangling", "dir/inner"] {
-        assert!(fs::symlink_metadata(desk.path(link)).unwrap().is_symlink(), "{link}");
+        assert!(fs::symlink_metadata(fixture.path(link)).unwrap().is_symlink(), "{link}");
     }
-    assert!(!fs::symlink_metadata(desk.path("made")).unwrap().is_symlink());
-    assert!(fs::read(desk.path("made")).unwrap().starts_with(b"2ZMF"));
-    assert_eq!(desk.names(), ["dangling", "dir", "egm96.f32", "file", "link", "made"]);
+    assert!(!fs::symlink_metadata(fixture.path("made")).unwrap().is_symlink());
+    assert!(fs::read(fixture.path("made")).unwrap().starts_with(b"2ZMF"));
+    assert_eq!(fixture.names(), ["dangling", "dir", "egm96.f32", "file", "link", "made"]);
 
-    symlink("round", desk.path("round")).unwrap();
-    symlink("none/file", desk.path("lost")).unwrap();
+    symlink("round", fixture.path("round")).unwrap();
+    symlink("none/file", fixture.path("lost")).unwrap();
     for out in ["round", "round --force", "lost", "lost --force"] {
-        desk.fails(&compress(out), 3, &[]);
+        fixture.fails(&compress(out), 3, &[]);
     }
 }
 
 #[test]
 fn a_file_that_is_replaced_keeps_its_permissions() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for mode in [0o600, 0o640, 0o666, 0o400] {
-        desk.write("out", b"old");
-        fs::set_permissions(desk.path("out"), fs::Permissions::from_mode(mode)).unwrap();
-        desk.run("compress egm96.f32 -o out --force --dtype f32 --eb 1e-3").ok();
-        let found = fs::metadata(desk.path("out")).unwrap();
+        fixture.write("out", b"old");
+        fs::set_permissions(fixture.path("out"), fs::Permissions::from_mode(mode)).unwrap();
+        fixture.run("compress egm96.f32 -o out --force --dtype f32 --eb 1e-3").ok();
+        let found = fs::metadata(fixture.path("out")).unwrap();
         assert!(found.len() > 3);
         assert_eq!(found.permissions().mode() & 0o7777, mode, "{mode:o}");
-        fs::remove_file(desk.path("out")).unwrap();
+        fs::remove_file(fixture.path("out")).unwrap();
     }
     // A new file is like any other.
-    desk.write("other", b"");
-    desk.run("compress egm96.f32 -o out --force --dtype f32 --eb 1e-3").ok();
-    let mode = |name| fs::metadata(desk.path(name)).unwrap().permissions();
+    fixture.write("other", b"");
+    fixture.run("compress egm96.f32 -o out --force --dtype f32 --eb 1e-3").ok();
+    let mode = |name| fs::metadata(fixture.path(name)).unwrap().permissions();
     assert_eq!(mode("out"), mode("other"));
 }
 
 #[test]
 fn names_may_be_as_long_as_the_file_system_takes() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let name = "n".repeat(255);
     for force in ["", " --force"] {
-        desk.run(&format!("compress egm96.f32 -o {name}{force} --dtype f32 --eb 1e-3")).ok();
-        assert_eq!(desk.names(), ["egm96.f32", &name]);
+        fixture.run(&format!("compress egm96.f32 -o {name}{force} --dtype f32 --eb 1e-3")).ok();
+        assert_eq!(fixture.names(), ["egm96.f32", &name]);
     }
 }
 
@@ -86,15 +86,15 @@ fn names_may_be_as_long_as_the_file_system_takes() {
 /// memory ends.
 #[test]
 fn endless_input_ends() {
-    let desk = Desk::new();
-    let bytes = desk.compressed().len();
-    desk.run("compress egm96.f32 -o a.fzc --dtype f32 --dims 1440x721 --eb 1e-3 --container compact").ok();
-    desk.run("compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M").ok();
+    let fixture = Fixture::new();
+    let bytes = fixture.compressed().len();
+    fixture.run("compress egm96.f32 -o a.fzc --dtype f32 --dims 1440x721 --eb 1e-3 --container compact").ok();
+    fixture.run("compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M").ok();
     // A slab that is said to be longer than it is: its length stands behind the header of 48 bytes.
-    let mut slabs = fs::read(desk.path("a.fzs")).unwrap();
+    let mut slabs = fs::read(fixture.path("a.fzs")).unwrap();
     slabs[48..56].copy_from_slice(&(1_u64 << 60).to_le_bytes());
-    desk.write("b.fzs", &slabs);
-    let before = desk.names();
+    fixture.write("b.fzs", &slabs);
+    let before = fixture.names();
     let has = &format!("- has more than {bytes} bytes, its header states {bytes}");
     let array = "has more than 4000 bytes, 1000 of f32 make 4000; correct --dims";
     for (line, code, says) in [
@@ -129,39 +129,42 @@ fn endless_input_ends() {
         ("@ compress - -o x --dtype f32 --eb 1 </dev/zero", 5, "no 2"),
     ] {
         let script = format!("ulimit -v 300000; {}", line.replace('@', PROGRAM));
-        let output = Command::new("sh").args(["-c", &script]).current_dir(&desk.0).output().unwrap();
+        let output = Command::new("sh").args(["-c", &script]).current_dir(&fixture.0).output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}: {err}");
         assert!(err.contains(says), "{line}: {err}");
-        let _ = fs::remove_file(desk.path("p"));
-        assert_eq!(desk.names(), before, "{line}");
+        let _ = fs::remove_file(fixture.path("p"));
+        assert_eq!(fixture.names(), before, "{line}");
     }
 }
 
 /// With stacks for which there is no room.
 #[test]
 fn threads_that_cannot_be_started_are_exit_5() {
-    let desk = Desk::new();
-    desk.compressed();
+    let fixture = Fixture::new();
+    fixture.compressed();
     for line in
         ["compress egm96.f32 -o x --dtype f32 --eb 1e-3 --threads 2", "decompress a.fzm -o x --threads 2"]
     {
         let mut command = Command::new(PROGRAM);
-        command.args(line.split(' ')).env("RUST_MIN_STACK", (1_u64 << 47).to_string()).current_dir(&desk.0);
+        command
+            .args(line.split(' '))
+            .env("RUST_MIN_STACK", (1_u64 << 47).to_string())
+            .current_dir(&fixture.0);
         let run = Run::new(line, command.output().unwrap());
         assert_eq!(run.code, Some(5), "{line}: {}", run.err);
         assert!(run.err.contains("does not start 2 threads: "), "{line}: {}", run.err);
         assert!(run.err.ends_with("raise the limit of processes (ulimit -u)\n"), "{line}: {}", run.err);
-        assert!(!desk.path("x").exists(), "{line}");
+        assert!(!fixture.path("x").exists(), "{line}");
     }
 }
 
 /// A stream and a file of the same bytes get the same answer.
 #[test]
 fn a_stream_is_judged_as_its_file_is() {
-    let desk = Desk::new();
-    let container = desk.compressed();
-    let (array, mut cases) = (fs::read(desk.path("egm96.f32")).unwrap(), vec![]);
+    let fixture = Fixture::new();
+    let container = fixture.compressed();
+    let (array, mut cases) = (fs::read(fixture.path("egm96.f32")).unwrap(), vec![]);
     for (kind, bytes) in [("fzm", &container), ("f32", &array)] {
         for part in [0, 3, 4, 5, 40, 300, bytes.len() - 1, bytes.len()] {
             cases.push((kind, bytes[..part].to_vec()));
@@ -169,7 +172,7 @@ fn a_stream_is_judged_as_its_file_is() {
         cases.extend([1, 100_000].map(|more| (kind, [&bytes[..], &vec![7; more]].concat())));
     }
     for (kind, bytes) in cases {
-        desk.write("in", &bytes);
+        fixture.write("in", &bytes);
         let lines: &[&str] = match kind {
             "fzm" => &["info @", "decompress @ -o -", "decompress @ -o - --region 0:1,0:1"],
             _ => &[
@@ -181,8 +184,8 @@ fn a_stream_is_judged_as_its_file_is() {
         for line in lines {
             let run = |name: &str| {
                 let mut child = Command::new(PROGRAM);
-                child.args(line.replace('@', name).split(' ')).current_dir(&desk.0);
-                child.stdin(fs::File::open(desk.path("in")).unwrap()).output().unwrap()
+                child.args(line.replace('@', name).split(' ')).current_dir(&fixture.0);
+                child.stdin(fs::File::open(fixture.path("in")).unwrap()).output().unwrap()
             };
             let (stream, file) = (run("-"), run("in"));
             assert_eq!(stream.status, file.status, "{line}, {} bytes", bytes.len());

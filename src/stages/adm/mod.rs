@@ -6,7 +6,7 @@ mod group;
 mod params;
 mod stream;
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};

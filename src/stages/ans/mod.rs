@@ -7,7 +7,7 @@ mod params;
 mod stream;
 mod weights;
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};

@@ -4,7 +4,8 @@
 mod pack;
 mod params;
 
-use super::words::{IN, INPUT_TYPE, element, only, same_width};
+use super::inputs::{IN, element, only, same_width};
+use super::parameters::INPUT_TYPE;
 use crate::base::dtype::DType;
 use crate::base::edge_type::{ByteLength, EdgeType};
 use crate::base::error::{Error, Fault, Result};

@@ -4,7 +4,7 @@
 mod params;
 mod transpose;
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};

@@ -3,7 +3,9 @@
 
 mod params;
 
-use super::words::{IN, INPUT_TYPE, Word, copy_tail, element, only, over_tiles, same_width};
+use super::inputs::{IN, element, only, same_width};
+use super::parameters::INPUT_TYPE;
+use super::words::{Word, copy_tail, over_tiles};
 use super::zigzag::pair;
 use crate::base::dtype::{DType, by_width};
 use crate::base::edge_type::EdgeType;

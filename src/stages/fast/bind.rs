@@ -6,7 +6,7 @@ use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
 use crate::base::param::Args;
-use crate::stages::words::{IN, floats};
+use crate::stages::inputs::{IN, floats};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 

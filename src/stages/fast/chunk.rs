@@ -3,7 +3,7 @@
 use super::entry::{Entry, Form};
 use super::exact::{self, Exact};
 use super::grid::{Chunk, Grid, ROW, UNIT, Unit};
-use super::unit::{Body, Carried, Codes, Descriptor, Halves, Words, pack, unpack};
+use super::unit::{Body, Coded, Codes, Descriptor, Halves, Words, pack, unpack};
 use super::value::{Quantize, Value};
 use crate::base::error::Fault;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ pub(super) struct Encoder<T, B: Body> {
     codes: Codes,
     before: Codes,
     work: B::Work,
-    carried: Carried,
+    coded: Coded,
     exact: Exact<T>,
     /// The words of the chunk.
     pub(super) out: Halves,
@@ -51,7 +51,7 @@ impl<T: Value, B: Body> Encoder<T, B> {
             codes: none,
             before: none,
             work: B::Work::default(),
-            carried: [true; UNIT],
+            coded: [true; UNIT],
             exact: Exact::default(),
             out,
         }
@@ -69,28 +69,28 @@ impl<T: Value, B: Body> Encoder<T, B> {
         let limit = c.values() * T::WORDS;
         let first = row(src, grid.index(&c, [0; 3]), 1, size_of::<T>())?;
         let first: T = bytemuck::pod_read_unaligned(first);
-        let anchor = T::anchor(first.multiple(q));
-        let header = if anchor == 0 { 0 } else { 4 };
+        let reference = T::reference(first.multiple(q));
+        let header = if reference == 0 { 0 } else { 4 };
         self.out.0.clear();
-        if anchor != 0 {
-            self.out.word(anchor as u32);
-            self.out.word((anchor >> 32) as u32);
+        if reference != 0 {
+            self.out.word(reference as u32);
+            self.out.word((reference >> 32) as u32);
         }
         self.out.0.resize(header + c.units.next_multiple_of(2), 0);
         let mut constant = None;
         for u in 0..c.units {
             load(src, grid, &c, &grid.unit(&c, u), &mut self.x)?;
-            let carried = B::quantize(&self.x, q, anchor, &mut self.codes, &mut self.carried);
+            let coded = B::quantize(&self.x, q, reference, &mut self.codes, &mut self.coded);
             self.exact.clear();
-            if !carried {
-                self.exact.find(grid.ndim, &self.carried, &self.x, &mut self.codes);
+            if !coded {
+                self.exact.find(grid.ndim, &self.coded, &self.x, &mut self.codes);
             }
             let codes = &self.codes;
             let one = |codes: &Codes| codes.iter().all(|c| *c == codes[0]);
             constant = match constant {
                 Some(None) => Some(None),
-                None if carried && one(codes) => Some(Some(codes[0])),
-                Some(Some(code)) if carried && code == codes[0] && one(codes) => Some(Some(code)),
+                None if coded && one(codes) => Some(Some(codes[0])),
+                Some(Some(code)) if coded && code == codes[0] && one(codes) => Some(Some(code)),
                 _ => Some(None),
             };
             let inter = grid.ndim == 3 && u > 0;
@@ -103,9 +103,9 @@ impl<T: Value, B: Body> Encoder<T, B> {
         }
         if let Some(Some(code)) = constant {
             self.out.0.clear();
-            return Ok(Entry::Constant(anchor + i64::from(code)));
+            return Ok(Entry::Constant(reference + i64::from(code)));
         }
-        let form = Form::Packed { anchor: anchor != 0 };
+        let form = Form::Packed { reference: reference != 0 };
         Ok(Entry::Words { form, first: 0, words: self.out.words() as u64 })
     }
 
@@ -157,7 +157,7 @@ impl<T: Value, B: Body> Decoder<T, B> {
             }
             return c.rows().zip(input.0.chunks_exact(width)).try_for_each(|(at, row)| sink(at, row));
         }
-        let anchor = match form == (Form::Packed { anchor: true }) {
+        let reference = match form == (Form::Packed { reference: true }) {
             true if T::WORDS == 1 => return Err(Fault::Corrupt),
             true => i64::from(input.word()?) | i64::from(input.word()?) << 32,
             false => 0,
@@ -173,7 +173,7 @@ impl<T: Value, B: Body> Decoder<T, B> {
             unpack::<B>(grid.ndim, d, &mut self.codes, &mut input, |w| {
                 exact::read(grid.ndim, d.exact, w, found)
             })?;
-            B::restore(&self.codes, anchor, self.step, &mut self.x);
+            B::restore(&self.codes, reference, self.step, &mut self.x);
             self.exact.iter().for_each(|&(i, value)| self.x[i] = value);
             rows(grid, &grid.unit(c, u), &self.x, &mut sink)?;
         }

@@ -11,7 +11,7 @@ pub(super) const MOST_WORDS: u64 = (1 << WORDS_BITS) - 1;
 /// Fields of an entry: first word, number of words, marks.
 const FIRST_BITS: u32 = 44;
 const WORDS_BITS: u32 = 16;
-const ANCHOR: u64 = 1 << 60;
+const HAS_REFERENCE: u64 = 1 << 60;
 const RAW: u64 = 1 << 62;
 const CONSTANT: u64 = 1 << 63;
 /// Bits of the code of a constant chunk.
@@ -20,8 +20,8 @@ const CODE_BITS: u32 = 62;
 /// How the words of a chunk are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Descriptors and units; codes are relative to an anchor that stands before them.
-    Packed { anchor: bool },
+    /// Descriptors and units; codes are relative to a reference value that stands before them.
+    Packed { reference: bool },
     /// The values.
     Raw,
 }
@@ -44,8 +44,8 @@ impl Entry {
             return if bits & RAW == 0 { Ok(Entry::Constant(code)) } else { Err(Fault::Corrupt) };
         }
         let form = match marks << (FIRST_BITS + WORDS_BITS) {
-            0 => Form::Packed { anchor: false },
-            ANCHOR => Form::Packed { anchor: true },
+            0 => Form::Packed { reference: false },
+            HAS_REFERENCE => Form::Packed { reference: true },
             RAW => Form::Raw,
             _ => return Err(Fault::Corrupt),
         };
@@ -59,8 +59,8 @@ impl Entry {
             Entry::Constant(code) => CONSTANT | code as u64 & ((1 << CODE_BITS) - 1),
             Entry::Words { form, first, words } => {
                 let mark = match form {
-                    Form::Packed { anchor: false } => 0,
-                    Form::Packed { anchor: true } => ANCHOR,
+                    Form::Packed { reference: false } => 0,
+                    Form::Packed { reference: true } => HAS_REFERENCE,
                     Form::Raw => RAW,
                 };
                 mark | words << FIRST_BITS | first
@@ -104,8 +104,8 @@ mod tests {
             Entry::Constant((1 << 51) + 7),
             Entry::Constant(0),
             words(Form::Raw, (1 << 44) - 1, 16384),
-            words(Form::Packed { anchor: true }, 0, 65535),
-            words(Form::Packed { anchor: false }, 7, 1),
+            words(Form::Packed { reference: true }, 0, 65535),
+            words(Form::Packed { reference: false }, 7, 1),
         ];
         for entry in all {
             assert_eq!(Entry::read(entry.bits()), Ok(entry));

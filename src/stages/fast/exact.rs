@@ -1,7 +1,7 @@
 //! Exact values of a unit, and the codes that stand in for them.
 
 use super::grid::{LANES, PART, UNIT, place};
-use super::unit::{Carried, Codes, Words};
+use super::unit::{Coded, Codes, Words};
 use super::value::Value;
 use crate::base::error::Fault;
 
@@ -28,12 +28,12 @@ pub(super) struct Exact<T> {
 }
 
 /// Per lane, the elements that are exact.
-fn masks(ndim: u32, carried: &Carried) -> [u32; LANES] {
+fn masks(ndim: u32, coded: &Coded) -> [u32; LANES] {
     std::array::from_fn(|lane| {
         let mut mask = 0;
         for e in (0..LANE).step_by(4) {
             let at = element(ndim, lane, e);
-            let four = &carried[at..at + 4];
+            let four = &coded[at..at + 4];
             mask |= four.iter().enumerate().fold(0, |bits, (k, c)| bits | u32::from(!c) << k) << e;
         }
         mask
@@ -52,9 +52,9 @@ impl<T: Value> Exact<T> {
         (self.kind, &self.words)
     }
 
-    /// Finds them, and gives their places the codes of carried neighbours, so that no difference notices them.
-    pub(super) fn find(&mut self, ndim: u32, carried: &Carried, x: &[T; UNIT], codes: &mut Codes) {
-        let masks = masks(ndim, carried);
+    /// Finds them, and gives their places the codes of coded neighbours, so that no difference notices them.
+    pub(super) fn find(&mut self, ndim: u32, coded: &Coded, x: &[T; UNIT], codes: &mut Codes) {
+        let masks = masks(ndim, coded);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);
         let first = usual.next().map_or(0, |lane| {
             let e = masks[lane].trailing_ones(); // seed: fast-stand-first

@@ -31,8 +31,9 @@ mod wide_decode;
 #[cfg(target_arch = "x86_64")]
 mod wide_planes;
 
-use super::words::{
-    ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said, only,
+use super::inputs::{IN, only};
+use super::parameters::{
+    ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said,
 };
 use super::{quantizer, shape};
 use crate::base::array::Array;

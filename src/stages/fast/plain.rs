@@ -1,7 +1,7 @@
 //! The work on the codes of a unit as the page says it, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
-use super::unit::{Body, Carried, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, Coded, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 
 /// See the module.
@@ -99,21 +99,21 @@ impl Body for Plain {
     fn quantize<T: Value>(
         x: &[T; UNIT],
         q: &Quantize<T>,
-        anchor: i64,
+        reference: i64,
         codes: &mut Codes,
-        carried: &mut Carried,
+        coded: &mut Coded,
     ) -> bool {
-        for ((to, carried), x) in codes.iter_mut().zip(&mut *carried).zip(x) {
-            let code = x.multiple(q).and_then(|m| T::code(m, anchor));
+        for ((to, coded), x) in codes.iter_mut().zip(&mut *coded).zip(x) {
+            let code = x.multiple(q).and_then(|m| T::code(m, reference));
             *to = code.unwrap_or(0);
-            *carried = code.is_some();
+            *coded = code.is_some();
         }
-        carried.iter().all(|c| *c)
+        coded.iter().all(|c| *c)
     }
 
-    fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {
+    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
         for (x, &code) in x.iter_mut().zip(codes) {
-            *x = T::restore(anchor.wrapping_add(code.into()), step);
+            *x = T::restore(reference.wrapping_add(code.into()), step);
         }
     }
 

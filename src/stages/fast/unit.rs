@@ -8,7 +8,7 @@ use crate::base::error::Fault;
 /// Codes of a unit, or differences of them, row by row.
 pub(super) type Codes = [i32; UNIT];
 /// Which values of a unit have codes, row by row.
-pub(super) type Carried = [bool; UNIT];
+pub(super) type Coded = [bool; UNIT];
 /// Widths of the parts: of the first halves of the lanes, and of the second ones, as planes have them.
 pub(super) type Widths = [[u32; LANES]; 2];
 
@@ -119,12 +119,12 @@ pub(super) trait Body {
     fn quantize<T: Value>(
         x: &[T; UNIT],
         q: &Quantize<T>,
-        anchor: i64,
+        reference: i64,
         codes: &mut Codes,
-        carried: &mut Carried,
+        coded: &mut Coded,
     ) -> bool;
     /// The values of codes.
-    fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]);
+    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]);
     /// Codes from planes; they hold those of the unit before.
     fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes);
 }

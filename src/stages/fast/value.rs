@@ -3,7 +3,7 @@
 use crate::stages::quantizer;
 use bytemuck::Pod;
 
-/// Codes of f64 are relative to an anchor, from this magnitude of it on.
+/// Codes of f64 are relative to a reference value, from this magnitude of it on.
 const FAR: i64 = 1 << 27;
 /// Codes of f64 are below this: differences in three dimensions stay below 2^31.
 const NEAR: i64 = 1 << 28; // seed: fast-near
@@ -21,16 +21,16 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
     /// The multiple `q`, rounded, times the step.
     fn restore(q: i64, step: Self) -> Self;
     /// What the codes of a chunk are relative to, which begins with a value of multiple `first`.
-    fn anchor(first: Option<i64>) -> i64;
+    fn reference(first: Option<i64>) -> i64;
     /// The code of a multiple; none where the type of codes does not hold it.
-    fn code(multiple: i64, anchor: i64) -> Option<i32>;
+    fn code(multiple: i64, reference: i64) -> Option<i32>;
     // Bodies for wide registers alone call these two.
     /// The code of `x`, and whether it stands for it: [`Value::multiple`] and [`Value::code`] without branches.
     #[cfg(target_arch = "x86_64")]
-    fn quick(self, q: &Quantize<Self>, anchor: Self) -> (i32, bool);
-    /// [`Value::restore`] of an anchor, as a float, and a code, where no sum of the two rounds.
+    fn quick(self, q: &Quantize<Self>, reference: Self) -> (i32, bool);
+    /// [`Value::restore`] of a reference value, as a float, and a code, where no sum of the two rounds.
     #[cfg(target_arch = "x86_64")]
-    fn quick_restore(anchor: Self, code: i32, step: Self) -> Self;
+    fn quick_restore(reference: Self, code: i32, step: Self) -> Self;
     /// Equality of bits.
     fn same(self, other: Self) -> bool;
 }
@@ -38,7 +38,7 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
 pub(super) struct Quantize<T> {
-    /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is carried then.
+    /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is coded then.
     pub(super) inverse: T,
     pub(super) step: T,
     pub(super) promise: T,
@@ -54,7 +54,7 @@ impl<T: Value> Quantize<T> {
 }
 
 macro_rules! value {
-    ($T:ty, $words:expr, $magic:expr, $limit:expr, $most:expr, $anchor:expr, $code:expr) => {
+    ($T:ty, $words:expr, $magic:expr, $limit:expr, $most:expr, $reference:expr, $code:expr) => {
         impl Value for $T {
             const ZERO: Self = 0.0;
             const WORDS: usize = $words;
@@ -70,37 +70,37 @@ macro_rules! value {
                 const MAGIC: $T = $magic;
                 let q = self.mul_add(f.inverse, MAGIC) - MAGIC;
                 // NaN and infinities fail the comparisons.
-                let carried =
+                let coded =
                     self.abs() < f.threshold && q.abs() < $limit && (self - q * f.step).abs() <= f.promise;
-                carried.then_some(q as i64)
+                coded.then_some(q as i64)
             }
             fn restore(q: i64, step: Self) -> Self {
                 q as $T * step
             }
-            fn anchor(first: Option<i64>) -> i64 {
-                $anchor(first)
+            fn reference(first: Option<i64>) -> i64 {
+                $reference(first)
             }
-            fn code(multiple: i64, anchor: i64) -> Option<i32> {
-                $code(multiple, anchor)
+            fn code(multiple: i64, reference: i64) -> Option<i32> {
+                $code(multiple, reference)
             }
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            fn quick(self, f: &Quantize<Self>, anchor: Self) -> (i32, bool) {
+            fn quick(self, f: &Quantize<Self>, reference: Self) -> (i32, bool) {
                 const MAGIC: $T = $magic;
                 let sum = self.mul_add(f.inverse, MAGIC); // seed: fast-fused-wide
                 let q = sum - MAGIC;
-                let carried = (self.abs() < f.threshold)
+                let coded = (self.abs() < f.threshold)
                     & (q.abs() < $limit)
                     & ((self - q * f.step).abs() <= f.promise) // seed: fast-no-check
-                    & ((q - anchor).abs() < NEAR as $T);
-                // The low bits of the sum are the integer, and so are those of this one, where it is carried.
-                let sum = q - anchor + MAGIC;
-                ((sum.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32), carried)
+                    & ((q - reference).abs() < NEAR as $T);
+                // The low bits of the sum are the integer, and so are those of this one, where it is coded.
+                let sum = q - reference + MAGIC;
+                ((sum.to_bits() as i32).wrapping_sub(MAGIC.to_bits() as i32), coded)
             }
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            fn quick_restore(anchor: Self, code: i32, step: Self) -> Self {
-                (anchor + code as $T) * step
+            fn quick_restore(reference: Self, code: i32, step: Self) -> Self {
+                (reference + code as $T) * step
             }
             fn same(self, other: Self) -> bool {
                 self.to_bits() == other.to_bits()
@@ -117,5 +117,5 @@ value!(
     2_251_799_813_685_248.0,
     f64::from_bits(0x7fd0_0000_0000_0000),
     |first: Option<i64>| first.filter(|q| q.abs() >= FAR).unwrap_or(0),
-    |q: i64, anchor: i64| Some(q - anchor).filter(|c| c.abs() < NEAR).map(|c| c as i32)
+    |q: i64, reference: i64| Some(q - reference).filter(|c| c.abs() < NEAR).map(|c| c as i32)
 );

@@ -7,7 +7,7 @@
 
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::plain::Plain;
-use super::unit::{Body, Carried, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
+use super::unit::{Body, Coded, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
 use super::value::{Quantize, Value};
 use super::wide_decode::{codes_wide, restore_wide};
 use super::wide_planes::{Lengths, Plane, squeeze};
@@ -191,14 +191,14 @@ unsafe fn measure_wide(
 unsafe fn quantize_wide<T: Value>(
     x: &[T; UNIT],
     q: &Quantize<T>,
-    anchor: T,
+    reference: T,
     codes: &mut Codes,
-    carried: &mut Carried,
+    coded: &mut Coded,
 ) -> bool {
     let mut all = true;
-    for ((code, carried), x) in codes.iter_mut().zip(carried).zip(x) {
-        (*code, *carried) = x.quick(q, anchor);
-        all &= *carried;
+    for ((code, coded), x) in codes.iter_mut().zip(coded).zip(x) {
+        (*code, *coded) = x.quick(q, reference);
+        all &= *coded;
     }
     all
 }
@@ -220,22 +220,22 @@ impl Body for Wide {
     fn quantize<T: Value>(
         x: &[T; UNIT],
         q: &Quantize<T>,
-        anchor: i64,
+        reference: i64,
         codes: &mut Codes,
-        carried: &mut Carried,
+        coded: &mut Coded,
     ) -> bool {
         // SAFETY: as above.
-        unsafe { quantize_wide(x, q, T::from_f64(anchor as f64), codes, carried) }
+        unsafe { quantize_wide(x, q, T::from_f64(reference as f64), codes, coded) }
     }
 
-    fn restore<T: Value>(codes: &Codes, anchor: i64, step: T, x: &mut [T; UNIT]) {
-        /// Sums of an anchor below this and a code are floats.
+    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
+        /// Sums of a reference value below this and a code are floats.
         const EXACT: u64 = 1 << 52;
-        if anchor.unsigned_abs() < EXACT {
+        if reference.unsigned_abs() < EXACT {
             // SAFETY: as above.
-            unsafe { restore_wide(codes, T::from_f64(anchor as f64), step, x) }
+            unsafe { restore_wide(codes, T::from_f64(reference as f64), step, x) }
         } else {
-            Plain::restore(codes, anchor, step, x);
+            Plain::restore(codes, reference, step, x);
         }
     }
 

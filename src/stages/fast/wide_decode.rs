@@ -173,9 +173,9 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
 #[target_feature(enable = "avx2,lzcnt")]
-pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, anchor: T, step: T, x: &mut [T; UNIT]) {
+pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, reference: T, step: T, x: &mut [T; UNIT]) {
     for (x, &code) in x.iter_mut().zip(codes) {
-        *x = T::quick_restore(anchor, code, step);
+        *x = T::quick_restore(reference, code, step);
     }
 }
 

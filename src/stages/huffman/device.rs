@@ -28,9 +28,9 @@ fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
 pub(super) static FUSIONS: &[&[Fusion]] = &[&[Fusion {
     entries: &["lorenzo_quant_encode_3d_f32_counts"],
     kernel: Part { kernel: &lorenzo_quant::ENCODE, fits: any },
-    chained: &[Part { kernel: &COUNT, fits: |params| near_symbols(params, 2).is_some() }],
-    device: |shape, chained| {
-        let (_, params) = chained.last()?;
+    fused: &[Part { kernel: &COUNT, fits: |params| near_symbols(params, 2).is_some() }],
+    device: |shape, fused| {
+        let (_, params) = fused.last()?;
         lorenzo_quant::counting(shape, near_symbols(params, 2)?)
     },
 }]];

@@ -8,7 +8,7 @@ mod device;
 mod encode;
 mod params;
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};

@@ -6,7 +6,8 @@ mod mean;
 mod params;
 
 use super::difference;
-use super::words::{DIM_X, DIM_Y, DIM_Z, IN, INPUT_TYPE, OUT, only, signed};
+use super::inputs::{IN, only, signed};
+use super::parameters::{DIM_X, DIM_Y, DIM_Z, INPUT_TYPE};
 use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::base::edge_type::{ByteLength, EdgeType};
@@ -16,6 +17,7 @@ use crate::base::wire::{Reader, Writer};
 use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::{Kernel, alone, read_params};
 use crate::ir::lowering::LoweringContext;
+use crate::ir::stage::OUT;
 use crate::ir::stage::{BoundStage, Config, Generation, Length, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::{Versions, no_such_config};
 use params::{LorenzoMeanParams, LorenzoParams};

@@ -7,7 +7,7 @@ use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
-use crate::stages::words::{IN, floats};
+use crate::stages::inputs::{IN, floats};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 

@@ -111,7 +111,7 @@ pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
 const BAND: u64 = TILE as u64 / 2;
 
 /// The decoder at the end of a chain, behind the launches that find the chunks of the stream.
-pub(crate) fn chained(
+pub(crate) fn fused(
     starts: DeviceLaunch,
     shape: &LaunchShape<'_>,
     params: &[u8; PARAM_BYTES],

@@ -12,9 +12,9 @@ mod lane;
 mod params;
 mod quantize;
 
-use super::words::{
-    DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, IN, MODE, OUTLIER_THRESHOLD, VALUE_BASE,
-    base_said, only,
+use super::inputs::{IN, only};
+use super::parameters::{
+    DIM_X, DIM_Y, DIM_Z, ERROR_BOUND, FIXED_STEP, FLOAT_TYPE, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said,
 };
 use super::{quantizer, shape};
 use crate::base::array::Array;
@@ -28,7 +28,7 @@ use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Generation, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::Versions;
 use bind::{Bound, guard_bits};
-pub(crate) use device::{chained, counting, is_banded};
+pub(crate) use device::{counting, fused, is_banded};
 use params::{LorenzoQuantMetadata, WHOLE_ERRORS, WHOLE_INDICES};
 use std::mem::offset_of;
 use std::ops::Range;

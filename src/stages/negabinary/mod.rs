@@ -1,7 +1,9 @@
 //! Negabinary: signed integers as digits of base -2.
 #![doc = include_str!("spec.md")]
 
-use super::words::{IN, INPUT_TYPE, Word, map, only, over_tiles, signed, tile};
+use super::inputs::{IN, only, signed};
+use super::parameters::INPUT_TYPE;
+use super::words::{Word, map, over_tiles, tile};
 use super::zigzag::pair;
 use crate::base::dtype::{DType, by_width};
 use crate::base::edge_type::EdgeType;

@@ -34,7 +34,7 @@ fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<BoundMe
     if rounds { step::choose::<T>(call, p, metadata) } else { Ok(metadata) }
 }
 
-/// Smallest and largest carried value; `low > high` when there is none.
+/// Smallest and largest bounded value; `low > high` when there is none.
 #[derive(Clone, Copy)]
 struct Range<T> {
     low: T,
@@ -69,10 +69,10 @@ fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<Range<T>, 
     let parts = call.threads.map(src.len().div_ceil(TILE), |k| {
         let mut buffer = None;
         let values = load::<T>(&src[k * TILE..src.len().min((k + 1) * TILE)], &mut buffer);
-        // Where the extremes of all are carried, so are the others.
+        // Where the extremes of all are bounded, so are the others.
         let all = extremes(values, |_| true);
-        let carried = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit); // seed: range-limit
-        if carried { all } else { extremes(values, |x| x.abs() < limit) } // seed: threshold-of-range
+        let bounded = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit); // seed: range-limit
+        if bounded { all } else { extremes(values, |x| x.abs() < limit) } // seed: threshold-of-range
     });
     let all = parts.into_iter().fold(Range::none(), Range::join);
     Ok(if p.switches & PADDED != 0 { all.join(Range { low: T::ZERO, high: T::ZERO }) } else { all })

@@ -13,7 +13,8 @@ mod real;
 mod rel;
 mod step;
 
-use super::words::{FIXED_STEP, FLOAT_TYPE, IN, OUTLIER_THRESHOLD, base_said, only};
+use super::inputs::{IN, only};
+use super::parameters::{FIXED_STEP, FLOAT_TYPE, OUTLIER_THRESHOLD, base_said};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
@@ -60,7 +61,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
             default: Setting::Real(1e-3),
             unit: "data units (abs) or a fraction: of the value range (noa), the value (rel), the largest magnitude (prel)",
-            doc: "Largest error of a carried value.",
+            doc: "Largest error of a bounded value.",
         },
         Param {
             name: "mode",

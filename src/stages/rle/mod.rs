@@ -4,7 +4,8 @@
 mod params;
 mod runs;
 
-use super::words::{IN, INPUT_TYPE, element, only, same_width};
+use super::inputs::{IN, element, only, same_width};
+use super::parameters::INPUT_TYPE;
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! RRE: repeated repetition elimination, chunk by chunk.
 #![doc = include_str!("spec.md")]
 
+use super::inputs::{IN, only};
 use super::rze;
-use super::words::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! Fused kernels that end with RZE when encoding and start with it when decoding.
 
-use super::{DECODE, ENCODE, decoder, decoder_small, encoder, encoder_small, is_tile_wise, starts};
+use super::device::{decoder, decoder_small, encoder, encoder_small, starts};
+use super::{DECODE, ENCODE, is_tile_wise};
 use crate::base::tile::TILE;
 use crate::ir::device::PARAM_BYTES;
 use crate::ir::fusion::{Fusion, Part, any};
@@ -22,15 +23,15 @@ fn bitshuffle<const WIDTH: u32>(params: &Params) -> bool {
     bitshuffle::is_plain(params, WIDTH.into(), TILE as u64)
 }
 
-/// The encoder and the decoder of a chain, with functions of their own for small arrays where there are such.
-macro_rules! chain {
+/// A fused encoder and its decoder, with kernels for small arrays if there are such.
+macro_rules! fusion {
     ($encode:literal, $decode:literal $(, small $small_encode:literal, $small_decode:literal)?;
      [$($stage:ident $width:literal),*], [$($back:ident $back_width:literal),*]) => {
         [
             Fusion {
                 entries: &[$encode $(, $small_encode)?],
                 kernel: Part { kernel: &ENCODE, fits: is_tile_wise },
-                chained: &[$(Part { kernel: &$stage::ENCODE, fits: $stage::<$width> }),*],
+                fused: &[$(Part { kernel: &$stage::ENCODE, fits: $stage::<$width> }),*],
                 device: |shape, _| {
                     $(if let Some(device_launch) = encoder_small(shape, $small_encode) {
                         return Some(device_launch);
@@ -41,7 +42,7 @@ macro_rules! chain {
             Fusion {
                 entries: &[$decode $(, $small_decode)?],
                 kernel: Part { kernel: &DECODE, fits: is_tile_wise },
-                chained: &[$(Part { kernel: &$back::DECODE, fits: $back::<$back_width> }),*],
+                fused: &[$(Part { kernel: &$back::DECODE, fits: $back::<$back_width> }),*],
                 device: |shape, _| {
                     $(if let Some(device_launch) = decoder_small(shape, $small_decode) {
                         return Some(device_launch);
@@ -53,22 +54,22 @@ macro_rules! chain {
     };
 }
 
-static PFPL_F32: [Fusion; 2] = chain!("fused_pfpl_f32_encode", "fused_pfpl_f32_decode",
+static PFPL_F32: [Fusion; 2] = fusion!("fused_pfpl_f32_encode", "fused_pfpl_f32_decode",
     small "fused_pfpl_f32_encode_small", "fused_pfpl_f32_decode_small";
     [quantizer 4, difference 4, bitshuffle 4], [bitshuffle 4, difference 4, quantizer 4]);
-static PFPL_F64: [Fusion; 2] = chain!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode";
+static PFPL_F64: [Fusion; 2] = fusion!("fused_pfpl_f64_encode", "fused_pfpl_f64_decode";
     [quantizer 8, difference 8, bitshuffle 8], [bitshuffle 8, difference 8, quantizer 8]);
-static BITS_U8: [Fusion; 2] = chain!("fused_bits_u8_encode", "fused_bits_u8_decode";
+static BITS_U8: [Fusion; 2] = fusion!("fused_bits_u8_encode", "fused_bits_u8_decode";
     [difference 1, bitshuffle 1], [bitshuffle 1, difference 1]);
-static BITS_U16: [Fusion; 2] = chain!("fused_bits_u16_encode", "fused_bits_u16_decode";
+static BITS_U16: [Fusion; 2] = fusion!("fused_bits_u16_encode", "fused_bits_u16_decode";
     [difference 2, bitshuffle 2], [bitshuffle 2, difference 2]);
-static BITS_U32: [Fusion; 2] = chain!("fused_bits_u32_encode", "fused_bits_u32_decode";
+static BITS_U32: [Fusion; 2] = fusion!("fused_bits_u32_encode", "fused_bits_u32_decode";
     [difference 4, bitshuffle 4], [bitshuffle 4, difference 4]);
-static BITS_U64: [Fusion; 2] = chain!("fused_bits_u64_encode", "fused_bits_u64_decode";
+static BITS_U64: [Fusion; 2] = fusion!("fused_bits_u64_encode", "fused_bits_u64_decode";
     [difference 8, bitshuffle 8], [bitshuffle 8, difference 8]);
-static PLANES_U32: [Fusion; 2] = chain!("fused_planes_u32_encode", "fused_planes_u32_decode";
+static PLANES_U32: [Fusion; 2] = fusion!("fused_planes_u32_encode", "fused_planes_u32_decode";
     [bitshuffle 4], [bitshuffle 4]);
-static PLANES_U16: [Fusion; 2] = chain!("fused_planes_u16_encode", "fused_planes_u16_decode";
+static PLANES_U16: [Fusion; 2] = fusion!("fused_planes_u16_encode", "fused_planes_u16_decode";
     [bitshuffle 2], [bitshuffle 2]);
 
 /// Padding alone: both read and write short arrays.
@@ -76,13 +77,13 @@ static PADDED: [Fusion; 2] = [
     Fusion {
         entries: &[],
         kernel: Part { kernel: &ENCODE, fits: any },
-        chained: &[],
+        fused: &[],
         device: |shape, _| Some(encoder(shape, None)),
     },
     Fusion {
         entries: &[],
         kernel: Part { kernel: &DECODE, fits: any },
-        chained: &[],
+        fused: &[],
         device: |shape, _| Some(decoder(shape, None)),
     },
 ];
@@ -91,13 +92,13 @@ static PADDED: [Fusion; 2] = [
 static FZ: [Fusion; 1] = [Fusion {
     entries: &["fused_fz_decode"],
     kernel: Part { kernel: &DECODE, fits: is_tile_wise },
-    chained: &[
+    fused: &[
         Part { kernel: &bitshuffle::DECODE, fits: bitshuffle::<2> },
         Part { kernel: &lorenzo_quant::DECODE, fits: lorenzo_quant::is_banded },
     ],
-    device: |shape, chained| {
-        let (_, params) = chained.last()?;
-        Some(lorenzo_quant::chained(starts(shape), shape, params))
+    device: |shape, fused| {
+        let (_, params) = fused.last()?;
+        Some(lorenzo_quant::fused(starts(shape), shape, params))
     },
 }];
 

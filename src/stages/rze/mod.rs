@@ -2,18 +2,19 @@
 #![doc = include_str!("spec.md")]
 
 mod chunk;
+mod device;
 mod fused;
 mod params;
 mod repeats;
 pub(super) mod stream;
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
 use crate::base::param::{Args, Kind, Param, Setting};
 use crate::base::wire::{Reader, Writer};
-use crate::ir::device::{DeviceLaunch, LaunchShape, PARAM_BYTES};
+use crate::ir::device::PARAM_BYTES;
 use crate::ir::fusion::Fusion;
 use crate::ir::kernel::{Kernel, Role, read_params};
 use crate::ir::lowering::LoweringContext;
@@ -21,13 +22,10 @@ use crate::ir::stage::{
     BoundStage, Config, Generation, Length, Parsed, Patch, Ports, Rules, RuntimeField, Spec, Stage,
 };
 use crate::ir::versions::{Versions, no_such_config};
-use crate::stages::params::TILE_THREADS as THREADS;
 pub use chunk::{CHUNK_MAX, Geometry, Scratch, decode_chunk, encode_chunk};
+pub(super) use device::{decoder, encoder};
 pub(super) use params::RzeParams;
-use params::{
-    INDEX_BLOCK, INDEX_BYTES, LAYOUT_2026_05, LAYOUT_2026_08, LAYOUT_AMBIGUOUS, SMALL_CHUNKS, STATE_BYTES,
-    STREAM_HEADER_BYTES,
-};
+use params::{LAYOUT_2026_05, LAYOUT_2026_08, LAYOUT_AMBIGUOUS};
 use std::sync::Arc;
 
 /// See the module.
@@ -102,59 +100,6 @@ impl RzeParams {
 pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<RzeParams>(params);
     p.chunk == 16384 && p.repeats == 0 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
-}
-
-/// The encoder on a device, alone or at the end of a chain. Of what passes in a chain only the bound of the stream is known here.
-pub(crate) fn encoder(shape: &LaunchShape<'_>, chain: Option<&'static str>) -> DeviceLaunch {
-    let p = read_params::<RzeParams>(shape.params);
-    let chunks = shape
-        .output(0)
-        .saturating_sub(u64::from(STREAM_HEADER_BYTES) + SLACK)
-        .div_ceil(u64::from(p.chunk) + 4);
-    let alone = if is_tile_wise(shape.params) { "rze_encode" } else { "rze_encode_words" };
-    DeviceLaunch::one(chain.unwrap_or(alone), chunks, THREADS).with(STATE_BYTES * chunks, 0)
-}
-
-/// The encoder on a device at the end of a chain, for few chunks.
-pub(crate) fn encoder_small(shape: &LaunchShape<'_>, chain: &'static str) -> Option<DeviceLaunch> {
-    Some(encoder(shape, Some(chain)))
-        .filter(|device_launch| device_launch.launches.iter().all(|pass| pass.grid <= SMALL_CHUNKS.into()))
-}
-
-/// What every decoder starts with on a device: it finds the chunks. Those behind the end of the array are not looked at.
-pub(crate) fn starts(shape: &LaunchShape<'_>) -> DeviceLaunch {
-    let p = read_params::<RzeParams>(shape.params);
-    let blocks = shape.output(0).div_ceil(p.chunk.into()).div_ceil(INDEX_BLOCK.into()).max(1);
-    let device_launch = DeviceLaunch::one("rze_decode_starts", blocks, INDEX_BLOCK)
-        .with(0, INDEX_BYTES * (1 + u64::from(INDEX_BLOCK) * blocks));
-    let ambiguous = p.layout == Layout::Ambiguous as u32;
-    if ambiguous { device_launch.then("rze_decode_layout", 1, THREADS) } else { device_launch }
-}
-
-/// The decoder on a device for few chunks, of which each block finds its own one, so that small arrays take a launch less.
-pub(crate) fn decoder_small(shape: &LaunchShape<'_>, chain: &'static str) -> Option<DeviceLaunch> {
-    let p = read_params::<RzeParams>(shape.params);
-    let chunks = shape.output(0).div_ceil(p.chunk.into());
-    let told = p.layout != Layout::Ambiguous as u32;
-    (told && (1..=SMALL_CHUNKS.into()).contains(&chunks)).then(|| DeviceLaunch::one(chain, chunks, THREADS))
-}
-
-/// The decoder on a device, alone or at the start of a chain.
-pub(crate) fn decoder(shape: &LaunchShape<'_>, chain: Option<&'static str>) -> DeviceLaunch {
-    let p = read_params::<RzeParams>(shape.params);
-    let chunks = shape.output(0).div_ceil(p.chunk.into());
-    let (old, ambiguous) = (p.layout == Layout::G2026_05 as u32, p.layout == Layout::Ambiguous as u32);
-    // Of the last two each knows when it is the other's turn.
-    let tiles = is_tile_wise(shape.params);
-    let starts = starts(shape);
-    match chain {
-        Some(entry) => starts.then(entry, chunks, THREADS),
-        None if tiles || old => starts.then("rze_decode", chunks, THREADS),
-        None if ambiguous => {
-            starts.then("rze_decode", chunks, THREADS).then("rze_decode_words", chunks, THREADS)
-        }
-        None => starts.then("rze_decode_words", chunks, THREADS),
-    }
 }
 
 /// Bytes that the stream can be longer than its input, beyond its table: the pad to a multiple of four and,

@@ -1,7 +1,7 @@
 //! Stored: the bytes as they are.
 #![doc = include_str!("spec.md")]
 
-use super::words::{IN, only};
+use super::inputs::{IN, only};
 use crate::base::byte_source::Segment;
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;

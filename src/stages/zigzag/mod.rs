@@ -1,7 +1,9 @@
 //! Zigzag: signed to unsigned, small magnitudes to small codes.
 #![doc = include_str!("spec.md")]
 
-use super::words::{IN, INPUT_TYPE, Word, element, map, only, over_tiles, signed, tile};
+use super::inputs::{IN, element, only, signed};
+use super::parameters::INPUT_TYPE;
+use super::words::{Word, map, over_tiles, tile};
 use crate::base::dtype::{DType, by_width};
 use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Fault, Result};

@@ -2,8 +2,8 @@
 
 use super::limits::{in_mode, longest};
 use super::{at_full_size, device_alone, note};
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::oracle::{Bound, judge};
-use crate::common::rig::{Rig, lossy, options};
 use fzgm::{Array, DType, Device, Encoder, Options, Pipeline};
 use std::time::Instant;
 
@@ -73,10 +73,10 @@ fn agrees(name: &str, pipeline: &Pipeline, dtype: DType, dims: &[u64], bound: Op
     let started = Instant::now();
     let array = Array::new(dtype, dims).unwrap();
     let options = Options { store_incompressible: false, checksum: false, ..options() };
-    let mut rig = Rig::new(pipeline, &array, &options);
+    let mut fixture = Fixture::new(pipeline, &array, &options);
     let src = make(&array);
-    rig.src.put(0, &src);
-    let (first, second) = rig.both();
+    fixture.src.put(0, &src);
+    let (first, second) = fixture.both();
     assert_eq!((first.status, second.status), (0, 0), "{name} {dtype} {dims:?}: {first:?} {second:?}");
 
     let on_cpu = Options { device: Device::Cpu, threads: 0, ..options };
@@ -85,7 +85,7 @@ fn agrees(name: &str, pipeline: &Pipeline, dtype: DType, dims: &[u64], bound: Op
     let bytes = encoder.compress(&mut encoder.workspace().unwrap(), &src, &mut container).unwrap();
     container.truncate(bytes);
     assert_eq!(first.bytes, bytes as u64, "{name} {dtype} {dims:?}");
-    let there = rig.container.first(bytes);
+    let there = fixture.container.first(bytes);
     assert!(equal(&there, &container), "{name} {dtype} {dims:?}: another container");
     drop(container);
 
@@ -94,7 +94,7 @@ fn agrees(name: &str, pipeline: &Pipeline, dtype: DType, dims: &[u64], bound: Op
     let mut restored = vec![0; src.len()];
     decoder.decompress(&mut decoder.workspace().unwrap(), &there, &mut restored).unwrap();
     assert_eq!(second.bytes, restored.len() as u64);
-    assert!(equal(&rig.restored.get(), &restored), "{name} {dtype} {dims:?}: another array");
+    assert!(equal(&fixture.restored.get(), &restored), "{name} {dtype} {dims:?}: another array");
     let worst = match bound {
         None => {
             assert!(equal(&src, &restored), "{name} {dtype} {dims:?}: not what it was");

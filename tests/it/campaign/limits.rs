@@ -1,6 +1,6 @@
 //! The longest array that the wire form holds, for every preset and type: it is planned, and the next one is refused.
 
-use crate::common::rig::lossy;
+use crate::common::fixture::lossy;
 use fzgm::{Array, Container, DType, Encoder, Error, Options, Pipeline, Status};
 
 /// Bytes of a stream of RZE in the worst case: its header, four bytes for each tile, padding, and a short tile that grows.

@@ -1,8 +1,8 @@
 //! Device memory: a workspace takes what its plan says, and calls that have one take nothing.
 
 use super::{at_full_size, device_alone, note, pipelines};
+use crate::common::fixture::{Fixture, options};
 use crate::common::gpu::cuda;
-use crate::common::rig::{Rig, options};
 use crate::common::samples::Content;
 use fzgm::{Array, Encoder, Options};
 
@@ -34,7 +34,7 @@ fn workspaces_take_what_plans_say_and_calls_take_nothing() {
             let options = Options { fuse, ..options() };
             let what = format!("{name} {dtype} {}", if fuse { "in chains" } else { "apart" });
             // Loads the device code, which stays.
-            let mut warm = Rig::new(&pipeline, &Array::new(dtype, &[3_000]).unwrap(), &options);
+            let mut warm = Fixture::new(&pipeline, &Array::new(dtype, &[3_000]).unwrap(), &options);
             let small = warm.data(Content::Walk, 1);
             warm.src.put(0, &small);
             warm.both();
@@ -68,22 +68,22 @@ fn asynchronous_calls_allocate_nothing() {
     let Some(_alone) = device_alone("asynchronous_calls_allocate_nothing") else { return };
     let elements = if at_full_size() { (1 << 26) + 5 } else { 5_000 };
     for (name, pipeline, dtype) in pipelines() {
-        let mut rig = Rig::new(&pipeline, &Array::new(dtype, &[elements]).unwrap(), &options());
-        let stream = rig.stream.raw();
-        rig.encoder.preload(&mut rig.encoding, stream).unwrap();
-        rig.decoder.preload(&mut rig.decoding, stream).unwrap();
-        let src = rig.data(Content::Walk, 3);
-        rig.src.put(0, &src);
+        let mut fixture = Fixture::new(&pipeline, &Array::new(dtype, &[elements]).unwrap(), &options());
+        let stream = fixture.stream.raw();
+        fixture.encoder.preload(&mut fixture.encoding, stream).unwrap();
+        fixture.decoder.preload(&mut fixture.decoding, stream).unwrap();
+        let src = fixture.data(Content::Walk, 3);
+        fixture.src.put(0, &src);
         // A kernel of this context that spills takes its stack when it first runs: that is no allocation of the call, and
         // the second round shows that it is none.
         for round in 0..2 {
             let before = free();
-            let results = rig.both();
+            let results = fixture.both();
             let took = before - free();
             assert_eq!([results.0.status, results.1.status], [0, 0], "{name} {dtype}");
             assert!(round == 0 || took == 0, "{name} {dtype}: round {round} takes {took} bytes");
             note(&format!("{name} {dtype}: round {round} of both calls takes {took} bytes"));
         }
-        rig.check(&src);
+        fixture.check(&src);
     }
 }

@@ -12,7 +12,7 @@ mod memory;
 mod repeats;
 mod streams;
 
-use crate::common::rig::lossy;
+use crate::common::fixture::lossy;
 use fzgm::{DType, Pipeline};
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};

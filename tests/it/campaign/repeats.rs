@@ -1,8 +1,8 @@
 //! The same bytes every time: from one call to the next, and from a graph as from a call.
 
 use super::{at_full_size, device_alone, note, pipelines};
+use crate::common::fixture::{Fixture, options};
 use crate::common::gpu::{Block, TestStream};
-use crate::common::rig::{Rig, options};
 use crate::common::samples::{CONTENTS, Content};
 use fzgm::{Array, CallResult, Device, Options, compress};
 
@@ -18,32 +18,33 @@ fn repeats_of_every_call_give_one_hash() {
     let (elements, repeats) = if at_full_size() { ((1 << 24) + 4097, 100) } else { (20_003, 4) };
     for (name, pipeline, dtype) in pipelines() {
         let array = Array::new(dtype, &[elements]).unwrap();
-        let mut rig = Rig::new(&pipeline, &array, &options());
-        let src = rig.data(Content::Specials, 11);
-        rig.src.put(0, &src);
-        let (plain, _) = rig.expected(&src);
+        let mut fixture = Fixture::new(&pipeline, &array, &options());
+        let src = fixture.data(Content::Specials, 11);
+        fixture.src.put(0, &src);
+        let (plain, _) = fixture.expected(&src);
         let on_cpu = Options { device: Device::Cpu, ..options() };
         let summed = compress(&pipeline, &array, &on_cpu, &src).unwrap();
         let mut written = vec![0; summed.len().max(plain.len())];
         for k in 0..repeats {
             // What the last call wrote is no part of what this one leaves.
-            rig.container.put(0, &vec![k as u8; plain.len()]);
-            rig.compress(rig.stream.raw());
-            rig.stream.wait();
-            let result = rig.results[0].result();
+            fixture.container.put(0, &vec![k as u8; plain.len()]);
+            fixture.compress(fixture.stream.raw());
+            fixture.stream.wait();
+            let result = fixture.results[0].result();
             assert_eq!((result.status, result.bytes), (0, plain.len() as u64), "{name} {dtype}: {result:?}");
             let written = &mut written[..plain.len()];
-            rig.container.read(written);
+            fixture.container.read(written);
             assert!(*written == plain[..], "{name} {dtype}: asynchronous call {k} writes other bytes");
         }
         for k in 0..repeats {
-            rig.container.put(0, &vec![k as u8; summed.len()]);
-            let (from, to) = (rig.src.slice(0, src.len()), rig.container.slice(0, rig.container.bytes));
+            fixture.container.put(0, &vec![k as u8; summed.len()]);
+            let (from, to) =
+                (fixture.src.slice(0, src.len()), fixture.container.slice(0, fixture.container.bytes));
             // SAFETY: both blocks live, and the call waits.
-            let bytes = unsafe { rig.encoder.compress_at(&mut rig.encoding, from, to) }.unwrap();
+            let bytes = unsafe { fixture.encoder.compress_at(&mut fixture.encoding, from, to) }.unwrap();
             assert_eq!(bytes, summed.len(), "{name} {dtype}");
             let written = &mut written[..bytes];
-            rig.container.read(written);
+            fixture.container.read(written);
             assert!(*written == summed[..], "{name} {dtype}: blocking call {k} writes other bytes");
         }
         note(&format!(
@@ -57,9 +58,9 @@ fn repeats_of_every_call_give_one_hash() {
 }
 
 /// Container and array as calls outside of any graph leave them.
-fn eager(rig: &mut Rig) -> ([CallResult; 2], Vec<u8>, Vec<u8>) {
-    let (first, second) = rig.both();
-    ([first, second], rig.container.first(first.bytes as usize), rig.restored.get())
+fn eager(fixture: &mut Fixture) -> ([CallResult; 2], Vec<u8>, Vec<u8>) {
+    let (first, second) = fixture.both();
+    ([first, second], fixture.container.first(first.bytes as usize), fixture.restored.get())
 }
 
 #[test]
@@ -68,28 +69,32 @@ fn a_graph_of_both_directions_replayed_on_changing_data_is_what_calls_give() {
     let (elements, replays) = if at_full_size() { ((1 << 20) + 77, 50) } else { (5_003, 9) };
     for (name, pipeline, dtype) in pipelines() {
         let array = Array::new(dtype, &[elements]).unwrap();
-        let (mut rig, mut calls) =
-            (Rig::new(&pipeline, &array, &options()), Rig::new(&pipeline, &array, &options()));
+        let (mut fixture, mut calls) =
+            (Fixture::new(&pipeline, &array, &options()), Fixture::new(&pipeline, &array, &options()));
         let stream = TestStream::new();
-        rig.encoder.preload(&mut rig.encoding, stream.raw()).unwrap();
-        rig.decoder.preload(&mut rig.decoding, stream.raw()).unwrap();
+        fixture.encoder.preload(&mut fixture.encoding, stream.raw()).unwrap();
+        fixture.decoder.preload(&mut fixture.decoding, stream.raw()).unwrap();
         let graph = stream.capture(|| {
-            rig.compress(stream.raw());
-            rig.decompress(stream.raw());
+            fixture.compress(stream.raw());
+            fixture.decompress(stream.raw());
         });
         let mut sizes = vec![];
         for k in 0..replays {
-            let src = rig.data(CONTENTS[k % CONTENTS.len()], k as u64);
-            [&rig.src, &calls.src].into_iter().for_each(|block| block.put(0, &src));
-            let dirt = vec![k as u8; rig.restored.bytes];
-            [&rig.restored, &calls.restored].into_iter().for_each(|block: &Block| block.put(0, &dirt));
+            let src = fixture.data(CONTENTS[k % CONTENTS.len()], k as u64);
+            [&fixture.src, &calls.src].into_iter().for_each(|block| block.put(0, &src));
+            let dirt = vec![k as u8; fixture.restored.bytes];
+            [&fixture.restored, &calls.restored].into_iter().for_each(|block: &Block| block.put(0, &dirt));
             graph.launch(&stream);
             stream.wait();
-            rig.check(&src);
+            fixture.check(&src);
             let (results, container, restored) = eager(&mut calls);
-            assert_eq!(results, [rig.results[0].result(), rig.results[1].result()], "{name} {dtype} {k}");
-            assert!(rig.container.first(container.len()) == container, "{name} {dtype}: replay {k}");
-            assert!(rig.restored.get() == restored, "{name} {dtype}: replay {k}");
+            assert_eq!(
+                results,
+                [fixture.results[0].result(), fixture.results[1].result()],
+                "{name} {dtype} {k}"
+            );
+            assert!(fixture.container.first(container.len()) == container, "{name} {dtype}: replay {k}");
+            assert!(fixture.restored.get() == restored, "{name} {dtype}: replay {k}");
             sizes.push(container.len());
         }
         let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());

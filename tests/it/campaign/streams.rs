@@ -1,7 +1,7 @@
 //! Four concurrent streams: all presets, both directions, random arrays, compared with the CPU. `run.sh two_processes` starts it twice.
 
 use super::{at_full_size, device_alone, note};
-use crate::common::rig::{Rig, lossy, options};
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::rng::Rng;
 use crate::common::samples::CONTENTS;
 use fzgm::{Array, Container, DType, Device, Options, PRESETS, compress, decompress};
@@ -40,18 +40,18 @@ fn round(rng: &mut Rng) -> (usize, usize) {
     let dtype = *rng.pick(&dtypes);
     let container = *rng.pick(&[Container::Fzm, Container::Compact]);
     let array = shape(dtype, rng);
-    let mut rig = Rig::new(&lossy(preset.name, dtype), &array, &Options { container, ..options() });
+    let mut fixture = Fixture::new(&lossy(preset.name, dtype), &array, &Options { container, ..options() });
     let arrays = 1 + rng.below(4);
     for _ in 0..arrays {
-        let src = rig.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        let src = fixture.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
-    let src = rig.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
-    let [on_gpu, on_cpu] = [rig.encoder.options().device, Device::Cpu].map(|device| {
-        let options = Options { device, ..rig.encoder.options().clone() };
-        let container = compress(rig.encoder.pipeline(), &array, &options, &src).unwrap();
+    let src = fixture.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
+    let [on_gpu, on_cpu] = [fixture.encoder.options().device, Device::Cpu].map(|device| {
+        let options = Options { device, ..fixture.encoder.options().clone() };
+        let container = compress(fixture.encoder.pipeline(), &array, &options, &src).unwrap();
         let values = decompress(&container, &options).unwrap().1;
         (container, values)
     });

@@ -1,9 +1,9 @@
 //! Asynchronous calls put work on the caller's stream and do nothing else.
 
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream, cuda};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::samples::Content;
-use crate::cuda::bricks::stage;
+use crate::cuda::lorenzo_3d::stage;
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Encoder, Error, Options, Status, Stream};
 
@@ -15,53 +15,53 @@ fn every_kind_of_stream_serves_and_the_context_is_left_alone() {
     for (k, stream, name) in
         ["pfpl", "fz"].into_iter().flat_map(|name| streams.clone().map(move |(k, s)| (k, s, name)))
     {
-        let mut rig = Rig::of(name, DType::F32, 5_000);
-        let src = rig.data(Content::Walk, k as u64);
-        rig.src.put(0, &src);
+        let mut fixture = Fixture::of(name, DType::F32, 5_000);
+        let src = fixture.data(Content::Walk, k as u64);
+        fixture.src.put(0, &src);
         let (mut before, mut after) = (0, 0);
         unsafe { (cuda().cuCtxGetCurrent)(&mut before) };
-        rig.compress(Stream::from_raw(stream));
-        rig.decompress(Stream::from_raw(stream));
+        fixture.compress(Stream::from_raw(stream));
+        fixture.decompress(Stream::from_raw(stream));
         unsafe { (cuda().cuCtxGetCurrent)(&mut after) };
         assert_eq!(before, after);
         assert_eq!(unsafe { (cuda().cuStreamSynchronize)(stream) }, 0);
-        rig.check(&src);
+        fixture.check(&src);
     }
 }
 
 #[test]
 fn a_thread_without_a_context_gets_one_and_loses_it_again() {
     need_gpu!();
-    let mut rig = Rig::of("bits", DType::U32, 3_000);
-    let src = rig.data(Content::Sparse, 1);
-    rig.src.put(0, &src);
+    let mut fixture = Fixture::of("bits", DType::U32, 3_000);
+    let src = fixture.data(Content::Sparse, 1);
+    fixture.src.put(0, &src);
     unsafe { (cuda().cuCtxSetCurrent)(0) };
-    let stream = rig.stream.raw();
-    rig.compress(stream);
-    rig.decompress(stream);
+    let stream = fixture.stream.raw();
+    fixture.compress(stream);
+    fixture.decompress(stream);
     let mut after = 1;
     unsafe { (crate::common::gpu::cuda_without_context().cuCtxGetCurrent)(&mut after) };
     assert_eq!(after, 0, "a context was left behind");
     cuda();
-    rig.stream.wait();
-    rig.check(&src);
+    fixture.stream.wait();
+    fixture.check(&src);
 }
 
 #[test]
 fn results_say_what_is_needed() {
     need_gpu!();
-    let mut rig = Rig::of("bits", DType::U32, 20_000);
-    let src = rig.data(Content::Sparse, 1);
-    rig.src.put(0, &src);
-    let (container, _) = rig.expected(&src);
+    let mut fixture = Fixture::of("bits", DType::U32, 20_000);
+    let src = fixture.data(Content::Sparse, 1);
+    fixture.src.put(0, &src);
+    let (container, _) = fixture.expected(&src);
     for room in [0, 1, 100, container.len() - 1] {
         let dst = Block::new(room + 64);
-        let stream = rig.stream.raw();
-        let result = rig.results[0].slice(0, 24).address;
-        let (from, to) = (rig.src.slice(0, src.len()), dst.slice(0, room));
-        unsafe { rig.encoder.compress_async(&mut rig.encoding, from, to, result, stream) }.unwrap();
-        rig.stream.wait();
-        let r = rig.results[0].result();
+        let stream = fixture.stream.raw();
+        let result = fixture.results[0].slice(0, 24).address;
+        let (from, to) = (fixture.src.slice(0, src.len()), dst.slice(0, room));
+        unsafe { fixture.encoder.compress_async(&mut fixture.encoding, from, to, result, stream) }.unwrap();
+        fixture.stream.wait();
+        let r = fixture.results[0].result();
         assert_eq!((r.status, r.bytes, r.needed), (Status::DstTooSmall as i32, 0, container.len() as u64));
         assert!(dst.get()[room..].iter().all(|&b| b == 0xee), "bytes behind the destination are touched");
     }
@@ -105,43 +105,44 @@ fn outliers_that_find_no_room_are_counted() {
         }
         let array = Array::new(*dtype, dims).unwrap();
         let options = Options { store_incompressible: false, ..options() };
-        let mut rig = Rig::new(&p, &array, &options);
-        let src = rig.data(content, 3);
-        rig.src.put(0, &src);
-        let need = entries(&rig.expected(&src).0);
-        let stream = rig.stream.raw();
-        rig.compress(stream);
-        rig.stream.wait();
-        let r = rig.results[0].result();
+        let mut fixture = Fixture::new(&p, &array, &options);
+        let src = fixture.data(content, 3);
+        fixture.src.put(0, &src);
+        let need = entries(&fixture.expected(&src).0);
+        let stream = fixture.stream.raw();
+        fixture.compress(stream);
+        fixture.stream.wait();
+        let r = fixture.results[0].result();
         let want = (Status::OutlierCapacity as i32, 0, 0, need);
         assert_eq!((r.status, r.bytes, r.stage, r.needed), want, "{what}");
         // A blocking call of the same encoder plans anew, with longer lists.
         let room = Block::new(src.len() * 4 + 4096);
-        let (from, to) = (rig.src.slice(0, src.len()), room.slice(0, room.bytes));
-        let n = unsafe { rig.encoder.compress_at(&mut rig.encoding, from, to) }.unwrap();
+        let (from, to) = (fixture.src.slice(0, src.len()), room.slice(0, room.bytes));
+        let n = unsafe { fixture.encoder.compress_at(&mut fixture.encoding, from, to) }.unwrap();
         let on_cpu = Options { device: fzgm::Device::Cpu, ..options.clone() };
         assert!(room.first(n) == fzgm::compress(&p, &array, &on_cpu, &src).unwrap(), "{what}: blocking");
         let fraction = (need as f64 / array.elements() as f64 + 1e-3).min(1.0);
         p.args_mut(0).unwrap().set_real("outlier_capacity", fraction).unwrap();
-        let mut rig = Rig::new(&p, &array, &options);
-        rig.src.put(0, &src);
-        let (first, _) = rig.both();
+        let mut fixture = Fixture::new(&p, &array, &options);
+        fixture.src.put(0, &src);
+        let (first, _) = fixture.both();
         assert_eq!(first.status, 0, "{what}");
-        rig.check(&src);
+        fixture.check(&src);
     }
 }
 
 #[test]
 fn wrong_lengths_are_refused_before_anything_runs() {
     need_gpu!();
-    let mut rig = Rig::of("pfpl", DType::F32, 1_000);
-    let stream = rig.stream.raw();
-    let (short, dst) = (rig.src.slice(0, 3_996), rig.container.slice(0, 100));
-    let e = unsafe { rig.encoder.compress_async(&mut rig.encoding, short, dst, 0, stream) }.unwrap_err();
-    assert!(matches!(e, Error::PlanMismatch(_)), "{e}");
-    let (container, short) = (rig.container.slice(0, 100), rig.restored.slice(0, 3_999));
+    let mut fixture = Fixture::of("pfpl", DType::F32, 1_000);
+    let stream = fixture.stream.raw();
+    let (short, dst) = (fixture.src.slice(0, 3_996), fixture.container.slice(0, 100));
     let e =
-        unsafe { rig.decoder.decompress_async(&mut rig.decoding, container, short, 0, stream) }.unwrap_err();
+        unsafe { fixture.encoder.compress_async(&mut fixture.encoding, short, dst, 0, stream) }.unwrap_err();
+    assert!(matches!(e, Error::PlanMismatch(_)), "{e}");
+    let (container, short) = (fixture.container.slice(0, 100), fixture.restored.slice(0, 3_999));
+    let e = unsafe { fixture.decoder.decompress_async(&mut fixture.decoding, container, short, 0, stream) }
+        .unwrap_err();
     assert_eq!(e, Error::DstTooSmall { need: 4_000, have: 3_999 });
 }
 
@@ -152,18 +153,18 @@ fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
         for checksum_async in [false, true] {
             let options = Options { container, checksum_async, ..options() };
             let array = Array::new(DType::U32, &[7_001]).unwrap();
-            let mut rig = Rig::new(&lossy("bits", DType::U32), &array, &options);
+            let mut fixture = Fixture::new(&lossy("bits", DType::U32), &array, &options);
             for content in [Content::Random, Content::Walk] {
-                let src = rig.data(content, 5);
-                rig.src.put(0, &src);
-                let (first, second) = rig.both();
+                let src = fixture.data(content, 5);
+                fixture.src.put(0, &src);
+                let (first, second) = fixture.both();
                 let on_cpu =
                     Options { device: fzgm::Device::Cpu, checksum: checksum_async, ..options.clone() };
-                let want = fzgm::compress(rig.encoder.pipeline(), &array, &on_cpu, &src).unwrap();
+                let want = fzgm::compress(fixture.encoder.pipeline(), &array, &on_cpu, &src).unwrap();
                 assert_eq!((first.status, first.bytes), (0, want.len() as u64), "{content:?}");
-                assert!(rig.container.get()[..want.len()] == want[..], "{content:?} {container:?}");
+                assert!(fixture.container.get()[..want.len()] == want[..], "{content:?} {container:?}");
                 assert_eq!((second.status, second.bytes), (0, src.len() as u64));
-                assert!(rig.restored.get() == src);
+                assert!(fixture.restored.get() == src);
             }
         }
     }
@@ -172,13 +173,14 @@ fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
 #[test]
 fn device_memory_is_what_the_plan_says() {
     need_gpu!();
-    let rig = Rig::of("pfpl", DType::F32, 1 << 20);
-    let array = rig.array.bytes();
-    let (encode, decode) = (rig.encoder.workspace_bytes(), rig.decoder.workspace_bytes());
+    let fixture = Fixture::of("pfpl", DType::F32, 1 << 20);
+    let array = fixture.array.bytes();
+    let (encode, decode) = (fixture.encoder.workspace_bytes(), fixture.decoder.workspace_bytes());
     // The stream is written where it belongs, and nothing passes between chained kernels.
     assert!(encode < array / 8 && decode < array / 8, "{encode} and {decode} for {array}");
     let unfused =
-        Encoder::new(rig.encoder.pipeline(), &rig.array, &Options { fuse: false, ..options() }).unwrap();
+        Encoder::new(fixture.encoder.pipeline(), &fixture.array, &Options { fuse: false, ..options() })
+            .unwrap();
     assert!(unfused.workspace_bytes() > array);
 }
 

@@ -1,9 +1,9 @@
 //! Stage fast: units, lanes and chunks, and what is cut off at the end of an array, with every kind of value in them.
 
+use crate::common::fixture::options;
 use crate::common::gpu::{Block, TestStream};
-use crate::common::rig::options;
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{Rare, agrees, field, stage};
+use crate::cuda::lorenzo_3d::{Rare, agrees, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Device, Encoder, Options, Status};
 
@@ -129,7 +129,7 @@ fn units_of_one_kind() {
     }
 }
 
-/// Chunks of one value, close to zero and so far from it that its code counts from an anchor, before others.
+/// Chunks of one value, close to zero and so far from it that its code counts from a reference value, before others.
 #[test]
 fn chunks_of_one_value() {
     need_gpu!();

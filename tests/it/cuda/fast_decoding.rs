@@ -1,10 +1,10 @@
 //! Stage fast, both decoders of it: one block for each of few chunks, and warps that restore many.
 
+use crate::common::fixture::options;
 use crate::common::gpu::mine;
-use crate::common::rig::options;
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{agrees, stage};
 use crate::cuda::fast::SHIFTS;
+use crate::cuda::lorenzo_3d::{agrees, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Options, decompress};
 

@@ -1,6 +1,6 @@
 //! Both directions in a CUDA graph, replayed on other data.
 
-use crate::common::rig::{Rig, lossy, options};
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::samples::{self, CONTENTS, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Options, PRESETS};
@@ -16,11 +16,11 @@ fn a_graph_of_both_directions_is_replayed_on_changing_data() {
             dtypes.into_iter().zip([&[6_001][..], &[30, 31, 7], &[67, 61]].into_iter().cycle().skip(k))
         {
             let array = Array::new(dtype, dims).unwrap();
-            let mut rig = Rig::new(&lossy(preset.name, dtype), &array, &options());
-            let stream = rig.stream.raw();
-            rig.encoder.preload(&mut rig.encoding, stream).unwrap();
-            rig.decoder.preload(&mut rig.decoding, stream).unwrap();
-            let (captured, mut calls) = (crate::common::gpu::TestStream(rig.stream.0), rig);
+            let mut fixture = Fixture::new(&lossy(preset.name, dtype), &array, &options());
+            let stream = fixture.stream.raw();
+            fixture.encoder.preload(&mut fixture.encoding, stream).unwrap();
+            fixture.decoder.preload(&mut fixture.decoding, stream).unwrap();
+            let (captured, mut calls) = (crate::common::gpu::TestStream(fixture.stream.0), fixture);
             let graph = captured.capture(|| {
                 calls.compress(stream);
                 calls.decompress(stream);
@@ -47,21 +47,21 @@ fn graphs_with_checksums_and_compact_frames() {
     need_gpu!();
     let options = Options { container: Container::Compact, ..options() };
     let array = Array::new(DType::F32, &[30, 31, 7]).unwrap();
-    let mut rig = Rig::new(&lossy("pfpl", DType::F32), &array, &options);
-    let stream = rig.stream.raw();
-    let captured = crate::common::gpu::TestStream(rig.stream.0);
+    let mut fixture = Fixture::new(&lossy("pfpl", DType::F32), &array, &options);
+    let stream = fixture.stream.raw();
+    let captured = crate::common::gpu::TestStream(fixture.stream.0);
     let graph = captured.capture(|| {
-        rig.compress(stream);
-        rig.decompress(stream);
+        fixture.compress(stream);
+        fixture.decompress(stream);
     });
     std::mem::forget(captured);
     for (seed, content) in
         [Content::Walk, Content::Constant, Content::Random, Content::Fills].into_iter().enumerate()
     {
-        let src = rig.data(content, seed as u64);
-        rig.src.put(0, &src);
-        graph.launch(&rig.stream);
-        rig.stream.wait();
-        rig.check(&src);
+        let src = fixture.data(content, seed as u64);
+        fixture.src.put(0, &src);
+        graph.launch(&fixture.stream);
+        fixture.stream.wait();
+        fixture.check(&src);
     }
 }

@@ -1,7 +1,7 @@
 //! lorenzo_quant on the device: shapes that end anywhere, lists of every length and in any order.
 
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu;
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::rng::Rng;
 use crate::common::run::{every_way, forms};
 use crate::common::samples::{self, Content, Sample};
@@ -216,23 +216,24 @@ fn lists_of_other_writers() {
 fn numbers_of_exact_values_are_checked() {
     need_gpu!();
     let array = Array::new(DType::F32, &[40, 50]).unwrap();
-    let mut rig = Rig::new(&lossy("fz", DType::F32), &array, &Options { checksum: false, ..options() });
-    let src = rig.data(Content::Specials, 6);
-    rig.src.put(0, &src);
-    let (compressed, _) = rig.both();
-    rig.check(&src);
-    let file = rig.container.get()[..compressed.bytes as usize].to_vec();
+    let mut fixture =
+        Fixture::new(&lossy("fz", DType::F32), &array, &Options { checksum: false, ..options() });
+    let src = fixture.data(Content::Specials, 6);
+    fixture.src.put(0, &src);
+    let (compressed, _) = fixture.both();
+    fixture.check(&src);
+    let file = fixture.container.get()[..compressed.bytes as usize].to_vec();
     let at = 80 + 232;
     let pairs = u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
     assert!(pairs > 0);
     for (number, ok) in
         [(pairs, true), (pairs - 1, true), (pairs + 1, false), (1 << 40, false), (u64::MAX, false)]
     {
-        rig.container.put(at, &number.to_le_bytes());
-        rig.decompress(rig.stream.raw());
-        rig.stream.wait();
+        fixture.container.put(at, &number.to_le_bytes());
+        fixture.decompress(fixture.stream.raw());
+        fixture.stream.wait();
         let want = if ok { Status::Ok } else { Status::Corrupt };
-        assert_eq!(rig.results[1].result().status, want as i32, "{number} pairs");
+        assert_eq!(fixture.results[1].result().status, want as i32, "{number} pairs");
         let other = [&file[..at], &number.to_le_bytes(), &file[at + 8..]].concat();
         for device in [Device::Cpu, options().device] {
             let plain = Options { device, checksum: false, ..options() };
@@ -249,10 +250,10 @@ fn both_bounds_of_a_head_with_means_are_checked() {
     need_gpu!();
     let sample = samples::make(DType::F64, &[3000], Content::Walk, 7);
     let p = stage(&[("error_bound", "0.25"), ("centering", "true"), ("outlier_capacity", "1")]);
-    let mut rig = Rig::new(&p, &sample.array, &Options { checksum: false, ..options() });
-    rig.src.put(0, &sample.bytes);
-    let (compressed, _) = rig.both();
-    let file = rig.container.get()[..compressed.bytes as usize].to_vec();
+    let mut fixture = Fixture::new(&p, &sample.array, &Options { checksum: false, ..options() });
+    fixture.src.put(0, &sample.bytes);
+    let (compressed, _) = fixture.both();
+    let file = fixture.container.get()[..compressed.bytes as usize].to_vec();
     let config = file.windows(4).position(|w| w == 0.25f32.to_le_bytes()).unwrap();
     assert_eq!(file[config + 48..config + 56], 0.25f64.to_le_bytes());
     let (mut read, mut refused) = (0, 0);
@@ -272,15 +273,15 @@ fn both_bounds_of_a_head_with_means_are_checked() {
             }
         }
         let on_cpu = decompress(&other, &Options { checksum: false, ..Options::default() });
-        rig.container.put(0, &other);
-        rig.decompress(rig.stream.raw());
-        rig.stream.wait();
-        let status = rig.results[1].result().status;
+        fixture.container.put(0, &other);
+        fixture.decompress(fixture.stream.raw());
+        fixture.stream.wait();
+        let status = fixture.results[1].result().status;
         match on_cpu {
             Ok((_, restored)) => {
                 read += 1;
                 assert_eq!(status, Status::Ok as i32, "{narrow:?} {wide:?}");
-                assert!(rig.restored.get() == restored, "{narrow:?} {wide:?}");
+                assert!(fixture.restored.get() == restored, "{narrow:?} {wide:?}");
             }
             Err(e) => {
                 refused += 1;

@@ -6,28 +6,28 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 mod asynchrony;
-mod bands;
-mod bins;
+mod bin_edges;
+mod bit_flips;
 mod bounds;
-mod bricks;
-mod counts;
+mod container_plans;
+mod damage_on_device;
 mod fast;
 mod fast_decoding;
-mod fast_fills;
-mod fast_near;
-mod flips;
+mod fast_half2;
+mod fast_masked;
 mod functions;
+mod fused_decoder;
+mod fused_histogram;
 mod graphs;
-mod halfway;
-mod hostile;
 mod lorenzo;
+mod lorenzo_3d;
 mod mutants;
-mod opened;
 mod pointers;
 mod rel;
 mod reuse;
-mod steps;
+mod step_choice;
 mod streams;
+mod ties;
 
 /// Leaves a test that needs a device, and says so.
 macro_rules! need_gpu {

@@ -3,8 +3,8 @@
 
 use crate::common::corpus::Case;
 use crate::common::damage::{damage, garble};
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, mine};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::cuda::need_gpu;
@@ -57,7 +57,7 @@ fn mutants_of_every_preset_get_the_verdict_of_the_cpu() {
 
 /// A decoder on the device, its counterpart on the CPU, and valid containers.
 struct Judge {
-    rig: Rig,
+    fixture: Fixture,
     on_cpu: Encoder,
     cases: Vec<Case>,
     sound: Vec<u8>,
@@ -66,12 +66,12 @@ struct Judge {
 impl Judge {
     fn new(name: &str, array: &Array, options: &Options) -> Judge {
         let pipeline = lossy(name, array.dtype());
-        let rig = Rig::new(&pipeline, array, options);
+        let fixture = Fixture::new(&pipeline, array, options);
         let on_cpu =
             Encoder::new(&pipeline, array, &Options { device: Device::Cpu, ..options.clone() }).unwrap();
         let contents = [Content::Walk, Content::Sparse, Content::Specials, Content::Constant];
         let cases = contents.into_iter().map(|content| {
-            let (bytes, restored) = rig.expected(&rig.data(content, 5));
+            let (bytes, restored) = fixture.expected(&fixture.data(content, 5));
             Case {
                 name: format!("{content:?}"),
                 segments: fzgm::info(&bytes).unwrap().segments.len(),
@@ -83,8 +83,8 @@ impl Judge {
                 width: array.dtype().bytes(),
             }
         });
-        let (cases, sound) = (cases.collect(), rig.data(Content::Walk, 6));
-        Judge { rig, on_cpu, cases, sound }
+        let (cases, sound) = (cases.collect(), fixture.data(Content::Walk, 6));
+        Judge { fixture, on_cpu, cases, sound }
     }
 
     /// Both verdicts on a mutant.
@@ -97,14 +97,14 @@ impl Judge {
 
         // An allocation of exact size, so that reads beyond the end are detected.
         let room = Block::of(&bytes);
-        let restored = self.rig.restored.bytes;
-        let (from, to) = (room.slice(0, bytes.len()), self.rig.restored.slice(0, restored));
-        let place = self.rig.results[1].slice(0, 24).address;
-        let stream = self.rig.stream.raw();
-        unsafe { self.rig.decoder.decompress_async(&mut self.rig.decoding, from, to, place, stream) }
+        let restored = self.fixture.restored.bytes;
+        let (from, to) = (room.slice(0, bytes.len()), self.fixture.restored.slice(0, restored));
+        let place = self.fixture.results[1].slice(0, 24).address;
+        let stream = self.fixture.stream.raw();
+        unsafe { self.fixture.decoder.decompress_async(&mut self.fixture.decoding, from, to, place, stream) }
             .unwrap();
-        self.rig.stream.wait();
-        let said = self.rig.results[1].result();
+        self.fixture.stream.wait();
+        let said = self.fixture.results[1].result();
         let there = Status::ALL.iter().find(|s| **s as i32 == said.status);
         let there = *there.unwrap_or_else(|| panic!("{what}: {said:?}"));
         assert_eq!(said.bytes, if there == Status::Ok { restored as u64 } else { 0 }, "{what}: {said:?}");
@@ -112,7 +112,7 @@ impl Judge {
         let (mut on_gpu, mut on_cpu) = (vec![0; restored], vec![0; restored]);
         let decoder = self.on_cpu.decoder().unwrap();
         let cpu = decoder.decompress(&mut decoder.workspace().unwrap(), &bytes, &mut on_cpu);
-        let gpu = self.rig.decoder.decompress(&mut self.rig.decoding, &bytes, &mut on_gpu);
+        let gpu = self.fixture.decoder.decompress(&mut self.fixture.decoding, &bytes, &mut on_gpu);
         let [cpu, gpu] = [cpu, gpu].map(|v| v.map_or_else(|e| e.status(), |_| Status::Ok));
         assert_eq!(gpu, cpu, "{what}: blocking");
         if cpu == Status::Ok {
@@ -123,7 +123,7 @@ impl Judge {
                 "{what}: {there:?}, but the CPU restores it"
             );
             assert!(
-                there != Status::Ok || self.rig.restored.get() == on_cpu,
+                there != Status::Ok || self.fixture.restored.get() == on_cpu,
                 "{what}: other values on a stream"
             );
         }
@@ -132,8 +132,8 @@ impl Judge {
 
     /// The workspaces still restore a valid container.
     fn is_none_the_worse(&mut self) {
-        self.rig.src.put(0, &self.sound);
-        self.rig.both();
-        self.rig.check(&self.sound);
+        self.fixture.src.put(0, &self.sound);
+        self.fixture.both();
+        self.fixture.check(&self.sound);
     }
 }

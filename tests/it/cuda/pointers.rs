@@ -1,7 +1,7 @@
 //! Blocking calls take memory of any kind.
 
+use crate::common::fixture::{lossy, options};
 use crate::common::gpu::{Block, TestStream, cuda};
-use crate::common::rig::{lossy, options};
 use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
 use fzgm::{DType, Decoder, Device, DeviceSlice, Encoder, Error, Options};

@@ -1,6 +1,6 @@
 //! Mode rel: powers and logarithms to the bit, and containers of another bound.
 
-use crate::common::rig::{Rig, options};
+use crate::common::fixture::{Fixture, options};
 use crate::common::rng::Rng;
 use crate::common::run::{both_containers, every_way, options as cpu};
 use crate::common::samples::{Content, Sample, make};
@@ -81,14 +81,14 @@ fn a_container_of_another_bound_is_refused() {
     for container in both_containers() {
         let options = Options { container, ..options() };
         let array = Array::new(DType::F32, &[5_000]).unwrap();
-        let mut rig = Rig::new(&quantizer(1e-3, "u16"), &array, &options);
-        let other = Rig::new(&quantizer(1e-2, "u16"), &array, &options);
-        let src = rig.data(Content::Walk, 1);
+        let mut fixture = Fixture::new(&quantizer(1e-3, "u16"), &array, &options);
+        let other = Fixture::new(&quantizer(1e-2, "u16"), &array, &options);
+        let src = fixture.data(Content::Walk, 1);
         let (foreign, _) = other.expected(&src);
         assert!(foreign.len() < src.len(), "a stored array has no bound");
-        assert_eq!(rig.verdict(&foreign).status, Status::PlanMismatch as i32, "{container:?}");
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        assert_eq!(fixture.verdict(&foreign).status, Status::PlanMismatch as i32, "{container:?}");
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
 }

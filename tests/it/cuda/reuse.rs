@@ -1,10 +1,10 @@
 //! Workspaces that are used again, whatever became of the call before. No memset makes a workspace ready: each call leaves it as
 //! the next one wants it, also when it fails.
 
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream, mine};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::samples::Content;
-use crate::cuda::bricks::{Rare, field, stage};
+use crate::cuda::lorenzo_3d::{Rare, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Encoder, Options, Pipeline, Status, Workspace};
 
@@ -15,7 +15,7 @@ fn tight(name: &str, dtype: DType) -> Pipeline {
     p
 }
 
-fn rigs() -> Vec<(String, Rig)> {
+fn rigs() -> Vec<(String, Fixture)> {
     let mut all = vec![];
     for (p, dtype, dims) in [
         (tight("fz", DType::F32), DType::F32, &[16, 512, 9][..]),
@@ -35,7 +35,7 @@ fn rigs() -> Vec<(String, Rig)> {
             let options = Options { container, checksum_async, ..options() };
             all.push((
                 format!("{dtype} {dims:?} {container:?} {checksum_async}"),
-                Rig::new(&p, &array, &options),
+                Fixture::new(&p, &array, &options),
             ));
         }
     }
@@ -48,66 +48,66 @@ fn rigs() -> Vec<(String, Rig)> {
 }
 
 /// Contents that each end in another way, and one for which everything is well.
-fn contents(rig: &Rig) -> [Vec<u8>; 3] {
+fn contents(fixture: &Fixture) -> [Vec<u8>; 3] {
     // Random bits do not compress, or have too many outliers.
-    [rig.data(Content::Zeros, 1), rig.data(Content::Random, 2), rig.data(Content::Ramp, 3)]
+    [fixture.data(Content::Zeros, 1), fixture.data(Content::Random, 2), fixture.data(Content::Ramp, 3)]
 }
 
-fn compress_to(rig: &mut Rig, room: usize) -> i32 {
-    let (src, dst) = (rig.src.slice(0, rig.src.bytes), rig.container.slice(0, room));
-    let (result, stream) = (rig.results[0].slice(0, 24).address, rig.stream.raw());
-    unsafe { rig.encoder.compress_async(&mut rig.encoding, src, dst, result, stream) }.unwrap();
-    rig.stream.wait();
-    rig.results[0].result().status
+fn compress_to(fixture: &mut Fixture, room: usize) -> i32 {
+    let (src, dst) = (fixture.src.slice(0, fixture.src.bytes), fixture.container.slice(0, room));
+    let (result, stream) = (fixture.results[0].slice(0, 24).address, fixture.stream.raw());
+    unsafe { fixture.encoder.compress_async(&mut fixture.encoding, src, dst, result, stream) }.unwrap();
+    fixture.stream.wait();
+    fixture.results[0].result().status
 }
 
 /// Both ways, as the CPU does it.
-fn check(rig: &mut Rig, src: &[u8], what: &str) {
-    rig.src.put(0, src);
-    let (first, second) = rig.both();
+fn check(fixture: &mut Fixture, src: &[u8], what: &str) {
+    fixture.src.put(0, src);
+    let (first, second) = fixture.both();
     assert_eq!((first.status, second.status), (0, 0), "{what}");
     let options = Options {
         device: fzgm::Device::Cpu,
-        checksum: rig.encoder.options().checksum_async,
-        ..rig.encoder.options().clone()
+        checksum: fixture.encoder.options().checksum_async,
+        ..fixture.encoder.options().clone()
     };
-    let want = fzgm::compress(rig.encoder.pipeline(), &rig.array, &options, src).unwrap();
+    let want = fzgm::compress(fixture.encoder.pipeline(), &fixture.array, &options, src).unwrap();
     let restored = fzgm::decompress(&want, &options).unwrap().1;
     assert_eq!(first.bytes, want.len() as u64, "{what}");
-    assert!(rig.container.first(want.len()) == want, "{what}: another container");
-    assert!(rig.restored.get() == restored, "{what}: another array");
+    assert!(fixture.container.first(want.len()) == want, "{what}: another container");
+    assert!(fixture.restored.get() == restored, "{what}: another array");
 }
 
 #[test]
 fn a_good_call_after_any_other() {
     need_gpu!();
     let mut seen = std::collections::BTreeSet::new();
-    for (what, mut rig) in rigs() {
-        let [zeros, random, ramp] = contents(&rig);
-        let most = rig.container.bytes;
-        check(&mut rig, &zeros, &what);
+    for (what, mut fixture) in rigs() {
+        let [zeros, random, ramp] = contents(&fixture);
+        let most = fixture.container.bytes;
+        check(&mut fixture, &zeros, &what);
         for (src, room) in
             [(&random, most), (&zeros, 0), (&zeros, 70), (&random, 5000), (&ramp, most), (&ramp, 400)]
         {
-            rig.src.put(0, src);
-            seen.insert(compress_to(&mut rig, room));
-            check(&mut rig, &zeros, &format!("{what}, after {room} bytes"));
+            fixture.src.put(0, src);
+            seen.insert(compress_to(&mut fixture, room));
+            check(&mut fixture, &zeros, &format!("{what}, after {room} bytes"));
         }
         // A graph that is captured and never launched leaves nothing; one that is launched leaves what a call does.
-        let (stream, captured) = (rig.stream.raw(), TestStream(rig.stream.0));
+        let (stream, captured) = (fixture.stream.raw(), TestStream(fixture.stream.0));
         let graph = captured.capture(|| {
-            rig.compress(stream);
-            rig.decompress(stream);
+            fixture.compress(stream);
+            fixture.decompress(stream);
         });
         std::mem::forget(captured);
-        check(&mut rig, &zeros, &format!("{what}, after a capture"));
-        rig.src.put(0, &random);
-        graph.launch(&rig.stream);
-        check(&mut rig, &zeros, &format!("{what}, after a launch"));
-        rig.src.put(0, &zeros);
-        graph.launch(&rig.stream);
-        graph.launch(&rig.stream);
-        check(&mut rig, &zeros, &format!("{what}, after two launches"));
+        check(&mut fixture, &zeros, &format!("{what}, after a capture"));
+        fixture.src.put(0, &random);
+        graph.launch(&fixture.stream);
+        check(&mut fixture, &zeros, &format!("{what}, after a launch"));
+        fixture.src.put(0, &zeros);
+        graph.launch(&fixture.stream);
+        graph.launch(&fixture.stream);
+        check(&mut fixture, &zeros, &format!("{what}, after two launches"));
     }
     let wanted = [Status::Ok, Status::DstTooSmall, Status::OutlierCapacity].map(|s| s as i32);
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), wanted);
@@ -116,18 +116,20 @@ fn a_good_call_after_any_other() {
 #[test]
 fn a_good_container_after_any_other() {
     need_gpu!();
-    for (what, mut rig) in rigs() {
-        let [zeros, ..] = contents(&rig);
-        check(&mut rig, &zeros, &what);
-        let whole = rig.container.get();
-        let bytes = rig.results[0].result().bytes as usize;
+    for (what, mut fixture) in rigs() {
+        let [zeros, ..] = contents(&fixture);
+        check(&mut fixture, &zeros, &what);
+        let whole = fixture.container.get();
+        let bytes = fixture.results[0].result().bytes as usize;
         let mut decompress = |bytes: &[u8], length: usize| {
-            rig.container.put(0, bytes);
-            let (from, to) = (rig.container.slice(0, length), rig.restored.slice(0, rig.restored.bytes));
-            let (result, stream) = (rig.results[1].slice(0, 24).address, rig.stream.raw());
-            unsafe { rig.decoder.decompress_async(&mut rig.decoding, from, to, result, stream) }.unwrap();
-            rig.stream.wait();
-            (rig.results[1].result().status, rig.restored.get())
+            fixture.container.put(0, bytes);
+            let (from, to) =
+                (fixture.container.slice(0, length), fixture.restored.slice(0, fixture.restored.bytes));
+            let (result, stream) = (fixture.results[1].slice(0, 24).address, fixture.stream.raw());
+            unsafe { fixture.decoder.decompress_async(&mut fixture.decoding, from, to, result, stream) }
+                .unwrap();
+            fixture.stream.wait();
+            (fixture.results[1].result().status, fixture.restored.get())
         };
         let good = decompress(&whole, bytes);
         assert_eq!(good.0, 0);

@@ -1,7 +1,7 @@
 //! Stages whose streams have lengths of their own: what does not fit, and graphs on data of another kind.
 
 use crate::common::corpus::{chain, merged};
-use crate::common::rig::{Rig, options};
+use crate::common::fixture::{Fixture, options};
 use crate::common::samples::CONTENTS;
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Device, Options, Pipeline, Status, compress};
@@ -13,17 +13,17 @@ fn elements_that_do_not_fit_are_a_status() {
     need_gpu!();
     let pipeline = chain(&[("bitpack", &[("nbits", "4")])]);
     let array = Array::new(DType::U16, &[40_000]).unwrap();
-    let mut rig = Rig::new(&pipeline, &array, &options());
+    let mut fixture = Fixture::new(&pipeline, &array, &options());
     let mut src: Vec<u8> = (0..40_000u16).flat_map(|i| (i % 16).to_le_bytes()).collect();
-    rig.src.put(0, &src);
-    rig.both();
-    rig.check(&src);
+    fixture.src.put(0, &src);
+    fixture.both();
+    fixture.check(&src);
     for (at, value) in [(7, 16u16), (39_999, 31), (20_000, 300)] {
         src[2 * at..2 * at + 2].copy_from_slice(&value.to_le_bytes());
-        rig.src.put(0, &src);
-        rig.compress(rig.stream.raw());
-        rig.stream.wait();
-        let r = rig.results[0].result();
+        fixture.src.put(0, &src);
+        fixture.compress(fixture.stream.raw());
+        fixture.stream.wait();
+        let r = fixture.results[0].result();
         assert_eq!((r.status, r.needed, r.bytes), (Status::InvalidArgument as i32, value.into(), 0));
         let wait = |device| compress(&pipeline, &array, &Options { device, ..options() }, &src).unwrap_err();
         assert_eq!(wait(Device::Cpu), wait(options().device));
@@ -39,11 +39,11 @@ fn elements_behind_a_shape_stay_as_they_are() {
     {
         let sets = [("dim_x", dims[0]), ("dim_y", dims[1]), ("dim_z", dims[2])];
         let array = Array::new(dtype, &[1_003]).unwrap();
-        let mut rig = Rig::new(&chain(&[("lorenzo", &sets)]), &array, &options());
-        let src = rig.data(CONTENTS[4], 3);
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        let mut fixture = Fixture::new(&chain(&[("lorenzo", &sets)]), &array, &options());
+        let src = fixture.data(CONTENTS[4], 3);
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
 }
 
@@ -58,7 +58,7 @@ fn graphs_are_replayed_on_data_of_another_kind() {
     ];
     for (pipeline, dtype) in kinds {
         let array = Array::new(dtype, &[30, 31, 7]).unwrap();
-        let mut calls = Rig::new(&pipeline, &array, &Options { checksum: false, ..options() });
+        let mut calls = Fixture::new(&pipeline, &array, &Options { checksum: false, ..options() });
         let stream = calls.stream.raw();
         calls.encoder.preload(&mut calls.encoding, stream).unwrap();
         calls.decoder.preload(&mut calls.decoding, stream).unwrap();

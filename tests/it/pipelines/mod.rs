@@ -2,7 +2,7 @@
 //! in both containers; grown ones, all of which run, keep it too; ill-formed ones are refused by name; outlier lists grow when they
 //! must.
 
-mod grown;
+mod generated;
 
 use crate::common::corpus::{add, fan_out, outlier_lists};
 use crate::common::oracle::{Bound, judge};

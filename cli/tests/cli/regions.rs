@@ -1,6 +1,6 @@
 //! `decompress --region`, of containers and of slab files.
 
-use crate::desk::{Desk, PROGRAM};
+use crate::fixture::{Fixture, PROGRAM};
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
@@ -13,8 +13,8 @@ fn option(ranges: Ranges<'_>) -> String {
 }
 
 /// The box of the array in a file.
-fn cut(desk: &Desk, name: &str, dims: &[usize], ranges: Ranges<'_>) -> Vec<u8> {
-    let whole = fs::read(desk.path(name)).unwrap();
+fn cut(fixture: &Fixture, name: &str, dims: &[usize], ranges: Ranges<'_>) -> Vec<u8> {
+    let whole = fs::read(fixture.path(name)).unwrap();
     let range = |d: usize| ranges.get(d).map_or(0..1, |r| r.0..r.1);
     let dim = |d: usize| dims.get(d).copied().unwrap_or(1);
     let mut part = vec![];
@@ -27,12 +27,12 @@ fn cut(desk: &Desk, name: &str, dims: &[usize], ranges: Ranges<'_>) -> Vec<u8> {
     part
 }
 
-fn compress(desk: &Desk, out: &str, dims: &[usize], more: &str) {
+fn compress(fixture: &Fixture, out: &str, dims: &[usize], more: &str) {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     let dims = dims.join("x");
     let line = format!("compress egm96.f32 -o {out} --dtype f32 --dims {dims} --preset fast --eb 1e-3{more}");
-    desk.run(&line).ok();
-    desk.run(&format!("decompress {out} -o whole --force")).ok();
+    fixture.run(&line).ok();
+    fixture.run(&format!("decompress {out} -o whole --force")).ok();
 }
 
 const CASES: [(&[usize], &[Ranges<'_>]); 3] = [
@@ -59,22 +59,22 @@ const CASES: [(&[usize], &[Ranges<'_>]); 3] = [
 
 #[test]
 fn boxes_are_parts_of_the_whole() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     for (dims, boxes) in CASES {
         for more in ["", " --container compact", " --slab 1M", " --slab 10K", " --slab 1G"] {
             // What is shorter than a row of the slowest dimension is a slab of one.
             if more == " --slab 10K" && dims.len() == 1 {
                 continue;
             }
-            let _ = fs::remove_file(desk.path("a"));
-            compress(&desk, "a", dims, more);
+            let _ = fs::remove_file(fixture.path("a"));
+            compress(&fixture, "a", dims, more);
             for ranges in boxes {
                 let report =
-                    desk.run(&format!("decompress a -o part --force --json {}", option(ranges))).json();
-                let want = cut(&desk, "whole", dims, ranges);
-                assert!(fs::read(desk.path("part")).unwrap() == want, "{dims:?}{more} {ranges:?}");
+                    fixture.run(&format!("decompress a -o part --force --json {}", option(ranges))).json();
+                let want = cut(&fixture, "whole", dims, ranges);
+                assert!(fs::read(fixture.path("part")).unwrap() == want, "{dims:?}{more} {ranges:?}");
                 assert_eq!(report["array_bytes"], want.len());
-                assert_eq!(report["container_bytes"], fs::metadata(desk.path("a")).unwrap().len());
+                assert_eq!(report["container_bytes"], fs::metadata(fixture.path("a")).unwrap().len());
                 let lengths: Vec<usize> = ranges.iter().map(|(a, b)| b - a).collect();
                 assert_eq!(report["dims"], serde_json::json!(lengths));
                 // The container is that of all values.
@@ -87,11 +87,11 @@ fn boxes_are_parts_of_the_whole() {
     let ranges: Ranges<'_> = &[(700, 800), (170, 400)];
     for more in ["", " --slab 1M"] {
         let line = "compress egm96.f32 -o raw --force --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 1e-9";
-        desk.run(&format!("{line}{more}")).ok();
-        assert!(desk.run("info raw").ok().contains("stored"), "{more}");
-        desk.run(&format!("decompress raw -o part --force {}", option(ranges))).ok();
+        fixture.run(&format!("{line}{more}")).ok();
+        assert!(fixture.run("info raw").ok().contains("stored"), "{more}");
+        fixture.run(&format!("decompress raw -o part --force {}", option(ranges))).ok();
         assert!(
-            fs::read(desk.path("part")).unwrap() == cut(&desk, "egm96.f32", &[1440, 721], ranges),
+            fs::read(fixture.path("part")).unwrap() == cut(&fixture, "egm96.f32", &[1440, 721], ranges),
             "{more}"
         );
     }
@@ -100,15 +100,15 @@ fn boxes_are_parts_of_the_whole() {
 /// What comes from a stream is read as a whole, whatever its name is; a file of slabs has no places there.
 #[test]
 fn boxes_of_streams() {
-    let desk = Desk::new();
-    compress(&desk, "a", &[1440, 721], "");
+    let fixture = Fixture::new();
+    compress(&fixture, "a", &[1440, 721], "");
     let ranges: Ranges<'_> = &[(700, 800), (300, 400)];
-    let want = cut(&desk, "whole", &[1440, 721], ranges);
+    let want = cut(&fixture, "whole", &[1440, 721], ranges);
     let piped = |from: &str, line: &str| {
-        let mut cat = Command::new("cat").arg(desk.path(from)).stdout(Stdio::piped()).spawn().unwrap();
+        let mut cat = Command::new("cat").arg(fixture.path(from)).stdout(Stdio::piped()).spawn().unwrap();
         let run = Command::new(PROGRAM)
             .args(line.split(' '))
-            .current_dir(&desk.0)
+            .current_dir(&fixture.0)
             .stdin(cat.stdout.take().unwrap())
             .output()
             .unwrap();
@@ -123,12 +123,12 @@ fn boxes_of_streams() {
     // A file on standard input by another name is a file.
     let run = Command::new(PROGRAM)
         .args(["decompress", "/dev/stdin", "-o", "-", "--region", "700:800,300:400"])
-        .current_dir(&desk.0)
-        .stdin(File::open(desk.path("a")).unwrap())
+        .current_dir(&fixture.0)
+        .stdin(File::open(fixture.path("a")).unwrap())
         .output()
         .unwrap();
     assert!(run.status.success() && run.stdout == want, "{}", String::from_utf8_lossy(&run.stderr));
-    compress(&desk, "s", &[1440, 721], " --slab 1M");
+    compress(&fixture, "s", &[1440, 721], " --slab 1M");
     let (code, out, err) = piped("s", &format!("decompress - -o - {}", option(ranges)));
     assert_eq!((code, out.len()), (Some(5), 0), "{err}");
     assert!(err.contains("slab file is read at places") && err.contains("name the file"), "{err}");
@@ -137,20 +137,20 @@ fn boxes_of_streams() {
 /// Lengths of which nobody knew before the end.
 #[test]
 fn boxes_of_slabs_from_a_stream() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let line = "compress - -o a --dtype f32 --preset fast --mode abs --eb 0.1 --slab 1M";
     let run = Command::new(PROGRAM)
         .args(line.split(' '))
-        .current_dir(&desk.0)
-        .stdin(File::open(desk.path("egm96.f32")).unwrap())
+        .current_dir(&fixture.0)
+        .stdin(File::open(fixture.path("egm96.f32")).unwrap())
         .output()
         .unwrap();
     assert!(run.status.success());
-    desk.run("decompress a -o whole").ok();
+    fixture.run("decompress a -o whole").ok();
     let ranges: Ranges<'_> = &[(200_000, 900_000)];
-    desk.run(&format!("decompress a -o part {}", option(ranges))).ok();
-    assert!(fs::read(desk.path("part")).unwrap() == cut(&desk, "whole", &[1_038_240], ranges));
-    desk.fails(
+    fixture.run(&format!("decompress a -o part {}", option(ranges))).ok();
+    assert!(fs::read(fixture.path("part")).unwrap() == cut(&fixture, "whole", &[1_038_240], ranges));
+    fixture.fails(
         "decompress a -o x --region 1038240:1038241",
         2,
         &["--region has 1038240:1038241 for x", "from 0 to 1038240"],
@@ -171,14 +171,14 @@ fn begins(file: &[u8]) -> Vec<usize> {
 /// A slab that the box does not touch may be anything, as long as its length is right; so may a chunk.
 #[test]
 fn slabs_beside_the_box_are_not_read() {
-    let desk = Desk::new();
-    compress(&desk, "a", &[1440, 721], " --slab 1M");
-    let good = fs::read(desk.path("a")).unwrap();
+    let fixture = Fixture::new();
+    compress(&fixture, "a", &[1440, 721], " --slab 1M");
+    let good = fs::read(fixture.path("a")).unwrap();
     let begin = begins(&good);
     assert_eq!(begin.len(), 5);
     // Rows 182 to 545 are of slabs 1 and 2.
     let ranges: Ranges<'_> = &[(0, 40), (200, 500)];
-    let want = cut(&desk, "whole", &[1440, 721], ranges);
+    let want = cut(&fixture, "whole", &[1440, 721], ranges);
     let mut spoilt = good.clone();
     for slab in [0, 3] {
         spoilt[begin[slab] + 8..begin[slab + 1]].fill(0xee);
@@ -186,24 +186,24 @@ fn slabs_beside_the_box_are_not_read() {
     // The entry of the last of the 45 chunks of slab 2, behind the header of its container.
     let header = u64::from_le_bytes(good[begin[2] + 32..begin[2] + 40].try_into().unwrap()) as usize;
     spoilt[begin[2] + 8 + header + 8 * 44 + 7] = 0x60;
-    desk.write("b", &spoilt);
-    desk.run(&format!("decompress b -o part {}", option(ranges))).ok();
-    assert!(fs::read(desk.path("part")).unwrap() == want);
-    desk.fails("decompress b -o x --region 0:40,100:500", 4, &["b: ", "slab 0", "not a container"]);
-    desk.fails("decompress b -o x --region 0:1440,200:546", 4, &["b: ", "slab 2", "fast"]);
+    fixture.write("b", &spoilt);
+    fixture.run(&format!("decompress b -o part {}", option(ranges))).ok();
+    assert!(fs::read(fixture.path("part")).unwrap() == want);
+    fixture.fails("decompress b -o x --region 0:40,100:500", 4, &["b: ", "slab 0", "not a container"]);
+    fixture.fails("decompress b -o x --region 0:1440,200:546", 4, &["b: ", "slab 2", "fast"]);
 }
 
 #[test]
 fn boxes_that_are_refused() {
-    let desk = Desk::new();
-    compress(&desk, "a", &[1440, 721], "");
-    compress(&desk, "s", &[1440, 721], " --slab 1M");
-    fs::create_dir(desk.path("dir")).unwrap();
-    let good = fs::read(desk.path("a")).unwrap();
-    desk.write("cut", &good[..good.len() - 1]);
-    desk.write("short", &good[..100]);
-    desk.write("no", b"no container");
-    desk.write("empty", b"");
+    let fixture = Fixture::new();
+    compress(&fixture, "a", &[1440, 721], "");
+    compress(&fixture, "s", &[1440, 721], " --slab 1M");
+    fs::create_dir(fixture.path("dir")).unwrap();
+    let good = fs::read(fixture.path("a")).unwrap();
+    fixture.write("cut", &good[..good.len() - 1]);
+    fixture.write("short", &good[..100]);
+    fixture.write("no", b"no container");
+    fixture.write("empty", b"");
     for (line, code, says) in [
         ("dir -o x --region 0:5,0:5", 3, &["cannot read dir"][..]),
         ("none -o x --region 0:5,0:5", 3, &["cannot read none"]),
@@ -233,10 +233,10 @@ fn boxes_that_are_refused() {
         ("s -o x --region 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]),
         ("s -o x --region 0:5,0:5 --device cuda", 5, &["--region", "cuda:0"]),
     ] {
-        desk.fails(&format!("decompress {line}"), code, says);
+        fixture.fails(&format!("decompress {line}"), code, says);
     }
-    desk.run("compress egm96.f32 -o fz --dtype f32 --dims 1440x721 --preset fz --eb 1e-3 --slab 1M").ok();
-    desk.fails(
+    fixture.run("compress egm96.f32 -o fz --dtype f32 --dims 1440x721 --preset fz --eb 1e-3 --slab 1M").ok();
+    fixture.fails(
         "decompress fz -o x --region 0:5,0:5",
         5,
         &["fz", "slab 0", "stage fast", "decompress all of it"],
@@ -246,9 +246,9 @@ fn boxes_that_are_refused() {
 /// Numbers of a slab file that contradict each other, as far as a box has to do with them.
 #[test]
 fn damaged_slab_files_have_no_box() {
-    let desk = Desk::new();
-    compress(&desk, "a", &[1440, 721], " --slab 1M");
-    let good = fs::read(desk.path("a")).unwrap();
+    let fixture = Fixture::new();
+    compress(&fixture, "a", &[1440, 721], " --slab 1M");
+    let good = fs::read(fixture.path("a")).unwrap();
     let begin = begins(&good);
     let with = |at: usize, bytes: &[u8]| {
         let mut file = good.clone();
@@ -293,8 +293,8 @@ fn damaged_slab_files_have_no_box() {
         (sealed(0..48, &[(8, 1441)]), "slab 0 is f32 of [1440, 182]"),
         (swapped, "slab 0 is f32 of [1440, 175], which is no part"),
     ] {
-        desk.write("bad", &file);
-        desk.fails("decompress bad -o x --region 3:90,100:400", 4, &["bad", says]);
+        fixture.write("bad", &file);
+        fixture.fails("decompress bad -o x --region 3:90,100:400", 4, &["bad", says]);
     }
     // Many slabs in the trailer are not many in the file.
     let huge = 1u64 << 40;
@@ -302,8 +302,8 @@ fn damaged_slab_files_have_no_box() {
     file[16..24].copy_from_slice(&huge.to_le_bytes());
     let sum = crc32fast::hash(&file[..44]);
     file[44..48].copy_from_slice(&sum.to_le_bytes());
-    desk.write("bad", &file);
-    desk.fails(
+    fixture.write("bad", &file);
+    fixture.fails(
         "decompress bad -o x --region 3:90,1000000000:1000000001",
         4,
         &["bad", "which it cannot have"],

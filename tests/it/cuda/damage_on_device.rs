@@ -3,8 +3,8 @@
 
 use crate::common::corpus::{self, Case};
 use crate::common::damage::{damage, garble};
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, mine};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::rng::Rng;
 use crate::common::samples::Content;
 use crate::cuda::need_gpu;
@@ -51,9 +51,9 @@ fn asynchronous_calls_end_with_a_status() {
     for (_, ((name, pipeline, dtype), container)) in kinds.into_iter().enumerate().filter(|(k, _)| mine(*k)) {
         let options = Options { container, ..options() };
         let array = Array::new(dtype, &[12_345]).unwrap();
-        let mut rig = Rig::new(&pipeline, &array, &options);
-        let src = rig.data(Content::Sparse, 1);
-        let (whole, restored) = rig.expected(&src);
+        let mut fixture = Fixture::new(&pipeline, &array, &options);
+        let src = fixture.data(Content::Sparse, 1);
+        let (whole, restored) = fixture.expected(&src);
         let case = case(&whole, &restored, container, dtype);
         let opened = Decoder::open(&whole, &options).unwrap();
         let mut opened_ws = opened.workspace().unwrap();
@@ -61,20 +61,20 @@ fn asynchronous_calls_end_with_a_status() {
         for _ in 0..rounds() {
             let (bytes, what) = damage(&case, &case, &mut rng);
             let room = Block::of(&bytes);
-            let stream = rig.stream.raw();
+            let stream = fixture.stream.raw();
             let mut say = |decoder: &Decoder, ws: &mut Workspace| {
-                let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
-                let result = rig.results[1].slice(0, 24).address;
+                let (from, to) = (room.slice(0, bytes.len()), fixture.restored.slice(0, restored.len()));
+                let result = fixture.results[1].slice(0, 24).address;
                 unsafe { decoder.decompress_async(ws, from, to, result, stream) }.unwrap();
-                rig.stream.wait();
-                let r = rig.results[1].result();
+                fixture.stream.wait();
+                let r = fixture.results[1].result();
                 let known = Status::ALL.iter().any(|s| *s as i32 == r.status);
                 assert!(known, "{name} {dtype} {what}: {r:?}");
                 assert_eq!(r.bytes, if r.status == 0 { restored.len() as u64 } else { 0 });
                 seen[r.status as usize] += 1;
-                (r.status, rig.restored.get())
+                (r.status, fixture.restored.get())
             };
-            let planned = say(&rig.decoder, &mut rig.decoding);
+            let planned = say(&fixture.decoder, &mut fixture.decoding);
             // One that knows the whole container alone has room for that.
             let other = say(&opened, &mut opened_ws);
             assert!(
@@ -86,9 +86,9 @@ fn asynchronous_calls_end_with_a_status() {
             );
         }
         // The workspace is none the worse for it.
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
     assert!(seen[Status::Corrupt as usize] > 0 && seen[Status::PlanMismatch as usize] > 0, "{seen:?}");
 }
@@ -107,8 +107,8 @@ fn heads_say_on_the_device_what_they_say_on_the_cpu() {
         let bound = 2.5f64.to_le_bytes();
         let mut seen = [0; 2];
         for (n, src, stored) in [(100, bytes(5.0).repeat(100), false), (1, bytes(f64::NAN), true)] {
-            let mut rig = Rig::of("fast", dtype, n);
-            let (whole, _) = rig.expected(&src);
+            let mut fixture = Fixture::of("fast", dtype, n);
+            let (whole, _) = fixture.expected(&src);
             let header = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
             assert_eq!(whole.len() - header == src.len(), stored);
             let flipped = (0..2 * header).map(|i| {
@@ -124,12 +124,12 @@ fn heads_say_on_the_device_what_they_say_on_the_cpu() {
             });
             assert!(stored || at.is_some(), "the header does not say {bound:?}");
             for (at, bytes) in flipped.chain(bounds.collect::<Vec<_>>()) {
-                let taken = rig.verdict(&bytes).status == Status::Ok as i32;
+                let taken = fixture.verdict(&bytes).status == Status::Ok as i32;
                 seen[usize::from(taken)] += 1;
                 if taken {
                     let on_cpu = decompress(&bytes, &cpu).map(|(_, values)| values);
                     assert!(
-                        on_cpu.as_ref() == Ok(&rig.restored.get()),
+                        on_cpu.as_ref() == Ok(&fixture.restored.get()),
                         "{dtype}, stored {stored}, byte {at}: {:?}",
                         on_cpu.err()
                     );
@@ -196,7 +196,7 @@ fn garbled_streams_get_the_verdict_of_the_cpu() {
 
 fn case(whole: &[u8], restored: &[u8], container: Container, dtype: DType) -> Case {
     Case {
-        name: "rig".into(),
+        name: "fixture".into(),
         bytes: whole.to_vec(),
         restored: restored.to_vec(),
         made_of: None,
@@ -218,7 +218,7 @@ fn blocking_calls_take_all_of_a_container() {
         let array = Array::new(DType::F64, &[3000]).unwrap();
         let bound = [("mode", "abs"), ("error_bound", "0.5")];
         let pipeline = corpus::chain(&[("fast", &bound)]);
-        let mut rig = Rig::new(&pipeline, &array, &options);
+        let mut fixture = Fixture::new(&pipeline, &array, &options);
         let mut rng = Rng(5);
         let values: Vec<f64> = (0..3000).map(|_| (rng.unit() - 0.5) * size).collect();
         let on_cpu = Options { device: Device::Cpu, ..options.clone() };
@@ -232,10 +232,10 @@ fn blocking_calls_take_all_of_a_container() {
         }
         for (bytes, good) in [(&whole, true), (&longer, false), (&denied, container == Container::Fzm)] {
             let room = Block::of(bytes);
-            let (from, to) = (room.slice(0, bytes.len()), rig.restored.slice(0, restored.len()));
-            let done = unsafe { rig.decoder.decompress_at(&mut rig.decoding, from, to) };
+            let (from, to) = (room.slice(0, bytes.len()), fixture.restored.slice(0, restored.len()));
+            let done = unsafe { fixture.decoder.decompress_at(&mut fixture.decoding, from, to) };
             assert_eq!(done.is_ok(), good, "{container:?} {size} {done:?}");
-            assert!(!good || rig.restored.get() == restored);
+            assert!(!good || fixture.restored.get() == restored);
         }
     }
 }
@@ -245,15 +245,15 @@ fn blocking_calls_take_all_of_a_container() {
 fn heads_with_checksums_are_read_before_these() {
     need_gpu!();
     let cpu = Options { device: Device::Cpu, checksum: true, ..Options::default() };
-    let mut rig = Rig::of("fast", DType::F32, 3000);
-    let src = rig.data(Content::Sparse, 1);
-    let whole = compress(rig.encoder.pipeline(), &rig.array, &cpu, &src).unwrap();
+    let mut fixture = Fixture::of("fast", DType::F32, 3000);
+    let src = fixture.data(Content::Sparse, 1);
+    let whole = compress(fixture.encoder.pipeline(), &fixture.array, &cpu, &src).unwrap();
     let header = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
     let mut seen = 0;
     for i in 0..header {
         let mut bytes = whole.clone();
         bytes[i] ^= 4;
-        let status = rig.verdict(&bytes).status;
+        let status = fixture.verdict(&bytes).status;
         assert_ne!(status, Status::Ok as i32, "{i}");
         if decompress(&bytes, &cpu).is_err_and(|e| e.status() == Status::Corrupt) {
             assert_ne!(status, Status::Checksum as i32, "{i}");

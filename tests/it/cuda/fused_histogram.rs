@@ -1,8 +1,8 @@
 //! Preset cusz in three dimensions: the encoder of lorenzo_quant counts its codes for huffman while it makes them, where it can.
 
-use crate::common::rig::options;
+use crate::common::fixture::options;
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{BANDED, Rare, agrees, field, stage};
+use crate::cuda::lorenzo_3d::{BANDED, Rare, agrees, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Encoder, Generation, Options};
 

@@ -1,7 +1,7 @@
 //! The step of f32 data, which a sample chooses: on a device many blocks count what each candidate misses, and the last one
 //! of them chooses. Bounds near the spacing of floats, where the choice matters.
 
-use crate::common::rig::{Rig, options};
+use crate::common::fixture::{Fixture, options};
 use crate::common::rng::Rng;
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, preset};
@@ -21,7 +21,7 @@ fn taken(n: u64, top: f64, bound: f64, base: Option<f64>, rare: u64, rng: &mut R
     if let Some(base) = base {
         p.set_everywhere("value_base", |args| args.set_real("value_base", base)).unwrap();
     }
-    let mut rig = Rig::new(&p, &Array::new(DType::F32, &[n]).unwrap(), &options());
+    let mut fixture = Fixture::new(&p, &Array::new(DType::F32, &[n]).unwrap(), &options());
     let values = (0..n).map(|i| match i % 1000 {
         0 => f32::NAN,
         1 => f32::INFINITY,
@@ -32,10 +32,10 @@ fn taken(n: u64, top: f64, bound: f64, base: Option<f64>, rare: u64, rng: &mut R
         }
     });
     let src: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-    rig.src.put(0, &src);
-    rig.both();
-    rig.check(&src);
-    let info = fzgm::info(&rig.expected(&src).0).unwrap();
+    fixture.src.put(0, &src);
+    fixture.both();
+    fixture.check(&src);
+    let info = fzgm::info(&fixture.expected(&src).0).unwrap();
     info.stages[0].params.iter().find(|p| p.0 == "resolved_bound").map_or(String::new(), |p| p.1.clone())
 }
 

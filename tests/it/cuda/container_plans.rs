@@ -1,7 +1,7 @@
 //! Asynchronous calls with plans that know nothing but one container.
 
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::samples::Content;
 use crate::cuda::need_gpu;
 use fzgm::{Array, CallResult, Container, DType, Decoder, Device, Error, Options, Status, Stream, Workspace};
@@ -35,10 +35,11 @@ impl Opened {
     }
 }
 
-fn on_cpu(rig: &Rig, content: Content, seed: u64, checksum: bool) -> (Vec<u8>, Vec<u8>) {
-    let options = Options { device: Device::Cpu, checksum, ..rig.encoder.options().clone() };
+fn on_cpu(fixture: &Fixture, content: Content, seed: u64, checksum: bool) -> (Vec<u8>, Vec<u8>) {
+    let options = Options { device: Device::Cpu, checksum, ..fixture.encoder.options().clone() };
     let container =
-        fzgm::compress(rig.encoder.pipeline(), &rig.array, &options, &rig.data(content, seed)).unwrap();
+        fzgm::compress(fixture.encoder.pipeline(), &fixture.array, &options, &fixture.data(content, seed))
+            .unwrap();
     let restored = fzgm::decompress(&container, &options).unwrap().1;
     (container, restored)
 }
@@ -61,9 +62,9 @@ fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room(
         kinds.into_iter().flat_map(|k| [Container::Fzm, Container::Compact].map(|c| (k, c)))
     {
         let array = Array::new(dtype, &[20_000]).unwrap();
-        let rig = Rig::new(&lossy(name, dtype), &array, &Options { container, ..options() });
-        let mut small = on_cpu(&rig, Content::Zeros, 1, true);
-        let mut large = on_cpu(&rig, Content::Walk, 2, false);
+        let fixture = Fixture::new(&lossy(name, dtype), &array, &Options { container, ..options() });
+        let mut small = on_cpu(&fixture, Content::Zeros, 1, true);
+        let mut large = on_cpu(&fixture, Content::Walk, 2, false);
         assert!(small.0.len() < large.0.len());
         let fits = (Status::Ok as i32, array.bytes());
 
@@ -74,7 +75,7 @@ fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room(
             assert!(opened.restored.get() == *restored, "{name} {dtype}: another array");
         }
         // What does not compress is stored by the same encoder.
-        let (stored, random) = on_cpu(&rig, Content::Random, 3, true);
+        let (stored, random) = on_cpu(&fixture, Content::Random, 3, true);
         if fzgm::info(&stored).unwrap().stages[0].name == "stored" {
             assert_eq!(status(opened.restore(&stored, 0)), fits, "{name} {dtype}");
             assert!(opened.restored.get() == random, "{name} {dtype}: another stored array");
@@ -101,27 +102,27 @@ fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room(
 #[test]
 fn containers_of_another_pipeline_bound_or_shape_are_another_plans() {
     need_gpu!();
-    let rig = Rig::of("pfpl", DType::F32, 20_000);
-    let (own, restored) = on_cpu(&rig, Content::Walk, 1, true);
+    let fixture = Fixture::of("pfpl", DType::F32, 20_000);
+    let (own, restored) = on_cpu(&fixture, Content::Walk, 1, true);
     let mut opened = Opened::of(&own);
     let mut bound = lossy("pfpl", DType::F32);
     bound.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-2)).unwrap();
     let shape = |dims: &[u64]| Array::new(DType::F32, dims).unwrap();
     let compact = Options { container: Container::Compact, ..options() };
     let others = [
-        ("stages", Rig::of("fz", DType::F32, 20_000), Status::PlanMismatch),
-        ("bound", Rig::new(&bound, &shape(&[20_000]), &options()), Status::PlanMismatch),
+        ("stages", Fixture::of("fz", DType::F32, 20_000), Status::PlanMismatch),
+        ("bound", Fixture::new(&bound, &shape(&[20_000]), &options()), Status::PlanMismatch),
         (
             "shape",
-            Rig::new(&lossy("pfpl", DType::F32), &shape(&[200, 100]), &options()),
+            Fixture::new(&lossy("pfpl", DType::F32), &shape(&[200, 100]), &options()),
             Status::PlanMismatch,
         ),
-        ("length", Rig::of("pfpl", DType::F32, 20_001), Status::PlanMismatch),
-        ("type", Rig::of("pfpl", DType::F64, 10_000), Status::PlanMismatch),
+        ("length", Fixture::of("pfpl", DType::F32, 20_001), Status::PlanMismatch),
+        ("type", Fixture::of("pfpl", DType::F64, 10_000), Status::PlanMismatch),
         // Its first bytes are those of the other kind of container.
         (
             "container",
-            Rig::new(&lossy("pfpl", DType::F32), &shape(&[20_000]), &compact),
+            Fixture::new(&lossy("pfpl", DType::F32), &shape(&[20_000]), &compact),
             Status::NotAContainer,
         ),
     ];
@@ -136,8 +137,8 @@ fn containers_of_another_pipeline_bound_or_shape_are_another_plans() {
 #[test]
 fn workspaces_are_made_ready_and_take_what_the_plan_says() {
     need_gpu!();
-    let rig = Rig::of("fz", DType::F32, 1 << 18);
-    let (container, restored) = on_cpu(&rig, Content::Walk, 1, false);
+    let fixture = Fixture::of("fz", DType::F32, 1 << 18);
+    let (container, restored) = on_cpu(&fixture, Content::Walk, 1, false);
     // A plan of no device in particular gets its device memory when it is made ready.
     for device in [options().device, Device::Auto] {
         let opened = Decoder::open(&container, &Options { device, ..options() }).unwrap();
@@ -153,7 +154,7 @@ fn workspaces_are_made_ready_and_take_what_the_plan_says() {
         let (_, bytes) = opened.device_plan().unwrap();
         let expected = if device == Device::Auto { opened.plan().unwrap().workspace_bytes() } else { bytes };
         assert_eq!(opened.workspace_bytes(), expected);
-        assert!(bytes <= rig.decoder.workspace_bytes(), "one container takes no more than all");
+        assert!(bytes <= fixture.decoder.workspace_bytes(), "one container takes no more than all");
     }
 }
 
@@ -161,11 +162,11 @@ fn workspaces_are_made_ready_and_take_what_the_plan_says() {
 #[test]
 fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
     need_gpu!();
-    let rig = Rig::of("pfpl", DType::F32, 30_000);
+    let fixture = Fixture::of("pfpl", DType::F32, 30_000);
     let cases: Vec<_> = [Content::Walk, Content::Zeros, Content::Walk]
         .into_iter()
         .enumerate()
-        .map(|(k, content)| on_cpu(&rig, content, k as u64, k == 1))
+        .map(|(k, content)| on_cpu(&fixture, content, k as u64, k == 1))
         .collect();
     let longest = cases.iter().max_by_key(|c| c.0.len()).unwrap();
     let mut opened = Opened::of(&longest.0);
@@ -195,8 +196,8 @@ fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
 #[test]
 fn heads_in_other_forms_take_the_host() {
     need_gpu!();
-    let rig = Rig::of("pfpl", DType::F32, 5_000);
-    let (mut container, restored) = on_cpu(&rig, Content::Walk, 1, false);
+    let fixture = Fixture::of("pfpl", DType::F32, 5_000);
+    let (mut container, restored) = on_cpu(&fixture, Content::Walk, 1, false);
     // A reserved byte of the core header that readers do not look at.
     container[50] = 1;
     let opened = Decoder::open(&container, &options()).unwrap();

@@ -8,7 +8,7 @@ use fzgm::{
     Array, CallResult, DType, Decoder, Encoder, Options, Pipeline, Status, Stream, Workspace, preset,
 };
 
-pub struct Rig {
+pub struct Fixture {
     pub encoder: Encoder,
     pub decoder: Decoder,
     pub encoding: Workspace,
@@ -34,14 +34,14 @@ pub fn options() -> Options {
     Options { device: device().unwrap(), ..Options::default() }
 }
 
-impl Rig {
-    pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Rig {
+impl Fixture {
+    pub fn new(pipeline: &Pipeline, array: &Array, options: &Options) -> Fixture {
         let encoder = Encoder::new(pipeline, array, options).unwrap();
         let decoder = encoder.decoder().unwrap();
         let (encoding, decoding) = (encoder.workspace().unwrap(), decoder.workspace().unwrap());
         let most = encoder.max_compressed_bytes() as usize;
         let bytes = array.bytes() as usize;
-        Rig {
+        Fixture {
             encoder,
             decoder,
             encoding,
@@ -56,8 +56,8 @@ impl Rig {
     }
 
     /// One dimension of `n` elements through a preset.
-    pub fn of(name: &str, dtype: DType, n: u64) -> Rig {
-        Rig::new(&lossy(name, dtype), &Array::new(dtype, &[n]).unwrap(), &options())
+    pub fn of(name: &str, dtype: DType, n: u64) -> Fixture {
+        Fixture::new(&lossy(name, dtype), &Array::new(dtype, &[n]).unwrap(), &options())
     }
 
     /// Contents of its array.
@@ -92,7 +92,7 @@ impl Rig {
         self.results[1].result()
     }
 
-    /// Both ways on the rig's own stream, and waits.
+    /// Both ways on the fixture's own stream, and waits.
     pub fn both(&mut self) -> (CallResult, CallResult) {
         let stream = self.stream.raw();
         self.compress(stream);

@@ -55,7 +55,7 @@ fn pipeline(eb: f64) -> Pipeline {
     p
 }
 
-/// A walk with values that are not carried and stretches that are constant.
+/// A walk with values that are not bounded and stretches that are constant.
 fn field(dtype: DType, dims: &[u64], rng: &mut Rng) -> Vec<u8> {
     let n = dims.iter().product::<u64>() as usize;
     let mut x = 0.0;

@@ -84,7 +84,7 @@ pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Everything that arguments point to.
-pub(crate) struct Desk {
+pub(crate) struct Fixture {
     _turn: MutexGuard<'static, ()>,
     pub(crate) pipeline: *mut fz_pipeline,
     pub(crate) encoder: *mut fz_plan,
@@ -144,8 +144,8 @@ fn chunked(array: &[f32]) -> Vec<u8> {
     fzgm::compress(&fast, &shape, &fzgm::Options::default(), &src).unwrap()
 }
 
-impl Desk {
-    pub(crate) fn new() -> Desk {
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         // What there is on a GPU is for tests/cuda_calls.rs; here it is the arguments that count.
         unsafe { std::env::set_var("FZGM_DISABLE_CUDA", "1") };
@@ -156,7 +156,7 @@ impl Desk {
         let texts = ["pfpl", "rze", "codes", "error_bound", "quant_radius", "mode", "noa"];
         let toml = "[[stage]]\nname = \"s\"\ntype = \"Difference\"\n";
         let texts = texts.into_iter().chain([toml, "difference > rze"]).map(|t| CString::new(t).unwrap());
-        let mut desk = Desk {
+        let mut fixture = Fixture {
             _turn: turn,
             pipeline: pipeline(),
             encoder: ptr::null_mut(),
@@ -180,14 +180,14 @@ impl Desk {
                 CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
             }),
         };
-        desk.encoder = desk.plan();
-        ok(unsafe { fz_plan_decoder(desk.encoder, &mut desk.decoder) });
-        desk.spaces = [desk.encoder, desk.decoder].map(|plan| desk.space(plan));
+        fixture.encoder = fixture.plan();
+        ok(unsafe { fz_plan_decoder(fixture.encoder, &mut fixture.decoder) });
+        fixture.spaces = [fixture.encoder, fixture.decoder].map(|plan| fixture.space(plan));
         let (mut container, mut bytes) = (vec![0; 100_000], 0);
-        let (src, len) = (desk.array.as_ptr().cast(), 4 * desk.dims[0]);
+        let (src, len) = (fixture.array.as_ptr().cast(), 4 * fixture.dims[0]);
         let made = unsafe {
             fz_compress(
-                desk.encoder,
+                fixture.encoder,
                 ptr::null_mut(),
                 src,
                 len,
@@ -198,10 +198,10 @@ impl Desk {
         };
         ok(made);
         container.truncate(bytes as usize);
-        std::fs::write(desk.paths[1].to_str().unwrap(), &container).unwrap();
-        std::fs::write(desk.paths[2].to_str().unwrap(), &desk.chunked).unwrap();
-        desk.container = container;
-        desk
+        std::fs::write(fixture.paths[1].to_str().unwrap(), &container).unwrap();
+        std::fs::write(fixture.paths[2].to_str().unwrap(), &fixture.chunked).unwrap();
+        fixture.container = container;
+        fixture
     }
 
     /// A handle of each kind that has just been freed: its address may be taken again soon.
@@ -298,7 +298,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Fixture {
     fn drop(&mut self) {
         for path in &self.paths {
             let _ = std::fs::remove_file(path.to_str().unwrap());

@@ -1,7 +1,7 @@
 //! Stage fast, volumes whose range has few bins: codes that are near each other, two to a register, and chunks that turn out not to be.
 
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{agrees, stage};
+use crate::cuda::lorenzo_3d::{agrees, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Options};
 

@@ -2,7 +2,7 @@
 //! in which nothing else is rare: what looks at many values at once has to see that one.
 
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{agrees, stage};
+use crate::cuda::lorenzo_3d::{agrees, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Options};
 

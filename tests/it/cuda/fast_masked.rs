@@ -1,7 +1,7 @@
 //! Stage fast, planes and volumes of f32 of which fills are named: values that no code stands for are kept in the place of codes.
 
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{agrees, stage};
+use crate::cuda::lorenzo_3d::{agrees, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Options};
 

@@ -7,8 +7,8 @@
 //!   - All other bytes of a workspace may change: each call writes them before it reads them, and the results must be exact.
 //!   - Other workspaces are not affected.
 
+use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{cuda, mine};
-use crate::common::rig::{Rig, lossy, options};
 use crate::common::rng::Rng;
 use crate::common::samples::CONTENTS;
 use crate::cuda::need_gpu;
@@ -66,42 +66,46 @@ fn bits_that_flip_between_calls_do_no_harm() {
         let (dims, container) = shapes[k % shapes.len()];
         let array = Array::new(dtype, dims).unwrap();
         let options = Options { container, ..options() };
-        let mut rig = Rig::new(&lossy(name, dtype), &array, &options);
+        let mut fixture = Fixture::new(&lossy(name, dtype), &array, &options);
         let mut rng = Rng(k as u64);
         for round in 0..rounds() {
-            let src = rig.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
-            rig.src.put(0, &src);
-            let own = [rig.encoder.device_scratch(&rig.encoding), rig.decoder.device_scratch(&rig.decoding)];
+            let src = fixture.data(CONTENTS[rng.below(CONTENTS.len())], rng.word());
+            fixture.src.put(0, &src);
+            let own = [
+                fixture.encoder.device_scratch(&fixture.encoding),
+                fixture.decoder.device_scratch(&fixture.decoding),
+            ];
             // The encoder of a single chain has an empty arena.
             assert!(!own[1].is_empty(), "{name} {dtype}: no memory to change");
-            let stream = rig.stream.raw();
-            changed += change(&own[0], round, &mut rng, &rig.stream);
-            rig.compress(stream);
-            changed += change(&own[1], round, &mut rng, &rig.stream);
-            rig.decompress(stream);
-            rig.stream.wait();
-            rig.check(&src);
+            let stream = fixture.stream.raw();
+            changed += change(&own[0], round, &mut rng, &fixture.stream);
+            fixture.compress(stream);
+            changed += change(&own[1], round, &mut rng, &fixture.stream);
+            fixture.decompress(stream);
+            fixture.stream.wait();
+            fixture.check(&src);
 
             // The container changes between two calls on the stream.
-            let sound = rig.container.first(rig.results[0].result().bytes as usize);
-            let there = [rig.container.slice(0, sound.len())];
-            changed += change(&there, rng.below(3), &mut rng, &rig.stream);
-            decompressed(&mut rig, stream, &mut statuses);
-            rig.container.put(0, &sound);
-            changed += change(&own[1], round, &mut rng, &rig.stream);
-            rig.decompress(stream);
-            rig.stream.wait();
-            rig.check(&src);
+            let sound = fixture.container.first(fixture.results[0].result().bytes as usize);
+            let there = [fixture.container.slice(0, sound.len())];
+            changed += change(&there, rng.below(3), &mut rng, &fixture.stream);
+            decompressed(&mut fixture, stream, &mut statuses);
+            fixture.container.put(0, &sound);
+            changed += change(&own[1], round, &mut rng, &fixture.stream);
+            fixture.decompress(stream);
+            fixture.stream.wait();
+            fixture.check(&src);
 
-            blocking(&mut rig, &src, &own, round, &mut rng);
+            blocking(&mut fixture, &src, &own, round, &mut rng);
             calls += 6;
         }
         // A new workspace is not affected.
-        (rig.encoding, rig.decoding) = (rig.encoder.workspace().unwrap(), rig.decoder.workspace().unwrap());
-        let src = rig.data(CONTENTS[k % CONTENTS.len()], 1);
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        (fixture.encoding, fixture.decoding) =
+            (fixture.encoder.workspace().unwrap(), fixture.decoder.workspace().unwrap());
+        let src = fixture.data(CONTENTS[k % CONTENTS.len()], 1);
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
     let said: Vec<_> = Status::ALL.iter().map(|s| (s, statuses[*s as usize])).filter(|s| s.1 > 0).collect();
     let text = format!("NOTE {changed} changes between {calls} calls; of changed containers {said:?}\n");
@@ -109,30 +113,30 @@ fn bits_that_flip_between_calls_do_no_harm() {
 }
 
 /// Decompresses a changed container: the result must be consistent.
-fn decompressed(rig: &mut Rig, stream: Stream, statuses: &mut [usize; 100]) {
-    rig.decompress(stream);
-    rig.stream.wait();
-    let said = rig.results[1].result();
+fn decompressed(fixture: &mut Fixture, stream: Stream, statuses: &mut [usize; 100]) {
+    fixture.decompress(stream);
+    fixture.stream.wait();
+    let said = fixture.results[1].result();
     assert!(Status::ALL.iter().any(|s| *s as i32 == said.status), "{said:?}");
-    assert_eq!(said.bytes, if said.status == 0 { rig.restored.bytes as u64 } else { 0 });
+    assert_eq!(said.bytes, if said.status == 0 { fixture.restored.bytes as u64 } else { 0 });
     statuses[said.status as usize] += 1;
 }
 
 /// The same between blocking calls, whose containers have checksums.
-fn blocking(rig: &mut Rig, src: &[u8], own: &[Vec<DeviceSlice>; 2], round: usize, rng: &mut Rng) {
-    let on_cpu = Options { device: fzgm::Device::Cpu, ..rig.encoder.options().clone() };
-    let want = fzgm::compress(rig.encoder.pipeline(), &rig.array, &on_cpu, src).unwrap();
-    let (from, to) = (rig.src.slice(0, src.len()), rig.container.slice(0, rig.container.bytes));
-    change(&own[0], round, rng, &rig.stream);
-    rig.stream.wait();
-    let n = unsafe { rig.encoder.compress_at(&mut rig.encoding, from, to) }.unwrap();
-    assert!(rig.container.first(n) == want, "a blocking call writes another container");
-    change(&own[1], round, rng, &rig.stream);
-    rig.stream.wait();
-    let (from, to) = (rig.container.slice(0, n), rig.restored.slice(0, rig.restored.bytes));
-    unsafe { rig.decoder.decompress_at(&mut rig.decoding, from, to) }.unwrap();
+fn blocking(fixture: &mut Fixture, src: &[u8], own: &[Vec<DeviceSlice>; 2], round: usize, rng: &mut Rng) {
+    let on_cpu = Options { device: fzgm::Device::Cpu, ..fixture.encoder.options().clone() };
+    let want = fzgm::compress(fixture.encoder.pipeline(), &fixture.array, &on_cpu, src).unwrap();
+    let (from, to) = (fixture.src.slice(0, src.len()), fixture.container.slice(0, fixture.container.bytes));
+    change(&own[0], round, rng, &fixture.stream);
+    fixture.stream.wait();
+    let n = unsafe { fixture.encoder.compress_at(&mut fixture.encoding, from, to) }.unwrap();
+    assert!(fixture.container.first(n) == want, "a blocking call writes another container");
+    change(&own[1], round, rng, &fixture.stream);
+    fixture.stream.wait();
+    let (from, to) = (fixture.container.slice(0, n), fixture.restored.slice(0, fixture.restored.bytes));
+    unsafe { fixture.decoder.decompress_at(&mut fixture.decoding, from, to) }.unwrap();
     assert!(
-        rig.restored.get() == fzgm::decompress(&want, &on_cpu).unwrap().1,
+        fixture.restored.get() == fzgm::decompress(&want, &on_cpu).unwrap().1,
         "a blocking call restores another array"
     );
 }

@@ -10,13 +10,13 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fzgm");
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// A directory of its own with the example field, removed at the end.
-pub(crate) struct Desk(pub(crate) TempDir);
+pub(crate) struct Fixture(pub(crate) TempDir);
 
-impl Desk {
-    pub(crate) fn new() -> Desk {
-        let desk = Desk(tempfile::tempdir().unwrap());
-        fs::copy(Path::new(ROOT).join("examples/data/egm96.f32"), desk.path("egm96.f32")).unwrap();
-        desk
+impl Fixture {
+    pub(crate) fn new() -> Fixture {
+        let fixture = Fixture(tempfile::tempdir().unwrap());
+        fs::copy(Path::new(ROOT).join("examples/data/egm96.f32"), fixture.path("egm96.f32")).unwrap();
+        fixture
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -1,10 +1,10 @@
 //! Containers of preset fz that no encoder of ours writes, for fields that the device decodes in one launch: entries in any
 //! order, streams that are damaged, bounds that are none. Blocking and asynchronous calls say what the CPU says.
 
+use crate::common::fixture::options;
 use crate::common::gpu::{Block, TestStream, mine};
-use crate::common::rig::options;
 use crate::common::rng::Rng;
-use crate::cuda::bricks::{Rare, field, stage};
+use crate::cuda::lorenzo_3d::{Rare, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Decoder, Device, Encoder, Options, Pipeline, Status, Workspace};
 

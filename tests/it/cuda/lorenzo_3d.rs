@@ -1,8 +1,8 @@
 //! Fields of three dimensions through lorenzo_quant and preset fz: bricks, bands of whole tiles, and what is neither, with every
 //! kind of value at every edge of what a lane, a warp or a tile has.
 
+use crate::common::fixture::{lossy, options};
 use crate::common::gpu::{Block, TestStream, mine};
-use crate::common::rig::{lossy, options};
 use crate::common::rng::Rng;
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Decoder, Device, Encoder, Generation, Options, Pipeline, Status};
@@ -372,13 +372,13 @@ fn one_workspace_for_fields_with_lists_and_without() {
     need_gpu!();
     for (dtype, dims) in [(DType::F32, [16, 512, 9]), (DType::F32, [130, 17, 9]), (DType::F64, [33, 9, 10])] {
         let array = Array::new(dtype, &dims).unwrap();
-        let mut rig = crate::common::rig::Rig::new(&lossy("fz", dtype), &array, &options());
+        let mut fixture = crate::common::fixture::Fixture::new(&lossy("fz", dtype), &array, &options());
         for (k, which) in [Rare::Many, Rare::No, Rare::All, Rare::Edges, Rare::No].into_iter().enumerate() {
             let src = field(dtype, dims, (0.25, 32768.0), which, k as u64);
-            rig.src.put(0, &src);
-            let (first, second) = rig.both();
+            fixture.src.put(0, &src);
+            let (first, second) = fixture.both();
             assert_eq!((first.status, second.status), (Status::Ok as i32, Status::Ok as i32));
-            rig.check(&src);
+            fixture.check(&src);
         }
     }
 }

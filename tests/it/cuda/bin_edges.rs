@@ -1,7 +1,7 @@
 //! Values at the edges of what the quantizer has bins for, in tiles where all other values are common: chains look for such
 //! values by sums that are taken together, whose limits follow from radius and threshold.
 
-use crate::common::rig::{Rig, options};
+use crate::common::fixture::{Fixture, options};
 use crate::common::rng::Rng;
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, preset};
@@ -16,8 +16,8 @@ fn check(radius: i64, threshold: f64, strict: bool, rng: &mut Rng) {
     p.set_everywhere("error_bound", |args| args.set_real("error_bound", bound)).unwrap();
     p.set_everywhere("quant_radius", |args| args.set_int("quant_radius", radius)).unwrap();
     p.set_everywhere("outlier_threshold", |args| args.set_real("outlier_threshold", threshold)).unwrap();
-    let mut rig =
-        Rig::new(&p, &Array::new(DType::F32, &[VALUES]).unwrap(), &fzgm::Options { strict, ..options() });
+    let mut fixture =
+        Fixture::new(&p, &Array::new(DType::F32, &[VALUES]).unwrap(), &fzgm::Options { strict, ..options() });
     let step = 2.0 * bound;
     let edge = |rng: &mut Rng| -> f32 {
         let near = match rng.below(4) {
@@ -36,9 +36,9 @@ fn check(radius: i64, threshold: f64, strict: bool, rng: &mut Rng) {
             if every < u64::MAX && i % every == 0 { edge(rng) } else { ((rng.unit() - 0.5) * common) as f32 }
         });
         let src: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-        rig.src.put(0, &src);
-        rig.both();
-        rig.check(&src);
+        fixture.src.put(0, &src);
+        fixture.both();
+        fixture.check(&src);
     }
 }
 

@@ -1,0 +1,66 @@
+//! The input edge of a stage: its number and its element type.
+
+use crate::base::dtype::DType;
+use crate::base::edge_type::EdgeType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+
+/// The only input of stages that have one.
+pub(super) const IN: &[&str] = &["input"];
+
+/// The floats on the edge of a stage with [`super::parameters::FLOAT_TYPE`].
+pub(super) fn floats(stage: &'static str, args: &Args, edge: EdgeType) -> Result<DType> {
+    let refused = |accepts| Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts };
+    if !edge.dtype.is_float() {
+        return Err(refused("f32 and f64"));
+    }
+    match args.choice("input_type")? {
+        "f32" if edge.dtype != DType::F32 => Err(refused("f32, its input_type")), // seed: input-type
+        "f64" if edge.dtype != DType::F64 => Err(refused("f64, its input_type")),
+        _ => Ok(edge.dtype),
+    }
+}
+
+/// The element type that a stage works on: that of the parameter, else that on the edge.
+pub(super) fn element(args: &Args, edge: EdgeType) -> Result<DType> {
+    match args.choice("input_type")? {
+        "auto" => Ok(edge.dtype),
+        name => DType::from_name(name),
+    }
+}
+
+/// Refuses a type of another width than that on the edge.
+pub(super) fn same_width(stage: &'static str, element: DType, edge: EdgeType) -> Result<()> {
+    if element.bytes() == edge.dtype.bytes() {
+        return Ok(());
+    }
+    Err(Error::TypeMismatch {
+        stage,
+        port: IN[0],
+        got: edge.dtype,
+        accepts: "elements of the width of its input_type",
+    })
+}
+
+/// The signed integer of the width on the edge, for stages that take integers only.
+pub(super) fn signed(
+    stage: &'static str,
+    args: &Args,
+    edge: EdgeType,
+    accepts: &'static str,
+) -> Result<DType> {
+    let element = element(args, edge)?;
+    same_width(stage, element, edge)?;
+    if element.is_float() || edge.dtype.is_float() {
+        return Err(Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts });
+    }
+    Ok(element.signed())
+}
+
+/// The single edge into a stage of one input.
+pub(super) fn only(inputs: &[EdgeType]) -> Result<EdgeType> {
+    match inputs {
+        [edge] => Ok(*edge),
+        _ => Err(Error::Internal("a stage of one input got another number")),
+    }
+}

@@ -1,0 +1,82 @@
+//! Parameters that several stages have.
+
+use super::shape;
+use crate::base::param::{Args, Kind, Param, Setting};
+
+/// `input_type`: the element type that the stage works on.
+pub(super) const INPUT_TYPE: Param = Param {
+    name: "input_type",
+    kind: Kind::Choice(&["auto", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64"]),
+    default: Setting::Choice("auto"),
+    unit: "",
+    doc: "Element type that the stage works on; auto: the type on the edge. It must have the same width.",
+};
+
+/// `input_type` of the stages that take floats as values.
+pub(super) const FLOAT_TYPE: Param = Param {
+    name: "input_type",
+    kind: Kind::Choice(&["auto", "f32", "f64"]),
+    default: Setting::Choice("auto"),
+    unit: "",
+    doc: "Element type that the pipeline is made for, any other is refused; auto: the type on the edge.",
+};
+
+/// The shape that a stage with indices of 32 bits works in.
+pub(super) const DIM_X: Param = shape::dim_x(u32::MAX as i64);
+pub(super) const DIM_Y: Param = shape::dim_y(u32::MAX as i64);
+pub(super) const DIM_Z: Param = shape::dim_z(u32::MAX as i64);
+
+/// `outlier_threshold` of the stages that lose something.
+pub(super) const OUTLIER_THRESHOLD: Param = Param {
+    name: "outlier_threshold",
+    kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
+    default: Setting::Real(f64::INFINITY),
+    unit: "data units",
+    doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+};
+
+/// `error_bound` of the stages whose bins have one width.
+pub(super) const ERROR_BOUND: Param = Param {
+    name: "error_bound",
+    kind: Kind::Real { low: 0.0, open: true, high: f64::MAX },
+    default: Setting::Real(1e-3),
+    unit: "data units (abs), fraction of the value range (noa) or of the largest magnitude (prel)",
+    doc: "Largest error of a bounded value.",
+};
+
+/// `mode` of the same; they refuse `rel` with a reason, see [`super::quantizer::mode_of_array`].
+pub(super) const MODE: Param = Param {
+    name: "mode",
+    kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
+    default: Setting::Choice("abs"),
+    unit: "",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values.",
+};
+
+/// `value_base` of the same.
+pub(super) const VALUE_BASE: Param = Param {
+    name: "value_base",
+    kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
+    default: Setting::Real(0.0),
+    unit: "data units",
+    doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
+};
+
+/// What a container says of the number that its bound is a fraction of, by name.
+pub(super) fn base_said(args: &Args, base: f32) -> Option<(&'static str, String)> {
+    let name = match args.choice("mode") {
+        Ok("noa") => "value_range",
+        Ok("prel") => "largest_magnitude",
+        _ => return None,
+    };
+    Some((name, format!("{base:?}")))
+}
+
+/// `fixed_step` of the stages that lose something.
+pub(super) const FIXED_STEP: Param = Param {
+    name: "fixed_step",
+    kind: Kind::Flag,
+    default: Setting::Flag(false),
+    unit: "",
+    doc: "The step follows from the bound alone and not from a sample of f32 values, so what was restored is coded as it is.",
+};
