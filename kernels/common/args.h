@@ -230,9 +230,9 @@ struct Args {
   uint8_t params[PARAM_BYTES];
   /// Inputs, then outputs, in the order of the step.
   Operand operands[MAX_OPERANDS];
-  /// Parameter blocks of the kernels that are fused to it, in the direction of the data.
-  uint8_t fused[MAX_FUSED][PARAM_BYTES];
-  /// What passes between fused and kernel: of it only the length is real.
+  /// Parameter blocks of the fused kernels, in the direction of the data.
+  uint8_t fused_params[MAX_FUSED][PARAM_BYTES];
+  /// Intermediate between the fused kernels and this one. Only its length exists.
   Operand passed;
   /// Decoding: the address of input 0 in the caller's container, if the header has the fixed
   /// length that the plan expects; 0: unknown. A function may read the payload from here before
@@ -249,7 +249,7 @@ struct Args {
   /// Inputs among the operands.
   uint32_t inputs;
   /// Links.
-  uint32_t fused;
+  uint32_t fused_count;
   /// Place of the launch in the call. Failures of later launches do not cancel this one.
   uint32_t step;
   /// Index of the stage, for the result.

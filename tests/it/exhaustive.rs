@@ -3,7 +3,7 @@
 //! bound, of all cores, so one test at a time:
 //!
 //! ```sh
-//! FZGM_LONG=1 cargo test --release --test exhaustive -- --nocapture --test-threads=1 every_f32_rel
+//! FZGM_LONG=1 cargo test --release --test it -- exhaustive::every_f32_rel --nocapture --test-threads=1
 //! ```
 //!
 //! With a GPU (`FZGM_REQUIRE_GPU=1`) each slab goes through that too, and has to give the same bytes both ways.

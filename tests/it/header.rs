@@ -1,7 +1,7 @@
 //! `include/fzgm.h` is what cbindgen makes of `src/capi`. After a change there:
 //!
 //! ```text
-//! FZGM_UPDATE_HEADER=1 cargo test --test header
+//! FZGM_UPDATE_HEADER=1 cargo test --test it header::
 //! ```
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn compare(path: &Path, made: &str) {
     assert!(
         committed == made,
         "{} is not what its source says (first difference: {difference:?}); \
-         run FZGM_UPDATE_HEADER=1 cargo test --test header",
+         run FZGM_UPDATE_HEADER=1 cargo test --test it header::",
         path.display()
     );
 }
