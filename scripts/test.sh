@@ -257,8 +257,10 @@ installed_hdf5() {
 # Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, and
 # the kernels for all architectures.
 part_long() {
+  unset FZGM_CUDA_ARCHS
   need_c
   need_rust
+  need_nvcc
   export FZGM_LONG=1
   cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
   programs
