@@ -108,7 +108,7 @@ race_hosts    racecheck   150 racecheck tests/it cuda::pointers
 race_fz_forms racecheck   150 SHARE=3 racecheck tests/it cuda::lorenzo::every_shape
 race_fz_lists racecheck   150 SHARE=4 racecheck tests/it cuda::lorenzo::runs cuda::lorenzo::lists cuda::lorenzo::numbers
 race_rel      racecheck   150 SHARE=4 racecheck tests/it cuda::rel
-race_hostile  racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::damage_on_device
+race_damage   racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::damage_on_device
 race_stages   racecheck   150 SHARE=120 racecheck tests/it contract::every_stage
 race_pairs    racecheck   150 SHARE=30 racecheck tests/it contract::pairs_of
 race_quantizer racecheck  150 SHARE=8 racecheck tests/it contract::main_forms
