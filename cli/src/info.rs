@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let what = "has no slabs, and without one no pipeline";
             return Err(Failure::request(format!("{}: {what}", input.display())));
         }
-        return report::print(&recipe(args, input, &container)?);
+        return report::print(&pipeline_source(args, input, &container)?);
     }
     let described = if empty { None } else { Some(describe(args, input, &container)?) };
     if args.json {
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The pipeline that a container was written with.
-fn recipe(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
+fn pipeline_source(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
     let pipeline = fzgm::pipeline_of(container).map_err(|e| Failure::reading(input, &e))?;
     let written = if args.toml { pipeline.to_toml() } else { pipeline.to_text().map(|line| line + "\n") };
     written.map_err(|e| Failure::reading(input, &e))

@@ -5,7 +5,7 @@ use crate::base::dtype::DType;
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Stable numbers of the C border, in decades by what the caller can do about it.
+/// Stable numbers of the C interface, in decades by what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Status {

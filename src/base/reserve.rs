@@ -2,7 +2,7 @@
 //!
 //! Rust aborts the process when a small allocation fails, and a simulation must not end because an array could not be compressed.
 //! So a shared library of this crate has [`ReserveAllocator`]: it takes memory from the system, and from a fixed reserve when the
-//! system refuses. The call goes on, and the C border then returns `FZ_OUT_OF_MEMORY` in place of a handle that would keep memory of
+//! system refuses. The call goes on, and the C interface then returns `FZ_OUT_OF_MEMORY` in place of a handle that would keep memory of
 //! the reserve. Large requests are not served: the code that makes them handles the refusal itself.
 #![allow(unsafe_code)]
 

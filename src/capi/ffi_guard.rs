@@ -15,7 +15,7 @@ pub(super) struct FfiError {
     pub(super) text: String,
 }
 
-/// The result of everything on this side of the border.
+/// The result of everything on this side of the C interface.
 pub(super) type FfiResult<T> = Result<T, FfiError>;
 
 impl FfiError {

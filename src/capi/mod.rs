@@ -1,7 +1,7 @@
-//! The C border: the functions of `include/fzgm.h`, which is generated from here and committed.
+//! The C interface: the functions of `include/fzgm.h`, which is generated from here and committed.
 //!
 //! Each function checks its pointers, calls the core and turns the outcome into a status; no decision is taken here. All
-//! `unsafe` of the border stands in this module. A pointer that is null, misaligned or too long is refused; that others are
+//! `unsafe` of the C interface stands in this module. A pointer that is null, misaligned or too long is refused; that others are
 //! what they say is the caller's promise, which the header spells out, so the functions repeat no safety section.
 #![allow(unsafe_code, non_camel_case_types, clippy::missing_safety_doc)]
 

@@ -15,8 +15,8 @@ pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<
             lives[g.root(v).index()].get_or_insert((t, t)).1 = t; // seed: lifetime
         }
     }
-    // Segments and metadata cross the border of the plan: out after the last step, in before the first.
-    for v in border(g) {
+    // Segments and metadata cross the boundary of the plan: out after the last step, in before the first.
+    for v in boundary(g) {
         let root = g.root(v).index();
         match direction {
             Direction::Encode => lives[root].get_or_insert((0, 0)).1 = steps.len(),
@@ -30,7 +30,7 @@ pub(super) fn lifetimes(g: &Graph, steps: &[Step], direction: Direction) -> Vec<
     lives
 }
 
-fn border(g: &Graph) -> impl Iterator<Item = Val> + '_ {
+fn boundary(g: &Graph) -> impl Iterator<Item = Val> + '_ {
     let metadata = g.nodes.iter().map(|n| n.metadata).filter(|&f| g.edge(f).max_bytes() > 0);
     g.sinks.iter().map(|s| s.value).chain(metadata)
 }

@@ -59,20 +59,20 @@ impl Part {
 }
 
 /// What the region is a part of.
-enum Whence {
+enum RegionSource {
     Memory(Vec<u8>),
     File(Box<ContainerFile>, u64),
     Slabs(SlabFile),
 }
 
-impl Whence {
+impl RegionSource {
     /// What `--region` is given.
-    fn open(args: &Args) -> Result<Whence, Failure> {
+    fn open(args: &Args) -> Result<RegionSource, Failure> {
         let path = &args.input;
         // A pipe has no length, and no places.
         if input::length(path)?.is_none() {
             return match input::whole(path)? {
-                Whole::Bytes(container) => Ok(Whence::Memory(container)),
+                Whole::Bytes(container) => Ok(RegionSource::Memory(container)),
                 Whole::Slabs(_) => {
                     let what =
                         "a region of a slab file is read at places, which a stream has not; name the file";
@@ -86,29 +86,31 @@ impl Whence {
         let mut first = vec![];
         (&file).take(slabs::MAGIC.len() as u64).read_to_end(&mut first).map_err(refused)?;
         if first == slabs::MAGIC {
-            return SlabFile::new(file, path).map(Whence::Slabs).map_err(|e| Failure::reading(path, &e));
+            return SlabFile::new(file, path)
+                .map(RegionSource::Slabs)
+                .map_err(|e| Failure::reading(path, &e));
         }
         let file = ContainerFile::within(file, 0..bytes, path).map_err(|e| Failure::reading(path, &e))?;
-        Ok(Whence::File(Box::new(file), bytes))
+        Ok(RegionSource::File(Box::new(file), bytes))
     }
 
     /// The array, and the length of what it is in.
     fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
         let refused = |e| Failure::reading(&args.input, &e);
         match self {
-            Whence::Memory(container) => {
+            RegionSource::Memory(container) => {
                 Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
             }
-            Whence::File(file, bytes) => Ok((file.info().map_err(refused)?.array, *bytes)),
-            Whence::Slabs(file) => Ok((*file.array(), file.bytes())),
+            RegionSource::File(file, bytes) => Ok((file.info().map_err(refused)?.array, *bytes)),
+            RegionSource::Slabs(file) => Ok((*file.array(), file.bytes())),
         }
     }
 
     fn restore(&self, args: &Args, Part { origin, extent }: &Part, dst: &mut [u8]) -> Result<(), Failure> {
         let done = match self {
-            Whence::Memory(container) => fzgm::decompress_region(container, origin, extent, dst),
-            Whence::File(file, _) => file.decompress_region(origin, extent, dst),
-            Whence::Slabs(file) => file.decompress_region(origin, extent, dst),
+            RegionSource::Memory(container) => fzgm::decompress_region(container, origin, extent, dst),
+            RegionSource::File(file, _) => file.decompress_region(origin, extent, dst),
+            RegionSource::Slabs(file) => file.decompress_region(origin, extent, dst),
         };
         done.map(drop).map_err(|e| Failure::of_part(&args.input, &e))
     }
@@ -120,7 +122,7 @@ pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
         let what = format!("--region is restored on the CPU, not on {}; leave --device away", args.device);
         return Err(Failure::request(what));
     }
-    let from = Whence::open(args)?;
+    let from = RegionSource::open(args)?;
     let (whole, bytes) = from.array(args)?;
     part.inside(&args.input, &whole)?;
     let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;

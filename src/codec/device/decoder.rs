@@ -66,8 +66,8 @@ impl GpuDecoder {
         stream: Stream,
         checksum: bool,
     ) -> Result<()> {
-        let border = ContainerArgs { result, verify: checksum.into(), ..ContainerArgs::default() };
-        self.put(context, ws, (container, dst), stream, border)
+        let args = ContainerArgs { result, verify: checksum.into(), ..ContainerArgs::default() };
+        self.put(context, ws, (container, dst), stream, args)
     }
 
     fn put(
@@ -76,7 +76,7 @@ impl GpuDecoder {
         ws: &mut Workspace,
         (container, dst): (DeviceSlice, DeviceSlice),
         stream: Stream,
-        border: ContainerArgs,
+        args: ContainerArgs,
     ) -> Result<()> {
         if !self.reads_headers {
             let what = "the header of the container that was opened is in a form that fzgm does not write, which takes the host to read; use the blocking call";
@@ -86,10 +86,10 @@ impl GpuDecoder {
         let memory = prepared::memory(&ws.gpu)?;
         let run =
             self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.header);
-        let border = ContainerArgs { array_bytes: dst.bytes, ..border };
-        run.open(&border)?;
+        let args = ContainerArgs { array_bytes: dst.bytes, ..args };
+        run.open(&args)?;
         run.run()?;
-        run.seal(&border)
+        run.seal(&args)
     }
 
     /// Decompresses a container whose header was read on the host, and waits.
@@ -129,10 +129,10 @@ impl GpuDecoder {
         run.clear()?;
         s.synchronize(context)?;
         self.place(&run, header, lengths)?;
-        let border = ContainerArgs { result, array_bytes: bytes, ..ContainerArgs::default() };
-        run.load(&border)?;
+        let args = ContainerArgs { result, array_bytes: bytes, ..ContainerArgs::default() };
+        run.load(&args)?;
         run.run()?;
-        run.seal(&border)?;
+        run.seal(&args)?;
         s.synchronize(context)?;
         prepared::outcome(ws)?.of(&self.prepared.plan, slice.bytes)?;
         deliver(context, ws, host, slice, s)
@@ -158,8 +158,8 @@ impl GpuDecoder {
         let bytes = self.prepared.plan.bound.array.bytes();
         let (slice, host) = prepared::restored_to(context, &mut memory.array, dst, bytes)?;
         let result = prepared::result(context, &mut memory.result)?.address();
-        let border = ContainerArgs { result, verify: checksum.into(), whole: 1, ..ContainerArgs::default() };
-        self.put(context, ws, (container, slice), s, border)?;
+        let args = ContainerArgs { result, verify: checksum.into(), whole: 1, ..ContainerArgs::default() };
+        self.put(context, ws, (container, slice), s, args)?;
         s.synchronize(context)?;
         if prepared::outcome(ws)?.status != Status::Ok as i32 {
             return Ok(None);
