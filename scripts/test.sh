@@ -143,7 +143,8 @@ run_tests() {
 
 # run_test <program> <mode> [<name>]
 run_test() {
-  local name program folder mode log=$PWD/build/test-logs/$1-$2-${3%%:*} started=$SECONDS set=() title="$1 ${3:-}, $2"
+  local name program folder mode tests=${3:-} started=$SECONDS set=()
+  local log=$PWD/build/test-logs/$1-$2-${tests%%:*} title="$1${tests:+ $tests}, $2"
   IFS=$'\t' read -r name program folder < <(grep -P "^$1\t" build/programs.tsv) || { echo "there is no test program $1" >&2; return 1; }
   case $2 in
     cpu) ;;
@@ -153,7 +154,7 @@ run_test() {
       for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
       ;;
   esac
-  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${3:+"$3"}) >"$log" 2>&1; then
+  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests:+"$tests"}) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
     took "  $title" $((SECONDS - started))
   else

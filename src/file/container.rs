@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), fzgm::Error>(())
 /// ```
 pub struct ContainerFile {
-    place: Place,
+    place: FileSpan,
     header: Header,
 }
 
@@ -42,7 +42,7 @@ impl ContainerFile {
     /// As [`ContainerFile::open`]; a range that the file has not is one of [`crate::Error::File`].
     pub fn within(file: File, range: Range<u64>, path: impl Into<PathBuf>) -> Result<ContainerFile> {
         in_default_environment(|| {
-            let place = Place { file, range, path: path.into() };
+            let place = FileSpan { file, range, path: path.into() };
             Ok(ContainerFile { header: read_from(&place)?, place })
         })
     }
@@ -88,13 +88,13 @@ pub fn decompress_region_file(
 }
 
 /// Bytes of a file.
-struct Place {
+struct FileSpan {
     file: File,
     range: Range<u64>,
     path: PathBuf,
 }
 
-impl Source for Place {
+impl Source for FileSpan {
     fn name(&self) -> String {
         self.path.display().to_string()
     }

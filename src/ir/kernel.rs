@@ -5,7 +5,7 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::ir::device::OnDevice;
 pub(crate) use crate::ir::device::{MAX_OPERANDS, PARAM_BYTES};
-use crate::ir::tile_stream::{FusedCall, Source, Target};
+use crate::ir::tile_stream::{FusedCall, TileSource, TileTarget};
 use bytemuck::Pod;
 
 /// A kernel, on both backends.
@@ -72,13 +72,13 @@ pub struct HostCall<'a> {
 
 impl<'a> HostCall<'a> {
     /// Input 0, through the kernels fused before.
-    pub(crate) fn source(&self) -> Result<Source<'a>, Fault> {
-        Ok(Source { base: self.input(0)?, fused: self.fused, len: self.length as usize })
+    pub(crate) fn source(&self) -> Result<TileSource<'a>, Fault> {
+        Ok(TileSource { base: self.input(0)?, fused: self.fused, len: self.length as usize })
     }
 
     /// Output 0, through the kernels fused behind.
-    pub(crate) fn target(&mut self) -> Result<Target<'a>, Fault> {
-        Ok(Target { out: self.output(0)?, fused: self.fused, len: self.length as usize })
+    pub(crate) fn target(&mut self) -> Result<TileTarget<'a>, Fault> {
+        Ok(TileTarget { out: self.output(0)?, fused: self.fused, len: self.length as usize })
     }
 
     /// Input operand `i`.

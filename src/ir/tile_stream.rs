@@ -54,13 +54,13 @@ impl Relay {
 
 /// What a TileConsumer takes.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct TileSource<'a> {
     pub(crate) base: &'a [u8],
     pub(crate) fused: &'a [FusedCall<'a>],
     pub(crate) len: usize,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TileSource<'a> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -89,13 +89,13 @@ impl<'a> Source<'a> {
 }
 
 /// What a TileProducer makes.
-pub(crate) struct Target<'a> {
+pub(crate) struct TileTarget<'a> {
     pub(crate) out: &'a mut [u8],
     pub(crate) fused: &'a [FusedCall<'a>],
     pub(crate) len: usize,
 }
 
-impl Target<'_> {
+impl TileTarget<'_> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -107,7 +107,7 @@ impl Target<'_> {
         state: impl Fn() -> S + Sync,
         make: impl Fn(&mut S, usize, &mut [u8]) -> Result<(), Fault> + Sync,
     ) -> Result<(), Fault> {
-        let Target { out, fused, len } = self;
+        let TileTarget { out, fused, len } = self;
         threads.tiles(out, TILE * TILES_PER_TASK, |task, part| {
             let (mut state, mut relay) = (state(), Relay::new());
             for (j, tile) in part.chunks_mut(TILE).enumerate() {

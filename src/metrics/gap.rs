@@ -69,7 +69,7 @@ pub(super) fn mul_down(a: f64, b: f64) -> f64 {
 }
 
 /// An element.
-pub(super) trait Value: Pod + PartialOrd {
+pub(super) trait Element: Pod + PartialOrd {
     /// As a number, rounded to nearest.
     fn real(self) -> f64;
     /// Neither NaN nor infinite.
@@ -87,7 +87,7 @@ pub(super) trait Value: Pod + PartialOrd {
 
 macro_rules! float {
     ($($T:ty)*) => {$(
-        impl Value for $T {
+        impl Element for $T {
             fn real(self) -> f64 {
                 self.into()
             }
@@ -107,7 +107,7 @@ float!(f32 f64);
 
 macro_rules! integer {
     ($($T:ty)*) => {$(
-        impl Value for $T {
+        impl Element for $T {
             fn real(self) -> f64 {
                 self as f64
             }

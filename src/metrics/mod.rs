@@ -15,7 +15,7 @@ use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use bytemuck::Pod;
-use gap::{Value, mul_down};
+use gap::{Element, mul_down};
 use tally::Tally;
 
 /// What the absolute error of a bounded value x may be.
@@ -158,7 +158,7 @@ struct Bounded<T> {
     peak: f64,
 }
 
-fn bounded<T: Value>(original: &[u8], threshold: f64) -> Bounded<T> {
+fn bounded<T: Element>(original: &[u8], threshold: f64) -> Bounded<T> {
     let mut count = 0;
     let mut ends: Option<(T, T)> = None;
     for x in values::<T>(original).filter(|x| x.bounded(threshold)) {
@@ -174,7 +174,7 @@ fn bounded<T: Value>(original: &[u8], threshold: f64) -> Bounded<T> {
 /// Elements whose squares are summed apart, so that the sum of billions keeps its digits.
 const BLOCK: usize = 4096;
 
-fn measure<T: Value>(original: &[u8], restored: &[u8], bound: Option<Bound>, threshold: f64) -> Metrics {
+fn measure<T: Element>(original: &[u8], restored: &[u8], bound: Option<Bound>, threshold: f64) -> Metrics {
     let Bounded { count, ends, range, peak } = bounded::<T>(original, threshold);
     let allowed = match bound {
         None | Some(Bound::Rel(_)) => None,

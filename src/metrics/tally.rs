@@ -1,7 +1,7 @@
 //! One element after the other, judged and counted.
 
 use super::Bound;
-use super::gap::{Gap, Value, mul_down};
+use super::gap::{Element, Gap, mul_down};
 
 /// What is known of the elements seen so far.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts one element; returns the square of its error in units of the scale.
-    pub(super) fn element<T: Value>(&mut self, x: T, y: T, threshold: f64) -> f64 {
+    pub(super) fn element<T: Element>(&mut self, x: T, y: T, threshold: f64) -> f64 {
         let same = bytemuck::bytes_of(&x) == bytemuck::bytes_of(&y);
         if !same && (!x.finite() || !y.finite()) {
             self.non_finite_mismatches += 1;

@@ -16,7 +16,7 @@ use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct WorkspaceLayout {
     /// Zeroed memory of the steps.
     zeroed: u64,
     /// Up to here everything is zero when a call starts.
@@ -30,12 +30,12 @@ pub(crate) struct Layout {
     pub(crate) bytes: u64,
 }
 
-impl Layout {
-    pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> Layout {
-        let zeroed = Layout::words_end(plan).next_multiple_of(ALIGN);
+impl WorkspaceLayout {
+    pub(crate) fn new(plan: &Plan, image_bytes: u64, staged: u64) -> WorkspaceLayout {
+        let zeroed = WorkspaceLayout::words_end(plan).next_multiple_of(ALIGN);
         let control = (zeroed + plan.zeroed_bytes).next_multiple_of(ALIGN);
         let arena = (control + image_bytes).next_multiple_of(ALIGN);
-        Layout { zeroed, control, image: control, staged, arena, bytes: arena + plan.arena_bytes }
+        WorkspaceLayout { zeroed, control, image: control, staged, arena, bytes: arena + plan.arena_bytes }
     }
 
     /// Where the words end.
@@ -50,7 +50,7 @@ impl Layout {
 
     /// Where stands at which byte of the container a value starts.
     pub(crate) fn start(plan: &Plan, v: Val) -> u64 {
-        Layout::word(v) + 8 * plan.bound.graph.values.len() as u64
+        WorkspaceLayout::word(v) + 8 * plan.bound.graph.values.len() as u64
     }
 
     /// The tables, which calls only read.
@@ -76,7 +76,7 @@ pub(crate) struct Run<'a> {
     pub(crate) context: &'a Context,
     pub(crate) stream: Stream,
     pub(crate) plan: &'a Plan,
-    pub(crate) layout: Layout,
+    pub(crate) layout: WorkspaceLayout,
     pub(crate) memory: &'a DeviceMemory,
     pub(crate) array: Span,
     pub(crate) container: Span,
@@ -174,7 +174,7 @@ impl Run<'_> {
     fn operand(&self, v: Val) -> Operand {
         let edge = self.plan.value(v).edge;
         let root = self.plan.root(v);
-        let bytes = if edge.length.is_dynamic() { self.at(Layout::word(root)) } else { 0 };
+        let bytes = if edge.length.is_dynamic() { self.at(WorkspaceLayout::word(root)) } else { 0 };
         let max = edge.max_bytes();
         match (self.plan.place(v), self.plan.direction) {
             (Place::Arena { offset }, _) => {
@@ -188,7 +188,7 @@ impl Run<'_> {
                 Operand { base: self.container.address + self.header, offset: 0, bytes, max: max.min(room) }
             }
             (Place::Segment(_), Direction::Decode) => {
-                let offset = self.at(Layout::start(self.plan, root));
+                let offset = self.at(WorkspaceLayout::start(self.plan, root));
                 Operand { base: self.container.address, offset, bytes, max }
             }
             (Place::Dead, _) => Operand { bytes, max, ..Operand::default() },

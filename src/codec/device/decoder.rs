@@ -13,7 +13,7 @@ use crate::gpu::{Context, OwnStream, PinnedStaging, Stream};
 use crate::ir::stage::Rules;
 use crate::ir::value::Place;
 use crate::plan::{BoundPipeline, Plan};
-use crate::runtime::cuda::{Layout, Run};
+use crate::runtime::cuda::{Run, WorkspaceLayout};
 use crate::runtime::workspace::Workspace;
 
 /// A decoder's plan for GPUs.
@@ -170,7 +170,7 @@ impl GpuDecoder {
     /// Puts lengths, segment places and metadata where `fz_open` puts them in asynchronous calls.
     fn place(&self, run: &Run<'_>, header: &Header, lengths: &[u64]) -> Result<()> {
         let plan = &self.prepared.plan;
-        let mut control = vec![0; Layout::words_end(plan) as usize];
+        let mut control = vec![0; WorkspaceLayout::words_end(plan) as usize];
         let mut put = |at: u64, word: u64| {
             let slot = control.get_mut(at as usize..at as usize + 8);
             slot.map(|s| s.copy_from_slice(&word.to_le_bytes()))
@@ -179,11 +179,11 @@ impl GpuDecoder {
         for (i, &bytes) in lengths.iter().enumerate() {
             let root = plan.root(crate::ir::value::Val(i as u32));
             if root.index() == i {
-                put(Layout::word(root), bytes)?;
+                put(WorkspaceLayout::word(root), bytes)?;
             }
         }
         for (sink, range) in plan.bound.graph.sinks.iter().zip(&header.segments) {
-            put(Layout::start(plan, plan.root(sink.value)), range.start as u64)?;
+            put(WorkspaceLayout::start(plan, plan.root(sink.value)), range.start as u64)?;
         }
         run.memory.upload(run.context, 0, &control)?;
         for (node, metadata) in plan.bound.graph.nodes.iter().zip(&header.metadata) {

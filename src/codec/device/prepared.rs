@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::format::Tables;
 use crate::gpu::{Context, DeviceMemory, Pinned, Stream};
 use crate::plan::{Direction, Plan};
-use crate::runtime::cuda::{Layout, Run, Span, preload};
+use crate::runtime::cuda::{Run, Span, WorkspaceLayout, preload};
 use crate::runtime::workspace::{GpuMemory, Workspace};
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A plan for a GPU.
 pub(in crate::codec) struct Prepared {
     pub(in crate::codec) plan: Plan,
-    pub(super) layout: Layout,
+    pub(super) layout: WorkspaceLayout,
     tables: Tables,
     /// What tells it from all others.
     id: u64,
@@ -23,7 +23,7 @@ pub(in crate::codec) struct Prepared {
 impl Prepared {
     pub(super) fn new(plan: Plan, tables: Tables) -> Prepared {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let layout = Layout::new(&plan, tables.bytes.len() as u64, tables.staged);
+        let layout = WorkspaceLayout::new(&plan, tables.bytes.len() as u64, tables.staged);
         Prepared { plan, layout, tables, id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 

@@ -79,7 +79,7 @@ impl Stage for Adm {
         // Starts are numbers of 31 bits, of as many bytes in each of 32 lanes.
         let limit = (1 << 31) / (16 * width) * group::GROUP as u64 * width;
         match stream_bound(input.max_bytes() / width, width) {
-            Some(bytes) if input.max_bytes() <= limit => Ok(Arc::new(Bound { bytes, element })),
+            Some(bytes) if input.max_bytes() <= limit => Ok(Arc::new(BoundAdm { bytes, element })),
             _ => Err(Error::TooLarge { stage: SPEC.name, needed: input.max_bytes(), limit }),
         }
     }
@@ -100,19 +100,19 @@ impl Stage for Adm {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundAdm {
     /// Most bytes of the stream.
     bytes: u64,
     element: DType,
 }
 
-impl Bound {
+impl BoundAdm {
     fn launch(&self) -> AdmParams {
         AdmParams { width: self.element.bytes() as u32, pad: 0 }
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundAdm {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType::upto(DType::U8, self.bytes)]
     }

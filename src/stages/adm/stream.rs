@@ -9,20 +9,20 @@ use crate::ir::kernel::HostCall;
 const TASK: usize = 64;
 
 /// Where the parts of a stream of `n` elements are.
-struct Form {
+struct AdmForm {
     n: usize,
     width: usize,
     groups: usize,
 }
 
-impl Form {
-    fn new(call: &HostCall<'_>, bytes: usize) -> Result<Form, Fault> {
+impl AdmForm {
+    fn new(call: &HostCall<'_>, bytes: usize) -> Result<AdmForm, Fault> {
         let width = call.params::<AdmParams>().width as usize;
         if !matches!(width, 2 | 4) || bytes % width != 0 {
             return Err(Fault::BadLaunch);
         }
         let n = bytes / width;
-        Ok(Form { n, width, groups: n.div_ceil(GROUP) })
+        Ok(AdmForm { n, width, groups: n.div_ceil(GROUP) })
     }
 
     fn centres(&self) -> usize {
@@ -48,7 +48,7 @@ fn load(bytes: &[u8]) -> u32 {
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    let form = Form::new(call, src.len())?;
+    let form = AdmForm::new(call, src.len())?;
     if form.n == 0 {
         return call.publish(0, 0);
     }
@@ -63,7 +63,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let parts = starts.chunks_mut(TASK * 4).zip(centres.chunks_mut(TASK * form.width));
     let parts = parts.zip(flags.chunks_mut(TASK / 8)).zip(codes.chunks_mut(TASK * GROUP));
     let parts = parts.zip(bits.chunks_mut(TASK * slot)).zip(src.chunks(TASK * GROUP * form.width));
-    let tasks = parts.map(|(((((lanes, centres), flags), codes), bits), src)| Task {
+    let tasks = parts.map(|(((((lanes, centres), flags), codes), bits), src)| AdmTask {
         src,
         lanes,
         centres,
@@ -84,7 +84,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// Groups that are coded together, and where what becomes of them goes.
-struct Task<'a> {
+struct AdmTask<'a> {
     src: &'a [u8],
     /// Bytes of a lane of each.
     lanes: &'a mut [u8],
@@ -94,8 +94,8 @@ struct Task<'a> {
     bits: &'a mut [u8],
 }
 
-impl Task<'_> {
-    fn code(self, form: &Form, slot: usize) {
+impl AdmTask<'_> {
+    fn code(self, form: &AdmForm, slot: usize) {
         let places = self.lanes.chunks_exact_mut(4).zip(self.centres.chunks_exact_mut(form.width));
         let places = places.zip(self.codes.chunks_mut(GROUP)).zip(self.bits.chunks_mut(slot));
         let groups = self.src.chunks(GROUP * form.width).zip(places).enumerate();
@@ -115,7 +115,7 @@ impl Task<'_> {
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (src, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    let form = Form::new(call, out.len()).map_err(|_| Fault::Corrupt)?;
+    let form = AdmForm::new(call, out.len()).map_err(|_| Fault::Corrupt)?;
     if form.n == 0 {
         return if src.is_empty() { Ok(()) } else { Err(Fault::Corrupt) };
     }

@@ -73,7 +73,7 @@ impl Stage for Ans {
         if bytes > MOST_BYTES {
             return Err(Error::TooLarge { stage: SPEC.name, needed: bytes, limit: MOST_BYTES });
         }
-        Ok(Arc::new(Bound { bytes: stream_bound(bytes) }))
+        Ok(Arc::new(BoundAns { bytes: stream_bound(bytes) }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -88,12 +88,12 @@ impl Stage for Ans {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundAns {
     /// Most bytes of the stream.
     bytes: u64,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundAns {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType::upto(DType::U8, self.bytes)]
     }

@@ -21,17 +21,17 @@ const _: () = assert!(MOST_WORDS % UNIT == 0);
 const TASK: usize = 16;
 
 /// Where the parts of a stream of so many bytes are.
-struct Form {
+struct AnsForm {
     blocks: usize,
     sizes: usize,
     words: usize,
 }
 
-impl Form {
-    fn new(bytes: usize) -> Form {
+impl AnsForm {
+    fn new(bytes: usize) -> AnsForm {
         let blocks = bytes.div_ceil(BLOCK);
         let sizes = STATES + 4 * LANES * blocks;
-        Form { blocks, sizes, words: sizes + 8 * blocks.next_multiple_of(2) }
+        AnsForm { blocks, sizes, words: sizes + 8 * blocks.next_multiple_of(2) }
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     if src.is_empty() {
         return call.publish(0, 0);
     }
-    let form = Form::new(src.len());
+    let form = AnsForm::new(src.len());
     let weights = weigh(threads, src);
     // Each block has room for the most words that it can have, before they move together.
     let out = out.get_mut(..form.words + form.blocks * SLOT).ok_or(Fault::BadLaunch)?;
@@ -55,7 +55,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (states, sizes) = header[STATES..].split_at_mut(form.sizes - STATES);
     let parts = src.chunks(TASK * BLOCK).zip(states.chunks_mut(TASK * 4 * LANES));
     let parts = parts.zip(sizes.chunks_mut(TASK * 8)).zip(words.chunks_mut(TASK * SLOT));
-    let tasks = parts.map(|(((src, states), sizes), words)| Task { src, states, sizes, words });
+    let tasks = parts.map(|(((src, states), sizes), words)| AnsTask { src, states, sizes, words });
     let done = threads.each(tasks.collect(), || (), |(), task| task.code(&weights));
     done.into_iter().collect::<Result<(), Fault>>()?;
 
@@ -68,14 +68,14 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// Blocks that are coded together, and where what becomes of them goes.
-struct Task<'a> {
+struct AnsTask<'a> {
     src: &'a [u8],
     states: &'a mut [u8],
     sizes: &'a mut [u8],
     words: &'a mut [u8],
 }
 
-impl Task<'_> {
+impl AnsTask<'_> {
     fn code(self, weights: &Weights) -> Result<(), Fault> {
         let places = self.states.chunks_exact_mut(4 * LANES).zip(self.sizes.chunks_exact_mut(8));
         let blocks = self.src.chunks(BLOCK).zip(places).zip(self.words.chunks_mut(SLOT));
@@ -126,7 +126,7 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     if src.is_empty() && out.is_empty() {
         return Ok(());
     }
-    let form = Form::new(out.len());
+    let form = AnsForm::new(out.len());
     let weights = open(&form, src, out.len())?;
     let mut bytes = [0; ONE as usize];
     for s in 0..=255u8 {
@@ -147,7 +147,7 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// The weights of a stream whose header fits.
-fn open(form: &Form, src: &[u8], bytes: usize) -> Result<Weights, Fault> {
+fn open(form: &AnsForm, src: &[u8], bytes: usize) -> Result<Weights, Fault> {
     let header = [word(src, 0)?, word(src, 4)?, word(src, 8)?, word(src, 16)? % 32];
     let expected = [MAGIC, form.blocks as u32, bytes as u32, PROB_BITS as u32];
     let length = form.words as u64 + 2 * u64::from(word(src, 12)?);
@@ -162,7 +162,7 @@ fn open(form: &Form, src: &[u8], bytes: usize) -> Result<Weights, Fault> {
 }
 
 /// Where the words of each block start, and how many there are.
-fn starts(form: &Form, src: &[u8], bytes: usize) -> Result<Vec<(usize, usize)>, Fault> {
+fn starts(form: &AnsForm, src: &[u8], bytes: usize) -> Result<Vec<(usize, usize)>, Fault> {
     let mut next = 0;
     let mut starts = Vec::with_capacity(form.blocks);
     for i in 0..form.blocks {

@@ -88,7 +88,7 @@ fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundBitpack {
     input: EdgeType,
     element: DType,
     /// 0: found by the run.
@@ -97,8 +97,8 @@ struct Bound {
     shift: u32,
 }
 
-impl Bound {
-    fn new(args: &Args, edge: EdgeType) -> Result<Bound> {
+impl BoundBitpack {
+    fn new(args: &Args, edge: EdgeType) -> Result<BoundBitpack> {
         let chosen = element(args, edge)?;
         same_width(SPEC.name, chosen, edge)?;
         let whole = edge.length.is_dynamic() || edge.max_bytes() % chosen.bytes() == 0;
@@ -132,7 +132,7 @@ impl Bound {
         let bits = if bits == 0 { most } else { bits };
         let bits = if args.flag("auto_detect")? { 0 } else { bits };
         let (base, shift) = (base as u32, shift as u32);
-        Ok(Bound { input: edge, element: chosen.unsigned(), bits, base, shift })
+        Ok(BoundBitpack { input: edge, element: chosen.unsigned(), bits, base, shift })
     }
 
     /// Bytes that so many bytes of elements become.
@@ -164,7 +164,7 @@ impl Stage for Bitpack {
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound::new(args, only(inputs)?)?))
+        Ok(Arc::new(BoundBitpack::new(args, only(inputs)?)?))
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
@@ -224,7 +224,7 @@ impl Stage for Bitpack {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundBitpack {
     fn outputs(&self) -> Vec<EdgeType> {
         // Fewer bits than an element has make no more bytes than it has.
         let most = self.packed(self.input.max_bytes());

@@ -87,7 +87,7 @@ impl Stage for Bitshuffle {
             let expected = format!("a multiple of {unit} (1024 x element_width)");
             return Err(Error::argument("bitshuffle.block_size", launch.block, expected));
         }
-        Ok(Arc::new(Bound { input: only(inputs)?, launch }))
+        Ok(Arc::new(BoundBitshuffle { input: only(inputs)?, launch }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -115,12 +115,12 @@ impl Stage for Bitshuffle {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundBitshuffle {
     input: EdgeType,
     launch: BitshuffleParams,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundBitshuffle {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType { dtype: DType::U8, ..self.input }]
     }

@@ -121,7 +121,7 @@ impl Stage for Difference {
             "negabinary" => (element.signed(), NEGABINARY),
             _ => (element.signed(), ZIGZAG),
         };
-        Ok(Arc::new(Bound { input, element, code, chunk_bytes: args.int("chunk_size")? as u64 }))
+        Ok(Arc::new(BoundDifference { input, element, code, chunk_bytes: args.int("chunk_size")? as u64 }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -150,7 +150,7 @@ impl Stage for Difference {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundDifference {
     input: EdgeType,
     /// The elements that are subtracted.
     element: DType,
@@ -160,7 +160,7 @@ struct Bound {
     chunk_bytes: u64,
 }
 
-impl Bound {
+impl BoundDifference {
     fn output(&self) -> DType {
         if self.code == PLAIN { self.element } else { self.element.unsigned() }
     }
@@ -178,7 +178,7 @@ impl Bound {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundDifference {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType { dtype: self.output(), ..self.input }]
     }

@@ -17,7 +17,7 @@ pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
 const EXACT_BITS: u32 = 64;
 
 /// The stage on an edge.
-pub(super) struct Bound {
+pub(super) struct BoundFast {
     pub(super) value: DType,
     pub(super) mode: u32,
     pub(super) error_bound: f64,
@@ -29,8 +29,8 @@ pub(super) struct Bound {
     pub(super) n: u64,
 }
 
-impl Bound {
-    pub(super) fn new(args: &Args, edge: EdgeType) -> Result<Bound> {
+impl BoundFast {
+    pub(super) fn new(args: &Args, edge: EdgeType) -> Result<BoundFast> {
         let value = floats(SPEC.name, args, edge)?;
         if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
             let accepts = "whole floats of a length that is known beforehand";
@@ -42,7 +42,7 @@ impl Bound {
             return Err(Error::TooLarge { stage: SPEC.name, needed: edge.max_bytes(), limit });
         }
         let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
-        Ok(Bound {
+        Ok(BoundFast {
             value,
             mode,
             error_bound: args.real("error_bound")?,

@@ -1,20 +1,20 @@
 //! Chunks of values to words and back.
 
-use super::entry::{Entry, Form};
+use super::entry::{ChunkForm, Entry};
 use super::exact::{self, Exact};
-use super::grid::{Chunk, Grid, ROW, UNIT, Unit};
-use super::unit::{Body, Coded, Codes, Descriptor, Halves, Words, pack, unpack};
-use super::value::{Quantize, Value};
+use super::grid::{Chunk, ChunkGrid, ROW, UNIT, Unit};
+use super::unit::{Body, CodedMask, Codes, Descriptor, Halves, Words, pack, unpack};
+use super::value::{FastQuantize, FastValue};
 use crate::base::error::Fault;
 use std::marker::PhantomData;
 
 /// Working memory of a thread that encodes.
-pub(super) struct Encoder<T, B: Body> {
+pub(super) struct ChunkEncoder<T, B: Body> {
     x: [T; UNIT],
     codes: Codes,
     before: Codes,
     work: B::Work,
-    coded: Coded,
+    coded: CodedMask,
     exact: Exact<T>,
     /// The words of the chunk.
     pub(super) out: Halves,
@@ -26,7 +26,13 @@ fn row(src: &[u8], first: usize, values: usize, width: usize) -> Result<&[u8], F
 }
 
 /// Fills a unit; behind the end of the array its last value goes on, in each dimension.
-fn load<T: Value>(src: &[u8], grid: &Grid, c: &Chunk, unit: &Unit, x: &mut [T; UNIT]) -> Result<(), Fault> {
+fn load<T: FastValue>(
+    src: &[u8],
+    grid: &ChunkGrid,
+    c: &Chunk,
+    unit: &Unit,
+    x: &mut [T; UNIT],
+) -> Result<(), Fault> {
     let Unit { at: [x0, y0, z0], cols, rows } = *unit;
     let length = if grid.ndim == 1 { UNIT } else { ROW };
     for (y, to) in x.chunks_exact_mut(length).take(rows).enumerate() {
@@ -42,11 +48,11 @@ fn load<T: Value>(src: &[u8], grid: &Grid, c: &Chunk, unit: &Unit, x: &mut [T; U
     Ok(())
 }
 
-impl<T: Value, B: Body> Encoder<T, B> {
-    pub(super) fn new() -> Encoder<T, B> {
+impl<T: FastValue, B: Body> ChunkEncoder<T, B> {
+    pub(super) fn new() -> ChunkEncoder<T, B> {
         let out = Halves(Vec::with_capacity(UNIT * 8));
         let none = [0; UNIT];
-        Encoder {
+        ChunkEncoder {
             x: [T::ZERO; UNIT],
             codes: none,
             before: none,
@@ -61,9 +67,9 @@ impl<T: Value, B: Body> Encoder<T, B> {
     pub(super) fn encode(
         &mut self,
         src: &[u8],
-        grid: &Grid,
+        grid: &ChunkGrid,
         k: usize,
-        q: &Quantize<T>,
+        q: &FastQuantize<T>,
     ) -> Result<Entry, Fault> {
         let c = grid.chunk(k);
         let limit = c.values() * T::WORDS;
@@ -105,23 +111,23 @@ impl<T: Value, B: Body> Encoder<T, B> {
             self.out.0.clear();
             return Ok(Entry::Constant(reference + i64::from(code)));
         }
-        let form = Form::Packed { reference: reference != 0 };
+        let form = ChunkForm::Packed { reference: reference != 0 };
         Ok(Entry::Words { form, first: 0, words: self.out.words() as u64 })
     }
 
     /// The values as they are, without those behind the end of the array.
-    fn raw(&mut self, src: &[u8], grid: &Grid, c: &Chunk) -> Result<Entry, Fault> {
+    fn raw(&mut self, src: &[u8], grid: &ChunkGrid, c: &Chunk) -> Result<Entry, Fault> {
         self.out.0.clear();
         for at in c.rows() {
             let from = row(src, grid.index(c, at), c.extent[0], size_of::<T>())?;
             self.out.0.extend(from.chunks_exact(2).map(|h| u16::from_le_bytes([h[0], h[1]])));
         }
-        Ok(Entry::Words { form: Form::Raw, first: 0, words: self.out.words() as u64 })
+        Ok(Entry::Words { form: ChunkForm::Raw, first: 0, words: self.out.words() as u64 })
     }
 }
 
 /// Working memory of a thread that decodes.
-pub(super) struct Decoder<T, B> {
+pub(super) struct ChunkDecoder<T, B> {
     step: T,
     codes: Codes,
     x: [T; UNIT],
@@ -129,15 +135,15 @@ pub(super) struct Decoder<T, B> {
     body: PhantomData<B>,
 }
 
-impl<T: Value, B: Body> Decoder<T, B> {
-    pub(super) fn new(step: T) -> Decoder<T, B> {
-        Decoder { step, codes: [0; UNIT], x: [T::ZERO; UNIT], exact: Vec::new(), body: PhantomData }
+impl<T: FastValue, B: Body> ChunkDecoder<T, B> {
+    pub(super) fn new(step: T) -> ChunkDecoder<T, B> {
+        ChunkDecoder { step, codes: [0; UNIT], x: [T::ZERO; UNIT], exact: Vec::new(), body: PhantomData }
     }
 
     /// Hands the rows of a chunk to `sink`, with the place in the chunk where each begins. `words` are those of the chunk.
     pub(super) fn decode(
         &mut self,
-        grid: &Grid,
+        grid: &ChunkGrid,
         c: &Chunk,
         entry: Entry,
         words: &[u8],
@@ -150,14 +156,14 @@ impl<T: Value, B: Body> Decoder<T, B> {
             }
             Entry::Words { form, .. } => (form, Words(words)),
         };
-        if form == Form::Raw {
+        if form == ChunkForm::Raw {
             let width = c.extent[0] * size_of::<T>();
             if input.0.len() != c.values() * size_of::<T>() {
                 return Err(Fault::Corrupt);
             }
             return c.rows().zip(input.0.chunks_exact(width)).try_for_each(|(at, row)| sink(at, row));
         }
-        let reference = match form == (Form::Packed { reference: true }) {
+        let reference = match form == (ChunkForm::Packed { reference: true }) {
             true if T::WORDS == 1 => return Err(Fault::Corrupt),
             true => i64::from(input.word()?) | i64::from(input.word()?) << 32,
             false => 0,
@@ -182,8 +188,8 @@ impl<T: Value, B: Body> Decoder<T, B> {
 }
 
 /// Hands on the rows of a unit.
-fn rows<T: Value>(
-    grid: &Grid,
+fn rows<T: FastValue>(
+    grid: &ChunkGrid,
     unit: &Unit,
     x: &[T; UNIT],
     sink: &mut impl FnMut([usize; 3], &[u8]) -> Result<(), Fault>,

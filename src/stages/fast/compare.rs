@@ -1,12 +1,12 @@
 //! The two bodies against each other: the same words from any values, the same values from any words.
 
-use super::chunk::{Decoder, Encoder};
+use super::chunk::{ChunkDecoder, ChunkEncoder};
 use super::entry::Entry;
-use super::grid::Grid;
+use super::grid::ChunkGrid;
 use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
-use super::value::{Quantize, Value};
+use super::value::{FastQuantize, FastValue};
 use super::wide::{self, Wide};
 use crate::base::dtype::DType;
 use crate::base::error::Fault;
@@ -28,10 +28,10 @@ impl Random {
 
 type Restored = (Result<(), Fault>, Vec<u8>);
 
-fn decode<T: Value, B: Body>(grid: &Grid, step: T, entry: Entry, words: &[u8]) -> Restored {
+fn decode<T: FastValue, B: Body>(grid: &ChunkGrid, step: T, entry: Entry, words: &[u8]) -> Restored {
     let c = grid.chunk(0);
     let mut all = vec![];
-    let made = Decoder::<T, B>::new(step).decode(grid, &c, entry, words, |at, row| {
+    let made = ChunkDecoder::<T, B>::new(step).decode(grid, &c, entry, words, |at, row| {
         all.extend(at.iter().map(|&i| i as u8));
         all.extend_from_slice(row);
         Ok(())
@@ -39,17 +39,17 @@ fn decode<T: Value, B: Body>(grid: &Grid, step: T, entry: Entry, words: &[u8]) -
     (made, all)
 }
 
-fn agree<T: Value>(dtype: DType, rng: &mut Random) {
+fn agree<T: FastValue>(dtype: DType, rng: &mut Random) {
     const SHAPES: [[u64; 3]; 6] =
         [[8192, 1, 1], [2077, 1, 1], [32, 256, 1], [19, 77, 1], [32, 32, 8], [31, 9, 5]];
     let dims = SHAPES[rng.below(6) as usize];
     let launch = FastParams::new(1e20, dims, dtype);
-    let grid = Grid::new(&launch);
+    let grid = ChunkGrid::new(&launch);
     let mut metadata = BoundMetadata::zeroed();
     // The inverse of the second one is rounded, so that it matters how products with it are.
     let bound = [0.25, f64::from(0.3f32)][rng.below(2) as usize];
     (metadata.bound, metadata.promise) = (bound, bound);
-    let q = Quantize::<T>::new(launch.threshold, &metadata);
+    let q = FastQuantize::<T>::new(launch.threshold, &metadata);
     let (size, exact) = (1u64 << rng.below(30), 1 << rng.below(14));
     let offset = [0.0, 1e3, 3e8, 1e15][rng.below(4) as usize];
     let mut x = offset;
@@ -60,7 +60,7 @@ fn agree<T: Value>(dtype: DType, rng: &mut Random) {
         })
         .collect();
     let src = bytemuck::cast_slice(&values);
-    let (mut plain, mut wide) = (Encoder::<T, Plain>::new(), Encoder::<T, Wide>::new());
+    let (mut plain, mut wide) = (ChunkEncoder::<T, Plain>::new(), ChunkEncoder::<T, Wide>::new());
     let entry = plain.encode(src, &grid, 0, &q).unwrap();
     assert_eq!(wide.encode(src, &grid, 0, &q).unwrap(), entry);
     assert!(wide.out == plain.out, "{dims:?} {size} {exact} {offset}");

@@ -1,7 +1,7 @@
 //! The config of the stage in a header: 64 bytes.
 
 use super::SPEC;
-use super::bind::Bound;
+use super::bind::BoundFast;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
 use crate::base::param::Args;
@@ -13,10 +13,10 @@ use crate::stages::shape;
 use bytemuck::Zeroable;
 use std::mem::offset_of;
 
-/// Form of config and stream.
+/// ChunkForm of config and stream.
 const VERSION: u8 = 1;
 
-pub(super) fn write(p: &Bound, of: Val) -> Config {
+pub(super) fn write(p: &BoundFast, of: Val) -> Config {
     let mut w = Writer::default();
     w.bytes(&[VERSION, p.value as u8, dimensions(p.dims) as u8, p.mode as u8]);
     w.f32(0.0);

@@ -1,12 +1,12 @@
 //! Kernel `fast_decode`.
 
-use super::chunk::Decoder;
+use super::chunk::ChunkDecoder;
 use super::entry::{self, Entry};
-use super::grid::{Grid, UNITS};
+use super::grid::{ChunkGrid, UNITS};
 use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
-use super::value::Value;
+use super::value::FastValue;
 use super::wide::{self, Wide};
 use crate::base::error::Fault;
 use crate::base::parallel::TILES_PER_TASK;
@@ -38,18 +38,18 @@ struct Band<'a> {
 const BANDS: usize = 256; // seed: fast-bands
 
 /// The stream in its two parts.
-struct Stream<'a> {
+struct ChunkStream<'a> {
     table: &'a [u8],
     words: &'a [u8],
 }
 
-impl<'a> Stream<'a> {
-    fn new(stream: &'a [u8], grid: &Grid) -> Result<Stream<'a>, Fault> {
+impl<'a> ChunkStream<'a> {
+    fn new(stream: &'a [u8], grid: &ChunkGrid) -> Result<ChunkStream<'a>, Fault> {
         let (table, words) = stream.split_at_checked(grid.chunks() * entry::BYTES).ok_or(Fault::Corrupt)?;
         if words.len() % 4 != 0 {
             return Err(Fault::Corrupt);
         }
-        Ok(Stream { table, words })
+        Ok(ChunkStream { table, words })
     }
 
     /// What chunk `k` has, with its words.
@@ -61,10 +61,10 @@ impl<'a> Stream<'a> {
     }
 }
 
-fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
-    let grid = Grid::new(p);
+fn run<T: FastValue, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
+    let grid = ChunkGrid::new(p);
     let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
-    let (stream, out) = (Stream::new(call.input(0)?, &grid)?, call.output(0)?);
+    let (stream, out) = (ChunkStream::new(call.input(0)?, &grid)?, call.output(0)?);
     let (step, _) = T::steps(metadata.bound);
     // What the pipeline added behind the shape is zero.
     let (body, rest) = out.split_at_mut_checked(grid.values() * size_of::<T>()).ok_or(Fault::Corrupt)?;
@@ -77,7 +77,7 @@ fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(),
         }
         let done = call.threads.each(
             some,
-            || Decoder::<T, B>::new(step),
+            || ChunkDecoder::<T, B>::new(step),
             |decoder, band| decode_band(decoder, &grid, &stream, band),
         );
         done.into_iter().collect::<Result<(), Fault>>()?;
@@ -100,7 +100,7 @@ struct Bands<'a> {
 }
 
 impl<'a> Bands<'a> {
-    fn new(grid: &Grid, array: &'a mut [u8], width: usize) -> Bands<'a> {
+    fn new(grid: &ChunkGrid, array: &'a mut [u8], width: usize) -> Bands<'a> {
         let (rows, band_chunks) = match grid.ndim {
             1 => (grid.chunk[0] * TILES_PER_TASK * width, TILES_PER_TASK),
             _ => (grid.dims[0] * grid.chunk[1] * width, grid.counts[0]),
@@ -136,10 +136,10 @@ fn front<'a>(bytes: &mut &'a mut [u8], most: usize) -> &'a mut [u8] {
     front
 }
 
-fn decode_band<T: Value, B: Body>(
-    decoder: &mut Decoder<T, B>,
-    grid: &Grid,
-    stream: &Stream<'_>,
+fn decode_band<T: FastValue, B: Body>(
+    decoder: &mut ChunkDecoder<T, B>,
+    grid: &ChunkGrid,
+    stream: &ChunkStream<'_>,
     band: Band<'_>,
 ) -> Result<(), Fault> {
     let Band { first, chunks, mut planes } = band;

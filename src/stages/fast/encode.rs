@@ -1,12 +1,12 @@
 //! Kernel `fast_encode`.
 
-use super::chunk::Encoder;
+use super::chunk::ChunkEncoder;
 use super::entry::{self, Entry};
-use super::grid::Grid;
+use super::grid::ChunkGrid;
 use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
-use super::value::{Quantize, Value};
+use super::value::{FastQuantize, FastValue};
 use super::wide::{self, Wide};
 use crate::base::error::Fault;
 use crate::base::tile::at;
@@ -25,61 +25,61 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// Chunks that follow each other, their entries, and room for their words.
-struct Part<'a> {
+struct ChunkPart<'a> {
     first: usize,
     table: &'a mut [u8],
     words: &'a mut [u8],
 }
 
-fn run<T: Value, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
-    let grid = Grid::new(p);
+fn run<T: FastValue, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result<(), Fault> {
+    let grid = ChunkGrid::new(p);
     let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (src, out) = (call.input(0)?, call.output(0)?);
-    let quantize = Quantize::<T>::new(p.threshold, &metadata);
+    let quantize = FastQuantize::<T>::new(p.threshold, &metadata);
     let table_bytes = grid.chunks() * entry::BYTES;
     let (table, words) = out.split_at_mut_checked(table_bytes).ok_or(Fault::BadLaunch)?;
     let per_part = call.threads.tiles_per_part();
     let parts = parts::<T>(&grid, per_part, table, words)?;
-    let coded = call
-        .threads
-        .each(parts, Encoder::<T, B>::new, |encoder, part| encode_part(encoder, src, &grid, &quantize, part));
+    let coded = call.threads.each(parts, ChunkEncoder::<T, B>::new, |encoder, part| {
+        encode_part(encoder, src, &grid, &quantize, part)
+    });
     coded.into_iter().collect::<Result<(), Fault>>()?;
     let end = close_gaps::<T>(&grid, per_part, table, words)?;
     call.publish(0, (table_bytes + end) as u64)
 }
 
 /// Each part writes at the front of the room that its values take up, which is enough for its words.
-fn parts<'a, T: Value>(
-    grid: &Grid,
+fn parts<'a, T: FastValue>(
+    grid: &ChunkGrid,
     per_part: usize,
     table: &'a mut [u8],
     mut words: &'a mut [u8],
-) -> Result<Vec<Part<'a>>, Fault> {
+) -> Result<Vec<ChunkPart<'a>>, Fault> {
     let mut parts = vec![];
     for (k, table) in table.chunks_mut(per_part.saturating_mul(entry::BYTES)).enumerate() {
         let first = k * per_part.min(grid.chunks());
         let room = room::<T>(grid, first, table.len() / entry::BYTES);
         let (front, rest) = words.split_at_mut_checked(room).ok_or(Fault::BadLaunch)?;
         words = rest;
-        parts.push(Part { first, table, words: front });
+        parts.push(ChunkPart { first, table, words: front });
     }
     Ok(parts)
 }
 
 /// Bytes of the values of so many chunks.
-fn room<T: Value>(grid: &Grid, first: usize, chunks: usize) -> usize {
+fn room<T: FastValue>(grid: &ChunkGrid, first: usize, chunks: usize) -> usize {
     if chunks == grid.chunks() {
         return grid.values() * size_of::<T>();
     }
     (first..first + chunks).map(|k| grid.chunk(k).values() * size_of::<T>()).sum()
 }
 
-fn encode_part<T: Value, B: Body>(
-    encoder: &mut Encoder<T, B>,
+fn encode_part<T: FastValue, B: Body>(
+    encoder: &mut ChunkEncoder<T, B>,
     src: &[u8],
-    grid: &Grid,
-    quantize: &Quantize<T>,
-    part: Part<'_>,
+    grid: &ChunkGrid,
+    quantize: &FastQuantize<T>,
+    part: ChunkPart<'_>,
 ) -> Result<(), Fault> {
     let mut end = 0;
     for (k, slot) in part.table.chunks_exact_mut(entry::BYTES).enumerate() {
@@ -93,8 +93,8 @@ fn encode_part<T: Value, B: Body>(
 }
 
 /// Moves the parts together; says how many bytes of words there are.
-fn close_gaps<T: Value>(
-    grid: &Grid,
+fn close_gaps<T: FastValue>(
+    grid: &ChunkGrid,
     per_part: usize,
     table: &mut [u8],
     words: &mut [u8],

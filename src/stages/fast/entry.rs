@@ -19,7 +19,7 @@ const CODE_BITS: u32 = 62;
 
 /// How the words of a chunk are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ChunkForm {
     /// Descriptors and units; codes are relative to a reference value that stands before them.
     Packed { reference: bool },
     /// The values.
@@ -32,7 +32,7 @@ pub(super) enum Entry {
     /// One code for all values, and no words.
     Constant(i64),
     /// Words from `first` on.
-    Words { form: Form, first: u64, words: u64 },
+    Words { form: ChunkForm, first: u64, words: u64 },
 }
 
 impl Entry {
@@ -44,9 +44,9 @@ impl Entry {
             return if bits & RAW == 0 { Ok(Entry::Constant(code)) } else { Err(Fault::Corrupt) };
         }
         let form = match marks << (FIRST_BITS + WORDS_BITS) {
-            0 => Form::Packed { reference: false },
-            HAS_REFERENCE => Form::Packed { reference: true },
-            RAW => Form::Raw,
+            0 => ChunkForm::Packed { reference: false },
+            HAS_REFERENCE => ChunkForm::Packed { reference: true },
+            RAW => ChunkForm::Raw,
             _ => return Err(Fault::Corrupt),
         };
         let first = bits & ((1 << FIRST_BITS) - 1);
@@ -59,9 +59,9 @@ impl Entry {
             Entry::Constant(code) => CONSTANT | code as u64 & ((1 << CODE_BITS) - 1),
             Entry::Words { form, first, words } => {
                 let mark = match form {
-                    Form::Packed { reference: false } => 0,
-                    Form::Packed { reference: true } => HAS_REFERENCE,
-                    Form::Raw => RAW,
+                    ChunkForm::Packed { reference: false } => 0,
+                    ChunkForm::Packed { reference: true } => HAS_REFERENCE,
+                    ChunkForm::Raw => RAW,
                 };
                 mark | words << FIRST_BITS | first
             }
@@ -103,9 +103,9 @@ mod tests {
             Entry::Constant(-5),
             Entry::Constant((1 << 51) + 7),
             Entry::Constant(0),
-            words(Form::Raw, (1 << 44) - 1, 16384),
-            words(Form::Packed { reference: true }, 0, 65535),
-            words(Form::Packed { reference: false }, 7, 1),
+            words(ChunkForm::Raw, (1 << 44) - 1, 16384),
+            words(ChunkForm::Packed { reference: true }, 0, 65535),
+            words(ChunkForm::Packed { reference: false }, 7, 1),
         ];
         for entry in all {
             assert_eq!(Entry::read(entry.bits()), Ok(entry));

@@ -1,8 +1,8 @@
 //! Exact values of a unit, and the codes that stand in for them.
 
 use super::grid::{LANES, PART, UNIT, place};
-use super::unit::{Coded, Codes, Words};
-use super::value::Value;
+use super::unit::{CodedMask, Codes, Words};
+use super::value::FastValue;
 use crate::base::error::Fault;
 
 /// Values of a lane.
@@ -28,7 +28,7 @@ pub(super) struct Exact<T> {
 }
 
 /// Per lane, the elements that are exact.
-fn masks(ndim: u32, coded: &Coded) -> [u32; LANES] {
+fn masks(ndim: u32, coded: &CodedMask) -> [u32; LANES] {
     std::array::from_fn(|lane| {
         let mut mask = 0;
         for e in (0..LANE).step_by(4) {
@@ -40,7 +40,7 @@ fn masks(ndim: u32, coded: &Coded) -> [u32; LANES] {
     })
 }
 
-impl<T: Value> Exact<T> {
+impl<T: FastValue> Exact<T> {
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.words.clear();
@@ -53,7 +53,7 @@ impl<T: Value> Exact<T> {
     }
 
     /// Finds them, and gives their places the codes of coded neighbours, so that no difference notices them.
-    pub(super) fn find(&mut self, ndim: u32, coded: &Coded, x: &[T; UNIT], codes: &mut Codes) {
+    pub(super) fn find(&mut self, ndim: u32, coded: &CodedMask, x: &[T; UNIT], codes: &mut Codes) {
         let masks = masks(ndim, coded);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);
         let first = usual.next().map_or(0, |lane| {
@@ -88,7 +88,7 @@ impl<T: Value> Exact<T> {
     }
 }
 
-fn value<T: Value>(input: &mut Words<'_>) -> Result<T, Fault> {
+fn value<T: FastValue>(input: &mut Words<'_>) -> Result<T, Fault> {
     let mut value = T::ZERO;
     for word in bytemuck::cast_slice_mut::<T, u32>(std::slice::from_mut(&mut value)) {
         *word = input.word()?;
@@ -97,7 +97,7 @@ fn value<T: Value>(input: &mut Words<'_>) -> Result<T, Fault> {
 }
 
 /// Reads exact values and their places among the rows.
-pub(super) fn read<T: Value>(
+pub(super) fn read<T: FastValue>(
     ndim: u32,
     kind: u16,
     input: &mut Words<'_>,

@@ -22,7 +22,7 @@ pub(super) fn place(ndim: u32, lane: usize, half: usize, i: usize) -> usize {
 }
 
 /// The array cut into chunks.
-pub(super) struct Grid {
+pub(super) struct ChunkGrid {
     pub(super) ndim: u32,
     pub(super) dims: [usize; 3],
     /// What a chunk has in each dimension, where the array does not end.
@@ -47,8 +47,8 @@ pub(super) struct Unit {
     pub(super) rows: usize,
 }
 
-impl Grid {
-    pub(super) fn new(p: &FastParams) -> Grid {
+impl ChunkGrid {
+    pub(super) fn new(p: &FastParams) -> ChunkGrid {
         let dims = p.dims.map(|d| d as usize);
         let chunk = match p.ndim {
             1 => [UNITS * UNIT, 1, 1],
@@ -56,7 +56,7 @@ impl Grid {
             _ => [ROW, ROW, UNITS],
         };
         let counts = [0, 1, 2].map(|d| dims[d].div_ceil(chunk[d]));
-        Grid { ndim: p.ndim, dims, chunk, counts }
+        ChunkGrid { ndim: p.ndim, dims, chunk, counts }
     }
 
     pub(super) fn chunks(&self) -> usize {

@@ -45,9 +45,9 @@ use crate::base::tile::at;
 use crate::ir::kernel::{Kernel, alone};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Parsed, Ports, RegionReader, Rules, Spec, Stage};
-use bind::{Bound, MOST_ELEMENTS};
+use bind::{BoundFast, MOST_ELEMENTS};
 use bytemuck::Zeroable;
-use grid::Grid;
+use grid::ChunkGrid;
 use params::FastParams;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl FastParams {
         launch.dims = shape::ones_last(dims).map(|d| dims[d]);
         launch.ndim = shape::rank(launch.dims);
         launch.value = dtype.bytes() as u32;
-        let grid = Grid::new(&launch);
+        let grid = ChunkGrid::new(&launch);
         launch.chunks = u32::try_from(grid.chunks()).unwrap_or(u32::MAX);
         (launch.chunks_x, launch.chunks_y) = (grid.counts[0] as u32, grid.counts[1] as u32);
         let (x, y) = (Divisor::new(launch.chunks_x), Divisor::new(launch.chunks_y));
@@ -139,7 +139,7 @@ impl Stage for Fast {
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound::new(args, only(inputs)?)?))
+        Ok(Arc::new(BoundFast::new(args, only(inputs)?)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -163,11 +163,11 @@ impl Stage for Fast {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundFast {
     /// A chunk has an entry in the table, and its words are never longer than its values: the encoder keeps it raw where packing would
     /// make it so.
     fn outputs(&self) -> Vec<EdgeType> {
-        let table = Grid::new(&self.launch()).chunks() as u64 * entry::BYTES as u64;
+        let table = ChunkGrid::new(&self.launch()).chunks() as u64 * entry::BYTES as u64;
         let values = self.dims.iter().product::<u64>() * self.value.bytes();
         vec![EdgeType::between(DType::U8, table, table + values)] // seed: fast-minimum
     }

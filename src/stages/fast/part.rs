@@ -2,13 +2,13 @@
 
 use super::Fast;
 use super::SPEC;
-use super::chunk::Decoder;
+use super::chunk::ChunkDecoder;
 use super::entry::{self, Entry};
-use super::grid::Grid;
+use super::grid::ChunkGrid;
 use super::params::FastParams;
 use super::plain::Plain;
 use super::unit::Body;
-use super::value::Value;
+use super::value::FastValue;
 use super::wide::{self, Wide};
 use crate::base::byte_source::Segment;
 use crate::base::dtype::DType;
@@ -45,15 +45,20 @@ impl RegionReader for Fast {
             return Err(Error::Unsupported { stage: SPEC.name, what });
         }
         let metadata: BoundMetadata = at(metadata, 0).ok_or(Error::Internal("fast has metadata"))?;
-        let grid = Grid::new(&FastParams::new(0.0, dims, dtype));
+        let grid = ChunkGrid::new(&FastParams::new(0.0, dims, dtype));
         let order = shape::ones_last(dims);
         let table = (grid.chunks() * entry::BYTES) as u64;
         // Not less than the table, and not more than that and the values, or the header would have been refused.
         if stream.bytes() % 4 != 0 {
             return Err(damaged(Fault::Corrupt));
         }
-        let part =
-            Part { grid, stream, table, origin: order.map(|d| origin[d]), extent: order.map(|d| extent[d]) };
+        let part = RegionPart {
+            grid,
+            stream,
+            table,
+            origin: order.map(|d| origin[d]),
+            extent: order.map(|d| extent[d]),
+        };
         match (dtype, wide::available()) {
             (DType::F32, true) => Worker::<f32, Wide>::new(&part, metadata.bound, dst).run(),
             (DType::F32, false) => Worker::<f32, Plain>::new(&part, metadata.bound, dst).run(),
@@ -68,8 +73,8 @@ fn damaged(_: Fault) -> Error {
 }
 
 /// A box, and what it is a part of.
-struct Part<'a> {
-    grid: Grid,
+struct RegionPart<'a> {
+    grid: ChunkGrid,
     stream: &'a Segment<'a>,
     /// Bytes of the table, where the words begin.
     table: u64,
@@ -77,11 +82,11 @@ struct Part<'a> {
     extent: [usize; 3],
 }
 
-impl Part<'_> {
+impl RegionPart<'_> {
     /// The chunks that have values of the box, in their order. By one index: what is compiled of nested iterators branches on numbers that
     /// are not set and undoes it, which valgrind cannot know.
     fn touched(&self) -> impl Iterator<Item = usize> + use<> {
-        let Part { grid, origin, extent, .. } = self;
+        let RegionPart { grid, origin, extent, .. } = self;
         let [nx, ny, _] = grid.counts;
         let first = [0, 1, 2].map(|d| origin[d] / grid.chunk[d]);
         let [x, y, z] = [0, 1, 2].map(|d| (origin[d] + extent[d]).div_ceil(grid.chunk[d]) - first[d]);
@@ -118,16 +123,16 @@ impl Batch {
 }
 
 struct Worker<'a, T, B> {
-    part: &'a Part<'a>,
-    decoder: Decoder<T, B>,
+    part: &'a RegionPart<'a>,
+    decoder: ChunkDecoder<T, B>,
     dst: &'a mut [u8],
     /// Of a stream that is not in memory.
     words: Vec<u8>,
 }
 
-impl<'a, T: Value, B: Body> Worker<'a, T, B> {
-    fn new(part: &'a Part<'a>, bound: f64, dst: &'a mut [u8]) -> Worker<'a, T, B> {
-        Worker { part, decoder: Decoder::new(T::steps(bound).0), dst, words: vec![] }
+impl<'a, T: FastValue, B: Body> Worker<'a, T, B> {
+    fn new(part: &'a RegionPart<'a>, bound: f64, dst: &'a mut [u8]) -> Worker<'a, T, B> {
+        Worker { part, decoder: ChunkDecoder::new(T::steps(bound).0), dst, words: vec![] }
     }
 
     fn run(&mut self) -> Result<()> {
@@ -159,7 +164,7 @@ impl<'a, T: Value, B: Body> Worker<'a, T, B> {
     }
 
     fn batch(&mut self, batch: Batch, entry: impl Fn(usize) -> Result<Entry>) -> Result<()> {
-        let Part { grid, stream, table, origin, extent } = self.part;
+        let RegionPart { grid, stream, table, origin, extent } = self.part;
         let first = batch.words.start;
         let bytes = |words: u64| 4 * words as usize;
         let words = stream.view(table + 4 * first, bytes(batch.words.end - first), &mut self.words)?;

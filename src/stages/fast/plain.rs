@@ -1,8 +1,8 @@
 //! The work on the codes of a unit as the page says it, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
-use super::unit::{Body, Coded, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
-use super::value::{Quantize, Value};
+use super::unit::{Body, CodedMask, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
+use super::value::{FastQuantize, FastValue};
 
 /// See the module.
 pub(super) struct Plain;
@@ -48,20 +48,20 @@ fn widths(ndim: u32, values: &Codes, sign: bool) -> Widths {
 }
 
 /// Codes, differences, and differences of these to those of the unit before.
-pub(super) struct Work([Codes; 3]);
+pub(super) struct PlainWork([Codes; 3]);
 
-impl Default for Work {
-    fn default() -> Work {
-        Work([[0; UNIT]; 3])
+impl Default for PlainWork {
+    fn default() -> PlainWork {
+        PlainWork([[0; UNIT]; 3])
     }
 }
 
 impl Body for Plain {
-    type Work = Work;
+    type Work = PlainWork;
 
-    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut PlainWork) -> Measured {
         let d = differences(ndim, codes);
-        let Work([offsets, intra, second]) = work;
+        let PlainWork([offsets, intra, second]) = work;
         let least = codes.iter().copied().min().unwrap_or(0);
         *offsets = codes.map(|c| c - least);
         *intra = d;
@@ -79,8 +79,8 @@ impl Body for Plain {
         }
     }
 
-    fn planes(ndim: u32, mode: u16, _: i32, widths: &Widths, work: &Work, out: &mut Halves) {
-        let Work([offsets, intra, second]) = work;
+    fn planes(ndim: u32, mode: u16, _: i32, widths: &Widths, work: &PlainWork, out: &mut Halves) {
+        let PlainWork([offsets, intra, second]) = work;
         let values = match mode {
             OFFSETS => offsets,
             INTRA => intra,
@@ -96,12 +96,12 @@ impl Body for Plain {
         }
     }
 
-    fn quantize<T: Value>(
+    fn quantize<T: FastValue>(
         x: &[T; UNIT],
-        q: &Quantize<T>,
+        q: &FastQuantize<T>,
         reference: i64,
         codes: &mut Codes,
-        coded: &mut Coded,
+        coded: &mut CodedMask,
     ) -> bool {
         for ((to, coded), x) in codes.iter_mut().zip(&mut *coded).zip(x) {
             let code = x.multiple(q).and_then(|m| T::code(m, reference));
@@ -111,7 +111,7 @@ impl Body for Plain {
         coded.iter().all(|c| *c)
     }
 
-    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
+    fn restore<T: FastValue>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
         for (x, &code) in x.iter_mut().zip(codes) {
             *x = T::restore(reference.wrapping_add(code.into()), step);
         }

@@ -2,13 +2,13 @@
 
 use super::grid::{LANES, UNIT};
 use super::params;
-use super::value::{Quantize, Value};
+use super::value::{FastQuantize, FastValue};
 use crate::base::error::Fault;
 
 /// Codes of a unit, or differences of them, row by row.
 pub(super) type Codes = [i32; UNIT];
 /// Which values of a unit have codes, row by row.
-pub(super) type Coded = [bool; UNIT];
+pub(super) type CodedMask = [bool; UNIT];
 /// Widths of the parts: of the first halves of the lanes, and of the second ones, as planes have them.
 pub(super) type Widths = [[u32; LANES]; 2];
 
@@ -116,15 +116,15 @@ pub(super) trait Body {
     /// Appends the code planes of a unit that was measured.
     fn planes(ndim: u32, mode: u16, base: i32, widths: &Widths, work: &Self::Work, out: &mut Halves);
     /// The codes of values, and which values have one: all of them or not.
-    fn quantize<T: Value>(
+    fn quantize<T: FastValue>(
         x: &[T; UNIT],
-        q: &Quantize<T>,
+        q: &FastQuantize<T>,
         reference: i64,
         codes: &mut Codes,
-        coded: &mut Coded,
+        coded: &mut CodedMask,
     ) -> bool;
     /// The values of codes.
-    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]);
+    fn restore<T: FastValue>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]);
     /// Codes from planes; they hold those of the unit before.
     fn codes(ndim: u32, mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes);
 }

@@ -9,7 +9,7 @@ const FAR: i64 = 1 << 27;
 const NEAR: i64 = 1 << 28; // seed: fast-near
 
 /// A value of the array.
-pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
+pub(super) trait FastValue: Pod + Default + Send + Sync + PartialOrd {
     const ZERO: Self;
     /// Words of 32 bits.
     const WORDS: usize;
@@ -17,7 +17,7 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
     /// 2 bound and its inverse. A hostile bound makes no infinite step, so no value becomes NaN.
     fn steps(bound: f64) -> (Self, Self);
     /// The multiple of the step that stands for `x`.
-    fn multiple(self, q: &Quantize<Self>) -> Option<i64>;
+    fn multiple(self, q: &FastQuantize<Self>) -> Option<i64>;
     /// The multiple `q`, rounded, times the step.
     fn restore(q: i64, step: Self) -> Self;
     /// What the codes of a chunk are relative to, which begins with a value of multiple `first`.
@@ -25,10 +25,10 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
     /// The code of a multiple; none where the type of codes does not hold it.
     fn code(multiple: i64, reference: i64) -> Option<i32>;
     // Bodies for wide registers alone call these two.
-    /// The code of `x`, and whether it stands for it: [`Value::multiple`] and [`Value::code`] without branches.
+    /// The code of `x`, and whether it stands for it: [`FastValue::multiple`] and [`FastValue::code`] without branches.
     #[cfg(target_arch = "x86_64")]
-    fn quick(self, q: &Quantize<Self>, reference: Self) -> (i32, bool);
-    /// [`Value::restore`] of a reference value, as a float, and a code, where no sum of the two rounds.
+    fn quick(self, q: &FastQuantize<Self>, reference: Self) -> (i32, bool);
+    /// [`FastValue::restore`] of a reference value, as a float, and a code, where no sum of the two rounds.
     #[cfg(target_arch = "x86_64")]
     fn quick_restore(reference: Self, code: i32, step: Self) -> Self;
     /// Equality of bits.
@@ -37,7 +37,7 @@ pub(super) trait Value: Pod + Default + Send + Sync + PartialOrd {
 
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
-pub(super) struct Quantize<T> {
+pub(super) struct FastQuantize<T> {
     /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is coded then.
     pub(super) inverse: T,
     pub(super) step: T,
@@ -45,17 +45,17 @@ pub(super) struct Quantize<T> {
     pub(super) threshold: T,
 }
 
-impl<T: Value> Quantize<T> {
-    pub(super) fn new(threshold: f64, metadata: &quantizer::BoundMetadata) -> Quantize<T> {
+impl<T: FastValue> FastQuantize<T> {
+    pub(super) fn new(threshold: f64, metadata: &quantizer::BoundMetadata) -> FastQuantize<T> {
         let (step, inverse) = T::steps(metadata.bound);
         let (promise, threshold) = (T::from_f64(metadata.promise), T::from_f64(threshold));
-        Quantize { inverse, step, promise, threshold }
+        FastQuantize { inverse, step, promise, threshold }
     }
 }
 
 macro_rules! value {
     ($T:ty, $words:expr, $magic:expr, $limit:expr, $most:expr, $reference:expr, $code:expr) => {
-        impl Value for $T {
+        impl FastValue for $T {
             const ZERO: Self = 0.0;
             const WORDS: usize = $words;
             fn from_f64(x: f64) -> Self {
@@ -65,7 +65,7 @@ macro_rules! value {
                 let step = 2.0 * (bound as $T).min($most);
                 (step, 1.0 / step)
             }
-            fn multiple(self, f: &Quantize<Self>) -> Option<i64> {
+            fn multiple(self, f: &FastQuantize<Self>) -> Option<i64> {
                 // Rounds once, half to even, below 2^(mantissa bits - 1); beyond, q is above the limit.
                 const MAGIC: $T = $magic;
                 let q = self.mul_add(f.inverse, MAGIC) - MAGIC;
@@ -85,7 +85,7 @@ macro_rules! value {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            fn quick(self, f: &Quantize<Self>, reference: Self) -> (i32, bool) {
+            fn quick(self, f: &FastQuantize<Self>, reference: Self) -> (i32, bool) {
                 const MAGIC: $T = $magic;
                 let sum = self.mul_add(f.inverse, MAGIC); // seed: fast-fused-wide
                 let q = sum - MAGIC;

@@ -7,8 +7,8 @@
 
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::plain::Plain;
-use super::unit::{Body, Coded, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
-use super::value::{Quantize, Value};
+use super::unit::{Body, CodedMask, Codes, Halves, INTRA, Measured, OFFSETS, Widths, length, signed};
+use super::value::{FastQuantize, FastValue};
 use super::wide_decode::{codes_wide, restore_wide};
 use super::wide_planes::{Lengths, Plane, squeeze};
 use std::arch::x86_64::{
@@ -48,15 +48,15 @@ fn gather(ndim: u32, rows: &Codes, parts: &mut Codes) {
 }
 
 /// Codes, differences and differences of these, part by part; and behind the planes, room for those that are not as long.
-pub(super) struct Work {
+pub(super) struct WideWork {
     codes: Codes,
     intra: Codes,
     second: Codes,
 }
 
-impl Default for Work {
-    fn default() -> Work {
-        Work { codes: [0; UNIT], intra: [0; UNIT], second: [0; UNIT] }
+impl Default for WideWork {
+    fn default() -> WideWork {
+        WideWork { codes: [0; UNIT], intra: [0; UNIT], second: [0; UNIT] }
     }
 }
 
@@ -72,7 +72,7 @@ fn widths(values: &Codes, sign: bool, magnitude: impl Fn(i32) -> u32) -> Widths 
 }
 
 #[inline(always)]
-fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
+fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut WideWork) -> Measured {
     let (mut d, mut back) = ([0; UNIT], [0; UNIT]);
     back[1..].copy_from_slice(&codes[..UNIT - 1]);
     for ((d, q), back) in d.iter_mut().zip(codes).zip(&back) {
@@ -139,7 +139,7 @@ unsafe fn transpose(values: &Codes, k: i32, planes: &mut [Plane; 8]) {
 /// # Safety
 /// The machine has what [`available`] asks for.
 #[target_feature(enable = "avx2,popcnt")]
-unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
+unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &WideWork, out: &mut Halves) {
     let mut offsets;
     let values = match mode {
         OFFSETS => {
@@ -180,7 +180,7 @@ unsafe fn measure_wide(
     codes: &Codes,
     before: &mut Codes,
     inter: bool,
-    work: &mut Work,
+    work: &mut WideWork,
 ) -> Measured {
     if ndim == 1 { measure(1, codes, before, inter, work) } else { measure(2, codes, before, inter, work) }
 }
@@ -188,12 +188,12 @@ unsafe fn measure_wide(
 /// # Safety
 /// The machine has what [`available`] asks for.
 #[target_feature(enable = "avx2,lzcnt,fma")]
-unsafe fn quantize_wide<T: Value>(
+unsafe fn quantize_wide<T: FastValue>(
     x: &[T; UNIT],
-    q: &Quantize<T>,
+    q: &FastQuantize<T>,
     reference: T,
     codes: &mut Codes,
-    coded: &mut Coded,
+    coded: &mut CodedMask,
 ) -> bool {
     let mut all = true;
     for ((code, coded), x) in codes.iter_mut().zip(coded).zip(x) {
@@ -205,30 +205,30 @@ unsafe fn quantize_wide<T: Value>(
 
 /// Only used where the machine is `available`.
 impl Body for Wide {
-    type Work = Work;
+    type Work = WideWork;
 
-    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut Work) -> Measured {
+    fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut WideWork) -> Measured {
         // SAFETY: `Wide` is used where `available` says so.
         unsafe { measure_wide(ndim, codes, before, inter, work) }
     }
 
-    fn planes(_: u32, mode: u16, base: i32, widths: &Widths, work: &Work, out: &mut Halves) {
+    fn planes(_: u32, mode: u16, base: i32, widths: &Widths, work: &WideWork, out: &mut Halves) {
         // SAFETY: as above.
         unsafe { planes_wide(mode, base, widths, work, out) }
     }
 
-    fn quantize<T: Value>(
+    fn quantize<T: FastValue>(
         x: &[T; UNIT],
-        q: &Quantize<T>,
+        q: &FastQuantize<T>,
         reference: i64,
         codes: &mut Codes,
-        coded: &mut Coded,
+        coded: &mut CodedMask,
     ) -> bool {
         // SAFETY: as above.
         unsafe { quantize_wide(x, q, T::from_f64(reference as f64), codes, coded) }
     }
 
-    fn restore<T: Value>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
+    fn restore<T: FastValue>(codes: &Codes, reference: i64, step: T, x: &mut [T; UNIT]) {
         /// Sums of a reference value below this and a code are floats.
         const EXACT: u64 = 1 << 52;
         if reference.unsigned_abs() < EXACT {

@@ -4,7 +4,7 @@
 
 use super::grid::{LANES, PART, ROW, UNIT};
 use super::unit::{Codes, INTER, OFFSETS, Widths};
-use super::value::Value;
+use super::value::FastValue;
 use super::wide::runs;
 use super::wide_planes::{Lengths, Plane, spread};
 use std::arch::x86_64::{
@@ -173,7 +173,7 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
 /// # Safety
 /// The machine has what [`super::wide::available`] asks for.
 #[target_feature(enable = "avx2,lzcnt")]
-pub(super) unsafe fn restore_wide<T: Value>(codes: &Codes, reference: T, step: T, x: &mut [T; UNIT]) {
+pub(super) unsafe fn restore_wide<T: FastValue>(codes: &Codes, reference: T, step: T, x: &mut [T; UNIT]) {
     for (x, &code) in x.iter_mut().zip(codes) {
         *x = T::quick_restore(reference, code, step);
     }

@@ -13,7 +13,7 @@ pub(super) const UNUSED: std::ops::Range<usize> = 64..HEADER;
 
 /// What the lengths of a stream follow from.
 #[derive(Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct BlobForm {
     /// Bytes of a symbol.
     pub(super) width: usize,
     /// Symbols are below this.
@@ -37,10 +37,10 @@ fn partition(rule: u32, n: usize) -> usize {
     }
 }
 
-impl Form {
-    pub(super) fn new(p: &HuffmanParams, n: usize) -> Form {
+impl BlobForm {
+    pub(super) fn new(p: &HuffmanParams, n: usize) -> BlobForm {
         let (width, bklen) = (p.width as usize, p.bklen as usize);
-        Form { width, bklen, n, sublen: partition(p.partition, n) }
+        BlobForm { width, bklen, n, sublen: partition(p.partition, n) }
     }
 
     pub(super) fn partitions(&self) -> usize {
@@ -86,12 +86,12 @@ impl Form {
     }
 
     /// Reads the header of `stream` for `n` symbols: the form, the bits of all partitions and the cells.
-    pub(super) fn read(p: &HuffmanParams, n: usize, stream: &[u8]) -> Result<(Form, u64, u64), Fault> {
+    pub(super) fn read(p: &HuffmanParams, n: usize, stream: &[u8]) -> Result<(BlobForm, u64, u64), Fault> {
         let header = stream.first_chunk::<HEADER>().ok_or(Fault::Corrupt)?;
         let (sublen, partitions) = (word(header, 4)?, word(header, 8)?);
         let long = |at: usize| Ok(u64::from(word(header, at)?) | u64::from(word(header, at + 4)?) << 32);
         let (count, bits, cells) = (long(16)?, long(24)?, long(32)?);
-        let form = Form { sublen: sublen as usize, ..Form::new(p, n) };
+        let form = BlobForm { sublen: sublen as usize, ..BlobForm::new(p, n) };
         let whole = sublen > 0 && form.partitions() == partitions as usize && count == n as u64;
         if !whole || word(header, 0)? as u16 != form.bklen as u16 {
             return Err(Fault::Corrupt);

@@ -1,6 +1,6 @@
 //! Decoding: the book from the stream, checked, and the partitions by tables.
 
-use super::blob::{Form, HEADER, TABLES, word};
+use super::blob::{BlobForm, HEADER, TABLES, word};
 use super::book::{LENGTHS, firsts};
 use super::params::HuffmanParams;
 use crate::base::error::Fault;
@@ -31,7 +31,7 @@ fn decode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>, narrow: fn(u32) -> T) 
     if out.is_empty() || out.len() % width != 0 {
         return Err(Fault::Corrupt);
     }
-    let (form, bits, cells) = Form::read(&p, out.len() / width, src)?;
+    let (form, bits, cells) = BlobForm::read(&p, out.len() / width, src)?;
     let keys = read_keys::<T>(&form, src)?;
     if let Some(only) = sole_symbol(src, bits, cells, &keys)? {
         out.chunks_exact_mut(width).for_each(|o| o.copy_from_slice(bytemuck::bytes_of(&narrow(only))));
@@ -55,7 +55,7 @@ fn decode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>, narrow: fn(u32) -> T) 
     })
 }
 
-fn read_keys<T: Pod + Into<u32>>(form: &Form, src: &[u8]) -> Result<Vec<u32>, Fault> {
+fn read_keys<T: Pod + Into<u32>>(form: &BlobForm, src: &[u8]) -> Result<Vec<u32>, Fault> {
     let at = HEADER + TABLES;
     let keys = src.get(at..at + form.width * form.bklen).ok_or(Fault::Corrupt)?;
     Ok(keys.chunks_exact(form.width).map(|b| bytemuck::pod_read_unaligned::<T>(b).into()).collect())
@@ -83,7 +83,7 @@ struct Reversed {
 
 impl Reversed {
     /// Reads what only an encoder can have written: first codes that follow from the numbers of codes.
-    fn read(form: &Form, src: &[u8], keys: Vec<u32>) -> Result<Reversed, Fault> {
+    fn read(form: &BlobForm, src: &[u8], keys: Vec<u32>) -> Result<Reversed, Fault> {
         let (mut first, mut entry, mut number) = ([0; LENGTHS], [0; LENGTHS], [0; LENGTHS + 1]);
         for l in 0..LENGTHS {
             first[l] = word(src, HEADER + 4 * l)?;

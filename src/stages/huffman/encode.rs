@@ -1,6 +1,6 @@
 //! Encoding: counts; book, bits of each partition, cells.
 
-use super::blob::{Form, HEADER, TABLES, UNUSED};
+use super::blob::{BlobForm, HEADER, TABLES, UNUSED};
 use super::book::{Book, Rule};
 use super::params::{COUNTS_AT, HuffmanParams};
 use crate::base::error::Fault;
@@ -49,7 +49,7 @@ fn encode_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     if src.is_empty() {
         return call.publish(0, 0);
     }
-    let form = Form::new(&p, src.len() / size_of::<T>());
+    let form = BlobForm::new(&p, src.len() / size_of::<T>());
     let rule = if p.exact == 0 { Rule::Queue } else { Rule::Heap };
     let counts = call.input(1)?.get(COUNTS_AT as usize..).ok_or(Fault::BadLaunch)?;
     let book = Book::new(&words(counts).collect::<Vec<u32>>(), rule);
@@ -93,7 +93,7 @@ fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 /// Writes the stream; says how long it is.
 fn code<T: Pod + Into<u32>>(
     threads: Parallel<'_>,
-    form: &Form,
+    form: &BlobForm,
     book: &Book,
     src: &[u8],
     out: &mut [u8],
@@ -182,7 +182,7 @@ fn pack(book: &Book, symbols: impl Iterator<Item = u32>, cells: &mut [u8]) {
 
 /// The unused words of the header as the reference leaves them: words 16 to 31 of the memory in which it coded partition 0,
 /// the cells and behind them what it made the codes from.
-fn leave_as_the_reference(form: &Form, book: &Book, out: &mut [u8]) -> Result<(), Fault> {
+fn leave_as_the_reference(form: &BlobForm, book: &Book, out: &mut [u8]) -> Result<(), Fault> {
     let at = form.bits_at();
     let bits = super::blob::word(out, at).map_err(|_| Fault::BadLaunch)?;
     let cells = bits.div_ceil(32) as usize;

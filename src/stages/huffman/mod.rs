@@ -120,7 +120,7 @@ impl Stage for Huffman {
         let bytes = stream_bound(input.max_bytes().div_ceil(width.into()), &encode);
         let limit = u64::from(u32::MAX);
         match bytes {
-            Some(bytes) if bytes <= limit => Ok(Arc::new(Bound { bytes, symbol, encode })),
+            Some(bytes) if bytes <= limit => Ok(Arc::new(BoundHuffman { bytes, symbol, encode })),
             _ => Err(Error::TooLarge { stage: SPEC.name, needed: bytes.unwrap_or(u64::MAX), limit }),
         }
     }
@@ -160,14 +160,14 @@ impl Stage for Huffman {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundHuffman {
     /// Most bytes of the stream.
     bytes: u64,
     symbol: DType,
     encode: HuffmanParams,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundHuffman {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType::upto(DType::U8, self.bytes)]
     }

@@ -95,7 +95,7 @@ fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundLorenzo {
     input: EdgeType,
     element: DType,
     /// As the parameters have them.
@@ -103,11 +103,11 @@ struct Bound {
     block: u64,
     order: u32,
     centered: bool,
-    form: Form,
+    form: Prediction,
 }
 
 /// How the edge is predicted.
-enum Form {
+enum Prediction {
     /// One dimension: runs of so many elements, so many times over, and whether around their means.
     Runs { run: u64, order: u32, width: u64, means: Option<LorenzoMeanParams> },
     /// Two or three, over the elements of a box at the front of the edge.
@@ -132,8 +132,8 @@ fn dimensions(dims: [u64; 3]) -> u8 {
     }
 }
 
-impl Bound {
-    fn new(args: &Args, input: EdgeType) -> Result<Bound> {
+impl BoundLorenzo {
+    fn new(args: &Args, input: EdgeType) -> Result<BoundLorenzo> {
         let element = signed(SPEC.name, args, input, "integers of the width of its input_type")?;
         let (block, order) = (args.int("block_size")? as u64, args.int("order")? as u32);
         if order == 2 && block == 0 {
@@ -147,11 +147,11 @@ impl Bound {
         let width = element.bytes();
         let form = if block > 0 || dimensions(dims) == 1 {
             let means = centered.then_some(LorenzoMeanParams { block: block as u32, width: width as u32 });
-            Form::Runs { run: if block > 0 { block } else { RUN }, order, width, means } // seed: lorenzo-run
+            Prediction::Runs { run: if block > 0 { block } else { RUN }, order, width, means } // seed: lorenzo-run
         } else {
-            Form::Box(LorenzoParams { dims: box_of(dims, width, input)?, width: width as u32 })
+            Prediction::Box(LorenzoParams { dims: box_of(dims, width, input)?, width: width as u32 })
         };
-        Ok(Bound { input, element, dims, block, order, centered, form })
+        Ok(BoundLorenzo { input, element, dims, block, order, centered, form })
     }
 }
 
@@ -197,7 +197,7 @@ impl Stage for Lorenzo {
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound::new(args, only(inputs)?)?))
+        Ok(Arc::new(BoundLorenzo::new(args, only(inputs)?)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -233,10 +233,10 @@ impl Stage for Lorenzo {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundLorenzo {
     fn outputs(&self) -> Vec<EdgeType> {
         let output = EdgeType { dtype: self.element, ..self.input };
-        let Form::Runs { means: Some(launch), .. } = &self.form else { return vec![output] };
+        let Prediction::Runs { means: Some(launch), .. } = &self.form else { return vec![output] };
         // A whole number of elements, of which no more are in an edge than it can have.
         let bytes = mean::bytes(self.input.max_bytes(), launch);
         let known = matches!(self.input.length, ByteLength::Static(_));
@@ -249,8 +249,8 @@ impl BoundStage for Bound {
     fn encode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
         let edge = ctx.edge(io.inputs[0]);
         match self.form {
-            Form::Box(launch) => ctx.launch(&ENCODE, &launch, io.inputs, io.outputs),
-            Form::Runs { run, order, width, means } => {
+            Prediction::Box(launch) => ctx.launch(&ENCODE, &launch, io.inputs, io.outputs),
+            Prediction::Runs { run, order, width, means } => {
                 let launch = difference::plain(run, width);
                 let mut from = io.inputs[0];
                 if let Some(means) = means {
@@ -271,8 +271,8 @@ impl BoundStage for Bound {
     fn decode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
         let edge = ctx.edge(io.inputs[0]);
         match self.form {
-            Form::Box(launch) => ctx.launch(&DECODE, &launch, io.outputs, io.inputs),
-            Form::Runs { run, order, width, means } => {
+            Prediction::Box(launch) => ctx.launch(&DECODE, &launch, io.outputs, io.inputs),
+            Prediction::Runs { run, order, width, means } => {
                 let launch = difference::plain(run, width);
                 let to = if means.is_some() { ctx.temporary(edge) } else { io.inputs[0] };
                 let second = if order == 2 { ctx.temporary(edge) } else { to };
@@ -289,8 +289,8 @@ impl BoundStage for Bound {
 
     fn config(&self, _: Ports<'_>) -> Result<Config> {
         let dims = match &self.form {
-            Form::Box(launch) => launch.dims.map(u64::from),
-            Form::Runs { .. } => self.dims,
+            Prediction::Box(launch) => launch.dims.map(u64::from),
+            Prediction::Runs { .. } => self.dims,
         };
         let mut w = Writer::default();
         w.bytes(&[self.element as u8, dimensions(dims), self.centered.into(), self.order as u8]);

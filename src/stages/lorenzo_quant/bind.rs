@@ -21,7 +21,7 @@ pub(super) fn guard_bits(value: DType, ndim: u32) -> u32 {
 }
 
 /// The stage on an edge.
-pub(super) struct Bound {
+pub(super) struct BoundLorenzoQuant {
     pub(super) rules: Rules,
     pub(super) value: DType,
     pub(super) code: DType,
@@ -43,8 +43,8 @@ pub(super) fn refuse(name: &str, got: impl ToString, expected: impl Into<String>
     Error::argument(format!("{}.{name}", SPEC.name), got, expected)
 }
 
-impl Bound {
-    pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<Bound> {
+impl BoundLorenzoQuant {
+    pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<BoundLorenzoQuant> {
         let value = floats(SPEC.name, args, edge)?;
         if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
             let accepts = "whole floats of a length that is known beforehand";
@@ -76,7 +76,7 @@ impl Bound {
             let expected = "at least 2^-126, the smallest step of the config; use stage quantizer on f64";
             return Err(refuse("error_bound", format!("{error_bound:?}"), expected));
         }
-        Ok(Bound {
+        Ok(BoundLorenzoQuant {
             rules,
             value,
             code,

@@ -1,6 +1,6 @@
 //! The config of the stage in a header, in its widest form of 64 bytes.
 
-use super::bind::Bound;
+use super::bind::BoundLorenzoQuant;
 use super::params::LorenzoQuantMetadata;
 use super::{LorenzoQuant, SPEC};
 use crate::base::dtype::DType;
@@ -19,7 +19,7 @@ const WIRE_PREL: u8 = 1;
 const WIRE_NOA: u8 = 2;
 const WIRE_PREL_LATER: u8 = 3;
 
-pub(super) fn write(p: &Bound, of: Val) -> Config {
+pub(super) fn write(p: &BoundLorenzoQuant, of: Val) -> Config {
     let mut w = Writer::default();
     w.f32(0.0);
     w.u32(p.radius);

@@ -1,8 +1,8 @@
 //! Codes, outliers and exact values back to values.
 
 use super::center;
-use super::grid::{Block, DEPTH, Grid, Run, STRIP, Unit};
-use super::lane::{Code, Lane, by_form};
+use super::grid::{Block, DEPTH, RowPart, RowUnit, STRIP, TileGrid};
+use super::lane::{DifferenceCode, Lane, by_form};
 use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams};
 use crate::base::error::Fault;
 use crate::base::tile::{at, load, store};
@@ -16,14 +16,14 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     by_form!(p, run(call, &p))
 }
 
-fn run<T: Lane, C: Code, const ZIGZAG: bool>(
+fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
     call: &mut HostCall<'_>,
     p: &LorenzoQuantParams,
 ) -> Result<(), Fault> {
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let metadata: LorenzoQuantMetadata = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
     let (errors, indices) = (values::<T>(call.input(1)?), values::<u32>(call.input(2)?));
-    let (grid, w) = (Grid::new(p, BLOCK / (DEPTH * DEPTH * size_of::<T>())), size_of::<T>());
+    let (grid, w) = (TileGrid::new(p, BLOCK / (DEPTH * DEPTH * size_of::<T>())), size_of::<T>());
     let elements = codes.len() / size_of::<C>();
     let listed = errors.len().min(indices.len());
     // Lists that fed another stage are as long as their capacity; the header's count tells how much is meant.
@@ -89,7 +89,7 @@ impl<'a, T: Lane> List<'a, T> {
     }
 
     /// Adds the errors of `run` to its codes, which are 0 there.
-    fn add(&self, run: Run, differences: &mut [T]) {
+    fn add(&self, run: RowPart, differences: &mut [T]) {
         if self.indices.is_empty() {
             return;
         }
@@ -109,7 +109,7 @@ struct Restorer<'a, T: Lane> {
     /// One for each tile, or none.
     means: &'a [u8],
     step: T,
-    grid: &'a Grid,
+    grid: &'a TileGrid,
 }
 
 /// Bytes of the sums of a row of tiles in three dimensions.
@@ -126,7 +126,7 @@ struct Reduction<T> {
 }
 
 impl<T: Lane> Reduction<T> {
-    fn new(grid: &Grid) -> Reduction<T> {
+    fn new(grid: &TileGrid) -> Reduction<T> {
         let none = [T::ZERO; STRIP];
         let block = if grid.ndim == 3 { vec![T::ZERO; DEPTH * DEPTH * grid.strip] } else { vec![] };
         Reduction { row: none, column: none, carry: none, block }
@@ -134,10 +134,10 @@ impl<T: Lane> Reduction<T> {
 }
 
 impl<T: Lane> Restorer<'_, T> {
-    fn unit<C: Code, const ZIGZAG: bool>(&self, sums: &mut Reduction<T>, unit: Unit<'_>) {
-        let Unit { z, y, planes } = unit;
+    fn unit<C: DifferenceCode, const ZIGZAG: bool>(&self, sums: &mut Reduction<T>, unit: RowUnit<'_>) {
+        let RowUnit { z, y, planes } = unit;
         let mut state = (sums, planes);
-        let walk = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), run: Run| {
+        let walk = |(sums, planes): &mut (&mut Reduction<T>, [&mut [u8]; DEPTH]), run: RowPart| {
             let Reduction { row, column, carry, block } = &mut **sums;
             let end = run.len.next_multiple_of(self.grid.tile[0]);
             if self.grid.ndim == 3 {
@@ -170,7 +170,7 @@ impl<T: Lane> Restorer<'_, T> {
 
     /// The differences of a row, zeros up to the end of its last tile.
     #[inline(always)]
-    fn load<C: Code, const ZIGZAG: bool>(&self, row: &mut [T], run: Run) {
+    fn load<C: DifferenceCode, const ZIGZAG: bool>(&self, row: &mut [T], run: RowPart) {
         let (w, mut buffer) = (size_of::<C>(), None);
         let bytes = self.codes.get(run.start * w..(run.start + run.len) * w).unwrap_or_default();
         let codes = load::<C>(bytes, &mut buffer);
@@ -217,7 +217,7 @@ impl<T: Lane> Restorer<'_, T> {
 
 /// Sums along y within pieces of eight rows, and those above added.
 #[inline(always)]
-fn sum_2d<T: Lane>(row: &mut [T], column: &mut [T], carry: &mut [T], run: Run) {
+fn sum_2d<T: Lane>(row: &mut [T], column: &mut [T], carry: &mut [T], run: RowPart) {
     let fresh = run.row % 8 == 0;
     for ((v, sum), carry) in row.iter_mut().zip(column).zip(carry).take(run.len) {
         *sum = if fresh { *v } else { sum.add(*v) };
@@ -228,7 +228,7 @@ fn sum_2d<T: Lane>(row: &mut [T], column: &mut [T], carry: &mut [T], run: Run) {
 
 /// Sums along the eight rows of a tile.
 #[inline(always)]
-fn sum_3d<T: Lane>(row: &mut [T], column: &mut [T], run: Run) {
+fn sum_3d<T: Lane>(row: &mut [T], column: &mut [T], run: RowPart) {
     for (v, sum) in row.iter_mut().zip(column) {
         *sum = if run.row == 0 { *v } else { sum.add(*v) };
         *v = *sum;

@@ -1,10 +1,10 @@
 //! Values to codes, outliers and exact values.
 
 use super::center;
-use super::grid::{DEPTH, Grid, Run, STRIP, Unit};
-use super::lane::{Code, Lane, by_form};
+use super::grid::{DEPTH, RowPart, RowUnit, STRIP, TileGrid};
+use super::lane::{DifferenceCode, Lane, by_form};
 use super::params::{CENTERED, LorenzoQuantMetadata, LorenzoQuantParams, WHOLE_ERRORS, WHOLE_INDICES};
-use super::quantize::Quantize;
+use super::quantize::LaneQuantize;
 use crate::base::error::Fault;
 use crate::base::tile::{at, store};
 use crate::ir::kernel::HostCall;
@@ -26,7 +26,7 @@ struct Found<T> {
     means: Vec<T>,
 }
 
-fn run<T: Lane, C: Code, const ZIGZAG: bool>(
+fn run<T: Lane, C: DifferenceCode, const ZIGZAG: bool>(
     call: &mut HostCall<'_>,
     p: &LorenzoQuantParams,
 ) -> Result<(), Fault> {
@@ -36,10 +36,10 @@ fn run<T: Lane, C: Code, const ZIGZAG: bool>(
     let centered = p.switches & CENTERED != 0;
     let means = if centered { call.output(4)? } else { &mut [] };
     let (w, room) = (size_of::<T>(), (errors.len() / size_of::<T>()).min(indices.len() / 4));
-    let grid = Grid::new(p, PLANE / DEPTH);
+    let grid = TileGrid::new(p, PLANE / DEPTH);
     let coder = Coder::<T> {
         src,
-        quantize: Quantize::new(p, &bound),
+        quantize: LaneQuantize::new(p, &bound),
         radius: T::from_f64(p.radius.into()),
         grid: &grid,
         centered,
@@ -149,9 +149,9 @@ impl<T: Lane> Rows<T> {
 /// What units share.
 struct Coder<'a, T> {
     src: &'a [u8],
-    quantize: Quantize<T>,
+    quantize: LaneQuantize<T>,
     radius: T,
-    grid: &'a Grid,
+    grid: &'a TileGrid,
     centered: bool,
     /// Entries that the lists hold. Once more were found, they are only counted.
     room: usize,
@@ -178,10 +178,10 @@ struct Rows<T> {
 }
 
 impl<T: Lane> Coder<'_, T> {
-    fn unit<C: Code, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: Unit<'_>) -> Found<T> {
-        let Unit { z, y, mut planes } = unit;
+    fn unit<C: DifferenceCode, const ZIGZAG: bool>(&self, rows: &mut Rows<T>, unit: RowUnit<'_>) -> Found<T> {
+        let RowUnit { z, y, mut planes } = unit;
         let mut found = Found { outliers: vec![], exact: vec![], means: vec![] };
-        let walk = |rows: &mut Rows<T>, run: Run| {
+        let walk = |rows: &mut Rows<T>, run: RowPart| {
             self.multiples(rows, run, &mut found.exact);
             if self.centered {
                 self.center(rows, run);
@@ -199,7 +199,7 @@ impl<T: Lane> Coder<'_, T> {
 
     /// What lies behind the end of the array counts as zero.
     #[inline(always)]
-    fn multiples(&self, rows: &mut Rows<T>, run: Run, exact: &mut Entries<T>) {
+    fn multiples(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
         let Rows { x: copy, q, .. } = rows;
         let bytes = self.src.get(run.start * w..(run.start + run.len) * w);
@@ -222,7 +222,7 @@ impl<T: Lane> Coder<'_, T> {
     }
 
     /// A tile of one dimension around its mean.
-    fn center(&self, rows: &mut Rows<T>, run: Run) {
+    fn center(&self, rows: &mut Rows<T>, run: RowPart) {
         let (tile, strict) = (&mut rows.q[..run.len], self.quantize.strict);
         rows.mean = center::mean(tile, strict);
         if strict {
@@ -233,7 +233,7 @@ impl<T: Lane> Coder<'_, T> {
     /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbour along x, so
     /// that its difference is 0 there, and no other value notices it. Before the mean of a tile is known, NaN holds its place.
     #[cold]
-    fn repair(&self, x: &[T], q: &mut [T], run: Run, exact: &mut Entries<T>) {
+    fn repair(&self, x: &[T], q: &mut [T], run: RowPart, exact: &mut Entries<T>) {
         let before = exact.len();
         for i in 0..x.len() {
             q[i] = match self.quantize.find(x[i]) {
@@ -265,7 +265,7 @@ impl<T: Lane> Coder<'_, T> {
     /// In one dimension along x; in two along y, then x; in three along z, x, y: the order of the format, which shows
     /// only where differences round.
     #[inline(always)]
-    fn differences(&self, rows: &mut Rows<T>, run: Run) {
+    fn differences(&self, rows: &mut Rows<T>, run: RowPart) {
         let (n, width) = (run.len, self.grid.tile[0]);
         let Rows { q, mean, part, above, behind, difference, .. } = rows;
         let (q, part, d) = (&q[..n], &mut part[..n], &mut difference[..n]);
@@ -292,10 +292,10 @@ impl<T: Lane> Coder<'_, T> {
     }
 
     #[inline(always)]
-    fn codes<C: Code, const ZIGZAG: bool>(
+    fn codes<C: DifferenceCode, const ZIGZAG: bool>(
         &self,
         rows: &Rows<T>,
-        run: Run,
+        run: RowPart,
         bytes: &mut [u8],
         outliers: &mut Entries<T>,
     ) {
@@ -315,7 +315,7 @@ impl<T: Lane> Coder<'_, T> {
     }
 
     #[cold]
-    fn list(&self, difference: &[T], run: Run, outliers: &mut Entries<T>) {
+    fn list(&self, difference: &[T], run: RowPart, outliers: &mut Entries<T>) {
         let before = outliers.len();
         for (i, d) in difference.iter().enumerate() {
             let inside = d.abs() < self.radius;

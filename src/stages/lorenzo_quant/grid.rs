@@ -14,7 +14,7 @@ const UNITS: usize = 64;
 const UNIT: usize = 4096;
 
 /// In one dimension, a row is a tile.
-pub(super) struct Grid {
+pub(super) struct TileGrid {
     pub(super) ndim: u32,
     pub(super) nx: usize,
     pub(super) ny: usize,
@@ -30,7 +30,7 @@ pub(super) struct Grid {
 }
 
 /// Some rows of as many planes as a tile has: whole tiles, so that a unit depends on no other.
-pub(super) struct Unit<'a> {
+pub(super) struct RowUnit<'a> {
     pub(super) z: usize,
     pub(super) y: usize,
     /// Bytes of these rows, plane by plane; fewer where the array ends.
@@ -39,7 +39,7 @@ pub(super) struct Unit<'a> {
 
 /// A part of a row.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct RowPart {
     /// Its first element in the array.
     pub(super) start: usize,
     pub(super) len: usize,
@@ -50,9 +50,9 @@ pub(super) struct Run {
     pub(super) plane: usize,
 }
 
-impl Grid {
+impl TileGrid {
     /// `strip` is taken in three dimensions, where more than a row is kept in the cache.
-    pub(super) fn new(p: &LorenzoQuantParams, strip: usize) -> Grid {
+    pub(super) fn new(p: &LorenzoQuantParams, strip: usize) -> TileGrid {
         let count = p.count as usize;
         let [nx, ny, nz] = p.dims.map(|d| d as usize);
         let (tile, [nx, ny, nz]) = match p.ndim {
@@ -64,7 +64,7 @@ impl Grid {
         let small = UNIT.div_ceil(nx.max(1) * height * depth);
         let rows = height * small.max(ny.div_ceil(height * UNITS)).max(1);
         let strip = if p.ndim == 3 { strip } else { STRIP };
-        Grid { ndim: p.ndim, nx, ny, nz, count, tile, strip, rows }
+        TileGrid { ndim: p.ndim, nx, ny, nz, count, tile, strip, rows }
     }
 
     /// Planes of a batch.
@@ -79,15 +79,15 @@ impl Grid {
 
     /// Units of the planes from `z` on, of which `bytes` holds elements of `width` bytes; those of a layer
     /// stand together.
-    pub(super) fn units<'a>(&self, z: usize, bytes: &'a mut [u8], width: usize) -> Vec<Unit<'a>> {
+    pub(super) fn units<'a>(&self, z: usize, bytes: &'a mut [u8], width: usize) -> Vec<RowUnit<'a>> {
         let (depth, bands) = (self.tile[2], self.bands());
         let layers = self.batch().min(self.nz - z).div_ceil(depth);
-        let unit = |i: usize| Unit {
+        let unit = |i: usize| RowUnit {
             z: z + i / bands * depth,
             y: i % bands * self.rows,
             planes: Default::default(),
         };
-        let mut units: Vec<Unit<'a>> = (0..layers * bands).map(unit).collect();
+        let mut units: Vec<RowUnit<'a>> = (0..layers * bands).map(unit).collect();
         for (k, plane) in bytes.chunks_mut((self.nx * self.ny * width).max(1)).enumerate() {
             for (j, rows) in plane.chunks_mut(self.rows * self.nx * width).enumerate() {
                 if let Some(unit) = units.get_mut(k / depth * bands + j) {
@@ -106,7 +106,7 @@ impl Grid {
         z: usize,
         y: usize,
         state: &mut S,
-        mut f: impl FnMut(&mut S, Run),
+        mut f: impl FnMut(&mut S, RowPart),
         mut end: impl FnMut(&mut S, Block),
     ) {
         let [_, height, depth] = self.tile;
@@ -119,7 +119,7 @@ impl Grid {
                         let start = ((z + plane) * self.ny + row) * self.nx + x;
                         let len = self.strip.min(self.nx - x).min(self.count.saturating_sub(start));
                         let at = (row - y) * self.nx + x;
-                        f(state, Run { start, len, at, row: row - top, plane });
+                        f(state, RowPart { start, len, at, row: row - top, plane });
                     }
                 }
                 let width = self.strip.min(self.nx - x);

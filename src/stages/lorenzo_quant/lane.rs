@@ -114,7 +114,7 @@ lane!(f32, u32, 8_388_608.0, 12_582_912.0, 0x7fff_ffff, |x: f32| x as i32);
 lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ffff_ffff, |x: f64| x as i32);
 
 /// A code of a difference.
-pub(super) trait Code: Word {
+pub(super) trait DifferenceCode: Word {
     /// Of a difference that the code holds.
     fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self;
     fn difference<T: Lane, const ZIGZAG: bool>(self) -> T;
@@ -122,7 +122,7 @@ pub(super) trait Code: Word {
 
 macro_rules! code {
     ($($C:ty, $I:ty, $int:ident);*) => {$(
-        impl Code for $C {
+        impl DifferenceCode for $C {
             #[inline(always)]
             fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self {
                 let bits = difference.$int() as $C;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn codes_hold_what_is_below_the_radius() {
-        fn both<C: Code, const ZIGZAG: bool>(d: i32) {
+        fn both<C: DifferenceCode, const ZIGZAG: bool>(d: i32) {
             assert_eq!(C::of::<f32, ZIGZAG>(d as f32).difference::<f32, ZIGZAG>(), d as f32);
             assert_eq!(C::of::<f64, ZIGZAG>(d.into()).difference::<f64, ZIGZAG>(), f64::from(d));
         }
@@ -177,7 +177,7 @@ mod tests {
             }
         }
         both::<u32, true>(-(1 << 24));
-        assert_eq!(<u32 as Code>::of::<f64, true>(f64::from(i32::MAX)), u32::MAX - 1);
-        assert_eq!(<u16 as Code>::of::<f32, false>(-1.0), 0xffff);
+        assert_eq!(<u32 as DifferenceCode>::of::<f64, true>(f64::from(i32::MAX)), u32::MAX - 1);
+        assert_eq!(<u16 as DifferenceCode>::of::<f32, false>(-1.0), 0xffff);
     }
 }

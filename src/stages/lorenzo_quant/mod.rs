@@ -27,7 +27,7 @@ use crate::ir::kernel::{Kernel, Role, alone};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Generation, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::Versions;
-use bind::{Bound, guard_bits};
+use bind::{BoundLorenzoQuant, guard_bits};
 pub(crate) use device::{counting, fused, is_banded};
 use params::{LorenzoQuantMetadata, WHOLE_ERRORS, WHOLE_INDICES};
 use std::mem::offset_of;
@@ -153,7 +153,7 @@ impl Stage for LorenzoQuant {
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound::new(args, only(inputs)?, rules)?))
+        Ok(Arc::new(BoundLorenzoQuant::new(args, only(inputs)?, rules)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -184,7 +184,7 @@ impl Stage for LorenzoQuant {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundLorenzoQuant {
     fn outputs(&self) -> Vec<EdgeType> {
         let k = self.outliers();
         let mut edges = vec![

@@ -8,7 +8,7 @@ use crate::stages::quantizer;
 
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
-pub(super) struct Quantize<T> {
+pub(super) struct LaneQuantize<T> {
     /// 1 / (2 bound): values are multiplied, never divided.
     inverse: T,
     step: T,
@@ -19,13 +19,13 @@ pub(super) struct Quantize<T> {
     pub(super) strict: bool,
 }
 
-impl<T: Lane> Quantize<T> {
-    pub(super) fn new(p: &LorenzoQuantParams, metadata: &quantizer::BoundMetadata) -> Quantize<T> {
+impl<T: Lane> LaneQuantize<T> {
+    pub(super) fn new(p: &LorenzoQuantParams, metadata: &quantizer::BoundMetadata) -> LaneQuantize<T> {
         let value = if size_of::<T>() == 4 { DType::F32 } else { DType::F64 };
         let guard = (1u64 << guard_bits(value, p.ndim)) as f64;
         let two = T::from_f64(2.0);
         let step = two.mul(T::from_f64(metadata.bound));
-        Quantize {
+        LaneQuantize {
             inverse: T::from_f64(1.0).div(step),
             step,
             promise: T::from_f64(metadata.promise),

@@ -91,7 +91,7 @@ impl Stage for Merge {
         let known = inputs.iter().all(|edge| matches!(edge.length, ByteLength::Static(_)));
         let output = if known { EdgeType::fixed(DType::U8, bytes) } else { EdgeType::upto(DType::U8, bytes) };
         let names = names.into_iter().map(String::from).collect();
-        Ok(Arc::new(Bound { output, names, generation: rules.generation }))
+        Ok(Arc::new(BoundMerge { output, names, generation: rules.generation }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -123,13 +123,13 @@ impl Stage for Merge {
 }
 
 /// The stage on its edges.
-struct Bound {
+struct BoundMerge {
     output: EdgeType,
     names: Vec<String>,
     generation: Generation,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundMerge {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![self.output]
     }

@@ -48,7 +48,7 @@ impl Stage for Negabinary {
     fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
         let input = only(inputs)?;
         let element = signed(SPEC.name, args, input, "integers of the width of its input_type")?;
-        Ok(Arc::new(Bound { input, element }))
+        Ok(Arc::new(BoundNegabinary { input, element }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -67,13 +67,13 @@ impl Stage for Negabinary {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundNegabinary {
     input: EdgeType,
     /// The signed integers that are coded.
     element: DType,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundNegabinary {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType { dtype: self.element.unsigned(), ..self.input }]
     }

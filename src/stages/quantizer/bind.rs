@@ -10,7 +10,7 @@ use crate::ir::stage::Rules;
 use crate::stages::inputs::{IN, floats};
 
 /// The stage on an edge.
-pub(super) struct Bound {
+pub(super) struct BoundQuantizer {
     pub(super) rules: Rules,
     /// Values on the edge.
     pub(super) n: u64,
@@ -38,8 +38,8 @@ pub(super) fn in_place(args: &Args) -> Result<bool> {
     Ok(args.flag("inplace_outliers")? && args.choice("mode")? != "rel")
 }
 
-impl Bound {
-    pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<Bound> {
+impl BoundQuantizer {
+    pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<BoundQuantizer> {
         let value = floats(SPEC.name, args, edge)?;
         let mode = match args.choice("mode")? {
             "rel" => REL,
@@ -47,7 +47,7 @@ impl Bound {
             "prel" => PREL,
             _ => ABS,
         };
-        let mut p = Bound {
+        let mut p = BoundQuantizer {
             rules,
             n: edge.max_bytes() / value.bytes(),
             value,

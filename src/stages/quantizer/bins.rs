@@ -2,7 +2,7 @@
 
 use super::lists;
 use super::params::{BoundMetadata, IN_PLACE, QuantizerParams, STRICT, ZIGZAG};
-use super::real::{Code, Real};
+use super::real::{BinCode, Real};
 use crate::base::error::Fault;
 use crate::base::tile::{TILE, at, load, loaded, store};
 use crate::ir::kernel::HostCall;
@@ -94,7 +94,7 @@ impl<T: Real> Bins<T> {
     }
 
     /// Codes with raw bits among them. The first pass has no branch; the second one is rare.
-    fn fill<const FAST: bool, C: Code>(&self, x: &[T], out: &mut [C])
+    fn fill<const FAST: bool, C: BinCode>(&self, x: &[T], out: &mut [C])
     where
         T: Real<Bits = C>,
     {
@@ -137,7 +137,7 @@ pub(super) fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
 }
 
 /// Outliers among the codes, as their own bits.
-fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
+fn in_place<T: Real<Bits = C>, C: BinCode>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
         let fill = |x: &[T], out: &mut [C]| {
@@ -151,7 +151,7 @@ fn in_place<T: Real<Bits = C>, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) ->
 }
 
 /// Outliers in two lists, ascending by index.
-fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
+fn listed<T: Real, C: BinCode>(call: &mut HostCall<'_>, b: &Bins<T>) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     let any = AtomicBool::new(false);
     call.threads.tiles(codes, ELEMENTS * size_of::<C>(), |k, out| {
@@ -202,7 +202,7 @@ fn step<T: Real>(metadata: &BoundMetadata) -> T {
 }
 
 /// Fills `out` from the codes of the same elements.
-pub(super) fn restore<T: Real, C: Code>(
+pub(super) fn restore<T: Real, C: BinCode>(
     call: &HostCall<'_>,
     codes: &[u8],
     out: &mut [u8],
@@ -216,7 +216,7 @@ pub(super) fn restore<T: Real, C: Code>(
     })
 }
 
-fn restore_in_place<T: Real<Bits = C>, C: Code>(
+fn restore_in_place<T: Real<Bits = C>, C: BinCode>(
     call: &mut HostCall<'_>,
     metadata: &BoundMetadata,
 ) -> Result<(), Fault> {
@@ -227,7 +227,7 @@ fn restore_in_place<T: Real<Bits = C>, C: Code>(
     })
 }
 
-fn restore_listed<T: Real, C: Code>(
+fn restore_listed<T: Real, C: BinCode>(
     call: &mut HostCall<'_>,
     p: &QuantizerParams,
     metadata: &BoundMetadata,

@@ -36,18 +36,18 @@ fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<BoundMe
 
 /// Smallest and largest bounded value; `low > high` when there is none.
 #[derive(Clone, Copy)]
-struct Range<T> {
+struct ValueRange<T> {
     low: T,
     high: T,
 }
 
-impl<T: Real> Range<T> {
-    fn none() -> Range<T> {
-        Range { low: T::INFINITY, high: T::ZERO.sub(T::INFINITY) }
+impl<T: Real> ValueRange<T> {
+    fn none() -> ValueRange<T> {
+        ValueRange { low: T::INFINITY, high: T::ZERO.sub(T::INFINITY) }
     }
 
-    fn join(self, other: Range<T>) -> Range<T> {
-        Range {
+    fn join(self, other: ValueRange<T>) -> ValueRange<T> {
+        ValueRange {
             low: if other.low < self.low { other.low } else { self.low },
             high: if other.high > self.high { other.high } else { self.high },
         }
@@ -62,7 +62,7 @@ impl<T: Real> Range<T> {
 
 /// Strict: finite values below the threshold. Otherwise as the reference scans: everything but NaN, and the
 /// padding too.
-fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<Range<T>, Fault> {
+fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<ValueRange<T>, Fault> {
     let src = call.input(0)?;
     let strict = p.switches & STRICT != 0;
     let limit = if strict { T::from_f64(p.threshold) } else { T::INFINITY };
@@ -74,16 +74,16 @@ fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<Range<T>, 
         let bounded = !strict || (all.low > T::ZERO.sub(limit) && all.high < limit); // seed: range-limit
         if bounded { all } else { extremes(values, |x| x.abs() < limit) } // seed: threshold-of-range
     });
-    let all = parts.into_iter().fold(Range::none(), Range::join);
-    Ok(if p.switches & PADDED != 0 { all.join(Range { low: T::ZERO, high: T::ZERO }) } else { all })
+    let all = parts.into_iter().fold(ValueRange::none(), ValueRange::join);
+    Ok(if p.switches & PADDED != 0 { all.join(ValueRange { low: T::ZERO, high: T::ZERO }) } else { all })
 }
 
 /// Smallest and largest of the values that count; NaN never does.
 #[inline(always)]
-fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> Range<T> {
+fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> ValueRange<T> {
     /// So many at a time that the comparisons do not wait for each other.
     const LANES: usize = 32;
-    let (mut low, mut high) = ([Range::<T>::none().low; LANES], [Range::<T>::none().high; LANES]);
+    let (mut low, mut high) = ([ValueRange::<T>::none().low; LANES], [ValueRange::<T>::none().high; LANES]);
     let mut groups = values.chunks_exact(LANES);
     let mut take = |group: &[T]| {
         for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(group) {
@@ -93,8 +93,8 @@ fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> Range<T> {
     };
     (&mut groups).for_each(&mut take);
     take(groups.remainder());
-    let lanes = low.into_iter().zip(high).map(|(low, high)| Range { low, high });
-    lanes.fold(Range::none(), Range::join)
+    let lanes = low.into_iter().zip(high).map(|(low, high)| ValueRange { low, high });
+    lanes.fold(ValueRange::none(), ValueRange::join)
 }
 
 /// Bounds below this leave no room for a step, and in place their raw values would read as codes.
@@ -106,24 +106,24 @@ fn least<T: Real>() -> f64 {
 const MOST: f32 = f32::from_bits(0x7e00_0000);
 
 /// The bound as promised: no operation rounds it up.
-fn strict<T: Real>(p: &QuantizerParams, range: Option<Range<T>>) -> BoundMetadata {
+fn strict<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMetadata {
     let exact = BoundMetadata { bound: 0.0, bound_f32: 0.0, base: 0.0, radius: 0, outliers: 0, promise: 0.0 };
     let (wanted, base) = match range {
         None if p.mode == ABS => (p.error_bound, 0.0),
         None => (mul_toward_zero(p.error_bound, p.value_base), p.value_base),
-        Some(Range { low, high }) if low > high => (p.error_bound, 0.0),
+        Some(ValueRange { low, high }) if low > high => (p.error_bound, 0.0),
         Some(range) if p.mode == PREL => match range.peak().to_f64() {
             0.0 => (p.error_bound, 0.0),
             peak => (mul_toward_zero(p.error_bound, peak), peak),
         },
-        Some(Range { low, high }) if low < high => {
+        Some(ValueRange { low, high }) if low < high => {
             let base = sub_toward_zero(high.to_f64(), low.to_f64());
             (mul_toward_zero(p.error_bound, base), base)
         }
         // A constant: its range allows no error at all. Bins of its own magnitude hit it exactly, where the
         // header can hold half of it; zero needs no care.
-        Some(Range { high, .. }) if high == T::ZERO => (p.error_bound, 0.0),
-        Some(Range { high, .. }) => {
+        Some(ValueRange { high, .. }) if high == T::ZERO => (p.error_bound, 0.0),
+        Some(ValueRange { high, .. }) => {
             let half = high.to_f64().abs() / 2.0;
             let held = f64::from(half as f32) == half && (size_of::<T>() == 8 || half <= MOST.into()); // seed: large-constant
             (if held { half } else { 0.0 }, 0.0)
@@ -141,14 +141,14 @@ fn strict<T: Real>(p: &QuantizerParams, range: Option<Range<T>>) -> BoundMetadat
 }
 
 /// The reference's arithmetic, with what it loses.
-fn literal<T: Real>(p: &QuantizerParams, range: Option<Range<T>>) -> BoundMetadata {
+fn literal<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMetadata {
     let user = T::from_f64((p.error_bound as f32).into());
     let base = match range {
         None if p.mode == ABS => 0.0,
         None => p.value_base as f32,
-        Some(Range { low, high }) if low > high => 0.0,
+        Some(ValueRange { low, high }) if low > high => 0.0,
         Some(range) if p.mode == PREL => range.peak().to_f64() as f32,
-        Some(Range { low, high }) => high.sub(low).to_f64() as f32,
+        Some(ValueRange { low, high }) => high.sub(low).to_f64() as f32,
     };
     let (bound, base) = if base > 0.0 { (user.mul(T::from_f64(base.into())), base) } else { (user, 0.0) };
     let bound = bound.to_f64();

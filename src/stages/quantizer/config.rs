@@ -1,6 +1,6 @@
 //! The config of the stage in a header, in its widest form of 72 bytes.
 
-use super::bind::Bound;
+use super::bind::BoundQuantizer;
 use super::{ABS, BoundMetadata, PREL, Quantizer, REL, SPEC, rel};
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
@@ -16,11 +16,11 @@ fn finite_f32(x: f64) -> f32 {
 }
 
 /// True for an absolute bound on f64 data that the f32 field of the short config cannot hold.
-pub(super) fn needs_f64(p: &Bound) -> bool {
+pub(super) fn needs_f64(p: &BoundQuantizer) -> bool {
     p.value == DType::F64 && p.mode == ABS && p.error_bound < f64::from(f32::MIN_POSITIVE)
 }
 
-pub(super) fn write(p: &Bound, io: Ports<'_>) -> Result<Config> {
+pub(super) fn write(p: &BoundQuantizer, io: Ports<'_>) -> Result<Config> {
     let rules = p.rules;
     if needs_f64(p) && rules.generation == Generation::G2026_05 {
         let what = format!(

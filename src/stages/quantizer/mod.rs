@@ -24,7 +24,7 @@ use crate::ir::kernel::{Kernel, PARAM_BYTES, Role, alone, read_params};
 use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::Versions;
-use bind::Bound;
+use bind::BoundQuantizer;
 pub(super) use params::{ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, QuantizerParams, STRICT};
 use params::{IN_PLACE, QuantizerRelParams, REL};
 use std::ops::Range;
@@ -165,7 +165,7 @@ impl Stage for Quantizer {
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound::new(args, only(inputs)?, rules)?))
+        Ok(Arc::new(BoundQuantizer::new(args, only(inputs)?, rules)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -198,7 +198,7 @@ impl Stage for Quantizer {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundQuantizer {
     fn outputs(&self) -> Vec<EdgeType> {
         let mut edges = vec![EdgeType::fixed(self.code, self.n * self.code.bytes())];
         if !self.in_place {

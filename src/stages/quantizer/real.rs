@@ -76,7 +76,7 @@ real!(f32, u32, i32, 12_582_912.0, 4_194_304.0); // seed: magic-number
 real!(f64, u64, i64, 6_755_399_441_055_744.0, 2_251_799_813_685_248.0);
 
 /// An unsigned code that holds a bin.
-pub(super) trait Code: Pod + Send + Sync {
+pub(super) trait BinCode: Pod + Send + Sync {
     const ZERO: Self;
     fn from_bin(bin: i64, zigzag: bool) -> Self;
     fn to_bin(self, zigzag: bool) -> i64;
@@ -84,7 +84,7 @@ pub(super) trait Code: Pod + Send + Sync {
     fn half(self) -> u64;
     /// The largest code.
     const MOST: u64;
-    /// A code of mode rel; not above [`Code::MOST`].
+    /// A code of mode rel; not above [`BinCode::MOST`].
     fn from_raw(code: u64) -> Self;
     fn raw(self) -> u64;
     /// Of a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
@@ -96,7 +96,7 @@ const FAR: u64 = 1 << 51;
 
 macro_rules! code {
     ($($U:ty, $I:ty, $float:expr);*) => {$(
-        impl Code for $U {
+        impl BinCode for $U {
             const ZERO: Self = 0;
             fn from_bin(bin: i64, zigzag: bool) -> Self {
                 let bin = bin as $I;

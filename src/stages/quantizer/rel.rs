@@ -1,11 +1,11 @@
 //! Mode rel: uniform bins of log2, so that the error of a value is in proportion to the value.
 
-use super::bind::Bound;
+use super::bind::BoundQuantizer;
 use super::bins::{ELEMENTS, restore, tile_of};
 use super::lists;
 use super::params::{BoundMetadata, QuantizerRelParams, STRICT};
 use super::power::{exp2, integer, log2, round};
-use super::real::{Code, Real, floor_f32, toward_zero_sum};
+use super::real::{BinCode, Real, floor_f32, toward_zero_sum};
 use crate::base::error::Fault;
 use crate::base::tile::{at, load, loaded, store};
 use crate::ir::kernel::HostCall;
@@ -36,7 +36,7 @@ pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
 }
 
 impl QuantizerRelParams {
-    pub(super) fn new(p: &Bound, strict: bool) -> QuantizerRelParams {
+    pub(super) fn new(p: &BoundQuantizer, strict: bool) -> QuantizerRelParams {
         let bound = wire_bound(p.error_bound, strict);
         let (step, high) = (step(bound), one_and(bound));
         QuantizerRelParams {
@@ -90,7 +90,7 @@ struct Logs {
 }
 
 impl Logs {
-    fn new<T: Real, C: Code>(launch: QuantizerRelParams) -> Logs {
+    fn new<T: Real, C: BinCode>(launch: QuantizerRelParams) -> Logs {
         let strict = launch.switches & STRICT != 0;
         let threshold =
             if strict { T::from_f64(launch.threshold).to_f64() } else { (launch.threshold as f32).into() };
@@ -144,7 +144,7 @@ impl Logs {
 
     /// Codes of a tile, 0 for what has none; true when nothing of it belongs to the lists. The first pass has no
     /// branch; the second one is rare.
-    fn fill<T: Real, C: Code>(&self, x: &[T], out: &mut [C]) -> bool {
+    fn fill<T: Real, C: BinCode>(&self, x: &[T], out: &mut [C]) -> bool {
         if self.launch.switches & STRICT == 0 {
             return fill_by(x, out, |x| self.first::<false>(x));
         }
@@ -167,7 +167,7 @@ fn plus_zero<T: Real>(x: T) -> bool {
 
 /// True when every code is above 0.
 #[inline(always)]
-fn fill_by<T: Real, C: Code>(x: &[T], out: &mut [C], code: impl Fn(f64) -> u64) -> bool {
+fn fill_by<T: Real, C: BinCode>(x: &[T], out: &mut [C], code: impl Fn(f64) -> u64) -> bool {
     let mut all = true;
     for (o, x) in out.iter_mut().zip(x) {
         let code = code(x.to_f64());
@@ -196,7 +196,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: QuantizerRelParams) -> Result<(), Fault> {
+fn listed<T: Real, C: BinCode>(call: &mut HostCall<'_>, p: QuantizerRelParams) -> Result<(), Fault> {
     let (src, codes) = (call.input(0)?, call.output(0)?);
     let (logs, strict) = (Logs::new::<T, C>(p), p.switches & STRICT != 0);
     let any = AtomicBool::new(false);
@@ -221,7 +221,7 @@ fn listed<T: Real, C: Code>(call: &mut HostCall<'_>, p: QuantizerRelParams) -> R
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let codes = load::<C>(tile_of::<C>(codes, k), &mut other);
         let value = |i: usize| x.get(i).copied().unwrap_or(T::ZERO);
-        // Code 0 stands for 0 itself, and only -0 and what has no bin needs a place in the lists.
+        // BinCode 0 stands for 0 itself, and only -0 and what has no bin needs a place in the lists.
         let out = |i: &usize| codes[*i].raw() == 0 && !(strict && plus_zero(value(*i)));
         let first = (k * ELEMENTS) as u32;
         (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect()
@@ -241,7 +241,7 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-fn unlisted<T: Real, C: Code>(call: &mut HostCall<'_>, p: &QuantizerRelParams) -> Result<(), Fault> {
+fn unlisted<T: Real, C: BinCode>(call: &mut HostCall<'_>, p: &QuantizerRelParams) -> Result<(), Fault> {
     let metadata: BoundMetadata = at(call.input(3)?, 0).ok_or(Fault::BadLaunch)?;
     let (codes, out) = (call.input(0)?, call.output(0)?);
     let step = p.step;

@@ -108,7 +108,7 @@ impl Stage for Rle {
             let limit = u64::from(u32::MAX) * width;
             return Err(Error::TooLarge { stage: SPEC.name, needed: input.max_bytes(), limit });
         }
-        Ok(Arc::new(Bound { n, element, chunk_bytes }))
+        Ok(Arc::new(BoundRle { n, element, chunk_bytes }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -131,7 +131,7 @@ impl Stage for Rle {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundRle {
     /// Most elements.
     n: u64,
     element: DType,
@@ -139,14 +139,14 @@ struct Bound {
     chunk_bytes: u64,
 }
 
-impl Bound {
+impl BoundRle {
     fn launch(&self) -> RleParams {
         let width = self.element.bytes();
         RleParams { chunk: self.chunk_bytes / width, width }
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundRle {
     fn outputs(&self) -> Vec<EdgeType> {
         let (n, width) = (self.n, self.element.bytes());
         // No run is empty: there are at most as many as elements.

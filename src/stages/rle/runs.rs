@@ -119,7 +119,7 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
 }
 
 /// A stream whose parts are where its numbers say.
-struct Stream<'a> {
+struct RunStream<'a> {
     /// Where the runs of each chunk begin, and where the last one ends.
     table: &'a [u8],
     values: &'a [u8],
@@ -127,8 +127,8 @@ struct Stream<'a> {
     runs: usize,
 }
 
-impl<'a> Stream<'a> {
-    fn new(p: &RleParams, n: usize, src: &'a [u8]) -> Result<Stream<'a>, Fault> {
+impl<'a> RunStream<'a> {
+    fn new(p: &RleParams, n: usize, src: &'a [u8]) -> Result<RunStream<'a>, Fault> {
         let width = p.width as usize;
         let header = usize::try_from(header_bytes(p, n as u64)).map_err(|_| Fault::Corrupt)?;
         let (front, rest) = src.split_at_checked(header).ok_or(Fault::Corrupt)?;
@@ -150,7 +150,7 @@ impl<'a> Stream<'a> {
         if runs > n || lengths.len() != 4 * runs || !zeros {
             return Err(Fault::Corrupt);
         }
-        Ok(Stream { table, values: &values[..bytes], lengths, runs })
+        Ok(RunStream { table, values: &values[..bytes], lengths, runs })
     }
 
     fn length(&self, run: usize) -> Result<usize, Fault> {
@@ -160,14 +160,14 @@ impl<'a> Stream<'a> {
 
 /// The run that an element is in, and where that ends.
 #[derive(Clone, Copy)]
-struct Place {
+struct RunPlace {
     run: usize,
     end: usize,
 }
 
 /// The place of the first element of every tile of `each`. The runs have to make up the array, and the chunks to be what
 /// the table says.
-fn places(s: &Stream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<Place>, Fault> {
+fn places(s: &RunStream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<RunPlace>, Fault> {
     let (mut places, mut end) = (Vec::with_capacity(n.div_ceil(each)), 0usize);
     for run in 0..s.runs {
         let (begin, length) = (end, s.length(run)?);
@@ -184,7 +184,7 @@ fn places(s: &Stream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<Pla
             }
         }
         while places.len() * each < end {
-            places.push(Place { run, end });
+            places.push(RunPlace { run, end });
         }
     }
     if end == n { Ok(places) } else { Err(Fault::Corrupt) }
@@ -200,19 +200,19 @@ fn elements<T: Pod + Send + Sync>(call: &mut HostCall<'_>) -> Result<(), Fault> 
     if n == 0 {
         return if src == [0; 4] { Ok(()) } else { Err(Fault::Corrupt) };
     }
-    let stream = Stream::new(&p, n, src)?;
+    let stream = RunStream::new(&p, n, src)?;
     let places = places(&stream, n, p.chunk as usize, TILE / width)?;
     fill::<T>(call.threads, &stream, &places, dst)
 }
 
 fn fill<T: Pod + Send + Sync>(
     threads: Parallel<'_>,
-    s: &Stream<'_>,
-    places: &[Place],
+    s: &RunStream<'_>,
+    places: &[RunPlace],
     dst: &mut [u8],
 ) -> Result<(), Fault> {
     threads.tiles(dst, TILE, |k, out| {
-        let Place { mut run, mut end } = *places.get(k).ok_or(Fault::BadLaunch)?;
+        let RunPlace { mut run, mut end } = *places.get(k).ok_or(Fault::BadLaunch)?;
         let (first, mut result) = (k * TILE / size_of::<T>(), Ok(()));
         store::<T>(out, |out| {
             let mut i = 0;

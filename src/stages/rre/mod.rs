@@ -62,7 +62,7 @@ impl Stage for Rre {
     fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
         let (chunk, word) = (args.int("chunk_size")? as u32, args.int("word_size")? as u32);
         let bytes = rze::stream_bytes(SPEC.name, only(inputs)?, chunk)?;
-        Ok(Arc::new(Bound { bytes, chunk, word, generation: rules.generation }))
+        Ok(Arc::new(BoundRre { bytes, chunk, word, generation: rules.generation }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -80,7 +80,7 @@ impl Stage for Rre {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundRre {
     /// Most bytes of the stream.
     bytes: u64,
     chunk: u32,
@@ -88,7 +88,7 @@ struct Bound {
     generation: Generation,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundRre {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType::upto(DType::U8, self.bytes)]
     }

@@ -143,7 +143,7 @@ impl Stage for Rze {
         let chunk = args.int("chunk_size")? as u32;
         let bytes = stream_bytes(SPEC.name, only(inputs)?, chunk)?;
         let layout = args.choice("layout")?;
-        Ok(Arc::new(Bound { bytes, chunk, word: args.int("word_size")? as u32, layout, rules }))
+        Ok(Arc::new(BoundRze { bytes, chunk, word: args.int("word_size")? as u32, layout, rules }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -180,7 +180,7 @@ impl Stage for Rze {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundRze {
     /// Most bytes of the stream.
     bytes: u64,
     chunk: u32,
@@ -190,10 +190,10 @@ struct Bound {
     rules: Rules,
 }
 
-impl Bound {
+impl BoundRze {
     /// The layout to write: refuses what the generation cannot express.
     fn layout_to_write(&self) -> Result<Layout> {
-        let Bound { chunk, word, layout, rules: Rules { generation, .. }, .. } = *self;
+        let BoundRze { chunk, word, layout, rules: Rules { generation, .. }, .. } = *self;
         if layout != "auto" && layout != generation.name() {
             let what =
                 format!("layout {layout} is not that of generation {}; use layout auto", generation.name());
@@ -215,7 +215,7 @@ impl Bound {
     }
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundRze {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![EdgeType::upto(DType::U8, self.bytes)]
     }

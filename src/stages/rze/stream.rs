@@ -6,21 +6,21 @@ use super::{CHUNK_MAX, Geometry, Layout, decode_chunk, encode_chunk};
 use crate::base::error::Fault;
 use crate::base::tile::TILE;
 use crate::ir::kernel::HostCall;
-use crate::ir::tile_stream::{Relay, Source};
+use crate::ir::tile_stream::{Relay, TileSource};
 
 /// Bytes before the table.
 const HEADER: usize = params::STREAM_HEADER_BYTES as usize;
 
 /// The argument block, checked.
-struct Form {
+struct RzeForm {
     chunk: usize,
     word: usize,
     layout: Layout,
     repeats: bool,
 }
 
-impl Form {
-    fn new(call: &HostCall<'_>) -> Result<Form, Fault> {
+impl RzeForm {
+    fn new(call: &HostCall<'_>) -> Result<RzeForm, Fault> {
         let p = call.params::<RzeParams>();
         let layout = match p.layout {
             LAYOUT_2026_05 => Layout::G2026_05,
@@ -28,7 +28,7 @@ impl Form {
             LAYOUT_AMBIGUOUS => Layout::Ambiguous,
             _ => return Err(Fault::BadLaunch),
         };
-        Ok(Form { chunk: p.chunk as usize, word: p.word as usize, layout, repeats: p.repeats != 0 })
+        Ok(RzeForm { chunk: p.chunk as usize, word: p.word as usize, layout, repeats: p.repeats != 0 })
     }
 
     fn geometry(&self, len: usize) -> Option<Geometry> {
@@ -46,7 +46,7 @@ fn entry(table: &[u8], i: usize) -> Result<u32, Fault> {
 }
 
 pub(in crate::stages) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let form = Form::new(call)?;
+    let form = RzeForm::new(call)?;
     let (src, out) = (call.source()?, call.output(0)?);
     if src.len() == 0 {
         return call.publish(0, 0);
@@ -70,8 +70,8 @@ pub(in crate::stages) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 /// Codes the chunks of one part back to back.
 fn encode_part(
-    form: &Form,
-    src: &Source<'_>,
+    form: &RzeForm,
+    src: &TileSource<'_>,
     first: usize,
     table: &mut [u8],
     payloads: &mut [u8],
@@ -110,7 +110,7 @@ fn close_gaps(table: &[u8], payloads: &mut [u8], chunk: usize, per_part: usize) 
 }
 
 pub(in crate::stages) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
-    let mut form = Form::new(call)?;
+    let mut form = RzeForm::new(call)?;
     let (src, out) = (call.input(0)?, call.target()?);
     let len = out.len();
     if len == 0 && src.is_empty() {
@@ -159,7 +159,12 @@ fn starts(table: &[u8], n: usize, payloads: &[u8]) -> Result<Vec<u64>, Fault> {
     if ends { Ok(starts) } else { Err(Fault::Corrupt) }
 }
 
-fn decode_coded(form: &Form, payload: &[u8], chunk: &mut [u8], scratch: &mut Scratch) -> Result<(), Fault> {
+fn decode_coded(
+    form: &RzeForm,
+    payload: &[u8],
+    chunk: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<(), Fault> {
     let old = form.layout == Layout::G2026_05;
     if payload.len() > CHUNK_MAX || (!old && payload.len() >= chunk.len()) {
         return Err(Fault::Corrupt);
@@ -171,7 +176,7 @@ fn decode_coded(form: &Form, payload: &[u8], chunk: &mut [u8], scratch: &mut Scr
 /// Byte 4 of the config was 4: `levels` or `word_size`. The first chunk that is neither raw nor all zeros
 /// fits one of the two layouts exactly; where there is none, both read the same.
 fn tell_layout(
-    form: &Form,
+    form: &RzeForm,
     table: &[u8],
     starts: &[u64],
     payloads: &[u8],
@@ -193,7 +198,7 @@ fn tell_layout(
             _ => {}
         }
         let probe = &mut probe[..chunk];
-        let old = Form { layout: Layout::G2026_05, ..*form };
+        let old = RzeForm { layout: Layout::G2026_05, ..*form };
         let decodes = form.chunk == CHUNK_MAX && decode_coded(&old, payload, probe, &mut scratch).is_ok();
         // A payload of the other layout can use up its bytes by accident, but hardly be what an encoder of this
         // one makes of the result.

@@ -33,7 +33,7 @@ impl Stage for Stored {
     }
 
     fn bind(&self, _: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(Bound(only(inputs)?)))
+        Ok(Arc::new(BoundStored(only(inputs)?)))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -50,9 +50,9 @@ impl Stage for Stored {
 }
 
 /// The stage on an edge of this type and length.
-struct Bound(EdgeType);
+struct BoundStored(EdgeType);
 
-impl BoundStage for Bound {
+impl BoundStage for BoundStored {
     fn outputs(&self) -> Vec<EdgeType> {
         vec![self.0]
     }

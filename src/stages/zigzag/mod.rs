@@ -53,7 +53,7 @@ impl Stage for Zigzag {
             let accepts = "integers of the width of its input_type; any bytes with byte_transparent";
             signed(SPEC.name, args, input, accepts)?
         };
-        Ok(Arc::new(Bound { input, element, transparent }))
+        Ok(Arc::new(BoundZigzag { input, element, transparent }))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
@@ -82,7 +82,7 @@ impl Stage for Zigzag {
 }
 
 /// The stage on an edge.
-struct Bound {
+struct BoundZigzag {
     input: EdgeType,
     /// The signed integers that are coded.
     element: DType,
@@ -90,7 +90,7 @@ struct Bound {
     transparent: bool,
 }
 
-impl BoundStage for Bound {
+impl BoundStage for BoundZigzag {
     fn outputs(&self) -> Vec<EdgeType> {
         let dtype = if self.transparent { self.input.dtype } else { self.element.unsigned() };
         vec![EdgeType { dtype, ..self.input }]
