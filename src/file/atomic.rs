@@ -3,8 +3,10 @@
 use super::NOT_REGULAR;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Result, Write};
-use std::path::{Path, PathBuf};
-use tempfile::{Builder, NamedTempFile};
+use std::path::{self, Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tempfile::{NamedTempFile, TempPath};
 
 /// A file that is written under another name in the folder of its path, and takes the path by [`AtomicFile::commit`]. Until then, and if
 /// it is dropped, the path names what it named before.
@@ -59,9 +61,18 @@ impl AtomicFile {
     fn beside(target: PathBuf, new: bool) -> Result<AtomicFile> {
         target.file_name().ok_or(ErrorKind::InvalidInput)?;
         let folder = target.parent().unwrap_or(Path::new(""));
-        // With the permissions of any new file; those of `tempfile` are for its owner alone.
-        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
-        let temporary = Builder::new().prefix(".fzgm-").suffix(".tmp").make_in(folder, open)?;
+        // With a name and the permissions of our own. The random names of `tempfile` need memory that ends the process if it is refused,
+        // and its permissions are for the owner alone.
+        static NAMES: AtomicU64 = AtomicU64::new(0);
+        let (path, file) = loop {
+            let number = NAMES.fetch_add(1, Ordering::Relaxed);
+            let path = path::absolute(folder.join(format!(".fzgm-{}-{number}.tmp", process::id())))?;
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                opened => break (path, opened?),
+            }
+        };
+        let temporary = NamedTempFile::from_parts(file, TempPath::try_from_path(path)?);
         Ok(AtomicFile { temporary, target, new })
     }
 
