@@ -33,12 +33,8 @@ part_rust() {
   RUSTDOCFLAGS="-D warnings" step documentation cargo doc --quiet --locked --no-deps --workspace --features "$features"
 }
 
-# A macro names the modules of stages, so cargo fmt does not find them.
 formats() {
-  if rust_tool fmt rustfmt; then
-    cargo fmt --all -- --check
-    find src/stages -name '*.rs' -exec rustfmt --edition 2024 --check {} +
-  fi
+  if rust_tool fmt rustfmt; then cargo fmt --all -- --check; fi
   tests/seeded_bugs.sh --apply
 }
 

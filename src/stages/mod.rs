@@ -6,9 +6,32 @@
 use crate::base::error::{Error, Result};
 use crate::ir::stage::Stage;
 
+mod inputs;
+mod parameters;
+mod params;
+mod shape;
+mod words;
+
+pub mod adm;
+pub mod ans;
+pub mod bitpack;
+pub mod bitshuffle;
+pub mod difference;
+pub mod fast;
+pub mod huffman;
+pub mod lorenzo;
+pub mod lorenzo_quant;
+pub mod merge;
+pub mod negabinary;
+pub mod quantizer;
+pub mod rle;
+pub mod rre;
+pub mod rze;
+pub mod stored;
+pub mod zigzag;
+
 macro_rules! stages {
     ($($module:ident :: $stage:ident),* $(,)?) => {
-        $(pub mod $module;)*
         /// Every stage, in the order of the listing.
         pub static STAGES: &[&dyn Stage] = &[$(&$module::$stage),*];
         const _: () = assert_unique(&[$($module::SPEC.id),*]);
@@ -47,12 +70,6 @@ stages! {
     stored::Stored,
     fast::Fast,
 }
-
-mod inputs;
-mod parameters;
-mod params;
-mod shape;
-mod words;
 
 /// The stage that containers fall back to when a pipeline does not make an array smaller.
 pub(crate) static IDENTITY: &dyn Stage = &stored::Stored;
