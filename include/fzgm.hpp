@@ -447,7 +447,7 @@ inline result<fz_info> container_info(const_bytes container) {
 struct partial_info {
   /** Only where `complete` is true. */
   fz_info info;
-  /** The length of the head, or the bytes from the start that are needed, or more. */
+  /** The length of the header, or the bytes from the start that are needed, or more. */
   std::uint64_t needed_bytes;
   bool complete;
 };

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
 use crate::report::{self, number, short};
-use crate::request::{Own, Request, Start};
+use crate::request::{CustomPipeline, PipelineSource, Request};
 use failed::{Failed, Failures};
 use fzgm::{Array, Device, Options, PRESETS, metrics, preset};
 use measure::{Row, copy_speed, measure};
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// With a GPU: also the call as a graph that is launched again
     #[arg(long)]
     graph: bool,
-    /// Every kernel by itself, to see what chains are worth. Never shows in the bytes
+    /// Run every kernel by itself, to measure kernel fusion. Does not affect the bytes
     #[arg(long)]
     no_fuse: bool,
     /// Report as a table of comma-separated values, with the keys of --json
@@ -105,11 +105,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else if args.graph {
         return Err(Failure::usage("--graph is for GPUs: give --device cuda too"));
     }
-    let own = args.own()?;
+    let own = args.custom_pipeline()?;
     let requests = args.requests(&own, &array, &src)?;
     if let Device::Cuda(index) = args.device {
         // Of a library without a backend for GPUs this says that there are none.
-        fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
+        fzgm::device_info(index).map_err(|e| Failure::from_error(&e))?;
         #[cfg(feature = "cuda")]
         return on_device::run(args, requests, index, &array, &src);
     }
@@ -157,21 +157,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     /// The pipelines that were written out.
-    fn own(&self) -> Result<Vec<Own>, Failure> {
-        let chains = self.pipelines.iter().map(|text| Own::from_text(text));
-        chains.chain(self.configs.iter().map(|path| Own::from_file(path))).collect()
+    fn custom_pipeline(&self) -> Result<Vec<CustomPipeline>, Failure> {
+        let chains = self.pipelines.iter().map(|text| CustomPipeline::from_text(text));
+        chains.chain(self.configs.iter().map(|path| CustomPipeline::from_file(path))).collect()
     }
 
     /// Every preset and pipeline with every bound that it takes, and those with the value range given. What no array would
     /// make right, such as a preset that there is not, is refused before anything is measured.
     fn requests<'a>(
         &'a self,
-        own: &'a [Own],
+        own: &'a [CustomPipeline],
         array: &Array,
         src: &[u8],
     ) -> Result<Vec<Request<'a>>, Failure> {
         let base = self.base(array, src)?;
-        let mut starts: Vec<Start<'a>> = vec![];
+        let mut starts: Vec<PipelineSource<'a>> = vec![];
         for name in &self.presets {
             match name.as_str() {
                 // Those that are for this type.
@@ -179,14 +179,14 @@ impl Args {
                     PRESETS
                         .iter()
                         .filter(|p| preset(p.name, array.dtype()).is_ok())
-                        .map(|p| Start::Preset(p.name)),
+                        .map(|p| PipelineSource::Preset(p.name)),
                 ),
-                name => starts.push(Start::Preset(name)),
+                name => starts.push(PipelineSource::Preset(name)),
             }
         }
-        starts.extend(own.iter().map(Start::Own));
+        starts.extend(own.iter().map(PipelineSource::Custom));
         if starts.is_empty() {
-            starts.push(Start::Preset("pfpl"));
+            starts.push(PipelineSource::Preset("pfpl"));
         }
         let mut requests = vec![];
         for start in starts {
@@ -202,10 +202,10 @@ impl Args {
             }
             for bound in bounds {
                 let scan = match start {
-                    Start::Preset(_) => {
+                    PipelineSource::Preset(_) => {
                         Request { mode: asked.mode.or(Some("noa")), bound: bound.or(Some(1e-3)), ..asked }
                     }
-                    Start::Own(_) => Request { bound, ..asked }.completed(),
+                    PipelineSource::Custom(_) => Request { bound, ..asked }.completed(),
                 };
                 requests.push(scan);
                 if scan.mode == Some("noa") {
@@ -233,7 +233,7 @@ impl Args {
             Some(Base::Measured) => {
                 let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);
                 let range = metrics::compare(array.dtype(), src, src, None, threshold);
-                Ok(Some(range.map_err(|e| Failure::asking(&e))?.range))
+                Ok(Some(range.map_err(|e| Failure::from_error(&e))?.range))
             }
         }
     }

@@ -52,9 +52,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let asking = |e| Failure::asking(&e);
+    let from_error = |e| Failure::from_error(&e);
     let bound = match (&args.mode, args.eb) {
-        (Some(mode), Some(eb)) => Some(Bound::from_name(mode, eb).map_err(asking)?),
+        (Some(mode), Some(eb)) => Some(Bound::from_name(mode, eb).map_err(from_error)?),
         _ => None,
     };
     let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         true => Some(args.field.array(&args.original, a.len() as u64)?),
         false => None,
     };
-    let m =
-        fzgm::metrics::compare(args.field.dtype, &a, &b, bound, args.outlier_threshold).map_err(asking)?;
+    let m = fzgm::metrics::compare(args.field.dtype, &a, &b, bound, args.outlier_threshold)
+        .map_err(from_error)?;
     let legend = match (&plot, &array) {
         (Some(out), Some(array)) => Some(plot::write(out, array, (&a, &b), args.slice)?),
         _ => None,

@@ -6,7 +6,7 @@ use crate::input;
 use crate::memory;
 use crate::output::OutFile;
 use crate::report::{self, bits_per_value, number, ratio, short, speed};
-use crate::request::{self, Own, Request, Setting, Start};
+use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
 use crate::slabs;
 use clap::ValueEnum;
 use fzgm::slabs::Header;
@@ -108,10 +108,10 @@ impl Args {
         options
     }
 
-    fn own(&self) -> Result<Option<Own>, Failure> {
+    fn custom_pipeline(&self) -> Result<Option<CustomPipeline>, Failure> {
         match (&self.pipeline, &self.config) {
-            (Some(text), _) => Own::from_text(text).map(Some),
-            (_, Some(path)) => Own::from_file(path).map(Some),
+            (Some(text), _) => CustomPipeline::from_text(text).map(Some),
+            (_, Some(path)) => CustomPipeline::from_file(path).map(Some),
             _ => Ok(None),
         }
     }
@@ -124,8 +124,8 @@ fn forgets_the_shape(options: &Options) -> bool {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check()?;
-    let own = args.own()?;
-    let origin = own.as_ref().map_or(Start::Preset(&args.preset), Start::Own);
+    let own = args.custom_pipeline()?;
+    let origin = own.as_ref().map_or(PipelineSource::Preset(&args.preset), PipelineSource::Custom);
     let request = Request {
         start: origin,
         mode: args.mode.as_deref(),
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let (array, src) = args.field.read(&args.input)?;
 
-    let asking = |e| Failure::asking(&e);
+    let from_error = |e| Failure::from_error(&e);
     let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(|e| origin.refused(&e))?;
     if forgets_the_shape(encoder.options()) {
         report::note(
@@ -148,10 +148,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
              it is restored as one dimension, with the padding",
         );
     }
-    let mut workspace = encoder.workspace().map_err(asking)?;
+    let mut workspace = encoder.workspace().map_err(from_error)?;
     let mut dst = memory::zeroed(encoder.max_compressed_bytes())?;
     let start = Instant::now();
-    let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(asking)?;
+    let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(from_error)?;
     let seconds = start.elapsed().as_secs_f64();
     dst.truncate(bytes);
     args.output.write(&dst)?;
@@ -159,7 +159,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The same slab by slab, with the memory of one.
-fn in_slabs(args: &Args, origin: Start<'_>, mut pipeline: Pipeline, bytes: u64) -> Result<(), Failure> {
+fn in_slabs(
+    args: &Args,
+    origin: PipelineSource<'_>,
+    mut pipeline: Pipeline,
+    bytes: u64,
+) -> Result<(), Failure> {
     let (options, dtype) = (args.options(), args.field.dtype);
     if forgets_the_shape(&options) {
         return Err(Failure::usage(
@@ -179,7 +184,7 @@ fn in_slabs(args: &Args, origin: Start<'_>, mut pipeline: Pipeline, bytes: u64) 
             let base = slabs::base((&mut input::open(&args.input)?, &args.input), dtype, mode, threshold)?;
             if base > 0.0 {
                 let set = pipeline.set_everywhere("value_base", |args| args.set_real("value_base", base));
-                set.map_err(|e| Failure::asking(&e))?;
+                set.map_err(|e| Failure::from_error(&e))?;
             }
         }
     }
@@ -188,7 +193,7 @@ fn in_slabs(args: &Args, origin: Start<'_>, mut pipeline: Pipeline, bytes: u64) 
     let totals = slabs::write((&mut *src, &args.input), (&mut sink, to), &header, &pipeline, &options)?;
     sink.commit()?;
     let seconds = start.elapsed().as_secs_f64();
-    let array = header.array(totals.rows).map_err(|e| Failure::asking(&e))?;
+    let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
     report(args, origin, &Done { array, bytes: totals.file_bytes, seconds, slabs: Some(totals.slabs) })
 }
 
@@ -200,7 +205,7 @@ struct Done {
     slabs: Option<u64>,
 }
 
-fn report(args: &Args, origin: Start<'_>, done: &Done) -> Result<(), Failure> {
+fn report(args: &Args, origin: PipelineSource<'_>, done: &Done) -> Result<(), Failure> {
     let Done { array, bytes, seconds, slabs } = done;
     let ratio = ratio(array.bytes(), *bytes);
     let bits = bits_per_value(*bytes, array.elements());

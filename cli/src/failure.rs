@@ -88,7 +88,7 @@ impl Failure {
     pub(crate) fn of_part(path: &Path, e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::of_part(path, source).in_slab(*index),
-            Error::InvalidArgument { .. } => Failure::asking(e),
+            Error::InvalidArgument { .. } => Failure::from_error(e),
             // The container is fine, and the rest of it can be had.
             Error::Unsupported { .. } => Failure::request(format!("{}: {e}", path.display())),
             e => Failure::reading(path, e),
@@ -105,9 +105,9 @@ impl Failure {
 
     /// The library refused a request. Names and values that nothing accepts are the command line's own, and so are pipelines that
     /// no array makes possible.
-    pub(crate) fn asking(e: &Error) -> Failure {
+    pub(crate) fn from_error(e: &Error) -> Failure {
         match e {
-            Error::Slab { index, source } => Failure::asking(source).in_slab(*index),
+            Error::Slab { index, source } => Failure::from_error(source).in_slab(*index),
             Error::File { .. } => Failure::new(IO, e.to_string()),
             Error::InvalidArgument { .. } | Error::UnknownName { .. } | Error::InvalidPipeline(_) => {
                 Failure::usage(e.to_string())

@@ -51,7 +51,7 @@ impl Field {
 
     /// The array of `path` with its bytes. Where the dimensions are given, no more is read than they make and one byte.
     pub(crate) fn read(&self, path: &Path) -> Result<(Array, Vec<u8>), Failure> {
-        let given = self.dims().map(|dims| Array::new(self.dtype, dims).map_err(|e| Failure::asking(&e)));
+        let given = self.dims().map(|dims| Array::new(self.dtype, dims).map_err(|e| Failure::from_error(&e)));
         let given = given.transpose()?;
         let (src, more) = input::read(path, given.map(|array| array.bytes()))?;
         match given {
@@ -78,9 +78,9 @@ impl Field {
                     path.display()
                 )));
             }
-            return Array::new(*dtype, &[bytes / width]).map_err(|e| Failure::asking(&e));
+            return Array::new(*dtype, &[bytes / width]).map_err(|e| Failure::from_error(&e));
         };
-        let array = Array::new(*dtype, dims).map_err(|e| Failure::asking(&e))?;
+        let array = Array::new(*dtype, dims).map_err(|e| Failure::from_error(&e))?;
         if array.bytes() != bytes {
             return Err(other_length(path, &array, &format!("{bytes} bytes")));
         }

@@ -123,7 +123,7 @@ fn rest(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Resu
     /// In pieces, to say how far it is.
     const PIECE: usize = 1 << 24;
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
-    let missing = |bytes: usize| Failure::asking(&Error::OutOfMemory(bytes as u64));
+    let missing = |bytes: usize| Failure::from_error(&Error::OutOfMemory(bytes as u64));
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let bytes = length(path)?.map(|bytes| bytes.min(wanted as u64));
     let progress = bytes.map(|bytes| Progress::new("read", Some(bytes)));

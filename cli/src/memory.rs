@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Zeroed memory, or a message where the system has none.
 pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, Failure> {
-    let none = || Failure::asking(&Error::OutOfMemory(bytes));
+    let none = || Failure::from_error(&Error::OutOfMemory(bytes));
     let len = usize::try_from(bytes).map_err(|_| none())?;
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| none())
 }

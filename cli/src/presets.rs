@@ -23,10 +23,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(name) = &args.toml {
-        let asking = |e| Failure::asking(&e);
-        preset(name, args.dtype).map_err(asking)?;
+        let from_error = |e| Failure::from_error(&e);
+        preset(name, args.dtype).map_err(from_error)?;
         let found = PRESETS.iter().find(|p| p.name == name).map(|p| p.toml(args.dtype)).transpose();
-        return report::print(found.map_err(asking)?.unwrap_or_default());
+        return report::print(found.map_err(from_error)?.unwrap_or_default());
     }
     let shown = PRESETS.iter().filter(|p| args.all || !p.research);
     if args.json {

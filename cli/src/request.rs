@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// A pipeline that was written out.
-pub(crate) struct Own {
+pub(crate) struct CustomPipeline {
     /// What it is called in reports.
     pub(crate) name: String,
     /// What it is called in messages.
@@ -15,15 +15,15 @@ pub(crate) struct Own {
     pub(crate) pipeline: Pipeline,
 }
 
-impl Own {
+impl CustomPipeline {
     /// From `--pipeline`.
-    pub(crate) fn from_text(text: &str) -> Result<Own, Failure> {
+    pub(crate) fn from_text(text: &str) -> Result<CustomPipeline, Failure> {
         let read = Pipeline::from_text(text).map_err(|e| Failure::written(&e).about("--pipeline"))?;
-        Ok(Own { name: text.into(), whence: "--pipeline".into(), pipeline: read })
+        Ok(CustomPipeline { name: text.into(), whence: "--pipeline".into(), pipeline: read })
     }
 
     /// From `--config`.
-    pub(crate) fn from_file(path: &Path) -> Result<Own, Failure> {
+    pub(crate) fn from_file(path: &Path) -> Result<CustomPipeline, Failure> {
         /// No pipeline comes near it, and a device has no end.
         const MOST: u64 = 1 << 16;
         let refused = |e| Failure::io("read", path, &e);
@@ -34,7 +34,7 @@ impl Own {
             return Err(Failure::usage(format!("{name} has more than {MOST} bytes, which no pipeline has")));
         }
         let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
-        Ok(Own { whence: name.clone(), name, pipeline: read })
+        Ok(CustomPipeline { whence: name.clone(), name, pipeline: read })
     }
 
     fn value(&self, name: &str) -> Option<&Value> {
@@ -70,32 +70,32 @@ pub(crate) fn mode(pipeline: &Pipeline) -> Option<&'static str> {
 
 /// What a request starts with.
 #[derive(Clone, Copy)]
-pub(crate) enum Start<'a> {
+pub(crate) enum PipelineSource<'a> {
     Preset(&'a str),
-    Own(&'a Own),
+    Custom(&'a CustomPipeline),
 }
 
-impl Start<'_> {
+impl PipelineSource<'_> {
     pub(crate) fn lossless(self) -> bool {
         match self {
-            Start::Preset(name) => PRESETS.iter().any(|p| p.name == name && p.lossless),
-            Start::Own(own) => own.value("error_bound").is_none(),
+            PipelineSource::Preset(name) => PRESETS.iter().any(|p| p.name == name && p.lossless),
+            PipelineSource::Custom(own) => own.value("error_bound").is_none(),
         }
     }
 
     /// The library refused to plan it for an array.
     pub(crate) fn refused(self, e: &Error) -> Failure {
         match self {
-            Start::Own(own) => Failure::asking(e).about(&own.whence),
-            Start::Preset(_) => Failure::asking(e),
+            PipelineSource::Custom(own) => Failure::from_error(e).about(&own.whence),
+            PipelineSource::Preset(_) => Failure::from_error(e),
         }
     }
 
     /// The name of the preset, and the pipeline as it was written: one of them.
     pub(crate) fn names(&self) -> (Option<&str>, Option<&str>) {
         match self {
-            Start::Preset(name) => (Some(name), None),
-            Start::Own(own) => (None, Some(&own.name)),
+            PipelineSource::Preset(name) => (Some(name), None),
+            PipelineSource::Custom(own) => (None, Some(&own.name)),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Start<'_> {
 /// What becomes of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    pub(crate) start: Start<'a>,
+    pub(crate) start: PipelineSource<'a>,
     pub(crate) mode: Option<&'a str>,
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
@@ -114,13 +114,13 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Nothing but the start.
-    pub(crate) fn plain(start: Start<'a>) -> Self {
+    pub(crate) fn plain(start: PipelineSource<'a>) -> Self {
         Request { start, mode: None, bound: None, threshold: None, value_base: None, settings: &[] }
     }
 
     /// With what a pipeline of the user's own says, where nothing else is asked for.
     pub(crate) fn completed(mut self) -> Self {
-        if let Start::Own(own) = self.start {
+        if let PipelineSource::Custom(own) = self.start {
             self.mode = self.mode.or(mode(&own.pipeline));
             self.bound = self.bound.or(own.real("error_bound"));
             self.threshold = self.threshold.or(own.real("outlier_threshold"));
@@ -130,20 +130,20 @@ impl<'a> Request<'a> {
 
     pub(crate) fn pipeline(&self, dtype: DType) -> Result<Pipeline, Failure> {
         let mut pipeline = match self.start {
-            Start::Preset(name) => preset(name, dtype).map_err(|e| Failure::asking(&e))?,
-            Start::Own(own) => own.pipeline.clone(),
+            PipelineSource::Preset(name) => preset(name, dtype).map_err(|e| Failure::from_error(&e))?,
+            PipelineSource::Custom(own) => own.pipeline.clone(),
         };
         // Names first: of a parameter that there is not, nothing else is true.
         self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
         self.check()?;
         if let Some(mode) = self.mode {
             let set = pipeline.set_everywhere("mode", |args| args.set_text("mode", mode));
-            set.map_err(|e| Failure::asking(&e))?;
+            set.map_err(|e| Failure::from_error(&e))?;
         }
         for (_, parameter, value) in self.numbers() {
             let Some(value) = value else { continue };
             let set = pipeline.set_everywhere(parameter, |args| args.set_real(parameter, value));
-            set.map_err(|e| Failure::asking(&e))?;
+            set.map_err(|e| Failure::from_error(&e))?;
         }
         if let (Some(_), Some(mode @ ("abs" | "rel"))) = (self.value_base, mode(&pipeline)) {
             return Err(Failure::usage(format!(
@@ -165,8 +165,8 @@ impl<'a> Request<'a> {
     /// Options that mean nothing here, or something else than others, and one that must not be left out.
     fn check(&self) -> Result<(), Failure> {
         let what = match self.start {
-            Start::Preset(name) => format!("preset {name}"),
-            Start::Own(_) => "the pipeline".into(),
+            PipelineSource::Preset(name) => format!("preset {name}"),
+            PipelineSource::Custom(_) => "the pipeline".into(),
         };
         let mode = self.mode.map(|_| ("--mode", "mode"));
         let numbers = self
@@ -187,7 +187,7 @@ impl<'a> Request<'a> {
                 "{parameter} is given twice, by {option} and by --set; leave one of them out"
             )));
         }
-        if self.bound.is_none() && !set("error_bound") && matches!(self.start, Start::Preset(_)) {
+        if self.bound.is_none() && !set("error_bound") && matches!(self.start, PipelineSource::Preset(_)) {
             return Err(Failure::usage(format!(
                 "{what} needs a bound: give --eb, for example --mode noa --eb 1e-3"
             )));
@@ -218,9 +218,9 @@ impl Setting {
         let Setting { stage, parameter, value } = self;
         let Some(stage) = stage else {
             let set = pipeline.set_everywhere(parameter, |args| args.set_text(parameter, value));
-            return set.map_err(|e| Failure::asking(&e));
+            return set.map_err(|e| Failure::from_error(&e));
         };
-        let name = stages::by_name(stage).map_err(|e| Failure::asking(&e))?.spec().name;
+        let name = stages::by_name(stage).map_err(|e| Failure::from_error(&e))?.spec().name;
         let names: Vec<&str> = pipeline.nodes().iter().map(fzgm::Node::stage).collect();
         if !names.contains(&name) {
             let known = names.join(", ");
@@ -229,7 +229,7 @@ impl Setting {
         let named = names.iter().enumerate().filter(|(_, n)| **n == name).map(|(i, _)| i);
         for i in named.collect::<Vec<_>>() {
             let set = pipeline.args_mut(i).and_then(|args| args.set_text(parameter, value));
-            set.map_err(|e| Failure::asking(&e))?;
+            set.map_err(|e| Failure::from_error(&e))?;
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(crate) fn write(
     pipeline: &Pipeline,
     options: &Options,
 ) -> Result<Totals, Failure> {
-    let refused = |e| Failure::asking(&e);
+    let refused = |e| Failure::from_error(&e);
     let row = header.row_bytes();
     if row == 0 {
         return Err(Failure::usage(
@@ -126,7 +126,8 @@ pub(crate) fn base(
         let bytes = fill(src, &mut piece).map_err(|e| Failure::io("read", from, &e))?;
         let whole = bytes - bytes % dtype.bytes() as usize;
         let found = &piece[..whole];
-        let m = metrics::compare(dtype, found, found, None, threshold).map_err(|e| Failure::asking(&e))?;
+        let m =
+            metrics::compare(dtype, found, found, None, threshold).map_err(|e| Failure::from_error(&e))?;
         if m.bounded > 0 {
             (low, high) = (low.min(m.min), high.max(m.max));
         }

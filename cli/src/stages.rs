@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Those with the names, or all.
 pub(crate) fn list(names: &[String], json: bool) -> Result<(), Failure> {
     let named = names.iter().map(|name| by_name(name)).collect::<Result<Vec<_>, _>>();
-    let named = named.map_err(|e| Failure::asking(&e))?;
+    let named = named.map_err(|e| Failure::from_error(&e))?;
     let stages = if named.is_empty() { STAGES } else { &named };
     if json {
         let stages = stages.iter().map(|s| to_json(*s)).collect::<Result<Vec<_>, _>>()?;
@@ -37,7 +37,7 @@ pub(crate) fn list(names: &[String], json: bool) -> Result<(), Failure> {
 /// Some parameters change the ports; those of the defaults are listed.
 fn outputs(stage: &dyn Stage) -> Result<&'static [&'static str], Failure> {
     let spec = stage.spec();
-    stage.outputs(&Parameters::new(spec.name, spec.params)).map_err(|e| Failure::asking(&e))
+    stage.outputs(&Parameters::new(spec.name, spec.params)).map_err(|e| Failure::from_error(&e))
 }
 
 fn to_text(stage: &dyn Stage) -> Result<String, Failure> {

@@ -34,7 +34,7 @@ impl Quality {
         src: &[u8],
         restored: &[u8],
     ) -> Result<Quality, Failure> {
-        let asking = |e| Failure::asking(&e);
+        let from_error = |e| Failure::from_error(&e);
         let (mode, eb) = (request.mode.unwrap_or("abs"), request.bound.unwrap_or(0.0));
         // A range that is given is taken at its word.
         let bound = match request.value_base {
@@ -42,8 +42,9 @@ impl Quality {
             None => Bound::from_name(mode, eb),
         };
         let threshold = request.threshold.unwrap_or(f64::INFINITY);
-        let metrics = metrics::compare(array.dtype(), src, restored, Some(bound.map_err(asking)?), threshold)
-            .map_err(asking)?;
+        let metrics =
+            metrics::compare(array.dtype(), src, restored, Some(bound.map_err(from_error)?), threshold)
+                .map_err(from_error)?;
         // An error of 0 is not yet the same bits: there are two zeros.
         let kept = metrics.kept() && (request.bound.is_some() || restored == src);
         Ok(Quality { metrics, kept })
@@ -92,26 +93,26 @@ pub(super) fn measure<'a>(
     options: &Options,
     runs: u32,
 ) -> Result<Row<'a>, Failure> {
-    let asking = |e| Failure::asking(&e);
+    let from_error = |e| Failure::from_error(&e);
     let threads = options.threads;
     let pipeline = request.pipeline(array.dtype())?;
-    let encoder = Encoder::new(&pipeline, array, options).map_err(asking)?;
-    let mut workspace = encoder.workspace().map_err(asking)?;
+    let encoder = Encoder::new(&pipeline, array, options).map_err(from_error)?;
+    let mut workspace = encoder.workspace().map_err(from_error)?;
     let mut container = memory::zeroed(encoder.max_compressed_bytes())?;
     let mut bytes = 0;
     let seconds = median(runs, || {
-        bytes = encoder.compress(&mut workspace, black_box(src), &mut container).map_err(asking)?;
+        bytes = encoder.compress(&mut workspace, black_box(src), &mut container).map_err(from_error)?;
         Ok(())
     })?;
     let compress = speed(array.bytes(), seconds);
     drop(workspace);
 
     container.truncate(bytes);
-    let decoder = Decoder::open(&container, options).map_err(asking)?;
-    let mut workspace = decoder.workspace().map_err(asking)?;
+    let decoder = Decoder::open(&container, options).map_err(from_error)?;
+    let mut workspace = decoder.workspace().map_err(from_error)?;
     let mut restored = memory::zeroed(array.bytes())?;
     let seconds = median(runs, || {
-        decoder.decompress(&mut workspace, black_box(&container), &mut restored).map_err(asking)?;
+        decoder.decompress(&mut workspace, black_box(&container), &mut restored).map_err(from_error)?;
         Ok(())
     })?;
     let decompress = speed(array.bytes(), seconds);

@@ -44,7 +44,7 @@ pub(super) fn run(
     array: &Array,
     src: &[u8],
 ) -> Result<(), Failure> {
-    let info = fzgm::device_info(index).map_err(|e| Failure::asking(&e))?;
+    let info = fzgm::device_info(index).map_err(|e| Failure::from_error(&e))?;
     if info.name.starts_with("fzemu") {
         report::note("this is the emulator of the tests and no GPU: the times mean nothing");
     }
@@ -101,15 +101,15 @@ fn measure<'a>(
     array: &Array,
     src: &[u8],
 ) -> Result<Row<'a>, Failure> {
-    let asking = |e| Failure::asking(&e);
+    let from_error = |e| Failure::from_error(&e);
     let options = Options { device: Device::Cuda(index), fuse: !args.no_fuse, ..Options::default() };
-    let encoder = Encoder::new(&request.pipeline(array.dtype())?, array, &options).map_err(asking)?;
-    let decoder = encoder.decoder().map_err(asking)?;
-    let mut resident = Resident::new(&encoder, &decoder, index, src).map_err(asking)?;
+    let encoder = Encoder::new(&request.pipeline(array.dtype())?, array, &options).map_err(from_error)?;
+    let decoder = encoder.decoder().map_err(from_error)?;
+    let mut resident = Resident::new(&encoder, &decoder, index, src).map_err(from_error)?;
     let mut timed = |way, clock| {
         let seconds =
             resident.seconds(way, clock, WARM_UP).and_then(|_| resident.seconds(way, clock, args.runs));
-        seconds.map(middle).map_err(asking)
+        seconds.map(middle).map_err(from_error)
     };
     let mut speeds = |way| {
         let (device, call) = (timed(way, Clock::Device)?, timed(way, Clock::Host)?);
@@ -125,14 +125,14 @@ fn measure<'a>(
     };
     let speeds = [speeds(Direction::Encode)?, speeds(Direction::Decode)?];
     let mut restored = memory::zeroed(array.bytes())?;
-    resident.restored(&mut restored).map_err(asking)?;
+    resident.restored(&mut restored).map_err(from_error)?;
     let quality = Quality::judge(&request, array, src, &restored)?;
     let copies = resident.copy_seconds(WARM_UP).and_then(|_| resident.copy_seconds(args.runs));
     Ok(Row {
         request,
         ratio: ratio(array.bytes(), resident.container_bytes()),
         workspace_bytes: [encoder.workspace_bytes(), decoder.workspace_bytes()],
-        copy: speed(array.bytes(), copies.map(middle).map_err(asking)?),
+        copy: speed(array.bytes(), copies.map(middle).map_err(from_error)?),
         speeds,
         quality,
     })

@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
     let from = RegionSource::open(args)?;
     let (whole, bytes) = from.array(args)?;
     part.inside(&args.input, &whole)?;
-    let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::asking(&e))?;
+    let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::from_error(&e))?;
     memory::within(&args.input, array.bytes(), args.max_memory)?;
     let mut dst = memory::zeroed(array.bytes())?;
     let start = Instant::now();
