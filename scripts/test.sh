@@ -84,6 +84,9 @@ rust_tool() {
   return 1
 }
 
+# Modules of the program `it` whose cases all go through a device.
+devices=cuda::,fast::,lorenzo::,bins::,rel::
+
 # The CUDA backend without a GPU: the emulator itself, then the kernels on it.
 part_emu() {
   need_c
@@ -94,7 +97,7 @@ part_emu() {
   step "seeded bugs of the emulator" bash tests/emu/selftest.sh
   step "test programs, libraries, and command line" programs
   # The longest first. Every test runs in at least one order of threads, those of device memory and streams also with late operations.
-  step "tests on the emulator" run_tests 'it asan cuda::' 'it ORDER=fwd contract::' 'it ORDER=20,DEFER=1 cuda::' \
+  step "tests on the emulator" run_tests "it asan $devices" 'it ORDER=fwd contract::' "it ORDER=20,DEFER=1 $devices" \
     'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' \
     'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   step "C on the emulator" c_on_emulator
@@ -153,7 +156,7 @@ run_test() {
       for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
       ;;
   esac
-  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${3:+"$3"}) >"$log" 2>&1; then
+  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${3//,/ }) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
     took "  $title" $((SECONDS - started))
   else
@@ -265,7 +268,7 @@ part_long() {
   cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
   programs
   bash tests/emu/build.sh plain
-  run_tests 'it ORDER=fwd contract::' 'it ORDER=rev cuda::' 'cuda_calls ORDER=fwd'
+  run_tests 'it ORDER=fwd contract::' "it ORDER=rev $devices" 'cuda_calls ORDER=fwd'
   part_c
   part_hdf5
   say "the filter in other versions of HDF5"

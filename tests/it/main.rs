@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bins;
 mod bound;
 mod campaign;
 mod centering;
@@ -36,4 +37,5 @@ mod presets;
 mod recompression;
 mod reference_reader;
 mod regressions;
+mod rel;
 mod vectors;

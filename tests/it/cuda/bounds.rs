@@ -1,9 +1,9 @@
 //! Bounds in headers that no encoder of ours writes: decoders on the device say of them what the CPU says.
 
+use crate::common::agreement::stage;
 use crate::common::fixture::{lossy, options};
 use crate::common::gpu::{Block, TestStream};
 use crate::common::samples::{Content, make};
-use crate::cuda::lorenzo_3d::stage;
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Decoder, Device, Encoder, Options, Pipeline, Status, Workspace};
 

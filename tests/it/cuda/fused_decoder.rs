@@ -1,10 +1,11 @@
 //! Containers of preset fz that no encoder of ours writes, for fields that the device decodes in one launch: entries in any
 //! order, streams that are damaged, bounds that are none. Blocking and asynchronous calls say what the CPU says.
 
+use crate::common::agreement::stage;
 use crate::common::fixture::options;
 use crate::common::gpu::{Block, TestStream, mine};
+use crate::common::rare::{Rare, field};
 use crate::common::rng::Rng;
-use crate::cuda::lorenzo_3d::{Rare, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Decoder, Device, Encoder, Options, Pipeline, Status, Workspace};
 
@@ -90,7 +91,7 @@ fn entries_in_any_order_and_of_one_index() {
             if !mine(k + dims[0] as usize / 16) {
                 continue;
             }
-            let src = field(DType::F32, dims, (1.0, 32768.0), Rare::Edges, 7);
+            let src = field(DType::F32, &dims, (1.0, 32768.0), Rare::Edges, 7).bytes;
             let mut case = Case::new(&with_lists("0.5", "true"), dims, &src, no_checksums(container));
             let (errors, indices, entries) = (case.errors, case.indices, case.entries);
             assert!(entries > 50, "{dims:?}: {entries} entries");
@@ -134,7 +135,7 @@ fn damaged_streams() {
     let mut rng = Rng(0x3956_c25b);
     let mut seen = [0; 2];
     for (dims, which) in DIMS.into_iter().zip([Rare::No, Rare::Edges, Rare::No]) {
-        let mut src = field(DType::F32, dims, (1.0, 32768.0), which, 8);
+        let mut src = field(DType::F32, &dims, (1.0, 32768.0), which, 8).bytes;
         // Two tiles that RZE leaves as they are, and one of zeros.
         for (i, value) in src.chunks_exact_mut(4).enumerate() {
             match i / 8192 {
@@ -209,7 +210,7 @@ fn damaged_streams() {
 fn bounds_of_heads() {
     need_gpu!();
     for (name, dims) in [("fz", DIMS[0]), ("lorenzo_quant", [33, 9, 10]), ("lorenzo_quant", [64, 8, 8])] {
-        let src = field(DType::F32, dims, (1.0, 32768.0), Rare::No, 9);
+        let src = field(DType::F32, &dims, (1.0, 32768.0), Rare::No, 9).bytes;
         let p = stage(name, &[("mode", "abs"), ("error_bound", "0.5")]);
         let mut case = Case::new(&p, dims, &src, no_checksums(Container::Fzm));
         let whole = case.bytes.clone();
