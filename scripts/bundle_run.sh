@@ -28,12 +28,12 @@ made=$(dirname "$(mktemp -u)")/fzgm-fields
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
 parts() {
   cat <<'TABLE'
-cuda          suite       400 tests/it cuda:: fast:: lorenzo:: bins:: rel::
+cuda          suite       400 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
 contract      suite       500 tests/it contract::
 pipelines     suite       300 tests/it pipelines::
 coders        suite       300 long tests/it coders::
-sass_only     suite       400 CUDA_DISABLE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel::
-ptx_only      suite       400 CUDA_FORCE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel::
+sass_only     suite       400 CUDA_DISABLE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
+ptx_only      suite       400 CUDA_FORCE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
 no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/it cuda::
 late          suite       200 late
 package       suite       300 bash package.sh

@@ -5,6 +5,7 @@ pub mod agreement;
 pub mod cases;
 pub mod corpus;
 pub mod damage;
+pub mod decoders;
 pub mod field;
 pub mod fixture;
 pub mod gpu;

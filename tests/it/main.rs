@@ -27,6 +27,7 @@ mod fast;
 mod fields;
 mod golden;
 mod header;
+mod header_bounds;
 mod lorenzo;
 mod notation;
 mod oracle;

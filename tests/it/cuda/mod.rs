@@ -7,12 +7,10 @@
 
 mod asynchrony;
 mod bit_flips;
-mod bounds;
 mod container_plans;
 mod damage_on_device;
 mod fast;
 mod functions;
-mod fused_decoder;
 mod graphs;
 mod lorenzo;
 mod mutants;

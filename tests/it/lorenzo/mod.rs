@@ -1,5 +1,6 @@
 //! Stage lorenzo_quant: its values and its lists, alone and in presets fz and cusz, on the CPU and on devices.
 
+mod damage;
 mod lists;
 mod presets;
 mod values;
