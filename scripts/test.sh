@@ -128,7 +128,7 @@ c_on_emulator() {
   fi
 }
 
-# run_tests '<program> <mode> [<name>]'…: test programs, or their tests with that name, one per processor at a time. The mode is cpu, or one of the
+# run_tests '<program> <mode> [<name>[,<name>]…]'…: test programs, or their tests with these names, one per processor at a time. The mode is cpu, or one of the
 # emulator: asan has sanitizers in the kernels; ORDER=fwd, rev, or a number is an order of threads; DEFER=1 runs streams as late as
 # possible; commas join modes.
 run_tests() {
@@ -144,9 +144,10 @@ run_tests() {
   return $failed
 }
 
-# run_test <program> <mode> [<name>]
+# run_test <program> <mode> [<name>[,<name>]…]
 run_test() {
-  local name program folder mode log=$PWD/build/test-logs/$1-$2-${3%%:*} started=$SECONDS set=() title="$1 ${3:-}, $2"
+  local name program folder mode tests=${3:-} started=$SECONDS set=()
+  local log=$PWD/build/test-logs/$1-$2-${tests%%:*} title="$1${tests:+ $tests}, $2"
   IFS=$'\t' read -r name program folder < <(grep -P "^$1\t" build/programs.tsv) || { echo "there is no test program $1" >&2; return 1; }
   case $2 in
     cpu) ;;
@@ -156,7 +157,7 @@ run_test() {
       for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
       ;;
   esac
-  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${3//,/ }) >"$log" 2>&1; then
+  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests//,/ }) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
     took "  $title" $((SECONDS - started))
   else
