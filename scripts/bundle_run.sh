@@ -28,12 +28,12 @@ made=$(dirname "$(mktemp -u)")/fzgm-fields
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
 parts() {
   cat <<'TABLE'
-cuda          suite       300 tests/it cuda::
+cuda          suite       400 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
 contract      suite       500 tests/it contract::
 pipelines     suite       300 tests/it pipelines::
 coders        suite       300 long tests/it coders::
-sass_only     suite       300 CUDA_DISABLE_PTX_JIT=1 tests/it cuda::
-ptx_only      suite       300 CUDA_FORCE_PTX_JIT=1 tests/it cuda::
+sass_only     suite       400 CUDA_DISABLE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
+ptx_only      suite       400 CUDA_FORCE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
 no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/it cuda::
 late          suite       200 late
 package       suite       300 bash package.sh
@@ -64,8 +64,8 @@ f64_rel_tenth exhaustive  500 long tests/full --nocapture exhaustive::random_f64
 f64_rel       exhaustive  500 long tests/full --nocapture exhaustive::random_f64_rel_th
 f64_rel_fine  exhaustive  500 long tests/full --nocapture exhaustive::random_f64_rel_mi
 mem_calls     memcheck    200 memcheck tests/it cuda::asynchrony cuda::graphs cuda::functions cuda::pointers
-mem_fz        memcheck    200 memcheck tests/it cuda::lorenzo
-mem_rel       memcheck    200 memcheck tests/it cuda::rel
+mem_fz        memcheck    300 memcheck tests/it lorenzo::
+mem_rel       memcheck    200 memcheck tests/it rel::
 mem_mutants   memcheck    400 FZGM_MUTATIONS=600 memcheck tests/it cuda::damage_on_device::asynchronous
 mem_garbled   memcheck    400 FZGM_MUTATIONS=200 memcheck tests/it cuda::damage_on_device::garbled
 mem_streams   memcheck    400 FZGM_MUTATIONS=4000 FZGM_ONLY=fast memcheck tests/it cuda::damage_on_device::garbled
@@ -82,32 +82,32 @@ mem_blocking  memcheck    200 memcheck tests/it cuda::damage_on_device::blocking
 mem_contract  memcheck    300 SHARE=20 memcheck tests/it contract::every_stage contract::presets_hold contract::what_does
 mem_forms     memcheck    300 memcheck tests/it contract::pairs_of contract::main_forms
 mem_pipelines memcheck    200 memcheck tests/it pipelines::
-mem_fast      memcheck    300 memcheck tests/it cuda::fast
+mem_fast      memcheck    300 memcheck tests/it fast::
 mem_coders    memcheck    300 memcheck tests/it coders::
 init_calls    initcheck   200 initcheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
-init_fz       initcheck   200 initcheck tests/it cuda::lorenzo
-init_rel      initcheck   200 initcheck tests/it cuda::rel cuda::damage_on_device
+init_fz       initcheck   300 initcheck tests/it lorenzo::
+init_rel      initcheck   200 initcheck tests/it rel:: cuda::damage_on_device
 init_contract initcheck   300 SHARE=20 initcheck tests/it contract::every_stage contract::presets_hold contract::what_does
 init_forms    initcheck   300 initcheck tests/it contract::pairs_of contract::main_forms
 init_pipelines initcheck  200 initcheck tests/it pipelines::
-init_fast     initcheck   300 initcheck tests/it cuda::fast
+init_fast     initcheck   300 initcheck tests/it fast::
 init_coders   initcheck   300 initcheck tests/it coders::
 sync_calls    synccheck   200 synccheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
-sync_fz       synccheck   200 synccheck tests/it cuda::lorenzo
-sync_rel      synccheck   200 synccheck tests/it cuda::rel cuda::damage_on_device
-sync_fast     synccheck   300 synccheck tests/it cuda::fast
+sync_fz       synccheck   300 synccheck tests/it lorenzo::
+sync_rel      synccheck   200 synccheck tests/it rel:: cuda::damage_on_device
+sync_fast     synccheck   300 synccheck tests/it fast::
 sync_coders   synccheck   300 synccheck tests/it coders::
 sync_contract synccheck   300 SHARE=20 synccheck tests/it contract::every_stage contract::presets_hold contract::what_does
 sync_forms    synccheck   300 synccheck tests/it contract::pairs_of contract::main_forms
 sync_pipelines synccheck  200 synccheck tests/it pipelines::
 race_graphs   racecheck   150 racecheck tests/it cuda::graphs
 race_coders   racecheck   300 SHARE=10 racecheck tests/it coders::huffman_is coders::bytes_and
-race_fast     racecheck   300 SHARE=4 racecheck tests/it cuda::fast
+race_fast     racecheck   300 SHARE=4 racecheck tests/it fast::
 race_calls    racecheck   150 racecheck tests/it cuda::asynchrony
 race_hosts    racecheck   150 racecheck tests/it cuda::pointers
-race_fz_forms racecheck   150 SHARE=3 racecheck tests/it cuda::lorenzo::every_shape
-race_fz_lists racecheck   150 SHARE=4 racecheck tests/it cuda::lorenzo::runs cuda::lorenzo::lists cuda::lorenzo::numbers
-race_rel      racecheck   150 SHARE=4 racecheck tests/it cuda::rel
+race_fz_forms racecheck   150 SHARE=3 racecheck tests/it lorenzo::values::every_shape
+race_fz_lists racecheck   150 SHARE=4 racecheck tests/it lorenzo::lists::runs lorenzo::lists::lists cuda::lorenzo::numbers
+race_rel      racecheck   150 SHARE=4 racecheck tests/it rel::
 race_damage   racecheck   420 FZGM_MUTATIONS=40 racecheck tests/it cuda::damage_on_device
 race_stages   racecheck   150 SHARE=120 racecheck tests/it contract::every_stage
 race_pairs    racecheck   150 SHARE=30 racecheck tests/it contract::pairs_of

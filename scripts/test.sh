@@ -80,6 +80,9 @@ rust_tool() {
   return 1
 }
 
+# Modules of the program `it` whose cases all go through a device.
+devices=cuda::,fast::,lorenzo::,bins::,rel::,header_bounds::
+
 # The CUDA backend without a GPU: the emulator itself, then the kernels on it.
 part_emu() {
   need_c
@@ -90,7 +93,7 @@ part_emu() {
   step "seeded bugs of the emulator" bash tests/emu/selftest.sh
   step "test programs, libraries, and command line" programs
   # The longest first. Every test runs in at least one order of threads, those of device memory and streams also with late operations.
-  step "tests on the emulator" run_tests 'it asan cuda::' 'it ORDER=fwd contract::' 'it ORDER=20,DEFER=1 cuda::' \
+  step "tests on the emulator" run_tests "it asan $devices" 'it ORDER=fwd contract::' "it ORDER=20,DEFER=1 $devices" \
     'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' \
     'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   step "C on the emulator" c_on_emulator
@@ -121,7 +124,7 @@ c_on_emulator() {
   fi
 }
 
-# run_tests '<program> <mode> [<name>]'…: test programs, or their tests with that name, one per processor at a time. The mode is cpu, or one of the
+# run_tests '<program> <mode> [<name>[,<name>]…]'…: test programs, or their tests with these names, one per processor at a time. The mode is cpu, or one of the
 # emulator: asan has sanitizers in the kernels; ORDER=fwd, rev, or a number is an order of threads; DEFER=1 runs streams as late as
 # possible; commas join modes.
 run_tests() {
@@ -137,7 +140,7 @@ run_tests() {
   return $failed
 }
 
-# run_test <program> <mode> [<name>]
+# run_test <program> <mode> [<name>[,<name>]…]
 run_test() {
   local name program folder mode tests=${3:-} started=$SECONDS set=()
   local log=$PWD/build/test-logs/$1-$2-${tests%%:*} title="$1${tests:+ $tests}, $2"
@@ -150,7 +153,8 @@ run_test() {
       for mode in ${2//,/ }; do set+=("FZ_EMU_$mode"); done
       ;;
   esac
-  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests:+"$tests"}) >"$log" 2>&1; then
+  # shellcheck disable=SC2086
+  if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests//,/ }) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
     took "  $title" $((SECONDS - started))
   else
@@ -262,7 +266,7 @@ part_long() {
   cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
   programs
   bash tests/emu/build.sh plain
-  run_tests 'it ORDER=fwd contract::' 'it ORDER=rev cuda::' 'cuda_calls ORDER=fwd'
+  run_tests 'it ORDER=fwd contract::' "it ORDER=rev $devices" 'cuda_calls ORDER=fwd'
   part_c
   part_hdf5
   say "the filter in other versions of HDF5"

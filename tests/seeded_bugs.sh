@@ -98,7 +98,7 @@ on_device() {
 # judge <file>: what notices.
 judge() {
   case $1 in
-    kernels/*) (on_device "it coders" "it pipelines" "it cuda") ;;
+    kernels/*) (on_device "it coders" "it pipelines" "it fast" "it lorenzo" "it bins" "it header_bounds" "it cuda") ;;
     src/gpu/* | src/codec/device/*) (export FZ_EMU_DEFER=1 && on_device cuda_faults cuda_calls "it cuda") ;;
     *) suite "$1" ;;
   esac

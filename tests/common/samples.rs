@@ -10,6 +10,47 @@ pub struct Sample {
     pub bytes: Vec<u8>,
 }
 
+impl Sample {
+    pub fn new(dtype: DType, dims: &[u64], bytes: Vec<u8>) -> Sample {
+        Sample { name: format!("{dtype} {dims:?}"), array: Array::new(dtype, dims).unwrap(), bytes }
+    }
+
+    /// Of these values, rounded to the type.
+    pub fn of(dtype: DType, dims: &[u64], values: impl IntoIterator<Item = f64>) -> Sample {
+        Sample::new(dtype, dims, bytes(dtype, values))
+    }
+}
+
+pub const FLOATS: [DType; 2] = [DType::F32, DType::F64];
+
+pub fn bytes(dtype: DType, values: impl IntoIterator<Item = f64>) -> Vec<u8> {
+    match dtype {
+        DType::F32 => values.into_iter().flat_map(|v| (v as f32).to_le_bytes()).collect(),
+        _ => values.into_iter().flat_map(f64::to_le_bytes).collect(),
+    }
+}
+
+pub fn elements(dims: &[u64]) -> usize {
+    dims.iter().product::<u64>() as usize
+}
+
+pub fn walk(n: usize, step: f64, rng: &mut Rng) -> Vec<f64> {
+    let mut x = 0.0;
+    let one = |_| {
+        x += (rng.unit() - 0.5) * step;
+        x
+    };
+    (0..n).map(one).collect()
+}
+
+/// The float so many units in the last place away from zero.
+pub fn beside(dtype: DType, x: f64, ulps: i64) -> f64 {
+    match dtype {
+        DType::F32 => f32::from_bits((x as f32).to_bits().wrapping_add_signed(ulps as i32)).into(),
+        _ => f64::from_bits(x.to_bits().wrapping_add_signed(ulps)),
+    }
+}
+
 /// A fill value as climate models use it.
 pub const FILL: f64 = 1e20;
 

@@ -4,7 +4,7 @@
 use crate::common::oracle::{Bound, judge};
 use crate::common::rng::Rng;
 use crate::common::run::{both_containers, every_way, options};
-use crate::common::samples::Sample;
+use crate::common::samples::{Sample, beside};
 use fzgm::{Array, DType, Options, Pipeline, preset};
 use proptest::prelude::*;
 
@@ -23,17 +23,13 @@ fn quantizer(dtype: DType, mode: &str, eb: f64, threshold: f64, in_place: bool) 
     p
 }
 
-fn sample(dtype: DType, values: &[f64]) -> Sample {
-    let bytes = match dtype {
-        DType::F32 => values.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect(),
-        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-    };
-    Sample { name: format!("{dtype}"), array: Array::new(dtype, &[values.len() as u64]).unwrap(), bytes }
+fn one_dim(dtype: DType, values: &[f64]) -> Sample {
+    Sample::of(dtype, &[values.len() as u64], values.iter().copied())
 }
 
 /// Keeps the bound in both forms and both containers.
 fn keeps(dtype: DType, values: &[f64], mode: &str, eb: f64, threshold: f64) {
-    let sample = sample(dtype, values);
+    let sample = one_dim(dtype, values);
     let bound = Bound::of(mode, eb);
     for in_place in [true, false] {
         if in_place && mode != "rel" && threshold < 1.2e-38 {
@@ -62,11 +58,7 @@ fn borders(dtype: DType, eb: f64, rng: &mut Rng) -> Vec<f64> {
             _ => rng.below(1 << 23) as f64,
         };
         let border = (2.0 * k + if rng.below(4) == 0 { 0.0 } else { 1.0 }) * eb;
-        let step = rng.below(7) as i64 - 3;
-        let near = match dtype {
-            DType::F32 => f32::from_bits((border as f32).to_bits().wrapping_add_signed(step as i32)).into(),
-            _ => f64::from_bits(border.to_bits().wrapping_add_signed(step)),
-        };
+        let near = beside(dtype, border, rng.below(7) as i64 - 3);
         values.push(if rng.below(2) == 0 { near } else { -near });
     }
     values
@@ -104,11 +96,7 @@ fn logarithmic_borders(dtype: DType, eb: f64, rng: &mut Rng) -> Vec<f64> {
         // On the border, or at either end of what a bin can restore.
         let nudge = [0.5, -0.5, 0.5 + eb / 2.0][rng.below(3)];
         let border = ((k + nudge) * width).exp2();
-        let step = rng.below(7) as i64 - 3;
-        let near = match dtype {
-            DType::F32 => f32::from_bits((border as f32).to_bits().wrapping_add_signed(step as i32)).into(),
-            _ => f64::from_bits(border.to_bits().wrapping_add_signed(step)),
-        };
+        let near = beside(dtype, border, rng.below(7) as i64 - 3);
         if rng.below(2) == 0 { near } else { -near }
     });
     values.collect()
@@ -158,7 +146,7 @@ fn zeros_keep_their_sign_under_a_point_wise_bound() {
         let mut values = vec![0.0; 5000];
         values[17] = -0.0;
         values[4999] = -0.0;
-        let sample = sample(dtype, &values);
+        let sample = one_dim(dtype, &values);
         let p = quantizer(dtype, "rel", 1e-3, f64::INFINITY, false);
         let (frame, restored) = every_way(&p, &sample, &options(fzgm::Container::Compact, true)).unwrap();
         assert!(restored == sample.bytes);
@@ -273,7 +261,7 @@ fn bounds_above_2_to_125_have_the_step_of_2_to_125() {
         values.extend([-2.0, -1.0, 0.0, 1.0, 2.0].map(|u| border + u * 2f64.powi(104)));
     }
     values.iter_mut().for_each(|v| *v = f64::from(v.clamp(-most, most) as f32));
-    let sample = sample(DType::F32, &values);
+    let sample = one_dim(DType::F32, &values);
     // An array that is stored as it is would show nothing.
     let coded = Options { store_incompressible: false, ..Options::default() };
     let quantizers = [true, false].map(|in_place| ("quantizer".to_string(), in_place));
@@ -355,7 +343,7 @@ fn ties_go_to_even() {
         for radius in [100, 1 << 31] {
             let mut p = quantizer(dtype, "abs", 0.5, f64::INFINITY, false);
             p.args_mut(0).unwrap().set_int("quant_radius", radius).unwrap();
-            let (given, want) = (sample(dtype, &ties), sample(dtype, &want));
+            let (given, want) = (one_dim(dtype, &ties), one_dim(dtype, &want));
             let (_, restored) = every_way(&p, &given, &options(fzgm::Container::Compact, true)).unwrap();
             let plus_zero = |b: &[u8]| -> Vec<f64> {
                 match dtype {
@@ -386,7 +374,7 @@ fn fills_do_not_widen_the_range() {
 fn the_same_values_break_the_bound_without_strict() {
     let mut rng = Rng(20);
     let values = borders(DType::F32, 0.1, &mut rng);
-    let sample = sample(DType::F32, &values);
+    let sample = one_dim(DType::F32, &values);
     let p = quantizer(DType::F32, "abs", 0.1, f64::INFINITY, true);
     let loose = Options { strict: false, ..options(fzgm::Container::Fzm, false) };
     let (_, restored) = every_way(&p, &sample, &loose).unwrap();
@@ -398,7 +386,7 @@ fn the_same_values_break_the_bound_without_strict() {
 fn point_wise_bounds_are_lost_without_strict() {
     let mut rng = Rng(23);
     for dtype in [DType::F32, DType::F64] {
-        let sample = sample(dtype, &(0..20_000).map(|_| 1.0 + rng.unit()).collect::<Vec<_>>());
+        let sample = one_dim(dtype, &(0..20_000).map(|_| 1.0 + rng.unit()).collect::<Vec<_>>());
         let p = quantizer(dtype, "rel", 1.17e-6, f64::INFINITY, false);
         let mut found = [0, 0];
         for strict in [false, true] {
@@ -447,7 +435,7 @@ proptest! {
         args.set_int("inplace_outliers", in_place.into()).unwrap();
         args.set_int("zigzag_codes", zigzag.into()).unwrap();
         args.set_int("quant_radius", radius).unwrap();
-        let sample = sample(dtype, &values);
+        let sample = one_dim(dtype, &values);
         let container = *rng.pick(&both_containers());
         match every_way(&p, &sample, &options(container, true)) {
             Ok((_, restored)) => {

@@ -1,10 +1,11 @@
 //! LorenzoQuant with tiles around their means: what the mean is of, the bound at every kind of place, and means of other writers.
 
+use crate::common::agreement::{bare, stage};
 use crate::common::gpu;
 use crate::common::oracle::{Bound, judge};
 use crate::common::rng::Rng;
 use crate::common::run::{both_containers, every_way, options};
-use crate::common::samples::Sample;
+use crate::common::samples::{Sample, bytes};
 use fzgm::{
     Array, Container, DType, Device, Encoder, Error, Generation, Options, Pipeline, Status, compress,
     decompress, info,
@@ -12,21 +13,9 @@ use fzgm::{
 
 const TILE: usize = 1024;
 
-fn stage(sets: &[(&str, &str)]) -> Pipeline {
-    let mut p = Pipeline::new();
-    let node = p.add("lorenzo_quant").unwrap();
-    let args = p.args_mut(node).unwrap();
-    args.set_text("centering", "true").unwrap();
-    args.set_text("outlier_capacity", "1").unwrap();
-    sets.iter().for_each(|(name, value)| args.set_text(name, value).unwrap());
-    p
-}
-
-fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
-    match dtype {
-        DType::F32 => values.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect(),
-        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-    }
+fn centered(sets: &[(&str, &str)]) -> Pipeline {
+    let always = [("centering", "true"), ("outlier_capacity", "1")];
+    stage("lorenzo_quant", &[&always[..], sets].concat())
 }
 
 fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
@@ -38,9 +27,8 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-fn sample(dtype: DType, values: &[f64]) -> Sample {
-    let array = Array::new(dtype, &[values.len() as u64]).unwrap();
-    Sample { name: format!("{} {dtype}", values.len()), array, bytes: bytes(dtype, values) }
+fn one_dim(dtype: DType, values: &[f64]) -> Sample {
+    Sample::of(dtype, &[values.len() as u64], values.iter().copied())
 }
 
 /// Where the segments of a frame without a checksum lie: at its end, one behind the other.
@@ -52,10 +40,6 @@ fn segments(frame: &[u8]) -> Vec<std::ops::Range<usize>> {
         at - n..at
     };
     lengths.iter().map(range).collect()
-}
-
-fn bare() -> Options {
-    Options { checksum: false, ..options(Container::Compact, true) }
 }
 
 fn means(dtype: DType, frame: &[u8]) -> Vec<f64> {
@@ -76,9 +60,9 @@ fn means_are_those_of_carried_values() {
                     false => f64::from(level + rng.below(40) as i32 - 20),
                 };
                 let values: Vec<f64> = (0..n).map(value).collect();
-                let sample = sample(dtype, &values);
-                let p = stage(&[("error_bound", "0.5"), ("outlier_threshold", "1e20")]);
-                let (frame, restored) = every_way(&p, &sample, &bare()).unwrap();
+                let sample = one_dim(dtype, &values);
+                let p = centered(&[("error_bound", "0.5"), ("outlier_threshold", "1e20")]);
+                let (frame, restored) = every_way(&p, &sample, &bare(Container::Compact)).unwrap();
                 assert!(restored == sample.bytes, "{}: {part} of 100 are not bounded", sample.name);
                 let mean = |tile: &[f64]| {
                     let bounded: Vec<f64> = tile.iter().copied().filter(|x| x.abs() < 1e20).collect();
@@ -109,9 +93,9 @@ fn the_bound_holds_up_to_the_guard() {
                 _ => (most + 1.0 - rng.below(5) as f64) * [1.0, 1.0, 1.0, 2.0][rng.below(4)],
             };
             let values: Vec<f64> = (0..[TILE, 3000, 700][round % 3]).map(value).collect();
-            let sample = sample(dtype, &values);
-            let p = stage(&[("error_bound", "0.5"), ("code_type", "u32")]);
-            let (frame, restored) = every_way(&p, &sample, &bare()).unwrap();
+            let sample = one_dim(dtype, &values);
+            let p = centered(&[("error_bound", "0.5"), ("code_type", "u32")]);
+            let (frame, restored) = every_way(&p, &sample, &bare(Container::Compact)).unwrap();
             judge(dtype, &sample.bytes, &restored, Bound::of("abs", 0.5), f64::INFINITY).unwrap();
             let means = means(dtype, &frame);
             assert!(means.iter().all(|m| m.abs() <= most && m.fract() == 0.0), "round {round}: {means:?}");
@@ -134,7 +118,7 @@ fn every_type_of_code_mode_and_container() {
             for special in [f64::NAN, f64::NEG_INFINITY, 1e20, -0.0, 1e-30].repeat(4) {
                 (n > 0).then(|| values[rng.below(n)] = special);
             }
-            let sample = sample(dtype, &values);
+            let sample = one_dim(dtype, &values);
             for (code, radius) in
                 [("u8", "0"), ("u8", "1"), ("u16", "0"), ("u16", "7"), ("u32", "2147483648")]
             {
@@ -142,7 +126,7 @@ fn every_type_of_code_mode_and_container() {
                     if (dtype, code) == (DType::F64, "u8") {
                         continue; // refused, by name
                     }
-                    let p = stage(&[
+                    let p = centered(&[
                         ("code_type", code),
                         ("quant_radius", radius),
                         ("zigzag_codes", if radius == "7" { "false" } else { "true" }),
@@ -171,9 +155,12 @@ fn padding_does_not_count() {
     for dtype in [DType::F32, DType::F64] {
         for n in [1, 1000, 2500, 9000] {
             let values: Vec<f64> = (0..n).map(|i| 1e4 + f64::from(i % 50)).collect();
-            let sample = sample(dtype, &values);
-            let alone = stage(&[("error_bound", "0.5")]);
-            let want = means(dtype, &compress(&alone, &sample.array, &bare(), &sample.bytes).unwrap());
+            let sample = one_dim(dtype, &values);
+            let alone = centered(&[("error_bound", "0.5")]);
+            let want = means(
+                dtype,
+                &compress(&alone, &sample.array, &bare(Container::Compact), &sample.bytes).unwrap(),
+            );
             let mut p = alone.clone();
             for (port, next) in [("codes", "bitshuffle"), ("means", "rze")] {
                 let node = p.add(next).unwrap();
@@ -189,7 +176,7 @@ fn padding_does_not_count() {
             let node = p.add("bitshuffle").unwrap();
             p.connect(0, "codes", node).unwrap();
             let file = compress(&p, &sample.array, &options(Container::Fzm, true), &sample.bytes).unwrap();
-            let made: Vec<u8> = bytes(dtype, &want);
+            let made: Vec<u8> = bytes(dtype, want);
             assert!(file.windows(made.len()).any(|w| w == made), "{}: other means in a file", sample.name);
         }
     }
@@ -197,10 +184,10 @@ fn padding_does_not_count() {
 
 #[test]
 fn other_dimensions_and_the_files_of_2026_05_are_refused() {
-    let p = stage(&[]);
+    let p = centered(&[]);
     for dims in [&[20u64, 10][..], &[10, 5, 4]] {
         let array = Array::new(DType::F32, dims).unwrap();
-        let error = compress(&p, &array, &bare(), &[0; 800]).unwrap_err();
+        let error = compress(&p, &array, &bare(Container::Compact), &[0; 800]).unwrap_err();
         let text = error.to_string();
         assert_eq!(error.status(), Status::InvalidArgument, "{text}");
         assert!(
@@ -222,17 +209,17 @@ fn other_dimensions_and_the_files_of_2026_05_are_refused() {
 fn any_mean_decodes_to_something() {
     for dtype in [DType::F32, DType::F64] {
         let values: Vec<f64> = (0..2500).map(|i| f64::from(i % 90)).collect();
-        let sample = sample(dtype, &values);
-        let p = stage(&[("error_bound", "0.25"), ("code_type", "u32")]);
-        let frame = compress(&p, &sample.array, &bare(), &sample.bytes).unwrap();
+        let sample = one_dim(dtype, &values);
+        let p = centered(&[("error_bound", "0.25"), ("code_type", "u32")]);
+        let frame = compress(&p, &sample.array, &bare(Container::Compact), &sample.bytes).unwrap();
         let (at, width) = (segments(&frame)[3].clone(), dtype.bytes() as usize);
         assert_eq!(at.len(), 3 * width);
         let good = means(dtype, &frame)[1];
         let tests = [0.0, -0.0, 0.5, -1e9, 1e300, 1e30, 1e-320, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
         for mean in tests {
             let mut other = frame.clone();
-            other[at.start + width..at.start + 2 * width].copy_from_slice(&bytes(dtype, &[mean]));
-            let (_, restored) = decompress(&other, &bare()).unwrap();
+            other[at.start + width..at.start + 2 * width].copy_from_slice(&bytes(dtype, [mean]));
+            let (_, restored) = decompress(&other, &bare(Container::Compact)).unwrap();
             let value = |i: usize| {
                 // 2 b is 1/2.
                 let sum = values[i] * 2.0 - good;
@@ -249,13 +236,13 @@ fn any_mean_decodes_to_something() {
             };
             for (i, got) in restored.chunks_exact(width).enumerate() {
                 let want = value(i);
-                let want = if want.is_nan() { nan.to_vec() } else { bytes(dtype, &[want]) };
+                let want = if want.is_nan() { nan.to_vec() } else { bytes(dtype, [want]) };
                 // A sum of 0 has either sign.
                 let same = got == want || floats(dtype, got) == floats(dtype, &want);
                 assert!(same, "{dtype} element {i} of mean {mean:?}: {got:02x?} for {want:02x?}");
             }
             if let Some(device) = gpu::device() {
-                let on_device = Options { device, ..bare() };
+                let on_device = Options { device, ..bare(Container::Compact) };
                 assert!(
                     decompress(&other, &on_device).unwrap().1 == restored,
                     "{dtype} mean {mean:?} on the device"
@@ -274,8 +261,8 @@ fn room_is_that_of_the_lists() {
         for i in [100, 1500] {
             values[i] = 1e3;
         }
-        let sample = sample(dtype, &values);
-        let p = stage(&[("error_bound", "0.001"), ("outlier_capacity", "1e-6")]);
+        let sample = one_dim(dtype, &values);
+        let p = centered(&[("error_bound", "0.001"), ("outlier_capacity", "1e-6")]);
         for container in both_containers() {
             let bound = Bound::Abs(0.001);
             let (_, restored) = every_way(&p, &sample, &options(container, true)).unwrap();
@@ -305,9 +292,9 @@ fn room_is_that_of_the_lists() {
 /// Fewer and more means than tiles.
 #[test]
 fn numbers_of_means_are_checked() {
-    let sample = sample(DType::F32, &vec![7.0; 2500]);
-    let p = stage(&[("error_bound", "0.5")]);
-    let frame = compress(&p, &sample.array, &bare(), &sample.bytes).unwrap();
+    let sample = one_dim(DType::F32, &vec![7.0; 2500]);
+    let p = centered(&[("error_bound", "0.5")]);
+    let frame = compress(&p, &sample.array, &bare(Container::Compact), &sample.bytes).unwrap();
     let at = segments(&frame)[3].clone();
     assert_eq!((at.len(), at.end), (12, frame.len()));
     // The last length of the header is theirs.
@@ -317,10 +304,10 @@ fn numbers_of_means_are_checked() {
         let mut other = frame.clone();
         other[header - 1] = bytes;
         other.resize(at.start + usize::from(bytes), 0);
-        let error = decompress(&other, &bare()).unwrap_err();
+        let error = decompress(&other, &bare(Container::Compact)).unwrap_err();
         assert_eq!(error.status(), Status::Corrupt, "{bytes} bytes of means: {error}");
         if let Some(device) = gpu::device() {
-            let error = decompress(&other, &Options { device, ..bare() }).unwrap_err();
+            let error = decompress(&other, &Options { device, ..bare(Container::Compact) }).unwrap_err();
             assert_eq!(error.status(), Status::Corrupt, "{bytes} bytes of means on the device: {error}");
         }
     }

@@ -1,20 +1,12 @@
 //! Entropy coders: recorded streams to the byte, codes as short as they can be, and data that is hard on them.
 
+use crate::common::agreement::stage;
 use crate::common::rng::Rng;
 use crate::common::run::{every_way, options};
 use crate::common::samples::Sample;
 use std::path::{Path, PathBuf};
 
 use fzgm::{Array, Container, DType, Error, Generation, Options, Pipeline, Status, compress, info};
-
-fn stage(name: &str, set: &[(&str, &str)]) -> Pipeline {
-    let mut p = Pipeline::new();
-    let node = p.add(name).unwrap();
-    for (key, value) in set {
-        p.args_mut(node).unwrap().set_text(key, value).unwrap();
-    }
-    p
-}
 
 fn sample(name: &str, dtype: DType, values: impl IntoIterator<Item = u32>) -> Sample {
     let width = dtype.bytes() as usize;

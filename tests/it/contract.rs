@@ -1,12 +1,12 @@
 //! What every stage promises, for every element type: the registry is walked, so a new stage is tested
 //! without a line here.
 
+use crate::common::agreement::keeps_its_promise;
 use crate::common::cases::{self, Given};
-use crate::common::oracle::{Bound, judge};
 use crate::common::run::{both_containers, every_way, options};
 use crate::common::samples::{self, Content, FILL, Sample};
 use fzgm::stages::STAGES;
-use fzgm::{DType, Encoder, Error, Kind, Param, Pipeline, Setting, Spec};
+use fzgm::{DType, Encoder, Error, Kind, Param, Pipeline, Spec};
 
 /// Values of a parameter that are worth a run each: all of a list, and of a range those that mean something to most
 /// stages. The ends of ranges have a test of their own, in parameters.rs.
@@ -63,45 +63,6 @@ fn pipeline(stage: &str, set: &[Given]) -> Pipeline {
         p.args_mut(node).unwrap().set_text(name, value).unwrap();
     }
     p
-}
-
-/// A number that some stage of the pipeline has as a parameter.
-fn real(p: &Pipeline, name: &str) -> Option<f64> {
-    let mut settings = p.nodes().iter().flat_map(|n| n.args().iter());
-    settings.find_map(|(param, value)| match value {
-        Setting::Real(v) if param.name == name => Some(*v),
-        _ => None,
-    })
-}
-
-/// Whether the container promises anything of the bytes that come back, which must be kept then.
-fn keeps_its_promise(
-    p: &Pipeline,
-    sample: &Sample,
-    container: &[u8],
-    restored: &[u8],
-    strict: bool,
-) -> Result<bool, String> {
-    let mode = fzgm::info(container).map_err(|e| e.to_string())?.mode;
-    match mode {
-        "lossless" => return same(&sample.bytes, restored).map(|()| true),
-        "unbounded" => return Ok(false),
-        // The losses of the reference's arithmetic; reference_reader.rs judges these bytes.
-        _ if !strict => return Ok(false),
-        _ => {}
-    }
-    let eb = real(p, "error_bound").ok_or("a mode with a bound and no error_bound")?;
-    let bound = match real(p, "value_base") {
-        Some(base) if base > 0.0 && matches!(mode, "noa" | "prel") => Bound::NoaOf(eb, base),
-        _ => Bound::of(mode, eb),
-    };
-    let threshold = real(p, "outlier_threshold").unwrap_or(f64::INFINITY);
-    judge(sample.array.dtype(), &sample.bytes, restored, bound, threshold).map(|_| true)
-}
-
-fn same(want: &[u8], got: &[u8]) -> Result<(), String> {
-    let at = want.iter().zip(got).position(|(a, b)| a != b);
-    if want.len() == got.len() && at.is_none() { Ok(()) } else { Err(format!("differs at byte {at:?}")) }
 }
 
 /// What became of a combination.

@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bins;
 mod bound;
 mod campaign;
 mod centering;
@@ -26,6 +27,7 @@ mod fast;
 mod fields;
 mod golden;
 mod header;
+mod header_bounds;
 mod lorenzo;
 mod notation;
 mod oracle;
@@ -36,4 +38,5 @@ mod presets;
 mod recompression;
 mod reference_reader;
 mod regressions;
+mod rel;
 mod vectors;

@@ -1,5 +1,6 @@
 //! Defects that once were: each test failed before its cure.
 
+use crate::common::agreement::stage;
 use fzgm::{
     Array, Container, DType, Decoder, Encoder, Generation, Options, Pipeline, Status, compress, decompress,
     info, preset,
@@ -7,15 +8,6 @@ use fzgm::{
 
 fn bytes<T: Copy, const N: usize>(values: &[T], f: impl Fn(T) -> [u8; N]) -> Vec<u8> {
     values.iter().flat_map(|&x| f(x)).collect()
-}
-
-fn stage(name: &str, set: &[(&str, &str)]) -> Pipeline {
-    let mut p = Pipeline::new();
-    let i = p.add(name).unwrap();
-    for (k, v) in set {
-        p.args_mut(i).unwrap().set_text(k, v).unwrap();
-    }
-    p
 }
 
 /// Options for both containers.

@@ -1,9 +1,9 @@
 //! Asynchronous calls put work on the caller's stream and do nothing else.
 
+use crate::common::agreement::stage;
 use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream, cuda};
 use crate::common::samples::Content;
-use crate::cuda::lorenzo_3d::stage;
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Encoder, Error, Options, Status, Stream};
 

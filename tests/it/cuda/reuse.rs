@@ -1,10 +1,11 @@
 //! Workspaces that are used again, whatever became of the call before. No memset makes a workspace ready: each call leaves it as
 //! the next one wants it, also when it fails.
 
+use crate::common::agreement::stage;
 use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream, mine};
+use crate::common::rare::{Rare, field};
 use crate::common::samples::Content;
-use crate::cuda::lorenzo_3d::{Rare, field, stage};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Encoder, Options, Pipeline, Status, Workspace};
 
@@ -153,7 +154,7 @@ fn plans_that_take_turns_with_one_workspace() {
     need_gpu!();
     let dims = [16, 512, 3];
     let array = Array::new(DType::F32, &dims).unwrap();
-    let src = field(DType::F32, dims, (1.0, 100.0), Rare::Edges, 4);
+    let src = field(DType::F32, &dims, (1.0, 100.0), Rare::Edges, 4).bytes;
     let encoders = ["fz", "pfpl"].map(|n| Encoder::new(&lossy(n, DType::F32), &array, &options()).unwrap());
     let large = if encoders[0].workspace_bytes() > encoders[1].workspace_bytes() { 0 } else { 1 };
     let mut ws: Workspace = encoders[large].workspace().unwrap();

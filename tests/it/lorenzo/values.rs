@@ -1,92 +1,43 @@
-//! LorenzoQuant where its promise is hardest to keep: special values at every kind of place in a tile, multiples
-//! around the guard, spikes, steps, borders between multiples. The oracle judges.
+//! Values where the promise is hardest to keep: special values at every kind of place in a tile, multiples around the guard, spikes, steps,
+//! borders between multiples, with every kind of value at every edge of what a lane, a warp or a tile of a device has.
 
+use super::*;
+use crate::common::agreement::{agrees, bare};
 use crate::common::oracle::{Bound, judge};
+use crate::common::rare::{Rare, around, field, guard_of};
 use crate::common::rng::Rng;
-use crate::common::run::{both_containers, every_way, options};
-use crate::common::samples::Sample;
-use fzgm::{Array, Container, DType, Options, Pipeline, compress, decompress, info};
+use crate::common::run::both_containers;
+use crate::common::samples::{self, FLOATS, beside, bytes, elements, walk};
+use fzgm::Array;
 
-const FLOATS: [DType; 2] = [DType::F32, DType::F64];
 const MODES: [&str; 3] = ["abs", "noa", "prel"];
 /// Whole tiles and ragged ones, in every number of dimensions.
 const SHAPES: [&[u64]; 9] =
     [&[1024], &[2500], &[64, 64], &[33, 70], &[1, 40], &[1100, 2], &[16, 8, 8], &[19, 11, 9], &[130, 3, 2]];
 
-#[derive(Clone, Copy)]
-struct Setup {
-    mode: &'static str,
-    eb: f64,
-    threshold: f64,
-    code: &'static str,
-    radius: i64,
-}
-
-impl Setup {
-    fn new(mode: &'static str, eb: f64) -> Setup {
-        Setup { mode, eb, threshold: f64::INFINITY, code: "u16", radius: 0 }
-    }
-
-    fn pipeline(&self) -> Pipeline {
-        let mut p = Pipeline::new();
-        let q = p.add("lorenzo_quant").unwrap();
-        let args = p.args_mut(q).unwrap();
-        args.set_text("mode", self.mode).unwrap();
-        args.set_real("error_bound", self.eb).unwrap();
-        args.set_real("outlier_threshold", self.threshold).unwrap();
-        args.set_text("code_type", self.code).unwrap();
-        args.set_int("quant_radius", self.radius).unwrap();
-        args.set_int("zigzag_codes", i64::from(self.radius == 0)).unwrap();
-        p
-    }
-
-    fn bound(&self) -> Bound {
-        Bound::of(self.mode, self.eb)
-    }
-}
-
-fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
-    match dtype {
-        DType::F32 => values.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect(),
-        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-    }
-}
-
-fn sample(dtype: DType, dims: &[u64], values: &[f64]) -> Sample {
-    let array = Array::new(dtype, dims).unwrap();
-    Sample { name: format!("{dtype} {dims:?}"), array, bytes: bytes(dtype, values) }
-}
-
-/// One call each way, and the judge.
-fn holds(setup: &Setup, sample: &Sample, container: Container) -> Vec<u8> {
-    let options = options(container, true);
-    let what = || {
-        let Setup { mode, eb, threshold, code, radius } = setup;
-        format!("{} {mode} {eb:?} threshold {threshold:?} {code} radius {radius} {container:?}", sample.name)
-    };
-    let bytes = compress(&setup.pipeline(), &sample.array, &options, &sample.bytes)
-        .unwrap_or_else(|e| panic!("{}: {e}", what()));
-    let (_, restored) = decompress(&bytes, &options).unwrap_or_else(|e| panic!("{}: {e}", what()));
-    judge(sample.array.dtype(), &sample.bytes, &restored, setup.bound(), setup.threshold)
-        .unwrap_or_else(|e| panic!("{}: {e}", what()));
-    restored
-}
+const MORE_SHAPES: &[&[u64]] = &[
+    &[1],
+    &[3],
+    &[1023],
+    &[1025],
+    &[5000],
+    &[1, 70],
+    &[2, 3],
+    &[31, 33],
+    &[33, 31],
+    &[64, 60],
+    &[5, 300],
+    &[300, 5],
+    &[1, 1, 5],
+    &[8, 8, 8],
+    &[33, 17, 9],
+    &[9, 10, 11],
+    &[40, 3, 20],
+    &[130, 5, 3],
+];
 
 fn keeps(setup: &Setup, sample: &Sample) {
-    both_containers().into_iter().for_each(|c| drop(holds(setup, sample, c)));
-}
-
-fn elements(dims: &[u64]) -> usize {
-    dims.iter().product::<u64>() as usize
-}
-
-fn walk(n: usize, step: f64, rng: &mut Rng) -> Vec<f64> {
-    let mut x = 0.0;
-    let one = |_| {
-        x += (rng.unit() - 0.5) * step;
-        x
-    };
-    (0..n).map(one).collect()
+    both_containers().into_iter().for_each(|c| drop(setup.restores(sample, c)));
 }
 
 /// What a sensor that fails, a mask or an overflow leaves behind.
@@ -112,7 +63,7 @@ fn walks_steps_and_spikes_of_every_size() {
                     "step" => values.iter_mut().skip(n / 3).for_each(|v| *v += size),
                     _ => (0..1 + n / 200).for_each(|_| values[rng.below(n)] = size * (rng.unit() - 0.5)),
                 }
-                let sample = sample(dtype, dims, &values);
+                let sample = Sample::of(dtype, dims, values);
                 for mode in MODES {
                     for eb in [0.1, 1e-3, 1e-5, 1e-7] {
                         keeps(&Setup::new(mode, eb), &sample);
@@ -133,7 +84,7 @@ fn every_type_of_code_and_radius() {
                 let at = rng.below(values.len());
                 values[at] = SPECIALS[i % 6];
             });
-            let sample = sample(dtype, dims, &values);
+            let sample = Sample::of(dtype, dims, values);
             for (code, radius) in
                 [("u8", 0), ("u8", 1), ("u16", 0), ("u16", 7), ("u32", 0), ("u32", 100_000), ("u32", 1 << 31)]
             {
@@ -168,7 +119,7 @@ fn multiples_around_the_guard() {
                         2.0 * eb * if rng.below(2) == 0 { k } else { -k }
                     };
                     let values: Vec<f64> = (0..elements(dims)).map(one).collect();
-                    let sample = sample(dtype, dims, &values);
+                    let sample = Sample::of(dtype, dims, values);
                     keeps(&Setup::new("abs", eb), &sample);
                     keeps(&Setup { code: "u32", ..Setup::new("abs", eb) }, &sample);
                 }
@@ -194,18 +145,14 @@ fn values_on_the_border_of_a_multiple() {
                 };
                 let border = (2.0 * k + if rng.below(4) == 0 { 0.0 } else { 1.0 }) * eb;
                 let ulps = rng.below(7) as i64 - 3;
-                let near = match dtype {
-                    DType::F32 => {
-                        f32::from_bits((border as f32).to_bits().wrapping_add_signed(ulps as i32)).into()
-                    }
-                    _ => f64::from_bits(border.to_bits().wrapping_add_signed(ulps)),
-                };
+                let near = beside(dtype, border, ulps);
                 if rng.below(2) == 0 { near } else { -near }
             };
             let values: Vec<f64> = (0..3000).map(one).collect();
             for dims in [&[3000][..], &[100, 30], &[20, 15, 10]] {
-                keeps(&Setup { code: "u32", ..Setup::new("abs", eb) }, &sample(dtype, dims, &values));
-                keeps(&Setup::new("noa", eb / 1e8), &sample(dtype, dims, &values));
+                let sample = Sample::of(dtype, dims, values.iter().copied());
+                keeps(&Setup { code: "u32", ..Setup::new("abs", eb) }, &sample);
+                keeps(&Setup::new("noa", eb / 1e8), &sample);
             }
         }
     }
@@ -214,11 +161,11 @@ fn values_on_the_border_of_a_multiple() {
 /// Half of a step goes away from zero, and not a unit in the last place less than that.
 #[test]
 fn halves_go_away_from_zero() {
-    for (dtype, below) in [(DType::F32, f64::from(1f32.next_down())), (DType::F64, 1f64.next_down())] {
-        let sample = sample(dtype, &[4], &[below, -below, 1.0, 3.0]);
-        let restored = holds(&Setup::new("abs", 1.0), &sample, Container::Compact);
-        let want = bytes(dtype, &[0.0, 0.0, 2.0, 4.0]);
-        assert_eq!(restored, want, "{dtype}");
+    for dtype in FLOATS {
+        let below = beside(dtype, 1.0, -1);
+        let sample = Sample::of(dtype, &[4], [below, -below, 1.0, 3.0]);
+        let restored = Setup::new("abs", 1.0).restores(&sample, Container::Compact);
+        assert_eq!(restored, bytes(dtype, [0.0, 0.0, 2.0, 4.0]), "{dtype}");
     }
 }
 
@@ -264,17 +211,14 @@ fn special_values_change_no_other_value() {
                 p.args_mut(0).unwrap().set_real("value_base", base).unwrap();
                 let mut values = calm.clone();
                 at.iter().for_each(|&i| values[i] = special);
-                let (calm, harmed) = (bytes(dtype, &calm), bytes(dtype, &values));
-                let array = Array::new(dtype, dims).unwrap();
-                let options = options(Container::Compact, true);
-                let there = |src: &[u8]| {
-                    decompress(&compress(&p, &array, &options, src).unwrap(), &options).unwrap().1
-                };
-                let (want, got) = (there(&calm), there(&harmed));
+                let harmed = Sample::of(dtype, dims, values);
+                let there = |sample: &Sample| holds(&p, sample, &options(Container::Compact, true)).1;
+                let want = there(&Sample::of(dtype, dims, calm.iter().copied()));
+                let got = there(&harmed);
                 let width = dtype.bytes() as usize;
                 for (i, (g, w)) in got.chunks(width).zip(want.chunks(width)).enumerate() {
                     if at.contains(&i) {
-                        let src = &harmed[i * width..(i + 1) * width];
+                        let src = &harmed.bytes[i * width..(i + 1) * width];
                         let exact = !special.is_finite() || special.abs() >= setup.threshold;
                         assert!(!exact || g == src, "{dtype} {dims:?} {special} at {i}: its bits");
                     } else {
@@ -297,7 +241,7 @@ fn special_values_keep_their_bits() {
     for dtype in FLOATS {
         for dims in SHAPES {
             for rate in [2, 10, 300] {
-                let mut sample = sample(dtype, dims, &walk(elements(dims), 5.0, &mut rng));
+                let mut sample = Sample::of(dtype, dims, walk(elements(dims), 5.0, &mut rng));
                 for (i, word) in sample.bytes.chunks_mut(dtype.bytes() as usize).enumerate() {
                     if rng.below(rate) > 0 {
                         continue;
@@ -340,17 +284,17 @@ fn constants_and_ranges_at_the_ends_of_floats() {
         for c in [0.0, -0.0, 1.0, 0.1, -3.7, 1e20, 3e-38, 1e-45, most, -1.5e38, 2.6e38] {
             let mut values = vec![c; 700];
             for mode in MODES {
-                keeps(&Setup::new(mode, 0.01), &sample(dtype, &[35, 20], &values));
+                keeps(&Setup::new(mode, 0.01), &Sample::of(dtype, &[35, 20], values.iter().copied()));
             }
             values[300] = f64::NAN;
-            keeps(&Setup::new("noa", 0.01), &sample(dtype, &[10, 10, 7], &values));
+            keeps(&Setup::new("noa", 0.01), &Sample::of(dtype, &[10, 10, 7], values));
         }
         let wide: Vec<f64> = (0..898).map(|_| (2.0 * rng.unit() - 1.0) * most).chain([most, -most]).collect();
         let tiny: Vec<f64> = (0..900).map(|_| (rng.unit() - 0.5) * 1e-37).collect();
         let none = vec![f64::NAN; 900];
         for values in [wide, tiny, none] {
             for dims in [&[900][..], &[30, 30], &[10, 10, 9]] {
-                let sample = sample(dtype, dims, &values);
+                let sample = Sample::of(dtype, dims, values.iter().copied());
                 for mode in MODES {
                     for eb in [1e-3, 0.5, 1.0, 1e-7, 1e-37, 1e37, 1e300] {
                         keeps(&Setup::new(mode, eb), &sample);
@@ -367,50 +311,13 @@ fn constants_and_ranges_at_the_ends_of_floats() {
 fn the_reference_loses_what_strict_keeps() {
     let mut values: Vec<f64> = (0..2000).map(|i| f64::from(i) * 0.37).collect();
     values[5] = f64::NAN;
-    let sample = sample(DType::F32, &[2000], &values);
+    let sample = Sample::of(DType::F32, &[2000], values);
     let setup = Setup::new("abs", 1e-3);
     let options = Options { strict: false, ..options(Container::Fzm, false) };
     let file = compress(&setup.pipeline(), &sample.array, &options, &sample.bytes).unwrap();
     let (_, restored) = decompress(&file, &options).unwrap();
     assert!(f32::from_le_bytes(restored[400..404].try_into().unwrap()).is_nan());
-    assert!(judge(DType::F32, &sample.bytes, &restored, setup.bound(), setup.threshold).is_err());
-}
-
-fn described(container: &[u8], what: &str) -> String {
-    let info = info(container).unwrap();
-    info.stages[0].params.iter().find(|(name, _)| *name == what).unwrap().1.clone()
-}
-
-/// Exact values are what the header says they are, and beyond the lists they are damage.
-#[test]
-fn numbers_of_exact_values_are_checked() {
-    let mut values: Vec<f64> = (0..1000).map(f64::from).collect();
-    values[10] = f64::NAN;
-    values[500] = f64::INFINITY;
-    let sample = sample(DType::F32, &[1000], &values);
-    let p = Setup::new("abs", 0.1).pipeline();
-    let options = Options { checksum: false, ..options(Container::Fzm, true) };
-    let file = compress(&p, &sample.array, &options, &sample.bytes).unwrap();
-    assert_eq!((described(&file, "exact_values"), described(&file, "outliers")), ("2".into(), "0".into()));
-    for (pairs, ok) in [(2u64, true), (1, true), (3, false), (1 << 40, false), (u64::MAX, false)] {
-        let mut other = file.clone();
-        other[80 + 232..80 + 240].copy_from_slice(&pairs.to_le_bytes());
-        assert_eq!(decompress(&other, &options).is_ok(), ok, "{pairs} pairs");
-    }
-    // The last index of the file.
-    let at = file.len() - 4;
-    for (index, ok) in [(999u32, true), (1000, false), (u32::MAX, false)] {
-        let mut other = file.clone();
-        other[at..].copy_from_slice(&index.to_le_bytes());
-        assert_eq!(decompress(&other, &options).is_ok(), ok, "index {index}");
-    }
-    // A stage that has none cannot have any.
-    let mut p = Pipeline::new();
-    p.add("stored").unwrap();
-    let mut stored = compress(&p, &sample.array, &options, &sample.bytes).unwrap();
-    stored[80 + 232] = 1;
-    let refusal = decompress(&stored, &options).unwrap_err().to_string();
-    assert!(refusal.contains("stored") && refusal.contains("exact values"), "{refusal}");
+    assert!(judge(DType::F32, &sample.bytes, &restored, Bound::Abs(1e-3), setup.threshold).is_err());
 }
 
 #[test]
@@ -442,38 +349,159 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
 fn the_threshold_itself_is_exact() {
     for dtype in FLOATS {
         let values: Vec<f64> = (0..200).map(|i| f64::from(i % 3) * 50.0).collect();
-        let sample = sample(dtype, &[20, 10], &values);
+        let sample = Sample::of(dtype, &[20, 10], values);
         let setup = Setup { threshold: 100.0, ..Setup::new("abs", 0.3) };
         keeps(&setup, &sample);
-        let restored = holds(&Setup { threshold: 100.5, ..setup }, &sample, Container::Compact);
+        let restored = Setup { threshold: 100.5, ..setup }.restores(&sample, Container::Compact);
         assert_ne!(restored, sample.bytes, "{dtype}: 50 and 100 are no multiples of 0.6");
     }
 }
 
-/// Readers may take any order, writers promise one: each of the two runs ascends, also where units of work cross each other.
 #[test]
-fn both_runs_of_the_lists_ascend() {
-    for (dtype, dims) in
-        FLOATS.iter().flat_map(|&d| [&[9000][..], &[90, 130], &[40, 70, 17], &[1100, 9, 9]].map(|s| (d, s)))
-    {
-        let n = dims.iter().product::<u64>() as usize;
-        let mut rng = Rng(0x243f_6a88);
-        let mut values: Vec<f64> = (0..n).map(|_| rng.unit() * 100.0).collect();
-        let descents = |values: &[f64]| {
-            let p = Setup { code: "u16", radius: 2, ..Setup::new("abs", 0.5) }.pipeline();
-            let sample = sample(dtype, dims, values);
-            let one = compress(&p, &sample.array, &options(Container::Compact, true), &sample.bytes).unwrap();
-            let list = info(&one).unwrap().segments.last().map(|s| (s.port, s.bytes as usize)).unwrap();
-            assert_eq!(list.0, "outlier_indices");
-            let index = |b: &[u8]| u32::from_le_bytes(b.try_into().unwrap());
-            let indices: Vec<u32> = one[one.len() - list.1..].chunks(4).map(index).collect();
-            assert!(indices.len() > n / 2, "{dtype} {dims:?}: {} outliers", indices.len());
-            indices.windows(2).filter(|pair| pair[0] >= pair[1]).count()
-        };
-        assert_eq!(descents(&values), 0, "{dtype} {dims:?}");
-        for (i, v) in values.iter_mut().enumerate() {
-            *v = if i % 37 == 0 { f64::NAN } else { *v };
+fn every_shape_and_type_of_code() {
+    let mut rng = Rng(0x1f83_d9ab);
+    let mut pick = |n: usize| rng.below(n);
+    for &dims in MORE_SHAPES {
+        for (dtype, code) in [
+            (DType::F32, "u8"),
+            (DType::F32, "u16"),
+            (DType::F32, "u32"),
+            (DType::F64, "u16"),
+            (DType::F64, "u32"),
+        ] {
+            let sample = samples::make(dtype, dims, CONTENTS[pick(CONTENTS.len())], pick(1000) as u64);
+            let p = quantizer(&[
+                ("mode", ["abs", "noa", "prel"][pick(3)]),
+                ("code_type", code),
+                ("error_bound", ["1e-1", "1e-3", "1e-6"][pick(3)]),
+                ("quant_radius", ["0", "2", "100"][pick(3)]),
+                ("zigzag_codes", ["true", "false"][pick(2)]),
+                ("outlier_threshold", ["1e19", "inf"][pick(2)]),
+                ("outlier_capacity", ["1", "0.3"][pick(2)]),
+            ]);
+            let forms = forms();
+            let form = &forms[pick(forms.len())];
+            all_ways(&p, &sample, form);
+            if dims.len() == 1 {
+                let mut centered = p.clone();
+                centered.set_everywhere("centering", |args| args.set_text("centering", "true")).unwrap();
+                forms_with_means().for_each(|form| all_ways(&centered, &sample, &form));
+            }
         }
-        assert_eq!(descents(&values), 1, "{dtype} {dims:?}");
+    }
+}
+
+/// Codes of every type, two's complement and zigzag, strict and not, in every shape.
+#[test]
+fn codes_of_every_type_at_every_edge() {
+    let mut rng = Rng(0x428a_2f98);
+    let codes = [
+        (DType::F32, "u8", 128.0),
+        (DType::F32, "u16", 32768.0),
+        (DType::F32, "u32", 2147483648.0),
+        (DType::F64, "u16", 32768.0),
+        (DType::F64, "u32", 2147483648.0),
+    ];
+    for dims in BANDED.iter().chain(&RAGGED) {
+        let small = elements(dims) < 12_000;
+        for (dtype, code, most) in codes {
+            for which in [Rare::No, Rare::Edges, Rare::Many, Rare::All] {
+                // Of large fields one kind each.
+                if !small && rng.below(4) != 0 {
+                    continue;
+                }
+                let (zigzag, bound) = (*rng.pick(&["true", "false"]), *rng.pick(&["0.5", "0.3", "1e-3"]));
+                let radius = *rng.pick(&["0", "100"]);
+                let threshold = *rng.pick(&["inf", "1e19"]);
+                let sets = [
+                    ("mode", "abs"),
+                    ("error_bound", bound),
+                    ("code_type", code),
+                    ("quant_radius", radius),
+                    ("zigzag_codes", zigzag),
+                    ("outlier_threshold", threshold),
+                    ("outlier_capacity", "1"),
+                ];
+                let step = step_of(dtype, bound.parse().unwrap());
+                let reach = if radius == "0" { most } else { 100.0 };
+                let sample = field(dtype, dims, (step, reach), which, rng.word());
+                let strict = rng.below(2) == 0;
+                let form = Options { strict, ..bare(*rng.pick(&both_containers())) };
+                agrees(&quantizer(&sets), &sample, &form, *rng.pick(&SHIFTS));
+            }
+        }
+    }
+}
+
+/// Bricks in which nothing but one thing may be wrong: what is found in a hurry is then all there is. Differences of whole
+/// multiples have codes of 32 bits.
+#[test]
+fn bricks_of_one_kind_of_value() {
+    let mut rng = Rng(0x59f1_11f1);
+    for (dtype, dims) in [(DType::F32, [128, 8, 9]), (DType::F32, [136, 9, 8]), (DType::F64, [64, 8, 9])] {
+        for (kind, b) in (0..8).flat_map(|k| [(k, 0.5), (k, 0.3), (k, 1e-3)]) {
+            let step = step_of(dtype, b);
+            let (guard, threshold) = (guard_of(dtype), 97.0 * step);
+            let value = |i: u64| {
+                let (x, y, z) = (i % dims[0], i / dims[0] % dims[1], i / dims[0] / dims[1]);
+                match kind {
+                    0 => around(dtype, 0.5 * step, &mut rng),
+                    1 => {
+                        let half = (rng.below(100) as f64 + 0.5) * step;
+                        around(dtype, half, &mut rng)
+                    }
+                    // Within the guard and on it; then one by one beyond, which is a brick of its own in some planes.
+                    2 => (guard - rng.below(3) as f64) * step,
+                    3 => (guard + f64::from(u8::from(i % 4000 == 5))) * step,
+                    4 => around(dtype, (guard + 0.5) * step, &mut rng),
+                    5 if i % 1500 == 7 => around(dtype, threshold, &mut rng),
+                    5 => 96.0 * step,
+                    6 => [-0.0, 0.0, 1e-40, -1e-40][rng.below(4)],
+                    // One jump along x in each tile, below the radius, of it, and beyond, in tiles beside each other.
+                    _ => f64::from(u8::from(x % 8 > 2)) * (99 + (x / 8 + y / 8 + z / 8) % 3) as f64 * step,
+                }
+            };
+            let sample = Sample::of(dtype, &dims, (0..dims.iter().product()).map(value));
+            for (strict, zigzag) in [(true, "true"), (true, "false"), (false, "true")] {
+                let (bound, limit) = (b.to_string(), threshold.to_string());
+                let sets = [
+                    ("mode", "abs"),
+                    ("error_bound", &bound[..]),
+                    ("code_type", if kind > 5 { "u16" } else { "u32" }),
+                    ("quant_radius", if kind > 5 { "100" } else { "0" }),
+                    ("zigzag_codes", zigzag),
+                    ("outlier_threshold", if kind == 5 { &limit } else { "inf" }),
+                    ("outlier_capacity", "1"),
+                ];
+                agrees(&quantizer(&sets), &sample, &Options { strict, ..bare(Container::Fzm) }, [0, 0]);
+            }
+        }
+    }
+}
+
+/// Multiples of `step` and noise around the `level`th one; every so many values, one half way between two, where only the rounding of a
+/// product tells whether the nearer one keeps the bound. What looks at many values at once has to see that one.
+fn tie(i: usize, step: f32, level: u32, every: usize, rng: &mut Rng) -> f64 {
+    let multiple = f64::from(level + rng.below(3) as u32);
+    if i % every == every / 2 {
+        return around(DType::F32, (multiple + 0.5) * f64::from(step), rng);
+    }
+    (multiple + rng.unit() * 0.4 - 0.2) * f64::from(step)
+}
+
+#[test]
+fn one_value_between_two_multiples() {
+    let mut rng = Rng(0xbb67_ae85);
+    for round in 0..24 {
+        let bound = *rng.pick(&["0.3", "1e-3", "0.7", "0.11"]);
+        let step = 2.0 * bound.parse::<f32>().unwrap();
+        let (level, every) = (400 + rng.below(6000) as u32, [61, 509, 4099][round % 3]);
+        for dims in [&[64, 16, 8][..], &[130, 17, 9], &[300, 31], &[9000]] {
+            let values = (0..elements(dims)).map(|i| tie(i, step, level, every, &mut rng));
+            let sample = Sample::of(DType::F32, dims, values);
+            let sets =
+                [("mode", "abs"), ("error_bound", bound), ("code_type", "u16"), ("outlier_capacity", "1")];
+            agrees(&quantizer(&sets), &sample, &bare(Container::Fzm), [0, 0]);
+        }
     }
 }
