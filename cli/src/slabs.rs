@@ -55,7 +55,7 @@ pub(crate) fn write(
             return Err(Failure::usage(what));
         }
     }
-    writer.finish().map_err(refused)
+    writer.finish().map(|(totals, _)| totals).map_err(refused)
 }
 
 /// Restores a file into `dst`. `src` is behind the magic number; `to` is what `dst` is called.

@@ -33,7 +33,7 @@ impl AtomicFile {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] if `path` names a folder, a pipe or a device; otherwise those of the system.
     pub fn create(path: impl AsRef<Path>) -> Result<AtomicFile> {
-        let target = behind_links(path.as_ref())?;
+        let target = behind_links(&path::absolute(path)?)?;
         let replaced = match fs::metadata(&target) {
             Ok(found) if !found.is_file() => return Err(Error::new(ErrorKind::InvalidInput, NOT_REGULAR)),
             Ok(found) => Some(found.permissions()),
@@ -54,7 +54,7 @@ impl AtomicFile {
     /// # Errors
     /// Those of the system.
     pub fn create_new(path: impl AsRef<Path>) -> Result<AtomicFile> {
-        AtomicFile::beside(path.as_ref().into(), true)
+        AtomicFile::beside(path::absolute(path)?, true)
     }
 
     /// The name of the target is no part of the temporary one, which could become longer than the file system accepts.
@@ -66,7 +66,7 @@ impl AtomicFile {
         static NAMES: AtomicU64 = AtomicU64::new(0);
         let (path, file) = loop {
             let number = NAMES.fetch_add(1, Ordering::Relaxed);
-            let path = path::absolute(folder.join(format!(".fzgm-{}-{number}.tmp", process::id())))?;
+            let path = folder.join(format!(".fzgm-{}-{number}.tmp", process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 opened => break (path, opened?),

@@ -16,7 +16,7 @@
 //! for slab in plane.chunks(512_000) {
 //!     writer.write_slab(slab)?;
 //! }
-//! assert_eq!(writer.finish()?.slabs, 3);
+//! assert_eq!(writer.finish()?.0.slabs, 3);
 //!
 //! let (mut reader, mut restored) = (Reader::new(&file[..], "plane.fzs")?, vec![]);
 //! while let Some(container) = reader.next_container()? {
@@ -257,7 +257,7 @@ mod tests {
         let mut writer = Writer::new(&mut file, "volume", header.clone(), &fast(), options)?;
         let bytes = (header.rows() * header.row_bytes()) as usize;
         values.chunks(bytes).try_for_each(|slab| writer.write_slab(slab))?;
-        let totals = writer.finish()?;
+        let (totals, _) = writer.finish()?;
         assert_eq!((totals.rows, totals.array_bytes), (25, values.len() as u64));
         assert_eq!((totals.slabs, totals.file_bytes), (4, file.len() as u64));
         Ok(file)
@@ -323,7 +323,7 @@ mod tests {
             let mut file = vec![];
             let mut writer = Writer::new(&mut file, "volume", header.clone(), &fast(), &options)?;
             slabs.iter().try_for_each(|bytes| writer.write_slab(&values[..*bytes]))?;
-            writer.finish()
+            writer.finish().map(|(totals, _)| totals)
         };
         assert!(write(&[slab, slab, slab, 4 * row]).is_ok());
         for slabs in [
@@ -350,5 +350,49 @@ mod tests {
         assert!(said.contains("shape") && said.contains("2026-08"), "{said}");
         let full = Writer::new(&mut [0; 9][..], "disk", header.clone(), &fast(), &options).map(drop);
         assert!(matches!(full, Err(Error::File { doing: "write", .. })), "{full:?}");
+        for dims in [&[1, 1, 1, 1][..], &[1 << 40, 1 << 40, 0]] {
+            assert!(matches!(refused(dims, &options), Err(Error::InvalidArgument { .. })), "{dims:?}");
+        }
+    }
+
+    /// A disk that is full for one write, or when its buffer is flushed.
+    struct Disk {
+        room: usize,
+        flushes: bool,
+    }
+
+    impl std::io::Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            match self.room.checked_sub(bytes.len()) {
+                Some(left) => self.room = left,
+                None => {
+                    self.room = usize::MAX;
+                    return Err(ErrorKind::StorageFull.into());
+                }
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            if self.flushes { Ok(()) } else { Err(ErrorKind::StorageFull.into()) }
+        }
+    }
+
+    #[test]
+    fn a_failed_write_is_never_a_complete_file() {
+        let (header, values) = volume();
+        let (options, slab) = (Options::default(), 40 * 30 * 4 * 7);
+        let disk = |room, flushes| {
+            let disk = Disk { room, flushes };
+            Writer::new(disk, "disk", header.clone(), &fast(), &options).expect("room for the header")
+        };
+        let mut writer = disk(1000, true);
+        for _ in 0..3 {
+            let full = writer.write_slab(&values[..slab]);
+            assert!(matches!(full, Err(Error::File { .. })), "{full:?}");
+        }
+        let mut writer = disk(usize::MAX, false);
+        values.chunks(slab).for_each(|slab| writer.write_slab(slab).expect("room"));
+        assert!(matches!(writer.finish().map(drop), Err(Error::File { .. })));
     }
 }

@@ -14,6 +14,8 @@ pub struct Reader<R> {
     header: Header,
     totals: Totals,
     container: Vec<u8>,
+    /// Whether the trailer was read.
+    ended: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -31,6 +33,7 @@ impl<R: Read> Reader<R> {
             header,
             totals: Totals { file_bytes, ..Totals::default() },
             container: vec![],
+            ended: false,
         })
     }
 
@@ -51,6 +54,9 @@ impl<R: Read> Reader<R> {
     /// [`Error::Corrupt`] for a slab that is no part of the array, and for a file whose parts contradict each other or that ends early;
     /// [`Error::File`] where the source cannot be read. Do not read on after an error.
     pub fn next_container(&mut self) -> Result<Option<&[u8]>> {
+        if self.ended {
+            return Ok(None);
+        }
         let mut length = [0; 8];
         read(&self.name, self.src.read_exact(&mut length))?;
         let bytes = u64::from_le_bytes(length);
@@ -81,7 +87,7 @@ impl<R: Read> Reader<R> {
                 Ok(info) => break info,
                 Err(Error::Truncated { needed }) if needed <= bytes => needed,
                 Err(Error::Truncated { needed }) => {
-                    let what = format!("slab {index} has {bytes} bytes, its header alone has {needed}");
+                    let what = format!("slab {index} has {bytes} bytes, its header needs {needed} or more");
                     return Err(damaged(what));
                 }
                 Err(e) => return Err(damaged(format!("slab {index}: {e}"))),
@@ -114,7 +120,9 @@ impl<R: Read> Reader<R> {
         // An array that there cannot be may have no slab.
         self.header.array(rows).map_err(|e| damaged(e.to_string()))?;
         self.totals.file_bytes += TRAILER as u64;
-        match read(&self.name, self.src.read(&mut [0]))? {
+        self.ended = true;
+        // Unlike `read`, this goes on after an interruption.
+        match read(&self.name, (&mut self.src).take(1).read_to_end(&mut vec![]))? {
             0 => Ok(()),
             _ => Err(damaged("goes on behind its trailer")),
         }

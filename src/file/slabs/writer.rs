@@ -6,7 +6,7 @@ use crate::codec::{Encoder, Options, buffer};
 use crate::file::FileOp;
 use crate::pipeline::Pipeline;
 use crate::runtime::workspace::Workspace;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Writes a slab file from front to back, with the memory of one slab and its compression.
@@ -22,6 +22,8 @@ pub struct Writer<W> {
     totals: Totals,
     /// For the last number of rows: all slabs but the last have the same.
     ready: Option<Ready>,
+    /// Whether a write has failed, so that the end of the file is not known.
+    broken: bool,
 }
 
 /// A plan for slabs of so many rows, with its memory.
@@ -51,7 +53,8 @@ impl<W: Write> Writer<W> {
     /// Writes the header. Errors call the destination `name`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an array whose rows have no elements; [`Error::File`] where `dst` cannot be written.
+    /// [`Error::InvalidArgument`] for an array whose rows have no elements; those of [`Header::array`]; [`Error::File`] if `dst` cannot be
+    /// written.
     pub fn new(
         mut dst: W,
         name: impl Into<PathBuf>,
@@ -63,6 +66,7 @@ impl<W: Write> Writer<W> {
             let dims = format!("{:?}", header.dims(header.slowest.unwrap_or(0)));
             return Err(Error::argument("dims of a slab file", dims, "rows of at least one element"));
         }
+        header.array(header.slowest.unwrap_or(header.rows))?;
         let name = name.into();
         FileOp { path: &name, doing: "write" }.io(dst.write_all(&header.to_bytes()))?;
         let totals = Totals { file_bytes: HEADER as u64, ..Totals::default() };
@@ -74,6 +78,7 @@ impl<W: Write> Writer<W> {
             options: options.clone(),
             totals,
             ready: None,
+            broken: false,
         })
     }
 
@@ -86,7 +91,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] for another number of bytes or a slab after a shorter one; [`Error::Unsupported`] for containers without
-    /// a shape (strict off, generation 2026-05); those of [`Encoder::new`]; [`Error::Slab`] with those of [`Encoder::compress`]; [`Error::File`].
+    /// a shape (strict off, generation 2026-05); those of [`Encoder::new`]; [`Error::Slab`] with those of [`Encoder::compress`]; [`Error::File`],
+    /// after which the file cannot be completed: all later calls fail.
     pub fn write_slab(&mut self, slab: &[u8]) -> Result<()> {
         let (bytes, row) = (slab.len() as u64, self.header.row_bytes());
         let rows = self.next(bytes, row)?;
@@ -97,9 +103,8 @@ impl<W: Write> Writer<W> {
         let made = ready.encoder.compress(&mut ready.workspace, slab, &mut ready.dst);
         let index = self.totals.slabs;
         let made = made.map_err(|source| Error::Slab { index, source: Box::new(source) })?;
-        let asked = FileOp { path: &self.name, doing: "write" };
-        asked.io(self.dst.write_all(&(made as u64).to_le_bytes()))?;
-        asked.io(self.dst.write_all(&ready.dst[..made]))?;
+        self.write(&(made as u64).to_le_bytes())?;
+        self.write(&ready.dst[..made])?;
         self.ready = Some(ready);
         self.totals.slabs += 1;
         self.totals.rows += rows;
@@ -123,17 +128,29 @@ impl<W: Write> Writer<W> {
         )))
     }
 
-    /// Writes the trailer. Without it a reader refuses the file.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = match self.broken {
+            false => self.dst.write_all(bytes),
+            true => Err(io::Error::other("an earlier write failed; start the file again")),
+        };
+        self.broken = written.is_err();
+        FileOp { path: &self.name, doing: "write" }.io(written)
+    }
+
+    /// Writes the trailer, without which a reader refuses the file, flushes the destination and returns it. An
+    /// [`AtomicFile`](crate::AtomicFile) is committed after that.
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] for fewer rows than the header states; [`Error::File`].
-    pub fn finish(mut self) -> Result<Totals> {
+    pub fn finish(mut self) -> Result<(Totals, W)> {
         let rows = self.totals.rows;
         if let Some(all) = self.header.slowest.filter(|all| *all != rows) {
             return Err(Error::PlanMismatch(format!("the array has {all} rows, {rows} were written")));
         }
-        FileOp { path: &self.name, doing: "write" }.io(self.dst.write_all(&trailer(&self.totals)))?;
+        let trailer = trailer(&self.totals);
+        self.write(&trailer)?;
+        FileOp { path: &self.name, doing: "write" }.io(self.dst.flush())?;
         self.totals.file_bytes += TRAILER as u64;
-        Ok(self.totals)
+        Ok((self.totals, self.dst))
     }
 }

@@ -17,6 +17,7 @@ mod mutants;
 mod pointers;
 mod rel;
 mod reuse;
+mod room;
 mod streams;
 
 /// Leaves a test that needs a device, and says so.
