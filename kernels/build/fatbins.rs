@@ -177,9 +177,11 @@ fn run(command: &mut Command) -> Result<Output, String> {
     if result.status.success() {
         return Ok(result);
     }
-    let said = [result.stdout, result.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    // The other stream may be the preprocessed source.
+    let said = String::from_utf8_lossy(&result.stderr);
     Err(format!(
-        "{command:?} failed:\n{}\nThe kernels have to compile; FZGM_CUDA=off builds without them.",
-        said.concat().trim()
+        "{command:?} failed:\n{}\nThe kernels have to compile. FZGM_CUDA=off builds without them; with it, \
+         FZGM_UPDATE_HEADER=1 cargo test --test it header:: writes a params.h that is missing.",
+        said.trim()
     ))
 }

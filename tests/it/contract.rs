@@ -6,7 +6,7 @@ use crate::common::cases::{self, Given};
 use crate::common::run::{both_containers, every_way, options};
 use crate::common::samples::{self, Content, FILL, Sample};
 use fzgm::stages::STAGES;
-use fzgm::{DType, Encoder, Error, Kind, Param, Pipeline, Spec};
+use fzgm::{DType, Encoder, Error, Kind, Param, Pipeline, Spec, Stage};
 
 /// Values of a parameter that are worth a run each: all of a list, and of a range those that mean something to most
 /// stages. The ends of ranges have a test of their own, in parameters.rs.
@@ -103,6 +103,17 @@ fn holds(stage: &str, set: &[Given], samples: &[Sample]) -> Outcome {
     outcome
 }
 
+/// Every stage, or the one that `FZGM_STAGE` names, while it is written.
+fn chosen() -> impl Iterator<Item = &'static dyn Stage> {
+    let only = std::env::var("FZGM_STAGE").ok();
+    let stages = STAGES
+        .iter()
+        .copied()
+        .filter(move |stage| only.as_ref().is_none_or(|name| name == stage.spec().name));
+    assert!(stages.clone().next().is_some(), "FZGM_STAGE names no stage");
+    stages
+}
+
 /// Of each type that a stage accepts some combination runs and promises something; of every other type none runs.
 fn holds_for_its_types(spec: &Spec, outcome: impl Fn(DType) -> Outcome) {
     for dtype in DType::ALL {
@@ -114,7 +125,7 @@ fn holds_for_its_types(spec: &Spec, outcome: impl Fn(DType) -> Outcome) {
 
 #[test]
 fn every_stage_holds_for_every_type_and_sample() {
-    for stage in STAGES {
+    for stage in chosen() {
         let spec = stage.spec();
         let sets = [one_at_a_time(spec.params), cases::of(spec.name)].concat();
         holds_for_its_types(spec, |dtype| {
@@ -133,7 +144,7 @@ fn every_stage_holds_for_every_type_and_sample() {
 
 #[test]
 fn pairs_of_parameters_hold() {
-    for stage in STAGES {
+    for stage in chosen() {
         let spec = stage.spec();
         let mut accepted = 0;
         let all = pairs(spec.params);
@@ -154,7 +165,7 @@ fn pairs_of_parameters_hold() {
 /// Combinations with the sizes and contents that the defaults get.
 #[test]
 fn main_forms_hold_for_every_sample() {
-    for stage in STAGES {
+    for stage in chosen() {
         let spec = stage.spec();
         for set in cases::main_forms(spec.name) {
             let accepted = |d: &&DType| holds(spec.name, &set, &samples::all(**d)).accepted;

@@ -676,7 +676,7 @@ class CompactFrames(unittest.TestCase):
             compact_frame(reader.I32, [3], [(ZIGZAG, b"\6\2", (0, 1))], [payload]),
             compact_frame(reader.I32, [3], [(ZIGZAG, b"", (0, 0))], [payload]),
             compact_frame(reader.I32, [3], [(STORED, b"\0", (0, 0))], [payload]),
-            compact_frame(reader.I32, [3], [(0x8002, b"", (0, 0))], [payload]),
+            compact_frame(reader.I32, [3], [(0xfffe, b"", (0, 0))], [payload]),
             compact_frame(reader.I32, [3], [zigzag], [payload + payload]),
             compact_frame(reader.I32, [3], [zigzag], [payload], flags=4),
         ]

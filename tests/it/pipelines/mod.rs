@@ -26,8 +26,9 @@ fn random(rng: &mut Rng, dtype: DType) -> Pipeline {
                 break spec;
             }
         };
-        let spec =
-            if i == 0 && dtype.is_float() && rng.below(2) == 0 { STAGES[rng.below(2)].spec() } else { spec };
+        let quantizers = ["quantizer", "lorenzo_quant"];
+        let first = i == 0 && dtype.is_float() && rng.below(2) == 0;
+        let spec = if first { fzgm::stages::by_name(quantizers[rng.below(2)]).unwrap().spec() } else { spec };
         let node = p.add(spec.name).unwrap();
         parameters(&mut p, node, rng);
         let stage = STAGES.iter().find(|s| s.spec().name == spec.name).unwrap();
