@@ -58,11 +58,11 @@ diff "$work/parts" "$work/whole" || fail "the components together are not the pa
 ok "components runtime, development and tools"
 
 for how in add_subdirectory FetchContent; do
-  # One build of the library serves both: what cargo makes is the same.
+  # One build of the library serves all, because the command line is on here too: without it, crates have other features.
   mkdir -p "$work/$how/fzgm" "$work/$how/_deps/fzgm-build"
   ln -s "$tree/cargo" "$work/$how/fzgm/cargo"
   ln -s "$tree/cargo" "$work/$how/_deps/fzgm-build/cargo"
-  cmake -S tests/c/inside -B "$work/$how" -DHOW=$how -DFZGM_SOURCE="$source" -DCMAKE_INSTALL_PREFIX="$work/in" >"$work/inside.log" 2>&1 \
+  cmake -S tests/c/inside -B "$work/$how" -DHOW=$how -DFZGM_SOURCE="$source" -DFZGM_BUILD_CLI=ON -DCMAKE_INSTALL_PREFIX="$work/in" >"$work/inside.log" 2>&1 \
     || { cat "$work/inside.log"; fail "$how does not configure"; }
   cmake --build "$work/$how" >>"$work/inside.log" 2>&1 || { tail -n 40 "$work/inside.log"; fail "$how does not build"; }
   ctest --test-dir "$work/$how" --output-on-failure >/dev/null || fail "$how: a program fails"
