@@ -22,9 +22,9 @@ RUSTC_BOOTSTRAP=1 "$fuzzer" fuzz build --codegen-units 16 --target-dir "$out" 2>
 bin=$out/$(rustc -vV | sed -n 's/^host: //p')/release
 
 # Texts and files that the repository has.
-mkdir -p "$out"/seeds/{notation,decode,head}
+mkdir -p "$out"/seeds/{notation,decode,header}
 for file in presets/*.toml presets/research/*.toml tests/golden/*.toml tests/notation/*.toml; do cp "$file" "$out/seeds/notation/${file//\//-}"; done
-for target in decode head; do cp tests/golden/*.fzm "$out/seeds/$target/"; done
+for target in decode header; do cp tests/golden/*.fzm "$out/seeds/$target/"; done
 
 # longest <target>: bytes of an input.
 longest() { case $1 in calls) echo 1000 ;; notation) echo 4000 ;; *) echo 20000 ;; esac; }

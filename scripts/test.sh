@@ -255,8 +255,8 @@ installed_hdf5() {
     build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
 }
 
-# Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, and
-# the kernels for all architectures.
+# Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, the
+# fuzz targets compiled, and the kernels for all architectures.
 part_long() {
   unset FZGM_CUDA_ARCHS
   need_c
@@ -264,6 +264,7 @@ part_long() {
   need_nvcc
   export FZGM_LONG=1
   cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
+  cargo check --quiet --locked --manifest-path fuzz/Cargo.toml
   programs
   bash tests/emu/build.sh plain
   run_tests 'it ORDER=fwd contract::' "it ORDER=rev $devices" 'cuda_calls ORDER=fwd'

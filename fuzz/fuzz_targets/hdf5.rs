@@ -57,7 +57,7 @@ fn stored(recipe: &[u8; 12]) -> Option<Stored> {
 
 /// As HDF5 calls the filter: a block of `malloc`, which it exchanges. What came of it, if it succeeded.
 fn run(flags: u32, cd: &[u32], chunk: &[u8]) -> Option<Vec<u8>> {
-    let class = entry::H5PLget_plugin_info().cast::<hdf5::FilterClass>();
+    let class = entry::H5PLget_plugin_info().cast::<sys::H5Z_class2_t>();
     // SAFETY: the pointer is that of a static.
     let filter = unsafe { (*class).filter }.expect("a filter");
     let mut size = chunk.len();
