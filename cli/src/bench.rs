@@ -134,25 +134,39 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let lines: Vec<Value> = rows.iter().map(to_json).collect();
+    print(args, &array, &lines, json!({ "device": "cpu", "memcpy_gb_per_s": number(copy) }), &failures)?;
+    failures.verdict(rows.iter().map(|row| row.quality.kept))
+}
+
+/// Prints the rows as CSV or JSON if that was requested. `device`: the keys that describe it.
+fn print(
+    args: &Args,
+    array: &Array,
+    lines: &[Value],
+    device: Value,
+    failures: &Failures<'_>,
+) -> Result<(), Failure> {
     if args.csv {
-        report::print(&table::csv(&lines)?)?;
+        report::print(&table::csv(lines)?)?;
     }
     if args.json {
-        report::print_json(&json!({
+        let mut all = json!({
             "command": "bench",
             "input": args.input.to_string_lossy(),
             "dtype": array.dtype().name(),
             "dims": array.dims(),
             "array_bytes": array.bytes(),
             "runs": args.runs,
-            "device": "cpu",
             "fused": !args.no_fuse,
-            "memcpy_gb_per_s": number(copy),
             "rows": lines,
             "failed": failures.to_json(),
-        }))?;
+        });
+        if let (Value::Object(all), Value::Object(device)) = (&mut all, device) {
+            all.extend(device);
+        }
+        report::print_json(&all)?;
     }
-    failures.verdict(rows.iter().map(|row| row.quality.kept))
+    Ok(())
 }
 
 impl Args {

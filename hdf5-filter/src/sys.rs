@@ -35,7 +35,7 @@ pub(crate) const H5Z_CLASS_T_VERS: c_int = 1;
 pub(crate) const H5Z_FILTER_SHUFFLE: H5Z_filter_t = 2;
 pub(crate) const H5Z_FLAG_REVERSE: c_uint = 0x100;
 
-/// What the loader of plugins reads.
+/// The description of a filter, which the plugin loader of HDF5 reads.
 #[repr(C)]
 pub(crate) struct H5Z_class2_t {
     pub(crate) version: c_int,

@@ -106,7 +106,7 @@ constexpr static const size_t PARAM_BYTES = 64;
 /// Kernels that one device function can run before or behind itself.
 constexpr static const size_t MAX_FUSED = 4;
 
-/// What a kernel needs on the device.
+/// The launches of a kernel on a device, and the memory that they share.
 struct DeviceLaunch;
 
 /// One device function over a grid.

@@ -59,8 +59,7 @@ impl AtomicFile {
 
     /// The name of the target is no part of the temporary one, which could become longer than the file system accepts.
     fn beside(target: PathBuf, new: bool) -> Result<AtomicFile> {
-        target.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let folder = target.parent().unwrap_or(Path::new(""));
+        let folder = target.file_name().and(target.parent()).ok_or(ErrorKind::InvalidInput)?;
         // With a name and the permissions of our own. The random names of `tempfile` need memory that ends the process if it is refused,
         // and its permissions are for the owner alone.
         static NAMES: AtomicU64 = AtomicU64::new(0);

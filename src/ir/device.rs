@@ -29,7 +29,7 @@ pub(crate) struct KernelLaunch {
     pub block: u32,
 }
 
-/// What a kernel needs on the device.
+/// The launches of a kernel on a device, and the memory that they share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeviceLaunch {
     /// One after the other.

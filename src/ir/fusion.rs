@@ -27,7 +27,7 @@ impl Part {
 /// A fused kernel.
 #[derive(Debug)]
 pub struct Fusion {
-    /// The device functions that run the chain; which one depends on the size of the array.
+    /// The device functions that run it; which one depends on the size of the array.
     pub entries: &'static [&'static str],
     /// The kernel of the step that the others are fused to.
     pub kernel: Part,
@@ -39,7 +39,7 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    /// How a step of `kernel` runs with these kernels fused to it; `None`: this is another chain.
+    /// How a step of `kernel` runs with these kernels fused to it; `None`: they do not match.
     pub(crate) fn device_launch(
         &self,
         kernel: &'static Kernel,

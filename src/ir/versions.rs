@@ -59,14 +59,19 @@ pub trait Versions: Sync {
         None
     }
 
+    /// The largest number of output ports in generation 2026-05, if it had one port more than later generations.
+    fn former_ports(&self) -> Option<usize> {
+        None
+    }
+
     /// Buffer ids that the stage reserves when it is added, before its parameters can remove ports.
-    fn reserved_ids(&self, _generation: Generation, ports: usize) -> usize {
-        ports
+    fn reserved_ids(&self, generation: Generation, ports: usize) -> usize {
+        self.former_ports().filter(|_| generation == Generation::G2026_05).unwrap_or(ports)
     }
 
     /// Of `found` recorded output ports, how many belong to the stage, which has `ports`; `None`: the numbers do not fit.
     fn known_ports(&self, found: usize, ports: usize) -> Option<usize> {
-        (found == ports).then_some(ports)
+        (found == ports || self.former_ports() == Some(found) && found == ports + 1).then_some(ports)
     }
 
     /// Whether `allocated_size` of a buffer record is the capacity of the list and not its length.

@@ -179,7 +179,7 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
         words: &mut produced[..n_out],
         threads: Parallel(threads.pool()),
         fused: &fused[..step.fused.len()],
-        length: chained_length(plan, words, step),
+        length: fused_length(plan, words, step),
     };
     (step.kernel.host)(&mut call)?;
     for (&v, &bytes) in step.outs.iter().zip(&produced) {
@@ -195,7 +195,7 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
 }
 
 /// Bytes of what a TileConsumer takes or a TileProducer makes.
-fn chained_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
+fn fused_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
     let own = match step.role {
         Role::TileConsumer => step.ins.first(),
         Role::TileProducer => step.outs.first(),

@@ -73,24 +73,8 @@ pub(super) fn run(
         }
     }
     let lines: Vec<Value> = rows.iter().map(to_json).collect();
-    if args.csv {
-        report::print(&super::table::csv(&lines)?)?;
-    }
-    if args.json {
-        report::print_json(&json!({
-            "command": "bench",
-            "input": args.input.to_string_lossy(),
-            "dtype": array.dtype().name(),
-            "dims": array.dims(),
-            "array_bytes": array.bytes(),
-            "runs": args.runs,
-            "device": format!("cuda:{index}"),
-            "device_name": info.name,
-            "fused": !args.no_fuse,
-            "rows": lines,
-            "failed": failures.to_json(),
-        }))?;
-    }
+    let device = json!({ "device": format!("cuda:{index}"), "device_name": info.name });
+    super::print(args, array, &lines, device, &failures)?;
     failures.verdict(rows.iter().map(|row| row.quality.kept))
 }
 

@@ -162,12 +162,8 @@ impl Versions for LorenzoQuant {
             .then_some((COUNT_PORT, RuntimeField::Stored { of: io.metadata, at }))
     }
 
-    fn reserved_ids(&self, generation: Generation, ports: usize) -> usize {
-        if generation == Generation::G2026_05 { 4 } else { ports }
-    }
-
-    fn known_ports(&self, found: usize, ports: usize) -> Option<usize> {
-        (found == ports || (found, ports) == (4, 3)).then_some(ports)
+    fn former_ports(&self) -> Option<usize> {
+        Some(4)
     }
 
     fn records_capacity(&self) -> bool {

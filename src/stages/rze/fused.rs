@@ -88,7 +88,7 @@ static PADDED: [Fusion; 2] = [
     },
 ];
 
-/// The encoder needs no such chain: bricks read the array once, which a tile of codes in its order cannot.
+/// The encoder needs no such kernel: bricks read the array once, which a tile of codes in its order cannot.
 static FZ: [Fusion; 1] = [Fusion {
     entries: &["fused_fz_decode"],
     kernel: Part { kernel: &DECODE, fits: is_tile_wise },
