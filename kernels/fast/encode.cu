@@ -123,7 +123,7 @@ template <class T, int DIM> FZ_DEV void copy_group(const Args& a, uint32_t group
     // A chunk without a slot has not waited for it to be free, so that its flag has to wait for the
     // chunk before in this slot.
     if ((state & IS_CONSTANT) && copied >= RING) while (!(lookback.state(copied - RING) & COPIED)) {}
-    atomicOr(lookback.chunks + copied, (uint32_t)COPIED);
+    atomicOr(lookback.states + copied, (uint32_t)COPIED);
   }
 }
 

@@ -326,9 +326,9 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
   const QuantizerParams& p = fz::params<QuantizerParams>(a);
   Counts* counts = reinterpret_cast<Counts*>(a.zeroed);
   uint64_t* ranges = reinterpret_cast<uint64_t*>(a.scratch);  // of each block, as bits of f64, which holds every f32
-  const bool measured = p.mode != ABS && p.value_base == 0.0;
+  const bool measured = p.mode != ABS && p.value_base == 0.0, stored = (p.switches & RANGE) != 0;
   Range range = no_range();
-  if (measured) {
+  if (measured || stored) {
     range = join(p.value == 4 ? measure<float>(a, p) : measure<double>(a, p), warps);
     if (threadIdx.x == 0) {
       fz::poke(ranges + 2 * blockIdx.x, Real<double>::bits(range.low));
@@ -347,6 +347,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
   const bool strict = p.switches & STRICT;
   if (p.value == 4) store_all<float>(a, p, strict ? strict_metadata<float>(p, measured, range) : literal_metadata<float>(p, measured, range));
   else store_all<double>(a, p, strict ? strict_metadata<double>(p, measured, range) : literal_metadata<double>(p, measured, range));
+  if (stored) *reinterpret_cast<Range*>(fz::address(fz::output(a, 0)) + sizeof(BoundMetadata)) = range;
 }
 
 // Strict, f32: what every candidate misses of a sample, all at once, and then the choice. Where no

@@ -26,6 +26,10 @@ constexpr static const uint32_t STRICT = 4;
 /// Zeros pad the array and belong to the value range (not strict only).
 constexpr static const uint32_t PADDED = 8;
 
+/// The smallest and the largest value are measured in any mode, and stand behind the metadata as two
+/// f64 in place of the constants for tiles. Other stages use it.
+constexpr static const uint32_t RANGE = 16;
+
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
 /// values to sample at least, and the largest distance between two groups, in groups.
 constexpr static const uint32_t SAMPLE_GROUP = 32;

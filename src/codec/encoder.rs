@@ -234,7 +234,7 @@ pub(super) fn may_store(options: &Options) -> bool {
 /// A pipeline bound to an array and padded as the container has it.
 fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPipeline> {
     let rules = Rules { strict: options.strict, generation: options.generation };
-    let pipeline = pipeline.bound_to(array)?;
+    let pipeline = pipeline.bound_to(array)?.under(rules);
     let padded = match options.container {
         Container::Fzm => pipeline.padded(array.bytes())?,
         Container::Compact => array.bytes(),

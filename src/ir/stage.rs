@@ -157,6 +157,11 @@ pub trait Stage: Sync {
     /// What never changes.
     fn spec(&self) -> &'static Spec;
 
+    /// The stage that writes containers under these rules: another one where the form with a bound has an id of its own.
+    fn under(&self, _rules: Rules) -> Option<&'static dyn Stage> {
+        None
+    }
+
     /// Number of inputs under these parameters.
     ///
     /// # Errors

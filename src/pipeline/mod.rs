@@ -184,6 +184,14 @@ impl Pipeline {
         Pipeline { nodes: vec![Node { stage, args, inputs: vec![] }], ..Pipeline::default() }
     }
 
+    /// The same with the stages that write containers under these rules.
+    pub(crate) fn under(mut self, rules: Rules) -> Pipeline {
+        for node in &mut self.nodes {
+            node.stage = node.stage.under(rules).unwrap_or(node.stage);
+        }
+        self
+    }
+
     /// Whether arrays are stored as they are.
     pub(crate) fn is_identity(&self) -> bool {
         matches!(&self.nodes[..], [node] if node.stage.is_identity())

@@ -87,6 +87,20 @@ pub static PRESETS: &[Preset] = &[
         forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/research/lc_tp.toml"))],
     },
     Preset {
+        name: "cusz_hi_tp",
+        about: "bounded error: ginterp (2 or 3 dimensions), its codes > zigzag > bitshuffle > rre, the rest > merge > bitshuffle > rre > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        research: true,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/research/cusz_hi_tp.toml"))],
+    },
+    Preset {
+        name: "cusz_hi_cr",
+        about: "bounded error: ginterp (2 or 3 dimensions), its codes > huffman, with the rest > merge > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        research: true,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/research/cusz_hi_cr.toml"))],
+    },
+    Preset {
         name: "lc_cr",
         about: "bounded error: lorenzo_quant, its codes > huffman, with its outliers > merge > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
         lossless: false,

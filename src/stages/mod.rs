@@ -18,6 +18,7 @@ pub mod bitpack;
 pub mod bitshuffle;
 pub mod difference;
 pub mod fast;
+pub mod ginterp;
 pub mod huffman;
 pub mod lorenzo;
 pub mod lorenzo_quant;
@@ -31,10 +32,12 @@ pub mod stored;
 pub mod zigzag;
 
 macro_rules! stages {
-    ($($module:ident :: $stage:ident),* $(,)?) => {
+    ($($module:ident :: $stage:ident),*; $($strict_module:ident :: $strict:ident),* $(,)?) => {
         /// Every stage, in the order of the listing.
         pub static STAGES: &[&dyn Stage] = &[$(&$module::$stage),*];
-        const _: () = assert_unique(&[$($module::SPEC.id),*]);
+        /// Stages that are written in place of one of the list if a bound is promised, see [`Stage::under`].
+        static STRICT_FORMS: &[&dyn Stage] = &[$(&$strict_module::$strict),*];
+        const _: () = assert_unique(&[$($module::SPEC.id,)* $($strict_module::STRICT_SPEC.id),*]);
     };
 }
 
@@ -69,6 +72,8 @@ stages! {
     merge::Merge,
     stored::Stored,
     fast::Fast,
+    ginterp::Ginterp;
+    ginterp::GinterpStrict,
 }
 
 /// The stage that containers fall back to when a pipeline does not make an array smaller.
@@ -76,7 +81,7 @@ pub(crate) static IDENTITY: &dyn Stage = &stored::Stored;
 
 /// The stage with this wire id.
 pub fn by_id(id: u16) -> Option<&'static dyn Stage> {
-    STAGES.iter().copied().find(|s| s.spec().id == id)
+    STAGES.iter().chain(STRICT_FORMS).copied().find(|s| s.spec().id == id)
 }
 
 /// The stage with this name, in any case and with or without underscores.

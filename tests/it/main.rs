@@ -25,6 +25,7 @@ mod environment;
 mod exhaustive;
 mod fast;
 mod fields;
+mod ginterp;
 mod golden;
 mod header;
 mod header_bounds;

@@ -67,8 +67,8 @@ fn dissect_compact(frame: &[u8]) -> (Vec<u8>, Ports) {
     let config_len = usize::from(frame[at + 3]);
     let config = frame[at + 4..at + 4 + config_len].to_vec();
     at += 4 + config_len;
-    // LorenzoQuant states its exact pairs.
-    if frame[at - 4 - config_len + 1..][..2] == [1, 0] {
+    // LorenzoQuant and strict GInterp state the number of their exact values.
+    if [[1, 0], [0x16, 0x80]].iter().any(|id| frame[at - 4 - config_len + 1..][..2] == *id) {
         varint(&mut at);
     }
     assert_eq!(frame[at..at + 2], [0, 0], "it reads the array");

@@ -14,7 +14,7 @@ Decoding walks the stages backwards: each stage turns its output ports into its
 input again.
 
 Stages: Difference, Lorenzo, RLE, Huffman, Bitpack, ANS, ADM, RRE, Merge, Zigzag, Negabinary, Bitshuffle, RZE, LorenzoQuant,
-Quantizer (without linear codes and dither), Stored, Fast.  Anything
+Quantizer (without linear codes and dither), GInterp, Stored, Fast, and what src/stages/*/reader.py has.  Anything
 that is not exactly as described is a FormatError.
 
 The parts, in order: byte helpers, stages, the graph, FZM, compact frame,
@@ -186,8 +186,8 @@ def bits_of(data):
 # `generation.modern` is true where only the 2026-08 forms may occur;
 # `generation.levels` says, where a container does, whether byte 4 of an RZE
 # configuration is a number of levels (True) or a word size (False).
-# `generation.exact_pairs` is how many entries at the end of the outlier lists of
-# LorenzoQuant are values bit for bit.
+# `generation.exact_pairs` is how many entries at the end of the outlier lists of a stage
+# with `has_exact_pairs` are values bit for bit.
 # It has `ports` (names of its outputs) and `decode(outputs, limits) -> input`.
 
 
@@ -1001,6 +1001,7 @@ class LorenzoQuant:
     """
 
     name = "LorenzoQuant"
+    has_exact_pairs = True
     LENGTHS = (32, 40, 44, 64)
     NAN = {F32: 0x7FFFFFFF, F64: 0x7FFFFFFFFFFFFFFF}
     TILES = {1: (1024, 1, 1), 2: (32, 32, 1), 3: (8, 8, 8)}
@@ -1338,7 +1339,7 @@ def signed32(v):
 STAGES = {1: LorenzoQuant, 2: Difference, 5: RLE, 6: Huffman, 7: Bitpack, 11: Merge, 12: Lorenzo, 14: Quantizer, 15: Zigzag, 16: Negabinary,
           17: Bitshuffle, 18: RZE, 19: Adm, 20: Ans, 26: RRE, 0x8020: Fast}
 
-# A stage of fzgm alone may have its reading in its own folder: src/stages/NAME/reader.py, a class with an `id`. It sees the names above.
+# A stage may have its reading in its own folder: src/stages/NAME/reader.py, a class with an `id` for each form. It sees the names above.
 for path in sorted(pathlib.Path(__file__).resolve().parents[2].glob("src/stages/*/reader.py")):
     names = dict(globals())
     exec(compile(path.read_text(), str(path), "exec"), names)
@@ -1346,8 +1347,12 @@ for path in sorted(pathlib.Path(__file__).resolve().parents[2].glob("src/stages/
 
 # Only for messages and `info`; these are not decoded here.
 OTHER_STAGES = {3: "Scale", 4: "PassThrough", 10: "Split",
-                22: "GInterp", 23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo",
-                0x8016: "GInterp strict"}
+                23: "BitplaneRZE", 24: "AdaptiveBitpack", 25: "TiledLorenzo"}
+
+
+def has_exact_pairs(stage_id):
+    """Whether the container says for this stage how many values are listed bit for bit."""
+    return getattr(STAGES.get(stage_id), "has_exact_pairs", False)
 
 
 def stage_name(stage_id):
@@ -1611,7 +1616,7 @@ def read_extension(container, records):
         require(magic == b"FZX1", f"{what}: unknown contents")
         require(version == 1, f"{what}: version {version} is not supported")
         require(not any(block[68:]), f"{what}: reserved bytes are not zero")
-        require(pairs == 0 or container.nodes[i].id == 1,
+        require(pairs == 0 or has_exact_pairs(container.nodes[i].id),
                 f"{what}: {stage_name(container.nodes[i].id)} has no exact pairs")
         container.nodes[i].generation.exact_pairs = pairs
         if i != container.result:
@@ -1672,7 +1677,7 @@ def parse_compact(data):
         stage_id = cursor.unsigned(2, what)
         require(stage_id in STAGES, f"compact frame: {stage_name(stage_id)} is not supported")
         config = cursor.take(cursor.unsigned(1, what), what)
-        pairs = cursor.varint("a number of exact pairs") if stage_id == 1 else 0
+        pairs = cursor.varint("a number of exact pairs") if has_exact_pairs(stage_id) else 0
         edges = []
         for _ in range(config[0] if STAGES[stage_id] is Merge and config else 1):
             producer, port = cursor.take(2, what)

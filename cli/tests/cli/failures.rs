@@ -221,14 +221,14 @@ fn violations_are_exit_1() {
 fn own_pipelines_are_refused_with_the_place() {
     let fixture = Fixture::new();
     fixture.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
-    fixture.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"GInterp\"\n");
+    fixture.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"SZx\"\n");
     let start = "compress egm96.f32 -o a.fzm --dtype f32";
     fixture.fails(
         &format!("{start} --config bad.toml"),
         2,
         &["bad.toml", "line 4", "eror_bound", "nearest is `error_bound`"],
     );
-    fixture.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "GInterp", "line 3"]);
+    fixture.fails(&format!("{start} --config later.toml"), 5, &["later.toml", "SZx", "line 3"]);
     fixture.fails(&format!("{start} --config none.toml"), 3, &["none.toml"]);
     fixture.fails(&format!("{start} --config egm96.f32"), 3, &["egm96.f32"]);
     fixture.fails(

@@ -44,9 +44,6 @@ const TYPES: [&str; 34] = [
     "SZp",
 ];
 
-/// Those that are to come.
-const LATER: [&str; 1] = ["GInterp"];
-
 fn same(a: &str, b: &str) -> bool {
     let letters =
         |s: &str| s.bytes().filter(|c| *c != b'_').map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
@@ -67,9 +64,7 @@ pub(super) fn stage(name: &str) -> Result<&'static dyn Stage> {
     let Some(theirs) = TYPES.into_iter().find(|t| same(t, name)) else {
         return Err(unknown("stage", name, "", &known));
     };
-    let when = if LATER.contains(&theirs) { ", it comes with a later one" } else { "" };
-    let what =
-        format!("this version does not have this stage of FZGPUModules{when}; it has {}", known.join(", "));
+    let what = format!("this version does not have this stage of FZGPUModules; it has {}", known.join(", "));
     Err(Error::Unsupported { stage: theirs, what })
 }
 

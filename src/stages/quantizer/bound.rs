@@ -1,6 +1,6 @@
 //! From the bound that the user asks for to the bound that the codes are made with.
 
-use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, STRICT};
+use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, RANGE, STRICT};
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
 use super::step;
 use crate::base::error::Fault;
@@ -10,21 +10,37 @@ use crate::ir::kernel::HostCall;
 /// Kernel `quantizer_bound`: measures the value range where the mode needs it and resolves the bound.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<QuantizerParams>();
-    let metadata = match p.value {
+    let (metadata, [low, high]) = match p.value {
         4 => metadata::<f32>(call, &p)?,
         8 => metadata::<f64>(call, &p)?,
         _ => return Err(Fault::BadLaunch),
     };
     let out = call.output(0)?;
-    out.get_mut(..size_of::<BoundMetadata>())
-        .ok_or(Fault::BadLaunch)?
-        .copy_from_slice(bytemuck::bytes_of(&metadata));
+    let facts = bytemuck::bytes_of(&metadata);
+    out.get_mut(..facts.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(facts);
+    if p.switches & RANGE != 0 {
+        let range = [low, high];
+        let range = bytemuck::bytes_of(&range);
+        out.get_mut(facts.len()..facts.len() + range.len()).ok_or(Fault::BadLaunch)?.copy_from_slice(range);
+    }
     Ok(())
 }
 
-fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<BoundMetadata, Fault> {
-    let measured = p.mode != ABS && p.value_base == 0.0;
+/// The metadata, and the smallest and the largest value where they are measured.
+fn metadata<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<(BoundMetadata, [f64; 2]), Fault> {
+    let relative = p.mode != ABS && p.value_base == 0.0;
+    let measured = relative || p.switches & RANGE != 0;
     let range = if measured { Some(range::<T>(call, p)?) } else { None };
+    let extremes = range.map_or([0.0; 2], |r| [r.low.to_f64(), r.high.to_f64()]);
+    let metadata = resolved::<T>(call, p, range.filter(|_| relative))?;
+    Ok((metadata, extremes))
+}
+
+fn resolved<T: Real>(
+    call: &HostCall<'_>,
+    p: &QuantizerParams,
+    range: Option<ValueRange<T>>,
+) -> Result<BoundMetadata, Fault> {
     if p.switches & STRICT == 0 {
         return Ok(literal::<T>(p, range));
     }

@@ -1,7 +1,7 @@
 //! How the kernels run on a GPU.
 
 use super::params::{
-    ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE_BYTES, STRICT,
+    ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES, STRICT,
 };
 use super::step;
 use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
@@ -21,7 +21,7 @@ const GROUPS: u64 = 16;
 pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<QuantizerParams>(shape.params);
     let bytes = shape.input(0);
-    let measured = p.mode != ABS && p.value_base == 0.0;
+    let measured = p.mode != ABS && p.value_base == 0.0 || p.switches & RANGE != 0;
     let blocks = if measured { tiles(bytes).clamp(1, BLOCKS) } else { 1 };
     // Where exact values cost nothing, the step is the whole bound (parameter fixed_step).
     let steps = p.switches & STRICT != 0 && p.value == 4 && p.exact_bits != 0;

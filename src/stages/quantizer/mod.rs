@@ -25,7 +25,9 @@ use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::Versions;
 use bind::BoundQuantizer;
-pub(super) use params::{ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, QuantizerParams, STRICT};
+pub(super) use params::{
+    ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, QuantizerParams, RANGE, STRICT,
+};
 use params::{IN_PLACE, QuantizerRelParams, REL};
 use std::ops::Range;
 use std::sync::Arc;

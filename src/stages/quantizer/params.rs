@@ -18,6 +18,9 @@ pub const IN_PLACE: u32 = 2;
 pub const STRICT: u32 = 4;
 /// Zeros pad the array and belong to the value range (not strict only).
 pub const PADDED: u32 = 8;
+/// The smallest and the largest value are measured in any mode, and stand behind the metadata as two
+/// f64 in place of the constants for tiles. Other stages use it.
+pub const RANGE: u32 = 16;
 
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
 /// values to sample at least, and the largest distance between two groups, in groups.

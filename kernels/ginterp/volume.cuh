@@ -1,0 +1,172 @@
+// Stage ginterp, strict volumes with the default flags: what encoder and decoder share.
+//
+// A block has a tile and its far faces: 17 x 17 x 17 points in shared memory. Points are separated
+// by parity, so that each pass reads and writes dense vectors: a row has its even points first, a
+// plane its even rows, a tile its even planes.
+#pragma once
+#include "ginterp/lists.cuh"
+
+// Functions that ordinary data do not call: kept out of the code around the call.
+#ifdef FZ_EMULATED
+#define FZ_RARE inline
+#else
+#define FZ_RARE __device__ __noinline__
+#endif
+
+namespace fz {
+namespace ginterp {
+constexpr int VOLUME_THREADS = 128, EXTENT = BODY + 1;
+
+// f32 and f64: adding SHIFT to an integer leaves the integer in the low bits.
+template <class T> struct Real;
+template <> struct Real<float> {
+  typedef uint32_t Bits;
+  static constexpr float SHIFT = 8388608.0f;
+  // What a value without a code has in place of `word`.
+  static constexpr uint32_t NO_CODE = 0x4b000000u;
+  static constexpr uint32_t MASK = 0x7fffffu;
+  static FZ_DEV float from(double x) { return __double2float_rn(x); }
+  static FZ_DEV float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  static FZ_DEV float add_toward_zero(float a, float b) { return __fadd_rz(a, b); }
+  static FZ_DEV bool is_finite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
+  static FZ_DEV float not_a_number() { return __uint_as_float(0x7fffffffu); }
+  // A code in the low bits.
+  static FZ_DEV uint32_t word(float shifted) { return __float_as_uint(shifted); }
+  // NaN becomes `low`. Of two zeros `low` is the positive one and `high` the negative one, as
+  // maxima and minima of the device order them.
+  static FZ_DEV float clamp(float p, float low, float high) {
+#ifdef FZ_EMULATED
+    p = p > low ? p : low;
+    return p < high ? p : high;
+#else
+    return fminf(fmaxf(p, low), high);
+#endif
+  }
+};
+template <> struct Real<double> {
+  typedef uint64_t Bits;
+  static constexpr double SHIFT = 4503599627370496.0;
+  static constexpr uint32_t NO_CODE = 0;
+  static constexpr uint32_t MASK = 0xffffffffu;
+  static FZ_DEV double from(double x) { return x; }
+  static FZ_DEV double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+  static FZ_DEV double add_toward_zero(double a, double b) { return __dadd_rz(a, b); }
+  static FZ_DEV bool is_finite(double x) {
+    return ((uint64_t)__double_as_longlong(x) >> 52 & 0x7ff) != 0x7ff;
+  }
+  static FZ_DEV double not_a_number() { return __longlong_as_double(0x7fffffffffffffffll); }
+  static FZ_DEV uint32_t word(double shifted) { return (uint32_t)__double_as_longlong(shifted); }
+  static FZ_DEV double clamp(double p, double low, double high) {
+    p = p > low ? p : low;
+    return p < high ? p : high;
+  }
+};
+
+// Where points are. A row starts at a multiple of 16 bytes, and rows and planes are so far apart
+// that the lanes of a warp meet in few banks.
+template <class T> struct Layout;
+template <> struct Layout<float> { static constexpr int ODD = 12, PITCH = 20, ODD_ROW = 200, PLANE = 372; };
+template <> struct Layout<double> { static constexpr int ODD = 10, PITCH = 18, ODD_ROW = 168, PLANE = 314; };
+template <class T> struct TileLayout : Layout<T> {
+  typedef Layout<T> L;
+  static constexpr int ODD_PLANE = 9 * L::PLANE, POINTS = 17 * L::PLANE;
+  static FZ_DEV int row(int y, int z) {
+    return (z >> 1) * L::PLANE + (z & 1 ? ODD_PLANE : 0) + (y >> 1) * L::PITCH + (y & 1 ? L::ODD_ROW : 0);
+  }
+  static FZ_DEV int at(int x, int y, int z) { return row(y, z) + (x >> 1) + (x & 1 ? L::ODD : 0); }
+};
+
+// The numbers of the call in the type of the values.
+template <class T> struct Numbers {
+  T step[LEVELS], half_rcp[LEVELS], limit, bound, shift, low, high, threshold;
+  uint32_t radius;
+  // Some thread of the block sets each; a barrier follows.
+  FZ_DEV void load(const GinterpParams& p, const GinterpMetadata& m) {
+    typedef Real<T> R;
+    const uint32_t t = threadIdx.x;
+    if (t < LEVELS) step[t] = R::from(m.step[t]);
+    else if (t < 2 * LEVELS) half_rcp[t - LEVELS] = R::from(m.rcp[t - LEVELS]) * T(0.5);
+    else if (t == 8) limit = R::from((double)m.limit);
+    else if (t == 9) bound = R::from(m.bound);
+    else if (t == 10) shift = R::SHIFT + R::from((double)m.radius);
+    else if (t == 11) threshold = R::from(p.threshold_or_base);
+    else if (t == 12) {
+      // A number that is not 0 may become a zero of the other sign in the type of the values.
+      const T x = R::from(m.low);
+      low = x == T(0) ? T(0) : x;
+    } else if (t == 13) {
+      const T x = R::from(m.high);
+      high = x == T(0) ? T(-0.0) : x;
+    } else if (t == 14) radius = m.radius;
+  }
+  FZ_DEV bool is_bounded(T x) const { return fabs(x) < threshold && Real<T>::is_finite(x); }
+};
+
+// Those of one level, in registers.
+template <class T> struct Scale {
+  T half_rcp, step, limit, bound, shift, low, high;
+  FZ_DEV Scale(const Numbers<T>& n, int level)
+      : half_rcp(n.half_rcp[level]), step(n.step[level]), limit(n.limit), bound(n.bound), shift(n.shift), low(n.low), high(n.high) {}
+};
+
+template <class T> struct __align__(16) VolumeShared {
+  // Behind the points a row of zeros, which stands for rows that there are not.
+  T points[TileLayout<T>::POINTS + Layout<T>::PITCH];
+  Numbers<T> numbers;
+  // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
+  uint32_t zeros, keeps;
+  uint32_t words[40];
+  FZ_DEV void start() {
+    if (threadIdx.x < Layout<T>::PITCH) points[TileLayout<T>::POINTS + threadIdx.x] = T(0);
+    if (threadIdx.x == 32) zeros = 0;
+    if (threadIdx.x == 33) keeps = 0;
+  }
+};
+
+// The tile of a block.
+struct VolumeTile {
+  uint32_t tile[3], dims[2];
+  uint32_t element, first_code;  // the first ones
+  int extent[3];                 // points, those of far faces included
+  FZ_DEV VolumeTile(const Grid& g, uint32_t number) : dims{g.dims[0], g.dims[1]} {
+    g.tile_of(number, tile);
+    element = g.element(tile[0] * BODY, tile[1] * BODY, tile[2] * BODY);
+    first_code = g.first_code(tile);
+#pragma unroll
+    for (int d = 0; d < 3; d++) extent[d] = (int)min((uint32_t)EXTENT, g.dims[d] - tile[d] * BODY);
+  }
+  FZ_DEV bool has_far_faces() const { return extent[0] == EXTENT && extent[1] == EXTENT && extent[2] == EXTENT; }
+  FZ_DEV bool owns_all() const { return min(min(extent[0], extent[1]), extent[2]) >= (int)BODY; }
+  // Tiles behind the far faces own as much as this one.
+  FZ_DEV bool has_whole_neighbors(const Grid& g) const {
+    bool whole = true;
+#pragma unroll
+    for (int d = 0; d < 3; d++) whole = whole && g.dims[d] - tile[d] * BODY >= 2 * BODY;
+    return whole;
+  }
+  FZ_DEV bool has(int x, int y, int z) const { return x < extent[0] && y < extent[1] && z < extent[2]; }
+  // The number of an element of the array.
+  FZ_DEV uint32_t at(int x, int y, int z) const { return element + ((uint32_t)z * dims[1] + y) * dims[0] + x; }
+};
+
+// The place among all codes of point i, j, k of class `c`, which the array has. Levels 0 and 1 have
+// classes; 2 stands for the points whose coordinates are multiples of 4. The first points of the
+// next tiles are those with an index of 8, or 4 at levels 1 and 2.
+FZ_RARE uint32_t place_of(const Args& a, uint32_t level, uint32_t c, uint32_t i, uint32_t j, uint32_t k) {
+  const Grid g(params<GinterpParams>(a));
+  const uint32_t edge = level == 0 ? 8 : 4;
+  uint32_t tile[3], at[3] = {i, j, k};
+  g.tile_of(blockIdx.x, tile);
+#pragma unroll
+  for (int d = 0; d < 3; d++) {
+    if (at[d] == edge) {
+      at[d] = 0;
+      tile[d]++;
+    }
+  }
+  const TileOrder order = g.order(tile);
+  const uint32_t in_tile = level == 2 ? order.coarse(4 * at[1], 4 * at[2]) + at[0] : Classes(order.owned, level).place(c, at[0], at[1], at[2]);
+  return g.first_code(tile) + in_tile;
+}
+}  // namespace ginterp
+}  // namespace fz
