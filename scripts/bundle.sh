@@ -30,7 +30,7 @@ CARGO_TARGET_DIR=build/cmake/cargo pack full --release
 # Links do not always travel: run.sh makes them again.
 find "$bundle/prefix" -type l -delete
 cp tests/gpu/*.cu "$bundle/gpu/"
-cp -r tests/golden/*.fzm tests/golden/coders "$bundle/golden/"
+cp -r tests/golden/*.fzm tests/golden/coders tests/golden/ginterp "$bundle/golden/"
 find src/stages -name cases.toml -exec cp --parents {} "$bundle" \;
 cp -r examples "$bundle/examples" && rm -r "$bundle/examples/data"
 CARGO_TARGET_DIR=build/cmake/cargo bash scripts/bundle_hdf5.sh "$bundle/hdf5"

@@ -28,12 +28,12 @@ made=$(dirname "$(mktemp -u)")/fzgm-fields
 # tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
 parts() {
   cat <<'TABLE'
-cuda          suite       400 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
+cuda          suite       400 tests/it cuda:: fast:: ginterp:: lorenzo:: bins:: rel:: header_bounds::
 contract      suite       500 tests/it contract::
 pipelines     suite       300 tests/it pipelines::
 coders        suite       300 long tests/it coders::
-sass_only     suite       400 CUDA_DISABLE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
-ptx_only      suite       400 CUDA_FORCE_PTX_JIT=1 tests/it cuda:: fast:: lorenzo:: bins:: rel:: header_bounds::
+sass_only     suite       400 CUDA_DISABLE_PTX_JIT=1 tests/it cuda:: fast:: ginterp:: lorenzo:: bins:: rel:: header_bounds::
+ptx_only      suite       400 CUDA_FORCE_PTX_JIT=1 tests/it cuda:: fast:: ginterp:: lorenzo:: bins:: rel:: header_bounds::
 no_device     suite       300 FZGM_REQUIRE_GPU=0 CUDA_VISIBLE_DEVICES= tests/it cuda::
 late          suite       200 late
 package       suite       300 bash package.sh
@@ -83,6 +83,7 @@ mem_contract  memcheck    300 SHARE=20 memcheck tests/it contract::every_stage c
 mem_forms     memcheck    300 memcheck tests/it contract::pairs_of contract::main_forms
 mem_pipelines memcheck    200 memcheck tests/it pipelines::
 mem_fast      memcheck    300 memcheck tests/it fast::
+mem_ginterp   memcheck    400 memcheck tests/it ginterp::
 mem_coders    memcheck    300 memcheck tests/it coders::
 init_calls    initcheck   200 initcheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
 init_fz       initcheck   300 initcheck tests/it lorenzo::
@@ -91,11 +92,13 @@ init_contract initcheck   300 SHARE=20 initcheck tests/it contract::every_stage 
 init_forms    initcheck   300 initcheck tests/it contract::pairs_of contract::main_forms
 init_pipelines initcheck  200 initcheck tests/it pipelines::
 init_fast     initcheck   300 initcheck tests/it fast::
+init_ginterp  initcheck   300 initcheck tests/it ginterp::
 init_coders   initcheck   300 initcheck tests/it coders::
 sync_calls    synccheck   200 synccheck tests/it cuda::asynchrony cuda::graphs cuda::pointers
 sync_fz       synccheck   300 synccheck tests/it lorenzo::
 sync_rel      synccheck   200 synccheck tests/it rel:: cuda::damage_on_device
 sync_fast     synccheck   300 synccheck tests/it fast::
+sync_ginterp  synccheck   300 synccheck tests/it ginterp::
 sync_coders   synccheck   300 synccheck tests/it coders::
 sync_contract synccheck   300 SHARE=20 synccheck tests/it contract::every_stage contract::presets_hold contract::what_does
 sync_forms    synccheck   300 synccheck tests/it contract::pairs_of contract::main_forms
@@ -103,6 +106,7 @@ sync_pipelines synccheck  200 synccheck tests/it pipelines::
 race_graphs   racecheck   150 racecheck tests/it cuda::graphs
 race_coders   racecheck   300 SHARE=10 racecheck tests/it coders::huffman_is coders::bytes_and
 race_fast     racecheck   300 SHARE=4 racecheck tests/it fast::
+race_ginterp  racecheck   300 SHARE=8 racecheck tests/it ginterp::
 race_calls    racecheck   150 racecheck tests/it cuda::asynchrony
 race_hosts    racecheck   150 racecheck tests/it cuda::pointers
 race_fz_forms racecheck   150 SHARE=3 racecheck tests/it lorenzo::values::every_shape

@@ -81,7 +81,7 @@ rust_tool() {
 }
 
 # Modules of the program `it` whose cases all go through a device.
-devices=cuda::,fast::,lorenzo::,bins::,rel::,header_bounds::
+devices=cuda::,fast::,ginterp::,lorenzo::,bins::,rel::,header_bounds::
 
 # The CUDA backend without a GPU: the emulator itself, then the kernels on it.
 part_emu() {

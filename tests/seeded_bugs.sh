@@ -46,7 +46,7 @@ export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
 # Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Programs and modules of tests, quick ones first: most bugs fall to the first two.
-tests=("it bound" "it recompression" "it lorenzo" "it centering" "it fast" "counted boxes" "it golden" "it vectors" "it coders" "it contract"
+tests=("it bound" "it recompression" "it lorenzo" "it centering" "it fast" "it ginterp" "counted boxes" "it golden" "it vectors" "it coders" "it contract"
   "it difference" "counted corrupt" "it parameters" "it notation" "it environment" "it pipelines" "counted memory" "it regressions" threads
   "it reference_reader")
 

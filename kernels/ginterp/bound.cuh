@@ -96,8 +96,10 @@ template <class C> FZ_DEV Resolved<typename C::Value> resolve_bound(const Args& 
   memset(&made, 0, sizeof made);
   made.low = of.low;
   made.high = of.high;
-  made.bound = (double)of.bound;
-  made.bound_f32 = (float)of.bound;
+  // Conversions of NaN have other bits on a device.
+  const bool number = of.bound == of.bound;
+  made.bound = number ? (double)of.bound : Real<double>::nan();
+  made.bound_f32 = number ? (float)of.bound : Real<float>::nan();
   made.base = (float)of.base;
   made.alpha = ALPHA;
   made.beta = BETA;

@@ -57,15 +57,9 @@ FZ_DEV void open(const Args& a) {
   else put_exact_values<double>(a, p, g);
 }
 
-template <class T, class R> FZ_DEV void decode_tile(const Args& a, T* v) {
-  const GinterpParams& p = params<GinterpParams>(a);
-  const GinterpMetadata& m = metadata_of(input(a, 4));
-  const Grid g(p);
-  // `ginterp_decode_volume` has restored volumes with default flags.
-  if (R::PLANE > 0 && has_default_flags(m)) return;
-  if (!is_whole(a, p, g) || g.count() == 0) return;
+template <class T, class R> FZ_DEV void decode_tile(const Args& a, const GinterpParams& p, const GinterpMetadata& m, const Grid& g, uint32_t number, T* v) {
   Bounded<T> coding(p, m);
-  const TileCodes codes(a, p, g);
+  const TileCodes codes(a, p, g, number);
   const Window w = Window::of(g, codes.tile);
   set_anchors<R>(a, g, codes, w, coding, v);
   uint32_t zeros = 0;
@@ -100,6 +94,20 @@ template <class T, class R> FZ_DEV void decode_tile(const Args& a, T* v) {
   if (threadIdx.x == 0) count_zeros(a, g, some ? all : 0);
   store_tile_values<R>(a, g, codes, w, v, [&](uint32_t x, uint32_t y, uint32_t z) { return some && codes.code_at(x, y, z) == 0; });
 }
+
+// A block has several tiles, so that few blocks start in vain if there is nothing to do.
+template <class T, class R> FZ_DEV void decode_tiles(const Args& a, T* v) {
+  const GinterpParams& p = params<GinterpParams>(a);
+  const GinterpMetadata& m = metadata_of(input(a, 4));
+  // `ginterp_decode_volume` has restored volumes with default flags.
+  if (R::PLANE > 0 && has_default_flags(m)) return;
+  const Grid g(p);
+  if (!is_whole(a, p, g)) return;
+  for (uint32_t number = blockIdx.x; number < g.count(); number += gridDim.x) {
+    decode_tile<T, R>(a, p, m, g, number, v);
+    __syncthreads();
+  }
+}
 }  // namespace ginterp
 }  // namespace fz
 
@@ -114,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(256) ginterp_open(FZ_ARGS) {
     using namespace fz::ginterp;                                                       \
     typedef Room<EDGE, FLAT> Space;                                                    \
     __shared__ VALUE v[Space::VALUES];                                                 \
-    decode_tile<VALUE, Space>(a, v);                                                   \
+    decode_tiles<VALUE, Space>(a, v);                                                   \
   }
 
 GINTERP_DECODE(f32_2d, float, WIDE, true)

@@ -21,13 +21,13 @@ FZ_DEV void clear_behind(const Args& a, const GinterpParams& p, const Grid& g) {
 // The codes of a tile, and of the tiles behind it, which own its far faces.
 struct TileCodes {
   Grid g;
-  uint32_t tile[3], owned[3];
+  uint32_t number, tile[3], owned[3];
   const uint8_t* codes;
   uint32_t width;
   uint64_t first;
 
-  FZ_DEV TileCodes(const Args& a, const GinterpParams& p, const Grid& g) : g(g), codes(address(input(a, 0))), width(p.code) {
-    g.tile_of(blockIdx.x, tile);
+  FZ_DEV TileCodes(const Args& a, const GinterpParams& p, const Grid& g, uint32_t number) : g(g), number(number), codes(address(input(a, 0))), width(p.code) {
+    g.tile_of(number, tile);
     const TileOrder order = g.order(tile);
 #pragma unroll
     for (int d = 0; d < 3; d++) owned[d] = order.owned[d];
@@ -89,7 +89,7 @@ template <class R, class T, class Kept> FZ_DEV void store_tile_values(const Args
   each_element(codes.owned, [&](uint32_t x, uint32_t y, uint32_t z) {
     const uint64_t element = w.element(g, x, y, z);
     if (element >= room) return;
-    if ((x | y | z) == 0) store<Bits>(dst + element * sizeof(T), load<Bits>(address(input(a, 1)) + (uint64_t)blockIdx.x * sizeof(T)));
+    if ((x | y | z) == 0) store<Bits>(dst + element * sizeof(T), load<Bits>(address(input(a, 1)) + (uint64_t)codes.number * sizeof(T)));
     else if (!is_kept(x, y, z)) store<T>(dst + element * sizeof(T), canonical(v[R::index(x, y, z)]));
   });
 }

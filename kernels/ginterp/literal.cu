@@ -42,7 +42,7 @@ template <class T, class R> FZ_DEV void decode_literal_tile(const Args& a, T* v)
   const Grid g(p);
   if (!is_whole(a, p, g) || g.count() == 0) return;
   Literal<T> coding(p, m);
-  const TileCodes codes(a, p, g);
+  const TileCodes codes(a, p, g, blockIdx.x);
   const Window w = Window::of(g, codes.tile);
   const bool flat = g.body[2] == 1, listed = outliers_of(a, p) > 0;
   const uint8_t* values = address(input(a, 2));

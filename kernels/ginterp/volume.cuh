@@ -6,7 +6,8 @@
 #pragma once
 #include "ginterp/lists.cuh"
 
-// Functions that ordinary data do not call: kept out of the code around the call.
+// Functions that ordinary data do not call: kept out of the code around the call. Values that live on
+// behind a call have few registers, so only the encoder, which has nothing under way, has such calls.
 #ifdef FZ_EMULATED
 #define FZ_RARE inline
 #else
@@ -109,20 +110,6 @@ template <class T> struct Scale {
       : half_rcp(n.half_rcp[level]), step(n.step[level]), limit(n.limit), bound(n.bound), shift(n.shift), low(n.low), high(n.high) {}
 };
 
-template <class T> struct __align__(16) VolumeShared {
-  // Behind the points a row of zeros, which stands for rows that there are not.
-  T points[TileLayout<T>::POINTS + Layout<T>::PITCH];
-  Numbers<T> numbers;
-  // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
-  uint32_t zeros, keeps;
-  uint32_t words[40];
-  FZ_DEV void start() {
-    if (threadIdx.x < Layout<T>::PITCH) points[TileLayout<T>::POINTS + threadIdx.x] = T(0);
-    if (threadIdx.x == 32) zeros = 0;
-    if (threadIdx.x == 33) keeps = 0;
-  }
-};
-
 // The tile of a block.
 struct VolumeTile {
   uint32_t tile[3], dims[2];
@@ -135,6 +122,9 @@ struct VolumeTile {
 #pragma unroll
     for (int d = 0; d < 3; d++) extent[d] = (int)min((uint32_t)EXTENT, g.dims[d] - tile[d] * BODY);
   }
+  // Of a dimension that is not known when this is compiled: an array with such an index would be in
+  // local memory.
+  FZ_DEV int extent_along(int d) const { return d == 0 ? extent[0] : d == 1 ? extent[1] : extent[2]; }
   FZ_DEV bool has_far_faces() const { return extent[0] == EXTENT && extent[1] == EXTENT && extent[2] == EXTENT; }
   FZ_DEV bool owns_all() const { return min(min(extent[0], extent[1]), extent[2]) >= (int)BODY; }
   // Tiles behind the far faces own as much as this one.
@@ -149,24 +139,52 @@ struct VolumeTile {
   FZ_DEV uint32_t at(int x, int y, int z) const { return element + ((uint32_t)z * dims[1] + y) * dims[0] + x; }
 };
 
-// The place among all codes of point i, j, k of class `c`, which the array has. Levels 0 and 1 have
-// classes; 2 stands for the points whose coordinates are multiples of 4. The first points of the
-// next tiles are those with an index of 8, or 4 at levels 1 and 2.
-FZ_RARE uint32_t place_of(const Args& a, uint32_t level, uint32_t c, uint32_t i, uint32_t j, uint32_t k) {
-  const Grid g(params<GinterpParams>(a));
-  const uint32_t edge = level == 0 ? 8 : 4;
-  uint32_t tile[3], at[3] = {i, j, k};
-  g.tile_of(blockIdx.x, tile);
+// Where the codes of a tile are, and those of the tiles behind its far faces.
+struct VolumeCodes {
+  // By x + 2 y + 4 z, each 1 behind the far face, and what this tile and the next one own.
+  uint32_t first[8], owned[2][3];
+  // Some thread of the block sets each; a barrier follows.
+  FZ_DEV void load(const Grid& g, const VolumeTile& t) {
+    const uint32_t n = threadIdx.x;
+    if (n < 8) {
+      const uint32_t tile[3] = {t.tile[0] + (n & 1), t.tile[1] + (n >> 1 & 1), t.tile[2] + (n >> 2)};
+      first[n] = g.first_code(tile);
+    }
 #pragma unroll
-  for (int d = 0; d < 3; d++) {
-    if (at[d] == edge) {
-      at[d] = 0;
-      tile[d]++;
+    for (uint32_t d = 0; d < 3; d++) {
+      const uint32_t rest = g.dims[d] - t.tile[d] * BODY;
+      if (n == 8 + d) owned[0][d] = min(rest, BODY);
+      if (n == 11 + d) owned[1][d] = rest > BODY ? min(rest - BODY, BODY) : 0;
     }
   }
-  const TileOrder order = g.order(tile);
-  const uint32_t in_tile = level == 2 ? order.coarse(4 * at[1], 4 * at[2]) + at[0] : Classes(order.owned, level).place(c, at[0], at[1], at[2]);
-  return g.first_code(tile) + in_tile;
-}
+  // The place among all codes of point i, j, k of class `c`, which the array has. Levels 0 and 1 have
+  // classes; 2 stands for the points whose coordinates are multiples of 4. The first points of the
+  // next tiles are those with an index of 8, or 4 at levels 1 and 2.
+  FZ_DEV uint32_t place(int level, int c, int i, int j, int k) const {
+    const int edge = level == 0 ? 8 : 4;
+    const bool x = i == edge, y = j == edge, z = k == edge;
+    const uint32_t start = first[(x ? 1 : 0) + (y ? 2 : 0) + (z ? 4 : 0)];
+    const TileOrder order = {{owned[x][0], owned[y][1], owned[z][2]}};
+    const uint32_t p = x ? 0 : i, q = y ? 0 : j, r = z ? 0 : k;
+    if (level == 2) return start + order.coarse(4 * q, 4 * r) + p;
+    return start + Classes(order.owned, level).place(c, p, q, r);
+  }
+};
+
+template <class T> struct __align__(16) VolumeShared {
+  // Behind the points a row of zeros, which stands for rows that there are not.
+  T points[TileLayout<T>::POINTS + Layout<T>::PITCH];
+  Numbers<T> numbers;
+  VolumeCodes codes;
+  // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
+  uint32_t zeros, keeps;
+  uint32_t words[40];
+  FZ_DEV void start() {
+    if (threadIdx.x < Layout<T>::PITCH) points[TileLayout<T>::POINTS + threadIdx.x] = T(0);
+    if (threadIdx.x == 32) zeros = 0;
+    if (threadIdx.x == 33) keeps = 0;
+  }
+};
+
 }  // namespace ginterp
 }  // namespace fz

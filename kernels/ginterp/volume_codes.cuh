@@ -144,18 +144,5 @@ template <class C> FZ_DEV double restore(const Scale<double>& n, uint32_t radius
                                  : __longlong_as_double(0x4330000000000000ll | (code - radius ^ 0x80000000u)) - 4503601774854144.0;
   return __fma_rn(q, n.step, p);
 }
-
-// What stands in the tile for a point with code 0, predicted as `p`. `at`: x, y and z in a byte each.
-template <class T> FZ_RARE T stand_in(const Args& a, VolumeShared<T>& s, uint32_t at, T p) {
-  const Grid g(params<GinterpParams>(a));
-  const VolumeTile tile(g, blockIdx.x);
-  const int x = (int)(at & 0xff), y = (int)(at >> 8 & 0xff), z = (int)(at >> 16);
-  const uint32_t element = tile.at(x, y, z);
-  if (max(max(x, y), z) < (int)BODY) atomicAdd(&s.zeros, 1u);
-  const T kept = exact_value<T>(a, g, g.place(element), element);
-  if (s.numbers.is_bounded(kept)) return kept;
-  s.keeps = 1;
-  return Real<T>::is_finite(p) ? p : T(0);
-}
 }  // namespace ginterp
 }  // namespace fz

@@ -6,9 +6,11 @@ namespace fz {
 namespace ginterp {
 template <class T> FZ_DEV T canonical(T x) { return x == x ? x : Real<T>::not_a_number(); }
 
-// Puts the points that the tile owns into the array. `at_most`: elements that it has room for.
+// Puts the points that the tile owns into the array. `vectors`: four at a time. `keeps`: some values
+// of the array stay as they are.
 template <class T, class C> FZ_DEV void store_points(const Args& a, const VolumeShared<T>& s, const VolumeTile& tile, bool vectors, bool keeps) {
   typedef TileLayout<T> L;
+  typedef typename Real<T>::Bits Bits;
   uint8_t* dst = address(output(a, 0));
   if (vectors) {
 #pragma unroll 4
@@ -30,22 +32,29 @@ template <class T, class C> FZ_DEV void store_points(const Args& a, const Volume
     if (!tile.has(x, y, z) || element >= room) continue;
     // The array has what has no code.
     if (keeps && fz::load<C>(codes + (uint64_t)g.place(element) * sizeof(C)) == 0) continue;
-    T v = canonical(s.points[L::at(x, y, z)]);
-    if (n == 0) {
-      const T anchor = fz::load<T>(address(input(a, 1)) + (uint64_t)blockIdx.x * sizeof(T));
-      // Not bounded: its bits, which the tile does not have.
-      if (!s.numbers.is_bounded(anchor)) {
-        typedef typename Real<T>::Bits Bits;
-        fz::store<Bits>(dst + (uint64_t)element * sizeof(T), fz::load<Bits>(address(input(a, 1)) + (uint64_t)blockIdx.x * sizeof(T)));
-        continue;
-      }
-    }
-    fz::store<T>(dst + (uint64_t)element * sizeof(T), v);
+    uint8_t* to = dst + (uint64_t)element * sizeof(T);
+    const uint8_t* anchor = address(input(a, 1)) + (uint64_t)blockIdx.x * sizeof(T);
+    // An anchor that is not bounded keeps its bits, which the tile does not have.
+    if (n == 0 && !s.numbers.is_bounded(fz::load<T>(anchor))) fz::store<Bits>(to, fz::load<Bits>(anchor));
+    else fz::store<T>(to, canonical(s.points[L::at(x, y, z)]));
   }
 }
 
-template <class T, class C, bool FULL> FZ_DEV void decode_points(const Args& a, VolumeShared<T>& s, const VolumeTile& tile, uint32_t radius) {
-  const Walk<T, C, false, FULL> walk(a, s, tile, address(input(a, 0)), length(input(a, 0)) / sizeof(C), radius);
+// Puts the exact values of a tile, those of its far faces included, into their places in it.
+template <class T, class C> FZ_DEV void load_exact(const Args& a, const Grid& g, VolumeShared<T>& s, const VolumeTile& tile) {
+  const uint8_t* codes = address(input(a, 0));
+#pragma unroll 1
+  for (int n = threadIdx.x; n < EXTENT * EXTENT * EXTENT; n += VOLUME_THREADS) {
+    const int row = n / EXTENT, x = n - row * EXTENT, z = row / EXTENT, y = row - z * EXTENT;
+    if (!tile.has(x, y, z)) continue;
+    const uint32_t element = tile.at(x, y, z), place = g.place(element);
+    if (fz::load<C>(codes + (uint64_t)place * sizeof(C)) == 0)
+      s.points[TileLayout<T>::at(x, y, z)] = exact_value<T>(a, g, place, element);
+  }
+}
+
+template <class T, class C, bool FULL> FZ_DEV void decode_points(const Args& a, VolumeShared<T>& s, const VolumeTile& tile, bool listed, uint32_t radius) {
+  const Walk<T, C, false, FULL> walk(a, s, tile, address(input(a, 0)), length(input(a, 0)) / sizeof(C), listed, radius);
   if (threadIdx.x == 0 && walk.code_at(FULL ? 0 : tile.first_code) != radius) fail(a, CORRUPT);
   walk.levels();
 }
@@ -65,6 +74,12 @@ template <class T, class C> FZ_DEV void decode_volume(const Args& a, VolumeShare
   const uint8_t *codes = address(input(a, 0)), *dst = address(output(a, 0));
   s.start();
   s.numbers.load(p, m);
+  s.codes.load(g, tile);
+  // The array has the exact values, unless it ends before the tile does.
+  const uint64_t room = output(a, 0).max / sizeof(T);
+  const uint32_t last = tile.at(tile.extent[0] - 1, tile.extent[1] - 1, tile.extent[2] - 1);
+  const bool listed = last >= room || !aligned(dst, sizeof(T));
+  if (listed) load_exact<T, C>(a, g, s, tile);
   __syncthreads();
   if (threadIdx.x < 8) {
     const uint32_t x = threadIdx.x & 1, y = threadIdx.x >> 1 & 1, z = threadIdx.x >> 2;
@@ -82,11 +97,9 @@ template <class T, class C> FZ_DEV void decode_volume(const Args& a, VolumeShare
     if (threadIdx.x < LEVELS && !Real<T>::is_finite(s.numbers.step[threadIdx.x])) s.keeps = 1;
   }
   __syncwarp();
-  // Exact values of the far faces stand in the array as well.
-  const uint64_t room = output(a, 0).max / sizeof(T);
-  const bool full = tile.has_far_faces() && tile.has_whole_neighbors(g) && aligned(codes, 16) && aligned(dst, sizeof(T)) && tile.at(16, 16, 16) < room;
-  if (full) decode_points<T, C, true>(a, s, tile, m.radius);
-  else decode_points<T, C, false>(a, s, tile, m.radius);
+  const bool full = tile.has_far_faces() && tile.has_whole_neighbors(g) && aligned(codes, 16) && !listed;
+  if (full) decode_points<T, C, true>(a, s, tile, false, m.radius);
+  else decode_points<T, C, false>(a, s, tile, listed, m.radius);
   __syncthreads();
   const bool keeps = s.keeps != 0;
   const bool there = tile.owns_all() && tile.at(15, 15, 15) < room;
@@ -97,14 +110,14 @@ template <class T, class C> FZ_DEV void decode_volume(const Args& a, VolumeShare
 }  // namespace ginterp
 }  // namespace fz
 
-// What a multiprocessor has room for by its shared memory.
+// Blocks for which a multiprocessor has shared memory; fewer where registers would be spilled.
 #define FZ_VOLUME_DECODE(T, VALUE, C, CODE, BLOCKS)                                                                  \
   extern "C" __global__ void __launch_bounds__(fz::ginterp::VOLUME_THREADS, BLOCKS) ginterp_decode_volume_##VALUE##_##CODE(FZ_ARGS) { \
     __shared__ fz::ginterp::VolumeShared<T> shared;                                                                  \
     fz::ginterp::decode_volume<T, C>(a, shared);                                                                     \
   }
 FZ_VOLUME_DECODE(float, f32, uint8_t, u8, 8)
-FZ_VOLUME_DECODE(float, f32, uint16_t, u16, 8)
+FZ_VOLUME_DECODE(float, f32, uint16_t, u16, 7)
 FZ_VOLUME_DECODE(float, f32, uint32_t, u32, 6)
 FZ_VOLUME_DECODE(double, f64, uint8_t, u8, 5)
 FZ_VOLUME_DECODE(double, f64, uint16_t, u16, 5)

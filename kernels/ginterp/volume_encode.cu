@@ -63,7 +63,7 @@ template <class T> FZ_DEV void load_points(VolumeShared<T>& s, const VolumeTile&
 }
 
 template <class T, class C, bool FULL> FZ_DEV void encode_points(const Args& a, VolumeShared<T>& s, const VolumeTile& tile) {
-  const Walk<T, C, true, FULL> walk(a, s, tile, address(output(a, 0)), output(a, 0).max / sizeof(C), 0);
+  const Walk<T, C, true, FULL> walk(a, s, tile, address(output(a, 0)), output(a, 0).max / sizeof(C), false, 0);
   if (threadIdx.x == 0) walk.put_code(FULL ? 0 : tile.first_code, s.numbers.radius);
   walk.levels();
 }
@@ -85,6 +85,7 @@ template <class T, class C> FZ_DEV void encode_volume(const Args& a, VolumeShare
   const bool full = tile.has_far_faces();
   s.start();
   s.numbers.load(p, metadata_of(input(a, 1)));
+  s.codes.load(g, tile);
   const bool rows = aligned(src, 16) && tile.dims[0] % (16 / sizeof(T)) == 0;
   load_points(s, tile, src, Real<T>::from(p.threshold_or_base), full && rows);
   __syncthreads();
@@ -107,7 +108,7 @@ template <class T, class C> FZ_DEV void encode_volume(const Args& a, VolumeShare
 }  // namespace ginterp
 }  // namespace fz
 
-// What a multiprocessor has room for by its shared memory.
+// Blocks for which a multiprocessor has shared memory; fewer where registers would be spilled.
 #define FZ_VOLUME_ENCODE(T, VALUE, C, CODE, BLOCKS)                                                                  \
   extern "C" __global__ void __launch_bounds__(fz::ginterp::VOLUME_THREADS, BLOCKS) ginterp_encode_volume_##VALUE##_##CODE(FZ_ARGS) { \
     __shared__ fz::ginterp::VolumeShared<T> shared;                                                                  \

@@ -6,39 +6,10 @@
 #pragma once
 #include "ginterp/volume_codes.cuh"
 #include "ginterp/volume_lines.cuh"
+#include "ginterp/volume_passes.cuh"
 
 namespace fz {
 namespace ginterp {
-// A point of level 1: its class and its number in each dimension.
-struct Spot { int c, i, j, k; };
-// Points of a pass at level 1, far faces included.
-template <int PASS> constexpr int PASS_POINTS = PASS == 1 ? 3 * 100 : PASS == 2 ? 3 * 80 : 64;
-template <int PASS> constexpr int POINT_ROUNDS = (PASS_POINTS<PASS> + VOLUME_THREADS - 1) / VOLUME_THREADS;
-template <int PASS> FZ_DEV Spot spot_of(int n) {
-  constexpr int EACH = PASS_POINTS<PASS> / (PASS == 3 ? 1 : 3);
-  const int which = PASS == 3 ? 0 : (n >= EACH) + (n >= 2 * EACH);
-  const int c = PASS == 1 ? 1 << which : PASS == 2 ? (which == 0 ? 3 : 4 + which) : 7;
-  n -= which * EACH;
-  const int row = c & 1 ? n / 4 : n / 5, k = c & 2 ? row / 4 : row / 5;
-  return {c, n - row * (c & 1 ? 4 : 5), row - k * (c & 2 ? 4 : 5), k};
-}
-
-// Rows of level 0 in groups of a warp. `ACROSS`: how many of y and z are odd.
-template <int ACROSS> constexpr int ROW_COUNT = ACROSS == 0 ? 9 * 9 : ACROSS == 1 ? 2 * 8 * 9 : 8 * 8;
-template <int ACROSS> constexpr int ROW_GROUPS = (ROW_COUNT<ACROSS> + 31) / 32;
-// The groups of a pass: rows with odd x, then those with even x. The last pass has half rows.
-template <int PASS> constexpr int ODD_GROUPS = PASS == 3 ? 2 * ROW_GROUPS<2> : ROW_GROUPS<PASS - 1>;
-template <int PASS> constexpr int PASS_GROUPS = ODD_GROUPS<PASS> + (PASS == 3 ? 0 : ROW_GROUPS<PASS == 3 ? 2 : PASS>);
-template <int PASS> constexpr int GROUP_ROUNDS = (PASS_GROUPS<PASS> + VOLUME_THREADS / 32 - 1) / (VOLUME_THREADS / 32);
-// A row by its numbers; of rows with one odd coordinate, whether it is z.
-struct RowAt { int j, k; bool along_z; };
-template <int ACROSS> FZ_DEV RowAt row_at(int n) {
-  if (ACROSS == 0) return {n % 9, n / 9, false};
-  if (ACROSS == 2) return {n % 8, n / 8, false};
-  if (n < 72) return {n % 8, n / 8, false};
-  return {(n - 72) % 9, (n - 72) / 9, true};
-}
-
 template <class T, class C, bool ENCODE, bool FULL> struct Walk {
   typedef Real<T> R;
   typedef TileLayout<T> L;
@@ -60,15 +31,21 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
   uint32_t next_y, next_z;
   // Not FULL: rows of eight codes are there, at multiples of their length.
   bool whole_rows;
+  // Not FULL: exact values lie in the tile, where the array has them at no address for whole values.
+  bool listed;
   uint32_t radius;
   int warp, lane;
 
-  FZ_DEV Walk(const Args& a, VolumeShared<T>& shared, const VolumeTile& tile, uint8_t* codes, uint64_t room, uint32_t radius)
-      : a(a), shared(shared), tile(tile), points(shared.points), codes(codes), room(room), radius(radius), warp(threadIdx.x >> 5), lane(threadIdx.x & 31) {
+  FZ_DEV Walk(const Args& a, VolumeShared<T>& shared, const VolumeTile& tile, uint8_t* codes, uint64_t room, bool listed, uint32_t radius)
+      : a(a), shared(shared), tile(tile), points(shared.points), codes(codes), room(room), listed(listed), radius(radius) {
+    warp = threadIdx.x >> 5;
+    lane = threadIdx.x & 31;
     if (FULL) this->codes += (uint64_t)tile.first_code * sizeof(C);
     next_y = BODY * BODY * tile.dims[0];
     next_z = BODY * tile.dims[0] * tile.dims[1];
-    whole_rows = !FULL && tile.extent[0] >= (int)BODY && aligned(codes, 8 * sizeof(C) < 16 ? 8 * sizeof(C) : 16) && room >= (uint64_t)tile.first_code + BODY * BODY * BODY;
+    constexpr int ROW = 8 * sizeof(C) < 16 ? 8 * sizeof(C) : 16;
+    const bool fits = room >= (uint64_t)tile.first_code + BODY * BODY * BODY;
+    whole_rows = !FULL && tile.extent[0] >= (int)BODY && aligned(codes, ROW) && fits;
   }
 
   // ---- codes
@@ -85,13 +62,13 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
   }
   // Of point i, j, k of a class at level 1, or of the points with coordinates that are multiples of 4.
   FZ_DEV uint32_t place1(int c, int i, int j, int k) const {
-    if (!FULL) return place_of(a, c == 0 ? 2 : 1, c, i, j, k);
+    if (!FULL) return shared.codes.place(c == 0 ? 2 : 1, c, i, j, k);
     const uint32_t next = (i == 4 ? BODY * BODY * BODY : 0) + (j == 4 ? next_y : 0) + (k == 4 ? next_z : 0);
     return next + c * 64 + ((k & 3) * 4 + (j & 3)) * 4 + (i & 3);
   }
   // Of the first point of a row at level 0.
   FZ_DEV uint32_t place0(int c, int j, int k) const {
-    if (!FULL) return place_of(a, 0, c, 0, j, k);
+    if (!FULL) return shared.codes.place(0, c, 0, j, k);
     return (j == 8 ? next_y : 0) + (k == 8 ? next_z : 0) + c * 512 + ((k & 7) * 8 + (j & 7)) * 8;
   }
   // How many of four points are there, from `x` on.
@@ -99,9 +76,10 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
 
   // ---- points
   // One point: `code` is an input of the decoder and an output of the encoder.
-  FZ_DEV T one(const Scale<T>& n, int level, T x, T p, uint32_t& code, bool owned, int px, int py, int pz) const {
+  FZ_DEV T one(const Scale<T>& n, int level, const T* own, T p, uint32_t& code, bool owned, int px, int py, int pz) const {
     p = R::clamp(p, n.low, n.high);
     if (ENCODE) {
+      const T x = *own;
       Coded1<T> made;
       if (!quantize(n, x, p, made.v, made.word)) made = repair1(shared, level, owned, x, made);
       code = made.word;
@@ -110,15 +88,17 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     T v[1] = {restore<C>(n, radius, code, p)};
     if (code == 0) {
       const T predicted[1] = {p};
-      exact<1>(v, predicted, 1, px, py, pz);
+      exact<1>(v, predicted, own, 1, px, py, pz);
     }
     return v[0];
   }
   // Four points of a row, of which `have` are there.
-  FZ_DEV void four(const Scale<T>& n, const T (&x)[4], T (&p)[4], T (&v)[4], CodeWords<C>& codes, bool owned, int have, int px, int py, int pz) const {
+  FZ_DEV void four(const Scale<T>& n, const T* own, T (&p)[4], T (&v)[4], CodeWords<C>& codes, bool owned, int have, int px, int py, int pz) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) p[i] = R::clamp(p[i], n.low, n.high);
     if (ENCODE) {
+      T x[4];
+      load4(x, own);
       Coded4<T> made;
       bool all = true;
 #pragma unroll
@@ -139,30 +119,23 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       uint32_t zeros = 0;
 #pragma unroll
       for (int i = 0; i < 4; i++) zeros |= codes.get(i) == 0 && i < have ? 1u << i : 0;
-      if (FULL || zeros) exact<4>(v, p, zeros, px, py, pz);
+      if (FULL || zeros) exact<4>(v, p, own, zeros, px, py, pz);
     }
   }
   // What stands in the tile for the points x, x + 2, ... that `zeros` marks, which have no code.
-  template <int N> FZ_DEV void exact(T (&v)[N], const T (&p)[N], uint32_t zeros, int x, int y, int z) const {
-    if constexpr (FULL) {
-      // A call here would cost all of the decoder the registers that it does not keep.
-      const T* kept = reinterpret_cast<const T*>(address(output(a, 0))) + tile.at(x, y, z);
-      bool bounded = true;
+  template <int N> FZ_DEV void exact(T (&v)[N], const T (&p)[N], const T* own, uint32_t zeros, int x, int y, int z) const {
+    const T* kept = reinterpret_cast<const T*>(address(output(a, 0))) + tile.at(x, y, z);
+    bool bounded = true;
 #pragma unroll
-      for (int i = 0; i < N; i++) {
-        if (!(zeros >> i & 1)) continue;
-        const T value = __ldcg(kept + 2 * i);
-        const bool is = shared.numbers.is_bounded(value);
-        v[i] = is ? value : R::is_finite(p[i]) ? p[i] : T(0);
-        bounded &= is;
-      }
-      if (!bounded) shared.keeps = 1;
-      if (max(max(x, y), z) < (int)BODY) atomicAdd(&shared.zeros, (uint32_t)__popc(zeros));
-    } else {
-#pragma unroll
-      for (int i = 0; i < N; i++)
-        if (zeros >> i & 1) v[i] = stand_in(a, shared, (uint32_t)(x + 2 * i) | y << 8 | z << 16, p[i]);
+    for (int i = 0; i < N; i++) {
+      if (!(zeros >> i & 1)) continue;
+      const T value = FULL || !listed ? __ldcg(kept + 2 * i) : own[i];
+      const bool is = shared.numbers.is_bounded(value);
+      v[i] = is ? value : R::is_finite(p[i]) ? p[i] : T(0);  // seed: ginterp-volume-exact
+      bounded &= is;
     }
+    if (!bounded) shared.keeps = 1;
+    if (max(max(x, y), z) < (int)BODY) atomicAdd(&shared.zeros, (uint32_t)__popc(zeros));
   }
 
   // ---- levels 3 and 2
@@ -197,7 +170,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       else p = line_of<T, FULL>(along / (2 * U), 2, LEVEL, tile.extent[AXIS]).at(v, APART);
       const bool owned = at.x < 4 && at.y < 4 && at.z < 4;
       const Scale<T> n(shared.numbers, LEVEL);
-      *v = one(n, LEVEL, *v, p, code, owned, 4 * at.x, 4 * at.y, 4 * at.z);
+      *v = one(n, LEVEL, v, p, code, owned, 4 * at.x, 4 * at.y, 4 * at.z);
       if (ENCODE && owned) put_code(place1(0, at.x, at.y, at.z), code);
     }
     __syncwarp();
@@ -235,7 +208,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       if (is_there(s)) codes[r] = code_at(place1(s.c, s.i, s.j, s.k));
     }
   }
-  FZ_DEV Line<T> line1(int i, int d) const { return line_of<T, FULL>(i, 4, 1, tile.extent[d]); }
+  FZ_DEV Line<T> line1(int i, int d) const { return line_of<T, FULL>(i, 4, 1, tile.extent_along(d)); }
   template <int PASS> FZ_DEV T predict1(const Spot& s, const T* v) const {
     constexpr int X = 1, Y = L::PITCH, Z = L::PLANE;
     if (PASS == 1) {
@@ -264,7 +237,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       const int x = 2 * s.i + (s.c & 1), y = 2 * s.j + (s.c >> 1 & 1), z = 2 * s.k + (s.c >> 2);
       T* v = points + x + y * L::PITCH + z * L::PLANE;
       const bool owned = s.i < 4 && s.j < 4 && s.k < 4;
-      *v = one(n, 1, *v, predict1<PASS>(s, v), code, owned, 2 * x, 2 * y, 2 * z);
+      *v = one(n, 1, v, predict1<PASS>(s, v), code, owned, 2 * x, 2 * y, 2 * z);
       if (ENCODE && owned) put_code(place1(s.c, s.i, s.j, s.k), code);
     }
   }
@@ -292,7 +265,10 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
         ahead.row.half[h].set(code, 0xffffffffu);
       }
     }
-    if (!ODD && (FULL || tile.extent[0] == EXTENT)) ahead.far = code_at(FULL ? place + BODY * BODY * BODY : place_of(a, 0, c, 8, at.j, at.k));
+    if (!ODD && (FULL || tile.extent[0] == EXTENT)) {
+      const uint32_t far = FULL ? place + BODY * BODY * BODY : shared.codes.place(0, c, 8, at.j, at.k);
+      ahead.far = code_at(far);
+    }
   }
   template <bool ODD, int ACROSS> FZ_DEV void row(const RowAt& at, Ahead& ahead, int half) const {
     constexpr int X = ODD ? 1 : 0;
@@ -305,16 +281,16 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     const bool swapped = ACROSS == 1 && at.along_z;
     const int apart = swapped ? L::PLANE : L::PITCH;
     const T *before = r - (ACROSS == 0 ? 0 : swapped ? L::ODD_PLANE : L::ODD_ROW), *before_z = r - (ACROSS == 2 ? L::ODD_PLANE : 0);
-    const Line<T> line = line_of<T, FULL>(swapped ? at.k : at.j, 8, 0, tile.extent[swapped ? 2 : 1]), line_z = line_of<T, FULL>(at.k, 8, 0, tile.extent[2]);
+    const Line<T> line = line_of<T, FULL>(swapped ? at.k : at.j, 8, 0, tile.extent_along(swapped ? 2 : 1));
+    const Line<T> line_z = line_of<T, FULL>(at.k, 8, 0, tile.extent[2]);
     const Rows<T> rows(before, ACROSS == 0 ? 0 : apart, line, zeros), rows_z(before_z, ACROSS == 2 ? L::PLANE : 0, line_z, zeros);
     const Scale<T> n(shared.numbers, 0);
     // The last pass has half rows. A loop that stays one is less code for the instruction caches.
     constexpr bool IS_HALF = ODD && ACROSS == 2;
 #pragma unroll 1
     for (int h = IS_HALF ? half : 0; h < (IS_HALF ? half + 1 : 2); h++) {
-      T x[4], p[4], v[4], q[4];
+      T p[4], v[4], q[4];
       const int o = (ODD ? L::ODD : 0) + 4 * h;
-      if (ENCODE) load4(x, r + o);
       if (ACROSS > 0) across4(p, rows, line, o);
       if (ACROSS == 2) across4(q, rows_z, line_z, o);
       if (ODD) {
@@ -332,12 +308,13 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
           p[i] = face(p[i], line.rank, q[i], line_z.rank);
-          if (!FULL && line.rank == NEAREST && line_z.rank == NEAREST) p[i] = before_z[o + i] + before[o + i] - before_z[o + i - L::ODD_ROW];
+          if (!FULL && line.rank == NEAREST && line_z.rank == NEAREST)
+            p[i] = before_z[o + i] + before[o + i] - before_z[o + i - L::ODD_ROW];
         }
       }
       CodeWords<C> codes;
       if (!ENCODE) codes = ahead.row.pick(h);
-      four(n, x, p, v, codes, owned, there(X + 8 * h), X + 8 * h, y, z);
+      four(n, r + o, p, v, codes, owned, there(X + 8 * h), X + 8 * h, y, z);
       store4(r + o, v);
       if (ENCODE && owned) put_half(place0(c, at.j, at.k), h, codes, X);
     }
@@ -347,7 +324,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
         p = face(p, line.rank, rows_z.at(line_z, 8), line_z.rank);
         if (!FULL && line.rank == NEAREST && line_z.rank == NEAREST) p = before_z[8] + before[8] - before_z[8 - L::ODD_ROW];
       }
-      r[8] = one(n, 0, r[8], p, ahead.far, false, BODY, y, z);
+      r[8] = one(n, 0, r + 8, p, ahead.far, false, BODY, y, z);
     }
   }
   // Four codes of a row that has this place.
@@ -383,7 +360,9 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       ahead[r].row.half[1].fill(radius);
       ahead[r].far = radius;
       if (g < PASS_GROUPS<PASS>)
-        group<PASS>(g, [&](auto odd, auto across, const RowAt& at, int) { fetch_row<decltype(odd)::VALUE, decltype(across)::VALUE>(at, ahead[r]); });
+        group<PASS>(g, [&](auto odd, auto across, const RowAt& at, int) {
+          fetch_row<decltype(odd)::VALUE, decltype(across)::VALUE>(at, ahead[r]);
+        });
     }
   }
   template <int PASS> FZ_DEV void row_pass(Ahead (&ahead)[GROUP_ROUNDS<PASS>]) const {
@@ -394,7 +373,9 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
 #pragma unroll
         for (int r = 1; r < GROUP_ROUNDS<PASS>; r++) ahead[r - 1] = ahead[r];
       }
-      group<PASS>(g, [&](auto odd, auto across, const RowAt& at, int half) { row<decltype(odd)::VALUE, decltype(across)::VALUE>(at, own, half); });
+      group<PASS>(g, [&](auto odd, auto across, const RowAt& at, int half) {
+        row<decltype(odd)::VALUE, decltype(across)::VALUE>(at, own, half);
+      });
     }
   }
 

@@ -38,9 +38,15 @@ impl LoweringContext<'_> {
         self.values[v.index()].feeds
     }
 
+    /// States that the kernel that makes `v`, of a fixed length, never writes beyond the room that it is told of: a device may then
+    /// let it write to the caller's memory.
+    pub fn checks_room(&mut self, v: Val) {
+        self.values[v.index()].checks_room = true;
+    }
+
     /// A value that only launches of this stage touch.
     pub fn temporary(&mut self, edge: EdgeType) -> Val {
-        self.values.push(Value { edge, place: Place::Dead, alias: None, feeds: true });
+        self.values.push(Value { edge, place: Place::Dead, alias: None, feeds: true, checks_room: false });
         Val(self.values.len() as u32 - 1)
     }
 

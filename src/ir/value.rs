@@ -41,4 +41,6 @@ pub(crate) struct Value {
     pub alias: Option<Val>,
     /// A stage reads it.
     pub feeds: bool,
+    /// The kernel that makes it never writes beyond the room that it is told of.
+    pub checks_room: bool,
 }

@@ -78,7 +78,7 @@ impl Graph {
     }
 
     fn push(&mut self, edge: EdgeType) -> Val {
-        self.values.push(Value { edge, place: Place::Dead, alias: None, feeds: false });
+        self.values.push(Value { edge, place: Place::Dead, alias: None, feeds: false, checks_room: false });
         Val(self.values.len() as u32 - 1)
     }
 

@@ -36,8 +36,8 @@ fn boundary(g: &Graph) -> impl Iterator<Item = Val> + '_ {
 }
 
 /// Leaves segments in the container, where a device can read and write them: decoding, all that no step writes;
-/// encoding, the first one, if it has a known place, only its maker touches it, and its length is known to the run alone: kernels
-/// with such an output check the room, and those with a fixed one do not.
+/// encoding, the first one, if it has a known place, only its maker touches it, and that one checks the room. Kernels whose output
+/// has a length that the run alone knows do so, and those that say it.
 pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, direct_output: bool) {
     let segments = match direction {
         Direction::Encode if !direct_output => 0,
@@ -51,8 +51,9 @@ pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, 
         let alone = g.sinks.iter().filter(|s| g.root(s.value) == root).count() == 1;
         let stays = match direction {
             Direction::Encode => {
-                let dynamic = g.values[root.index()].edge.length.is_dynamic();
-                dynamic && touched(|s| &s.ins) == 0 && touched(|s| &s.outs) == 1
+                let value = &g.values[root.index()];
+                let checked = value.edge.length.is_dynamic() || value.checks_room;
+                checked && touched(|s| &s.ins) == 0 && touched(|s| &s.outs) == 1
             }
             Direction::Decode => touched(|s| &s.outs) == 0,
         };

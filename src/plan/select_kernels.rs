@@ -39,6 +39,7 @@ pub(super) fn select_kernels(g: &mut Graph, steps: &mut [Step]) -> Result<u64> {
                 place: Place::Dead,
                 alias: None,
                 feeds: false,
+                checks_room: false,
             });
             crate::ir::value::Val(g.values.len() as u32 - 1)
         });

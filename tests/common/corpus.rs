@@ -197,6 +197,39 @@ pub fn build(n: u64, content: Content) -> Vec<Case> {
     cases
 }
 
+/// Splines over planes and volumes with far faces, with a bound and without: what 1-D samples cannot show.
+pub fn splines() -> Vec<Case> {
+    let mut all: Vec<(&str, Pipeline)> = vec![];
+    let sets: [Sets; 3] = [
+        &[("mode", "noa"), ("outlier_threshold", "1e20")],
+        &[("mode", "abs"), ("error_bound", "0.05"), ("code_type", "u8"), ("auto_tuning", "3")],
+        &[
+            ("mode", "prel"),
+            ("code_type", "u32"),
+            ("auto_tuning", "5"),
+            ("md_levels", "45"),
+            ("natural_levels", "43"),
+            ("reverse_levels", "2"),
+        ],
+    ];
+    let names = ["noa", "abs tuned", "prel by hand"];
+    all.extend(sets.iter().zip(names).map(|(sets, name)| (name, chain(&[("ginterp", sets)]))));
+    all.extend(["cusz_hi_tp", "cusz_hi_cr"].map(|name| (name, preset(name, DType::F32).unwrap())));
+    let mut cases = vec![];
+    for (i, (name, pipeline)) in all.iter().enumerate() {
+        for (j, dims) in [&[70, 40][..], &[18, 17, 17]].into_iter().enumerate() {
+            for dtype in samples::FLOATS {
+                let content = if (i + j) % 2 == 0 { Content::Specials } else { Content::Walk };
+                let sample = samples::make(dtype, dims, content, 77);
+                for options in forms() {
+                    cases.extend(case(&format!("{name} {dtype} {dims:?}"), pipeline, &sample, &options));
+                }
+            }
+        }
+    }
+    cases
+}
+
 /// Every coder, with containers of arrays of several kinds and lengths: what is damaged and garbled most.
 pub fn coders() -> Vec<(String, Vec<Case>)> {
     let mut all: Vec<(String, Pipeline, DType)> = vec![];

@@ -2,7 +2,7 @@
 // Calls on memory that lives until the test has waited.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
-use crate::common::gpu::{Block, TestStream, device};
+use crate::common::gpu::{Block, Graph, TestStream, device};
 use crate::common::samples::{self, Content};
 use fzgm::{
     Array, CallResult, DType, Decoder, Encoder, Options, Pipeline, Status, Stream, Workspace, preset,
@@ -78,6 +78,29 @@ impl Fixture {
         let result = self.results[1].slice(0, 24).address;
         // SAFETY: as above.
         unsafe { self.decoder.decompress_async(&mut self.decoding, src, dst, result, stream) }.unwrap();
+    }
+
+    /// A graph of both directions.
+    pub fn capture(&mut self) -> Graph {
+        let stream = self.stream.raw();
+        self.encoder.preload(&mut self.encoding, stream).unwrap();
+        self.decoder.preload(&mut self.decoding, stream).unwrap();
+        let captured = TestStream(self.stream.0);
+        let graph = captured.capture(|| {
+            self.compress(stream);
+            self.decompress(stream);
+        });
+        // The fixture has the stream.
+        std::mem::forget(captured);
+        graph
+    }
+
+    /// The graph on other data, compared with what the CPU makes of it.
+    pub fn replay(&self, graph: &Graph, src: &[u8]) {
+        self.src.put(0, src);
+        graph.launch(&self.stream);
+        self.stream.wait();
+        self.check(src);
     }
 
     /// What an asynchronous call says of a container of the caller's. Waits.

@@ -2,7 +2,7 @@
 //! and form decodes to the very bytes of our own decoder, so that encoder and decoder cannot agree on the same
 //! mistake.
 
-use crate::common::corpus::{Case, build};
+use crate::common::corpus::{Case, build, splines};
 use crate::common::samples::Content;
 use std::io::Write;
 use std::path::Path;
@@ -106,4 +106,17 @@ fn the_independent_reader_agrees_on_fills_and_short_arrays() {
     read_by_reference(&build(1777, Content::Fills), "fills");
     read_by_reference(&build(31, Content::Walk), "short");
     read_by_reference(&build(1, Content::Random), "one");
+}
+
+#[test]
+fn the_independent_reader_agrees_on_planes_and_volumes_of_splines() {
+    let cases = splines();
+    // 5 pipelines, planes and volumes, 2 types; strict or not, in both containers.
+    assert_eq!(cases.len(), 5 * 2 * 2 * 4);
+    for id in [22u16, 0x8016] {
+        // The first stage record of FZM files.
+        let written = cases.iter().filter(|c| !c.compact && c.bytes[80..82] == id.to_le_bytes()).count();
+        assert_eq!(written, cases.len() / 4, "files of id {id:#x}");
+    }
+    read_by_reference(&cases, "splines");
 }

@@ -26,6 +26,7 @@ from fzm_reader import FormatError, Generation, Limits  # noqa: E402
 
 GOLDEN = os.path.join(HERE, "..", "golden")
 DIFFERENCE, QUANTIZER, ZIGZAG, NEGABINARY, BITSHUFFLE, RZE, STORED = 2, 14, 15, 16, 17, 18, 0x8001
+GINTERP, GINTERP_STRICT = 22, 0x8016
 
 
 def golden_bytes(name):
@@ -344,6 +345,121 @@ class Vectors(unittest.TestCase):
             self.assertEqual(data.hex(), item["hex"])
         else:
             self.assertEqual(hashlib.sha256(data).hexdigest(), item["sha256"])
+
+
+class GInterpStreams(unittest.TestCase):
+    """Streams of the original kernels, in tests/golden/ginterp."""
+
+    NUMBERS = {"f32": reader.F32, "f64": reader.F64, "u8": reader.U8, "u16": reader.U16, "u32": reader.U32}
+
+    @staticmethod
+    def config(case):
+        e, dims = case["abs_eb"], case["dims"]
+        mode = {"ABS": 0, "REL": 1, "NOA": 2}[case["eb_mode"]]
+        types = GInterpStreams.NUMBERS[case["type"]], GInterpStreams.NUMBERS[case["code"]]
+        head = struct.pack("<f3I4B6I2fI2d", e, case["radius"], math.prod(dims), case["K"], *types, 3 if dims[2] > 1 else 2, mode,
+                           *dims, *(-(-d // 16) for d in dims), case["user_eb"], case["value_base"], 0,
+                           case["alpha"], case["beta"])
+        flags = b"".join(bytes(case[key] + [0, 0]) for key in ("use_md", "use_natural", "reverse"))
+        return head + flags + struct.pack("<Bd5x", case["auto_tuning"], e if case["type"] == "f64" else 0.0)
+
+    def test_every_small_case(self):
+        arrays = golden_bytes("ginterp/vectors.bin")
+        cases = json.loads(golden_bytes("ginterp/cases.json"))
+        self.assertEqual(len(cases), 69)
+        for case in cases:
+            if math.prod(case["dims"]) > 7000:
+                continue
+            with self.subTest(case["id"]):
+                outputs = []
+                for port in ("codes", "anchor", "outlier_vals", "outlier_idxs"):
+                    at, width = case[port]["offset"], reader.DTYPE_BYTES[self.NUMBERS[case[port]["dtype"]]]
+                    outputs.append(arrays[at:at + width * case[port]["count"]])
+                stage = reader.STAGES[GINTERP](self.config(case), Generation())
+                letter = ">f" if case["type"] == "f32" else ">d"
+                self.assertEqual([struct.pack(letter, s).hex() for s in stage.steps], case["step_bits"])
+                restored = stage.decode(outputs, Limits(1 << 20, None))
+                self.assertEqual(f"{zlib.crc32(restored):08x}", case["recon"]["crc32"])
+
+
+class GInterpByHand(unittest.TestCase):
+    """A plane of 3 x 2 values with step 2, without a prediction from more than two values."""
+
+    CODES, ANCHOR, NAN, INDEX = bytes([4, 5, 4, 3, 6, 0]), f32s(10.0), u32s(0x7FC00123), u32s(4)
+    RESTORED = f32s(10.0, 11.0, 12.0, 8.0) + NAN + f32s(16.0)
+
+    @staticmethod
+    def config(low=-math.inf, high=math.inf):
+        return struct.pack("<4B6BH5I12d", 1, reader.F32, reader.U8, 0, 1, 1, 0, 0, 0, 0, 0, 4, 6, 3, 2, 1,
+                           1.0, math.inf, 1.75, 4.0, low, high, *[2.0] * 6)
+
+    def run_strict(self, config, outputs, pairs=1):
+        generation = Generation(modern=True)
+        generation.exact_pairs = pairs
+        return reader.STAGES[GINTERP_STRICT](config, generation).decode(outputs, Limits(1 << 20, None))
+
+    def test_values(self):
+        outputs = [self.CODES, self.ANCHOR, self.NAN, self.INDEX]
+        self.assertEqual(self.run_strict(self.config(), outputs), self.RESTORED)
+        # Predictions of 10 become 11, but the anchor stays.
+        clamped = f32s(10.0, 11.0, 13.0, 9.0) + self.NAN + f32s(17.0)
+        self.assertEqual(self.run_strict(self.config(11.0, 13.0), outputs), clamped[:4] + f32s(11.5) + clamped[8:])
+        # Padding is restored as 0.
+        padded = bytearray(self.config())
+        struct.pack_into("<I", padded, 16, 8)
+        self.assertEqual(self.run_strict(padded, outputs), self.RESTORED + bytes(8))
+
+    def test_frame(self):
+        head = b"FZC1" + bytes([1, 2, reader.F32, 2, 3, 2, 24, 1]) + struct.pack("<HB", GINTERP_STRICT, 128)
+        frame = head + self.config() + bytes([1, 0, 0, 6, 4, 4, 4])
+        frame += self.CODES + self.ANCHOR + self.NAN + self.INDEX
+        self.assertEqual(reader.decode(frame), self.RESTORED)
+
+    def test_damage(self):
+        good = [self.CODES, self.ANCHOR, self.NAN, self.INDEX]
+        self.run_strict(self.config(), good)
+        for at, data in [(0, b"\2"), (1, b"\6"), (2, b"\3"), (3, b"\1"), (3, b"\x60"), (5, b"\x08"), (10, b"\1"), (12, bytes(4)),
+                         (12, u32s(129)), (16, u32s(5)), (20, u32s(4)), (24, u32s(3)), (32, struct.pack("<d", -1.0)),
+                         (40, struct.pack("<d", math.nan)), (64, struct.pack("<d", -0.0)), (64, struct.pack("<d", math.inf)),
+                         (72, struct.pack("<d", 0.0)), (72, struct.pack("<d", math.nan)), (80, struct.pack("<d", -2.0)),
+                         (120, struct.pack("<d", math.inf))]:
+            config = bytearray(self.config())
+            config[at:at + len(data)] = data
+            with self.subTest(at=at, data=data), self.assertRaises(FormatError):
+                self.run_strict(config, good)
+        with self.assertRaises(FormatError):
+            self.run_strict(self.config() + b"\0", good)
+        for port, data in [(0, self.CODES + b"\4"), (0, b"\5" + self.CODES[1:]), (0, bytes([4, 5, 0, 3, 6, 0])), (1, f32s(1.0, 2.0)),
+                           (2, b""), (3, u32s(3)), (3, u32s(6)), (3, u32s(4, 4))]:
+            outputs = list(good)
+            outputs[port] = data
+            with self.subTest(port=port, data=data), self.assertRaises(FormatError):
+                self.run_strict(self.config(), outputs)
+        for pairs in (0, 2):
+            with self.assertRaises(FormatError):
+                self.run_strict(self.config(), good, pairs)
+        swapped = [bytes([4, 5, 4, 0, 6, 0]), self.ANCHOR, self.NAN * 2, u32s(4, 3)]
+        with self.assertRaises(FormatError):
+            self.run_strict(self.config(), swapped, 2)
+        swapped[3] = u32s(3, 4)
+        self.run_strict(self.config(), swapped, 2)
+
+    def test_rounding(self):
+        names = reader.STAGES[GINTERP_STRICT].decode.__globals__
+        f32, f64 = names["Operations"](reader.F32), names["Operations"](reader.F64)
+        # The product is 2^-24 - 2^-70: the sum is close to the middle of two f32, and as an f64 it is that middle.
+        above = 1.0 + 2.0 ** -23
+        product = 1.0 - 2.0 ** -23, above * 2.0 ** -24
+        self.assertEqual(f32.fma(*product, above), above)
+        self.assertEqual(f32.fma(-product[0], product[1], above), above)
+        self.assertEqual(f64.fma(2.0 ** -60, 2.0 ** -60, 1.0), 1.0)
+        self.assertEqual(f64.fma(1.0 + 2.0 ** -52, 1.0 + 2.0 ** -52, -1.0 - 2.0 ** -51), 2.0 ** -104)
+        self.assertEqual(f64.fma(2.0 ** 1000, 2.0 ** 1000, 0.0), math.inf)
+        self.assertEqual(f64.fma(2.0 ** 1000, 2.0 ** 1000, -math.inf), -math.inf)
+        for fma in (f32.fma, f64.fma):
+            for a, c, sign in [(0.0, -0.0, 1), (-0.0, -0.0, -1), (-0.0, 0.0, 1)]:
+                self.assertEqual(math.copysign(1, fma(a, 1.0, c)), sign)
+            self.assertEqual(math.copysign(1, fma(-1.0, 1.0, 1.0)), 1)
 
 
 class SpotValues(unittest.TestCase):
@@ -829,11 +945,11 @@ class FzmFiles(unittest.TestCase):
 
     def test_other_stages(self):
         file = bytearray(golden_bytes("c008.fzm"))
-        file[80], file[80 + 256] = 22, 22
-        with self.assertRaisesRegex(FormatError, "GInterp is not supported"):
+        file[80], file[80 + 256] = 23, 23
+        with self.assertRaisesRegex(FormatError, "BitplaneRZE is not supported"):
             reader.decode(seal_fzm(file))
         self.assertEqual(reader.describe(reader.parse(seal_fzm(file)))["stages"][0]["name"],
-                         "GInterp")
+                         "BitplaneRZE")
 
 
 class Damage(unittest.TestCase):

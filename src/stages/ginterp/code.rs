@@ -26,8 +26,8 @@ impl<T: SplineValue> Numbers<T> {
             radius: metadata.radius,
             limit: T::from_f64(metadata.limit.into()),
             bound: T::from_f64(metadata.bound),
-            low: T::from_f64(metadata.low),
-            high: T::from_f64(metadata.high),
+            low: zero_as(T::ZERO, T::from_f64(metadata.low)),
+            high: zero_as(T::ZERO.neg(), T::from_f64(metadata.high)),
             threshold: T::from_f64(p.threshold_or_base),
         }
     }
@@ -55,6 +55,11 @@ impl<T: SplineValue> Numbers<T> {
             T::ZERO
         }
     }
+}
+
+/// A limit of predictions, with this zero if it is one: minimum and maximum then have one result on every device.
+fn zero_as<T: SplineValue>(zero: T, limit: T) -> T {
+    if limit == T::ZERO { zero } else { limit }
 }
 
 /// The two ways.

@@ -127,7 +127,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         made = made.then(volume, tiles, VOLUME_THREADS);
     }
     // The number of exact values, and of the tiles that were counted.
-    Some(made.then(function(&p, functions!("ginterp_decode")), tiles, THREADS).with(8, 0))
+    Some(made.then(function(&p, functions!("ginterp_decode")), tiles.min(BLOCKS), THREADS).with(8, 0))
 }
 
 pub(super) fn to_levels(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {

@@ -344,6 +344,7 @@ impl BoundStage for BoundGinterp {
         let resolved = ctx.temporary(EdgeType::fixed(DType::U8, size_of::<GinterpMetadata>() as u64));
         ctx.launch(&RESOLVE, &self.launch(), &[input, bound], &[resolved])?;
         let by_tiles = if self.strict { codes } else { ctx.temporary(ctx.edge(codes)) };
+        ctx.checks_room(by_tiles);
         let outputs = [&[by_tiles, io.metadata], lists].concat();
         ctx.launch(&ENCODE, &self.launch(), &[input, resolved], &outputs)?;
         if !self.strict {

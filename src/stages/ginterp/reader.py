@@ -211,6 +211,8 @@ class GInterpStrict(Interpolated):
         require(config[10:12] == bytes(2), f"{self.name}: configuration is not zero where it should be")
         radius, self.count, *dims = struct.unpack_from("<5I", config, 12)
         self.set_radius(radius, min(1 << 8 * self.code_width - 1, 1 << (22 if dtype == F32 else 30)))
+        x, y, z = dims[0], dims[1] or 1, dims[2] or 1
+        dims = [x or self.count // (y * z), y, z]
         self.set_shape(([d for d in dims if d != 1] + [1, 1, 1])[:3], 64, 6)
         bound, threshold, _alpha, _beta, low, high, *steps = struct.unpack_from("<12d", config, 32)
         require(0 < bound < math.inf and threshold > 0, f"{self.name}: a bound of {bound}, a threshold of {threshold}")
@@ -289,6 +291,8 @@ class GInterp(Interpolated):
         self.set_shape(dims, 16, 4)
         tiles = list(struct.unpack_from("<3I", config, 32))
         require(tiles == self.grid.tiles, f"{self.name}: {tiles} anchors of {dims} elements")
+        requested = struct.unpack_from("<f", config, 44)[0]
+        require(0 <= requested < math.inf, f"{self.name}: a requested bound of {requested}")
         alpha, beta = struct.unpack_from("<2d", config, 56)
         self.flags = list(zip(config[72:78], config[78:84], config[84:90]))
         bound64 = struct.unpack_from("<d", config, 91)[0]

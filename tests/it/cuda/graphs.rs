@@ -17,26 +17,12 @@ fn a_graph_of_both_directions_is_replayed_on_changing_data() {
         {
             let array = Array::new(dtype, dims).unwrap();
             let mut fixture = Fixture::new(&lossy(preset.name, dtype), &array, &options());
-            let stream = fixture.stream.raw();
-            fixture.encoder.preload(&mut fixture.encoding, stream).unwrap();
-            fixture.decoder.preload(&mut fixture.decoding, stream).unwrap();
-            let (captured, mut calls) = (crate::common::gpu::TestStream(fixture.stream.0), fixture);
-            let graph = captured.capture(|| {
-                calls.compress(stream);
-                calls.decompress(stream);
-            });
-            std::mem::forget(captured);
-            let replay = |src: &[u8]| {
-                calls.src.put(0, src);
-                graph.launch(&calls.stream);
-                calls.stream.wait();
-                calls.check(src);
-            };
+            let graph = fixture.capture();
             for (round, content) in CONTENTS.into_iter().enumerate() {
-                replay(&samples::make(dtype, dims, content, round as u64).bytes);
+                fixture.replay(&graph, &samples::make(dtype, dims, content, round as u64).bytes);
             }
             for (round, scale) in [1e-6, 1e12].into_iter().enumerate() {
-                replay(&samples::scaled(dtype, dims, scale, round as u64).bytes);
+                fixture.replay(&graph, &samples::scaled(dtype, dims, scale, round as u64).bytes);
             }
         }
     }
@@ -48,20 +34,11 @@ fn graphs_with_checksums_and_compact_frames() {
     let options = Options { container: Container::Compact, ..options() };
     let array = Array::new(DType::F32, &[30, 31, 7]).unwrap();
     let mut fixture = Fixture::new(&lossy("pfpl", DType::F32), &array, &options);
-    let stream = fixture.stream.raw();
-    let captured = crate::common::gpu::TestStream(fixture.stream.0);
-    let graph = captured.capture(|| {
-        fixture.compress(stream);
-        fixture.decompress(stream);
-    });
-    std::mem::forget(captured);
+    let graph = fixture.capture();
     for (seed, content) in
         [Content::Walk, Content::Constant, Content::Random, Content::Fills].into_iter().enumerate()
     {
         let src = fixture.data(content, seed as u64);
-        fixture.src.put(0, &src);
-        graph.launch(&fixture.stream);
-        fixture.stream.wait();
-        fixture.check(&src);
+        fixture.replay(&graph, &src);
     }
 }

@@ -1,6 +1,6 @@
 //! Containers that no encoder writes: the CPU gives data or a status, and devices give what it gives.
 
-use crate::common::agreement::{bare, stage};
+use crate::common::agreement::{bare, stage, verdict};
 use crate::common::decoders::Decoders;
 use crate::common::gpu;
 use crate::common::rng::Rng;
@@ -84,11 +84,12 @@ fn damaged_containers_are_data_or_a_status() {
                 let lists = start + segments[0];
                 for round in 0..rounds {
                     let mut bad = good.clone();
+                    let in_header = rng.below(2) == 0;
                     for _ in 0..1 + rng.below(3) {
-                        let at = match rng.below(4) {
-                            0 | 1 => rng.below(start),
-                            2 => lists + rng.below(good.len() - lists),
-                            _ => rng.below(good.len()),
+                        let at = match rng.below(2) {
+                            _ if in_header => rng.below(start),
+                            0 => lists + rng.below(good.len() - lists),
+                            _ => start + rng.below(good.len() - start),
                         };
                         bad[at] = match rng.below(4) {
                             0 => 0,
@@ -97,7 +98,15 @@ fn damaged_containers_are_data_or_a_status() {
                             _ => rng.word() as u8,
                         };
                     }
-                    match case.restore(&bad, &format!("round {round}")) {
+                    let what = format!("{dtype} {dims:?} strict {strict} round {round}");
+                    // A plan says of another header that it is not its own; a call that opens it says what is wrong.
+                    let status = if in_header {
+                        verdict(&bad, &options(strict), is_mine, &what)
+                            .map_or_else(|status| status, |_| Status::Ok)
+                    } else {
+                        case.restore(&bad, &what)
+                    };
+                    match status {
                         Status::Ok => data += 1,
                         _ => refused += 1,
                     }

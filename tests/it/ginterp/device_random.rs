@@ -1,10 +1,13 @@
 //! Random parameters, shapes and contents: the device writes and restores the bytes of the CPU, and judges damaged containers as the
 //! CPU does.
+// The asynchronous calls take addresses.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 use crate::common::agreement::{agrees, bare, stage, verdict};
+use crate::common::gpu::{Block, TestStream, device};
 use crate::common::rng::Rng;
 use crate::common::samples::{FLOATS, Sample, elements, walk};
-use fzgm::{Container, DType, Options, Pipeline};
+use fzgm::{Container, DType, Encoder, Options, Pipeline};
 
 const SHAPES: [&[u64]; 22] = [
     &[700],
@@ -67,7 +70,7 @@ fn parameters(rng: &mut Rng, sample: &Sample, strict: bool) -> Vec<(&'static str
     let mut sets = vec![("mode", mode.into()), ("error_bound", format!("{eb:?}"))];
     let code = *rng.pick(&["u8", "u16", "u32"]);
     sets.push(("code_type", code.into()));
-    sets.push(("outlier_capacity", "1".into()));
+    sets.push(("outlier_capacity", rng.pick(&["1", "1", "0.1", "0"]).to_string()));
     // Half of the volumes have default flags, which have device functions of their own.
     let plain = rng.below(2) == 0;
     sets.push(("auto_tuning", if plain { 0 } else { rng.below(6) }.to_string()));
@@ -164,5 +167,34 @@ fn the_device_judges_damage_as_the_cpu() {
                 verdict(&bytes, &options, true, &format!("{seed}: {} {}", sample.name, p.to_text().unwrap()));
             println!("{seed}: {:?}", said.map(|b| b.len()));
         }
+    }
+}
+
+#[test]
+fn the_device_says_what_a_short_destination_lacks() {
+    let Some(device) = device() else { return };
+    for seed in seeds() {
+        let mut rng = Rng(seed << 20);
+        let (p, sample, options) = case(&mut rng);
+        let cpu = Options { device: fzgm::Device::Cpu, ..options.clone() };
+        let Ok(made) = fzgm::compress(&p, &sample.array, &cpu, &sample.bytes) else { continue };
+        let header = fzgm::info(&made).unwrap().header_bytes as usize;
+        let room = header + rng.below(made.len() - header);
+        let encoder = Encoder::new(&p, &sample.array, &Options { device, ..options.clone() }).unwrap();
+        let mut ws = encoder.workspace().unwrap();
+        let (src, dst, result, stream) =
+            (Block::of(&sample.bytes), Block::new(room + 8), Block::new(24), TestStream::new());
+        unsafe {
+            let (src, dst) = (src.slice(0, sample.bytes.len()), dst.slice(0, room));
+            encoder.compress_async(&mut ws, src, dst, result.slice(0, 24).address, stream.raw()).unwrap();
+        }
+        stream.wait();
+        let report = result.result();
+        let what = format!("{seed}: {} {}: {report:?}", sample.name, p.to_text().unwrap());
+        if report.status != fzgm::Status::OutlierCapacity as i32 {
+            let short = fzgm::Status::DstTooSmall as i32;
+            assert_eq!((report.status, report.needed as usize), (short, made.len()), "{what}");
+        }
+        assert!(dst.get()[room..] == [0xee; 8], "{what}");
     }
 }

@@ -97,9 +97,12 @@ fn cases(mut f: impl FnMut(&Pipeline, &Sample, &Options, usize)) {
                 for code in ["u8", "u16", "u32"] {
                     k += 1;
                     let tiny = matches!(with, With::Tiny | With::Signs);
-                    let (mode, eb) = [("noa", "1e-3"), ("abs", if tiny { "1e-30" } else { "0.125" }), ("prel", "1e-5")][k % 3];
+                    let (mode, eb) =
+                        [("noa", "1e-3"), ("abs", if tiny { "1e-30" } else { "0.125" }), ("prel", "1e-5")]
+                            [k % 3];
                     let radius = ["0", "5", "0", "127", "0"][k % 5];
-                    let threshold = if matches!(with, With::Fills) { "1e20" } else { ["inf", "40", "inf"][k / 3 % 3] };
+                    let threshold =
+                        if matches!(with, With::Fills) { "1e20" } else { ["inf", "40", "inf"][k / 3 % 3] };
                     let sets = [
                         ("mode", mode),
                         ("error_bound", eb),
@@ -140,7 +143,12 @@ fn damaged_volumes_are_judged_as_on_the_cpu() {
                 let at = if n == 0 { rng.below(header) } else { header + rng.below(bytes.len() - header) };
                 bytes[at] ^= 1 << rng.below(8);
             }
-            let _ = verdict(&bytes, options, gpu::device().is_some(), &format!("{} {k} {n}: {}", sample.name, p.to_text().unwrap()));
+            let _ = verdict(
+                &bytes,
+                options,
+                gpu::device().is_some(),
+                &format!("{} {k} {n}: {}", sample.name, p.to_text().unwrap()),
+            );
         }
     });
 }

@@ -15,7 +15,9 @@ struct Vectors {
 
 impl Vectors {
     fn read() -> Vectors {
-        let path = |name: &str| format!("{}/tests/golden/ginterp/{name}", env!("CARGO_MANIFEST_DIR"));
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+        let folder = std::env::var("FZGM_GOLDEN").unwrap_or(here.into());
+        let path = |name: &str| format!("{folder}/ginterp/{name}");
         let cases: Value = serde_json::from_slice(&std::fs::read(path("cases.json")).unwrap()).unwrap();
         let cases = cases.as_array().unwrap().clone();
         Vectors { cases, bytes: std::fs::read(path("vectors.bin")).unwrap() }

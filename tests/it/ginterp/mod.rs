@@ -2,6 +2,8 @@
 
 mod damage;
 mod device_random;
+mod device_volume;
 mod golden;
+mod graphs;
 mod strict_vectors;
 mod values;
