@@ -56,9 +56,7 @@ impl std::fmt::Debug for Node {
 
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
-        self.stage.spec().id == other.stage.spec().id
-            && self.args == other.args
-            && self.inputs == other.inputs
+        self.stage() == other.stage() && self.args == other.args && self.inputs == other.inputs
     }
 }
 

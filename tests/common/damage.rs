@@ -302,10 +302,14 @@ pub fn frame_stages(b: &[u8]) -> Option<(Vec<Range<usize>>, usize)> {
     let mut configs = vec![];
     for _ in 0..stages {
         let config = at + 3..at + 3 + usize::from(*b.get(at + 2)?);
-        // LorenzoQuant states a number of exact pairs. All stages but Merge have one input, and that says how many.
+        // LorenzoQuant and strict GInterp state a number of exact values. All stages but Merge have one input, and that says how many.
         let id = b.get(config.start - 3..config.start - 1)?;
         let inputs = if id == [11, 0] { usize::from(*b.get(config.start)?) } else { 1 };
-        at = if id == [1, 0] { after_varint(b, config.end)? } else { config.end } + 2 * inputs;
+        at = if [[1, 0], [0x16, 0x80]].iter().any(|exact| id == exact) {
+            after_varint(b, config.end)?
+        } else {
+            config.end
+        } + 2 * inputs;
         configs.push(config);
     }
     Some((configs, at))

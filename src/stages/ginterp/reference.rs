@@ -94,7 +94,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if !value.is_float() || ![DType::U8, DType::U16, DType::U32].contains(&code) {
         return refuse(format!("values of {value} with codes of {code} are not possible"));
     }
-    if ndim != (if dims[2] > 1 { 3 } else { 2 }) || dims[0] == 0 || dims[1] < 2 || dims[2] == 0 {
+    let empty = n == 0 && dims[0] == 0;
+    if !empty && (ndim != (if dims[2] > 1 { 3 } else { 2 }) || dims[0] == 0 || dims[1] < 2 || dims[2] == 0) {
         return refuse(format!("a shape of {dims:?} does not have {ndim} dimensions"));
     }
     let bound =
