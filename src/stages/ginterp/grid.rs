@@ -104,12 +104,12 @@ impl TileOrder {
         let mut start = coarse.count.iter().product();
         let mut fine = [[ClassBlock::default(); CLASSES]; 2];
         for level in [1, 0] {
-            for class in 1..CLASSES {
+            for (class, block) in fine[level].iter_mut().enumerate().skip(1) {
                 let count: [usize; 3] = std::array::from_fn(|d| {
                     let points = owned[d].div_ceil(1 << level);
                     if class >> d & 1 == 1 { points / 2 } else { points.div_ceil(2) }
                 });
-                fine[level][class] = ClassBlock { start, count };
+                *block = ClassBlock { start, count };
                 start += count.iter().product::<usize>();
             }
         }

@@ -197,7 +197,10 @@ fn reencode_params(args: &mut Args, metadata: &[u8]) -> Result<()> {
     args.set_int("quant_radius", metadata.radius.into())?;
     let tuning = args.int("auto_tuning")?;
     if tuning == 5 {
-        args.set_real("manual_alpha", metadata.alpha)?;
+        // An absolute bound has a range only if alpha was resolved from it.
+        if args.choice("mode")? != "abs" || metadata.low.is_infinite() {
+            args.set_real("manual_alpha", metadata.alpha)?;
+        }
         args.set_real("manual_beta", metadata.beta)?;
     }
     if tuning == 0 || tuning == 5 {

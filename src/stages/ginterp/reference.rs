@@ -107,26 +107,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if radius == 0 || radius > 1 << 31 {
         return refuse(format!("its radius is {radius}"));
     }
-    let mut args = Args::new(SPEC.name, SPEC.params);
-    args.set_text(
-        "mode",
-        match mode {
-            WIRE_ABS => "abs",
-            WIRE_NOA => "noa",
-            WIRE_PREL => "prel",
-            other => return refuse(format!("there is no mode {other}")),
-        },
-    )?;
-    let put =
-        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
     let user = if user == 0.0 { bound.min(f64::MAX) } else { user.into() };
-    put("bound", args.set_real("error_bound", user))?;
-    put("tuning", args.set_int("auto_tuning", tuning.into()))?;
-    put("code type", args.set_text("code_type", code.name()))?;
-    args.set_real(OUTLIER_CAPACITY, 1.0)?;
-    for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {
-        put(name, args.set_int(name, d.into()))?;
-    }
+    let args = arguments([mode, tuning], user, code, dims)?;
     let mut launch = GinterpParams::zeroed();
     launch.dims = dims;
     let grid = TileGrid::new(&launch);
@@ -147,6 +129,30 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     complete(&mut metadata, value, grid.levels);
     let length = Length::Bytes(u64::from(n) * value.bytes());
     Ok(Parsed { args, input: Some(value), length, metadata: bytemuck::bytes_of(&metadata).to_vec() })
+}
+
+/// The parameters that a config tells.
+fn arguments([mode, tuning]: [u8; 2], user: f64, code: DType, dims: [u32; 3]) -> Result<Args> {
+    let mut args = Args::new(SPEC.name, SPEC.params);
+    args.set_text(
+        "mode",
+        match mode {
+            WIRE_ABS => "abs",
+            WIRE_NOA => "noa",
+            WIRE_PREL => "prel",
+            other => return Err(Error::corrupt(SPEC.name, format!("there is no mode {other}"))),
+        },
+    )?;
+    let put =
+        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
+    put("bound", args.set_real("error_bound", user))?;
+    put("tuning", args.set_int("auto_tuning", tuning.into()))?;
+    put("code type", args.set_text("code_type", code.name()))?;
+    args.set_real(OUTLIER_CAPACITY, 1.0)?;
+    for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {
+        put(name, args.set_int(name, d.into()))?;
+    }
+    Ok(args)
 }
 
 /// What decoders compute from the fields of the config.
