@@ -51,11 +51,13 @@ fn calls_with_a_workspace_hardly_allocate() {
     // Thin ones are cut into more pieces than others of their length.
     let shapes: [&[u64]; 5] = [&[500_000], &[1000, 500], &[100, 50, 100], &[1, 1_000_000], &[2, 300_000, 2]];
     let all = [DType::F32, DType::F64].into_iter().flat_map(|d| shapes.map(|s| (d, s)));
-    // A codebook and the counts of its symbols take more than all else.
-    let (small, large) = ((64 << 10, 96 << 10), (128 << 10, 96 << 10));
-    let presets = fzgm::PRESETS
-        .iter()
-        .map(|p| (p.name, if ["cusz", "lc_cr"].contains(&p.name) { large } else { small }));
+    // A codebook and the counts of its symbols take more than most; a thread of ginterp has some tiles with all of their levels.
+    let (small, large, tiles) = ((64 << 10, 96 << 10), (128 << 10, 96 << 10), (1 << 20, 1 << 20));
+    let presets = fzgm::PRESETS.iter().map(|p| match p.name {
+        "cusz" | "lc_cr" => (p.name, large),
+        "cusz_hi_tp" | "cusz_hi_cr" => (p.name, tiles),
+        _ => (p.name, small),
+    });
     for ((dtype, dims), (name, most)) in all.flat_map(|x| presets.clone().map(move |p| (x, p))) {
         let sample = samples::make(dtype, dims, Content::Walk, 1);
         for container in both_containers() {
