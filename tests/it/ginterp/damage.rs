@@ -68,7 +68,7 @@ fn what_no_encoder_writes_is_corrupt() {
 /// Bytes anywhere, most of them in the header and in the lists, where they do most.
 #[test]
 fn damaged_containers_are_data_or_a_status() {
-    let rounds = if std::env::var_os("FZGM_LONG").is_some() { 800 } else { 60 };
+    let rounds = if std::env::var_os("FZGM_LONG").is_some() { 1200 } else { 60 };
     let mut rng = Rng(88);
     let (mut data, mut refused) = (0, 0);
     for dtype in FLOATS {
