@@ -1,7 +1,7 @@
 //! Kernel `ginterp_decode`: codes, anchors and lists back to values.
 
 use super::code::{Bounded, Coding, Literal, Numbers};
-use super::encode::level_flags;
+use super::encode::{BATCH, level_flags};
 use super::grid::TileGrid;
 use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
@@ -53,10 +53,17 @@ fn run<C: Coding>(call: &mut HostCall<'_>, p: &GinterpParams) -> Result<(), Faul
     };
     let (body, tail) = out.split_at_mut((grid.elements() * w).min(out.len()));
     tail.fill(0);
-    let done = call.threads.each(split(&grid, w, body), Memory::new, |memory, band| {
-        widest(DecodeBand { decoder: &decoder, memory, band })
-    });
-    done.into_iter().collect()
+    let mut bands = split(&grid, w, body);
+    loop {
+        let batch: Vec<Band<'_>> = bands.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let done = call
+            .threads
+            .each(batch, Memory::new, |memory, band| widest(DecodeBand { decoder: &decoder, memory, band }));
+        done.into_iter().collect::<Result<(), Fault>>()?;
+    }
 }
 
 /// A list in place, or a copy where it is misaligned.
@@ -144,19 +151,21 @@ struct Band<'a> {
     planes: Vec<&'a mut [u8]>,
 }
 
-fn split<'a>(grid: &TileGrid, value: usize, out: &'a mut [u8]) -> Vec<Band<'a>> {
+/// The array may end before its padding does.
+fn split<'a>(grid: &TileGrid, value: usize, out: &'a mut [u8]) -> impl Iterator<Item = Band<'a>> {
+    let grid = *grid;
     let [nx, ny, _] = grid.dims;
     let [_, body, depth] = grid.body;
-    let band = |i: usize| Band { y: i % grid.tiles[1], z: i / grid.tiles[1], planes: vec![] };
-    let mut bands: Vec<Band<'a>> = (0..grid.tiles[1] * grid.tiles[2]).map(band).collect();
-    for (z, plane) in out.chunks_mut((nx * ny * value).max(1)).enumerate() {
-        for (y, rows) in plane.chunks_mut(nx * body * value).enumerate() {
-            if let Some(band) = bands.get_mut(z / depth * grid.tiles[1] + y) {
-                band.planes.push(rows);
-            }
-        }
-    }
-    bands
+    let mut layers = out.chunks_mut((nx * ny * depth * value).max(1));
+    (0..grid.tiles[2]).flat_map(move |z| {
+        let planes = layers.next().unwrap_or_default().chunks_mut((nx * ny * value).max(1));
+        let mut rows: Vec<_> = planes.map(|plane| plane.chunks_mut((nx * body * value).max(1))).collect();
+        (0..grid.tiles[1]).map(move |y| Band {
+            y,
+            z,
+            planes: rows.iter_mut().map(|rows| rows.next().unwrap_or_default()).collect(),
+        })
+    })
 }
 
 /// Memory of a thread.

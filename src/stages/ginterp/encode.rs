@@ -24,6 +24,9 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
+/// Rows of tiles that are worked on at once: enough for all threads, few enough to list them.
+pub(super) const BATCH: usize = 256;
+
 /// Entries of the lists: the place of the code among all codes, and what the lists keep.
 type Entries<T> = Vec<(usize, T)>;
 
@@ -59,19 +62,28 @@ fn run<C: Coding>(call: &mut HostCall<'_>, p: &GinterpParams) -> Result<(), Faul
         room,
         found: AtomicUsize::new(0),
     };
-    let bands = split(&grid, p.code.into(), w, codes, anchors);
-    let found = call
-        .threads
-        .each(bands, Walk::new, |walk, band| widest(EncodeBand { encoder: &encoder, walk, band }));
-    let total = encoder.found.into_inner();
+    let mut bands = split(&grid, p.code.into(), w, codes, anchors);
+    let mut lists = values.chunks_exact_mut(w).zip(indices.chunks_exact_mut(4));
+    loop {
+        let batch: Vec<Band<'_>> = bands.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let found = call
+            .threads
+            .each(batch, Walk::new, |walk, band| widest(EncodeBand { encoder: &encoder, walk, band }));
+        if encoder.found.load(Ordering::Relaxed) > room {
+            continue;
+        }
+        for (index, value) in found.into_iter().flatten() {
+            let (v, i) = lists.next().ok_or(Fault::BadLaunch)?;
+            v.copy_from_slice(bytemuck::bytes_of(&value));
+            i.copy_from_slice(&(index as u32).to_le_bytes());
+        }
+    }
+    let total = encoder.found.load(Ordering::Relaxed);
     if total > room {
         return Err(Fault::OutlierCapacity { needed: total as u64, capacity: room as u64 });
-    }
-    let mut lists = values.chunks_exact_mut(w).zip(indices.chunks_exact_mut(4));
-    for (place, value) in found.into_iter().flatten() {
-        let (v, i) = lists.next().ok_or(Fault::BadLaunch)?;
-        v.copy_from_slice(bytemuck::bytes_of(&value));
-        i.copy_from_slice(&(place as u32).to_le_bytes());
     }
     call.publish(3, (total * w) as u64)?;
     call.publish(4, (total * 4) as u64)?;
@@ -93,19 +105,16 @@ fn split<'a>(
     value: usize,
     mut codes: &'a mut [u8],
     mut anchors: &'a mut [u8],
-) -> Vec<Band<'a>> {
-    let mut bands = vec![];
-    for z in 0..grid.tiles[2] {
-        for y in 0..grid.tiles[1] {
-            let [_, my, mz] = grid.owned([0, y, z]);
-            let first = grid.first_code([0, y, z]);
-            let (own, rest) = codes.split_at_mut(grid.dims[0] * my * mz * code);
-            let (anchor, after) = anchors.split_at_mut(grid.tiles[0] * value);
-            bands.push(Band { y, z, first, codes: own, anchors: anchor });
-            (codes, anchors) = (rest, after);
-        }
-    }
-    bands
+) -> impl Iterator<Item = Band<'a>> {
+    let grid = *grid;
+    (0..grid.tiles[1] * grid.tiles[2]).map(move |i| {
+        let (y, z) = (i % grid.tiles[1], i / grid.tiles[1]);
+        let [_, my, mz] = grid.owned([0, y, z]);
+        let (own, rest) = std::mem::take(&mut codes).split_at_mut(grid.dims[0] * my * mz * code);
+        let (anchor, after) = std::mem::take(&mut anchors).split_at_mut(grid.tiles[0] * value);
+        (codes, anchors) = (rest, after);
+        Band { y, z, first: grid.first_code([0, y, z]), codes: own, anchors: anchor }
+    })
 }
 
 struct Encoder<'a, C> {
