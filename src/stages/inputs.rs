@@ -21,6 +21,19 @@ pub(super) fn floats(stage: &'static str, args: &Args, edge: EdgeType) -> Result
     }
 }
 
+/// The number of elements on the edge of a stage that must know it before the run, at most `most`.
+pub(super) fn known_elements(stage: &'static str, edge: EdgeType, most: u64) -> Result<u64> {
+    let (bytes, width) = (edge.max_bytes(), edge.dtype.bytes());
+    if bytes % width != 0 || edge.length.is_dynamic() {
+        let accepts = "whole floats of a length that is known beforehand";
+        return Err(Error::TypeMismatch { stage, port: IN[0], got: edge.dtype, accepts });
+    }
+    if bytes / width > most {
+        return Err(Error::TooLarge { stage, needed: bytes, limit: most * width });
+    }
+    Ok(bytes / width)
+}
+
 /// The element type that a stage works on: that of the parameter, else that on the edge.
 pub(super) fn element(args: &Args, edge: EdgeType) -> Result<DType> {
     match args.choice("input_type")? {

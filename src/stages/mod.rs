@@ -72,8 +72,8 @@ stages! {
     merge::Merge,
     stored::Stored,
     fast::Fast,
-    ginterp::Ginterp;
-    ginterp::GinterpStrict,
+    ginterp::GINTERP;
+    ginterp::GINTERP_STRICT,
 }
 
 /// The stage that containers fall back to when a pipeline does not make an array smaller.

@@ -4,9 +4,9 @@ use super::SPEC;
 use super::params::{FastParams, HALF2_REACH};
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::param::Args;
-use crate::stages::inputs::{IN, floats};
+use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
@@ -32,15 +32,7 @@ pub(super) struct BoundFast {
 impl BoundFast {
     pub(super) fn new(args: &Args, edge: EdgeType) -> Result<BoundFast> {
         let value = floats(SPEC.name, args, edge)?;
-        if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
-            let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
-        }
-        let n = edge.max_bytes() / value.bytes();
-        if n > MOST_ELEMENTS as u64 {
-            let limit = MOST_ELEMENTS as u64 * value.bytes();
-            return Err(Error::TooLarge { stage: SPEC.name, needed: edge.max_bytes(), limit });
-        }
+        let n = known_elements(SPEC.name, edge, MOST_ELEMENTS as u64)?;
         let mode = quantizer::mode_of_array(SPEC.name, args, "bins of one width")?;
         Ok(BoundFast {
             value,

@@ -43,11 +43,16 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The stage under the id of FZM, whose bytes have the losses of the reference.
-pub struct Ginterp;
+/// The stage in one of its two forms.
+pub struct Ginterp {
+    strict: bool,
+}
 
-/// The stage under an id of its own, with a bound for every value. It is written with strict on.
-pub struct GinterpStrict;
+/// Under the id of FZM, with bytes that have the losses of the reference.
+pub static GINTERP: Ginterp = Ginterp { strict: false };
+
+/// Under an id of its own, with a bound for every value. It is written with strict on.
+pub static GINTERP_STRICT: Ginterp = Ginterp { strict: true };
 
 const fn spec(id: u16) -> Spec {
     Spec {
@@ -139,15 +144,6 @@ static TO_TILES: Kernel =
 
 const PORTS: &[&str] = &["codes", "anchor", "outlier_vals", "outlier_idxs"];
 
-/// Which of the two stages writes under these rules.
-fn under(rules: Rules) -> &'static dyn Stage {
-    if rules.strict { &GinterpStrict } else { &Ginterp }
-}
-
-fn fit_shape(args: &mut Args, array: &Array) -> Result<()> {
-    shape::fit(SPEC.name, args, array, u32::MAX.into())
-}
-
 fn describe(args: &Args, metadata: &[u8], strict: bool) -> Vec<(&'static str, String)> {
     // A container records what the run made of these, or nothing.
     let unsaid = [
@@ -218,11 +214,11 @@ fn reencode_params(args: &mut Args, metadata: &[u8]) -> Result<()> {
 
 impl Stage for Ginterp {
     fn spec(&self) -> &'static Spec {
-        &SPEC
+        if self.strict { &STRICT_SPEC } else { &SPEC }
     }
 
     fn under(&self, rules: Rules) -> Option<&'static dyn Stage> {
-        Some(under(rules))
+        Some(if rules.strict { &GINTERP_STRICT } else { &GINTERP })
     }
 
     fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
@@ -231,6 +227,10 @@ impl Stage for Ginterp {
 
     fn accepts_short_array(&self) -> bool {
         true
+    }
+
+    fn exact_values_at(&self) -> Option<u64> {
+        self.strict.then_some(offset_of!(GinterpMetadata, exact) as u64)
     }
 
     fn metadata_bytes(&self) -> u64 {
@@ -242,19 +242,19 @@ impl Stage for Ginterp {
     }
 
     fn fit_shape(&self, args: &mut Args, array: &Array) -> Result<()> {
-        fit_shape(args, array)
+        shape::fit(SPEC.name, args, array, u32::MAX.into())
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(BoundGinterp::new(args, only(inputs)?, false, rules.generation)?))
+        Ok(Arc::new(BoundGinterp::new(args, only(inputs)?, self.strict, rules.generation)?))
     }
 
     fn parse(&self, config: &[u8]) -> Result<Parsed> {
-        reference::read(config)
+        if self.strict { config::read(config) } else { reference::read(config) }
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        describe(args, metadata, false)
+        describe(args, metadata, self.strict)
     }
 
     fn reencode_params(&self, args: &mut Args, metadata: &[u8]) -> Result<()> {
@@ -268,57 +268,7 @@ impl Stage for Ginterp {
 
 impl Versions for Ginterp {
     fn records_capacity(&self) -> bool {
-        true
-    }
-}
-
-impl Stage for GinterpStrict {
-    fn spec(&self) -> &'static Spec {
-        &STRICT_SPEC
-    }
-
-    fn under(&self, rules: Rules) -> Option<&'static dyn Stage> {
-        Some(under(rules))
-    }
-
-    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
-        Ok(PORTS)
-    }
-
-    fn accepts_short_array(&self) -> bool {
-        true
-    }
-
-    fn exact_values_at(&self) -> Option<u64> {
-        Some(offset_of!(GinterpMetadata, exact) as u64)
-    }
-
-    fn metadata_bytes(&self) -> u64 {
-        size_of::<GinterpMetadata>() as u64
-    }
-
-    fn mode(&self, args: &Args) -> Option<&'static str> {
-        args.choice("mode").ok()
-    }
-
-    fn fit_shape(&self, args: &mut Args, array: &Array) -> Result<()> {
-        fit_shape(args, array)
-    }
-
-    fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
-        Ok(Arc::new(BoundGinterp::new(args, only(inputs)?, true, rules.generation)?))
-    }
-
-    fn parse(&self, config: &[u8]) -> Result<Parsed> {
-        config::read(config)
-    }
-
-    fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        describe(args, metadata, true)
-    }
-
-    fn reencode_params(&self, args: &mut Args, metadata: &[u8]) -> Result<()> {
-        reencode_params(args, metadata)
+        !self.strict
     }
 }
 

@@ -10,7 +10,7 @@ use crate::base::param::{Args, OUTLIER_CAPACITY};
 use crate::base::wire::{Reader, Writer};
 use crate::ir::stage::{Config, Length, Parsed, Patch, RuntimeField};
 use crate::ir::value::Val;
-use crate::stages::quantizer::{ABS, NOA};
+use crate::stages::quantizer::{ABS, NOA, finite_f32};
 use bytemuck::Zeroable;
 use std::mem::offset_of;
 
@@ -38,8 +38,7 @@ pub(super) fn write(p: &BoundGinterp, of: Val) -> Config {
     w.bytes(&[p.value as u8, p.code as u8, if p.dims[2] > 1 { 3 } else { 2 }, mode]);
     p.dims.iter().for_each(|&d| w.u32(d));
     grid.tiles.iter().for_each(|&d| w.u32(d as u32));
-    // Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
-    w.f32((p.error_bound as f32).clamp(f32::from_bits(1), f32::MAX));
+    w.f32(finite_f32(p.error_bound));
     w.pad_to(90);
     w.bytes(&[p.tuning]);
     w.pad_to(104);

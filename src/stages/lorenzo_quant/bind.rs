@@ -7,7 +7,7 @@ use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
-use crate::stages::inputs::{IN, floats};
+use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
@@ -46,15 +46,7 @@ pub(super) fn refuse(name: &str, got: impl ToString, expected: impl Into<String>
 impl BoundLorenzoQuant {
     pub(super) fn new(args: &Args, edge: EdgeType, rules: Rules) -> Result<BoundLorenzoQuant> {
         let value = floats(SPEC.name, args, edge)?;
-        if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
-            let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: value, accepts });
-        }
-        let n = edge.max_bytes() / value.bytes();
-        if n > u64::from(u32::MAX) {
-            let limit = u64::from(u32::MAX) * value.bytes();
-            return Err(Error::TooLarge { stage: SPEC.name, needed: edge.max_bytes(), limit });
-        }
+        let n = known_elements(SPEC.name, edge, u32::MAX.into())?;
         let mode = quantizer::mode_of_array(SPEC.name, args, "a sum of differences")?;
         let code = DType::from_name(args.choice("code_type")?)?;
         if value == DType::F64 && code == DType::U8 {

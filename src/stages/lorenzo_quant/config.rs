@@ -10,7 +10,7 @@ use crate::base::wire::{Reader, Writer};
 use crate::ir::stage::{Config, Generation, Length, Parsed, Patch, Ports, RuntimeField};
 use crate::ir::value::Val;
 use crate::ir::versions::{COUNT_PORT, Versions, no_such_config};
-use crate::stages::quantizer::{ABS, NOA};
+use crate::stages::quantizer::{ABS, NOA, finite_f32};
 use std::mem::offset_of;
 
 /// Mode numbers on the wire; prel was called REL when it got its own.
@@ -32,8 +32,7 @@ pub(super) fn write(p: &BoundLorenzoQuant, of: Val) -> Config {
     };
     w.bytes(&[p.value as u8, p.code as u8, p.ndim() as u8, mode]);
     p.dims.iter().for_each(|&d| w.u32(d));
-    // Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
-    w.f32((p.error_bound as f32).clamp(f32::from_bits(1), f32::MAX));
+    w.f32(finite_f32(p.error_bound));
     w.f32(0.0);
     w.bytes(&[p.zigzag.into(), p.centered.into()]);
     w.pad_to(64);

@@ -7,7 +7,7 @@ use crate::base::edge_type::EdgeType;
 use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::Rules;
-use crate::stages::inputs::{IN, floats};
+use crate::stages::inputs::{floats, known_elements};
 
 /// The stage on an edge.
 pub(super) struct BoundQuantizer {
@@ -63,14 +63,7 @@ impl BoundQuantizer {
             fixed_step: args.flag("fixed_step")?,
         };
         p.check()?;
-        if edge.max_bytes() % value.bytes() != 0 || edge.length.is_dynamic() {
-            let accepts = "whole floats of a length that is known beforehand";
-            return Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts });
-        }
-        if p.n > u64::from(u32::MAX) {
-            let limit = u64::from(u32::MAX) * value.bytes();
-            return Err(Error::TooLarge { stage: SPEC.name, needed: edge.max_bytes(), limit });
-        }
+        known_elements(SPEC.name, edge, u32::MAX.into())?;
         Ok(p)
     }
 

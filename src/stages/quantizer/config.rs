@@ -11,7 +11,7 @@ use crate::ir::versions::{COUNT_PORT, Versions, no_such_config};
 use std::mem::offset_of;
 
 /// Nearest f32 that is neither zero nor infinite, so that it can be read back as a bound.
-fn finite_f32(x: f64) -> f32 {
+pub(in crate::stages) fn finite_f32(x: f64) -> f32 {
     (x as f32).clamp(f32::from_bits(1), f32::MAX)
 }
 

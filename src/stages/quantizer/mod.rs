@@ -25,6 +25,7 @@ use crate::ir::lowering::LoweringContext;
 use crate::ir::stage::{BoundStage, Config, Parsed, Ports, Rules, Spec, Stage};
 use crate::ir::versions::Versions;
 use bind::BoundQuantizer;
+pub(super) use config::finite_f32;
 pub(super) use params::{
     ABS, BoundMetadata, METADATA_BYTES, NOA, PADDED, PREL, QuantizerParams, RANGE, STRICT,
 };

@@ -2,6 +2,7 @@
 
 use super::bind::BoundQuantizer;
 use super::bins::{ELEMENTS, restore, tile_of};
+use super::config::finite_f32;
 use super::lists;
 use super::params::{BoundMetadata, QuantizerRelParams, STRICT};
 use super::power::{exp2, integer, log2, round};
@@ -30,7 +31,7 @@ fn strict_bound(error_bound: f64) -> f32 {
 
 /// The bound as the config has it, from which everything else is derived: never 0.
 pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
-    let nearest = (error_bound as f32).clamp(f32::from_bits(1), f32::MAX);
+    let nearest = finite_f32(error_bound);
     let bound = if strict { strict_bound(error_bound) } else { nearest };
     if bound > 0.0 { bound } else { nearest }
 }
