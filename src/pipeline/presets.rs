@@ -114,6 +114,13 @@ pub static PRESETS: &[Preset] = &[
         research: false,
         forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/fast.toml"))],
     },
+    Preset {
+        name: "high",
+        about: "bounded error: multilevel (1, 2 or 3 dimensions), one stage for the highest ratios; f32 and f64, modes abs, noa and prel",
+        lossless: false,
+        research: false,
+        forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/high.toml"))],
+    },
 ];
 
 impl Preset {

@@ -10,6 +10,7 @@ mod inputs;
 mod parameters;
 mod params;
 mod shape;
+mod wide;
 mod words;
 
 pub mod adm;
@@ -23,6 +24,7 @@ pub mod huffman;
 pub mod lorenzo;
 pub mod lorenzo_quant;
 pub mod merge;
+pub mod multilevel;
 pub mod negabinary;
 pub mod quantizer;
 pub mod rle;
@@ -72,6 +74,7 @@ stages! {
     merge::Merge,
     stored::Stored,
     fast::Fast,
+    multilevel::Multilevel,
     ginterp::GINTERP;
     ginterp::GINTERP_STRICT,
 }

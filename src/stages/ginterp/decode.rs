@@ -7,11 +7,11 @@ use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
 use super::value::SplineValue;
 use super::walk::{Points, Row, Walk, Window, interleave};
-use super::wide::{Work, widest};
 use super::window::{RowCodes, load_codes, load_values};
 use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
 use bytemuck::Pod;
 use std::borrow::Cow;
 

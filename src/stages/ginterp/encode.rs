@@ -6,11 +6,11 @@ use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
 use super::value::SplineValue;
 use super::walk::{Points, Row, Walk, Window};
-use super::wide::{Work, widest};
 use super::window::{RowCodes, load_values, store_codes};
 use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {

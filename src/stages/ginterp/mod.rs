@@ -19,7 +19,7 @@ mod tests;
 mod tune;
 mod value;
 mod walk;
-mod wide;
+
 mod window;
 
 use super::inputs::{IN, only};

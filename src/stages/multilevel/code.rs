@@ -1,0 +1,112 @@
+//! From values to codes and back.
+
+use super::params::{FILL2, MOST_QUOTIENT, MultilevelMetadata, PATTERNS};
+use super::predict::Predictor;
+use super::value::LevelValue;
+
+/// Codes are below this; from it on there are the patterns, and behind these an exact value.
+pub(super) const CODES: u32 = 1 << 21;
+pub(super) const EXACT: u32 = CODES + PATTERNS;
+
+/// A code with its context.
+#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub(super) struct Symbol(u32);
+
+impl Symbol {
+    #[inline(always)]
+    pub(super) fn new(code: u32, context: u8) -> Symbol {
+        Symbol(code | u32::from(context) << 24)
+    }
+    #[inline(always)]
+    pub(super) fn code(self) -> u32 {
+        self.0 & 0xff_ffff
+    }
+    #[inline(always)]
+    pub(super) fn context(self) -> usize {
+        (self.0 >> 24) as usize
+    }
+}
+
+#[inline(always)]
+pub(super) fn zigzag(q: i32) -> u32 {
+    (q << 1 ^ q >> 31) as u32
+}
+
+#[inline(always)]
+pub(super) fn unzigzag(u: u32) -> i32 {
+    (u >> 1) as i32 ^ -((u & 1) as i32)
+}
+
+/// The numbers of a call that an encoder has besides.
+#[derive(Clone, Copy)]
+pub(super) struct Coder<T> {
+    pub(super) predictor: Predictor<T>,
+    bound: T,
+    pattern: [u64; PATTERNS as usize],
+    patterns: usize,
+}
+
+impl<T: LevelValue> Coder<T> {
+    pub(super) fn new(threshold: f64, m: &MultilevelMetadata) -> Coder<T> {
+        Coder {
+            predictor: Predictor::new(threshold, m),
+            bound: T::from_f64(m.bound),
+            pattern: m.pattern,
+            patterns: m.patterns.into(),
+        }
+    }
+
+    /// The integer for `x` with prediction `p` and what it restores, if that is close enough; `most` limits the integer.
+    #[inline(always)]
+    pub(super) fn quotient(&self, x: T, p: T, most: u32) -> (i32, T, bool) {
+        let of = &self.predictor;
+        let sum = (x - p) * of.rate + T::MAGIC;
+        let q = sum - T::MAGIC;
+        let restored = q.fma(of.step, p);
+        let d = x - restored;
+        // Of the subtraction, as TwoSum has it.
+        let back = d + restored;
+        let lost = (x - back) - (restored - (back - d));
+        let tie = (d.abs() == self.bound)
+            & (back.abs() <= T::MAX)
+            & ((lost == T::ZERO) | ((lost > T::ZERO) != (d > T::ZERO)));
+        let coded =
+            (x.abs() < of.threshold) & (q.abs() < T::from_int(most as i32)) & ((d.abs() < self.bound) | tie);
+        (T::magic_int(sum), restored, coded)
+    }
+
+    /// The code of an exact value.
+    pub(super) fn exact(&self, x: T) -> u32 {
+        let of = self.pattern[..self.patterns].iter().position(|&p| p == x.bits());
+        of.map_or(EXACT, |i| CODES + i as u32)
+    }
+
+    /// Codes of points, and what they restore in place of their predictions; whether some may be exact. `b` are their left
+    /// neighbors.
+    #[inline(always)]
+    pub(super) fn row(&self, x: &[T], b: &[T], contexts: &[u8], p: &mut [T], symbols: &mut [Symbol]) -> bool {
+        let n = x.len();
+        let (b, contexts, p, symbols) = (&b[..n], &contexts[..n], &mut p[..n], &mut symbols[..n]);
+        let mut plain = true;
+        for i in 0..n {
+            let (q, restored, coded) = self.quotient(x[i], p[i], MOST_QUOTIENT);
+            p[i] = if coded { restored } else { x[i] };
+            symbols[i] = Symbol::new(if coded { zigzag(q) } else { EXACT }, contexts[i]);
+            plain &= coded & (contexts[i] != FILL2 as u8);
+        }
+        if plain {
+            return false;
+        }
+        for i in 0..n {
+            let (code, context) = (symbols[i].code(), contexts[i]);
+            let code = match (code, context == FILL2 as u8) {
+                (_, true) if x[i].bits() == b[i].bits() => 0,
+                (EXACT, _) => self.exact(x[i]),
+                (code, fill) => code + u32::from(fill),
+            };
+            symbols[i] = Symbol::new(code, context);
+        }
+        true
+    }
+}

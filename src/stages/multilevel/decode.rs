@@ -1,0 +1,381 @@
+//! Kernel `multilevel_decode`.
+
+use super::code::{CODES, EXACT, unzigzag};
+use super::differences::Differences;
+use super::grid::{Levels, Pass, layout};
+use super::known::{Grid, Known, Predicted, room};
+use super::open::{Exact, Opened};
+use super::params::{FILL2, MultilevelMetadata, MultilevelParams, PATTERNS};
+use super::predict::Predictor;
+use super::rans::{LANES, RunDecoder};
+use super::section::{Form, Kind};
+use super::steps::Layout;
+use super::stream::Stream;
+use super::value::LevelValue;
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::base::tile::at;
+use crate::ir::kernel::HostCall;
+use crate::stages::wide::{Work, widest};
+use std::borrow::Cow;
+
+/// Points of a task.
+const TASK: usize = 1 << 14;
+
+pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
+    let p = call.params::<MultilevelParams>();
+    match p.value {
+        4 => run::<f32>(call, &p),
+        8 => run::<f64>(call, &p),
+        _ => Err(Fault::BadLaunch),
+    }
+}
+
+fn run<T: LevelValue>(call: &mut HostCall<'_>, p: &MultilevelParams) -> Result<(), Fault> {
+    let dims = p.dims.map(|d| d as usize);
+    let n: usize = dims.iter().product();
+    let metadata: MultilevelMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
+    let (stream, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
+    // What the pipeline added behind the shape is zero.
+    let (body, rest) = out.split_at_mut_checked(n * size_of::<T>()).ok_or(Fault::Corrupt)?;
+    rest.fill(0);
+    if n == 0 {
+        return if stream.is_empty() { Ok(()) } else { Err(Fault::Corrupt) };
+    }
+    let form = Form { exact: T::BITS, wide: n >= 1 << 31 };
+    let levels = Levels::new(dims, metadata.axes);
+    let sections = if metadata.differences > 0 { 1 } else { levels.sections() };
+    let (words, patterns, count) = match Stream::open(stream, sections, form)? {
+        Stream::Values(values) if values.len() == body.len() => {
+            threads.copy(values, body);
+            return Ok(());
+        }
+        Stream::Values(_) => return Err(Fault::Corrupt),
+        Stream::Sections { words, patterns, count } => (words, patterns, count),
+    };
+    let mut copy = vec![];
+    let aligned = bytemuck::try_cast_slice_mut::<u8, T>(body).is_ok();
+    if !aligned {
+        copy = room::<T>(n)?;
+    }
+    let values = if aligned { bytemuck::cast_slice_mut(body) } else { &mut copy[..] };
+    let predictor = Predictor::<T>::new(p.threshold, &metadata);
+    let decoder = Decoder { predictor, patterns, count, form, threads };
+    if metadata.differences > 0 {
+        decoder.differences(words[0], dims, metadata.differences, values)?;
+    } else {
+        decoder.interpolated(&words, &levels, &metadata.stencils, values)?;
+    }
+    if !aligned {
+        body.copy_from_slice(bytemuck::cast_slice(&copy));
+    }
+    Ok(())
+}
+
+/// Words of a section, which may be misaligned.
+fn words_of(bytes: &[u8]) -> Result<Cow<'_, [u16]>, Fault> {
+    if let Ok(words) = bytemuck::try_cast_slice(bytes) {
+        return Ok(Cow::Borrowed(words));
+    }
+    let mut words = room::<u16>(bytes.len() / 2)?;
+    bytemuck::cast_slice_mut::<u16, u8>(&mut words).copy_from_slice(bytes);
+    Ok(Cow::Owned(words))
+}
+
+/// What all sections of a call have in common.
+struct Decoder<'a, T> {
+    predictor: Predictor<T>,
+    patterns: [u64; PATTERNS as usize],
+    count: usize,
+    form: Form,
+    threads: Parallel<'a>,
+}
+
+impl<T: LevelValue> Decoder<'_, T> {
+    fn differences(&self, bytes: &[u8], dims: [usize; 3], axes: u8, out: &mut [T]) -> Result<(), Fault> {
+        let words = words_of(bytes)?;
+        let layout = Layout::rows(out.len(), 1);
+        let opened = Opened::new(&words, &layout, Kind::Differences, self.form, self.threads)?;
+        let exact = Differences::read(opened.rest, self.form, out.len())?;
+        let classes =
+            |batch: usize, _: std::ops::Range<usize>, own: &mut [u8; LANES]| own.fill(opened.classes[batch]);
+        let (codes, escapes) = opened.codes(&layout, classes, self.form.exact, self.threads)?;
+        if !escapes.is_empty() || codes.iter().any(|&c| c >= CODES) {
+            return Err(Fault::Corrupt);
+        }
+        let mut d = room::<i32>(out.len())?;
+        for batch in 0..layout.batches {
+            for j in 0..8 {
+                let (Some(range), Some(place)) = (layout.step(batch, j), opened.place(batch, j)) else {
+                    continue;
+                };
+                let codes = &codes[place * LANES..];
+                d[range].iter_mut().zip(codes).for_each(|(d, &c)| *d = unzigzag(c));
+            }
+        }
+        exact.restore(&mut d, dims, axes, (self.predictor.step, self.predictor.center), out);
+        Ok(())
+    }
+
+    fn interpolated(
+        &self,
+        words: &[&[u8]],
+        levels: &Levels,
+        stencils: &[u8; 16],
+        out: &mut [T],
+    ) -> Result<(), Fault> {
+        let mut sections = words.iter();
+        let mut section = || sections.next().ok_or(Fault::Corrupt).and_then(|w| words_of(w));
+        let base_words = section()?;
+        let base_layout = levels.base_layout();
+        let base = Opened::new(&base_words, &base_layout, Kind::Base, self.form, self.threads)?;
+        if !base.rest.is_empty() || base.runs.len() != 1 {
+            return Err(Fault::Corrupt);
+        }
+        let mut base = BaseRun { run: RunDecoder::new(base.runs[0])?, opened: &base };
+        let mut known = Known::new(levels, self.roots(&mut base, levels.roots())?);
+        for level in (1..=levels.levels).rev() {
+            let at = 2 * (level as usize - 1);
+            let stencil = 2 * (stencils[at / 8] >> (at % 8) & 3) + 2;
+            if level == levels.base_ends() {
+                base.run.is_finished()?;
+            }
+            for pass in levels.passes(level) {
+                let restored = if level > levels.base_ends() {
+                    self.base_pass(&mut base, &known, &pass, stencil)?
+                } else {
+                    self.pass(&section()?, &known, &pass, stencil)?
+                };
+                known.put(pass.axis, restored);
+            }
+            if level > 1 {
+                let mut joined = Grid::new(levels.grid(1 << (level - 1)))?;
+                known.join(joined.points, &mut joined.values, self.threads);
+                known = Known::new(levels, joined);
+            }
+        }
+        if levels.base_ends() == 0 {
+            base.run.is_finished()?;
+        }
+        if levels.levels == 0 {
+            out.copy_from_slice(&known.coarse.values);
+        } else {
+            known.join(levels.dims, out, self.threads);
+        }
+        Ok(())
+    }
+
+    fn roots(&self, base: &mut BaseRun<'_, '_>, points: [usize; 3]) -> Result<Grid<T>, Fault> {
+        let mut grid = Grid::<T>::new(points)?;
+        let (mut q, mut at) = (0i32, 0);
+        while at < grid.values.len() {
+            let n = LANES.min(grid.values.len() - at);
+            let (codes, exact) = base.step(&[0; LANES][..n], self.form.exact)?;
+            for (l, x) in grid.values[at..at + n].iter_mut().enumerate() {
+                if let Some(value) = self.exact(codes[l], || exact.iter().find(|e| e.0 == l).map(|e| e.1))? {
+                    (*x, q) = (value, 0);
+                } else {
+                    q = q.wrapping_add(unzigzag(codes[l]));
+                    *x = T::from_int(q).fma(self.predictor.step, self.predictor.center);
+                }
+            }
+            at += n;
+        }
+        Ok(grid)
+    }
+
+    /// The value of a code that has one of its own.
+    #[inline(always)]
+    fn exact(&self, code: u32, raw: impl Fn() -> Option<u64>) -> Result<Option<T>, Fault> {
+        if code < CODES {
+            return Ok(None);
+        }
+        let bits = if code == EXACT {
+            raw()
+        } else {
+            self.patterns[..self.count].get((code - CODES) as usize).copied()
+        };
+        Ok(Some(T::from_bits(bits.ok_or(Fault::Corrupt)?)))
+    }
+
+    /// Restores points in place of their predictions. Those of context FILL2 have their left neighbors there.
+    #[inline(always)]
+    fn restore(
+        &self,
+        p: &mut [T],
+        contexts: &[u8],
+        codes: &[u32],
+        raw: impl Fn(usize) -> Option<u64>,
+    ) -> Result<(), Fault> {
+        let (n, step) = (p.len(), self.predictor.step);
+        let (contexts, codes) = (&contexts[..n], &codes[..n]);
+        let (mut most, mut fill) = (0, 0);
+        for i in 0..n {
+            most = most.max(codes[i]);
+            fill = fill.max(contexts[i]);
+        }
+        if most < CODES && fill < FILL2 as u8 {
+            for i in 0..n {
+                p[i] = T::from_int(unzigzag(codes[i])).fma(step, p[i]);
+            }
+            return Ok(());
+        }
+        for i in 0..n {
+            if let Some(value) = self.exact(codes[i], || raw(i))? {
+                p[i] = value;
+            } else if contexts[i] == FILL2 as u8 {
+                if codes[i] > 0 {
+                    p[i] = T::from_int(unzigzag(codes[i] - 1)).fma(step, self.predictor.beside_nothing());
+                }
+            } else {
+                p[i] = T::from_int(unzigzag(codes[i])).fma(step, p[i]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Predictions and contexts of a pass.
+    fn predicted(&self, known: &Known<T>, pass: &Pass, stencil: u8) -> Result<(Grid<T>, Vec<u8>), Fault> {
+        let mut grid = Grid::<T>::new(pass.points)?;
+        let mut contexts = room::<u8>(pass.count())?;
+        let n = pass.points[0];
+        let per_task = (TASK / n).max(1);
+        let parts = grid.values.chunks_mut(per_task * n).zip(contexts.chunks_mut(per_task * n));
+        let rows = parts.enumerate().map(|(k, (p, contexts))| (k * per_task, p, contexts));
+        let each = |b: &mut Vec<T>, (first, p, contexts)| {
+            widest(PredictRows { known, predictor: &self.predictor, pass, stencil, first, p, contexts, b });
+        };
+        self.threads.each(rows.collect(), || vec![T::ZERO; n], each);
+        Ok((grid, contexts))
+    }
+
+    fn base_pass(
+        &self,
+        base: &mut BaseRun<'_, '_>,
+        known: &Known<T>,
+        pass: &Pass,
+        stencil: u8,
+    ) -> Result<Grid<T>, Fault> {
+        let (mut grid, contexts) = self.predicted(known, pass, stencil)?;
+        for (p, contexts) in grid.values.chunks_mut(LANES).zip(contexts.chunks(LANES)) {
+            let (codes, exact) = base.step(contexts, self.form.exact)?;
+            self.restore(p, contexts, &codes, |l| exact.iter().find(|e| e.0 == l).map(|e| e.1))?;
+        }
+        Ok(grid)
+    }
+
+    fn pass(&self, words: &[u16], known: &Known<T>, pass: &Pass, stencil: u8) -> Result<Grid<T>, Fault> {
+        let layout = layout(pass);
+        let opened = Opened::new(words, &layout, Kind::Pass, self.form, self.threads)?;
+        if !opened.rest.is_empty() {
+            return Err(Fault::Corrupt);
+        }
+        let (mut grid, contexts) = self.predicted(known, pass, stencil)?;
+        let own = |_: usize, range: std::ops::Range<usize>, own: &mut [u8; LANES]| {
+            own[..range.len()].copy_from_slice(&contexts[range]);
+        };
+        let (codes, exact) = opened.codes(&layout, own, self.form.exact, self.threads)?;
+        let n = pass.points[0];
+        let per_task = (TASK / n).max(1);
+        let rows: Vec<_> = grid.values.chunks_mut(per_task * n).enumerate().collect();
+        let done = self.threads.each(
+            rows,
+            || (),
+            |(), (k, rows)| {
+                let work = RestoreRows {
+                    decoder: self,
+                    opened: &opened,
+                    layout: &layout,
+                    contexts: &contexts,
+                    codes: &codes,
+                    exact: &exact,
+                };
+                let work = (work, k * per_task, n, rows);
+                widest(work)
+            },
+        );
+        done.into_iter().collect::<Result<(), Fault>>()?;
+        Ok(grid)
+    }
+}
+
+/// The run of the base section, which goes on from pass to pass.
+struct BaseRun<'a, 'b> {
+    run: RunDecoder<'b>,
+    opened: &'a Opened<'b>,
+}
+
+impl BaseRun<'_, '_> {
+    fn step(&mut self, contexts: &[u8], bits: u32) -> Result<([u32; LANES], Exact), Fault> {
+        let (mut codes, mut exact) = ([0; LANES], vec![]);
+        self.opened.lookup.step(&mut self.run, contexts, bits, &mut codes, &mut exact, 0)?;
+        Ok((codes, exact))
+    }
+}
+
+struct PredictRows<'a, 'b, T> {
+    known: &'a Known<T>,
+    predictor: &'a Predictor<T>,
+    pass: &'a Pass,
+    stencil: u8,
+    first: usize,
+    p: &'b mut [T],
+    contexts: &'b mut [u8],
+    b: &'a mut Vec<T>,
+}
+
+impl<T: LevelValue> Work for PredictRows<'_, '_, T> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let n = self.pass.points[0];
+        for (k, (p, contexts)) in
+            self.p.chunks_exact_mut(n).zip(self.contexts.chunks_exact_mut(n)).enumerate()
+        {
+            let out = Predicted { p: &mut *p, contexts: &mut *contexts, b: self.b };
+            self.known.predict(self.predictor, self.stencil, self.pass, (self.first + k, 0), out);
+            if contexts.iter().fold(0, |most, &c| c.max(most)) == FILL2 as u8 {
+                for ((p, &context), &b) in p.iter_mut().zip(&*contexts).zip(&*self.b) {
+                    *p = if context == FILL2 as u8 { b } else { *p };
+                }
+            }
+        }
+    }
+}
+
+struct RestoreRows<'a, 'b, T> {
+    decoder: &'a Decoder<'a, T>,
+    opened: &'a Opened<'b>,
+    layout: &'a Layout,
+    contexts: &'a [u8],
+    codes: &'a [u32],
+    exact: &'a [(usize, u64)],
+}
+
+impl<T: LevelValue> Work for (RestoreRows<'_, '_, T>, usize, usize, &mut [T]) {
+    type Result = Result<(), Fault>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Fault> {
+        let (of, first, n, rows) = self;
+        for (k, row) in rows.chunks_exact_mut(n).enumerate() {
+            let row_at = (first + k) * n;
+            for (strip, p) in row.chunks_mut(LANES).enumerate() {
+                let (batch, j) = of.layout.step_of(first + k, strip);
+                let at = row_at + strip * LANES;
+                let contexts = &of.contexts[at..at + p.len()];
+                let Some(place) = of.opened.place(batch, j) else {
+                    of.decoder.restore(p, contexts, &[0; LANES], |_| None)?;
+                    continue;
+                };
+                let raw = |l: usize| {
+                    let i = of.exact.partition_point(|e| e.0 < place * LANES + l);
+                    of.exact.get(i).map(|e| e.1)
+                };
+                of.decoder.restore(p, contexts, &of.codes[place * LANES..(place + 1) * LANES], raw)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! Levels, passes, and sections of an array.
+
+use super::params::{BASE_POINTS, STEP};
+use super::steps::Layout;
+
+/// A pass over one axis of a level.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    pub(super) level: u32,
+    /// 2 z, 1 y, 0 x.
+    pub(super) axis: usize,
+    /// Points along each axis, and the coordinates of point i: offset + i · spacing.
+    pub(super) points: [usize; 3],
+    pub(super) offset: [usize; 3],
+    pub(super) spacing: [usize; 3],
+    /// Known points along the axis of the pass.
+    pub(super) known: usize,
+}
+
+impl Pass {
+    pub(super) fn count(&self) -> usize {
+        self.points.iter().product()
+    }
+
+    /// Index in the array of the first point of a row, and the distance of its points.
+    pub(super) fn row(&self, dims: [usize; 3], row: usize) -> (usize, usize) {
+        let (y, z) = (row % self.points[1], row / self.points[1]);
+        let [y, z] = [(1, y), (2, z)].map(|(d, i)| self.offset[d] + i * self.spacing[d]);
+        ((z * dims[1] + y) * dims[0] + self.offset[0], self.spacing[0])
+    }
+}
+
+/// How an array is interpolated.
+pub(super) struct Levels {
+    pub(super) dims: [usize; 3],
+    /// Whether an axis is interpolated.
+    pub(super) axes: [bool; 3],
+    /// The number of levels.
+    pub(super) levels: u32,
+}
+
+impl Levels {
+    pub(super) fn new(dims: [usize; 3], axes: u8) -> Levels {
+        let axes = [0, 1, 2].map(|d| axes >> d & 1 == 1);
+        let longest = (0..3).filter(|&d| axes[d]).map(|d| dims[d]).max().unwrap_or(1);
+        Levels { dims, axes, levels: longest.max(1).next_power_of_two().trailing_zeros() }
+    }
+
+    /// Points at multiples of `spacing` of the interpolated axes.
+    pub(super) fn grid(&self, spacing: usize) -> [usize; 3] {
+        [0, 1, 2].map(|d| if self.axes[d] { self.dims[d].div_ceil(spacing) } else { self.dims[d] })
+    }
+
+    /// Of the interpolated axes the first points alone.
+    pub(super) fn roots(&self) -> [usize; 3] {
+        [0, 1, 2].map(|d| if self.axes[d] { self.dims[d].min(1) } else { self.dims[d] })
+    }
+
+    /// The passes of a level in their order.
+    pub(super) fn passes(&self, level: u32) -> Vec<Pass> {
+        let s = 1usize << (level - 1);
+        let long = |d: usize| self.axes[d] && self.dims[d] > s;
+        let pass = |axis: usize| {
+            let mut spacing = [1; 3];
+            let mut offset = [0; 3];
+            for d in (0..3).filter(|&d| self.axes[d]) {
+                spacing[d] = if d > axis { s } else { 2 * s };
+            }
+            offset[axis] = s;
+            let points = [0, 1, 2].map(|d| (self.dims[d] - offset[d]).div_ceil(spacing[d]));
+            Pass { level, axis, points, offset, spacing, known: self.dims[axis].div_ceil(2 * s) }
+        };
+        [2, 1, 0].into_iter().filter(|&d| long(d)).map(pass).collect()
+    }
+
+    /// The coarsest levels that belong to the base section end above this one.
+    pub(super) fn base_ends(&self) -> u32 {
+        let few = |grid: [usize; 3]| {
+            grid.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n <= BASE_POINTS as usize)
+        };
+        if !few(self.roots()) {
+            return self.levels;
+        }
+        (0..self.levels).rev().find(|&k| !few(self.grid(1 << k))).map_or(0, |k| k + 1)
+    }
+
+    /// The steps of the base section.
+    pub(super) fn base_layout(&self) -> Layout {
+        let mut parts = vec![self.roots().iter().product()];
+        for level in (self.base_ends() + 1..=self.levels).rev() {
+            parts.extend(self.passes(level).iter().map(Pass::count));
+        }
+        Layout::parts(&parts)
+    }
+
+    /// The number of sections.
+    pub(super) fn sections(&self) -> usize {
+        1 + (1..=self.base_ends()).map(|level| self.passes(level).len()).sum::<usize>()
+    }
+}
+
+/// The steps of a pass that is a section.
+pub(super) fn layout(pass: &Pass) -> Layout {
+    let [x, y, z] = pass.points;
+    match pass.axis {
+        0 => Layout::rows(x, y * z),
+        1 => Layout::lines(x, y, x, z, x * y),
+        _ => Layout::lines(x, z, x * y, y, x),
+    }
+}
+
+const _: () = assert!(STEP == 32);

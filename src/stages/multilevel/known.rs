@@ -1,0 +1,186 @@
+//! Points that are known in a level, and the rows of taps among them.
+
+use super::grid::{Levels, Pass};
+use super::predict::{Formula, Predictor};
+use super::value::LevelValue;
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+
+/// Points of a task.
+const TASK: usize = 1 << 14;
+
+/// Memory for so many values, or a fault in place of the end of the process.
+pub(super) fn room<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>, Fault> {
+    let bytes = n.saturating_mul(size_of::<T>()) as u64;
+    bytemuck::allocation::try_zeroed_vec(n).map_err(|()| Fault::OutOfMemory(bytes))
+}
+
+/// Values on a grid, x fastest.
+#[derive(Default)]
+pub(super) struct Grid<T> {
+    pub(super) points: [usize; 3],
+    pub(super) values: Vec<T>,
+}
+
+impl<T: LevelValue> Grid<T> {
+    pub(super) fn new(points: [usize; 3]) -> Result<Grid<T>, Fault> {
+        Ok(Grid { points, values: room(points.iter().product())? })
+    }
+
+    #[inline(always)]
+    fn row(&self, y: usize, z: usize) -> &[T] {
+        let first = (z * self.points[1] + y) * self.points[0];
+        &self.values[first..first + self.points[0]]
+    }
+}
+
+/// The points of a level: those of the level before, and those of the passes over z, y, and x.
+pub(super) struct Known<T> {
+    axes: [bool; 3],
+    pub(super) coarse: Grid<T>,
+    /// By axis.
+    passes: [Option<Grid<T>>; 3],
+}
+
+impl<T: LevelValue> Known<T> {
+    pub(super) fn new(levels: &Levels, coarse: Grid<T>) -> Known<T> {
+        Known { axes: levels.axes, coarse, passes: [None, None, None] }
+    }
+
+    pub(super) fn put(&mut self, axis: usize, values: Grid<T>) {
+        self.passes[axis] = Some(values);
+    }
+
+    /// The known points of a row before the pass over x. `y` and `z` count points at multiples of s, or all along an axis that is not
+    /// interpolated.
+    #[inline(always)]
+    fn row(&self, y: usize, z: usize) -> &[T] {
+        let coarse = |d: usize, i: usize| if self.axes[d] { i / 2 } else { i };
+        if let (true, Some(odd)) = (self.axes[1] && y % 2 == 1, &self.passes[1]) {
+            return odd.row(y / 2, z);
+        }
+        if let (true, Some(odd)) = (self.axes[2] && z % 2 == 1, &self.passes[2]) {
+            return odd.row(coarse(1, y), z / 2);
+        }
+        self.coarse.row(coarse(1, y), coarse(2, z))
+    }
+
+    /// Row `i` of known points along the axis of a pass over y or z, beside row (y, z) of the pass.
+    #[inline(always)]
+    fn along(&self, axis: usize, i: usize, y: usize, z: usize) -> &[T] {
+        match axis {
+            2 => self.coarse.row(y, i),
+            _ => self.row(2 * i, z),
+        }
+    }
+
+    /// Predictions, contexts, and left neighbors of the points `first` to `first` + p.len() of a row of a pass.
+    #[inline(always)]
+    pub(super) fn predict(
+        &self,
+        predictor: &Predictor<T>,
+        stencil: u8,
+        pass: &Pass,
+        (row, first): (usize, usize),
+        out: Predicted<'_, T>,
+    ) {
+        let (y, z) = (row % pass.points[1], row / pass.points[1]);
+        let n = out.p.len();
+        if pass.axis > 0 {
+            let i = if pass.axis == 1 { y } else { z };
+            let formula = Formula::new(stencil, i + 1, pass.known - i - 1);
+            let taps: [&[T]; 8] = std::array::from_fn(|j| {
+                let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
+                &self.along(pass.axis, at, y, z)[first..first + n]
+            });
+            out.b.copy_from_slice(taps[3]);
+            predictor.row(formula, taps, out.p, out.contexts);
+            return;
+        }
+        let known = self.row(y, z);
+        out.b.copy_from_slice(&known[first..first + n]);
+        // Points whose taps are all there, between those beside the ends.
+        let (begin, end) = (first.max(3).min(first + n), (first + n).min(pass.known.saturating_sub(4)));
+        let end = end.max(begin);
+        for i in (first..begin).chain(end..first + n) {
+            let formula = Formula::new(stencil, i + 1, pass.known - i - 1);
+            let window: [T; 8] = std::array::from_fn(|j| {
+                (i + j).checked_sub(3).and_then(|at| known.get(at)).copied().unwrap_or(T::ZERO)
+            });
+            let k = i - first;
+            let taps = std::array::from_fn(|j| &window[j..j + 1]);
+            predictor.row(formula, taps, &mut out.p[k..k + 1], &mut out.contexts[k..k + 1]);
+        }
+        if begin < end {
+            let taps = std::array::from_fn(|j| &known[begin + j - 3..end + j - 3]);
+            let (p, contexts) =
+                (&mut out.p[begin - first..end - first], &mut out.contexts[begin - first..end - first]);
+            predictor.row(Formula::new(stencil, 4, 4), taps, p, contexts);
+        }
+    }
+
+    /// As [`Known::predict`] in a level of which nothing is coded yet, by coarse points alone: rows of a pass over x count them.
+    pub(super) fn predict_coarse(
+        &self,
+        predictor: &Predictor<T>,
+        stencil: u8,
+        pass: &Pass,
+        at: (usize, usize),
+        out: Predicted<'_, T>,
+    ) {
+        let (y, z) = (at.0 % pass.points[1], at.0 / pass.points[1]);
+        let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };
+        let along = if pass.axis == 2 { z } else { fine(2, z) };
+        let row = match pass.axis {
+            0 => along * ROWS + fine(1, y),
+            _ => along * ROWS + y,
+        };
+        let pass = Pass { points: [pass.points[0], ROWS, pass.points[2]], ..*pass };
+        self.predict(predictor, stencil, &pass, (row, at.1), out);
+    }
+
+    /// All points of the level, as the coarse ones of the next.
+    pub(super) fn join(&self, points: [usize; 3], values: &mut [T], threads: Parallel<'_>) {
+        let rows: Vec<_> = values.chunks_mut((TASK / points[0]).max(1) * points[0]).enumerate().collect();
+        threads.each(
+            rows,
+            || (),
+            |(), (k, rows)| {
+                for (i, out) in rows.chunks_exact_mut(points[0]).enumerate() {
+                    let row = k * (TASK / points[0]).max(1) + i;
+                    self.join_row((row % points[1], row / points[1]), out);
+                }
+            },
+        );
+    }
+
+    /// One row of them.
+    fn join_row(&self, (y, z): (usize, usize), out: &mut [T]) {
+        let even = self.row(y, z);
+        let odd = self.passes[0].as_ref();
+        match odd.filter(|_| self.axes[0]) {
+            None => out.copy_from_slice(even),
+            Some(odd) => {
+                let odd = odd.row(y, z);
+                let mut pairs = out.chunks_exact_mut(2);
+                for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
+                    pair[0] = even;
+                    pair[1] = odd;
+                }
+                if let ([last], Some(&even)) = (pairs.into_remainder(), even.last()) {
+                    *last = even;
+                }
+            }
+        }
+    }
+}
+
+/// More rows than there are along y.
+const ROWS: usize = 1 << 30;
+
+/// Where predictions go.
+pub(super) struct Predicted<'a, T> {
+    pub(super) p: &'a mut [T],
+    pub(super) contexts: &'a mut [u8],
+    pub(super) b: &'a mut [T],
+}

@@ -1,0 +1,73 @@
+//! Logarithms of counts as integers, and what codes cost.
+
+use super::params::FREQUENCY_BITS;
+
+/// Units of a bit.
+pub(super) const BIT: u64 = 1 << 16;
+
+/// t_i of the page: ⌊2^16 log2(1 + i / 256)⌋, bit by bit through squares.
+const FRACTIONS: [u32; 257] = {
+    let mut all = [0; 257];
+    let mut i = 0;
+    while i < 256 {
+        let (mut x, mut bits, mut k) = ((256 + i as u128) << 54, 0, 0);
+        while k < 16 {
+            x = (x * x) >> 62;
+            bits <<= 1;
+            if x >= 2 << 62 {
+                bits |= 1;
+                x >>= 1;
+            }
+            k += 1;
+        }
+        all[i] = bits;
+        i += 1;
+    }
+    all[256] = 1 << 16;
+    all
+};
+
+/// log2 of a number above 0, in units of 2^-16.
+pub(super) fn log2(n: u64) -> u64 {
+    let e = n.ilog2();
+    // 32 bits, of which the highest is set.
+    let m = if e > 31 { n >> (e - 31) } else { n << (31 - e) };
+    let (i, j) = ((m >> 23 & 255) as usize, m >> 7 & 0xffff);
+    let (low, high) = (u64::from(FRACTIONS[i]), u64::from(FRACTIONS[i + 1]));
+    (u64::from(e) << 16) + low + (((high - low) * j) >> 16)
+}
+
+/// What symbols cost that occur as often as this, with the table.
+pub(super) fn cost(counts: &[u64]) -> u64 {
+    let n: u64 = counts.iter().sum();
+    if n == 0 {
+        return 0;
+    }
+    let (whole, most) = (log2(n), u64::from(FREQUENCY_BITS) * BIT);
+    let (mut sum, mut last) = (0, 0);
+    for (i, &c) in counts.iter().enumerate().filter(|(_, c)| **c > 0) {
+        sum += c * (whole - log2(c)).min(most);
+        last = i as u64;
+    }
+    sum + BIT * (12 + 4 * (last + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_rounded_down() {
+        for (i, &t) in FRACTIONS.iter().enumerate() {
+            let exact = (1.0 + i as f64 / 256.0).log2() * 65536.0;
+            assert!((exact - f64::from(t)) >= -1e-9 && exact - f64::from(t) < 1.0, "{i} {exact} {t}");
+        }
+    }
+
+    #[test]
+    fn logarithms_are_close() {
+        for n in (1..1000).chain([1 << 20, 123_456_789, (1 << 40) - 1]) {
+            assert!((log2(n) as f64 / 65536.0 - (n as f64).log2()).abs() < 4e-5, "{n}");
+        }
+    }
+}

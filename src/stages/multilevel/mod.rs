@@ -1,0 +1,156 @@
+//! Multilevel: interpolation from a coarse grid on, with codes by tables that depend on the restored values.
+#![doc = include_str!("spec.md")]
+
+mod bind;
+mod bits;
+mod choose;
+mod code;
+mod config;
+mod decode;
+mod differences;
+mod encode;
+mod grid;
+mod known;
+mod log2;
+mod masks;
+mod open;
+mod params;
+mod predict;
+mod rans;
+mod resolve;
+mod section;
+mod stencil;
+mod steps;
+mod stream;
+mod tables;
+mod token;
+mod value;
+
+use super::inputs::{IN, only};
+use super::parameters::{ERROR_BOUND, FLOAT_TYPE, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said};
+use super::{quantizer, shape};
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::edge_type::EdgeType;
+use crate::base::error::{Error, Result};
+use crate::base::param::Args;
+use crate::base::tile::at;
+use crate::ir::kernel::{Kernel, alone};
+use crate::ir::lowering::LoweringContext;
+use crate::ir::stage::{BoundStage, Config, Parsed, Ports, Rules, Spec, Stage};
+use bind::{BoundMultilevel, MOST_ELEMENTS};
+use params::{LATTICE, MultilevelMetadata};
+use std::sync::Arc;
+
+/// See the module.
+pub struct Multilevel;
+
+pub(super) const SPEC: Spec = Spec {
+    id: 0x8021,
+    name: "multilevel",
+    about: "predicts values from a coarse grid on, level by level, and codes residuals by how rough the restored values are; a whole pipeline",
+    accepts: DType::FLOATS,
+    inputs: IN,
+    params: &[
+        FLOAT_TYPE,
+        ERROR_BOUND,
+        MODE,
+        OUTLIER_THRESHOLD,
+        VALUE_BASE,
+        shape::dim_x(MOST_ELEMENTS),
+        shape::dim_y(MOST_ELEMENTS),
+        shape::dim_z(MOST_ELEMENTS),
+    ],
+};
+
+static RESOLVE: Kernel =
+    Kernel { name: "multilevel_resolve", host: resolve::resolve, role: alone, device: |_| None };
+static ENCODE: Kernel =
+    Kernel { name: "multilevel_encode", host: encode::encode, role: alone, device: |_| None };
+static DECODE: Kernel =
+    Kernel { name: "multilevel_decode", host: decode::decode, role: alone, device: |_| None };
+
+const PORTS: &[&str] = &["stream"];
+
+impl Stage for Multilevel {
+    fn spec(&self) -> &'static Spec {
+        &SPEC
+    }
+
+    fn outputs(&self, _: &Args) -> Result<&'static [&'static str]> {
+        Ok(PORTS)
+    }
+
+    fn accepts_short_array(&self) -> bool {
+        true
+    }
+
+    fn metadata_bytes(&self) -> u64 {
+        size_of::<MultilevelMetadata>() as u64
+    }
+
+    fn mode(&self, args: &Args) -> Option<&'static str> {
+        args.choice("mode").ok()
+    }
+
+    fn fit_shape(&self, args: &mut Args, array: &Array) -> Result<()> {
+        shape::fit(SPEC.name, args, array, MOST_ELEMENTS as u64)
+    }
+
+    fn bind(&self, args: &Args, inputs: &[EdgeType], _: Rules) -> Result<Arc<dyn BoundStage>> {
+        Ok(Arc::new(BoundMultilevel::new(args, only(inputs)?)?))
+    }
+
+    fn parse(&self, config: &[u8]) -> Result<Parsed> {
+        config::read(config)
+    }
+
+    fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
+        // A container records what the run made of these, or nothing.
+        let unsaid = ["input_type", "value_base"];
+        let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
+        let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
+        let Some(m) = at::<MultilevelMetadata>(metadata, 0) else { return all };
+        all.push(("step", format!("{:?}", m.step)));
+        all.extend(base_said(args, m.base));
+        if m.low.is_finite() && m.high.is_finite() {
+            all.push(("smallest_value", format!("{:?}", m.low)));
+            all.push(("largest_value", format!("{:?}", m.high)));
+        }
+        let axes = ["x", "y", "z"].iter().enumerate().filter(|(d, _)| m.axes >> d & 1 == 1).map(|(_, a)| *a);
+        match m.differences {
+            0 => all.push(("interpolated_axes", axes.collect())),
+            n => all.push(("axes_of_differences", n.to_string())),
+        }
+        all.push(("lattice", (m.flags & LATTICE != 0).to_string()));
+        all
+    }
+}
+
+impl BoundStage for BoundMultilevel {
+    /// The values and the head before them, which the encoder writes where anything else would be longer; an empty array has
+    /// nothing.
+    fn outputs(&self) -> Vec<EdgeType> {
+        let values = self.dims.iter().product::<u64>() * self.value.bytes();
+        vec![EdgeType::upto(DType::U8, if values == 0 { 0 } else { stream::HEAD as u64 + values })]
+    }
+
+    fn encode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
+        let (&[input], &[stream]) = (io.inputs, io.outputs) else {
+            return Err(Error::Internal("multilevel has one input and one output"));
+        };
+        let bound = ctx.temporary(EdgeType::fixed(DType::U8, quantizer::METADATA_BYTES));
+        ctx.launch(&quantizer::BOUND, &self.bound_launch(), &[input], &[bound])?;
+        let resolved = ctx.temporary(EdgeType::fixed(DType::U8, size_of::<MultilevelMetadata>() as u64));
+        ctx.launch(&RESOLVE, &self.launch(), &[input, bound], &[resolved])?;
+        ctx.launch(&ENCODE, &self.launch(), &[input, resolved], &[io.metadata, stream])
+    }
+
+    fn decode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
+        ctx.launch(&DECODE, &self.launch(), &[io.outputs, &[io.metadata]].concat(), io.inputs)
+    }
+
+    fn config(&self, io: Ports<'_>) -> Result<Config> {
+        Ok(config::write(self, io.metadata))
+    }
+}

@@ -1,0 +1,248 @@
+//! A section: its symbols, what they cost, and its words.
+
+use super::bits::BitWriter;
+use super::code::{CODES, EXACT, Symbol};
+use super::log2::BIT;
+use super::masks::{MASK_SYMBOLS, MaskLayout};
+use super::params::{BATCH, CONTEXTS};
+use super::rans::{LANES, RunEncoder};
+use super::steps::Layout;
+use super::tables::{Counts, SYMBOLS, Set};
+use super::token::token;
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+
+/// Bit of the first word that says that there are masks.
+pub(super) const MASKS: u16 = 1 << 5;
+/// Batches that a task counts.
+const TASK: usize = 64;
+
+/// What all sections of a stream have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Bits of an exact value.
+    pub(super) exact: u32,
+    /// Numbers of words and steps have 64 bits.
+    pub(super) wide: bool,
+}
+
+/// What a section is coded from. Symbols are in the order of its points, exact values in ascending order of their points.
+pub(super) struct Symbols {
+    pub(super) layout: Layout,
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) exact: Vec<(usize, u64)>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One run, no masks.
+    Base,
+    /// Runs, and masks if they pay.
+    Pass,
+    /// Runs, and classes.
+    Differences,
+}
+
+/// A section with its tables.
+pub(super) struct Planned {
+    of: Symbols,
+    set: Set,
+    /// The set of the masks, their layout, and the masks.
+    masks: Option<(Set, MaskLayout)>,
+    busy: Vec<u8>,
+    /// Steps in the runs.
+    pub(super) steps: usize,
+    /// In units of 2^-16 bits.
+    pub(super) cost: u64,
+    pub(super) kind: Kind,
+}
+
+/// What is counted of batches.
+struct Tally {
+    all: [Counts; CONTEXTS as usize],
+    /// Of the quiet steps, all of which have token 0.
+    quiet: [u64; CONTEXTS as usize],
+    raw: u64,
+    masks: Vec<u8>,
+}
+
+impl Symbols {
+    fn tally(&self, batches: std::ops::Range<usize>, exact: u64) -> Tally {
+        let mut tally = Tally {
+            all: [[0; SYMBOLS]; CONTEXTS as usize],
+            quiet: [0; CONTEXTS as usize],
+            raw: 0,
+            masks: vec![],
+        };
+        for batch in batches {
+            let mut mask = 0;
+            for j in 0..BATCH as usize {
+                let Some(range) = self.layout.step(batch, j) else { break };
+                let step = &self.symbols[range];
+                let busy = step.iter().any(|s| s.code() != 0);
+                mask |= u8::from(busy) << j;
+                for s in step {
+                    let (t, bits) = token(s.code());
+                    tally.all[s.context()][usize::from(t)] += 1;
+                    tally.raw += if s.code() == EXACT { exact } else { u64::from(bits) };
+                    tally.quiet[s.context()] += u64::from(!busy);
+                }
+            }
+            if self.kind == Kind::Differences {
+                // All points of the batch have its class as context.
+                mask = self.layout.step(batch, 0).map_or(0, |r| self.symbols[r.start].context() as u8);
+            }
+            tally.masks.push(mask);
+        }
+        tally
+    }
+
+    /// Chooses tables, and masks or none. `exact` are the bits of an exact value.
+    pub(super) fn plan(self, threads: Parallel<'_>, exact: u32) -> Result<Planned, Fault> {
+        let batches = self.layout.batches;
+        let parts = threads
+            .map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK), exact.into()));
+        let mut all = [[0; SYMBOLS]; CONTEXTS as usize];
+        let (mut quiet, mut raw, mut masks) = ([0; CONTEXTS as usize], 0, vec![]);
+        for part in &parts {
+            for (all, part) in all.iter_mut().flatten().zip(part.all.iter().flatten()) {
+                *all += part;
+            }
+            quiet.iter_mut().zip(part.quiet).for_each(|(a, b)| *a += b);
+            raw += part.raw;
+            masks.extend_from_slice(&part.masks);
+        }
+        let raw = raw * BIT;
+        let kind = self.kind;
+        let every = |layout: &Layout| (0..batches).map(|b| layout.mask(b)).collect::<Vec<u8>>();
+        let (set, cost) = Set::new(&all, SYMBOLS)?;
+        let plain = |of: Symbols, set: Set| {
+            let (busy, steps) = (every(&of.layout), of.layout.steps);
+            Planned { of, set, masks: None, busy, steps, cost: cost + raw, kind }
+        };
+        if kind == Kind::Base {
+            return Ok(plain(self, set));
+        }
+        let layout = MaskLayout::new(batches, kind == Kind::Differences);
+        let (mask_set, mask_cost) = Set::new(&layout.counts(&masks), MASK_SYMBOLS)?;
+        for (all, quiet) in all.iter_mut().zip(quiet) {
+            all[0] -= quiet;
+        }
+        let (busy_set, busy_cost) = Set::new(&all, SYMBOLS)?;
+        let busy: Vec<u8> = match kind {
+            Kind::Differences => {
+                let of = |b: usize| if masks[b] > 0 { self.layout.mask(b) } else { 0 };
+                (0..batches).map(of).collect()
+            }
+            _ => masks.clone(),
+        };
+        let steps = busy.iter().map(|m| m.count_ones() as usize).sum::<usize>();
+        let with = busy_cost + mask_cost;
+        let few = 4 * steps <= self.layout.steps && with <= cost + cost / 8;
+        if kind == Kind::Pass && with > cost && !few {
+            return Ok(plain(self, set));
+        }
+        let masks_of = if kind == Kind::Differences { masks } else { busy.clone() };
+        let planned = Planned {
+            of: self,
+            set: busy_set,
+            masks: Some((mask_set, layout)),
+            busy: masks_of,
+            steps,
+            cost: with + raw,
+            kind,
+        };
+        Ok(planned)
+    }
+}
+
+impl Planned {
+    /// The words of the section, with runs of `per_run` steps, of which `code` tells.
+    pub(super) fn write(&self, threads: Parallel<'_>, per_run: usize, code: u8, form: Form) -> Vec<u16> {
+        let mask_runs = match &self.masks {
+            Some((set, layout)) => threads.map(layout.runs, |k| layout.encode(&self.busy, set, k)),
+            None => vec![],
+        };
+        let steps = self.steps_in_runs();
+        let runs = threads.map(steps.len().div_ceil(per_run.max(1)), |k| {
+            self.run(&steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
+        });
+        let most = mask_runs.iter().chain(&runs).map(Vec::len).max().unwrap_or(0);
+        let width = usize::BITS - most.leading_zeros();
+        let mut tables = BitWriter::default();
+        self.set.write(&mut tables);
+        if let Some((set, _)) = &self.masks {
+            set.write(&mut tables);
+        }
+        let tables = tables.finish();
+        let masks = if self.masks.is_some() { MASKS } else { 0 };
+        let mut words = vec![width as u16 | masks | u16::from(code) << 8, tables.len() as u16];
+        if masks > 0 {
+            words.extend((0..if form.wide { 4 } else { 2 }).map(|k| (self.steps >> (16 * k)) as u16));
+        }
+        let mut sizes = BitWriter::default();
+        mask_runs.iter().chain(&runs).for_each(|r| sizes.put(r.len() as u32, width));
+        words.extend(sizes.finish());
+        words.extend(tables);
+        mask_runs.iter().chain(&runs).for_each(|r| words.extend_from_slice(r));
+        words
+    }
+
+    /// Batch and place of each step that is in a run.
+    fn steps_in_runs(&self) -> Vec<(usize, u8)> {
+        let mut all = Vec::with_capacity(self.steps);
+        for (batch, &mask) in self.busy.iter().enumerate() {
+            let mask = match self.kind {
+                Kind::Differences if mask > 0 => self.of.layout.mask(batch),
+                _ => mask,
+            };
+            all.extend((0..BATCH as u8).filter(|j| mask >> j & 1 == 1).map(|j| (batch, j)));
+        }
+        all
+    }
+
+    fn run(&self, steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
+        let mut encoder = RunEncoder::new();
+        for &(batch, j) in steps.iter().rev() {
+            let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
+            let first = range.start;
+            let (mut of, mut before) = ([0; LANES], [0; LANES]);
+            let (mut bits, mut any) = ([0u32; LANES], false);
+            for (l, s) in self.of.symbols[range.clone()].iter().enumerate() {
+                let (t, n) = token(s.code());
+                let table = self.set.of(s.context());
+                (of[l], before[l]) = (table.of[usize::from(t)], table.before[usize::from(t)]);
+                bits[l] = if s.code() == EXACT { exact } else { n };
+                any |= bits[l] > 0;
+            }
+            if any {
+                self.raw(&mut encoder, first, &bits);
+            }
+            encoder.symbols(&of, &before);
+        }
+        encoder.finish()
+    }
+
+    /// The bits behind the tokens of a step, in groups of 16.
+    #[cold]
+    fn raw(&self, encoder: &mut RunEncoder, first: usize, bits: &[u32; LANES]) {
+        let mut value = [0u64; LANES];
+        for (l, v) in value.iter_mut().enumerate().filter(|(l, _)| bits[*l] > 0) {
+            let code = self.of.symbols[first + l].code();
+            *v = u64::from(code) & ((1 << bits[l].min(32)) - 1);
+            if code == EXACT {
+                let at = self.of.exact.partition_point(|(i, _)| *i < first + l);
+                *v = self.of.exact.get(at).map_or(0, |e| e.1);
+            }
+        }
+        for group in (0..4).rev() {
+            let count = bits.map(|n| n.saturating_sub(16 * group).min(16));
+            if count.iter().any(|&n| n > 0) {
+                encoder.bits(&count, &value.map(|v| (v >> (16 * group)) as u32 & 0xffff));
+            }
+        }
+    }
+}
+
+const _: () = assert!(CODES < EXACT);

@@ -1,0 +1,139 @@
+//! The stream: head, lengths of sections, patterns, sections.
+
+use super::differences::Differences;
+use super::params::{MultilevelMetadata, PATTERNS, RUN_BYTES};
+use super::section::{Form, Kind, Planned};
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::base::tile::at;
+
+/// Fields of the head: the number of sections, that of patterns, and whether numbers are wide.
+const SECTIONS: u32 = (1 << 24) - 1;
+const PATTERNS_AT: u32 = 24;
+const WIDE: u32 = 1 << 27;
+/// Bytes of the head, which is all that a stream of values has besides.
+pub(super) const HEAD: usize = 4;
+
+/// What a section costs in bytes, rounded up.
+fn bytes_of(cost: u64) -> u64 {
+    cost.div_ceil(8 * super::log2::BIT)
+}
+
+/// The number of runs of all sections.
+fn runs(bytes: u64, values: u64) -> u64 {
+    let share = match values / bytes {
+        0..=50 => 30,
+        v @ 51..=200 => 30 + (v - 50) / 3,
+        v @ 201..=2000 => 80 + (v - 200) * 9 / 64,
+        _ => 333,
+    };
+    (u128::from(bytes) * u128::from(share) / (1000 * u128::from(RUN_BYTES))) as u64
+}
+
+/// The least number of steps of the form (8 + m) 2^e that is not below `steps`, and 8e + m.
+fn steps_of_run(steps: usize) -> (usize, u8) {
+    (0..=u8::MAX).map(|code| (per_run(code), code)).find(|(q, _)| *q >= steps).unwrap_or((per_run(255), 255))
+}
+
+pub(super) fn per_run(code: u8) -> usize {
+    (8 + usize::from(code % 8)) << (code / 8)
+}
+
+/// Writes the stream, or the values if they are shorter; the number of its bytes.
+pub(super) fn write(
+    sections: &[Planned],
+    differences: Option<&Differences>,
+    metadata: &MultilevelMetadata,
+    form: Form,
+    threads: Parallel<'_>,
+    src: &[u8],
+    out: &mut [u8],
+) -> Result<usize, Fault> {
+    let cost = sections.iter().map(|s| s.cost).sum::<u64>();
+    let runs = runs(bytes_of(cost).max(1), src.len() as u64);
+    let root = |s: &Planned| if s.kind == Kind::Base { 0 } else { (s.steps as u64).isqrt() };
+    let roots = sections.iter().map(root).sum::<u64>().max(1);
+    let mut words: Vec<Vec<u16>> = vec![];
+    for section in sections {
+        let of = (u128::from(runs) * u128::from(root(section)) / u128::from(roots)).max(1) as usize;
+        let (per_run, code) = match section.kind {
+            Kind::Base => (section.steps, 0),
+            _ => steps_of_run(section.steps.div_ceil(of)),
+        };
+        words.push(section.write(threads, per_run, code, form));
+    }
+    if let (Some(differences), Some(last)) = (differences, words.last_mut()) {
+        differences.write(form, last);
+    }
+    let patterns = &metadata.pattern[..metadata.patterns.into()];
+    let mut head = (sections.len() as u32
+        | u32::from(metadata.patterns) << PATTERNS_AT
+        | if form.wide { WIDE } else { 0 })
+    .to_le_bytes()
+    .to_vec();
+    let number = |head: &mut Vec<u8>, x: u64, bytes: usize| head.extend_from_slice(&x.to_le_bytes()[..bytes]);
+    words.iter().for_each(|w| number(&mut head, w.len() as u64, if form.wide { 8 } else { 4 }));
+    patterns.iter().for_each(|&p| number(&mut head, p, form.exact as usize / 8));
+    let total = head.len() + words.iter().map(|w| 2 * w.len()).sum::<usize>();
+    if total >= HEAD + src.len() {
+        let out = out.get_mut(..HEAD + src.len()).ok_or(Fault::BadLaunch)?;
+        out[..HEAD].fill(0);
+        out[HEAD..].copy_from_slice(src);
+        return Ok(HEAD + src.len());
+    }
+    let mut rest = out.get_mut(..total).ok_or(Fault::BadLaunch)?;
+    for bytes in std::iter::once(&head[..]).chain(words.iter().map(|w| bytemuck::cast_slice(w))) {
+        let (to, behind) = rest.split_at_mut(bytes.len());
+        to.copy_from_slice(bytes);
+        rest = behind;
+    }
+    Ok(total)
+}
+
+/// A stream that has been opened.
+pub(super) enum Stream<'a> {
+    Values(&'a [u8]),
+    Sections { words: Vec<&'a [u8]>, patterns: [u64; PATTERNS as usize], count: usize },
+}
+
+impl<'a> Stream<'a> {
+    /// Of an array that is not empty. `sections` is how many there must be.
+    pub(super) fn open(bytes: &'a [u8], sections: usize, form: Form) -> Result<Stream<'a>, Fault> {
+        let head: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
+        if head == 0 {
+            return Ok(Stream::Values(&bytes[HEAD..]));
+        }
+        let count = (head >> PATTERNS_AT & 7) as usize;
+        let known = SECTIONS | 7 << PATTERNS_AT | WIDE;
+        if head & SECTIONS != sections as u32
+            || head & !known != 0
+            || (head & WIDE != 0) != form.wide
+            || count > PATTERNS as usize
+        {
+            return Err(Fault::Corrupt);
+        }
+        let mut place = HEAD;
+        let mut number = |bytes_of: usize| {
+            let mut all = [0; 8];
+            let from = bytes.get(place..place + bytes_of).ok_or(Fault::Corrupt)?;
+            all[..bytes_of].copy_from_slice(from);
+            place += bytes_of;
+            Ok(u64::from_le_bytes(all))
+        };
+        let lengths = (0..sections).map(|_| number(if form.wide { 8 } else { 4 }));
+        let lengths = lengths.collect::<Result<Vec<u64>, Fault>>()?;
+        let mut patterns = [0; PATTERNS as usize];
+        for pattern in &mut patterns[..count] {
+            *pattern = number(form.exact as usize / 8)?;
+        }
+        let mut rest = &bytes[place..];
+        let mut words = vec![];
+        for length in lengths {
+            let length = usize::try_from(length).ok().and_then(|n| n.checked_mul(2)).ok_or(Fault::Corrupt)?;
+            let (own, behind) = rest.split_at_checked(length).ok_or(Fault::Corrupt)?;
+            words.push(own);
+            rest = behind;
+        }
+        if rest.is_empty() { Ok(Stream::Sections { words, patterns, count }) } else { Err(Fault::Corrupt) }
+    }
+}

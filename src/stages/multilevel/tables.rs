@@ -1,0 +1,274 @@
+//! Tables of frequencies: made from counts, united where they do not pay, written and read.
+
+use super::bits::{BitReader, BitWriter};
+use super::log2::cost;
+use super::params::{CONTEXTS, FREQUENCY_BITS, TABLES};
+use crate::base::error::Fault;
+
+/// Most symbols of a table.
+pub(super) const SYMBOLS: usize = 64;
+const ONE: u32 = 1 << FREQUENCY_BITS;
+/// What the first numbers of a table are differences to.
+const START: u32 = 40;
+
+/// Counts of one context.
+pub(super) type Counts = [u64; SYMBOLS];
+
+/// Frequencies of symbols, and the sum of those before each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) of: [u16; SYMBOLS],
+    pub(super) before: [u16; SYMBOLS],
+    /// Symbols from here on do not occur.
+    entries: usize,
+    rest: usize,
+}
+
+/// Tables of contexts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Set {
+    pub(super) map: [u8; CONTEXTS as usize],
+    pub(super) tables: Vec<Table>,
+}
+
+/// The number that stands for the nearest frequency that one stands for, or the one below.
+fn number(t: u32, nearest: bool) -> u32 {
+    if t < 8 {
+        return t;
+    }
+    let e = t.ilog2() - 2;
+    let half = if nearest { (1 << e) >> 1 } else { 0 };
+    // The sum may be the next power of two, which the same formula gives.
+    4 * e + ((t + half) >> e)
+}
+
+fn frequency(number: u32) -> u32 {
+    if number < 8 { number } else { (4 + number % 4) << (number / 4 - 1) }
+}
+
+/// Above the number of any frequency below one.
+const NUMBERS: u32 = 52;
+
+impl Table {
+    fn from_numbers(numbers: &[u32], rest: usize) -> Result<Table, Fault> {
+        let mut of = [0; SYMBOLS];
+        let mut sum = 0;
+        for (i, (of, &k)) in of.iter_mut().zip(numbers).enumerate() {
+            if i != rest {
+                *of = frequency(k) as u16;
+                sum += frequency(k);
+            }
+        }
+        if sum >= ONE {
+            return Err(Fault::Corrupt);
+        }
+        of[rest] = (ONE - sum) as u16;
+        let mut before = [0; SYMBOLS];
+        let mut sum = 0u32;
+        for (before, &of) in before.iter_mut().zip(&of) {
+            *before = sum as u16;
+            sum += u32::from(of);
+        }
+        Ok(Table { of, before, entries: numbers.len(), rest })
+    }
+
+    fn new(counts: &Counts) -> Result<Table, Fault> {
+        let n: u64 = counts.iter().sum();
+        let entries = counts.iter().rposition(|&c| c > 0).map_or(1, |i| i + 1);
+        let rest = (0..entries).rev().max_by_key(|&i| counts[i]).unwrap_or(0);
+        let numbers = |nearest: bool| {
+            let half = if nearest { n / 2 } else { 0 };
+            let one = |c: u64| match c {
+                0 => 0,
+                c => number((((c << FREQUENCY_BITS) + half) / n).max(1) as u32, nearest),
+            };
+            counts[..entries].iter().map(|&c| one(c)).collect::<Vec<u32>>()
+        };
+        // Rounded down the others have at most one less 1/64 of it, and 63 that are at least 1.
+        Table::from_numbers(&numbers(true), rest)
+            .or_else(|_| Table::from_numbers(&numbers(false), rest))
+            .map_err(|_| Fault::BadLaunch)
+    }
+
+    /// Takes a symbol below `most` from a state, by search.
+    pub(super) fn take(&self, state: &mut u32, most: usize) -> Result<u8, Fault> {
+        let slot = (*state & (ONE - 1)) as u16;
+        let s = self.before[..self.entries].partition_point(|&b| b <= slot) - 1;
+        if s >= most || slot - self.before[s] >= self.of[s] {
+            return Err(Fault::Corrupt);
+        }
+        *state = u32::from(self.of[s]) * (*state >> FREQUENCY_BITS) + u32::from(slot - self.before[s]);
+        Ok(s as u8)
+    }
+
+    fn number_of(&self, i: usize) -> u32 {
+        number(self.of[i].into(), false)
+    }
+
+    fn write(&self, bits: &mut BitWriter) {
+        bits.put(self.entries as u32 - 1, 6);
+        bits.put(self.rest as u32, 6);
+        let mut last = [START; 2];
+        for i in 0..self.entries {
+            let expected = last[usize::from(i > 1)];
+            let mut k = last[0];
+            if i != self.rest {
+                k = self.number_of(i);
+                let d = k as i32 - expected as i32;
+                let v = (d << 1 ^ d >> 31) as u32;
+                bits.put((1 << (v / 4)) - 1, v / 4 + 1);
+                bits.put(v % 4, 2);
+            }
+            last = [k, last[0]];
+        }
+    }
+
+    fn read(bits: &mut BitReader<'_>) -> Result<Table, Fault> {
+        let entries = bits.take(6)? as usize + 1;
+        let rest = bits.take(6)? as usize;
+        if rest >= entries {
+            return Err(Fault::Corrupt);
+        }
+        let mut numbers = [0; SYMBOLS];
+        let mut last = [START; 2];
+        for (i, number) in numbers[..entries].iter_mut().enumerate() {
+            let expected = last[usize::from(i > 1)];
+            let mut k = last[0];
+            if i != rest {
+                let mut v = 0;
+                while bits.take(1)? == 1 {
+                    v += 4;
+                    if v > 4 * NUMBERS {
+                        return Err(Fault::Corrupt);
+                    }
+                }
+                v += bits.take(2)?;
+                k = expected.wrapping_add_signed((v >> 1) as i32 ^ -((v & 1) as i32));
+                if k >= NUMBERS {
+                    return Err(Fault::Corrupt);
+                }
+                *number = k;
+            }
+            last = [k, last[0]];
+        }
+        Table::from_numbers(&numbers[..entries], rest)
+    }
+}
+
+impl Set {
+    /// The tables that cost least, by and large, and what they cost with the symbols. `symbols` occur at most.
+    pub(super) fn new(counts: &[Counts; CONTEXTS as usize], symbols: usize) -> Result<(Set, u64), Fault> {
+        struct Group {
+            first: usize,
+            counts: Counts,
+            cost: u64,
+            /// With the next one.
+            both: u64,
+        }
+        let together = |a: &Counts, b: &Counts| -> Counts { std::array::from_fn(|i| a[i] + b[i]) };
+        let mut groups: Vec<Group> = (0..)
+            .zip(counts)
+            .map(|(first, c)| Group { first, counts: *c, cost: cost(&c[..symbols]), both: 0 })
+            .collect();
+        let both = |groups: &mut Vec<Group>, i: usize| {
+            if let Some(next) = groups.get(i + 1) {
+                groups[i].both = cost(&together(&groups[i].counts, &next.counts)[..symbols]);
+            }
+        };
+        (0..groups.len()).for_each(|i| both(&mut groups, i));
+        loop {
+            let gain = |i: usize| (groups[i].cost + groups[i + 1].cost) as i64 - groups[i].both as i64;
+            let Some(best) = (0..groups.len() - 1).rev().max_by_key(|&i| gain(i)) else { break };
+            if gain(best) <= 0 && groups.len() <= TABLES as usize {
+                break;
+            }
+            let next = groups.remove(best + 1);
+            groups[best].counts = together(&groups[best].counts, &next.counts);
+            groups[best].cost = groups[best].both;
+            both(&mut groups, best);
+            if best > 0 {
+                both(&mut groups, best - 1);
+            }
+        }
+        let mut map = [0; CONTEXTS as usize];
+        for (k, group) in groups.iter().enumerate() {
+            map[group.first..].fill(k as u8);
+        }
+        let cost = groups.iter().map(|g| g.cost).sum();
+        let tables = groups.iter().map(|g| Table::new(&g.counts)).collect::<Result<_, Fault>>()?;
+        Ok((Set { map, tables }, cost))
+    }
+
+    pub(super) fn write(&self, bits: &mut BitWriter) {
+        for pair in self.map.windows(2) {
+            bits.put((pair[0] != pair[1]).into(), 1);
+        }
+        self.tables.iter().for_each(|t| t.write(bits));
+    }
+
+    pub(super) fn read(bits: &mut BitReader<'_>) -> Result<Set, Fault> {
+        let begins = bits.take(CONTEXTS - 1)?;
+        let mut map = [0; CONTEXTS as usize];
+        for i in 1..map.len() {
+            map[i] = map[i - 1] + (begins >> (i - 1) & 1) as u8;
+        }
+        let count = begins.count_ones() + 1;
+        if count > TABLES {
+            return Err(Fault::Corrupt);
+        }
+        let tables = (0..count).map(|_| Table::read(bits)).collect::<Result<_, Fault>>()?;
+        Ok(Set { map, tables })
+    }
+
+    pub(super) fn of(&self, context: usize) -> &Table {
+        &self.tables[usize::from(self.map[context])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_frequencies() {
+        for k in 0..NUMBERS {
+            assert_eq!(number(frequency(k), false), k);
+            assert_eq!(number(frequency(k), true), k);
+        }
+        assert!(frequency(NUMBERS - 1) < ONE && frequency(NUMBERS) == ONE);
+        assert_eq!((number(15, true), number(9, true), number(13, true)), (12, 9, 11));
+    }
+
+    #[test]
+    fn sets_come_back() {
+        let mut seed = 7u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for round in 0..200 {
+            let spread = 1 + random(30);
+            let counts: [Counts; 16] = std::array::from_fn(|c| {
+                std::array::from_fn(|i| {
+                    if round % 3 == 0 || random(4) > 0 {
+                        (random(1 << spread) >> i) / (1 + c as u64)
+                    } else {
+                        0
+                    }
+                })
+            });
+            let (set, _) = Set::new(&counts, SYMBOLS).unwrap();
+            let mut bits = BitWriter::default();
+            set.write(&mut bits);
+            let words = bits.finish();
+            let mut reader = BitReader::new(&words);
+            assert_eq!(Set::read(&mut reader).unwrap(), set);
+            assert!(reader.is_at_end());
+            for (context, counts) in counts.iter().enumerate() {
+                let of = set.of(context).of;
+                assert!(counts.iter().zip(of).all(|(c, f)| *c == 0 || f > 0));
+                assert_eq!(of.iter().map(|f| u32::from(*f)).sum::<u32>(), ONE);
+            }
+        }
+    }
+}

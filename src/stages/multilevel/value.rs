@@ -1,0 +1,113 @@
+//! f32 and f64 as the stage computes with them.
+
+use bytemuck::Pod;
+use std::ops::{Add, Div, Mul, Sub};
+
+/// A value of the array. All operations round to nearest, [`LevelValue::fma`] once.
+pub(super) trait LevelValue:
+    Pod
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+{
+    const ZERO: Self;
+    const ONE: Self;
+    /// The largest finite number.
+    const MAX: Self;
+    /// 1.5 · 2^(mantissa bits): adding it rounds to an integer, which is in the low bits then.
+    const MAGIC: Self;
+    /// Bits of a value.
+    const BITS: u32;
+    fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+    /// An integer, rounded.
+    fn from_int(i: i32) -> Self;
+    /// A constant that f32 holds.
+    fn of(x: f32) -> Self;
+    /// self · b + c, rounded once.
+    fn fma(self, b: Self, c: Self) -> Self;
+    fn abs(self) -> Self;
+    fn bits(self) -> u64;
+    fn from_bits(bits: u64) -> Self;
+    /// The integer that a sum with [`LevelValue::MAGIC`] has in its low bits.
+    fn magic_int(sum: Self) -> i32;
+    /// The context of an activity in steps.
+    fn bucket(self) -> u8;
+    /// Toward zero, at most 2^31 - 1. Of a number that is not negative.
+    fn floor_int(self) -> u32;
+    /// The exponent of the lowest bit that is set, of a number other than 0.
+    fn lowest_bit(self) -> i32;
+}
+
+macro_rules! value {
+    ($T:ty, $U:ty, $mantissa:expr, $magic:expr, $bias:expr) => {
+        impl LevelValue for $T {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const MAX: Self = <$T>::MAX;
+            const MAGIC: Self = $magic;
+            const BITS: u32 = <$U>::BITS;
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $T
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn from_int(i: i32) -> Self {
+                i as $T
+            }
+            #[inline(always)]
+            fn of(x: f32) -> Self {
+                x.into()
+            }
+            #[inline(always)]
+            fn fma(self, b: Self, c: Self) -> Self {
+                self.mul_add(b, c)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                <$T>::abs(self)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                <$T>::from_bits(bits as $U)
+            }
+            #[inline(always)]
+            fn magic_int(sum: Self) -> i32 {
+                (sum.to_bits() as i32).wrapping_sub(Self::MAGIC.to_bits() as i32)
+            }
+            #[inline(always)]
+            fn bucket(self) -> u8 {
+                // A product of magnitudes: the sign matters for NaN alone, which has the largest exponent.
+                let exponent = (self.to_bits() << 1 >> ($mantissa + 1)) as i32;
+                (exponent - ($bias - 7)).clamp(0, 11) as u8
+            }
+            #[inline(always)]
+            fn floor_int(self) -> u32 {
+                if self < 2_147_483_647.0 { self as u32 } else { 2_147_483_647 }
+            }
+            fn lowest_bit(self) -> i32 {
+                let bits = self.to_bits();
+                let exponent = (bits << 1 >> ($mantissa + 1)) as i32;
+                let mantissa = bits & ((1 << $mantissa) - 1);
+                let (mantissa, exponent) =
+                    if exponent == 0 { (mantissa, 1) } else { (mantissa | 1 << $mantissa, exponent) };
+                mantissa.trailing_zeros() as i32 + exponent - $bias - $mantissa
+            }
+        }
+    };
+}
+value!(f32, u32, 23, 12_582_912.0, 127);
+value!(f64, u64, 52, 6_755_399_441_055_744.0, 1023);
