@@ -45,7 +45,7 @@ pub(super) const DATA: &str = "data_type";
 /// The keys of the reference that say what parameters of ours say.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
     match stage {
-        "quantizer" | "lorenzo_quant" | "ginterp" | "fast" => &[MODE],
+        "quantizer" | "lorenzo_quant" | "ginterp" | "fast" | "multilevel" => &[MODE],
         "difference" => &[OUTPUT, FUSION],
         "zigzag" | "negabinary" => &[OUTPUT],
         "lorenzo" | "rle" => &[DATA],
