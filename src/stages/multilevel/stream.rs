@@ -22,10 +22,10 @@ fn bytes_of(cost: u64) -> u64 {
 /// The number of runs of all sections.
 fn runs(bytes: u64, values: u64) -> u64 {
     let share = match values / bytes {
-        0..=50 => 30,
-        v @ 51..=200 => 30 + (v - 50) / 3,
-        v @ 201..=2000 => 80 + (v - 200) * 9 / 64,
-        _ => 333,
+        0..=50 => 20,
+        v @ 51..=200 => 20 + (v - 50) / 5,
+        v @ 201..=2000 => 50 + (v - 200) / 12,
+        _ => 200,
     };
     (u128::from(bytes) * u128::from(share) / (1000 * u128::from(RUN_BYTES))) as u64
 }
