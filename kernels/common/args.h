@@ -257,7 +257,8 @@ struct Args {
   /// 1: input 0 is the caller's array, and the lengths of it and of `passed` are static. A
   /// function may read it before earlier launches have ended.
   uint32_t fresh;
-  uint32_t pad;
+  /// Tells launches of one function apart.
+  uint32_t tag;
 };
 
 /// Parameters of the container kernels, which write and read containers.

@@ -5,11 +5,12 @@
 #include "common/units.cuh"
 
 namespace fz {
-// Output 0: nothing is written beyond its room.
+// An output: nothing is written beyond its room.
 struct Out {
   uint8_t* at;
   uint64_t max;
-  FZ_DEV Out(const Args& a) : at(address(output(a, 0))), max(output(a, 0).max) {}
+  FZ_DEV explicit Out(const Operand& o) : at(address(o)), max(o.max) {}
+  FZ_DEV Out(const Args& a) : Out(output(a, 0)) {}
   template <class T> FZ_DEV void put(uint64_t i, T w) const {
     if (i + sizeof(T) <= max) store<T>(at + i, w);
   }

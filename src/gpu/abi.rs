@@ -61,7 +61,8 @@ pub(crate) struct LaunchArgs {
     /// 1: input 0 is the caller's array, and the lengths of it and of `passed` are static. A
     /// function may read it before earlier launches have ended.
     pub fresh: u32,
-    pub pad: u32,
+    /// Tells launches of one function apart.
+    pub tag: u32,
 }
 
 const _: () = assert!(size_of::<LaunchArgs>() == 704);

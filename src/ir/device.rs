@@ -27,6 +27,8 @@ pub(crate) struct KernelLaunch {
     pub grid: u64,
     /// Threads of a block.
     pub block: u32,
+    /// Tells launches of one function apart.
+    pub tag: u32,
 }
 
 /// The launches of a kernel on a device, and the memory that they share.
@@ -72,8 +74,19 @@ impl DeviceLaunch {
     }
 
     /// The same and another function.
-    pub(crate) fn then(mut self, entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
-        self.launches.push(KernelLaunch { entry, grid: grid.max(1), block });
+    pub(crate) fn then(self, entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
+        self.then_tagged(entry, grid, block, 0)
+    }
+
+    /// As [`DeviceLaunch::then`], with a tag.
+    pub(crate) fn then_tagged(
+        mut self,
+        entry: &'static str,
+        grid: u64,
+        block: u32,
+        tag: u32,
+    ) -> DeviceLaunch {
+        self.launches.push(KernelLaunch { entry, grid: grid.max(1), block, tag });
         self
     }
 

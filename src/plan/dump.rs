@@ -38,7 +38,7 @@ impl Display for Plan {
             write!(f, " ->")?;
             self.operands(f, &step.outs)?;
             writeln!(f)?;
-            for KernelLaunch { entry, grid, block } in &step.device.launches {
+            for KernelLaunch { entry, grid, block, .. } in &step.device.launches {
                 writeln!(f, "      {entry} <<<{grid}, {block}>>>")?;
             }
             if let Some(scratch) = step.device.scratch {

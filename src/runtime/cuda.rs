@@ -100,8 +100,9 @@ impl Run<'_> {
     /// Launches all steps.
     pub(crate) fn run(&self) -> Result<()> {
         for (k, step) in self.plan.steps.iter().enumerate() {
-            let args = self.args(step, FIRST_STEP + k as u32)?;
+            let mut args = self.args(step, FIRST_STEP + k as u32)?;
             for pass in &step.device.launches {
+                args.tag = pass.tag;
                 self.launch(pass.entry, pass.grid, pass.block, &args)?;
             }
         }
@@ -167,7 +168,7 @@ impl Run<'_> {
             step: place,
             stage: 0,
             fresh: 0,
-            pad: 0,
+            tag: 0,
         }
     }
 

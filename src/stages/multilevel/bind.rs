@@ -1,6 +1,7 @@
 //! The parameters, checked against what they are applied to.
 
 use super::SPEC;
+use super::device::Most;
 use super::params::MultilevelParams;
 use crate::base::dtype::DType;
 use crate::base::edge_type::EdgeType;
@@ -59,13 +60,16 @@ impl BoundMultilevel {
         launch
     }
 
-    pub(super) fn launch(&self) -> MultilevelParams {
+    /// `decodes`: runs are cut by a stream, not by the encoder.
+    pub(super) fn launch(&self, decodes: bool) -> MultilevelParams {
         let mut launch = MultilevelParams::zeroed();
         launch.threshold = self.threshold;
         launch.dims = shape::ones_last(self.dims).map(|d| self.dims[d]);
         launch.value = self.value.bytes() as u32;
         launch.measured = self.is_measured().into();
         launch.relative = (self.mode == quantizer::NOA).into();
+        let most = Most::new(launch.dims, self.value.bytes(), decodes);
+        (launch.sections, launch.batches, launch.runs) = (most.sections, most.batches, most.runs);
         launch
     }
 }

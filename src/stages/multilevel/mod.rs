@@ -7,6 +7,7 @@ mod choose;
 mod code;
 mod config;
 mod decode;
+mod device;
 mod differences;
 mod encode;
 mod grid;
@@ -64,9 +65,9 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 static RESOLVE: Kernel =
-    Kernel { name: "multilevel_resolve", host: resolve::resolve, role: alone, device: |_| None };
+    Kernel { name: "multilevel_resolve", host: resolve::resolve, role: alone, device: device::resolve };
 static ENCODE: Kernel =
-    Kernel { name: "multilevel_encode", host: encode::encode, role: alone, device: |_| None };
+    Kernel { name: "multilevel_encode", host: encode::encode, role: alone, device: device::encode };
 static DECODE: Kernel =
     Kernel { name: "multilevel_decode", host: decode::decode, role: alone, device: |_| None };
 
@@ -142,12 +143,12 @@ impl BoundStage for BoundMultilevel {
         let bound = ctx.temporary(EdgeType::fixed(DType::U8, quantizer::METADATA_BYTES));
         ctx.launch(&quantizer::BOUND, &self.bound_launch(), &[input], &[bound])?;
         let resolved = ctx.temporary(EdgeType::fixed(DType::U8, size_of::<MultilevelMetadata>() as u64));
-        ctx.launch(&RESOLVE, &self.launch(), &[input, bound], &[resolved])?;
-        ctx.launch(&ENCODE, &self.launch(), &[input, resolved], &[io.metadata, stream])
+        ctx.launch(&RESOLVE, &self.launch(false), &[input, bound], &[resolved])?;
+        ctx.launch(&ENCODE, &self.launch(false), &[input, resolved], &[io.metadata, stream])
     }
 
     fn decode(&self, io: Ports<'_>, ctx: &mut LoweringContext<'_>) -> Result<()> {
-        ctx.launch(&DECODE, &self.launch(), &[io.outputs, &[io.metadata]].concat(), io.inputs)
+        ctx.launch(&DECODE, &self.launch(true), &[io.outputs, &[io.metadata]].concat(), io.inputs)
     }
 
     fn config(&self, io: Ports<'_>) -> Result<Config> {

@@ -36,6 +36,20 @@ pub const LATTICE: u8 = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
 pub const RUN_BYTES: u32 = 32;
 
+/// Bytes of structures in the memory of a device.
+pub const PLAN_BYTES: u64 = 1 << 13;
+pub const STATE_BYTES: u64 = 1 << 14;
+pub const CHOICE_BYTES: u64 = 1 << 10;
+pub const COUNTS_BYTES: u64 = 5200;
+pub const ENCODER_SET_BYTES: u64 = 10088;
+pub const DECODER_SET_BYTES: u64 = 10272;
+/// Words of 32 bits that a set of tables takes at most.
+pub const SET_WORDS: u32 = 470;
+/// Bytes of the slot of a run beside what its section is estimated to need.
+pub const RUN_ROOM: u32 = 256;
+/// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
+pub const POOL_LESS: u64 = 8;
+
 /// Parameters of all kernels.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -49,9 +63,12 @@ pub(crate) struct MultilevelParams {
     pub measured: u32,
     /// 1: the bound is a fraction of the range.
     pub relative: u32,
-    pub pad: u32,
+    /// Sections, batches of all of them, and runs that there may be on a device; 0: too many.
+    pub sections: u32,
+    pub batches: u32,
+    pub runs: u32,
 }
-const _: () = assert!(size_of::<MultilevelParams>() == 48);
+const _: () = assert!(size_of::<MultilevelParams>() == 56);
 
 /// Results of the run, as kernels write them.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

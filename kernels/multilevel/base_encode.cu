@@ -1,0 +1,137 @@
+// Stage multilevel, encoder: the plan, and the points of the base section.
+#include "multilevel/base.cuh"
+#include "multilevel/keep.cuh"
+#include "multilevel/source.cuh"
+
+namespace fz {
+namespace multilevel {
+template <class T> struct BaseMemory {
+  T grid[BASE_POINTS];
+  BlockCounts counts;
+  uint32_t sums[4], stencil;
+};
+
+template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, T* coarse, BaseMemory<T>& own) {
+  const Coder<T> coder(p.threshold, m);
+  const Keeper keeper(memory, 0);
+  const uint32_t roots = grid.shape.roots();
+  const T most = T(MOST_ROOT);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < roots; i += gridDim.x * blockDim.x) {
+    const T x = source[grid.root_element(i)];
+    const Quotient<T> r = coder.quotient(x, coder.of.center, most);
+    uint32_t u;
+    if (r.coded) {
+      int32_t before = 0;
+      if (i > 0) {
+        const Quotient<T> b = coder.quotient(source[grid.root_element(i - 1)], coder.of.center, most);
+        before = b.coded ? b.q : 0;
+      }
+      u = zigzag(r.q - before);
+    } else {
+      u = coder.exact(x);
+    }
+    own.counts.add(0, keeper.put(i, 0, u), Num<T>::BITS);
+    const T restored = r.coded ? r.restored : x;
+    if (roots > BASE_POINTS) coarse[grid.known(grid.root(i))] = restored;
+    else own.grid[grid.root(i)] = restored;
+  }
+}
+
+// The stencil of a level of the base section, by all of its points.
+template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, const Source<T>& source, BaseMemory<T>& own) {
+  if (threadIdx.x < 4) own.sums[threadIdx.x] = 0;
+  __syncthreads();
+  uint32_t sums[4] = {0, 0, 0, 0};
+  for (int axis = 2; axis >= 0; axis--) {
+    if (!grid.shape.has_pass(level, axis)) continue;
+    const BasePass pass(grid, level, axis, true);
+    for (uint32_t i = threadIdx.x; i < pass.count(); i += blockDim.x) {
+      uint32_t along;
+      const uint32_t place = pass.place(grid, i, along);
+      const T x = source[grid.element(place)];
+      if (!of.is_bounded(x)) continue;
+      T t[8];
+      pass.taps(own.grid, place, along, t);
+#pragma unroll 1
+      for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t cost = cost_of(x - of.predict_any(2 * k + 2, along + 1, pass.known - along - 1, t).p, of.rate);
+        sums[0] += k == 0 ? cost : 0;
+        sums[1] += k == 1 ? cost : 0;
+        sums[2] += k == 2 ? cost : 0;
+        sums[3] += k == 3 ? cost : 0;
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const uint32_t sum = __reduce_add_sync(ALL, sums[k]);
+    if ((threadIdx.x & 31) == 0) atomicAdd(&own.sums[k], sum);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    uint32_t best = 0;
+    for (uint32_t k = 1; k < 4; k++) best = own.sums[k] < own.sums[best] ? k : best;
+    own.stencil = 2 * best + 2;
+  }
+  __syncthreads();
+}
+
+template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
+  const MultilevelParams& p = params<MultilevelParams>(a);
+  const EncoderMemory memory(a, p);
+  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
+  const Source<T> source(address(input(a, 0)));
+  if (elements(p) == 0) return;
+  Plan& plan = *memory.plan;
+  if (blockIdx.x == 0 && threadIdx.x == 0) make_plan(plan, p, m);
+  own.counts.clear();
+  if (m.differences > 0) return;
+  const Shape shape(p, m.axes);
+  const uint32_t ends = shape.base_ends(), levels = shape.levels(), roots = shape.roots();
+  const BaseGrid grid(shape, ends);
+  T* coarse = Buffers<T>(memory.pool, p).level(ends);
+  if (roots <= BASE_POINTS && blockIdx.x > 0) return;
+  code_roots(p, m, memory, grid, source, coarse, own);
+  if (roots <= BASE_POINTS) {
+    const Coder<T> coder(p.threshold, m);
+    uint32_t first = roots;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t level = levels; level > ends; level--) {
+      choose_stencil(coder.of, grid, level, source, own);
+      if (threadIdx.x == 0) plan.stencil[level] = (uint8_t)own.stencil;
+#pragma unroll 1
+      for (int axis = 2; axis >= 0; axis--) {
+        if (!shape.has_pass(level, axis)) continue;
+        const BasePass pass(grid, level, axis, false);
+        const Keeper keeper(memory, first);
+        for (uint32_t i = threadIdx.x; i < pass.count(); i += blockDim.x) {
+          uint32_t along;
+          const uint32_t place = pass.place(grid, i, along);
+          T t[8], restored;
+          pass.taps(own.grid, place, along, t);
+          const Predicted<T> guess = coder.of.predict_any(own.stencil, along + 1, pass.known - along - 1, t);
+          const uint32_t u = coder.code(source[grid.element(place)], guess, t[3], restored);
+          own.counts.add(guess.context, keeper.put(i, guess.context, u), Num<T>::BITS);
+          own.grid[place] = restored;
+        }
+        first += pass.count();
+        __syncthreads();
+      }
+    }
+    if (ends > 0)
+      for (uint32_t i = threadIdx.x; i < grid.count(); i += blockDim.x) coarse[grid.known(i)] = own.grid[i];
+  }
+  own.counts.flush(memory.counts[0]);
+}
+}  // namespace multilevel
+}  // namespace fz
+
+#define MULTILEVEL_BASE_ENCODE(NAME, VALUE)                                                            \
+  extern "C" __global__ void __launch_bounds__(512) multilevel_base_encode_##NAME(FZ_ARGS) {           \
+    __shared__ fz::multilevel::BaseMemory<VALUE> own;                                                  \
+    if (fz::cancelled(a)) return;                                                                      \
+    fz::multilevel::code_base<VALUE>(a, own);                                                          \
+  }
+MULTILEVEL_BASE_ENCODE(f32, float)
+MULTILEVEL_BASE_ENCODE(f64, double)

@@ -1,0 +1,24 @@
+// Stage multilevel: what the launches that resolve a call hand on to each other.
+#pragma once
+#include "multilevel/plan.cuh"
+#include "multilevel/predict.cuh"
+
+namespace fz {
+namespace multilevel {
+// The sets of axes in the order in which they are tried.
+constexpr uint32_t SETS = 4;
+struct Choice {
+  MultilevelMetadata metadata;
+  // By axis and level: the cost of a point, times 256.
+  unsigned long long lines[3][MOST_LEVELS];
+  // What differences along 1, 2, and 3 axes cost, and how many elements were looked at; `unfit`: differences cannot be coded.
+  unsigned long long differences[3];
+  uint32_t looked, unfit;
+};
+static_assert(sizeof(Choice) <= CHOICE_BYTES, "as in Rust");
+
+FZ_DEV uint32_t long_axes(const MultilevelParams& p) {
+  return 1 | (p.dims[1] > 1 ? 2 : 0) | (p.dims[2] > 1 ? 4 : 0);
+}
+}  // namespace multilevel
+}  // namespace fz

@@ -1,0 +1,164 @@
+// Stage multilevel, encoder: the stream from its parts, or the values where they are shorter. A warp moves a run.
+#include "multilevel/encode_run.cuh"
+
+namespace fz {
+namespace multilevel {
+constexpr uint32_t HEAD_BYTES = 4;
+
+// Where sections are. Every block finds out for itself.
+struct StreamPlan {
+  uint64_t at[MOST_SECTIONS], words;
+  uint32_t head, patterns;
+  bool stored;
+  FZ_DEV void find(const EncoderMemory& memory, const MultilevelParams& p, const MultilevelMetadata& m) {
+    const uint32_t lane = threadIdx.x & 31;
+    if (threadIdx.x < 32) {
+      const uint32_t sections = memory.plan->sections;
+      uint64_t before = 0;
+      for (uint32_t from = 0; from < sections; from += 32) {
+        const uint64_t own = from + lane < sections ? memory.state->of[from + lane].words : 0, upto = warp_sum_to(own);
+        if (from + lane < sections) at[from + lane] = before + upto - own;
+        before += __shfl_sync(ALL, upto, 31);
+      }
+      if (lane == 0) {
+        words = before;
+        patterns = m.patterns;
+        head = HEAD_BYTES + 4 * sections + patterns * p.value;
+        stored = head + 2 * before >= HEAD_BYTES + elements(p) * p.value;
+      }
+    }
+    __syncthreads();
+  }
+};
+
+// Words to any place of the output.
+FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t words) {
+  const uint32_t lane = threadIdx.x & 31;
+  uint8_t* to = out.at + at;
+  if (at + 2ull * words > out.max || !aligned(to, 2)) {
+    for (uint32_t i = lane; i < words; i += 32) out.put<uint16_t>(at + 2ull * i, from[i]);
+    return;
+  }
+  uint16_t* w = reinterpret_cast<uint16_t*>(to);
+  const uint32_t first = aligned(to, 4) ? 0 : min(words, 1u), pairs = (words - first) / 2;
+  if (lane == 0 && first) w[0] = from[0];
+  if (lane == 0 && first + 2 * pairs < words) w[words - 1] = from[words - 1];
+#pragma unroll 4
+  for (uint32_t i = lane; i < pairs; i += 32) {
+    const uint32_t k = first + 2 * i;
+    *reinterpret_cast<uint32_t*>(w + k) = from[k] | (uint32_t)from[k + 1] << 16;
+  }
+}
+
+// The words of a section before its runs.
+FZ_DEV void put_section_head(const Out& out, uint64_t at, const EncoderMemory& memory, uint32_t section) {
+  const uint32_t lane = threadIdx.x & 31;
+  const Coding& c = memory.state->of[section];
+  auto put = [&](uint32_t i, uint32_t word) { out.put<uint16_t>(at + 2ull * i, (uint16_t)word); };
+  uint32_t next = c.has_masks ? 4 : 2;
+  if (lane == 0) {
+    put(0, c.width | c.has_masks << 5 | c.code << 8);
+    put(1, c.table_words);
+    if (c.has_masks) {
+      put(2, c.steps & 0xffff);
+      put(3, c.steps >> 16);
+    }
+  }
+  const uint32_t count = c.mask_runs + c.runs, words = (uint32_t)(((uint64_t)count * c.width + 15) / 16);
+  const uint32_t* sizes = memory.sizes + c.first_mask_run;
+  for (uint32_t i = lane; i < words; i += 32) {
+    // Sizes of which bits are in this word.
+    const uint64_t from = 16ull * i, end = from + 16;
+    uint32_t word = 0;
+    for (uint64_t k = from / c.width; k < count && k * c.width < end; k++) {
+      const uint64_t bit = k * c.width;
+      word |= bit >= from ? sizes[k] << (bit - from) : sizes[k] >> (from - bit);
+    }
+    put(next + i, word);
+  }
+  next += words;
+  const EncoderSet& tokens = memory.set(section, c.has_masks);
+  const EncoderSet& masks = memory.set(section, 2);
+  for (uint32_t i = lane; i < c.table_words; i += 32) {
+    uint32_t word = 16 * i < tokens.bits ? tokens.words[i / 2] >> 16 * (i % 2) & 0xffff : 0;
+    if (c.has_masks && 16 * i + 16 > tokens.bits) {
+      // Bits of the second set from this one on, behind those of the first.
+      const int64_t bit = (int64_t)16 * i - tokens.bits;
+      const uint32_t first = bit > 0 ? (uint32_t)bit : 0, shift = bit > 0 ? 0 : (uint32_t)-bit;
+      const uint64_t two = masks.words[first / 32] | (uint64_t)(first / 32 + 1 < SET_WORDS ? masks.words[first / 32 + 1] : 0) << 32;
+      word |= (uint32_t)(two >> first % 32) << shift;
+    }
+    put(next + i, word);
+  }
+}
+
+FZ_DEV void put_head(const Out& out, const StreamPlan& stream, const EncoderMemory& memory, const MultilevelParams& p, const MultilevelMetadata& m) {
+  const uint32_t lane = threadIdx.x & 31, sections = memory.plan->sections;
+  if (lane == 0) out.put<uint32_t>(0, sections | stream.patterns << 24);
+  for (uint32_t i = lane; i < sections; i += 32) out.put<uint32_t>(HEAD_BYTES + 4 * i, (uint32_t)memory.state->of[i].words);
+  for (uint32_t i = lane; i < stream.patterns; i += 32) {
+    const uint64_t at = HEAD_BYTES + 4 * sections + i * p.value;
+    if (p.value == 4) out.put<uint32_t>(at, (uint32_t)m.pattern[i]);
+    else out.put<uint64_t>(at, m.pattern[i]);
+  }
+}
+
+// The values as they are.
+FZ_DEV void store_values(const Args& a, const Out& out, uint64_t bytes) {
+  const uint8_t* from = address(input(a, 0));
+  const uint64_t step = 16ull * gridDim.x * blockDim.x;
+  if (blockIdx.x == 0 && threadIdx.x == 0) out.put<uint32_t>(0, 0);
+  for (uint64_t i = 16ull * (blockIdx.x * blockDim.x + threadIdx.x); i < bytes; i += step)
+    if (i + 16 <= bytes) out.put16(HEAD_BYTES + i, load16(from + i));
+    else
+      for (uint64_t k = i; k < bytes; k++) out.put<uint8_t>(HEAD_BYTES + k, from[k]);
+}
+
+FZ_DEV void gather(const Args& a, StreamPlan& stream) {
+  const MultilevelParams& p = params<MultilevelParams>(a);
+  const EncoderMemory memory(a, p);
+  const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+  if (elements(p) == 0) {
+    if (first) publish(output(a, 1), 0);
+    return;
+  }
+  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
+  stream.find(memory, p, m);
+  const Out out(output(a, 1));
+  State& state = *memory.state;
+  const uint64_t bytes = elements(p) * p.value;
+  if (first) {
+    publish(output(a, 1), stream.stored ? HEAD_BYTES + bytes : stream.head + 2 * stream.words);
+    state.stored = stream.stored;
+    state.head = stream.head;
+  }
+  if (blockIdx.x == 0)
+    for (uint32_t k = threadIdx.x; k < memory.plan->sections; k += blockDim.x) state.of[k].at = stream.at[k];
+  if (stream.stored) {
+    store_values(a, out, bytes);
+    return;
+  }
+  const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * (blockDim.x >> 5), runs = state.mask_runs + state.runs;
+  if (warp == 0) put_head(out, stream, memory, p, m);
+#pragma unroll 1
+  for (uint32_t number = warp; number < runs + memory.plan->sections; number += warps) {
+    if (number < memory.plan->sections) {
+      put_section_head(out, stream.head + 2 * stream.at[number], memory, number);
+      continue;
+    }
+    const uint32_t run = number - memory.plan->sections, words = memory.sizes[run];
+    const RunPlace place(*memory.plan, state, run);
+    uint32_t room;
+    const uint8_t* end = slot_end(memory, place, room);
+    if (words > room) continue;
+    copy_run(out, stream.head + 2 * (stream.at[place.section] + memory.places[run]), reinterpret_cast<const uint16_t*>(end) - words, words);
+  }
+}
+}  // namespace multilevel
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(256) multilevel_gather(FZ_ARGS) {
+  __shared__ fz::multilevel::StreamPlan stream;
+  if (fz::cancelled(a)) return;
+  fz::multilevel::gather(a, stream);
+}

@@ -1,0 +1,47 @@
+// Stage multilevel, encoder: tokens of points in memory, and what is counted of them.
+#pragma once
+#include "multilevel/memory.cuh"
+#include "multilevel/quantize.cuh"
+
+namespace fz {
+namespace multilevel {
+// A token is kept with its context and some of its raw bits; others are kept apart, and few points have such.
+struct Keeper {
+  uint16_t *kept, *more;
+  FZ_DEV Keeper(const EncoderMemory& memory, uint32_t first) : kept(memory.kept + first), more(memory.more + first) {}
+  FZ_DEV Token put(uint32_t i, uint32_t context, uint32_t u) const {
+    const Token t = token_of(u);
+    const uint32_t raw = t.bits ? u & ((1u << t.bits) - 1) : 0;
+    kept[i] = (uint16_t)(t.token | context << 6 | (raw & ((1u << KEPT_BITS) - 1)) << 10);
+    if (t.bits > KEPT_BITS) more[i] = (uint16_t)(raw >> KEPT_BITS);
+    return t;
+  }
+};
+
+// Counts of a block.
+struct BlockCounts {
+  uint32_t of[CONTEXTS * SYMBOLS], quiet[CONTEXTS], busy;
+  unsigned long long raw;
+  FZ_DEV void clear() {
+    for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x) of[i] = 0;
+    if (threadIdx.x < CONTEXTS) quiet[threadIdx.x] = 0;
+    if (threadIdx.x == 0) busy = 0;
+    if (threadIdx.x == 0) raw = 0;
+    __syncthreads();
+  }
+  FZ_DEV void add(uint32_t context, Token t, uint32_t exact) {
+    atomicAdd(&of[context * SYMBOLS + t.token], 1u);
+    const uint32_t bits = t.token == EXACT ? exact : t.bits;
+    if (bits) atomicAdd(&raw, (unsigned long long)bits);
+  }
+  FZ_DEV void flush(Counts& all) {
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < CONTEXTS * SYMBOLS; i += blockDim.x)
+      if (of[i]) atomicAdd(&all.of[0][0] + i, of[i]);
+    if (threadIdx.x < CONTEXTS && quiet[threadIdx.x]) atomicAdd(&all.quiet[threadIdx.x], quiet[threadIdx.x]);
+    if (threadIdx.x == 0 && busy) atomicAdd(&all.busy, busy);
+    if (threadIdx.x == 0 && raw) atomicAdd(&all.raw, raw);
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

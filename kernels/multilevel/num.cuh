@@ -1,0 +1,71 @@
+// Stage multilevel: f32 and f64 as the stage computes with them, as src/stages/multilevel/value.rs.
+#pragma once
+#include "common/memory.cuh"
+#include "multilevel/params.h"
+
+// What few points need, apart from the code of all others.
+#ifdef FZ_EMULATED
+#define FZ_APART static
+#else
+#define FZ_APART __device__ __noinline__
+#endif
+
+namespace fz {
+namespace multilevel {
+template <class T> struct Num;
+template <> struct Num<float> {
+  typedef uint32_t Bits;
+  typedef float2 Pair;
+  static constexpr int MANTISSA = 23, BIAS = 127, BITS = 32;
+  // Adding it rounds to an integer, which is in the low bits then.
+  static constexpr float MAGIC = 12582912.0f;
+  static constexpr uint32_t MAGIC_LOW = 0x4b400000u;
+  static FZ_DEV float most() { return __uint_as_float(0x7f7fffffu); }
+  static FZ_DEV float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  static FZ_DEV float abs(float x) { return fabsf(x); }
+  static FZ_DEV uint32_t bits(float x) { return __float_as_uint(x); }
+  static FZ_DEV float value(uint64_t b) { return __uint_as_float((uint32_t)b); }
+  static FZ_DEV float from(double x) { return __double2float_rn(x); }
+  static FZ_DEV float integer(int32_t i) { return __int2float_rn(i); }
+  static FZ_DEV uint32_t toward_zero(float x) { return __float2uint_rz(x); }
+};
+template <> struct Num<double> {
+  typedef uint64_t Bits;
+  typedef double2 Pair;
+  static constexpr int MANTISSA = 52, BIAS = 1023, BITS = 64;
+  static constexpr double MAGIC = 6755399441055744.0;
+  static constexpr uint32_t MAGIC_LOW = 0;
+  static FZ_DEV double most() { return __longlong_as_double(0x7fefffffffffffffll); }
+  static FZ_DEV double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+  static FZ_DEV double abs(double x) { return fabs(x); }
+  static FZ_DEV uint64_t bits(double x) { return (uint64_t)__double_as_longlong(x); }
+  static FZ_DEV double value(uint64_t b) { return __longlong_as_double((long long)b); }
+  static FZ_DEV double from(double x) { return x; }
+  static FZ_DEV double integer(int32_t i) { return __int2double_rn(i); }
+  static FZ_DEV uint32_t toward_zero(double x) { return __double2uint_rz(x); }
+};
+
+// The integer that a sum with MAGIC has in its low bits.
+template <class T> FZ_DEV int32_t magic_integer(T sum) { return (int32_t)((uint32_t)Num<T>::bits(sum) - Num<T>::MAGIC_LOW); }
+
+// The context of an activity in steps.
+template <class T> FZ_DEV uint32_t bucket(T activity) {
+  const int exponent = (int)((Num<T>::bits(activity) << 1) >> (Num<T>::MANTISSA + 1));
+  return (uint32_t)max(0, min(11, exponent - (Num<T>::BIAS - 7)));
+}
+
+// Bits of an error, of which `rate` is one over the step.
+template <class T> FZ_DEV uint32_t cost_of(T error, T rate) {
+  const T scaled = Num<T>::abs(error) * (rate * T(4));
+  // NaN fails the comparison.
+  const uint32_t whole = scaled < T(2147483647.0) ? Num<T>::toward_zero(scaled) : 2147483647u;
+  return 32 - __clz((int)whole);
+}
+
+template <class T> FZ_DEV T larger(T a, T b) { return a > b ? a : b; }
+template <class T> FZ_DEV T smaller(T a, T b) { return a < b ? a : b; }
+
+FZ_DEV uint32_t zigzag(int32_t q) { return (uint32_t)q << 1 ^ (uint32_t)(q >> 31); }
+FZ_DEV int32_t unzigzag(uint32_t u) { return (int32_t)(u >> 1) ^ -(int32_t)(u & 1); }
+}  // namespace multilevel
+}  // namespace fz

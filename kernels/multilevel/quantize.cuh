@@ -1,0 +1,81 @@
+// Stage multilevel: from values to tokens and back, as src/stages/multilevel/code.rs and token.rs.
+#pragma once
+#include "multilevel/predict.cuh"
+
+namespace fz {
+namespace multilevel {
+// Codes are below this; from it on there are the patterns, and behind these an exact value.
+constexpr uint32_t CODES = 1u << 21;
+// A token with its context and up to 6 of its raw bits, as encoders keep it: token, context << 6, raw << 10.
+constexpr uint32_t KEPT_BITS = 6;
+
+// The token of a code, and how many raw bits follow it.
+struct Token {
+  uint32_t token, bits;
+};
+FZ_DEV Token token_of(uint32_t u) {
+  if (u < 16) return {u, 0};
+  if (u >= CODES) return {PATTERN + (u - CODES), 0};
+  const uint32_t e = 31 - __clz((int)u);
+  if (e < 8) return {16 + 4 * (e - 4) + (u >> (e - 2) & 3), e - 2};
+  return {32 + 2 * (e - 8) + (u >> (e - 1) & 1), e - 1};
+}
+// Raw bits of a token; those of an exact value are `exact`.
+FZ_DEV uint32_t raw_bits(uint32_t t, uint32_t exact) {
+  if (t < 16) return 0;
+  if (t < 32) return (t - 16) / 4 + 2;
+  if (t < PATTERN) return (t - 32) / 2 + 7;
+  return t == EXACT ? exact : 0;
+}
+// The code of a token with these raw bits. Not of exact values.
+FZ_DEV uint32_t code_of(uint32_t t, uint32_t raw) {
+  if (t < 16) return t;
+  const uint32_t bits = raw_bits(t, 0);
+  return (t < 32 ? 4 + (t & 3) : 2 + (t & 1)) << bits | raw;
+}
+
+template <class T> struct Quotient {
+  int32_t q;
+  T restored;
+  bool coded;
+};
+
+// The numbers of a call that an encoder needs.
+template <class T> struct Coder {
+  typedef Num<T> N;
+  Predictor<T> of;
+  T bound;
+  const MultilevelMetadata* m;
+  FZ_DEV Coder(double threshold, const MultilevelMetadata& metadata) : of(threshold, metadata), bound(N::from(metadata.bound)), m(&metadata) {}
+  FZ_DEV Quotient<T> quotient(T x, T p, T most) const {
+    const T sum = (x - p) * of.rate + N::MAGIC, q = sum - N::MAGIC, restored = N::fma(q, of.step, p), d = x - restored;
+    bool close = N::abs(d) < bound;
+    if (N::abs(d) == bound) {
+      // What the subtraction has lost.
+      const T back = d + restored, lost = (x - back) - (restored - (back - d));
+      close = N::abs(back) <= N::most() && (lost == T(0) || (lost > T(0)) != (d > T(0)));
+    }
+    return {magic_integer(sum), restored, of.is_bounded(x) && N::abs(q) < most && close};
+  }
+  // The code of an exact value.
+  FZ_DEV uint32_t exact(T x) const {
+    for (uint32_t i = 0; i < m->patterns; i++)
+      if (m->pattern[i] == N::bits(x)) return CODES + i;
+    return CODES + PATTERNS;
+  }
+  // The code of a point, and what it restores. `b` is its left neighbor.
+  FZ_DEV uint32_t code(T x, Predicted<T> p, T b, T& restored) const {
+    const Quotient<T> r = quotient(x, p.p, T(MOST_QUOTIENT));
+    restored = r.coded ? r.restored : x;
+    uint32_t u = zigzag(r.q) + (p.context == FILL2);
+    if (p.context == FILL2 && N::bits(x) == N::bits(b)) {
+      // CPU and GPU restore the value of b.
+      u = 0;
+    } else if (!r.coded) {
+      u = exact(x);
+    }
+    return u;
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

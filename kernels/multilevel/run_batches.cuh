@@ -1,0 +1,97 @@
+// Stage multilevel: the batches of a run, and where the codes of their steps are.
+#pragma once
+#include "multilevel/memory.cuh"
+#include "multilevel/starts.cuh"
+
+namespace fz {
+namespace multilevel {
+// Steps of a run: from place `from` of batch `first` on to before place `to` of batch `last`.
+struct RunSteps {
+  uint32_t first, from, last, to;
+  FZ_DEV RunSteps(const Section& s, const Coding& c, const uint32_t* starts, uint32_t run) {
+    place(s, c, starts, run, first, from);
+    last = s.batches;
+    to = 0;
+    if (run + 1 < c.runs) place(s, c, starts, run + 1, last, to);
+  }
+  FZ_DEV static void place(const Section& s, const Coding& c, const uint32_t* starts, uint32_t run, uint32_t& batch, uint32_t& at) {
+    if (c.has_masks) {
+      batch = starts[run] / BATCH;
+      at = starts[run] % BATCH;
+    } else {
+      batch = s.batch_of(run * c.per_run);
+      at = s.place_of(run * c.per_run);
+    }
+  }
+  // Steps of a batch that are in the run.
+  FZ_DEV uint32_t mask(const Section& s, const Coding& c, const uint8_t* masks, uint32_t batch) const {
+    if (batch < first || batch > last || batch >= s.batches) return 0;
+    uint32_t m = c.has_masks ? busy_of(s, masks[batch], batch) : s.all(batch);
+    if (batch == first) m &= ~((1u << from) - 1);
+    if (batch == last) m &= (1u << to) - 1;
+    return m;
+  }
+};
+
+// Batches of a run that have steps in it, one after the other, forward or backward. A warp looks at 32 masks at a time.
+template <bool BACKWARD> struct RunBatches {
+  const Section& s;
+  const Coding& c;
+  const uint8_t* masks;
+  const RunSteps steps;
+  uint32_t base, own, pending;
+  bool over;
+  FZ_DEV RunBatches(const Section& section, const Coding& coding, const uint8_t* of, const RunSteps& r) : s(section), c(coding), masks(of), steps(r), over(false) {
+    base = (BACKWARD ? min(r.last, s.batches - 1) : r.first) & ~31u;
+    load();
+  }
+  FZ_DEV void load() {
+    own = steps.mask(s, c, masks, base + (threadIdx.x & 31));
+    pending = __ballot_sync(ALL, own != 0);
+  }
+  // The next batch and its mask; false: there is none.
+  FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
+    while (pending == 0) {
+      if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= s.batches) return false;
+      base += BACKWARD ? -32 : 32;
+      load();
+    }
+    const int k = BACKWARD ? 31 - __clz((int)pending) : __ffs((int)pending) - 1;
+    pending &= ~(1u << k);
+    batch = base + k;
+    mask = __shfl_sync(ALL, own, k);
+    return true;
+  }
+};
+
+// Codes of the steps of a batch: indices among those of the section for this lane, and steps in which it has a point.
+struct BatchCodes {
+  uint32_t at[BATCH], live;
+  FZ_DEV BatchCodes() {}
+  FZ_DEV BatchCodes(const Section& s, uint32_t batch) {
+    const uint32_t lane = threadIdx.x & 31, width = s.points[0];
+    live = 0;
+    if (s.in_lines()) {
+      const uint32_t line = batch / s.per_line, i = batch % s.per_line * BATCH, other = line / s.strips, x = line % s.strips * STEP + lane;
+      const uint32_t next = s.axis == 1 ? width : width * s.points[1], first = (s.axis == 1 ? other * s.points[1] * width : other * width) + x;
+      live = x < width ? s.all(batch) : 0;
+#pragma unroll
+      for (uint32_t j = 0; j < BATCH; j++) at[j] = first + (i + j) * next;
+      return;
+    }
+    uint32_t row = batch * BATCH / s.strips, strip = batch * BATCH % s.strips;
+#pragma unroll
+    for (uint32_t j = 0; j < BATCH; j++) {
+      const uint32_t x = strip * STEP + lane;
+      at[j] = row * width + x;
+      if (x < width && batch * BATCH + j < s.steps) live |= 1u << j;
+      strip++;
+      if (strip == s.strips) {
+        strip = 0;
+        row++;
+      }
+    }
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

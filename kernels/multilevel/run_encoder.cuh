@@ -1,0 +1,76 @@
+// Stage multilevel: one run, coded from its end on, as src/stages/multilevel/rans.rs. A warp has 32
+// states.
+#pragma once
+#include "common/coder.cuh"
+#include "multilevel/params.h"
+
+namespace fz {
+namespace multilevel {
+constexpr uint32_t ONE_SLOT = 1u << FREQUENCY_BITS;
+// The least length of a lane is in the first word if it is below this.
+constexpr uint32_t ESCAPE = 2047;
+// Words in front of the codes of a run at most, as pairs.
+constexpr uint32_t HEAD_PAIRS = 65;
+
+// Words go down from `end`; those beyond the room are only counted.
+template <bool ANYWHERE> struct RunEncoder {
+  uint8_t* end;
+  // Words of all lanes and of this one, and its state.
+  uint32_t room, words, own, x;
+  FZ_DEV RunEncoder(uint8_t* of_end, uint32_t of_room) : end(of_end), room(of_room), words(0), own(0), x(0) {}
+
+  // A word that ends so many words before the end.
+  FZ_DEV void put(uint32_t before, uint32_t word) const {
+    if (before > room) return;
+    uint8_t* at = end - 2 * (uint64_t)before;
+    if (ANYWHERE) store<uint16_t>(at, (uint16_t)word);
+    else *reinterpret_cast<uint16_t*>(at) = (uint16_t)word;
+  }
+  FZ_DEV void emit(bool need) {
+    const uint32_t who = __ballot_sync(ALL, need);
+    words += __popc(who);
+    if (need) {
+      put(words - __popc(who & ((1u << (threadIdx.x & 31)) - 1)), x & 0xffff);
+      x >>= 16;
+      own++;
+    }
+  }
+  // A symbol, by its entry in the table of an encoder.
+  FZ_DEV void symbol(uint2 e, bool live) {
+    const uint32_t f = (e.y & (ONE_SLOT - 1)) + 1, before = e.y >> FREQUENCY_BITS & (ONE_SLOT - 1), l = e.y >> 28;
+    emit(live && x >> (32 - FREQUENCY_BITS) >= f);
+    const uint32_t h = __umulhi(x, e.x), q = l ? (h + ((x - h) >> 1)) >> (l - 1) : x;
+    if (live) x = x + before + q * (ONE_SLOT - f);
+  }
+  // Up to 16 bits; 0: none.
+  FZ_DEV void bits(uint32_t count, uint32_t value) {
+    emit(count && x >> (32 - count));
+    if (count) x = x << count | value;
+  }
+  // Puts the states in front, through shared memory of the warp; returns the words of the run.
+  FZ_DEV uint32_t finish(uint32_t* pairs) {
+    const uint32_t lane = threadIdx.x & 31, bits = 32 - __clz((int)x), length = 16 * own + bits, mine = bits > 0 ? bits - 1 : 0;
+    const uint32_t least = __reduce_min_sync(ALL, length), most = __reduce_max_sync(ALL, length), width = 32 - __clz((int)(most - least));
+    const uint32_t upto = warp_sum_to(mine), all = __shfl_sync(ALL, upto, 31);
+    for (uint32_t i = lane; i < HEAD_PAIRS; i += 32) pairs[i] = 0;
+    __syncwarp();
+    auto join = [&](uint32_t at, uint32_t value) {
+      const uint64_t v = (uint64_t)value << at % 32;
+      if ((uint32_t)v) atomicOr(&pairs[at / 32], (uint32_t)v);
+      if (v >> 32) atomicOr(&pairs[at / 32 + 1], (uint32_t)(v >> 32));
+    };
+    const uint32_t first = least < ESCAPE ? 16 : 48;
+    if (lane == 0) join(0, width | min(least, ESCAPE) << 5);
+    if (lane == 0 && least >= ESCAPE) join(16, least);
+    join(first + lane * width, length - least);
+    if (mine) join(first + 32 * width + upto - mine, x & ((1u << mine) - 1));
+    __syncwarp();
+    const uint32_t head = (first + 32 * width + all + 15) / 16;
+    words += head;
+    for (uint32_t i = lane; i < head; i += 32) put(words - i, pairs[i / 2] >> 16 * (i % 2));
+    __syncwarp();
+    return words;
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

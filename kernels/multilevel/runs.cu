@@ -1,0 +1,132 @@
+// Stage multilevel, encoder: masks or none, and the runs of all sections, as
+// src/stages/multilevel/section.rs and stream.rs. Writes the metadata.
+#include "multilevel/log2.cuh"
+#include "multilevel/stencil.cuh"
+
+namespace fz {
+namespace multilevel {
+FZ_DEV uint64_t bytes_of(uint64_t cost) { return (cost + 8 * BIT - 1) / (8 * BIT); }
+FZ_DEV uint64_t root_of(uint64_t n) {
+  uint64_t r = 0;
+  for (int k = 31; k >= 0; k--)
+    if ((r | 1ull << k) * (r | 1ull << k) <= n) r |= 1ull << k;
+  return r;
+}
+// The number of runs of all sections.
+FZ_DEV uint64_t runs_of(uint64_t bytes, uint64_t values) {
+  const uint64_t v = values / bytes;
+  const uint64_t share = v <= 50 ? 20 : v <= 200 ? 20 + (v - 50) / 5 : v <= 2000 ? 50 + (v - 200) / 12 : 200;
+  return bytes * share / (1000 * RUN_BYTES);
+}
+// The least number of steps of the form (8 + m) 2^e that is not below `steps`, as 8e + m.
+FZ_DEV uint32_t code_of_steps(uint32_t steps) {
+  uint32_t e = 0;
+  while (15u << e < steps) e++;
+  uint32_t m = 0;
+  while ((8 + m) << e < steps) m++;
+  return 8 * e + m;
+}
+
+struct RunPlanner {
+  uint64_t cost[MOST_SECTIONS], tokens[MOST_SECTIONS], masks[MOST_SECTIONS];
+  uint32_t root[MOST_SECTIONS];
+
+  FZ_DEV void decide(const EncoderMemory& memory, uint32_t k) {
+    const Section& s = memory.plan->of[k];
+    const Counts& c = memory.counts[k];
+    Coding& coding = memory.state->of[k];
+    const uint64_t raw = c.raw * BIT, all = memory.set(k, 0).cost;
+    coding.has_masks = 0;
+    coding.steps = s.steps;
+    masks[k] = 0;
+    tokens[k] = all + raw;
+    if (s.kind != BASE) {
+      const uint64_t with = memory.set(k, 1).cost + memory.set(k, 2).cost;
+      const bool few = 4ull * c.busy <= s.steps && with <= all + all / 8;
+      if (s.kind == DIFFERENCES || with <= all || few) {
+        coding.has_masks = 1;
+        coding.steps = c.busy;
+        masks[k] = memory.set(k, 2).cost;
+        tokens[k] = memory.set(k, 1).cost + raw;
+      }
+    }
+    cost[k] = tokens[k] + masks[k];
+    root[k] = s.kind == BASE ? 0 : (uint32_t)root_of(coding.steps);
+    uint32_t bits = memory.set(k, coding.has_masks).bits;
+    if (coding.has_masks) bits += memory.set(k, 2).bits;
+    coding.table_words = (bits + 15) / 16;
+  }
+  // By one thread.
+  FZ_DEV void cut(const EncoderMemory& memory, const MultilevelParams& p) {
+    State& state = *memory.state;
+    const Plan& plan = *memory.plan;
+    uint64_t sum = 0, roots = 0, mask_bytes = 0, token_bytes = 0;
+    for (uint32_t k = 0; k < plan.sections; k++) {
+      sum += cost[k];
+      roots += root[k];
+      mask_bytes += bytes_of(masks[k]);
+      token_bytes += bytes_of(tokens[k]);
+    }
+    const uint64_t bytes = bytes_of(sum), all = runs_of(bytes ? bytes : 1, elements(p) * p.value);
+    state.mask_runs = state.runs = state.overflows = 0;
+    for (uint32_t k = 0; k < plan.sections; k++) {
+      const Section& s = plan.of[k];
+      Coding& c = state.of[k];
+      c.mask_runs = c.has_masks ? (s.batches + MASK_RUN - 1) / MASK_RUN : 0;
+      if (s.kind == BASE) {
+        c.per_run = c.steps;
+        c.code = 0;
+      } else {
+        const uint64_t own = all * root[k] / (roots ? roots : 1);
+        c.code = code_of_steps((uint32_t)((c.steps + (own ? own : 1) - 1) / (own ? own : 1)));
+        c.per_run = (8 + c.code % 8) << c.code / 8;
+      }
+      c.runs = (c.steps + c.per_run - 1) / c.per_run;
+      c.first_mask_run = state.mask_runs + state.runs;
+      c.first_run = c.first_mask_run + c.mask_runs;
+      state.mask_runs += c.mask_runs;
+      state.runs += c.runs;
+    }
+    // Slots: RUN_ROOM bytes for each run, and of the rest as much as the costs say. A run that does not fit is coded again
+    // later.
+    const uint64_t fixed = (uint64_t)RUN_ROOM / 2 * (state.mask_runs + state.runs), spare = memory.pool_words > fixed ? memory.pool_words - fixed : 0;
+    const uint64_t whole = mask_bytes + token_bytes + 1;
+    uint64_t at = 0;
+    for (uint32_t k = 0; k < plan.sections; k++) {
+      Coding& c = state.of[k];
+      c.slots = at;
+      auto room = [&](uint64_t share, uint32_t runs) {
+        const uint64_t each = runs ? share * spare / whole / runs : 0;
+        const uint32_t words = RUN_ROOM / 2 + (uint32_t)(each < 1u << 28 ? each : 1u << 28);
+        at += (uint64_t)words * runs;
+        return words;
+      };
+      c.mask_room = room(bytes_of(masks[k]), c.mask_runs);
+      c.room = room(bytes_of(tokens[k]), c.runs);
+    }
+  }
+};
+}  // namespace multilevel
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(128) multilevel_runs(FZ_ARGS) {
+  using namespace fz::multilevel;
+  __shared__ RunPlanner planner;
+  if (fz::cancelled(a)) return;
+  const MultilevelParams& p = fz::params<MultilevelParams>(a);
+  const EncoderMemory memory(a, p);
+  MultilevelMetadata m = *reinterpret_cast<const MultilevelMetadata*>(fz::address(fz::input(a, 1)));
+  const bool some = elements(p) > 0;
+  if (some && threadIdx.x < memory.plan->sections) planner.decide(memory, threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (some) planner.cut(memory, p);
+  if (some && m.differences == 0)
+    for (uint32_t level = 1; level <= memory.plan->levels; level++) {
+      const uint32_t stencil = level > memory.plan->base_ends ? memory.plan->stencil[level] : stencil_of(memory.sums[level]);
+      const uint32_t at = 2 * (level - 1);
+      m.stencils[at / 8] |= (uint8_t)((stencil / 2 - 1) << at % 8);
+    }
+  *reinterpret_cast<MultilevelMetadata*>(fz::address(fz::output(a, 0))) = m;
+  fz::publish(fz::output(a, 0), sizeof m);
+}

@@ -1,0 +1,16 @@
+// Stage multilevel, encoder: a block finds where the runs of a section start.
+#include "multilevel/starts.cuh"
+
+extern "C" __global__ void __launch_bounds__(1024) multilevel_starts(FZ_ARGS) {
+  using namespace fz::multilevel;
+  __shared__ uint32_t words[32];
+  if (fz::cancelled(a)) return;
+  const MultilevelParams& p = fz::params<MultilevelParams>(a);
+  const EncoderMemory memory(a, p);
+  if (elements(p) == 0 || blockIdx.x >= memory.plan->sections) return;
+  const Coding& c = memory.state->of[blockIdx.x];
+  if (!c.has_masks) return;
+  const Section& s = memory.plan->of[blockIdx.x];
+  bool bad = false;
+  find_starts(s, c, memory.masks + s.first_batch, memory.starts + c.first_run, c.runs, words, bad);
+}

@@ -1,0 +1,68 @@
+// Stage multilevel, encoder: what a sample of the points of a level costs with each stencil.
+#include "multilevel/quantize.cuh"
+#include "multilevel/source.cuh"
+#include "multilevel/stencil.cuh"
+#include "multilevel/walk.cuh"
+
+namespace fz {
+namespace multilevel {
+// Points at odd multiples of the spacing along one axis, of which the taps are in coarser levels.
+template <class T> FZ_DEV void sum_costs(const Args& a) {
+  const MultilevelParams& p = params<MultilevelParams>(a);
+  const EncoderMemory memory(a, p);
+  const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
+  const Plan& plan = *memory.plan;
+  const uint32_t level = a.tag / 4;
+  if (elements(p) == 0 || m.differences > 0 || level > plan.base_ends) return;
+  const Shape& shape = plan.shape;
+  const Known<T> known(Buffers<T>(memory.pool, p), shape, level);
+  const Source<T> source(address(input(a, 0)));
+  const Predictor<T> of(p.threshold, m);
+  const uint32_t spacing = 1u << (level - 1), plane = known.rows * known.length;
+  uint32_t sums[4] = {0, 0, 0, 0};
+#pragma unroll 1
+  for (int axis = 0; axis < 3; axis++) {
+    if (!shape.has_pass(level, axis)) continue;
+    uint32_t points[3];
+    for (int d = 0; d < 3; d++) points[d] = d == axis ? shape.points(level, axis, d) : shape.grid(d, level);
+    const uint32_t count = points[0] * points[1] * points[2], stride = sample_stride(count, SAMPLE);
+    // Taps of x are neighbors; those of y and z are even rows.
+    const uint32_t apart = axis == 0 ? 1 : axis == 1 ? 2 * known.length : 2 * plane, all = halved(shape.n[axis], level);
+    for (uint64_t n = (uint64_t)(blockIdx.x * blockDim.x + threadIdx.x) * stride; n < count; n += (uint64_t)gridDim.x * blockDim.x * stride) {
+      const uint32_t i = (uint32_t)n, at[3] = {i % points[0], i / points[0] % points[1], i / points[0] / points[1]};
+      uint64_t element = 0, place = 0;
+      const uint32_t strides[3] = {1, shape.n[0], shape.n[0] * shape.n[1]}, known_strides[3] = {1, known.length, plane};
+      for (int d = 0; d < 3; d++) {
+        const uint32_t scale = shape.has(d) ? 2 * spacing : 1;
+        element += (uint64_t)(at[d] * scale + (d == axis ? spacing : 0)) * strides[d];
+        // Of the point, or of its left neighbor.
+        place += (uint64_t)at[d] * (d > 0 && shape.has(d) ? 2 : 1) * known_strides[d];
+      }
+      const T x = source[element];
+      if (!of.is_bounded(x)) continue;
+      T t[8];
+      for (int j = 0; j < 8; j++) {
+        const int tap = (int)at[axis] + j - 3;
+        t[j] = tap >= 0 && tap < (int)all ? known.at[(int64_t)place + (int64_t)(j - 3) * apart] : T(0);
+      }
+#pragma unroll
+      for (uint32_t k = 0; k < 4; k++) sums[k] += cost_of(x - of.predict_any(2 * k + 2, at[axis] + 1, all - at[axis] - 1, t).p, of.rate);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const uint32_t sum = __reduce_add_sync(ALL, sums[k]);
+    if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&memory.sums[level].of[k], (unsigned long long)sum);
+  }
+}
+}  // namespace multilevel
+}  // namespace fz
+
+extern "C" __global__ void __launch_bounds__(256) multilevel_stencil_f32(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::multilevel::sum_costs<float>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) multilevel_stencil_f64(FZ_ARGS) {
+  if (fz::cancelled(a)) return;
+  fz::multilevel::sum_costs<double>(a);
+}

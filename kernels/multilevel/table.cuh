@@ -1,0 +1,94 @@
+// Stage multilevel: one table of frequencies, as src/stages/multilevel/tables.rs.
+#pragma once
+#include "multilevel/log2.cuh"
+
+namespace fz {
+namespace multilevel {
+constexpr uint32_t ONE = 1u << FREQUENCY_BITS;
+// What the first numbers of a table are differences to; numbers are below NUMBERS.
+constexpr uint32_t FIRST_NUMBER = 40, NUMBERS = 52;
+
+// The number that stands for the nearest frequency that one stands for, or the one below.
+FZ_DEV uint32_t number_of(uint32_t t, bool nearest) {
+  if (t < 8) return t;
+  const uint32_t e = 29 - __clz((int)t), half = nearest ? (1u << e) >> 1 : 0;
+  return 4 * e + ((t + half) >> e);
+}
+FZ_DEV uint32_t frequency_of(uint32_t number) { return number < 8 ? number : (4 + number % 4) << (number / 4 - 1); }
+
+// What a warp has of a table: symbols `lane` and 32 + `lane`.
+struct Entries {
+  uint32_t f[2], before[2];
+};
+FZ_DEV Entries with_sums(uint32_t f0, uint32_t f1) {
+  const uint32_t lane = threadIdx.x & 31;
+  Entries e = {{f0, f1}, {0, 0}};
+  const uint32_t a = warp_sum_to(f0), b = warp_sum_to(f1), all = __shfl_sync(ALL, a, 31);
+  e.before[0] = a - f0;
+  e.before[1] = all + b - f1;
+  (void)lane;
+  return e;
+}
+
+// A table that a warp makes of counts.
+struct MadeTable {
+  Entries e;
+  uint32_t number[2], entries, rest;
+  FZ_DEV MadeTable(uint64_t a, uint64_t b) {
+    const uint32_t lane = threadIdx.x & 31;
+    const uint64_t n = warp_total(a + b);
+    const uint32_t high = __ballot_sync(ALL, b > 0), low = __ballot_sync(ALL, a > 0);
+    entries = high ? 64 - __clz((int)high) : low ? 32 - __clz((int)low) : 1;
+    uint64_t most = a > b ? a : b;
+#pragma unroll
+    for (int d = 16; d > 0; d >>= 1) {
+      const uint64_t other = __shfl_xor_sync(ALL, most, d);
+      most = most > other ? most : other;
+    }
+    const uint32_t in_low = __ballot_sync(ALL, a == most), in_high = __ballot_sync(ALL, b == most);
+    rest = in_low ? __ffs((int)in_low) - 1 : 31 + __ffs((int)in_high);
+    for (uint32_t nearest = 2; nearest-- > 0;) {
+      auto number = [&](uint64_t c) -> uint32_t {
+        if (c == 0) return 0;
+        const uint32_t t = (uint32_t)(((c << FREQUENCY_BITS) + (nearest ? n / 2 : 0)) / n);
+        return number_of(t > 0 ? t : 1, nearest);
+      };
+      number[0] = number(a);
+      number[1] = number(b);
+      e.f[0] = lane == rest ? 0 : frequency_of(number[0]);
+      e.f[1] = 32 + lane == rest ? 0 : frequency_of(number[1]);
+      const uint32_t sum = __reduce_add_sync(ALL, e.f[0] + e.f[1]);
+      if (lane == rest) e.f[0] = ONE - sum;
+      if (32 + lane == rest) e.f[1] = ONE - sum;
+      if (sum < ONE) break;
+    }
+    e = with_sums(e.f[0], e.f[1]);
+  }
+  // The number before entry i, where the rest has that of the one before it.
+  FZ_DEV uint32_t number_at(uint32_t i) const {
+    const uint32_t j = i == rest ? (i > 0 ? i - 1 : 0) : i;
+    const uint32_t a = __shfl_sync(ALL, number[0], j & 31), b = __shfl_sync(ALL, number[1], j & 31);
+    return i == rest && i == 0 ? FIRST_NUMBER : j < 32 ? a : b;
+  }
+  // The bits of both entries of this lane: the length, and the value.
+  FZ_DEV void code(int half, uint32_t& bits, uint64_t& value) const {
+    const uint32_t i = 32 * half + (threadIdx.x & 31);
+    const uint32_t two = number_at(i >= 2 ? i - 2 : 0);
+    const uint32_t expected = i == 0 ? FIRST_NUMBER : two;
+    const int d = (int)number[half] - (int)expected;
+    const uint32_t v = (uint32_t)(d << 1 ^ d >> 31);
+    bits = i < entries && i != rest ? v / 4 + 3 : 0;
+    value = bits ? ((1ull << (v / 4)) - 1) | (uint64_t)(v % 4) << (v / 4 + 1) : 0;
+  }
+};
+
+// The division by a frequency: x / f = (h + (x - h) / 2^min(l, 1)) / 2^max(l - 1, 0), where h is the high half of m x.
+FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
+  if (f == 0) return make_uint2(0, 0);
+  const uint32_t l = f > 1 ? 32 - __clz((int)(f - 1)) : 0;
+  const uint32_t m = (uint32_t)((((1ull << l) - f) << 32) / f + 1);
+  return make_uint2(m, (f - 1) | before << 14 | l << 28);
+}
+FZ_DEV uint32_t decoder_entry(uint32_t f, uint32_t before) { return before | f << 14; }
+}  // namespace multilevel
+}  // namespace fz

@@ -1,0 +1,142 @@
+// Stage multilevel: batches of the passes of a level, and their taps. A warp has a batch; known
+// points of a level are those at even multiples of its spacing along x.
+#pragma once
+#include "multilevel/memory.cuh"
+#include "multilevel/predict.cuh"
+
+namespace fz {
+namespace multilevel {
+// The known points of a level: rows at all multiples of its spacing.
+template <class T> struct Known {
+  T* at;
+  uint32_t rows, length;
+  FZ_DEV Known(const Buffers<T>& buffers, const Shape& s, uint32_t level)
+      : at(buffers.level(level)), rows(s.grid(1, level - 1)), length(halved(s.n[0], level)) {}
+};
+
+// A line of steps of a pass over z or y, as a lane sees it.
+template <class T> struct Line {
+  // Known points and points of the pass; both are `apart` from the next.
+  const T* even;
+  T* odd;
+  uint32_t apart;
+  // Where the codes of the points are, and the points in the array.
+  uint32_t code, next_code, element, next_element;
+  bool live;
+  FZ_DEV Line(const Shape& shape, const Section& s, const Known<T>& known, uint32_t line) {
+    const uint32_t lane = threadIdx.x & 31, strip = line % s.strips, other = line / s.strips;
+    const uint32_t width = s.points[0], spacing = 1u << (s.level - 1);
+    uint32_t x = strip * STEP + lane;
+    live = x < width;
+    x = live ? x : width - 1;
+    const uint32_t plane = known.rows * known.length, whole = shape.n[0] * shape.n[1];
+    if (s.axis == 2) {
+      const uint32_t y = shape.has(1) ? 2 * other : other;
+      T* first = known.at + (uint64_t)y * known.length + x;
+      even = first;
+      odd = first + plane;
+      apart = 2 * plane;
+      code = other * width + x;
+      next_code = width * s.points[1];
+      element = spacing * whole + y * (shape.has(1) ? spacing : 1) * shape.n[0];
+      next_element = 2 * spacing * whole;
+    } else {
+      T* first = known.at + (uint64_t)other * plane + x;
+      even = first;
+      odd = first + known.length;
+      apart = 2 * known.length;
+      code = other * s.points[1] * width + x;
+      next_code = width;
+      element = (other * (shape.has(2) ? spacing : 1)) * whole + spacing * shape.n[0];
+      next_element = 2 * spacing * shape.n[0];
+    }
+    element += x * 2 * spacing;
+  }
+  FZ_DEV T tap(int i, uint32_t count) const { return even[(uint64_t)max(0, min(i, (int)count - 1)) * apart]; }
+};
+
+// Taps of 8 steps of a line: those of step j are w[j] to w[j + 7].
+template <class T> struct Window {
+  T w[15];
+  FZ_DEV void load(const Line<T>& line, uint32_t i, uint32_t known) {
+#pragma unroll
+    for (int j = 0; j < 15; j++) w[j] = line.tap((int)i - 3 + j, known);
+  }
+  // From the taps of the batch before to those from step i on.
+  FZ_DEV void move(const Line<T>& line, uint32_t i, uint32_t known) {
+#pragma unroll
+    for (int j = 0; j < 7; j++) w[j] = w[j + 8];
+#pragma unroll
+    for (int j = 7; j < 15; j++) w[j] = line.tap((int)i - 3 + j, known);
+  }
+  template <int STENCIL> FZ_DEV void predict(const Predictor<T>& of, uint32_t i, uint32_t known, Predicted<T> (&p)[BATCH]) const {
+    if (i >= 3 && i + 12 <= known) {
+#pragma unroll
+      for (int j = 0; j < (int)BATCH; j++) p[j] = of.template predict<STENCIL>(w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]);
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < (int)BATCH; j++) {
+      // Steps beyond the end of the line are not used.
+      const uint32_t left = i + j + 1, right = known > left ? known - left : 0;
+      p[j] = of.resolve(anywhere(STENCIL, left, right, w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7], of.step), w[j + 3], w[j + 4], right > 0);
+    }
+  }
+};
+
+// A step of a pass over x, as a lane sees it.
+template <class T> struct RowStep {
+  // Known points of the row, and which one is that of this lane.
+  const T* row;
+  uint32_t i, y, z, code;
+  bool live;
+  FZ_DEV RowStep(const Section& s, const Known<T>& known, uint32_t step) {
+    const uint32_t lane = threadIdx.x & 31, number = step / s.strips, strip = step % s.strips;
+    y = number % s.points[1];
+    z = number / s.points[1];
+    i = strip * STEP + lane;
+    live = i < s.points[0];
+    row = known.at + (uint64_t)(z * known.rows + y) * known.length;
+    code = number * s.points[0] + i;
+  }
+};
+
+// Known values of a step of a pass over x, and those beside them: of lanes 0 to 3 behind the step, of lanes 29 to 31 before it.
+template <class T> struct RowTaps {
+  T own, beside;
+  FZ_DEV void load(const RowStep<T>& at, uint32_t known) {
+    const uint32_t lane = threadIdx.x & 31;
+    const int last = (int)known - 1, i = (int)at.i;
+    own = at.row[min(i, last)];
+    const int other = lane < 4 ? i + 32 : i - 32;
+    beside = own;
+    if (lane < 4 || lane >= 29) beside = at.row[max(0, min(other, last))];
+  }
+  // The value `BY` points farther. All lanes call it.
+  template <int BY> FZ_DEV T at() const {
+    const uint32_t lane = threadIdx.x & 31;
+    const bool other = BY > 0 ? lane < (uint32_t)(BY > 0 ? BY : 0) : lane >= (uint32_t)(32 + BY);
+    return __shfl_sync(ALL, other ? beside : own, lane + BY);
+  }
+  template <int STENCIL> FZ_DEV Predicted<T> predict(const Predictor<T>& of, uint32_t i, uint32_t known) const {
+    const T a = at<-1>(), c = at<1>(), d = at<2>();
+    T t0 = own, a5 = own, d5 = own, t7 = own;
+    if constexpr (STENCIL >= 6) {
+      a5 = at<-2>();
+      d5 = at<3>();
+    }
+    if constexpr (STENCIL == 8) {
+      t0 = at<-3>();
+      t7 = at<4>();
+    }
+    Guess<T> g = inside<STENCIL>(t0, a5, a, own, c, d, d5, t7);
+    const bool end = i < 3 || i + 5 > known;
+    if (end) {
+      const uint32_t left = i + 1, right = known > left ? known - left : 0;
+      g = anywhere(STENCIL, left, right, t0, a5, a, own, c, d, d5, t7, of.step);
+    }
+    return of.resolve(g, own, c, i + 1 < known);
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

@@ -1,0 +1,165 @@
+//! How the kernels run on a GPU.
+
+use super::grid::{Levels, layout};
+use super::params::{
+    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, ENCODER_SET_BYTES, MASK_RUN, MultilevelParams, PLAN_BYTES,
+    POOL_LESS, RUN_ROOM, STATE_BYTES,
+};
+use super::steps::Layout;
+use crate::ir::device::{DeviceLaunch, LaunchShape};
+use crate::ir::kernel::read_params;
+
+/// Blocks of functions that go over all of the array, and their threads.
+const BLOCKS: u64 = 1056;
+const THREADS: u32 = 256;
+const WARPS: u64 = THREADS as u64 / 32;
+/// Batches of sections start at multiples of this.
+const BATCH_UNIT: usize = 256;
+/// Sums of the costs of stencils.
+const STENCIL_BYTES: u64 = 32 * 32;
+
+/// Sets of axes that may be interpolated.
+fn sets(dims: [usize; 3]) -> impl Iterator<Item = Levels> {
+    let long = (0..3).filter(|&d| dims[d] > 1).fold(1u8, |all, d| all | 1 << d);
+    [7u8, 3, 5, 1].into_iter().filter(move |axes| axes & !long == 0).map(move |axes| Levels::new(dims, axes))
+}
+
+/// The most that there is of an array, whichever axes are interpolated.
+#[derive(Default)]
+pub(super) struct Most {
+    pub(super) sections: u32,
+    pub(super) batches: u32,
+    pub(super) runs: u32,
+}
+
+impl Most {
+    /// Zeros for arrays that are too long for a device.
+    pub(super) fn new(dims: [u64; 3], value: u64, decodes: bool) -> Most {
+        let n = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).filter(|&n| n < 1 << 31);
+        let Some(n) = n else { return Most::default() };
+        let dims = dims.map(|d| d as usize);
+        if n == 0 {
+            return Most { sections: 1, batches: 0, runs: 1 };
+        }
+        let mut most = [0u64; 3];
+        let mut note = |layouts: &[Layout]| {
+            let mask_runs = |l: &Layout| l.batches.div_ceil(MASK_RUN as usize) as u64;
+            let batches = layouts.iter().map(|l| l.batches.next_multiple_of(BATCH_UNIT) as u64).sum();
+            let steps = layouts.iter().map(|l| mask_runs(l) + l.steps.div_ceil(8) as u64).sum::<u64>();
+            let masks = layouts.iter().map(mask_runs).sum::<u64>();
+            let sections = layouts.len() as u64;
+            // A run of the encoder has at least 1,333 bytes, or at a high ratio one in 500 of the values; values cost at
+            // most 1.6 times their bytes.
+            let runs = if decodes { steps } else { masks + n * value / 500 + sections };
+            for (most, own) in most.iter_mut().zip([sections, batches, runs + 1]) {
+                *most = (*most).max(own);
+            }
+        };
+        note(&[Layout::rows(n as usize, 1)]);
+        for set in sets(dims) {
+            let passes = (1..=set.base_ends()).flat_map(|level| set.passes(level));
+            let layouts: Vec<_> = [set.base_layout()].into_iter().chain(passes.map(|p| layout(&p))).collect();
+            note(&layouts);
+        }
+        let [sections, batches, runs] = most.map(|m| u32::try_from(m).unwrap_or(0));
+        Most { sections, batches, runs }
+    }
+}
+
+fn elements(p: &MultilevelParams) -> u64 {
+    p.dims.iter().product()
+}
+
+fn up(bytes: u64) -> u64 {
+    bytes.next_multiple_of(16)
+}
+
+/// Selects the function for the element type.
+fn of_type(p: &MultilevelParams, functions: [&'static str; 2]) -> &'static str {
+    functions[usize::from(p.value != 4)]
+}
+
+macro_rules! functions {
+    ($kind:literal) => {
+        [concat!("multilevel_", $kind, "_f32"), concat!("multilevel_", $kind, "_f64")]
+    };
+}
+
+/// `Memory` in kernels/multilevel/memory.cuh.
+fn common_bytes(p: &MultilevelParams) -> u64 {
+    let runs = u64::from(p.runs);
+    up(PLAN_BYTES) + up(STATE_BYTES) + up(p.batches.into()) + 2 * up(4 * runs) + up(8 * runs)
+}
+
+/// Known points of all levels: `Buffers` there. Those of even levels are at most half as many.
+fn known_bytes(p: &MultilevelParams) -> u64 {
+    let rows = p.dims[1] * p.dims[2] * u64::from(p.value);
+    up(rows * p.dims[0].div_ceil(2)) + up(rows * p.dims[0].div_ceil(4))
+}
+
+/// The levels that are sections, with the axes of which any set has a pass, from the coarsest on. Passes over x come last, and
+/// always.
+fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
+    let dims = p.dims.map(|d| d as usize);
+    let most = sets(dims).map(|set| set.base_ends()).max().unwrap_or(0);
+    let axes = |level: u32| {
+        let has = |axis: u32| {
+            let own = |set: Levels| {
+                set.base_ends() >= level && set.passes(level).iter().any(|pass| pass.axis == axis as usize)
+            };
+            axis == 0 || sets(dims).any(own)
+        };
+        [2, 1, 0].into_iter().filter(|&axis| has(axis)).collect()
+    };
+    (1..=most).rev().map(|level| (level, axes(level))).collect()
+}
+
+/// Blocks for a pass of a level.
+fn pass_blocks(p: &MultilevelParams, level: u32) -> u64 {
+    // Half of the points of a level are those of a pass; along x alone levels have half of those of the one below.
+    (elements(p) >> level).div_ceil(256).div_ceil(WARPS).clamp(64, BLOCKS)
+}
+
+pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<MultilevelParams>(shape.params);
+    if p.sections == 0 {
+        return None;
+    }
+    let levels = p.dims.iter().max().map_or(0, |&d| d.max(1).next_power_of_two().trailing_zeros());
+    let made = DeviceLaunch::one(of_type(&p, functions!("sample")), 1, 1024)
+        .then(of_type(&p, functions!("choose")), 3 * u64::from(levels) + 1, THREADS)
+        .then("multilevel_decide", 1, 32);
+    Some(made.with(0, CHOICE_BYTES))
+}
+
+pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<MultilevelParams>(shape.params);
+    if p.sections == 0 {
+        return None;
+    }
+    let (n, sections, runs) = (elements(&p), u64::from(p.sections), u64::from(p.runs));
+    let bytes = n * u64::from(p.value);
+    let roots = p.dims[1] * p.dims[2];
+    let base = if roots > BASE_POINTS.into() { roots.div_ceil(512).min(256) } else { 1 };
+    let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), base, 512);
+    for (level, axes) in passes(&p) {
+        made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
+        for axis in axes {
+            let name = if axis > 0 { functions!("encode_lines") } else { functions!("encode_rows") };
+            made = made.then_tagged(of_type(&p, name), pass_blocks(&p, level), THREADS, 4 * level + axis);
+        }
+    }
+    let run_blocks = runs.div_ceil(WARPS).min(BLOCKS);
+    made = made
+        .then("multilevel_count_masks", u64::from(p.batches).div_ceil(4096), THREADS)
+        .then("multilevel_tables", 3 * sections, 512)
+        .then("multilevel_runs", 1, 128)
+        .then("multilevel_starts", sections, 1024)
+        .then(of_type(&p, functions!("encode_runs")), run_blocks, THREADS)
+        .then("multilevel_place", sections, 1024)
+        .then("multilevel_gather", (runs + sections).div_ceil(WARPS).min(BLOCKS), THREADS)
+        .then(of_type(&p, functions!("encode_again")), run_blocks, THREADS);
+    let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p));
+    let scratch = common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + pool;
+    Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
+}
