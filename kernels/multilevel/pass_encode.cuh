@@ -173,14 +173,5 @@ template <class T> struct PassEncoder {
     if (at.i + 1 == s.points[0] && s.known > s.points[0]) row[2 * at.i + 2] = at.row[at.i + 1];
   }
 };
-
-// Of levels without points of the pass over x: the known points are those of the next level as well.
-template <class T> FZ_DEV void copy_known(const Shape& shape, const Known<T>& from, const Known<T>& to, uint32_t planes) {
-  const uint32_t step = gridDim.x * blockDim.x;
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < from.rows * planes; i += step) {
-    const uint32_t y = i % from.rows, z = i / from.rows;
-    to.at[((uint64_t)(shape.has(2) ? 2 * z : z) * to.rows + (shape.has(1) ? 2 * y : y)) * to.length] = from.at[(uint64_t)i * from.length];
-  }
-}
 }  // namespace multilevel
 }  // namespace fz

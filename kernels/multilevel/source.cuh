@@ -10,13 +10,15 @@ template <class T> struct Source {
   FZ_DEV explicit Source(const uint8_t* p) : at(reinterpret_cast<const T*>(p)), whole(aligned(p, sizeof(T))) {}
   FZ_DEV T operator[](uint64_t i) const { return whole ? at[i] : load<T>(at + i); }
 };
+// The restored array, which may be shorter.
 template <class T> struct Target {
   T* at;
+  uint64_t room;
   bool whole;
-  FZ_DEV explicit Target(uint8_t* p) : at(reinterpret_cast<T*>(p)), whole(aligned(p, sizeof(T))) {}
+  FZ_DEV Target(const Operand& o, uint64_t n) : at(reinterpret_cast<T*>(address(o))), room(o.max / sizeof(T)) { whole = aligned(at, sizeof(T)) && room >= n; }
   FZ_DEV void put(uint64_t i, T x) const {
     if (whole) at[i] = x;
-    else store<T>(at + i, x);
+    else if (i < room) store<T>(at + i, x);
   }
 };
 }  // namespace multilevel

@@ -48,13 +48,13 @@ struct MadeTable {
     const uint32_t in_low = __ballot_sync(ALL, a == most), in_high = __ballot_sync(ALL, b == most);
     rest = in_low ? __ffs((int)in_low) - 1 : 31 + __ffs((int)in_high);
     for (uint32_t nearest = 2; nearest-- > 0;) {
-      auto number = [&](uint64_t c) -> uint32_t {
+      auto number_for = [&](uint64_t c) -> uint32_t {
         if (c == 0) return 0;
         const uint32_t t = (uint32_t)(((c << FREQUENCY_BITS) + (nearest ? n / 2 : 0)) / n);
         return number_of(t > 0 ? t : 1, nearest);
       };
-      number[0] = number(a);
-      number[1] = number(b);
+      number[0] = number_for(a);
+      number[1] = number_for(b);
       e.f[0] = lane == rest ? 0 : frequency_of(number[0]);
       e.f[1] = 32 + lane == rest ? 0 : frequency_of(number[1]);
       const uint32_t sum = __reduce_add_sync(ALL, e.f[0] + e.f[1]);

@@ -2,8 +2,8 @@
 
 use super::grid::{Levels, layout};
 use super::params::{
-    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, ENCODER_SET_BYTES, MASK_RUN, MultilevelParams, PLAN_BYTES,
-    POOL_LESS, RUN_ROOM, STATE_BYTES,
+    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
+    MultilevelParams, PLAN_BYTES, POOL_LESS, RUN_ROOM, STATE_BYTES,
 };
 use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
@@ -142,6 +142,12 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let roots = p.dims[1] * p.dims[2];
     let base = if roots > BASE_POINTS.into() { roots.div_ceil(512).min(256) } else { 1 };
     let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), base, 512);
+    let wide = n.div_ceil(2048).min(BLOCKS);
+    made = made.then(of_type(&p, functions!("quotients")), wide, THREADS).then(
+        of_type(&p, functions!("differences")),
+        wide,
+        THREADS,
+    );
     for (level, axes) in passes(&p) {
         made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
         for axis in axes {
@@ -156,10 +162,46 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("multilevel_runs", 1, 128)
         .then("multilevel_starts", sections, 1024)
         .then(of_type(&p, functions!("encode_runs")), run_blocks, THREADS)
+        .then(of_type(&p, functions!("list")), wide, THREADS)
         .then("multilevel_place", sections, 1024)
         .then("multilevel_gather", (runs + sections).div_ceil(WARPS).min(BLOCKS), THREADS)
         .then(of_type(&p, functions!("encode_again")), run_blocks, THREADS);
-    let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p));
+    let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
     let scratch = common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + pool;
     Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
+}
+
+/// Launches are numbered in their tags, which also have level and axis.
+fn ordered(mut made: DeviceLaunch) -> DeviceLaunch {
+    for (order, launch) in made.launches.iter_mut().enumerate() {
+        launch.tag |= (order as u32) << 8;
+    }
+    made
+}
+
+pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
+    let p = read_params::<MultilevelParams>(shape.params);
+    if p.sections == 0 {
+        return None;
+    }
+    let (n, sections) = (elements(&p), u64::from(p.sections));
+    let mask_runs = u64::from(p.batches).div_ceil(MASK_RUN.into()) + sections;
+    let wide = n.div_ceil(2048).min(BLOCKS);
+    let mut made = DeviceLaunch::one("multilevel_open", sections, THREADS)
+        .then(of_type(&p, functions!("decode_masks")), 1 + mask_runs.div_ceil(WARPS).min(BLOCKS), THREADS)
+        .then("multilevel_decode_starts", sections, 1024)
+        .then(of_type(&p, functions!("decode_differences")), wide, THREADS)
+        .then("multilevel_sum_rows", wide, THREADS)
+        .then_tagged("multilevel_sum_lines", wide, THREADS, 1)
+        .then_tagged("multilevel_sum_lines", wide, THREADS, 2)
+        .then(of_type(&p, functions!("restore")), wide, THREADS);
+    for (level, axes) in passes(&p) {
+        for axis in axes {
+            let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
+            made = made.then_tagged(of_type(&p, name), pass_blocks(&p, level), THREADS, 4 * level + axis);
+        }
+    }
+    let made = ordered(made.then("multilevel_finish", wide, THREADS));
+    let values = known_bytes(&p).max(4 * n);
+    Some(made.with(16, common_bytes(&p) + up(2 * sections * DECODER_SET_BYTES) + values))
 }

@@ -69,7 +69,7 @@ static RESOLVE: Kernel =
 static ENCODE: Kernel =
     Kernel { name: "multilevel_encode", host: encode::encode, role: alone, device: device::encode };
 static DECODE: Kernel =
-    Kernel { name: "multilevel_decode", host: decode::decode, role: alone, device: |_| None };
+    Kernel { name: "multilevel_decode", host: decode::decode, role: alone, device: device::decode };
 
 const PORTS: &[&str] = &["stream"];
 

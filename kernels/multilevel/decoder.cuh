@@ -1,0 +1,66 @@
+// Stage multilevel, decoder: what all launches share, and one step of a run.
+#pragma once
+#include "multilevel/run_decoder.cuh"
+#include "multilevel/source.cuh"
+
+namespace fz {
+namespace multilevel {
+// Launches of a decoder are numbered in their tags: a failure cancels later ones.
+FZ_DEV uint32_t order_of(const Args& a) { return a.tag >> 8; }
+FZ_DEV void corrupt(const Args& a) {
+  atomicCAS(reinterpret_cast<uint32_t*>(a.zeroed), 0u, order_of(a) + 1);
+  fail(a, CORRUPT);
+}
+// Whether this launch has something to do: the same in all threads.
+FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const MultilevelParams& p) {
+  const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
+  return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
+}
+FZ_DEV const MultilevelMetadata& metadata_of(const Args& a) { return *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))); }
+FZ_DEV uint32_t stencil_at(const MultilevelMetadata& m, uint32_t level) {
+  const uint32_t at = 2 * (level - 1);
+  return 2 * (m.stencils[at / 8] >> at % 8 & 3) + 2;
+}
+
+// The words of a run or mask run of a section.
+FZ_DEV Words run_words(const Args& a, const DecoderMemory& memory, const Coding& c, uint32_t number) {
+  const uint8_t* at = address(input(a, 0)) + memory.state->head;
+  return {at + 2 * (c.at + memory.places[c.first_mask_run + number]), memory.sizes[c.first_mask_run + number]};
+}
+
+// Exact values by patterns.
+struct Patterns {
+  const uint64_t* pattern;
+  uint32_t count;
+  FZ_DEV explicit Patterns(const State& state) : pattern(state.pattern), count(state.patterns) {}
+};
+
+// What a lane has decoded: a code, or the bits of an exact value.
+struct Decoded {
+  uint32_t u;
+  bool exact;
+  uint64_t bits;
+};
+FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, uint32_t context, bool live, uint32_t exact) {
+  const uint32_t t = run.symbol(set, context, live);
+  Decoded d = {t, false, 0};
+  if (!__any_sync(ALL, t >= 16)) return d;
+  const uint64_t raw = run.raw(raw_bits(t, exact));
+  if (t < PATTERN) {
+    d.u = code_of(t, (uint32_t)raw);
+  } else if (t == EXACT) {
+    d = {0, true, raw};
+  } else {
+    const uint32_t i = t - PATTERN;
+    if (i < patterns.count) d = {0, true, patterns.pattern[i]};
+    else run.bad = true;
+  }
+  return d;
+}
+// The value of a point that is predicted.
+template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, Predicted<T> p, T b, bool live) {
+  const Decoded d = decode_token(run, set, patterns, p.context, live, Num<T>::BITS);
+  return d.exact ? Num<T>::value(d.bits) : of.restore(d.u, p, b);
+}
+}  // namespace multilevel
+}  // namespace fz

@@ -1,0 +1,57 @@
+// Stage multilevel, decoder: the passes of a level. A warp restores a run, then quiet steps.
+#include "multilevel/pass_decode.cuh"
+
+namespace fz {
+namespace multilevel {
+// Shared memory of a block.
+struct __align__(16) PassRoom {
+  DecoderSet set;
+  RunRing rings[8];
+};
+
+template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom& room) {
+  const MultilevelParams& p = params<MultilevelParams>(a);
+  const DecoderMemory memory(a, p);
+  if (!is_open(a, memory, p)) return;
+  const MultilevelMetadata& m = metadata_of(a);
+  const Plan& plan = *memory.plan;
+  const uint32_t level = (a.tag & 255) / 4, axis = a.tag % 4;
+  if (m.differences > 0 || level > plan.base_ends) return;
+  const Shape& shape = plan.shape;
+  const bool has = shape.has_pass(level, axis);
+  const Buffers<T> buffers(memory.values, p);
+  if (!has) {
+    if (!LINES && level > 1) copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));
+    return;
+  }
+  const uint32_t number = plan.number[level][axis];
+  const DecoderSet& from = memory.set(number, 0);
+  // Only the tables that there are.
+  const uint32_t words = (offsetof(DecoderSet, first) + from.tables * sizeof from.first[0]) / 16;
+  for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<uint4*>(&room.set)[i] = reinterpret_cast<const uint4*>(&from)[i];
+  __syncthreads();
+  const PassDecoder<T> decoder(a, p, memory, number, room.set);
+  RunRing& ring = room.rings[threadIdx.x >> 5];
+  const Target<T> array(output(a, 0), elements(p));
+  const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
+  const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);
+  const uint32_t stencil = stencil_at(m, level);
+  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring)
+                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring)
+                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring)
+                                   : decoder.template all<2, LINES>(&target, ring);
+  if (!good && (threadIdx.x & 31) == 0) corrupt(a);
+}
+}  // namespace multilevel
+}  // namespace fz
+
+#define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES)                                                    \
+  extern "C" __global__ void __launch_bounds__(256) multilevel_##NAME(FZ_ARGS) {                      \
+    __shared__ fz::multilevel::PassRoom room;                                           \
+    if (fz::cancelled(a)) return;                                                                     \
+    fz::multilevel::decode_pass<VALUE, LINES>(a, room);                                               \
+  }
+MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true)
+MULTILEVEL_PASS_DECODE(decode_lines_f64, double, true)
+MULTILEVEL_PASS_DECODE(decode_rows_f32, float, false)
+MULTILEVEL_PASS_DECODE(decode_rows_f64, double, false)

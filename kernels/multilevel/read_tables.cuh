@@ -1,0 +1,63 @@
+// Stage multilevel, decoder: sets of tables, as src/stages/multilevel/tables.rs reads them.
+#pragma once
+#include "multilevel/stream.cuh"
+#include "multilevel/table.cuh"
+
+namespace fz {
+namespace multilevel {
+// The frequencies of a set, before the tables by slots are filled.
+struct ReadSet {
+  uint16_t of[TABLES][SYMBOLS];
+  uint32_t begins, tables;
+  // By one thread. False: there is no such set.
+  FZ_DEV bool read(BitReader& bits) {
+    begins = bits.take(CONTEXTS - 1);
+    tables = __popc(begins) + 1;
+    if (tables > TABLES) return false;
+    for (uint32_t k = 0; k < tables; k++)
+      if (!read_table(bits, of[k])) return false;
+    return !bits.bad;
+  }
+  FZ_DEV static bool read_table(BitReader& bits, uint16_t (&f)[SYMBOLS]) {
+    const uint32_t entries = bits.take(6) + 1, rest = bits.take(6);
+    if (rest >= entries) return false;
+    uint32_t sum = 0, last[2] = {FIRST_NUMBER, FIRST_NUMBER};
+    for (uint32_t i = 0; i < SYMBOLS; i++) {
+      f[i] = 0;
+      if (i >= entries) continue;
+      uint32_t k = last[0];
+      if (i != rest) {
+        const uint32_t ones = bits.unary();
+        if (bits.bad || ones > NUMBERS) return false;
+        const uint32_t v = 4 * ones + bits.take(2);
+        k = last[i > 1] + (uint32_t)((int32_t)(v >> 1) ^ -(int32_t)(v & 1));
+        if (k >= NUMBERS) return false;
+        f[i] = (uint16_t)frequency_of(k);
+        sum += f[i];
+      }
+      last[1] = last[0];
+      last[0] = k;
+    }
+    if (sum >= ONE) return false;
+    f[rest] = (uint16_t)(ONE - sum);
+    return true;
+  }
+  // By a block.
+  FZ_DEV void fill(DecoderSet& set) const {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    if (threadIdx.x < CONTEXTS) set.map[threadIdx.x] = (uint8_t)__popc(begins & ((1u << threadIdx.x) - 1));
+    if (threadIdx.x == 0) set.tables = tables;
+    for (uint32_t k = warp; k < tables; k += blockDim.x >> 5) {
+      const Entries e = with_sums(of[k][lane], of[k][32 + lane]);
+      for (uint32_t half = 0; half < 2; half++) {
+        const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
+        set.entries[k][s] = decoder_entry(f, before);
+        // Units of 16 slots of which the first slot is one of this symbol.
+        if (f)
+          for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.first[k][unit] = (uint8_t)s;
+      }
+    }
+  }
+};
+}  // namespace multilevel
+}  // namespace fz

@@ -1,0 +1,42 @@
+// Stage multilevel, decoder: words of a stream at any address, and fields of bits in them.
+#pragma once
+#include "multilevel/memory.cuh"
+
+namespace fz {
+namespace multilevel {
+// Words of 16 bits; beyond the last one there are zeros.
+struct Words {
+  const uint8_t* at;
+  uint64_t count;
+  FZ_DEV uint32_t operator[](uint64_t i) const { return i < count ? load<uint16_t>(at + 2 * i) : 0; }
+  FZ_DEV uint32_t two(uint64_t i) const { return (*this)[i] | (*this)[i + 1] << 16; }
+  // `n` bits from bit `bit` on, at most 32.
+  FZ_DEV uint32_t bits(uint64_t bit, uint32_t n) const {
+    const uint64_t i = bit / 16, all = two(i) | (uint64_t)(*this)[i + 2] << 32;
+    return (uint32_t)(all >> bit % 16 & ((1ull << n) - 1));
+  }
+  FZ_DEV Words from(uint64_t i, uint64_t n) const { return {at + 2 * i, n}; }
+};
+
+// Bits one after the other.
+struct BitReader {
+  const Words& words;
+  uint64_t at;
+  bool bad;
+  FZ_DEV explicit BitReader(const Words& of) : words(of), at(0), bad(false) {}
+  FZ_DEV uint32_t take(uint32_t n) {
+    const uint32_t value = words.bits(at, n);
+    at += n;
+    bad |= at > 16 * words.count;
+    return value;
+  }
+  // Bits of 1 before one of 0, which is taken as well; at most 31.
+  FZ_DEV uint32_t unary() {
+    const uint32_t n = __ffs((int)~words.bits(at, 32));
+    take(n ? n : 32);
+    bad |= n == 0;
+    return n - 1;
+  }
+};
+}  // namespace multilevel
+}  // namespace fz
