@@ -119,7 +119,7 @@ struct EncoderMemory : Memory {
     more = reinterpret_cast<uint16_t*>(at);
     at += up(2 * n);
     pool = at;
-    pool_words = (n * p.value - n * p.value / POOL_LESS + 2ull * RUN_ROOM * p.runs) / 2;
+    pool_words = (n * p.value - n * p.value / POOL_LESS + (uint64_t)RUN_ROOM * p.runs) / 2;
     counts = reinterpret_cast<Counts*>(a.zeroed);
     sums = reinterpret_cast<StencilSums*>(counts + p.sections);
   }
