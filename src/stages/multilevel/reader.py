@@ -41,20 +41,22 @@ class Table:
     def __init__(self, bits):
         entries, rest = bits.take(6) + 1, bits.take(6)
         require(rest < entries, "Multilevel: a table without its rest")
-        numbers, frequencies = [], []
+        expected, frequencies = {}, []
         for i in range(entries):
+            frequencies.append(0)
             if i == rest:
-                numbers.append(numbers[-1] if i else 40)
-                frequencies.append(0)
                 continue
             v = 0
             while bits.take(1):
                 v += 4
                 require(v <= 208, "Multilevel: a number of a table is too large")
-            k = (numbers[i - 2] if i > 1 else numbers[0] if i else 40) + unzigzag(v + bits.take(2))
-            require(0 <= k < 52, f"Multilevel: number {k} of a table")
-            numbers.append(k)
-            frequencies.append(k if k < 8 else (4 + k % 4) << k // 4 - 1)
+            v += bits.take(2)
+            if v:
+                k = expected.get(i % 2, expected.get(None, 40)) + unzigzag(v - 1)
+                require(0 < k < 52, f"Multilevel: number {k} of a table")
+                expected[i % 2] = k
+                expected.setdefault(None if i == 0 else i % 2, k)
+                frequencies[i] = k if k < 8 else (4 + k % 4) << k // 4 - 1
         frequencies[rest] = (1 << 14) - sum(frequencies)
         require(frequencies[rest] > 0, "Multilevel: frequencies of a table sum to more than one")
         self.slots = [(symbol, f, rank) for symbol, f in enumerate(frequencies) for rank in range(f)]
