@@ -49,6 +49,28 @@ fn frequency(number: u32) -> u32 {
 /// Above the number of any frequency below one.
 const NUMBERS: u32 = 52;
 
+/// What numbers are differences to: the last one above 0 among every second entry, since signs alternate.
+struct Expected([u32; 2]);
+
+impl Expected {
+    fn new() -> Expected {
+        Expected([START; 2])
+    }
+
+    fn of(&self, i: usize) -> u32 {
+        self.0[i % 2]
+    }
+
+    fn learn(&mut self, i: usize, k: u32) {
+        if k > 0 {
+            self.0[i % 2] = k;
+            if i == 0 {
+                self.0[1] = k;
+            }
+        }
+    }
+}
+
 impl Table {
     fn from_numbers(numbers: &[u32], rest: usize) -> Result<Table, Fault> {
         let mut of = [0; SYMBOLS];
@@ -108,18 +130,14 @@ impl Table {
     fn write(&self, bits: &mut BitWriter) {
         bits.put(self.entries as u32 - 1, 6);
         bits.put(self.rest as u32, 6);
-        let mut last = [START; 2];
-        for i in 0..self.entries {
-            let expected = last[usize::from(i > 1)];
-            let mut k = last[0];
-            if i != self.rest {
-                k = self.number_of(i);
-                let d = k as i32 - expected as i32;
-                let v = (d << 1 ^ d >> 31) as u32;
-                bits.put((1 << (v / 4)) - 1, v / 4 + 1);
-                bits.put(v % 4, 2);
-            }
-            last = [k, last[0]];
+        let mut expected = Expected::new();
+        for i in (0..self.entries).filter(|&i| i != self.rest) {
+            let k = self.number_of(i);
+            let d = k as i32 - expected.of(i) as i32;
+            let v = if k == 0 { 0 } else { (d << 1 ^ d >> 31) as u32 + 1 };
+            bits.put((1 << (v / 4)) - 1, v / 4 + 1);
+            bits.put(v % 4, 2);
+            expected.learn(i, k);
         }
     }
 
@@ -130,26 +148,22 @@ impl Table {
             return Err(Fault::Corrupt);
         }
         let mut numbers = [0; SYMBOLS];
-        let mut last = [START; 2];
-        for (i, number) in numbers[..entries].iter_mut().enumerate() {
-            let expected = last[usize::from(i > 1)];
-            let mut k = last[0];
-            if i != rest {
-                let mut v = 0;
-                while bits.take(1)? == 1 {
-                    v += 4;
-                    if v > 4 * NUMBERS {
-                        return Err(Fault::Corrupt);
-                    }
-                }
-                v += bits.take(2)?;
-                k = expected.wrapping_add_signed((v >> 1) as i32 ^ -((v & 1) as i32));
-                if k >= NUMBERS {
+        let mut expected = Expected::new();
+        for (i, number) in numbers[..entries].iter_mut().enumerate().filter(|(i, _)| *i != rest) {
+            let mut v = 0;
+            while bits.take(1)? == 1 {
+                v += 4;
+                if v > 4 * NUMBERS {
                     return Err(Fault::Corrupt);
                 }
-                *number = k;
             }
-            last = [k, last[0]];
+            v += bits.take(2)?;
+            let Some(z) = v.checked_sub(1) else { continue };
+            *number = expected.of(i).wrapping_add_signed((z >> 1) as i32 ^ -((z & 1) as i32));
+            if *number == 0 || *number >= NUMBERS {
+                return Err(Fault::Corrupt);
+            }
+            expected.learn(i, *number);
         }
         Table::from_numbers(&numbers[..entries], rest)
     }
