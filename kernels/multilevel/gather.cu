@@ -133,7 +133,10 @@ FZ_DEV void gather(const Args& a, StreamPlan& stream) {
     state.head = stream.head;
   }
   if (blockIdx.x == 0)
-    for (uint32_t k = threadIdx.x; k < memory.plan->sections; k += blockDim.x) state.of[k].at = stream.at[k];
+    for (uint32_t k = threadIdx.x; k < memory.plan->sections; k += blockDim.x) {
+      state.of[k].at = stream.at[k];
+      state.of[k].list += stream.at[k];
+    }
   if (stream.stored) {
     store_values(a, out, bytes);
     return;

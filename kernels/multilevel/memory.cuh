@@ -13,8 +13,8 @@ struct Counts {
   // Tokens by contexts, those of quiet steps (which have token 0) apart; symbols of masks.
   uint32_t of[CONTEXTS][SYMBOLS], quiet[CONTEXTS], masks[CONTEXTS][16];
   unsigned long long raw;
-  // Steps that are not quiet.
-  uint32_t busy, pad;
+  // Steps that are not quiet; exact values of differences.
+  uint32_t busy, exact;
 };
 static_assert(sizeof(Counts) == COUNTS_BYTES, "as in Rust");
 
@@ -56,6 +56,8 @@ struct Coding {
   uint32_t table_words, width, head, pad;
   // Where the section is in the stream, in words behind the head, and how many words it has.
   uint64_t at, words;
+  // Where the list of exact values is, in words behind the head; of an encoder until `multilevel_gather` in the section.
+  uint64_t list;
 };
 struct State {
   Coding of[MOST_SECTIONS];
@@ -105,6 +107,8 @@ struct EncoderMemory : Memory {
   // Sets of the tokens, of those without quiet steps, and of the masks, for each section.
   EncoderSet* sets;
   uint16_t *kept, *more;
+  // Exact values of chunks of differences.
+  uint32_t* exact;
   // Slots for runs, and before that the restored points.
   uint8_t* pool;
   uint64_t pool_words;
@@ -118,6 +122,8 @@ struct EncoderMemory : Memory {
     at += up(2 * n);
     more = reinterpret_cast<uint16_t*>(at);
     at += up(2 * n);
+    exact = reinterpret_cast<uint32_t*>(at);
+    at += up(n / 512 + 4);
     pool = at;
     pool_words = (n * p.value - n * p.value / POOL_LESS + (uint64_t)RUN_ROOM * p.runs) / 2;
     counts = reinterpret_cast<Counts*>(a.zeroed);

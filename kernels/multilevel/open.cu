@@ -1,5 +1,6 @@
 // Stage multilevel, decoder: checks the stream; a block opens a section: where its runs are, and its tables.
 #include "multilevel/decoder.cuh"
+#include "multilevel/differences.cuh"
 #include "multilevel/read_tables.cuh"
 
 namespace fz {
@@ -92,7 +93,7 @@ FZ_DEV bool read_section(const MultilevelParams& p, const Words& words, const Se
 }
 
 // By a block: where the runs of a section are.
-FZ_DEV bool find_runs(const DecoderMemory& memory, const Words& words, const Coding& c, OpenMemory& own) {
+FZ_DEV bool find_runs(const DecoderMemory& memory, const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
   uint64_t before = c.head + ((uint64_t)own.count * c.width + 15) / 16 + c.table_words;
 #pragma unroll 1
   for (uint32_t from = 0; from < own.count; from += blockDim.x) {
@@ -108,7 +109,9 @@ FZ_DEV bool find_runs(const DecoderMemory& memory, const Words& words, const Cod
     before = own.before;
     __syncthreads();
   }
-  return before == words.count;
+  if (s.kind != DIFFERENCES) return before == words.count;
+  if (threadIdx.x == 0) c.list = c.at + before;
+  return before + 2 <= words.count && words.count - before == list_words(words.two(before), p);
 }
 
 FZ_DEV void open(const Args& a, OpenMemory& own) {
@@ -161,7 +164,7 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
   if (own.good) {
     own.sets[0].fill(memory.set(section, 0));
     if (c.has_masks) own.sets[1].fill(memory.set(section, 1));
-    const bool whole = find_runs(memory, words, c, own);
+    const bool whole = find_runs(memory, p, words, s, c, own);
     if (threadIdx.x == 0 && !whole) corrupt(a);
   } else if (threadIdx.x == 0) {
     corrupt(a);

@@ -1,5 +1,6 @@
 // Stage multilevel, encoder: where the runs of a section are in it. A block has a section.
 #include "common/scan.cuh"
+#include "multilevel/differences.cuh"
 #include "multilevel/encode_run.cuh"
 
 namespace fz {
@@ -10,7 +11,7 @@ struct PlaceMemory {
   uint64_t before;
 };
 
-FZ_DEV void place_runs(const EncoderMemory& memory, uint32_t section, PlaceMemory& own) {
+FZ_DEV void place_runs(const EncoderMemory& memory, const MultilevelParams& p, uint32_t section, PlaceMemory& own) {
   Coding& c = memory.state->of[section];
   const uint32_t count = c.mask_runs + c.runs;
   const uint32_t* sizes = memory.sizes + c.first_mask_run;
@@ -38,7 +39,9 @@ FZ_DEV void place_runs(const EncoderMemory& memory, uint32_t section, PlaceMemor
   if (threadIdx.x != 0) return;
   c.width = own.width;
   c.head = head;
+  c.list = before;
   c.words = before;
+  if (memory.plan->of[section].kind == DIFFERENCES) c.words += list_words(memory.counts[section].exact, p);
 }
 }  // namespace multilevel
 }  // namespace fz
@@ -50,5 +53,5 @@ extern "C" __global__ void __launch_bounds__(1024) multilevel_place(FZ_ARGS) {
   const MultilevelParams& p = fz::params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
   if (elements(p) == 0 || blockIdx.x >= memory.plan->sections) return;
-  place_runs(memory, blockIdx.x, own);
+  place_runs(memory, p, blockIdx.x, own);
 }

@@ -21,22 +21,20 @@ struct ReadSet {
   FZ_DEV static bool read_table(BitReader& bits, uint16_t (&f)[SYMBOLS]) {
     const uint32_t entries = bits.take(6) + 1, rest = bits.take(6);
     if (rest >= entries) return false;
-    uint32_t sum = 0, last[2] = {FIRST_NUMBER, FIRST_NUMBER};
+    uint32_t sum = 0, expected[2] = {FIRST_NUMBER, FIRST_NUMBER};
     for (uint32_t i = 0; i < SYMBOLS; i++) {
       f[i] = 0;
-      if (i >= entries) continue;
-      uint32_t k = last[0];
-      if (i != rest) {
-        const uint32_t ones = bits.unary();
-        if (bits.bad || ones > NUMBERS) return false;
-        const uint32_t v = 4 * ones + bits.take(2);
-        k = last[i > 1] + (uint32_t)((int32_t)(v >> 1) ^ -(int32_t)(v & 1));
-        if (k >= NUMBERS) return false;
-        f[i] = (uint16_t)frequency_of(k);
-        sum += f[i];
-      }
-      last[1] = last[0];
-      last[0] = k;
+      if (i >= entries || i == rest) continue;
+      const uint32_t ones = bits.unary();
+      if (bits.bad || ones > NUMBERS) return false;
+      const uint32_t v = 4 * ones + bits.take(2);
+      if (v == 0) continue;
+      const uint32_t z = v - 1, k = expected[i % 2] + (uint32_t)((int32_t)(z >> 1) ^ -(int32_t)(z & 1));
+      if (k == 0 || k >= NUMBERS) return false;
+      expected[i % 2] = k;
+      if (i == 0) expected[1] = k;
+      f[i] = (uint16_t)frequency_of(k);
+      sum += f[i];
     }
     if (sum >= ONE) return false;
     f[rest] = (uint16_t)(ONE - sum);

@@ -64,19 +64,17 @@ struct MadeTable {
     }
     e = with_sums(e.f[0], e.f[1]);
   }
-  // The number before entry i, where the rest has that of the one before it.
-  FZ_DEV uint32_t number_at(uint32_t i) const {
-    const uint32_t j = i == rest ? (i > 0 ? i - 1 : 0) : i;
-    const uint32_t a = __shfl_sync(ALL, number[0], j & 31), b = __shfl_sync(ALL, number[1], j & 31);
-    return i == rest && i == 0 ? FIRST_NUMBER : j < 32 ? a : b;
-  }
-  // The bits of both entries of this lane: the length, and the value.
+  // The bits of an entry of this lane: the length, and the value. All lanes call it.
   FZ_DEV void code(int half, uint32_t& bits, uint64_t& value) const {
-    const uint32_t i = 32 * half + (threadIdx.x & 31);
-    const uint32_t two = number_at(i >= 2 ? i - 2 : 0);
-    const uint32_t expected = i == 0 ? FIRST_NUMBER : two;
-    const int d = (int)number[half] - (int)expected;
-    const uint32_t v = (uint32_t)(d << 1 ^ d >> 31);
+    const uint32_t lane = threadIdx.x & 31, i = 32 * half + lane;
+    // Entries with a number above 0.
+    const uint32_t low = __ballot_sync(ALL, number[0] > 0 && lane != rest), high = __ballot_sync(ALL, number[1] > 0 && 32 + lane != rest);
+    const uint64_t some = (uint64_t)high << 32 | low, before = some & (i & 1 ? 0xaaaaaaaaaaaaaaaaull : 0x5555555555555555ull) & ((1ull << i) - 1);
+    const bool known = before != 0 || (i > 0 && (some & 1));
+    const uint32_t j = before ? 63 - __clzll((long long)before) : 0;
+    const uint32_t a = __shfl_sync(ALL, number[0], j & 31), b = __shfl_sync(ALL, number[1], j & 31);
+    const int d = (int)number[half] - (int)(known ? j < 32 ? a : b : FIRST_NUMBER);
+    const uint32_t v = number[half] ? (uint32_t)(d << 1 ^ d >> 31) + 1 : 0;
     bits = i < entries && i != rest ? v / 4 + 3 : 0;
     value = bits ? ((1ull << (v / 4)) - 1) | (uint64_t)(v % 4) << (v / 4 + 1) : 0;
   }

@@ -143,11 +143,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let base = if roots > BASE_POINTS.into() { roots.div_ceil(512).min(256) } else { 1 };
     let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), base, 512);
     let wide = n.div_ceil(2048).min(BLOCKS);
-    made = made.then(of_type(&p, functions!("quotients")), wide, THREADS).then(
-        of_type(&p, functions!("differences")),
-        wide,
-        THREADS,
-    );
+    made = made.then(of_type(&p, functions!("quotients")), wide, THREADS);
+    made = made.then("multilevel_differences", wide, THREADS);
     for (level, axes) in passes(&p) {
         made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
         for axis in axes {
@@ -162,12 +159,13 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("multilevel_runs", 1, 128)
         .then("multilevel_starts", sections, 1024)
         .then(of_type(&p, functions!("encode_runs")), run_blocks, THREADS)
-        .then(of_type(&p, functions!("list")), wide, THREADS)
         .then("multilevel_place", sections, 1024)
         .then("multilevel_gather", (runs + sections).div_ceil(WARPS).min(BLOCKS), THREADS)
-        .then(of_type(&p, functions!("encode_again")), run_blocks, THREADS);
+        .then(of_type(&p, functions!("encode_again")), run_blocks, THREADS)
+        .then(of_type(&p, functions!("list")), wide, THREADS);
     let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
-    let scratch = common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + pool;
+    let scratch =
+        common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + pool;
     Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
 }
 
@@ -190,11 +188,13 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let mut made = DeviceLaunch::one("multilevel_open", sections, THREADS)
         .then(of_type(&p, functions!("decode_masks")), 1 + mask_runs.div_ceil(WARPS).min(BLOCKS), THREADS)
         .then("multilevel_decode_starts", sections, 1024)
-        .then(of_type(&p, functions!("decode_differences")), wide, THREADS)
-        .then("multilevel_sum_rows", wide, THREADS)
+        .then("multilevel_decode_differences", wide, THREADS)
+        .then_tagged("multilevel_sum_rows", wide, THREADS, 0)
+        .then_tagged("multilevel_sum_rows", wide, THREADS, 1)
         .then_tagged("multilevel_sum_lines", wide, THREADS, 1)
         .then_tagged("multilevel_sum_lines", wide, THREADS, 2)
-        .then(of_type(&p, functions!("restore")), wide, THREADS);
+        .then(of_type(&p, functions!("restore")), wide, THREADS)
+        .then(of_type(&p, functions!("put_exact")), wide, THREADS);
     for (level, axes) in passes(&p) {
         for axis in axes {
             let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
@@ -202,6 +202,6 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         }
     }
     let made = ordered(made.then("multilevel_finish", wide, THREADS));
-    let values = known_bytes(&p).max(4 * n);
+    let values = known_bytes(&p).max(up(4 * n) + up(n / 256 + 8));
     Some(made.with(16, common_bytes(&p) + up(2 * sections * DECODER_SET_BYTES) + values))
 }

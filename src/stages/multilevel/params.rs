@@ -45,6 +45,7 @@ pub const ENCODER_SET_BYTES: u64 = 10088;
 pub const DECODER_SET_BYTES: u64 = 10272;
 /// Words of 32 bits that a set of tables takes at most.
 pub const SET_WORDS: u32 = 470;
+const _: () = assert!(32 * SET_WORDS >= CONTEXTS - 1 + TABLES * (12 + 63 * 29));
 /// Bytes of the slot of a run beside what its section is estimated to need.
 pub const RUN_ROOM: u32 = 256;
 /// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
