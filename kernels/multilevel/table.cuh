@@ -74,7 +74,7 @@ struct MadeTable {
     const uint32_t j = before ? 63 - __clzll((long long)before) : 0;
     const uint32_t a = __shfl_sync(ALL, number[0], j & 31), b = __shfl_sync(ALL, number[1], j & 31);
     const int d = (int)number[half] - (int)(known ? j < 32 ? a : b : FIRST_NUMBER);
-    const uint32_t v = number[half] ? (uint32_t)(d << 1 ^ d >> 31) + 1 : 0;
+    const uint32_t v = number[half] ? ((uint32_t)d << 1 ^ (uint32_t)(d >> 31)) + 1 : 0;
     bits = i < entries && i != rest ? v / 4 + 3 : 0;
     value = bits ? ((1ull << (v / 4)) - 1) | (uint64_t)(v % 4) << (v / 4 + 1) : 0;
   }
