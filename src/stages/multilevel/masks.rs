@@ -67,10 +67,10 @@ impl MaskLayout {
         let mut encoder = RunEncoder::new();
         for row in (0..self.rows()).rev() {
             let mut shares = [Share::default(); LANES];
-            for lane in 0..LANES {
+            for (lane, share) in shares.iter_mut().enumerate() {
                 if let Some((symbol, context)) = self.symbol(masks, run, row, lane) {
                     let table = set.of(context);
-                    shares[lane] = Share::new(table.of[symbol], table.before[symbol]);
+                    *share = Share::new(table.of[symbol], table.before[symbol]);
                 }
             }
             encoder.symbols(&shares);

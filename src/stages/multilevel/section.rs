@@ -229,7 +229,6 @@ impl Planned {
     }
 
     /// The bits behind the tokens of a step, in groups of 16.
-    #[cold]
     fn raw(&self, encoder: &mut RunEncoder, first: usize, bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
         for (l, v) in value.iter_mut().enumerate().filter(|(l, _)| bits[*l] > 0) {
@@ -240,11 +239,12 @@ impl Planned {
                 *v = self.of.exact.get(at).map_or(0, |e| e.1);
             }
         }
-        for group in (0..4).rev() {
-            let count = bits.map(|n| n.saturating_sub(16 * group).min(16));
-            if count.iter().any(|&n| n > 0) {
-                encoder.bits(&count, &value.map(|v| (v >> (16 * group)) as u32 & 0xffff));
-            }
+        let most = bits.iter().fold(0, |most, &n| n.max(most));
+        for group in (0..most.div_ceil(16)).rev() {
+            let (mut count, mut part) = ([0; LANES], [0; LANES]);
+            count.iter_mut().zip(bits).for_each(|(own, n)| *own = n.saturating_sub(16 * group).min(16));
+            part.iter_mut().zip(&value).for_each(|(own, v)| *own = (v >> (16 * group)) as u32 & 0xffff);
+            encoder.bits(&count, &part);
         }
     }
 }
