@@ -490,7 +490,7 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
  * rze. "cusz", "cusz_ans", "lc_cr": as "fz", with other stages behind lorenzo_quant, and for comparisons "lc_speed", "lc_ratio", "lc_tp".
  * "cusz_hi_tp", "cusz_hi_cr": for comparisons too, with stage ginterp in place of lorenzo_quant.
- * "fast": bounded error as "fz", in one stage and the least time. "bits": lossless, for any type; difference, bitshuffle,
+ * "fast": bounded error as "fz", in one stage and the least time. "high": the same for the highest ratio. "bits": lossless, for any type; difference, bitshuffle,
  * rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
  * `dtype` to fz_pipeline_finalize().
  *

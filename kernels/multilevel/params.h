@@ -53,7 +53,7 @@ constexpr static const uint32_t AXIS_SAMPLE = 1024;
 constexpr static const uint8_t LATTICE = 1;
 
 /// Bytes of a run beside its codes, as the encoder estimates them.
-constexpr static const uint32_t RUN_BYTES = 32;
+constexpr static const uint32_t RUN_BYTES = 48;
 
 /// Bytes of structures in the memory of a device.
 constexpr static const uint64_t PLAN_BYTES = (1 << 13);

@@ -6,7 +6,7 @@ use super::grid::{Levels, Pass, layout};
 use super::known::{Grid, Known, Predicted, room};
 use super::params::{MOST_ROOT, MultilevelMetadata, MultilevelParams};
 use super::section::{Form, Kind, Planned, Symbols};
-use super::stencil;
+use super::stencil::Vote;
 use super::stream;
 use super::value::LevelValue;
 use crate::base::error::Fault;
@@ -84,7 +84,8 @@ fn interpolate<T: LevelValue>(
     let mut sections = vec![];
     let mut known = Known::new(&levels, coarse);
     for level in (1..=levels.levels).rev() {
-        let stencil = stencil::choose(source, &levels, &known, level, &coder.predictor);
+        let stencil =
+            widest(Vote { source, levels: &levels, known: &known, level, predictor: &coder.predictor });
         let at = 2 * (level as usize - 1);
         metadata.stencils[at / 8] |= (stencil / 2 - 1) << (at % 8);
         for pass in levels.passes(level) {

@@ -120,6 +120,7 @@ impl<T: LevelValue> Known<T> {
     }
 
     /// As [`Known::predict`] in a level of which nothing is coded yet, by coarse points alone: rows of a pass over x count them.
+    #[inline(always)]
     pub(super) fn predict_coarse(
         &self,
         predictor: &Predictor<T>,

@@ -1,7 +1,7 @@
 //! Masks of batches, or classes of batches: which lane of which run has which, and their runs.
 
 use super::params::{CONTEXTS, MASK_RUN, STEP};
-use super::rans::{LANES, RunDecoder, RunEncoder};
+use super::rans::{LANES, RunDecoder, RunEncoder, Share};
 use super::tables::{Counts, SYMBOLS, Set};
 use crate::base::error::Fault;
 
@@ -66,14 +66,14 @@ impl MaskLayout {
     pub(super) fn encode(&self, masks: &[u8], set: &Set, run: usize) -> Vec<u16> {
         let mut encoder = RunEncoder::new();
         for row in (0..self.rows()).rev() {
-            let (mut of, mut before) = ([0; LANES], [0; LANES]);
-            for lane in 0..LANES {
+            let mut shares = [Share::default(); LANES];
+            for (lane, share) in shares.iter_mut().enumerate() {
                 if let Some((symbol, context)) = self.symbol(masks, run, row, lane) {
                     let table = set.of(context);
-                    (of[lane], before[lane]) = (table.of[symbol], table.before[symbol]);
+                    *share = Share::new(table.of[symbol], table.before[symbol]);
                 }
             }
-            encoder.symbols(&of, &before);
+            encoder.symbols(&shares);
         }
         encoder.finish()
     }

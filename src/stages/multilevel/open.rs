@@ -71,7 +71,6 @@ impl Lookup {
 }
 
 /// From tokens to codes, where some have further bits.
-#[cold]
 fn raw(
     run: &mut RunDecoder<'_>,
     points: usize,
@@ -80,20 +79,20 @@ fn raw(
     exact: &mut Exact,
     at: usize,
 ) -> Result<(), Fault> {
-    let mut counts = [0; LANES];
+    let (mut counts, mut most) = ([0u32; LANES], 0);
     for (code, count) in codes[..points].iter_mut().zip(&mut counts) {
         if *code > EXACT_TOKEN {
             return Err(Fault::Corrupt);
         }
         (*code, *count) = token::code(*code as u8, bits);
+        most = most.max(*count);
     }
     let mut values = [0u64; LANES];
-    for group in 0..4 {
-        let count = counts.map(|n: u32| n.saturating_sub(16 * group).min(16));
-        if count.iter().any(|&n| n > 0) {
-            let part = run.bits(&count);
-            values.iter_mut().zip(part).for_each(|(v, p)| *v |= u64::from(p) << (16 * group));
-        }
+    for group in 0..most.div_ceil(16) {
+        let mut own = [0; LANES];
+        own.iter_mut().zip(&counts).for_each(|(own, n)| *own = n.saturating_sub(16 * group).min(16));
+        let part = run.bits(&own);
+        values.iter_mut().zip(part).for_each(|(v, p)| *v |= u64::from(p) << (16 * group));
     }
     for (l, (code, v)) in codes[..points].iter_mut().zip(values).enumerate() {
         if *code == EXACT {

@@ -34,7 +34,7 @@ pub const AXIS_SAMPLE: u32 = 1024;
 /// The flag of an array whose values are multiples of the step.
 pub const LATTICE: u8 = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
-pub const RUN_BYTES: u32 = 32;
+pub const RUN_BYTES: u32 = 48;
 
 /// Bytes of structures in the memory of a device.
 pub const PLAN_BYTES: u64 = 1 << 13;

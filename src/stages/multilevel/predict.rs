@@ -174,8 +174,11 @@ impl<T: LevelValue> Predictor<T> {
                 }
             }
         }
+        if self.lattice {
+            p.iter_mut().for_each(|p| *p = self.on_lattice(*p));
+        }
         for p in p.iter_mut() {
-            *p = self.clamp(self.on_lattice(*p));
+            *p = self.clamp(*p);
         }
     }
 
@@ -194,10 +197,14 @@ impl<T: LevelValue> Predictor<T> {
     fn plain<const F: u8>(&self, taps: [&[T]; 8], p: &mut [T], contexts: &mut [u8]) -> bool {
         let n = p.len();
         let contexts = &mut contexts[..n];
-        let taps = taps.map(|t| &t[..n]);
+        let [t0, a5, a, b, c, d, d5, t7] = taps;
+        // Not by `map`: it is a function of its own, and then the loop has no vectors.
+        let (t0, a5, a, b) = (&t0[..n], &a5[..n], &a[..n], &b[..n]);
+        let (c, d, d5, t7) = (&c[..n], &d[..n], &d5[..n], &t7[..n]);
         let mut usual = true;
         for i in 0..n {
-            let (prediction, activity) = apply::<T, F>(taps.map(|t| t[i]), self.step);
+            let window = [t0[i], a5[i], a[i], b[i], c[i], d[i], d5[i], t7[i]];
+            let (prediction, activity) = apply::<T, F>(window, self.step);
             p[i] = prediction;
             contexts[i] = (activity * self.rate).bucket();
             usual &= self.is_usual(prediction);

@@ -12,49 +12,81 @@ const ROOM: u32 = 32 - FREQUENCY_BITS;
 /// The least number of bits of a lane is in the first word of a run if it is below this.
 const ESCAPE: u32 = 2047;
 
+/// A symbol of a table, for an encoder: frequency, sum of those before it, and the inverse of the frequency.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Share {
+    inverse: u64,
+    of: u32,
+    before: u32,
+}
+
+impl Share {
+    /// With x < 2^18 f, x · inverse stays below 2^64, since f <= 2^14; and ⌊x · inverse / 2^46⌋ is ⌊x / f⌋, since the inverse is too large
+    /// by less than 1, and x / 2^46 < 1 / f.
+    pub(super) fn new(of: u16, before: u16) -> Share {
+        let inverse = if of > 0 { (1u64 << 46).div_ceil(of.into()) } else { 0 };
+        Share { inverse, of: of.into(), before: before.into() }
+    }
+}
+
 /// Codes a run from its end on.
 pub(super) struct RunEncoder {
     states: [u32; LANES],
     counts: [u32; LANES],
-    /// From the last one on.
+    /// From the last one on, and how many there are; behind them is room.
     words: Vec<u16>,
+    used: usize,
 }
 
 impl RunEncoder {
     pub(super) fn new() -> RunEncoder {
-        RunEncoder { states: [0; LANES], counts: [0; LANES], words: vec![] }
+        RunEncoder { states: [0; LANES], counts: [0; LANES], words: vec![0; 1024], used: 0 }
     }
 
-    /// Makes room in every lane for which `overflows` holds.
+    /// Room for a word of each lane.
     #[inline(always)]
-    fn make_room(&mut self, overflows: impl Fn(usize, u32) -> bool) {
-        for l in (0..LANES).rev() {
-            if overflows(l, self.states[l]) {
-                self.words.push(self.states[l] as u16);
-                self.states[l] >>= 16;
-                self.counts[l] += 1;
-            }
+    fn room(&mut self) -> &mut [u16] {
+        if self.words.len() < self.used + LANES {
+            self.words.resize(2 * self.words.len(), 0);
         }
+        &mut self.words[self.used..self.used + LANES]
     }
 
-    /// A symbol of each lane: its frequency and the sum of those before it. Lanes of frequency 0 have no symbol.
+    /// A symbol of each of the first lanes.
     #[inline(always)]
-    pub(super) fn symbols(&mut self, of: &[u16; LANES], before: &[u16; LANES]) {
-        self.make_room(|l, x| of[l] > 0 && x >> ROOM >= u32::from(of[l]));
-        for l in 0..LANES {
-            let (x, f) = (self.states[l], u32::from(of[l]));
-            if let (Some(whole), Some(rest)) = (x.checked_div(f), x.checked_rem(f)) {
-                self.states[l] = (whole << FREQUENCY_BITS) + u32::from(before[l]) + rest;
-            }
+    pub(super) fn symbols(&mut self, shares: &[Share]) {
+        let (mut states, mut counts, mut used) = (self.states, self.counts, 0);
+        let room = self.room();
+        for l in (0..shares.len().min(LANES)).rev() {
+            let (share, x) = (shares[l], states[l]);
+            // A lane of frequency 0 has no symbol.
+            let writes = u32::from((x >> ROOM >= share.of) & (share.of > 0));
+            room[used % LANES] = x as u16;
+            used += writes as usize;
+            counts[l] += writes;
+            let x = x >> (16 * writes);
+            let whole = ((u64::from(x) * share.inverse) >> 46) as u32;
+            let coded = (whole << FREQUENCY_BITS) + share.before + (x - whole * share.of);
+            states[l] = if share.of > 0 { coded } else { x };
         }
+        (self.states, self.counts) = (states, counts);
+        self.used += used;
     }
 
     /// As many bits of each lane, at most 16.
     pub(super) fn bits(&mut self, count: &[u32; LANES], value: &[u32; LANES]) {
-        self.make_room(|l, x| count[l] > 0 && x >> (32 - count[l]) > 0);
-        for l in 0..LANES {
-            self.states[l] = self.states[l] << count[l] | value[l];
+        let (mut states, mut counts, mut used) = (self.states, self.counts, 0);
+        let room = self.room();
+        for l in (0..LANES).rev() {
+            let x = states[l];
+            let writes = u32::from(u64::from(x) >> (32 - count[l]) > 0);
+            room[used % LANES] = x as u16;
+            used += writes as usize;
+            counts[l] += writes;
+            states[l] = x >> (16 * writes) << count[l] | value[l];
         }
+        (self.states, self.counts) = (states, counts);
+        self.used += used;
     }
 
     /// The run as it is stored.
@@ -75,7 +107,7 @@ impl RunEncoder {
             bits.put(x & ((1 << n) - 1), n);
         }
         let mut all = bits.finish();
-        all.extend(self.words.iter().rev());
+        all.extend(self.words[..self.used].iter().rev());
         all
     }
 }
@@ -118,6 +150,22 @@ impl<'a> RunDecoder<'a> {
     /// Lanes of `active`, as bits, read words where they have too little.
     #[inline(always)]
     pub(super) fn refill(&mut self, active: u32) {
+        // Lanes have as many words as there are, so the index is in range; what is behind is not read.
+        let Some(words) = self.words.get(..LANES) else { return self.refill_at_end(active) };
+        let mut used = 0;
+        for l in 0..LANES {
+            let x = self.states[l];
+            let reads = u32::from(x < LEAST) & u32::from(self.counts[l] > 0) & (active >> l);
+            let word = u32::from(words[used % LANES]);
+            self.states[l] = if reads > 0 { x << 16 | word } else { x };
+            self.counts[l] -= reads;
+            used += reads as usize;
+        }
+        self.words = &self.words[used..];
+    }
+
+    #[cold]
+    fn refill_at_end(&mut self, active: u32) {
         for l in 0..LANES {
             if self.states[l] < LEAST && self.counts[l] > 0 && active >> l & 1 == 1 {
                 if let Some((&word, rest)) = self.words.split_first() {

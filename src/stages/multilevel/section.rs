@@ -5,9 +5,9 @@ use super::code::{CODES, EXACT, Symbol};
 use super::log2::BIT;
 use super::masks::{MASK_SYMBOLS, MaskLayout};
 use super::params::{BATCH, CONTEXTS};
-use super::rans::{LANES, RunEncoder};
+use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
-use super::tables::{Counts, SYMBOLS, Set};
+use super::tables::{Counts, SYMBOLS, Set, Table};
 use super::token::token;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -82,11 +82,16 @@ impl Symbols {
                 let step = &self.symbols[range];
                 let busy = step.iter().any(|s| s.code() != 0);
                 mask |= u8::from(busy) << j;
+                // A batch of differences is in the runs as a whole, unless its class is 0.
+                let quiet = match self.kind {
+                    Kind::Differences => step[0].context() == 0,
+                    _ => !busy,
+                };
                 for s in step {
                     let (t, bits) = token(s.code());
                     tally.all[s.context()][usize::from(t)] += 1;
                     tally.raw += if s.code() == EXACT { exact } else { u64::from(bits) };
-                    tally.quiet[s.context()] += u64::from(!busy);
+                    tally.quiet[s.context()] += u64::from(quiet);
                 }
             }
             if self.kind == Kind::Differences {
@@ -165,8 +170,12 @@ impl Planned {
             None => vec![],
         };
         let steps = self.steps_in_runs();
+        let share = |table: &Table, s: usize| Share::new(table.of[s], table.before[s]);
+        let shares: Vec<[Share; SYMBOLS]> = (0..CONTEXTS as usize)
+            .map(|context| std::array::from_fn(|s| share(self.set.of(context), s)))
+            .collect();
         let runs = threads.map(steps.len().div_ceil(per_run.max(1)), |k| {
-            self.run(&steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
+            self.run(&shares, &steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
         });
         let most = mask_runs.iter().chain(&runs).map(Vec::len).max().unwrap_or(0);
         let width = usize::BITS - most.leading_zeros();
@@ -202,30 +211,29 @@ impl Planned {
         all
     }
 
-    fn run(&self, steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
+    fn run(&self, shares: &[[Share; SYMBOLS]], steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
         let mut encoder = RunEncoder::new();
         for &(batch, j) in steps.iter().rev() {
             let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
             let first = range.start;
-            let (mut of, mut before) = ([0; LANES], [0; LANES]);
-            let (mut bits, mut any) = ([0u32; LANES], false);
-            for (l, s) in self.of.symbols[range.clone()].iter().enumerate() {
+            let mut own = [Share::default(); LANES];
+            let (mut bits, mut any) = ([0u32; LANES], 0);
+            let symbols = &self.of.symbols[range];
+            for ((s, own), bits) in symbols.iter().zip(&mut own).zip(&mut bits) {
                 let (t, n) = token(s.code());
-                let table = self.set.of(s.context());
-                (of[l], before[l]) = (table.of[usize::from(t)], table.before[usize::from(t)]);
-                bits[l] = if s.code() == EXACT { exact } else { n };
-                any |= bits[l] > 0;
+                *own = shares[s.context()][usize::from(t)];
+                *bits = if s.code() == EXACT { exact } else { n };
+                any |= *bits;
             }
-            if any {
+            if any > 0 {
                 self.raw(&mut encoder, first, &bits);
             }
-            encoder.symbols(&of, &before);
+            encoder.symbols(&own[..symbols.len()]);
         }
         encoder.finish()
     }
 
     /// The bits behind the tokens of a step, in groups of 16.
-    #[cold]
     fn raw(&self, encoder: &mut RunEncoder, first: usize, bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
         for (l, v) in value.iter_mut().enumerate().filter(|(l, _)| bits[*l] > 0) {
@@ -236,11 +244,12 @@ impl Planned {
                 *v = self.of.exact.get(at).map_or(0, |e| e.1);
             }
         }
-        for group in (0..4).rev() {
-            let count = bits.map(|n| n.saturating_sub(16 * group).min(16));
-            if count.iter().any(|&n| n > 0) {
-                encoder.bits(&count, &value.map(|v| (v >> (16 * group)) as u32 & 0xffff));
-            }
+        let most = bits.iter().fold(0, |most, &n| n.max(most));
+        for group in (0..most.div_ceil(16)).rev() {
+            let (mut count, mut part) = ([0; LANES], [0; LANES]);
+            count.iter_mut().zip(bits).for_each(|(own, n)| *own = n.saturating_sub(16 * group).min(16));
+            part.iter_mut().zip(&value).for_each(|(own, v)| *own = (v >> (16 * group)) as u32 & 0xffff);
+            encoder.bits(&count, &part);
         }
     }
 }
