@@ -53,7 +53,7 @@ template <bool BACKWARD> struct RunBatches {
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
       if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= s.batches) return false;
-      base += BACKWARD ? -32 : 32;
+      base = BACKWARD ? base - 32 : base + 32;
       load();
     }
     const int k = BACKWARD ? 31 - __clz((int)pending) : __ffs((int)pending) - 1;

@@ -115,8 +115,8 @@ template <class T> struct RowTaps {
   // The value `BY` points farther. All lanes call it.
   template <int BY> FZ_DEV T at() const {
     const uint32_t lane = threadIdx.x & 31;
-    const bool other = BY > 0 ? lane < (uint32_t)(BY > 0 ? BY : 0) : lane >= (uint32_t)(32 + BY);
-    return __shfl_sync(ALL, other ? beside : own, lane + BY);
+    const bool other = BY > 0 ? lane < (uint32_t)(BY > 0 ? BY : 0) : lane >= (uint32_t)(BY > 0 ? 32 : 32 + BY);
+    return __shfl_sync(ALL, other ? beside : own, (int)lane + BY);
   }
   template <int STENCIL> FZ_DEV Predicted<T> predict(const Predictor<T>& of, uint32_t i, uint32_t known) const {
     const T a = at<-1>(), c = at<1>(), d = at<2>();
