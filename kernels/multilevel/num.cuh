@@ -27,6 +27,11 @@ template <> struct Num<float> {
   static FZ_DEV float value(uint64_t b) { return __uint_as_float((uint32_t)b); }
   static FZ_DEV float from(double x) { return __double2float_rn(x); }
   static FZ_DEV float integer(int32_t i) { return __int2float_rn(i); }
+  // The same, faster, of magnitudes up to 2^22.
+  static FZ_DEV float small_integer(int32_t i) { return __uint_as_float(MAGIC_LOW + (uint32_t)i) - MAGIC; }
+  // As comparisons, unless both are NaN.
+  static FZ_DEV float larger(float a, float b) { return fmaxf(a, b); }
+  static FZ_DEV float smaller(float a, float b) { return fminf(a, b); }
   static FZ_DEV uint32_t toward_zero(float x) { return __float2uint_rz(x); }
 };
 template <> struct Num<double> {
@@ -42,15 +47,18 @@ template <> struct Num<double> {
   static FZ_DEV double value(uint64_t b) { return __longlong_as_double((long long)b); }
   static FZ_DEV double from(double x) { return x; }
   static FZ_DEV double integer(int32_t i) { return __int2double_rn(i); }
+  static FZ_DEV double small_integer(int32_t i) { return __longlong_as_double(0x4338000000000000ll + i) - MAGIC; }
+  static FZ_DEV double larger(double a, double b) { return a > b ? a : b; }
+  static FZ_DEV double smaller(double a, double b) { return a < b ? a : b; }
   static FZ_DEV uint32_t toward_zero(double x) { return __double2uint_rz(x); }
 };
 
 // The integer that a sum with MAGIC has in its low bits.
 template <class T> FZ_DEV int32_t magic_integer(T sum) { return (int32_t)((uint32_t)Num<T>::bits(sum) - Num<T>::MAGIC_LOW); }
 
-// The context of an activity in steps.
+// The context of an activity in steps. Only NaN has a sign, and does not matter.
 template <class T> FZ_DEV uint32_t bucket(T activity) {
-  const int exponent = (int)((Num<T>::bits(activity) << 1) >> (Num<T>::MANTISSA + 1));
+  const int exponent = (int)(Num<T>::bits(activity) >> Num<T>::MANTISSA);
   return (uint32_t)max(0, min(11, exponent - (Num<T>::BIAS - 7)));
 }
 
@@ -62,8 +70,6 @@ template <class T> FZ_DEV uint32_t cost_of(T error, T rate) {
   return 32 - __clz((int)whole);
 }
 
-template <class T> FZ_DEV T larger(T a, T b) { return a > b ? a : b; }
-template <class T> FZ_DEV T smaller(T a, T b) { return a < b ? a : b; }
 
 FZ_DEV uint32_t zigzag(int32_t q) { return (uint32_t)q << 1 ^ (uint32_t)(q >> 31); }
 FZ_DEV int32_t unzigzag(uint32_t u) { return (int32_t)(u >> 1) ^ -(int32_t)(u & 1); }

@@ -45,13 +45,14 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom& 
 }  // namespace multilevel
 }  // namespace fz
 
-#define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES)                                                    \
-  extern "C" __global__ void __launch_bounds__(256) multilevel_##NAME(FZ_ARGS) {                      \
+// At least `BLOCKS` on a multiprocessor: warps wait for memory, and for themselves.
+#define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES, BLOCKS)                                                    \
+  extern "C" __global__ void __launch_bounds__(256, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
     __shared__ fz::multilevel::PassRoom room;                                           \
     if (fz::cancelled(a)) return;                                                                     \
     fz::multilevel::decode_pass<VALUE, LINES>(a, room);                                               \
   }
-MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true)
-MULTILEVEL_PASS_DECODE(decode_lines_f64, double, true)
-MULTILEVEL_PASS_DECODE(decode_rows_f32, float, false)
-MULTILEVEL_PASS_DECODE(decode_rows_f64, double, false)
+MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true, 3)
+MULTILEVEL_PASS_DECODE(decode_lines_f64, double, true, 2)
+MULTILEVEL_PASS_DECODE(decode_rows_f32, float, false, 3)
+MULTILEVEL_PASS_DECODE(decode_rows_f64, double, false, 2)

@@ -9,39 +9,30 @@ namespace multilevel {
 // Where the points of a level go: to the known points of the level below, or to the array.
 template <class T> struct RowTarget {
   T* at;
-  uint32_t rows, length;
+  RowMap rows;
+  // An array that is not aligned, or too short.
   const Target<T>* array;
   bool pairs;
   FZ_DEV RowTarget(const Shape& shape, const Known<T>* finer, const Target<T>& target) : array(nullptr) {
+    const uint32_t length = finer ? finer->length : shape.n[0], count = finer ? finer->rows : shape.n[1];
     at = finer ? finer->at : target.at;
-    rows = finer ? finer->rows : shape.n[1];
-    length = finer ? finer->length : shape.n[0];
+    rows.per_y = (finer && shape.has(1) ? 2 : 1) * length;
+    rows.per_z = (finer && shape.has(2) ? 2 : 1) * length * count;
     if (!finer && !target.whole) array = &target;
-    pairs = !array && length % 2 == 0 && aligned(at, 2 * sizeof(T));
+    pairs = length % 2 == 0 && aligned(at, 2 * sizeof(T));
   }
-  FZ_DEV void put(uint64_t i, T x) const {
-    if (array) array->put(i, x);
-    else at[i] = x;
-  }
-  // A known point and the one behind it.
-  FZ_DEV void put_step(const Shape& shape, const Section& s, const RowStep<T>& step, T even, T odd) const {
-    typedef typename Num<T>::Pair Pair;
-    const bool level_one = s.level == 1;
-    const uint32_t y = shape.has(1) && !level_one ? 2 * step.y : step.y, z = shape.has(2) && !level_one ? 2 * step.z : step.z;
-    const uint64_t row = ((uint64_t)z * rows + y) * length;
-    if (step.live) {
-      if (pairs) {
-        Pair pair;
-        pair.x = even;
-        pair.y = odd;
-        *reinterpret_cast<Pair*>(at + row + 2 * step.i) = pair;
-      } else {
-        put(row + 2 * step.i, even);
-        put(row + 2 * step.i + 1, odd);
-      }
+  // Points of a step: a known one and the one behind it for each lane, and the known point behind the last one of the pass.
+  FZ_DEV void put_step(const Section& s, const Known<T>& known, const RowStep<T>& step, T even, T odd) const {
+    const uint32_t row = rows.at(step), i = step.i(), width = s.points[0];
+    const bool last = i + 1 == width && s.known > width;
+    if (array) {
+      if (i < width) array->put(row + 2 * i, even);
+      if (i < width) array->put(row + 2 * i + 1, odd);
+      if (last) array->put(row + 2 * width, known.at[(uint64_t)step.number * known.length + width]);
+      return;
     }
-    // The known point behind the last one of the pass, by the lane that has that one.
-    if (step.i + 1 == s.points[0] && s.known > s.points[0]) put(row + 2 * step.i + 2, step.row[step.i + 1]);
+    if (i < width) put_pair(at + row + 2 * i, pairs, even, odd);
+    if (last) at[row + 2 * width] = known.at[(uint64_t)step.number * known.length + width];
   }
 };
 
@@ -73,44 +64,62 @@ template <class T> struct PassDecoder {
     for (uint32_t number = spread(); number < c.runs; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      uint32_t batch, mask;
-#pragma unroll 1
-      while (walk.next(batch, mask)) {
-        if constexpr (LINES) {
-          const Line<T> line(shape, s, known, batch / s.per_line);
-          decode_line<STENCIL>(run, line, batch % s.per_line * BATCH, mask);
-        } else {
-          decode_rows<STENCIL>(run, *target, batch, mask);
-        }
-      }
+      if constexpr (LINES) decode_lines<STENCIL>(run, walk);
+      else decode_rows<STENCIL>(run, walk, *target);
       const bool bad = __any_sync(ALL, run.bad);
       good = run.is_finished() && !bad && good;
     }
     return good;
   }
-  template <int STENCIL> FZ_DEV void decode_line(RunDecoder& run, const Line<T>& line, uint32_t i, uint32_t mask) const {
+  template <int STENCIL> FZ_DEV void decode_lines(RunDecoder& run, RunBatches<false>& walk) const {
+    uint32_t batch, mask, number = ~0u, due = 0;
+    Line<T> line;
     Window<T> window;
-    window.load(line, i, s.known);
-    Predicted<T> p[BATCH];
-    window.template predict<STENCIL>(of, i, s.known, p);
+#pragma unroll 1
+    while (walk.next(batch, mask)) {
+      const uint32_t own = batch / s.per_line, i = (batch - own * s.per_line) * BATCH;
+      const bool same = own == number && batch == due;
+      if (own != number) line = Line<T>(shape, s, known, own);
+      if (same) window.move(line, i, s.known);
+      else window.load(line, i, s.known);
+      number = own;
+      due = batch + 1;
+      const bool whole = Window<T>::is_whole(i, s.known);
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      if (!(mask >> j & 1)) continue;
-      const T value = decode_value(run, set, patterns, of, p[j], window.w[j + 3], line.live);
-      if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
+      for (uint32_t j = 0; j < BATCH; j++) {
+        if (!(mask >> j & 1)) continue;
+        const Predicted<T> p = window.template predict<STENCIL>(of, j, whole, i, s.known);
+        const T value = decode_value(run, set, patterns, of, p, window.w[j + 3], line.live);
+        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
+      }
     }
   }
-  template <int STENCIL> FZ_DEV void decode_rows(RunDecoder& run, const RowTarget<T>& target, uint32_t batch, uint32_t mask) const {
-    RowTaps<T> taps[BATCH];
+  template <int STENCIL> FZ_DEV void decode_rows(RunDecoder& run, RunBatches<false>& walk, const RowTarget<T>& target) const {
+    uint32_t batch, mask;
+#pragma unroll 1
+    while (walk.next(batch, mask)) {
+      RowTaps<T> taps[BATCH];
+      RowStep<T> at = load_rows(batch, taps);
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) taps[j].load(RowStep<T>(s, known, min(batch * BATCH + j, s.steps - 1)), s.known);
+      for (uint32_t j = 0; j < BATCH; j++) {
+        if (mask >> j & 1) {
+          const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i(), s.known);
+          target.put_step(s, known, at, taps[j].own, decode_value(run, set, patterns, of, p, taps[j].own, at.i() < s.points[0]));
+        }
+        at.next(s);
+      }
+    }
+  }
+  // Taps of a batch; returns its first step.
+  FZ_DEV RowStep<T> load_rows(uint32_t batch, RowTaps<T> (&taps)[BATCH]) const {
+    const RowStep<T> first(s, batch * BATCH);
+    RowStep<T> at = first;
 #pragma unroll
     for (uint32_t j = 0; j < BATCH; j++) {
-      if (!(mask >> j & 1)) continue;
-      const RowStep<T> at(s, known, batch * BATCH + j);
-      const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i, s.known);
-      target.put_step(shape, s, at, taps[j].own, decode_value(run, set, patterns, of, p, taps[j].own, at.live));
+      taps[j].load(known.at + (uint64_t)at.number * known.length, at.i(), s.known);
+      if (batch * BATCH + j + 1 < s.steps) at.next(s);
     }
+    return first;
   }
 
   // Steps that are in no run: all of their tokens are 0.
@@ -127,11 +136,11 @@ template <class T> struct PassDecoder {
         if (quiet == 0) continue;
         Window<T> window;
         window.load(line, i, s.known);
-        Predicted<T> p[BATCH];
-        window.template predict<STENCIL>(of, i, s.known, p);
+        const bool whole = Window<T>::is_whole(i, s.known);
 #pragma unroll
         for (uint32_t j = 0; j < BATCH; j++)
-          if (quiet >> j & 1 && line.live) line.odd[(uint64_t)(i + j) * line.apart] = of.restore(0, p[j], window.w[j + 3]);
+          if (quiet >> j & 1 && line.live)
+            line.odd[(uint64_t)(i + j) * line.apart] = of.restore(0, window.template predict<STENCIL>(of, j, whole, i, s.known), window.w[j + 3]);
       }
     }
   }
@@ -141,14 +150,14 @@ template <class T> struct PassDecoder {
       const uint32_t quiet = s.all(batch) & ~masks[batch];
       if (quiet == 0) continue;
       RowTaps<T> taps[BATCH];
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) taps[j].load(RowStep<T>(s, known, min(batch * BATCH + j, s.steps - 1)), s.known);
+      RowStep<T> at = load_rows(batch, taps);
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) {
-        if (!(quiet >> j & 1)) continue;
-        const RowStep<T> at(s, known, batch * BATCH + j);
-        const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i, s.known);
-        target.put_step(shape, s, at, taps[j].own, of.restore(0, p, taps[j].own));
+        if (quiet >> j & 1) {
+          const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i(), s.known);
+          target.put_step(s, known, at, taps[j].own, of.restore(0, p, taps[j].own));
+        }
+        at.next(s);
       }
     }
   }

@@ -97,20 +97,20 @@ template <class T> struct PassEncoder {
         T x[BATCH];
 #pragma unroll
         for (uint32_t j = 0; j < BATCH; j++) x[j] = source[line.element + min(i + j, s.along - 1) * line.next_element];
-        Predicted<T> p[BATCH];
-        window.template predict<STENCIL>(coder.of, i, s.known, p);
+        const bool whole = Window<T>::is_whole(i, s.known);
         uint32_t mask = 0;
 #pragma unroll
         for (uint32_t j = 0; j < BATCH; j++) {
           if (i + j >= s.along) break;
           T restored;
-          const uint32_t u = coder.code(x[j], p[j], window.w[j + 3], restored);
+          const Predicted<T> p = window.template predict<STENCIL>(coder.of, j, whole, i, s.known);
+          const uint32_t u = coder.code(x[j], p, window.w[j + 3], restored);
           Token t = {0, 0};
           if (line.live) {
-            t = keeper.put(line.code + (i + j) * line.next_code, p[j].context, u);
+            t = keeper.put(line.code + (i + j) * line.next_code, p.context, u);
             line.odd[(uint64_t)(i + j) * line.apart] = restored;
           }
-          mask |= own.add(counts, p[j].context, t, line.live, Num<T>::BITS) ? 1u << j : 0;
+          mask |= own.add(counts, p.context, t, line.live, Num<T>::BITS) ? 1u << j : 0;
         }
         if ((threadIdx.x & 31) == 0) masks[number * s.per_line + batch] = (uint8_t)mask;
         own.note(counts, mask);
@@ -121,56 +121,47 @@ template <class T> struct PassEncoder {
   // `finer`: the known points of the level below, or null.
   template <int STENCIL> FZ_DEV void rows(WarpCounts& own, const Known<T>& finer) const {
     const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * (blockDim.x >> 5), lane = threadIdx.x & 31;
-    const uint32_t spacing = 1u << (s.level - 1);
+    const uint32_t spacing = 1u << (s.level - 1), width = s.points[0];
+    const RowMap elements = {(shape.has(1) ? spacing : 1) * shape.n[0], (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1]};
+    const RowMap rows = {(shape.has(1) ? 2 : 1) * finer.length, (shape.has(2) ? 2 : 1) * finer.length * finer.rows};
+    const bool pairs = finer.length % 2 == 0;
 #pragma unroll 1
     for (uint32_t batch = warp; batch < s.batches; batch += warps) {
       RowTaps<T> taps[BATCH];
       T x[BATCH];
+      const uint32_t steps = min(BATCH, s.steps - batch * BATCH);
+      const RowStep<T> first(s, batch * BATCH);
+      RowStep<T> at = first;
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) {
-        const RowStep<T> at(s, known, min(batch * BATCH + j, s.steps - 1));
-        taps[j].load(at, s.known);
-        const uint32_t y = at.y * (shape.has(1) ? spacing : 1), z = at.z * (shape.has(2) ? spacing : 1);
-        x[j] = source[(z * shape.n[1] + y) * shape.n[0] + (2 * min(at.i, s.points[0] - 1) + 1) * spacing];
+        taps[j].load(known.at + (uint64_t)at.number * known.length, at.i(), s.known);
+        x[j] = source[elements.at(at) + (2 * min(at.i(), width - 1) + 1) * spacing];
+        if (j + 1 < steps) at.next(s);
       }
       uint32_t mask = 0;
+      at = first;
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) {
-        const uint32_t step = batch * BATCH + j;
-        if (step >= s.steps) break;
-        const RowStep<T> at(s, known, step);
-        const Predicted<T> p = taps[j].template predict<STENCIL>(coder.of, at.i, s.known);
+        if (j >= steps) break;
+        const uint32_t i = at.i();
+        const bool live = i < width;
+        const Predicted<T> p = taps[j].template predict<STENCIL>(coder.of, i, s.known);
         T restored;
         const uint32_t u = coder.code(x[j], p, taps[j].own, restored);
         Token t = {0, 0};
-        if (at.live) t = keeper.put(at.code, p.context, u);
+        if (live) t = keeper.put(at.number * width + i, p.context, u);
         if (finer.at != nullptr) {
-          T* row = finer.at + ((uint64_t)(shape.has(2) ? 2 * at.z : at.z) * finer.rows + (shape.has(1) ? 2 * at.y : at.y)) * finer.length;
-          put_pair(row, finer.length, at, taps[j].own, restored);
+          T* row = finer.at + rows.at(at);
+          if (live) put_pair(row + 2 * i, pairs, taps[j].own, restored);
+          // The known point behind the last one of the pass, by the lane that has that one.
+          if (i + 1 == width && s.known > width) row[2 * width] = known.at[(uint64_t)at.number * known.length + width];
         }
-        mask |= own.add(counts, p.context, t, at.live, Num<T>::BITS) ? 1u << j : 0;
+        mask |= own.add(counts, p.context, t, live, Num<T>::BITS) ? 1u << j : 0;
+        at.next(s);
       }
       if (lane == 0) masks[batch] = (uint8_t)mask;
       own.note(counts, mask);
     }
-  }
-
-  // A known point and the one behind it; the last known point may have none.
-  FZ_DEV void put_pair(T* row, uint32_t length, const RowStep<T>& at, T even, T odd) const {
-    typedef typename Num<T>::Pair Pair;
-    if (at.live) {
-      if (length % 2 == 0) {
-        Pair pair;
-        pair.x = even;
-        pair.y = odd;
-        reinterpret_cast<Pair*>(row)[at.i] = pair;
-      } else {
-        row[2 * at.i] = even;
-        row[2 * at.i + 1] = odd;
-      }
-    }
-    // The point behind the last one of the pass, by the lane that has that one.
-    if (at.i + 1 == s.points[0] && s.known > s.points[0]) row[2 * at.i + 2] = at.row[at.i + 1];
   }
 };
 }  // namespace multilevel

@@ -31,9 +31,9 @@ template <int STENCIL, class T> FZ_DEV Guess<T> inside(T t0, T a5, T a, T b, T c
   if constexpr (STENCIL == 2) return {s1 * T(0.5), N::fma(w, T(0.0625), N::abs(b - c) * T(0.03125))};
   if constexpr (STENCIL == 4) return {four_taps(s1, s3), w * T(0.0625)};
   const T s5 = a5 + d5, p6 = six_taps(s1, s3, s5);
-  if constexpr (STENCIL == 6) return {p6, larger(N::abs(p6 - four_taps(s1, s3)), w * T(1.0 / 64))};
+  if constexpr (STENCIL == 6) return {p6, Num<T>::larger(N::abs(p6 - four_taps(s1, s3)), w * T(1.0 / 64))};
   const T p8 = eight_taps(s1, s3, s5, t0 + t7);
-  return {p8, larger(N::abs(p8 - p6) * T(2), w * T(1.0 / 128))};
+  return {p8, Num<T>::larger(N::abs(p8 - p6) * T(2), w * T(1.0 / 128))};
 }
 
 // Any point, with so many taps on the left and on the right. Few points are at the ends of rows.
@@ -71,16 +71,14 @@ template <class T> struct Predictor {
   FZ_DEV Predictor(double of_threshold, const MultilevelMetadata& m)
       : step(N::from(m.step)), center(N::from(m.center)), low(N::from(m.low)), high(N::from(m.high)), threshold(N::from(of_threshold)), lattice((m.flags & LATTICE) != 0) {
     rate = step > T(0) ? T(1) / step : T(0);
-    limit = smaller(smaller(larger(N::abs(low), N::abs(high)) * T(4), threshold * T(2)), N::most());
+    limit = N::smaller(N::smaller(N::larger(N::abs(low), N::abs(high)) * T(4), threshold * T(2)), N::most());
   }
   // NaN fails both.
   FZ_DEV bool is_bounded(T x) const { return N::abs(x) < threshold; }
   FZ_DEV bool is_usual(T p) const { return N::abs(p) <= limit; }
   FZ_DEV T on_lattice(T p) const { return lattice ? ((p * rate + N::MAGIC) - N::MAGIC) * step : p; }
   FZ_DEV T finish(T p) const {
-    p = on_lattice(p);
-    p = p > low ? p : low;
-    return p < high ? p : high;
+    return N::smaller(N::larger(on_lattice(p), low), high);
   }
   FZ_DEV Predicted<T> resolve(Guess<T> g, T b, T c, bool has_c) const {
     Predicted<T> r = {g.p, bucket(g.v * rate)};
@@ -100,7 +98,7 @@ template <class T> struct Predictor {
       if (u == 0) return b;
       u--;
     }
-    return N::fma(N::integer(unzigzag(u)), step, p.p);
+    return N::fma(N::small_integer(unzigzag(u)), step, p.p);
   }
 };
 }  // namespace multilevel

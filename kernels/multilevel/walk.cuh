@@ -23,6 +23,7 @@ template <class T> struct Line {
   // Where the codes of the points are, and the points in the array.
   uint32_t code, next_code, element, next_element;
   bool live;
+  FZ_DEV Line() : even(nullptr), odd(nullptr), apart(0), code(0), next_code(0), element(0), next_element(0), live(false) {}
   FZ_DEV Line(const Shape& shape, const Section& s, const Known<T>& known, uint32_t line) {
     const uint32_t lane = threadIdx.x & 31, strip = line % s.strips, other = line / s.strips;
     const uint32_t width = s.points[0], spacing = 1u << (s.level - 1);
@@ -69,48 +70,67 @@ template <class T> struct Window {
 #pragma unroll
     for (int j = 7; j < 15; j++) w[j] = line.tap((int)i - 3 + j, known);
   }
-  template <int STENCIL> FZ_DEV void predict(const Predictor<T>& of, uint32_t i, uint32_t known, Predicted<T> (&p)[BATCH]) const {
-    if (i >= 3 && i + 12 <= known) {
-#pragma unroll
-      for (int j = 0; j < (int)BATCH; j++) p[j] = of.template predict<STENCIL>(w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]);
-      return;
-    }
-#pragma unroll
-    for (int j = 0; j < (int)BATCH; j++) {
-      // Steps beyond the end of the line are not used.
-      const uint32_t left = i + j + 1, right = known > left ? known - left : 0;
-      p[j] = of.resolve(anywhere(STENCIL, left, right, w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7], of.step), w[j + 3], w[j + 4], right > 0);
-    }
+  // Step j of the batch from step i on; `whole`: all steps of the batch have all taps.
+  template <int STENCIL> FZ_DEV Predicted<T> predict(const Predictor<T>& of, uint32_t j, bool whole, uint32_t i, uint32_t known) const {
+    if (whole) return of.template predict<STENCIL>(w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]);
+    // Steps beyond the end of the line are not used.
+    const uint32_t left = i + j + 1, right = known > left ? known - left : 0;
+    return of.resolve(anywhere(STENCIL, left, right, w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7], of.step), w[j + 3], w[j + 4], right > 0);
   }
+  static FZ_DEV bool is_whole(uint32_t i, uint32_t known) { return i >= 3 && i + 12 <= known; }
 };
 
-// A step of a pass over x, as a lane sees it.
+// A step of a pass over x, as a lane sees it; goes from step to step.
 template <class T> struct RowStep {
-  // Known points of the row, and which one is that of this lane.
-  const T* row;
-  uint32_t i, y, z, code;
-  bool live;
-  FZ_DEV RowStep(const Section& s, const Known<T>& known, uint32_t step) {
-    const uint32_t lane = threadIdx.x & 31, number = step / s.strips, strip = step % s.strips;
-    y = number % s.points[1];
+  uint32_t strip, y, z, number;
+  FZ_DEV RowStep(const Section& s, uint32_t step) {
+    number = step / s.strips;
+    strip = step - number * s.strips;
     z = number / s.points[1];
-    i = strip * STEP + lane;
-    live = i < s.points[0];
-    row = known.at + (uint64_t)(z * known.rows + y) * known.length;
-    code = number * s.points[0] + i;
+    y = number - z * s.points[1];
   }
+  FZ_DEV void next(const Section& s) {
+    strip++;
+    if (strip < s.strips) return;
+    strip = 0;
+    number++;
+    y++;
+    if (y < s.points[1]) return;
+    y = 0;
+    z++;
+  }
+  // The point of this lane in its row.
+  FZ_DEV uint32_t i() const { return strip * STEP + (threadIdx.x & 31); }
+};
+// A known point and the one behind it.
+template <class T> FZ_DEV void put_pair(T* to, bool pairs, T even, T odd) {
+  typedef typename Num<T>::Pair Pair;
+  if (pairs) {
+    Pair pair;
+    pair.x = even;
+    pair.y = odd;
+    *reinterpret_cast<Pair*>(to) = pair;
+  } else {
+    to[0] = even;
+    to[1] = odd;
+  }
+}
+// Where rows are in an array.
+struct RowMap {
+  uint32_t per_y, per_z;
+  template <class T> FZ_DEV uint32_t at(const RowStep<T>& step) const { return step.y * per_y + step.z * per_z; }
 };
 
 // Known values of a step of a pass over x, and those beside them: of lanes 0 to 3 behind the step, of lanes 29 to 31 before it.
 template <class T> struct RowTaps {
   T own, beside;
-  FZ_DEV void load(const RowStep<T>& at, uint32_t known) {
+  FZ_DEV void load(const T* row, uint32_t point, uint32_t known) {
     const uint32_t lane = threadIdx.x & 31;
-    const int last = (int)known - 1, i = (int)at.i;
-    own = at.row[min(i, last)];
+    const int last = (int)known - 1, i = (int)point;
+    own = row[min(i, last)];
     const int other = lane < 4 ? i + 32 : i - 32;
     beside = own;
-    if (lane < 4 || lane >= 29) beside = at.row[max(0, min(other, last))];
+    if (lane < 4 || lane >= 29) beside = row[max(0, min(other, last))];
   }
   // The value `BY` points farther. All lanes call it.
   template <int BY> FZ_DEV T at() const {
