@@ -2,7 +2,7 @@
 #pragma once
 #include "multilevel/decoder.cuh"
 #include "multilevel/run_batches.cuh"
-#include "multilevel/walk.cuh"
+#include "multilevel/slide.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -74,23 +74,22 @@ template <class T> struct PassDecoder {
   template <int STENCIL> FZ_DEV void decode_lines(RunDecoder& run, RunBatches<false>& walk) const {
     uint32_t batch, mask, number = ~0u, due = 0;
     Line<T> line;
-    Window<T> window;
+    SlidingWindow<T> window;
 #pragma unroll 1
     while (walk.next(batch, mask)) {
       const uint32_t own = batch / s.per_line, i = (batch - own * s.per_line) * BATCH;
-      const bool same = own == number && batch == due;
       if (own != number) line = Line<T>(shape, s, known, own);
-      if (same) window.move(line, i, s.known);
-      else window.load(line, i, s.known);
+      if (own != number || batch != due) window.load(line, i, s.known);
       number = own;
       due = batch + 1;
-      const bool whole = Window<T>::is_whole(i, s.known);
-#pragma unroll
+#pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j++) {
-        if (!(mask >> j & 1)) continue;
-        const Predicted<T> p = window.template predict<STENCIL>(of, j, whole, i, s.known);
-        const T value = decode_value(run, set, patterns, of, p, window.w[j + 3], line.live);
-        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
+        if (mask >> j & 1) {
+          const Predicted<T> p = window.template predict<STENCIL>(of, i + j, s.known);
+          const T value = decode_value(run, set, patterns, of, p, window.w[3], line.live);
+          if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
+        }
+        window.next(line, i + j, s.known);
       }
     }
   }
@@ -98,28 +97,16 @@ template <class T> struct PassDecoder {
     uint32_t batch, mask;
 #pragma unroll 1
     while (walk.next(batch, mask)) {
-      RowTaps<T> taps[BATCH];
-      RowStep<T> at = load_rows(batch, taps);
-#pragma unroll
+      RowQueue<T> queue(s, known, batch);
+#pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j++) {
         if (mask >> j & 1) {
-          const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i(), s.known);
-          target.put_step(s, known, at, taps[j].own, decode_value(run, set, patterns, of, p, taps[j].own, at.i() < s.points[0]));
+          const Predicted<T> p = queue.first.template predict<STENCIL>(of, queue.at.i(), s.known);
+          target.put_step(s, known, queue.at, queue.first.own, decode_value(run, set, patterns, of, p, queue.first.own, queue.at.i() < s.points[0]));
         }
-        at.next(s);
+        queue.next(s, known);
       }
     }
-  }
-  // Taps of a batch; returns its first step.
-  FZ_DEV RowStep<T> load_rows(uint32_t batch, RowTaps<T> (&taps)[BATCH]) const {
-    const RowStep<T> first(s, batch * BATCH);
-    RowStep<T> at = first;
-#pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      taps[j].load(known.at + (uint64_t)at.number * known.length, at.i(), s.known);
-      if (batch * BATCH + j + 1 < s.steps) at.next(s);
-    }
-    return first;
   }
 
   // Steps that are in no run: all of their tokens are 0.
@@ -130,17 +117,19 @@ template <class T> struct PassDecoder {
     for (uint32_t task = spread(); task < count * segments; task += warps()) {
       const uint32_t number = task / segments, first = task % segments * each, end = min(first + each, s.per_line);
       const Line<T> line(shape, s, known, number);
+      SlidingWindow<T> window;
+      uint32_t due = ~0u;
 #pragma unroll 1
       for (uint32_t k = first; k < end; k++) {
         const uint32_t batch = number * s.per_line + k, i = k * BATCH, quiet = s.all(batch) & ~masks[batch];
         if (quiet == 0) continue;
-        Window<T> window;
-        window.load(line, i, s.known);
-        const bool whole = Window<T>::is_whole(i, s.known);
-#pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++)
-          if (quiet >> j & 1 && line.live)
-            line.odd[(uint64_t)(i + j) * line.apart] = of.restore(0, window.template predict<STENCIL>(of, j, whole, i, s.known), window.w[j + 3]);
+        if (k != due) window.load(line, i, s.known);
+        due = k + 1;
+#pragma unroll 1
+        for (uint32_t j = 0; j < BATCH; j++) {
+          if (quiet >> j & 1 && line.live) line.odd[(uint64_t)(i + j) * line.apart] = of.restore(0, window.template predict<STENCIL>(of, i + j, s.known), window.w[3]);
+          window.next(line, i + j, s.known);
+        }
       }
     }
   }
@@ -149,15 +138,14 @@ template <class T> struct PassDecoder {
     for (uint32_t batch = spread(); batch < s.batches; batch += warps()) {
       const uint32_t quiet = s.all(batch) & ~masks[batch];
       if (quiet == 0) continue;
-      RowTaps<T> taps[BATCH];
-      RowStep<T> at = load_rows(batch, taps);
-#pragma unroll
+      RowQueue<T> queue(s, known, batch);
+#pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j++) {
         if (quiet >> j & 1) {
-          const Predicted<T> p = taps[j].template predict<STENCIL>(of, at.i(), s.known);
-          target.put_step(s, known, at, taps[j].own, of.restore(0, p, taps[j].own));
+          const Predicted<T> p = queue.first.template predict<STENCIL>(of, queue.at.i(), s.known);
+          target.put_step(s, known, queue.at, queue.first.own, of.restore(0, p, queue.first.own));
         }
-        at.next(s);
+        queue.next(s, known);
       }
     }
   }

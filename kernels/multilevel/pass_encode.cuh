@@ -99,9 +99,9 @@ template <class T> struct PassEncoder {
         for (uint32_t j = 0; j < BATCH; j++) x[j] = source[line.element + min(i + j, s.along - 1) * line.next_element];
         const bool whole = Window<T>::is_whole(i, s.known);
         uint32_t mask = 0;
-#pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++) {
-          if (i + j >= s.along) break;
+        each_of<BATCH>([&](auto of_j) {
+          constexpr uint32_t j = decltype(of_j)::value;
+          if (i + j >= s.along) return;
           T restored;
           const Predicted<T> p = window.template predict<STENCIL>(coder.of, j, whole, i, s.known);
           const uint32_t u = coder.code(x[j], p, window.w[j + 3], restored);
@@ -111,7 +111,7 @@ template <class T> struct PassEncoder {
             line.odd[(uint64_t)(i + j) * line.apart] = restored;
           }
           mask |= own.add(counts, p.context, t, line.live, Num<T>::BITS) ? 1u << j : 0;
-        }
+        });
         if ((threadIdx.x & 31) == 0) masks[number * s.per_line + batch] = (uint8_t)mask;
         own.note(counts, mask);
       }
@@ -140,9 +140,9 @@ template <class T> struct PassEncoder {
       }
       uint32_t mask = 0;
       at = first;
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) {
-        if (j >= steps) break;
+      each_of<BATCH>([&](auto of_j) {
+        constexpr uint32_t j = decltype(of_j)::value;
+        if (j >= steps) return;
         const uint32_t i = at.i();
         const bool live = i < width;
         const Predicted<T> p = taps[j].template predict<STENCIL>(coder.of, i, s.known);
@@ -158,7 +158,7 @@ template <class T> struct PassEncoder {
         }
         mask |= own.add(counts, p.context, t, live, Num<T>::BITS) ? 1u << j : 0;
         at.next(s);
-      }
+      });
       if (lane == 0) masks[batch] = (uint8_t)mask;
       own.note(counts, mask);
     }

@@ -6,6 +6,17 @@
 
 namespace fz {
 namespace multilevel {
+// `f` of each number below N, as a constant: compilers do not unroll loops in which lanes meet.
+template <uint32_t J> struct Constant {
+  static constexpr uint32_t value = J;
+};
+template <uint32_t N, uint32_t J = 0, class F> FZ_DEV void each_of(const F& f) {
+  if constexpr (J < N) {
+    f(Constant<J>());
+    each_of<N, J + 1>(f);
+  }
+}
+
 // The known points of a level: rows at all multiples of its spacing.
 template <class T> struct Known {
   T* at;
