@@ -72,7 +72,7 @@ constexpr static const uint64_t DECODER_SET_BYTES = 10272;
 constexpr static const uint32_t SET_WORDS = 470;
 
 /// Bytes of the slot of a run beside what its section is estimated to need.
-constexpr static const uint32_t RUN_ROOM = 256;
+constexpr static const uint32_t RUN_ROOM = 128;
 
 /// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
 constexpr static const uint64_t POOL_LESS = 8;

@@ -30,6 +30,9 @@ FZ_DEV uint32_t code_of_steps(uint32_t steps) {
 struct RunPlanner {
   uint64_t cost[MOST_SECTIONS], tokens[MOST_SECTIONS], masks[MOST_SECTIONS];
   uint32_t root[MOST_SECTIONS];
+  // Runs of all sections, sums of roots and of bytes.
+  uint64_t all, roots, spared;
+  uint8_t stencils[MOST_LEVELS];
 
   FZ_DEV void decide(const EncoderMemory& memory, uint32_t k) {
     const Section& s = memory.plan->of[k];
@@ -56,53 +59,61 @@ struct RunPlanner {
     if (coding.has_masks) bits += memory.set(k, 2).bits;
     coding.table_words = (bits + 15) / 16;
   }
-  // By one thread.
-  FZ_DEV void cut(const EncoderMemory& memory, const MultilevelParams& p) {
-    State& state = *memory.state;
-    const Plan& plan = *memory.plan;
-    uint64_t sum = 0, roots = 0, mask_bytes = 0, token_bytes = 0;
+  // By one thread: sums of all sections.
+  FZ_DEV void add_up(const Plan& plan, const MultilevelParams& p) {
+    uint64_t sum = 0;
+    roots = spared = 0;
     for (uint32_t k = 0; k < plan.sections; k++) {
       sum += cost[k];
       roots += root[k];
-      mask_bytes += bytes_of(masks[k]);
-      token_bytes += bytes_of(tokens[k]);
+      spared += bytes_of(masks[k]) + bytes_of(tokens[k]);
     }
-    const uint64_t bytes = bytes_of(sum), all = runs_of(bytes ? bytes : 1, elements(p) * p.value);
+    const uint64_t bytes = bytes_of(sum);
+    all = runs_of(bytes ? bytes : 1, elements(p) * p.value);
+  }
+  // By a thread for each section: its runs.
+  FZ_DEV void cut(const Section& s, Coding& c, uint32_t k) const {
+    c.mask_runs = c.has_masks ? (s.batches + MASK_RUN - 1) / MASK_RUN : 0;
+    if (s.kind == BASE) {
+      c.per_run = c.steps;
+      c.code = 0;
+    } else {
+      const uint64_t wanted = all * root[k] / (roots ? roots : 1), own = wanted ? wanted : 1;
+      c.code = code_of_steps((uint32_t)((c.steps + own - 1) / own));
+      c.per_run = (8 + c.code % 8) << c.code / 8;
+    }
+    c.runs = (c.steps + c.per_run - 1) / c.per_run;
+  }
+  // By one thread: numbers of runs.
+  FZ_DEV void number_runs(State& state, const Plan& plan) {
     state.mask_runs = state.runs = state.overflows = 0;
     for (uint32_t k = 0; k < plan.sections; k++) {
-      const Section& s = plan.of[k];
       Coding& c = state.of[k];
-      c.mask_runs = c.has_masks ? (s.batches + MASK_RUN - 1) / MASK_RUN : 0;
-      if (s.kind == BASE) {
-        c.per_run = c.steps;
-        c.code = 0;
-      } else {
-        const uint64_t own = all * root[k] / (roots ? roots : 1);
-        c.code = code_of_steps((uint32_t)((c.steps + (own ? own : 1) - 1) / (own ? own : 1)));
-        c.per_run = (8 + c.code % 8) << c.code / 8;
-      }
-      c.runs = (c.steps + c.per_run - 1) / c.per_run;
       c.first_mask_run = state.mask_runs + state.runs;
       c.first_run = c.first_mask_run + c.mask_runs;
       state.mask_runs += c.mask_runs;
       state.runs += c.runs;
     }
-    // Slots: RUN_ROOM bytes for each run, and of the rest as much as the costs say. A run that does not fit is coded again
-    // later.
+  }
+  // By a thread for each section. A slot has RUN_ROOM bytes, and of the rest as much as costs say. A run that does not fit is coded
+  // again later.
+  FZ_DEV void give_room(const EncoderMemory& memory, Coding& c, uint32_t k) const {
+    const State& state = *memory.state;
     const uint64_t fixed = (uint64_t)RUN_ROOM / 2 * (state.mask_runs + state.runs), spare = memory.pool_words > fixed ? memory.pool_words - fixed : 0;
-    const uint64_t whole = mask_bytes + token_bytes + 1;
+    auto room = [&](uint64_t cost, uint32_t runs) -> uint32_t {
+      const uint64_t each = runs ? bytes_of(cost) * spare / (spared + 1) / runs : 0;
+      return RUN_ROOM / 2 + (uint32_t)(each < 1u << 28 ? each : 1u << 28);
+    };
+    c.mask_room = room(masks[k], c.mask_runs);
+    c.room = room(tokens[k], c.runs);
+  }
+  // By one thread: where slots are.
+  FZ_DEV void place_slots(State& state, const Plan& plan) const {
     uint64_t at = 0;
     for (uint32_t k = 0; k < plan.sections; k++) {
       Coding& c = state.of[k];
       c.slots = at;
-      auto room = [&](uint64_t share, uint32_t runs) {
-        const uint64_t each = runs ? share * spare / whole / runs : 0;
-        const uint32_t words = RUN_ROOM / 2 + (uint32_t)(each < 1u << 28 ? each : 1u << 28);
-        at += (uint64_t)words * runs;
-        return words;
-      };
-      c.mask_room = room(bytes_of(masks[k]), c.mask_runs);
-      c.room = room(bytes_of(tokens[k]), c.runs);
+      at += (uint64_t)c.mask_room * c.mask_runs + (uint64_t)c.room * c.runs;
     }
   }
 };
@@ -115,18 +126,28 @@ extern "C" __global__ void __launch_bounds__(128) multilevel_runs(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   const MultilevelParams& p = fz::params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
+  const uint32_t k = threadIdx.x;
   MultilevelMetadata m = *reinterpret_cast<const MultilevelMetadata*>(fz::address(fz::input(a, 1)));
-  const bool some = elements(p) > 0;
-  if (some && threadIdx.x < memory.plan->sections) planner.decide(memory, threadIdx.x);
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  if (some) planner.cut(memory, p);
-  if (some && m.differences == 0)
-    for (uint32_t level = 1; level <= memory.plan->levels; level++) {
-      const uint32_t stencil = level > memory.plan->base_ends ? memory.plan->stencil[level] : stencil_of(memory.sums[level]);
-      const uint32_t at = 2 * (level - 1);
-      m.stencils[at / 8] |= (uint8_t)((stencil / 2 - 1) << at % 8);
-    }
+  if (elements(p) > 0) {
+    const Plan& plan = *memory.plan;
+    State& state = *memory.state;
+    const bool mine = k < plan.sections;
+    if (mine) planner.decide(memory, k);
+    if (m.differences == 0 && k >= 1 && k <= plan.levels) planner.stencils[k] = (uint8_t)(k > plan.base_ends ? plan.stencil[k] : stencil_of(memory.sums[k]));
+    __syncthreads();
+    if (k == 0) planner.add_up(plan, p);
+    __syncthreads();
+    if (mine) planner.cut(plan.of[k], state.of[k], k);
+    __syncthreads();
+    if (k == 0) planner.number_runs(state, plan);
+    __syncthreads();
+    if (mine) planner.give_room(memory, state.of[k], k);
+    __syncthreads();
+    if (k == 0) planner.place_slots(state, plan);
+    if (m.differences == 0)
+      for (uint32_t level = 1; k == 0 && level <= plan.levels; level++) m.stencils[(level - 1) / 4] |= (uint8_t)((planner.stencils[level] / 2 - 1) << (level - 1) % 4 * 2);
+  }
+  if (k > 0) return;
   *reinterpret_cast<MultilevelMetadata*>(fz::address(fz::output(a, 0))) = m;
   fz::publish(fz::output(a, 0), sizeof m);
 }

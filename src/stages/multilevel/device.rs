@@ -48,9 +48,9 @@ impl Most {
             let steps = layouts.iter().map(|l| mask_runs(l) + l.steps.div_ceil(8) as u64).sum::<u64>();
             let masks = layouts.iter().map(mask_runs).sum::<u64>();
             let sections = layouts.len() as u64;
-            // A run of the encoder has at least 1,333 bytes, or at a high ratio one in 500 of the values; values cost at
-            // most 1.6 times their bytes.
-            let runs = if decodes { steps } else { masks + n * value / 500 + sections };
+            // The encoder makes a run for at least 2,400 bytes of the estimate at low ratios, and fewer at high ones; values cost
+            // at most 1.6 times their bytes.
+            let runs = if decodes { steps } else { masks + n * value / 1200 + sections };
             for (most, own) in most.iter_mut().zip([sections, batches, runs + 1]) {
                 *most = (*most).max(own);
             }
@@ -152,7 +152,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
             made = made.then_tagged(of_type(&p, name), pass_blocks(&p, level), THREADS, 4 * level + axis);
         }
     }
-    let run_blocks = runs.div_ceil(WARPS).min(BLOCKS);
+    // Runs are of different lengths: more blocks than fit at a time.
+    let run_blocks = runs.div_ceil(WARPS).min(4 * BLOCKS);
     made = made
         .then("multilevel_count_masks", u64::from(p.batches).div_ceil(4096), THREADS)
         .then("multilevel_tables", 3 * sections, 512)

@@ -47,7 +47,7 @@ pub const DECODER_SET_BYTES: u64 = 10272;
 pub const SET_WORDS: u32 = 470;
 const _: () = assert!(32 * SET_WORDS >= CONTEXTS - 1 + TABLES * (12 + 63 * 29));
 /// Bytes of the slot of a run beside what its section is estimated to need.
-pub const RUN_ROOM: u32 = 256;
+pub const RUN_ROOM: u32 = 128;
 /// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
 pub const POOL_LESS: u64 = 8;
 
