@@ -13,7 +13,7 @@ fn takes(name: &str, dtype: DType, mode: &str) -> bool {
     match name {
         // Sums of differences bound no value by itself.
         "fz" | "cusz" | "cusz_ans" | "lc_speed" | "lc_ratio" | "lc_tp" | "lc_cr" | "cusz_hi_tp"
-        | "cusz_hi_cr" | "fast" => dtype.is_float() && mode != "rel",
+        | "cusz_hi_cr" | "fast" | "high" => dtype.is_float() && mode != "rel",
         "pfpl" => dtype.is_float(),
         "bits" => mode.is_empty(),
         other => panic!("preset {other} is new"),
