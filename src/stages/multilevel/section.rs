@@ -37,7 +37,7 @@ pub(super) struct Symbols {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One run, no masks.
-    Base,
+    Serial,
     /// Runs, and masks if they pay.
     Pass,
     /// Runs, and classes.
@@ -82,11 +82,16 @@ impl Symbols {
                 let step = &self.symbols[range];
                 let busy = step.iter().any(|s| s.code() != 0);
                 mask |= u8::from(busy) << j;
+                // A batch of differences is in the runs as a whole, unless its class is 0.
+                let quiet = match self.kind {
+                    Kind::Differences => step[0].context() == 0,
+                    _ => !busy,
+                };
                 for s in step {
                     let (t, bits) = token(s.code());
                     tally.all[s.context()][usize::from(t)] += 1;
                     tally.raw += if s.code() == EXACT { exact } else { u64::from(bits) };
-                    tally.quiet[s.context()] += u64::from(!busy);
+                    tally.quiet[s.context()] += u64::from(quiet);
                 }
             }
             if self.kind == Kind::Differences {
@@ -121,7 +126,7 @@ impl Symbols {
             let (busy, steps) = (every(&of.layout), of.layout.steps);
             Planned { of, set, masks: None, busy, steps, cost: cost + raw, kind }
         };
-        if kind == Kind::Base {
+        if kind == Kind::Serial {
             return Ok(plain(self, set));
         }
         let layout = MaskLayout::new(batches, kind == Kind::Differences);
