@@ -23,7 +23,7 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
 PROVENANCE = ("date", "machine", "commit", "command")
 OURS = "fzgm"
 # A number has its unit in the name of its column; with `max` it is the highest of several runs, and the column without is the lowest.
-NUMBER = re.compile(r"(ratio|\w+_(gb_per_s|mb_per_s|us|in_bounds))$")
+NUMBER = re.compile(r"(ratio|factor|\w+_(gb_per_s|mb_per_s|us|in_bounds))$")
 SPEEDS = ("compress_gb_per_s", "decompress_gb_per_s")
 MICROSECONDS = ("compress_us", "decompress_us")
 
@@ -48,6 +48,8 @@ TABLES = {
                         {"preset": "{preset}", "field": "{field}", "error bound": BOUND["error bound"], "threads": "{threads}"}, None, {**LIST, "ratio": "ratio"}),
     "hdf5-speed": Table("hdf5", {}, {"field": "{field}, {shape}", "filter": "{filter}", "preset": "{preset}"}, None,
                         {"ratio": "ratio", "write, MB/s": "write_mb_per_s", "read, MB/s": "read_mb_per_s", "largest error, in bounds": "largest_error_in_bounds"}),
+    "ratios": Table("ratios", {}, {"field": "{field}, {dtype}, {dims}", "error bound": BOUND["error bound"]}, "compressor", ("ratio",)),
+    "ratios-factor": Table("ratios", {"compressor": ("fzgm high",)}, {"field": "{field}"}, "bound", ("factor",)),
     "hdf5-bounds": Table("hdf5_bounds", {}, {"data": "{data}"}, "filter", ("largest_error_in_bounds",)),
 }
 # The rows of the picture.
@@ -95,9 +97,9 @@ def load(path):
         for key, cell in row.items():
             if not cell.isprintable() or "|" in cell or not cell and key in ("machine", "command"):
                 raise Damaged(f"{where}: {key} is {cell!r}; it must be printable text without |")
-            # An error has no limit, and a filter may reject its data.
+            # An error has no limit and may be 0, and a filter may reject its data.
             errors = key.endswith("_in_bounds")
-            if cell and NUMBER.match(key) and not (errors and cell == "rejected"):
+            if cell and NUMBER.match(key) and not (errors and cell in ("rejected", "0")):
                 number(cell, f"{where}: {key}", float("inf") if errors else 1e30)
             low = row.get(key.replace("_max_", "_"))
             if cell and "_max_" in key and not (low and float(low) <= float(cell)):
@@ -127,9 +129,10 @@ def newest(rows, key, columns):
 
 
 def shown(row, column):
-    """A figure as it is recorded; two if it is a range; in bold if it breaks a bound."""
+    """A figure as it is recorded; two if it is a range; in bold if it breaks a bound or belongs to a result that does."""
     low, high = row[column], row.get(column.replace("compress_", "compress_max_"), "")
-    if column.endswith("_in_bounds") and low != "rejected" and float(low) > 1:
+    error = row.get("largest_error_in_bounds", "") if column == "ratio" else low if column.endswith("_in_bounds") else ""
+    if error not in ("", "rejected") and float(error) > 1:
         return f"**{low}**"
     return f"{low}–{high}" if high and high != low else low
 

@@ -30,6 +30,7 @@ mod golden;
 mod header;
 mod header_bounds;
 mod lorenzo;
+mod multilevel;
 mod notation;
 mod oracle;
 mod parameters;

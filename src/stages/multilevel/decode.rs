@@ -128,23 +128,28 @@ impl<T: LevelValue> Decoder<'_, T> {
         let mut section = || sections.next().ok_or(Fault::Corrupt).and_then(|w| words_of(w));
         let base_words = section()?;
         let base_layout = levels.base_layout();
-        let base = Opened::new(&base_words, &base_layout, Kind::Base, self.form, self.threads)?;
-        if !base.rest.is_empty() || base.runs.len() != 1 {
+        let opened = Opened::new(&base_words, &base_layout, levels.base_kind(), self.form, self.threads)?;
+        if !opened.rest.is_empty() {
             return Err(Fault::Corrupt);
         }
-        let mut base = BaseRun { run: RunDecoder::new(base.runs[0])?, opened: &base };
-        let mut known = Known::new(levels, self.roots(&mut base, levels.roots())?);
+        let (roots, mut base) = if levels.base_kind() == Kind::Pass {
+            (self.many_roots(&opened, &base_layout, levels.roots())?, None)
+        } else {
+            let &[run] = &opened.runs[..] else { return Err(Fault::Corrupt) };
+            let mut base = BaseRun { run: RunDecoder::new(run)?, opened: &opened };
+            (self.roots(&mut base, levels.roots())?, Some(base))
+        };
+        let mut known = Known::new(levels, roots);
         for level in (1..=levels.levels).rev() {
             let at = 2 * (level as usize - 1);
             let stencil = 2 * (stencils[at / 8] >> (at % 8) & 3) + 2;
-            if level == levels.base_ends() {
+            if let Some(base) = base.as_ref().filter(|_| level == levels.base_ends()) {
                 base.run.is_finished()?;
             }
             for pass in levels.passes(level) {
-                let restored = if level > levels.base_ends() {
-                    self.base_pass(&mut base, &known, &pass, stencil)?
-                } else {
-                    self.pass(&section()?, &known, &pass, stencil)?
+                let restored = match base.as_mut().filter(|_| level > levels.base_ends()) {
+                    Some(base) => self.base_pass(base, &known, &pass, stencil)?,
+                    None => self.pass(&section()?, &known, &pass, stencil)?,
                 };
                 known.put(pass.axis, restored);
             }
@@ -154,7 +159,7 @@ impl<T: LevelValue> Decoder<'_, T> {
                 known = Known::new(levels, joined);
             }
         }
-        if levels.base_ends() == 0 {
+        if let Some(base) = base.filter(|_| levels.base_ends() == 0) {
             base.run.is_finished()?;
         }
         if levels.levels == 0 {
@@ -167,21 +172,60 @@ impl<T: LevelValue> Decoder<'_, T> {
 
     fn roots(&self, base: &mut BaseRun<'_, '_>, points: [usize; 3]) -> Result<Grid<T>, Fault> {
         let mut grid = Grid::<T>::new(points)?;
-        let (mut q, mut at) = (0i32, 0);
-        while at < grid.values.len() {
-            let n = LANES.min(grid.values.len() - at);
-            let (codes, exact) = base.step(&[0; LANES][..n], self.form.exact)?;
-            for (l, x) in grid.values[at..at + n].iter_mut().enumerate() {
-                if let Some(value) = self.exact(codes[l], || exact.iter().find(|e| e.0 == l).map(|e| e.1))? {
-                    (*x, q) = (value, 0);
-                } else {
-                    q = q.wrapping_add(unzigzag(codes[l]));
-                    *x = T::from_int(q).fma(self.predictor.step, self.predictor.center);
-                }
-            }
-            at += n;
+        let mut q = 0;
+        for values in grid.values.chunks_mut(LANES) {
+            let (codes, exact) = base.step(&[0; LANES][..values.len()], self.form.exact)?;
+            q = self.root_step(q, &codes, |l| exact.iter().find(|e| e.0 == l).map(|e| e.1), values)?;
         }
         Ok(grid)
+    }
+
+    /// Roots that are a section with runs; each step begins anew.
+    fn many_roots(
+        &self,
+        opened: &Opened<'_>,
+        layout: &Layout,
+        points: [usize; 3],
+    ) -> Result<Grid<T>, Fault> {
+        let mut grid = Grid::<T>::new(points)?;
+        let root = |_: usize, _: std::ops::Range<usize>, own: &mut [u8; LANES]| own.fill(0);
+        let (codes, exact) = opened.codes(layout, root, self.form.exact, self.threads)?;
+        let parts: Vec<_> = grid.values.chunks_mut(TASK).enumerate().collect();
+        let restore = |(k, part): (usize, &mut [T])| {
+            for (i, values) in part.chunks_mut(LANES).enumerate() {
+                let step = k * (TASK / LANES) + i;
+                let place = opened.place(step / 8, step % 8);
+                let raw = |l: usize| {
+                    let at = place? * LANES + l;
+                    exact.get(exact.partition_point(|e| e.0 < at)).map(|e| e.1)
+                };
+                let codes = place.map_or(&[0; LANES][..], |place| &codes[place * LANES..]);
+                self.root_step(0, codes, raw, values)?;
+            }
+            Ok(())
+        };
+        let done = self.threads.each(parts, || (), |(), part| restore(part));
+        done.into_iter().collect::<Result<(), Fault>>()?;
+        Ok(grid)
+    }
+
+    /// Restores a step of roots behind one of quotient `q`; the quotient of the last one.
+    fn root_step(
+        &self,
+        mut q: i32,
+        codes: &[u32],
+        raw: impl Fn(usize) -> Option<u64>,
+        values: &mut [T],
+    ) -> Result<i32, Fault> {
+        for (l, x) in values.iter_mut().enumerate() {
+            if let Some(value) = self.exact(codes[l], || raw(l))? {
+                (*x, q) = (value, 0);
+            } else {
+                q = q.wrapping_add(unzigzag(codes[l]));
+                *x = T::from_int(q).fma(self.predictor.step, self.predictor.center);
+            }
+        }
+        Ok(q)
     }
 
     /// The value of a code that has one of its own.

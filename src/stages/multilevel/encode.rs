@@ -4,7 +4,7 @@ use super::code::{Coder, Symbol};
 use super::differences;
 use super::grid::{Levels, Pass, layout};
 use super::known::{Grid, Known, Predicted, room};
-use super::params::{MOST_ROOT, MultilevelMetadata, MultilevelParams};
+use super::params::{MOST_ROOT, MultilevelMetadata, MultilevelParams, STEP};
 use super::section::{Form, Kind, Planned, Symbols};
 use super::stencil::Vote;
 use super::stream;
@@ -80,7 +80,7 @@ fn interpolate<T: LevelValue>(
 ) -> Result<Vec<Planned>, Fault> {
     let levels = Levels::new(dims, metadata.axes);
     let (coarse, symbols, exact) = roots(source, &levels, coder)?;
-    let mut base = Symbols { layout: levels.base_layout(), symbols, exact, kind: Kind::Base };
+    let mut base = Symbols { layout: levels.base_layout(), symbols, exact, kind: levels.base_kind() };
     let mut sections = vec![];
     let mut known = Known::new(&levels, coarse);
     for level in (1..=levels.levels).rev() {
@@ -126,7 +126,11 @@ fn roots<T: LevelValue>(
     let (mut symbols, mut exact, mut before) = (vec![], vec![], 0);
     let [nx, ny, _] = levels.dims;
     let [_, my, _] = coarse.points;
+    let many = levels.base_kind() == Kind::Pass;
     for (i, restored) in coarse.values.iter_mut().enumerate() {
+        if many && i % STEP as usize == 0 {
+            before = 0;
+        }
         // The axis x is interpolated, so there is one root in a row.
         let x = source.values[(i / my * ny + i % my) * nx];
         let (q, value, coded) = coder.quotient(x, coder.predictor.center, MOST_ROOT);

@@ -1,6 +1,7 @@
 //! Levels, passes, and sections of an array.
 
 use super::params::{BASE_POINTS, STEP};
+use super::section::Kind;
 use super::steps::Layout;
 
 /// A pass over one axis of a level.
@@ -84,8 +85,17 @@ impl Levels {
         (0..self.levels).rev().find(|&k| !few(self.grid(1 << k))).map_or(0, |k| k + 1)
     }
 
+    /// Few roots are coded in one run with the coarsest levels; many are a section like that of a pass.
+    pub(super) fn base_kind(&self) -> Kind {
+        let [_, y, z] = self.roots();
+        if y.saturating_mul(z) > BASE_POINTS as usize { Kind::Pass } else { Kind::Serial }
+    }
+
     /// The steps of the base section.
     pub(super) fn base_layout(&self) -> Layout {
+        if self.base_kind() == Kind::Pass {
+            return Layout::rows(self.roots().iter().product(), 1);
+        }
         let mut parts = vec![self.roots().iter().product()];
         for level in (self.base_ends() + 1..=self.levels).rev() {
             parts.extend(self.passes(level).iter().map(Pass::count));

@@ -132,11 +132,13 @@ impl<T: LevelValue> Known<T> {
         let (y, z) = (at.0 % pass.points[1], at.0 / pass.points[1]);
         let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };
         let along = if pass.axis == 2 { z } else { fine(2, z) };
+        // More rows than there are along y.
+        let rows = 2 * self.coarse.points[1];
         let row = match pass.axis {
-            0 => along * ROWS + fine(1, y),
-            _ => along * ROWS + y,
+            0 => along * rows + fine(1, y),
+            _ => along * rows + y,
         };
-        let pass = Pass { points: [pass.points[0], ROWS, pass.points[2]], ..*pass };
+        let pass = Pass { points: [pass.points[0], rows, pass.points[2]], ..*pass };
         self.predict(predictor, stencil, &pass, (row, at.1), out);
     }
 
@@ -175,9 +177,6 @@ impl<T: LevelValue> Known<T> {
         }
     }
 }
-
-/// More rows than there are along y.
-const ROWS: usize = 1 << 30;
 
 /// Where predictions go.
 pub(super) struct Predicted<'a, T> {

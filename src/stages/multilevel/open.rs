@@ -137,7 +137,7 @@ impl<'a> Opened<'a> {
         let &[head, table_words] = take(&mut rest, 2)? else { return Err(Fault::Corrupt) };
         let (width, has_masks, code) = (u32::from(head & 31), head & MASKS != 0, (head >> 8) as u8);
         let wrong = match kind {
-            Kind::Base => has_masks || code != 0,
+            Kind::Serial => has_masks || code != 0,
             Kind::Pass => false,
             Kind::Differences => !has_masks,
         };
@@ -151,7 +151,7 @@ impl<'a> Opened<'a> {
             let number = number.iter().rev().fold(0u64, |all, &w| all << 16 | u64::from(w));
             steps = usize::try_from(number).ok().filter(|&n| n <= steps).ok_or(Fault::Corrupt)?;
         }
-        let per_run = if kind == Kind::Base { steps.max(1) } else { per_run(code) };
+        let per_run = if kind == Kind::Serial { steps.max(1) } else { per_run(code) };
         let mask_runs = if has_masks { masks.runs } else { 0 };
         let count = mask_runs + steps.div_ceil(per_run);
         let sizes = take(&mut rest, (count * width as usize).div_ceil(16))?;

@@ -420,11 +420,21 @@ class Multilevel:
             rasters.append([(i, j, k) for k in range(z) for j in range(y) for i in range(x)])
         base = [i for i, (level, _) in enumerate(passes) if self.in_base(level)]
         steps = len(self.cut(roots)) + sum(len(self.cut(rasters[i])) for i in base)
-        _, _, runs, _, tables = self.open(parts[0], [8] * (steps // 8) + [steps % 8] * (steps % 8 > 0), False, True)
-        require(len(runs) == 1, "Multilevel: the base section has one run")
+        runs = []
+        if len(roots) > 4096:
+            rows = self.cut(roots)
+            found = self.section(parts[0], [rows[i:i + 8] for i in range(0, steps, 8)], lambda *_: 0)
+        else:
+            sizes = [8] * (steps // 8) + [steps % 8] * (steps % 8 > 0)
+            _, _, runs, _, tables = self.open(parts[0], sizes, False, True)
+            require(len(runs) == 1, "Multilevel: a serial section has one run")
         q = 0
         for step in self.cut(roots):
-            for at, code in zip(step, self.codes(runs[0], tables, [0] * len(step))):
+            if runs:
+                codes = self.codes(runs[0], tables, [0] * len(step))
+            else:
+                q, codes = 0, [found.get(at, 0) for at in step]
+            for at, code in zip(step, codes):
                 q = 0 if isinstance(code, tuple) else q + unzigzag(code)
                 self.restore(values, at, code if isinstance(code, tuple) else 2 * q if q >= 0 else -2 * q - 1,
                              self.center, 0, 0)
@@ -449,7 +459,8 @@ class Multilevel:
                 used += 1
             for place, (p, context) in predicted.items():
                 self.restore(values, index(place), found.get(place, 0), p, context, stride)
-        runs[0].end()
+        for run in runs:
+            run.end()
         return values
 
     def section(self, part, batches, context, classes=False):

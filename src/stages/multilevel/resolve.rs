@@ -36,11 +36,12 @@ fn metadata<T: LevelValue>(call: &HostCall<'_>, p: &MultilevelParams) -> Result<
     m.base = bound.base;
     // The range of a constant allows no error. Predictions hit it, since they are within the range.
     let constant = p.relative != 0 && measured && low == high && high != 0.0;
-    if !constant {
+    // Products that are subnormal are not rounded down: without a step there is no bound either.
+    if !constant && bound.radius > 0 {
         m.bound = bound.promise;
         // Its double is finite, and so is the inverse of that.
         let most = if p.value == 4 { f64::from_bits(0x47c0 << 48) } else { f64::from_bits(0x7fc0 << 48) };
-        m.step = if bound.radius > 0 { 2.0 * T::from_f64(bound.promise.min(most)).to_f64() } else { 0.0 };
+        m.step = 2.0 * T::from_f64(bound.promise.min(most)).to_f64();
     }
     let dims = p.dims.map(|d| d as usize);
     let n: usize = dims.iter().product();

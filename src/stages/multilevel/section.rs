@@ -37,7 +37,7 @@ pub(super) struct Symbols {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One run, no masks.
-    Base,
+    Serial,
     /// Runs, and masks if they pay.
     Pass,
     /// Runs, and classes.
@@ -126,7 +126,7 @@ impl Symbols {
             let (busy, steps) = (every(&of.layout), of.layout.steps);
             Planned { of, set, masks: None, busy, steps, cost: cost + raw, kind }
         };
-        if kind == Kind::Base {
+        if kind == Kind::Serial {
             return Ok(plain(self, set));
         }
         let layout = MaskLayout::new(batches, kind == Kind::Differences);

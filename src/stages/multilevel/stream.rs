@@ -51,13 +51,13 @@ pub(super) fn write(
 ) -> Result<usize, Fault> {
     let cost = sections.iter().map(|s| s.cost).sum::<u64>();
     let runs = runs(bytes_of(cost).max(1), src.len() as u64);
-    let root = |s: &Planned| if s.kind == Kind::Base { 0 } else { (s.steps as u64).isqrt() };
+    let root = |s: &Planned| if s.kind == Kind::Serial { 0 } else { (s.steps as u64).isqrt() };
     let roots = sections.iter().map(root).sum::<u64>().max(1);
     let mut words: Vec<Vec<u16>> = vec![];
     for section in sections {
         let of = (u128::from(runs) * u128::from(root(section)) / u128::from(roots)).max(1) as usize;
         let (per_run, code) = match section.kind {
-            Kind::Base => (section.steps, 0),
+            Kind::Serial => (section.steps, 0),
             _ => steps_of_run(section.steps.div_ceil(of)),
         };
         words.push(section.write(threads, per_run, code, form));
