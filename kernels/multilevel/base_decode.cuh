@@ -9,25 +9,28 @@ template <class T> struct BaseRoom {
   T grid[BASE_POINTS];
 };
 
-template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, const BaseGrid& grid, T* few, T* many) {
+// A step of roots behind one of quotient `before`, which becomes that of the last one.
+template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, bool live, uint32_t& before) {
+  const uint32_t lane = threadIdx.x & 31;
+  const Decoded d = decode_token(run, set, patterns, 0, live, Num<T>::BITS);
+  // Sums of differences; an exact value starts from 0.
+  const uint32_t own = live && !d.exact ? (uint32_t)unzigzag(d.u) : 0, upto = warp_sum_to(own);
+  const uint32_t exact = __ballot_sync(ALL, live && d.exact) & (0xffffffffu >> (31 - lane));
+  const uint32_t last = exact ? 31 - __clz((int)exact) : 0, start = __shfl_sync(ALL, upto, last);
+  const uint32_t q = exact ? upto - start : before + upto;
+  before = __shfl_sync(ALL, q, 31);
+  return d.exact ? Num<T>::value(d.bits) : Num<T>::fma(Num<T>::integer((int32_t)q), of.step, of.center);
+}
+
+template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, const BaseGrid& grid, T* values) {
   const uint32_t lane = threadIdx.x & 31, roots = grid.shape.roots();
   uint32_t carry = 0;
 #pragma unroll 1
   for (uint32_t from = 0; from < roots; from += STEP) {
     const uint32_t i = from + lane;
     const bool live = i < roots;
-    const Decoded d = decode_token(run, set, patterns, 0, live, Num<T>::BITS);
-    // Sums of differences; an exact value starts from 0.
-    const uint32_t own = live && !d.exact ? (uint32_t)unzigzag(d.u) : 0, upto = warp_sum_to(own);
-    const uint32_t exact = __ballot_sync(ALL, live && d.exact), before = exact & (0xffffffffu >> (31 - lane));
-    const uint32_t last = before ? 31 - __clz((int)before) : 0, start = __shfl_sync(ALL, upto, last);
-    const uint32_t q = before ? upto - start : carry + upto;
-    const T value = d.exact ? Num<T>::value(d.bits) : Num<T>::fma(Num<T>::integer((int32_t)q), of.step, of.center);
-    if (live) {
-      if (many) many[grid.known(grid.root(i))] = value;
-      else few[grid.root(i)] = value;
-    }
-    carry = __shfl_sync(ALL, q, 31);
+    const T value = decode_root(run, set, patterns, of, live, carry);
+    if (live) values[grid.root(i)] = value;
   }
   __syncwarp();
 }
@@ -43,9 +46,7 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
   const BaseGrid grid(shape, ends);
   T* coarse = ends > 0 ? Buffers<T>(memory.values, p).level(ends) : nullptr;
   RunDecoder run(run_words(a, memory, memory.state->of[0], 0), ring);
-  const bool many = shape.roots() > BASE_POINTS;
-  decode_roots(run, set, patterns, of, grid, room.grid, many ? coarse : nullptr);
-  if (!many) {
+  decode_roots(run, set, patterns, of, grid, room.grid);
 #pragma unroll 1
     for (uint32_t level = plan.levels; level > ends; level--) {
       const uint32_t stencil = stencil_at(m, level);
@@ -73,7 +74,6 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
       if (ends > 0) coarse[grid.known(i)] = room.grid[i];
       else target.put(i, room.grid[i]);
     }
-  }
   const bool bad = __any_sync(ALL, run.bad);
   return run.is_finished() && !bad;
 }

@@ -1,7 +1,6 @@
 // Stage multilevel, encoder: the plan, and the points of the base section.
 #include "multilevel/base.cuh"
-#include "multilevel/keep.cuh"
-#include "multilevel/source.cuh"
+#include "multilevel/pass_encode.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -11,7 +10,7 @@ template <class T> struct BaseMemory {
   uint32_t sums[4], stencil;
 };
 
-template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, T* coarse, BaseMemory<T>& own) {
+template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, BaseMemory<T>& own) {
   const Coder<T> coder(p.threshold, m);
   const Keeper keeper(memory, 0);
   const uint32_t roots = grid.shape.roots();
@@ -31,10 +30,39 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
       u = coder.exact(x);
     }
     own.counts.add(0, keeper.put(i, 0, u), Num<T>::BITS);
-    const T restored = r.coded ? r.restored : x;
-    if (roots > BASE_POINTS) coarse[grid.known(grid.root(i))] = restored;
-    else own.grid[grid.root(i)] = restored;
+    own.grid[grid.root(i)] = r.coded ? r.restored : x;
   }
+}
+
+// Roots that are a section of their own: each step begins anew. A warp codes a batch.
+template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, T* coarse, BlockCounts& counts) {
+  const Coder<T> coder(p.threshold, m);
+  const Keeper keeper(memory, 0);
+  const Section s = row_section(ROOTS, grid.shape.roots());
+  const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5);
+  WarpCounts own;
+#pragma unroll 1
+  for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < s.batches; batch += warps) {
+    uint32_t mask = 0;
+#pragma unroll 1
+    for (uint32_t j = 0; j < BATCH; j++) {
+      const uint32_t i = (batch * BATCH + j) * STEP + lane;
+      const bool live = i < s.count;
+      const T x = live ? source[grid.root_element(i)] : T(0);
+      const Quotient<T> r = coder.quotient(x, coder.of.center, T(MOST_ROOT));
+      const int32_t q = r.coded ? r.q : 0, before = __shfl_up_sync(ALL, q, 1);
+      const uint32_t u = r.coded ? zigzag(q - (lane > 0 ? before : 0)) : coder.exact(x);
+      Token t = {0, 0};
+      if (live) {
+        t = keeper.put(i, 0, u);
+        coarse[grid.known(grid.root(i))] = r.coded ? r.restored : x;
+      }
+      mask |= own.add(counts, 0, t, live, Num<T>::BITS) ? 1u << j : 0;
+    }
+    if (lane == 0) memory.masks[batch] = (uint8_t)mask;
+    own.note(counts, mask);
+  }
+  own.finish(counts);
 }
 
 // The stencil of a level of the base section, by all of its points.
@@ -90,9 +118,10 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
   const uint32_t ends = shape.base_ends(), levels = shape.levels(), roots = shape.roots();
   const BaseGrid grid(shape, ends);
   T* coarse = Buffers<T>(memory.pool, p).level(ends);
-  if (roots <= BASE_POINTS && blockIdx.x > 0) return;
-  code_roots(p, m, memory, grid, source, coarse, own);
-  if (roots <= BASE_POINTS) {
+  if (roots > BASE_POINTS) {
+    code_many_roots(p, m, memory, grid, source, coarse, own.counts);
+  } else if (blockIdx.x == 0) {
+    code_roots(p, m, memory, grid, source, own);
     const Coder<T> coder(p.threshold, m);
     uint32_t first = roots;
     __syncthreads();

@@ -6,7 +6,8 @@
 
 namespace fz {
 namespace multilevel {
-constexpr uint32_t BASE = 0, PASS = 1, DIFFERENCES = 2;
+// A section that is one run, a pass, an array by differences, or roots that are many.
+constexpr uint32_t BASE = 0, PASS = 1, DIFFERENCES = 2, ROOTS = 3;
 
 // Rounded up, by a power of two.
 FZ_DEV uint32_t halved(uint32_t n, uint32_t times) { return (uint32_t)(((uint64_t)n + (1ull << times) - 1) >> times); }
@@ -114,28 +115,30 @@ FZ_DEV Section pass_section(const Shape& shape, uint32_t level, int axis) {
   return s;
 }
 
+// Points in a row.
+FZ_DEV Section row_section(uint32_t kind, uint32_t count) {
+  Section s = {};
+  s.kind = kind;
+  s.count = s.points[0] = count;
+  s.points[1] = s.points[2] = 1;
+  s.steps = s.strips = count / STEP + (count % STEP != 0);
+  s.batches = (s.steps + BATCH - 1) / BATCH;
+  return s;
+}
+
 // By one thread.
 FZ_DEV void make_plan(Plan& plan, const MultilevelParams& p, const MultilevelMetadata& m) {
   plan.shape = Shape(p, m.axes);
   plan.sections = plan.points = plan.batches = 0;
   plan.levels = plan.base_ends = 0;
-  Section base = {};
   if (m.differences > 0) {
-    base.kind = DIFFERENCES;
-    base.count = plan.shape.elements();
-    base.points[0] = base.count;
-    base.points[1] = base.points[2] = 1;
-    base.steps = base.strips = base.count / STEP + (base.count % STEP != 0);
-    base.batches = (base.steps + BATCH - 1) / BATCH;
-    put_section(plan, base);
+    put_section(plan, row_section(DIFFERENCES, plan.shape.elements()));
     return;
   }
   const Shape& shape = plan.shape;
   plan.levels = shape.levels();
   plan.base_ends = shape.base_ends();
-  base.kind = BASE;
-  base.count = shape.roots();
-  base.steps = (base.count + STEP - 1) / STEP;
+  Section base = row_section(shape.roots() > BASE_POINTS ? ROOTS : BASE, shape.roots());
   for (uint32_t level = plan.levels; level > plan.base_ends; level--)
     for (int axis = 2; axis >= 0; axis--)
       if (shape.has_pass(level, axis)) {

@@ -41,10 +41,10 @@ template <class T> FZ_DEV MultilevelMetadata from_bound(const Args& a, const Mul
   if (m.low == 0.0) m.low = 0.0;
   if (m.high == 0.0) m.high = -0.0;
   m.base = bound.base;
-  if (!constant) {
+  if (!constant && bound.radius > 0) {
     m.bound = bound.promise;
     const double most = __longlong_as_double(sizeof(T) == 4 ? 0x47c0000000000000ll : 0x7fc0000000000000ll);
-    if (bound.radius > 0) m.step = 2.0 * (double)Num<T>::from(bound.promise < most ? bound.promise : most);
+    m.step = 2.0 * (double)Num<T>::from(bound.promise < most ? bound.promise : most);
   }
   return m;
 }

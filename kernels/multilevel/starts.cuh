@@ -28,7 +28,7 @@ FZ_DEV uint32_t find_starts(const Section& s, const Coding& c, const uint8_t* ma
 #pragma unroll
     for (uint32_t k = 0; k < START_BATCHES; k++) {
       const uint32_t mask = first + k < s.batches ? w[k / 4] >> 8 * (k % 4) & 255 : 0;
-      if (mask && s.kind == PASS) bad |= (mask & ~s.all(first + k)) != 0;
+      if (mask && s.kind != DIFFERENCES) bad |= (mask & ~s.all(first + k)) != 0;
       busy[k] = mask ? (uint8_t)busy_of(s, mask, first + k) : 0;
       count += __popc(busy[k]);
     }

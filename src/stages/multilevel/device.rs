@@ -120,6 +120,12 @@ fn pass_blocks(p: &MultilevelParams, level: u32) -> u64 {
     (elements(p) >> level).div_ceil(256).div_ceil(WARPS).clamp(64, BLOCKS)
 }
 
+/// Blocks for roots, of which there may be many where x alone is interpolated.
+fn root_blocks(p: &MultilevelParams) -> u64 {
+    let roots = p.dims[1] * p.dims[2];
+    if roots > BASE_POINTS.into() { roots.div_ceil(4096).min(BLOCKS / 4) } else { 1 }
+}
+
 pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<MultilevelParams>(shape.params);
     if p.sections == 0 {
@@ -139,9 +145,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     }
     let (n, sections, runs) = (elements(&p), u64::from(p.sections), u64::from(p.runs));
     let bytes = n * u64::from(p.value);
-    let roots = p.dims[1] * p.dims[2];
-    let base = if roots > BASE_POINTS.into() { roots.div_ceil(512).min(256) } else { 1 };
-    let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), base, 512);
+    let mut made = DeviceLaunch::one(of_type(&p, functions!("base_encode")), root_blocks(&p), 512);
     let wide = n.div_ceil(2048).min(BLOCKS);
     made = made.then(of_type(&p, functions!("quotients")), wide, THREADS);
     made = made.then("multilevel_differences", wide, THREADS);
@@ -189,6 +193,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let mut made = DeviceLaunch::one("multilevel_open", sections, THREADS)
         .then(of_type(&p, functions!("decode_masks")), 1 + mask_runs.div_ceil(WARPS).min(BLOCKS), THREADS)
         .then("multilevel_decode_starts", sections, 1024)
+        .then(of_type(&p, functions!("decode_roots")), root_blocks(&p), THREADS)
         .then("multilevel_decode_differences", wide, THREADS)
         .then_tagged("multilevel_sum_rows", wide, THREADS, 0)
         .then_tagged("multilevel_sum_rows", wide, THREADS, 1)

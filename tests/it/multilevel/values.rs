@@ -52,8 +52,14 @@ fn every_content_keeps_its_bound() {
                 for with in ALL {
                     let sample = array(dtype, dims, with, &mut rng);
                     let fills = if with == With::Fills { "1e20" } else { "inf" };
-                    let all =
-                        [("noa", 1e-1), ("noa", 1e-3), ("noa", 1e-7), ("abs", 0.125), ("abs", 1e-5), ("prel", 1e-4)];
+                    let all = [
+                        ("noa", 1e-1),
+                        ("noa", 1e-3),
+                        ("noa", 1e-7),
+                        ("abs", 0.125),
+                        ("abs", 1e-5),
+                        ("prel", 1e-4),
+                    ];
                     for (i, (mode, eb)) in all.into_iter().enumerate() {
                         k += 1;
                         // Ordinary runs have a third of them.
@@ -74,7 +80,9 @@ fn large_volumes_keep_it() {
     for (k, &with) in all.iter().enumerate() {
         let dtype = FLOATS[k % 2];
         let sample = array(dtype, &[131, 97, 66], with, &mut rng);
-        for (mode, eb) in if long() { &[("noa", 1e-3), ("abs", 1e-2), ("prel", 1e-6)][..] } else { &[("noa", 1e-3)] } {
+        for (mode, eb) in
+            if long() { &[("noa", 1e-3), ("abs", 1e-2), ("prel", 1e-6)][..] } else { &[("noa", 1e-3)] }
+        {
             keeps(&pipeline(mode, *eb, &[("outlier_threshold", "1e20")]), &sample, k);
         }
     }
