@@ -181,12 +181,7 @@ impl<T: LevelValue> Decoder<'_, T> {
     }
 
     /// Roots that are a section with runs; each step begins anew.
-    fn many_roots(
-        &self,
-        opened: &Opened<'_>,
-        layout: &Layout,
-        points: [usize; 3],
-    ) -> Result<Grid<T>, Fault> {
+    fn many_roots(&self, opened: &Opened<'_>, layout: &Layout, points: [usize; 3]) -> Result<Grid<T>, Fault> {
         let mut grid = Grid::<T>::new(points)?;
         let root = |_: usize, _: std::ops::Range<usize>, own: &mut [u8; LANES]| own.fill(0);
         let (codes, exact) = opened.codes(layout, root, self.form.exact, self.threads)?;

@@ -85,7 +85,8 @@ impl Victim {
 
 /// Arrays of every kind of section.
 fn victims(dtype: DType) -> Vec<Victim> {
-    let new = |dims: &[u64], with, mode, eb, sets: &[(&str, &str)]| Victim::new(dtype, dims, with, mode, eb, sets);
+    let new =
+        |dims: &[u64], with, mode, eb, sets: &[(&str, &str)]| Victim::new(dtype, dims, with, mode, eb, sets);
     let fills = &[("outlier_threshold", "1e15")][..];
     let all = vec![
         new(&[33, 20, 14], With::Specials, "noa", 1e-3, fills),
@@ -248,7 +249,8 @@ fn edit(v: &Victim, b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
         }
         5 => {
             let head = get(b, v.start, 4);
-            let all = [0, head + 1, head ^ 1 << 27, head ^ (1 + rng.word() % 7) << 24, head ^ 1 << rng.below(32)];
+            let all =
+                [0, head + 1, head ^ 1 << 27, head ^ (1 + rng.word() % 7) << 24, head ^ 1 << rng.below(32)];
             put(b, v.start, 4, all[rng.below(5)]);
             "the head"
         }
