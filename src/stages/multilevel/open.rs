@@ -245,10 +245,14 @@ impl<'a> Opened<'a> {
                 Ok(exact)
             },
         );
-        let mut exact = vec![];
-        for part in done {
-            exact.extend(part?);
+        let mut parts = done.into_iter().collect::<Result<Vec<Exact>, Fault>>()?;
+        if parts.len() == 1 {
+            return Ok((codes, parts.remove(0)));
         }
+        let (count, mut exact): (usize, Exact) = (parts.iter().map(Vec::len).sum(), vec![]);
+        let bytes = (count as u64).saturating_mul(size_of::<(usize, u64)>() as u64);
+        exact.try_reserve_exact(count).map_err(|_| Fault::OutOfMemory(bytes))?;
+        parts.into_iter().for_each(|part| exact.extend(part));
         Ok((codes, exact))
     }
 
