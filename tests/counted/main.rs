@@ -9,6 +9,7 @@ mod common;
 mod alloc;
 mod corrupt;
 mod memory;
+mod multilevel;
 mod regions;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

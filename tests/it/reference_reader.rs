@@ -45,7 +45,7 @@ fn python() -> bool {
     there
 }
 
-fn read_by_reference(cases: &[Case], what: &str) {
+pub(crate) fn read_by_reference(cases: &[Case], what: &str) {
     if !python() {
         return;
     }

@@ -109,7 +109,7 @@ impl<T: LevelValue> Decoder<'_, T> {
                 let (Some(range), Some(place)) = (layout.step(batch, j), opened.place(batch, j)) else {
                     continue;
                 };
-                let codes = &codes[place * LANES..];
+                let codes = &codes[place * layout.width()..];
                 d[range].iter_mut().zip(codes).for_each(|(d, &c)| *d = unzigzag(c));
             }
         }
@@ -194,7 +194,7 @@ impl<T: LevelValue> Decoder<'_, T> {
                     let at = place? * LANES + l;
                     exact.get(exact.partition_point(|e| e.0 < at)).map(|e| e.1)
                 };
-                let codes = place.map_or(&[0; LANES][..], |place| &codes[place * LANES..]);
+                let codes = place.map_or(&[0; LANES][..], |place| &codes[place * layout.width()..]);
                 self.root_step(0, codes, raw, values)?;
             }
             Ok(())
@@ -398,6 +398,7 @@ impl<T: LevelValue> Work for (RestoreRows<'_, '_, T>, usize, usize, &mut [T]) {
     #[inline(always)]
     fn run(self) -> Result<(), Fault> {
         let (of, first, n, rows) = self;
+        let width = of.layout.width();
         for (k, row) in rows.chunks_exact_mut(n).enumerate() {
             let row_at = (first + k) * n;
             for (strip, p) in row.chunks_mut(LANES).enumerate() {
@@ -412,7 +413,7 @@ impl<T: LevelValue> Work for (RestoreRows<'_, '_, T>, usize, usize, &mut [T]) {
                     let i = of.exact.partition_point(|e| e.0 < place * LANES + l);
                     of.exact.get(i).map(|e| e.1)
                 };
-                of.decoder.restore(p, contexts, &of.codes[place * LANES..(place + 1) * LANES], raw)?;
+                of.decoder.restore(p, contexts, &of.codes[place * width..(place + 1) * width], raw)?;
             }
         }
         Ok(())

@@ -208,7 +208,7 @@ impl<'a> Opened<'a> {
         (batch..self.busy.len()).flat_map(bits).skip(first - self.before.get(batch).copied().unwrap_or(0))
     }
 
-    /// The codes of all runs, 32 to a step, and exact values by their places among these.
+    /// The codes of all runs, as many to a step as the layout is wide, and exact values by 32 places to a step.
     pub(super) fn codes(
         &self,
         layout: &Layout,
@@ -216,8 +216,9 @@ impl<'a> Opened<'a> {
         bits: u32,
         threads: Parallel<'_>,
     ) -> Result<(Vec<u32>, Exact), Fault> {
-        let mut codes = room::<u32>(self.steps * LANES)?;
-        let parts: Vec<_> = codes.chunks_mut(self.per_run * LANES).zip(&self.runs).enumerate().collect();
+        let width = layout.width();
+        let mut codes = room::<u32>(self.steps * width)?;
+        let parts: Vec<_> = codes.chunks_mut(self.per_run * width).zip(&self.runs).enumerate().collect();
         let done = threads.each(
             parts,
             || (),
@@ -225,23 +226,33 @@ impl<'a> Opened<'a> {
                 let mut run = RunDecoder::new(run)?;
                 let mut exact = vec![];
                 let steps = self.steps_from(k * self.per_run);
-                for (i, ((batch, j), codes)) in steps.zip(codes.chunks_exact_mut(LANES)).enumerate() {
+                for (i, ((batch, j), codes)) in steps.zip(codes.chunks_exact_mut(width)).enumerate() {
                     let range = layout.step(batch, j).ok_or(Fault::Corrupt)?;
                     let mut own = [0; LANES];
                     let points = range.len();
                     contexts(batch, range, &mut own);
-                    let codes = codes.try_into().map_err(|_| Fault::BadLaunch)?;
                     let at = (k * self.per_run + i) * LANES;
-                    self.lookup.step(&mut run, &own[..points], bits, codes, &mut exact, at)?;
+                    if width == LANES {
+                        let codes = codes.try_into().map_err(|_| Fault::BadLaunch)?;
+                        self.lookup.step(&mut run, &own[..points], bits, codes, &mut exact, at)?;
+                    } else {
+                        let mut all = [0; LANES];
+                        self.lookup.step(&mut run, &own[..points], bits, &mut all, &mut exact, at)?;
+                        codes.copy_from_slice(&all[..width]);
+                    }
                 }
                 run.is_finished()?;
                 Ok(exact)
             },
         );
-        let mut exact = vec![];
-        for part in done {
-            exact.extend(part?);
+        let mut parts = done.into_iter().collect::<Result<Vec<Exact>, Fault>>()?;
+        if parts.len() == 1 {
+            return Ok((codes, parts.remove(0)));
         }
+        let (count, mut exact): (usize, Exact) = (parts.iter().map(Vec::len).sum(), vec![]);
+        let bytes = (count as u64).saturating_mul(size_of::<(usize, u64)>() as u64);
+        exact.try_reserve_exact(count).map_err(|_| Fault::OutOfMemory(bytes))?;
+        parts.into_iter().for_each(|part| exact.extend(part));
         Ok((codes, exact))
     }
 

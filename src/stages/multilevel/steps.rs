@@ -53,6 +53,14 @@ impl Layout {
         Layout { kind: Kind::Parts(all), points: at, batches: steps.div_ceil(STEPS), steps }
     }
 
+    /// Points of a step at most: rows may be shorter than a step.
+    pub(super) fn width(&self) -> usize {
+        match &self.kind {
+            Kind::Rows { length, .. } | Kind::Lines { length, .. } => LANES.min(*length),
+            Kind::Parts(_) => LANES,
+        }
+    }
+
     /// The points of step `j` of a batch, if it exists.
     #[inline(always)]
     pub(super) fn step(&self, batch: usize, j: usize) -> Option<Range<usize>> {

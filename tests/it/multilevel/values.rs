@@ -2,9 +2,11 @@
 
 use super::{ALL, With, array, pipeline, said, write};
 use crate::common::agreement::{bare, holds};
+use crate::common::corpus::Case;
 use crate::common::rng::Rng;
 use crate::common::run::both_containers;
 use crate::common::samples::{FLOATS, Sample, elements};
+use crate::reference_reader::read_by_reference;
 use fzgm::{Container, DType, Options, Pipeline, decompress};
 
 const SHAPES: [&[u64]; 14] = [
@@ -114,7 +116,6 @@ fn bases_of_the_caller_keep_it() {
             for base in ["1e-30", "0.01", "100", "1e10", "1e38", "1e300"] {
                 for mode in ["noa", "prel"] {
                     k += 1;
-                    // No bound of f32 is that large.
                     let p = pipeline(mode, 1e-3, &[("value_base", base), ("outlier_threshold", "1e15")]);
                     keeps(&p, &sample, k);
                 }
@@ -234,7 +235,7 @@ fn many_roots_come_back() {
     assert!(many > 20, "{many} arrays of many roots");
 }
 
-/// What no step can have: E below the smallest normal number, and values that share no neighborhood.
+/// No step fits bounds below the normal numbers, and their products are not rounded down.
 #[test]
 fn ranges_of_denormals_keep_it() {
     let mut rng = Rng(80);
@@ -257,4 +258,39 @@ fn shapes_smaller_than_the_array_are_rejected() {
     let sample = array(DType::F32, &[100], With::Nothing, &mut Rng(81));
     let p = pipeline("abs", 1e-3, &[("dim_x", "7"), ("dim_y", "5")]);
     assert!(fzgm::compress(&p, &sample.array, &bare(Container::Compact), &sample.bytes).is_err());
+}
+
+#[test]
+fn the_independent_reader_agrees() {
+    let mut rng = Rng(82);
+    let mut cases = vec![];
+    for dtype in FLOATS {
+        for (k, with) in ALL.into_iter().enumerate() {
+            // The last one has many roots.
+            let shapes = [&[30, 9, 7][..], &[21, 40], &[900], &[2, 4100]];
+            let all = if long() { &shapes[..] } else { &shapes[k % 3..][..1] };
+            let extra = if matches!(with, With::Rows | With::Specials) { &shapes[3..] } else { &[] };
+            for dims in all.iter().chain(extra) {
+                let sample = array(dtype, dims, with, &mut rng);
+                let (mode, eb) = [("noa", 1e-3), ("abs", 0.125), ("prel", 1e-5)][k % 3];
+                let bytes =
+                    write(&pipeline(mode, eb, &[("outlier_threshold", "1e15")]), &sample, Container::Compact);
+                let (_, restored) = decompress(&bytes, &bare(Container::Compact)).unwrap();
+                let width = (sample.bytes.len() / elements(dims)) as u64;
+                let name = format!("{} {mode}", sample.name);
+                let made = Case {
+                    name,
+                    bytes,
+                    restored,
+                    made_of: None,
+                    compact: true,
+                    loose: false,
+                    width,
+                    segments: 1,
+                };
+                cases.push(made);
+            }
+        }
+    }
+    read_by_reference(&cases, "multilevel");
 }

@@ -1,0 +1,71 @@
+//! Stage multilevel: streams of a few hundred bytes that restore whole arrays take memory as all others.
+
+use crate::alloc::peak_of;
+use crate::alone;
+use crate::common::agreement::bare;
+use fzgm::{Array, Container, DType, Decoder, Options, Pipeline, Status, compress};
+use std::time::{Duration, Instant};
+
+/// Bits as words of 16, the lowest first.
+fn words(bits: &[(u64, usize)]) -> Vec<u16> {
+    let all: Vec<u64> = bits.iter().flat_map(|&(x, n)| (0..n).map(move |i| x >> i & 1)).collect();
+    all.chunks(16).map(|w| w.iter().rev().fold(0, |all, &b| all << 1 | b as u16)).collect()
+}
+
+/// A section whose one run has no words and states of 0. All points have the only token of its table.
+fn section(token: u64, is_serial: bool) -> Vec<u16> {
+    let mut table = vec![(0, 15), (token, 6), (token, 6)];
+    // Of the other entries, frequencies of 0.
+    table.extend((0..token).map(|_| (0, 3)));
+    let table = words(&table);
+    let code = if is_serial { 0 } else { 255u16 };
+    [&[1 | code << 8, table.len() as u16, 1][..], &table, &[0]].concat()
+}
+
+fn restore(dims: &[u64], dtype: DType, axes: u8, sections: usize, is_serial: bool, token: u64) {
+    let mut p = Pipeline::new();
+    p.add("multilevel").unwrap();
+    let array = Array::new(dtype, dims).unwrap();
+    let made = compress(&p, &array, &bare(Container::Fzm), &vec![0; array.bytes() as usize]).unwrap();
+    let number = |at: usize| u64::from_le_bytes(made[at..at + 8].try_into().unwrap());
+    let mut bad = made[..number(24) as usize].to_vec();
+    // The config is behind the first 40 bytes of the record of the stage.
+    let config = made.windows(2).position(|w| w == [1, dtype as u8]).filter(|&at| at >= 80).unwrap();
+    bad[config + 4..config + 6].copy_from_slice(&[axes, 0]);
+    let all: Vec<_> = (0..sections).map(|k| section(token, k == 0 && is_serial)).collect();
+    let mut stream = (sections as u32).to_le_bytes().to_vec();
+    all.iter().for_each(|s| stream.extend((s.len() as u32).to_le_bytes()));
+    all.iter().flatten().for_each(|w| stream.extend(w.to_le_bytes()));
+    bad[16..24].copy_from_slice(&(stream.len() as u64).to_le_bytes());
+    let last = bad.len() - 256;
+    bad[last + 72..last + 80].copy_from_slice(&(stream.len() as u64).to_le_bytes());
+    bad.extend(stream);
+    let mut to = vec![1; array.bytes() as usize];
+    for threads in [1, 3] {
+        let options = Options { threads, ..bare(Container::Fzm) };
+        let begun = Instant::now();
+        let (said, peak) = peak_of(|| {
+            let decoder = Decoder::open(&bad, &options)?;
+            decoder.decompress(&mut decoder.workspace()?, &bad, &mut to)
+        });
+        let status = said.map_or_else(|e| e.status(), |_| Status::Ok);
+        assert_eq!(status, Status::Ok, "{dims:?} token {token}");
+        assert!(to.iter().all(|&b| b == 0), "{dims:?} token {token}");
+        assert!(peak <= 8 * to.len() + (64 << 20), "{dims:?} token {token}: {peak} bytes of memory");
+        println!("{dtype} {dims:?} token {token}: {:.1} of the array", peak as f64 / to.len() as f64);
+        assert!(begun.elapsed() < Duration::from_secs(60), "{dims:?} token {token}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn streams_of_nothing_take_memory_as_all_others() {
+    let _alone = alone();
+    for dtype in [DType::F32, DType::F64] {
+        // 0, and values bit for bit: 32 bits of a state of 0.
+        for token in [0, 62] {
+            restore(&[1 << 23], dtype, 1, 12, true, token);
+            // 2^22 roots, and rows of one point.
+            restore(&[2, 1 << 22], dtype, 1, 2, false, token);
+        }
+    }
+}
