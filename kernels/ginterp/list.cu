@@ -4,10 +4,11 @@
 
 namespace fz {
 namespace ginterp {
-// Tiles of a block, and its threads. A warp has every fourth of the tiles that have entries.
-constexpr uint32_t LISTED_TILES = 16, LIST_THREADS = 128;
+// Tiles of a block, and its threads. The warps share the tiles that have entries.
+constexpr uint32_t LISTED_TILES = 32, LIST_THREADS = 512;
 // Places whose bits a lane finds at once, and rounds of a warp whose loads are under way together.
 constexpr uint32_t PLACES = 8, ROUNDS = 8;
+static_assert(PLACES * ROUNDS == 64, "bits of a word");
 
 // Which of eight codes are 0.
 FZ_DEV uint32_t zeros_of(const uint4& codes) {
@@ -27,20 +28,23 @@ FZ_DEV void list_tile(const Args& a, const Grid& g, const uint32_t (&tile)[3], u
   uint8_t *values = address(output(a, 3)), *indices = address(output(a, 4));
 #pragma unroll 1
   for (uint32_t from = 0; from < codes; from += ROUNDS * 32 * PLACES) {
-    uint32_t found[ROUNDS];
+    // Eight bits of each round.
+    uint64_t found = 0;
 #pragma unroll
     for (uint32_t r = 0; r < ROUNDS; r++) {
       const uint32_t place = from + (r * 32 + lane) * PLACES;
-      found[r] = place < codes ? entries(place) : 0;
+      found |= (uint64_t)(place < codes ? entries(place) : 0) << r * PLACES;
     }
-#pragma unroll
-    for (uint32_t r = 0; r < ROUNDS; r++) {
-      if (!__any_sync(ALL, found[r] != 0)) continue;
-      const uint32_t own = __popc(found[r]), to = warp_sum_to(own);
+    if (!__any_sync(ALL, found != 0)) continue;
+#pragma unroll 1
+    for (uint32_t r = 0; r < ROUNDS; r++, found >>= PLACES) {
+      uint32_t left = (uint32_t)found & ((1u << PLACES) - 1);
+      if (!__any_sync(ALL, left != 0)) continue;
+      const uint32_t own = __popc(left), to = warp_sum_to(own);
       uint64_t j = before + to - own;
       before += __shfl_sync(ALL, to, 31);
 #pragma unroll 1
-      for (uint32_t left = found[r]; left > 0 && j < room; left &= left - 1, j++) {
+      for (; left > 0 && j < room; left &= left - 1, j++) {
         const uint32_t place = from + (r * 32 + lane) * PLACES + __ffs(left) - 1, element = g.element(tile, place);
         store<T>(values + j * sizeof(T), value(place, element));
         store<uint32_t>(indices + j * 4, element);
@@ -85,6 +89,7 @@ template <class C> FZ_DEV void list_tiles(const Args& a) {
       const auto entries = [&](uint32_t i) {
         if (vectors && i + PLACES <= fits) return zeros_of(*reinterpret_cast<const uint4*>(codes + 2 * (place + i)));
         uint32_t zeros = 0;
+#pragma unroll 1
         for (uint32_t k = 0; k < PLACES; k++) zeros |= i + k < fits && load_code(codes, place + i + k, p.code) == 0 ? 1u << k : 0;
         return zeros;
       };
@@ -96,6 +101,7 @@ template <class C> FZ_DEV void list_tiles(const Args& a) {
       // Place 0 is that of the anchor, which has no number.
       const auto entries = [&](uint32_t i) {
         uint32_t outside = 0;
+#pragma unroll 1
         for (uint32_t k = 0; k < PLACES; k++) outside |= i + k > 0 && i + k < count && !coding.is_inline(numbers[i + k]) ? 1u << k : 0;
         return outside;
       };
@@ -107,7 +113,7 @@ template <class C> FZ_DEV void list_tiles(const Args& a) {
 }  // namespace fz
 
 #define GINTERP_LIST(NAME, CODING)                                                                              \
-  extern "C" __global__ void __launch_bounds__(fz::ginterp::LIST_THREADS) ginterp_list_##NAME(FZ_ARGS) {        \
+  extern "C" __global__ void __launch_bounds__(fz::ginterp::LIST_THREADS, 2) ginterp_list_##NAME(FZ_ARGS) {        \
     if (fz::cancelled(a)) return;                                                                               \
     fz::ginterp::list_tiles<fz::ginterp::CODING>(a);                                                            \
   }

@@ -35,8 +35,8 @@ pub(super) fn of(stage: &'static str, args: &Args, n: u64) -> Result<[u64; 3]> {
     if dims[0] == 0 {
         dims[0] = n / dims[1].saturating_mul(dims[2]);
     }
-    if product(dims) > u128::from(n) {
-        let expected = format!("a shape of at most {n} elements");
+    if product(dims) > u128::from(n) || product(dims) == 0 && n > 0 {
+        let expected = format!("a shape of 1 to {n} elements");
         return Err(Error::argument(format!("{stage}.dim_x"), format!("{dims:?}"), expected));
     }
     Ok(dims)
