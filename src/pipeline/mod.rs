@@ -5,6 +5,7 @@ pub(crate) mod presets;
 
 use crate::base::array::Array;
 use crate::base::error::{Error, Result};
+use crate::base::nearest::unknown;
 use crate::base::param::{Args, UNBOUNDED};
 use crate::ir::stage::{Generation, Rules, Stage};
 use crate::stages;
@@ -133,8 +134,7 @@ impl Pipeline {
             self.nodes.iter().flat_map(|n| n.args.iter().map(|(p, _)| p.name)).collect();
         known.sort_unstable();
         known.dedup();
-        let place = " in any stage of the pipeline".into();
-        Err(Error::UnknownName { kind: "parameter", name: name.into(), place, known: known.join(", ") })
+        Err(unknown("parameter", name, " in any stage of the pipeline", &known))
     }
 
     /// Feeds the next input port of `consumer` from a port of `producer`. A port may feed several stages.
@@ -146,12 +146,8 @@ impl Pipeline {
         let count = self.nodes.len();
         let from = self.nodes.get(producer).ok_or_else(|| no_stage(producer, count))?;
         let ports = from.stage.outputs(&from.args)?;
-        let port = ports.iter().position(|p| *p == port).ok_or_else(|| Error::UnknownName {
-            kind: "port",
-            name: port.into(),
-            place: format!(" of {}", from.stage()),
-            known: ports.join(", "),
-        })?;
+        let found = ports.iter().position(|p| *p == port);
+        let port = found.ok_or_else(|| unknown("port", port, &format!(" of {}", from.stage()), ports))?;
         self.input(consumer)?.push(Source::Port { node: producer, port });
         Ok(())
     }
