@@ -4,7 +4,7 @@ pub(crate) mod notation;
 pub(crate) mod presets;
 
 use crate::base::array::Array;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Fault, Result};
 use crate::base::nearest::unknown;
 use crate::base::param::{Args, UNBOUNDED};
 use crate::ir::stage::{Generation, Rules, Stage};
@@ -202,6 +202,15 @@ impl Pipeline {
         let mut bound = self.clone();
         bound.nodes.iter_mut().try_for_each(|n| n.stage.fit_shape(&mut n.args, array))?;
         Ok(bound)
+    }
+
+    /// The error for a fault of a node.
+    pub(crate) fn explain(&self, node: &Node, fault: Fault) -> Error {
+        let quantizer = match node.inputs.first() {
+            Some(Source::Port { node, .. }) => self.nodes.get(*node).filter(|n| n.args.has("quant_radius")),
+            _ => None,
+        };
+        node.stage.explain(fault, &node.args, quantizer.map(Node::stage))
     }
 
     /// Whether all stages between a node and the array are identities.
