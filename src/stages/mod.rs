@@ -88,7 +88,7 @@ pub fn by_id(id: u16) -> Option<&'static dyn Stage> {
 /// The stage with this name, in any case and with or without underscores.
 ///
 /// # Errors
-/// [`Error::UnknownName`].
+/// [`Error::UnknownName`](crate::Error::UnknownName).
 pub fn by_name(name: &str) -> Result<&'static dyn Stage> {
     let plain = |s: &str| s.replace('_', "").to_ascii_lowercase();
     STAGES.iter().copied().find(|s| plain(s.spec().name) == plain(name)).ok_or_else(|| {
