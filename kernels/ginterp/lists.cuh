@@ -39,19 +39,23 @@ FZ_DEV uint32_t fitting(const Operand& o, uint32_t width, uint64_t first, uint32
 // Entries of the lists, of values of `width` bytes, for which there is room.
 FZ_DEV uint64_t room_in_lists(const Args& a, uint32_t width) { return least(output(a, 3).max / width, output(a, 4).max / 4); }
 
-// Lengths of the lists, and the results of the run with the number of entries, by one thread.
+// Lengths of the lists, and the results of the run with the number of entries, by a warp.
 FZ_DEV void end_lists(const Args& a, const GinterpParams& p, uint64_t total) {
+  constexpr uint32_t WORDS = sizeof(GinterpMetadata) / 8;
+  static_assert(WORDS <= 32, "a lane has a word");
   const uint64_t room = room_in_lists(a, p.value), kept = least(total, room);
-  publish(output(a, 3), kept * p.value);
-  publish(output(a, 4), kept * 4);
-  if (total > room) fail(a, OUTLIER_CAPACITY, total);
   const uint64_t* from = reinterpret_cast<const uint64_t*>(&metadata_of(input(a, 1)));
   uint8_t* to = address(output(a, 1));
-#pragma unroll 1
-  for (uint32_t i = 0; i < sizeof(GinterpMetadata) / 8; i++) store<uint64_t>(to + 8 * i, from[i]);
+  const uint32_t lane = threadIdx.x & 31;
+  if (lane < WORDS) store<uint64_t>(to + 8 * lane, from[lane]);
+  __syncwarp();
+  if (lane > 0) return;
   store<uint64_t>(to + offsetof(GinterpMetadata, exact), total);
   store<uint32_t>(to + offsetof(GinterpMetadata, outliers), (uint32_t)total);
   publish(output(a, 1), sizeof(GinterpMetadata));
+  publish(output(a, 3), kept * p.value);
+  publish(output(a, 4), kept * 4);
+  if (total > room) fail(a, OUTLIER_CAPACITY, total);
 }
 
 // Adds the entries of a tile to those of the call. One thread of the block of each tile calls it.

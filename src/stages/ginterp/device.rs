@@ -88,7 +88,7 @@ pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 
 /// Tiles whose lists a block writes, and its threads, as in kernels/ginterp/list.cu.
 const LISTED_TILES: u64 = 32;
-const LIST_THREADS: u32 = 512;
+const LIST_THREADS: u32 = 128;
 
 /// A block encodes a tile. Then the lists are written.
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
