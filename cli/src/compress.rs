@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// noa: the value range, prel: the largest magnitude, when it is known [default: measured]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     value_base: Option<f64>,
-    /// Sets any parameter of the pipeline, see `fzgm stages`; may be repeated
+    /// Sets a parameter of all stages of type STAGE, or of every stage that has it, see `fzgm stages`; may be repeated
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
     /// Threads of the CPU; 0 for all cores. Never shows in the bytes
@@ -155,7 +155,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     dst.truncate(bytes);
     args.output.write(&dst)?;
-    report(args, origin, &Done { array, bytes: bytes as u64, seconds, slabs: None })
+    let stored = is_stored(&dst) && pipeline.nodes().iter().any(|n| n.stage() != "stored");
+    report(args, origin, &Done { array, bytes: bytes as u64, seconds, slabs: None, stored: Some(stored) })
+}
+
+/// Whether a container has the array as it is.
+fn is_stored(container: &[u8]) -> bool {
+    fzgm::info(container).is_ok_and(|info| matches!(&info.stages[..], [stage] if stage.name == "stored"))
 }
 
 /// The same slab by slab, with the memory of one.
@@ -194,7 +200,11 @@ fn in_slabs(
     sink.commit()?;
     let seconds = start.elapsed().as_secs_f64();
     let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
-    report(args, origin, &Done { array, bytes: totals.file_bytes, seconds, slabs: Some(totals.slabs) })
+    report(
+        args,
+        origin,
+        &Done { array, bytes: totals.file_bytes, seconds, slabs: Some(totals.slabs), stored: None },
+    )
 }
 
 /// What a report is about.
@@ -203,10 +213,12 @@ struct Done {
     bytes: u64,
     seconds: f64,
     slabs: Option<u64>,
+    /// Whether the array is in the container as it is, because the pipeline did not make it smaller; not said of slabs.
+    stored: Option<bool>,
 }
 
 fn report(args: &Args, origin: PipelineSource<'_>, done: &Done) -> Result<(), Failure> {
-    let Done { array, bytes, seconds, slabs } = done;
+    let Done { array, bytes, seconds, slabs, stored } = done;
     let ratio = ratio(array.bytes(), *bytes);
     let bits = bits_per_value(*bytes, array.elements());
     let speed = speed(array.bytes(), *seconds);
@@ -229,12 +241,17 @@ fn report(args: &Args, origin: PipelineSource<'_>, done: &Done) -> Result<(), Fa
             "seconds": number(*seconds),
             "gb_per_s": number(speed),
             "slabs": slabs,
+            "stored": stored,
         });
         return report::print_beside(beside, &format!("{value}\n"));
     }
     let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
+    let stored = match stored {
+        Some(true) if array.bytes() > 0 => "stored as it is: the pipeline did not make the array smaller\n",
+        _ => "",
+    };
     let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n",
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{stored}",
         args.input.display(),
         shape(array),
         array.dtype(),

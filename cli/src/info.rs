@@ -70,8 +70,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// The pipeline that a container was written with.
 fn pipeline_source(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
     let pipeline = fzgm::pipeline_of(container).map_err(|e| Failure::reading(input, &e))?;
-    let written = if args.toml { pipeline.to_toml() } else { pipeline.to_text().map(|line| line + "\n") };
-    written.map_err(|e| Failure::reading(input, &e))
+    if args.toml {
+        return pipeline.to_toml().map_err(|e| Failure::reading(input, &e));
+    }
+    let hint = |failure: Failure| Failure { message: failure.message + " (fzgm info --toml)", ..failure };
+    let line = pipeline.to_text().map_err(|e| match e {
+        Error::InvalidPipeline(_) => hint(Failure::reading(input, &e)),
+        e => Failure::reading(input, &e),
+    })?;
+    Ok(line + "\n")
 }
 
 /// What is to be said of a container.

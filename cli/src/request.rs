@@ -86,6 +86,8 @@ impl PipelineSource<'_> {
     /// The library refused to plan it for an array.
     pub(crate) fn refused(self, e: &Error) -> Failure {
         match self {
+            // Not of the pipeline but of the machine.
+            _ if matches!(e, Error::NoDevice(_) | Error::Device { .. }) => Failure::from_error(e),
             PipelineSource::Custom(own) => Failure::from_error(e).about(&own.whence),
             PipelineSource::Preset(_) => Failure::from_error(e),
         }
@@ -220,11 +222,16 @@ impl Setting {
             let set = pipeline.set_everywhere(parameter, |args| args.set_text(parameter, value));
             return set.map_err(|e| Failure::from_error(&e));
         };
-        let name = stages::by_name(stage).map_err(|e| Failure::from_error(&e))?.spec().name;
         let names: Vec<&str> = pipeline.nodes().iter().map(fzgm::Node::stage).collect();
+        let name = stages::by_name(stage).map_or(stage.as_str(), |s| s.spec().name);
         if !names.contains(&name) {
-            let known = names.join(", ");
-            return Err(Failure::usage(format!("the pipeline has no stage {name}; it has {known}")));
+            let mut types = names;
+            types.sort_unstable();
+            types.dedup();
+            let types = types.join(", ");
+            return Err(Failure::usage(format!(
+                "the pipeline has no stage of type `{stage}`; give one of its types: {types}"
+            )));
         }
         let named = names.iter().enumerate().filter(|(_, n)| **n == name).map(|(i, _)| i);
         for i in named.collect::<Vec<_>>() {

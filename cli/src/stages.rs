@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::listing::{param_json, param_text};
 use crate::report;
-use fzgm::stages::{STAGES, by_name};
+use fzgm::stages::{STAGES, by_name, strict_id};
 use fzgm::{Args as Parameters, Stage};
 use serde_json::{Value, json};
 
@@ -42,8 +42,11 @@ fn outputs(stage: &dyn Stage) -> Result<&'static [&'static str], Failure> {
 
 fn to_text(stage: &dyn Stage) -> Result<String, Failure> {
     let spec = stage.spec();
+    // Compression writes the strict one unless strict is off.
+    let strict =
+        strict_id(spec.name).map_or(String::new(), |id| format!("; {id:#06x} with strict, the default"));
     let mut text = format!(
-        "{} (id {:#06x}): {}\n    {} -> {}\n",
+        "{} (id {:#06x}{strict}): {}\n    {} -> {}\n",
         spec.name,
         spec.id,
         spec.about,
@@ -58,6 +61,7 @@ fn to_json(stage: &dyn Stage) -> Result<Value, Failure> {
     let spec = stage.spec();
     Ok(json!({
         "id": spec.id,
+        "strict_id": strict_id(spec.name),
         "name": spec.name,
         "about": spec.about,
         "inputs": spec.inputs,

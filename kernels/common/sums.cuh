@@ -35,30 +35,42 @@ struct BlockSums {
   FZ_DEV void publish_inline(uint32_t block, uint32_t state) const { reinterpret_cast<volatile uint32_t*>(states)[block] = READY | state; }
   // Whether a sum over 64^(1 + level) blocks has all of its terms.
   static FZ_DEV bool complete(uint64_t sum, int level) { return sum / COUNTED == 1ull << 6 * (level + 1); }
-  // The sum of the counts before a block, by a warp. All loads are issued at once, and repeated
-  // until all states and sums are complete.
+  // The count of a block of an earlier launch.
+  FZ_DEV uint32_t counted(uint32_t block) const { return state(block) & COUNT; }
+  // The sum of the counts before a block, by a warp, of blocks of an earlier launch.
+  FZ_DEV uint64_t counted_before(uint32_t block) const {
+    bool there;
+    return sum_before(block, there);
+  }
+  // The same, of this launch: repeated until all states and sums are complete.
   FZ_DEV uint64_t exclusive_prefix(uint32_t block) const {
-    const uint32_t lane = threadIdx.x & 31, of64 = block >> 6, of4096 = block >> 12;
     uint64_t sum;
     bool there;
-    do {
-      sum = 0;
-      there = true;
+    do sum = sum_before(block, there);
+    while (!__all_sync(ALL, there));
+    return sum;
+  }
+
+private:
+  // The sum before a block as far as it is there, in all lanes of a warp. All loads are issued at once.
+  FZ_DEV uint64_t sum_before(uint32_t block, bool& there) const {
+    const uint32_t lane = threadIdx.x & 31, of64 = block >> 6, of4096 = block >> 12;
+    uint64_t sum = 0;
+    there = true;
 #pragma unroll
-      for (uint32_t i = 0; i < 64; i += 32) {
-        const uint32_t a = (block & ~63u) + lane + i, b = (of64 & ~63u) + lane + i, c = (of4096 & ~63u) + lane + i;
-        const uint32_t x = a < block ? state(a) : READY;
-        const uint64_t y = b < of64 ? peek(sums[0] + b) : 64 * COUNTED, z = c < of4096 ? peek(sums[1] + c) : 4096 * COUNTED;
-        there = there && (x & READY) && complete(y, 0) && complete(z, 1);
-        sum += (x & COUNT) + (y & SUM) + (z & SUM);
-      }
+    for (uint32_t i = 0; i < 64; i += 32) {
+      const uint32_t a = (block & ~63u) + lane + i, b = (of64 & ~63u) + lane + i, c = (of4096 & ~63u) + lane + i;
+      const uint32_t x = a < block ? state(a) : READY;
+      const uint64_t y = b < of64 ? peek(sums[0] + b) : 64 * COUNTED, z = c < of4096 ? peek(sums[1] + c) : 4096 * COUNTED;
+      there = there && (x & READY) && complete(y, 0) && complete(z, 1);
+      sum += (x & COUNT) + (y & SUM) + (z & SUM);
+    }
 #pragma unroll 1
-      for (uint32_t i = lane; i < block >> 18; i += 32) {
-        const uint64_t x = peek(sums[2] + i);
-        there = there && complete(x, 2);
-        sum += x & SUM;
-      }
-    } while (!__all_sync(ALL, there));
+    for (uint32_t i = lane; i < block >> 18; i += 32) {
+      const uint64_t x = peek(sums[2] + i);
+      there = there && complete(x, 2);
+      sum += x & SUM;
+    }
     sum = warp_sum_to(sum);
     return __shfl_sync(ALL, sum, 31);
   }

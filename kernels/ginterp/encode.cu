@@ -1,4 +1,5 @@
-// Stage ginterp: values to codes, anchors, and lists of what has no code. A block encodes a tile.
+// Stage ginterp: values to codes and anchors, and the number of those that have no code. A block
+// encodes a tile.
 #include "ginterp/code.cuh"
 #include "ginterp/lists.cuh"
 #include "ginterp/window.cuh"
@@ -33,7 +34,6 @@ FZ_DEV bool begin(const Args& a, const GinterpParams& p, const Grid& g) {
     publish(codes, codes.max);
     publish(output(a, 2), output(a, 2).max);
     if (!possible) fail(a, INVALID_ARGUMENT);
-    if (!possible || g.count() == 0) end_lists(a, p, 0);
   }
   return possible && g.count() > 0;
 }
@@ -93,14 +93,7 @@ template <class C, class R> FZ_DEV void encode_tile(const Args& a, TileMemory<ty
     if (own && place < fits) store_code(codes, first + place, p.code, code);
   });
   entries = sum_of_block(entries, memory.words);
-  if constexpr (C::STRICT_LAYOUT) {
-    list_tile<T>(a, p, g, blockIdx.x, tile, entries, memory.words);
-  } else {
-    // Place 0 is that of the anchor, which has no number.
-    list_entries<T>(
-        a, p, g, blockIdx.x, tile, entries, memory.words, [&](uint32_t i) { return i > 0 && !coding.is_inline(numbers[i]); },
-        [&](uint32_t i, uint32_t) { return numbers[i]; });
-  }
+  if (threadIdx.x == 0) count_entries(a, g, blockIdx.x, entries);
 }
 }  // namespace ginterp
 }  // namespace fz

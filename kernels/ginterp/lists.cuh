@@ -1,8 +1,7 @@
 // Stage ginterp: the lists beside the codes.
 //
-// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). Only a
-// block with entries waits for the blocks before it, and writes its entries in the order of their
-// codes; the block of the last tile waits for all, and ends the step.
+// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). The launch
+// behind it (list.cu) writes the entries of all tiles in the order of their codes.
 //
 // Strict decoder: `ginterp_open` has put the exact values into the array. Tiles read them there
 // where a code is 0, and leave them as they are.
@@ -40,75 +39,35 @@ FZ_DEV uint32_t fitting(const Operand& o, uint32_t width, uint64_t first, uint32
 // Entries of the lists, of values of `width` bytes, for which there is room.
 FZ_DEV uint64_t room_in_lists(const Args& a, uint32_t width) { return least(output(a, 3).max / width, output(a, 4).max / 4); }
 
-// Lengths of the lists, and the results of the run with the number of entries, by one thread.
+// Lengths of the lists, and the results of the run with the number of entries, by a warp.
 FZ_DEV void end_lists(const Args& a, const GinterpParams& p, uint64_t total) {
+  constexpr uint32_t WORDS = sizeof(GinterpMetadata) / 8;
+  static_assert(WORDS <= 32, "a lane has a word");
   const uint64_t room = room_in_lists(a, p.value), kept = least(total, room);
-  publish(output(a, 3), kept * p.value);
-  publish(output(a, 4), kept * 4);
-  if (total > room) fail(a, OUTLIER_CAPACITY, total);
   const uint64_t* from = reinterpret_cast<const uint64_t*>(&metadata_of(input(a, 1)));
   uint8_t* to = address(output(a, 1));
-#pragma unroll 1
-  for (uint32_t i = 0; i < sizeof(GinterpMetadata) / 8; i++) store<uint64_t>(to + 8 * i, from[i]);
+  const uint32_t lane = threadIdx.x & 31;
+  if (lane < WORDS) store<uint64_t>(to + 8 * lane, from[lane]);
+  __syncwarp();
+  if (lane > 0) return;
   store<uint64_t>(to + offsetof(GinterpMetadata, exact), total);
   store<uint32_t>(to + offsetof(GinterpMetadata, outliers), (uint32_t)total);
   publish(output(a, 1), sizeof(GinterpMetadata));
+  publish(output(a, 3), kept * p.value);
+  publish(output(a, 4), kept * 4);
+  if (total > room) fail(a, OUTLIER_CAPACITY, total);
 }
 
-// Lists the entries of a tile, and ends the step in the last one. All threads of the block of each
-// tile call it behind a barrier after the codes. `count`: entries of the tile, the same in all
-// threads. `is_entry(place)` and `value(place, element)`: of a place in the tile. `shared`: 40 words.
-template <class T, class Is, class Value>
-FZ_DEV void list_entries(const Args& a, const GinterpParams& p, const Grid& g, uint32_t number, const uint32_t (&tile)[3], uint32_t count, uint32_t* shared, Is is_entry, Value value) {
+// Adds the entries of a tile to those of the call. One thread of the block of each tile calls it.
+FZ_DEV void count_entries(const Args& a, const Grid& g, uint32_t number, uint32_t count) {
   const BlockSums sums(a.zeroed, g.count());
-  const bool last = number == g.count() - 1;
-  if (threadIdx.x == 0) {
-    sums.count(number, count);
-    sums.publish_inline(number, count);
-  }
-  if (count == 0 && !last) return;
-  if (threadIdx.x < 32) {
-    const uint64_t before = sums.exclusive_prefix(number);
-    if (threadIdx.x == 0) shared[32] = (uint32_t)before;  // below the number of elements
-  }
-  __syncthreads();
-  const uint64_t before = shared[32];
-  if (last && threadIdx.x == 0) end_lists(a, p, before + count);
-  if (count == 0) return;
-  // Each thread has a run of places.
-  const uint32_t codes = g.order(tile).codes(), run = (codes + blockDim.x - 1) / blockDim.x;
-  const uint32_t from = min(codes, threadIdx.x * run), to = min(codes, from + run);
-  uint32_t own = 0;
-  for (uint32_t i = from; i < to; i++) own += is_entry(i) ? 1 : 0;
-  uint64_t j = before + block_sum_to(own, shared) - own;
-  const uint64_t room = room_in_lists(a, sizeof(T));
-  uint8_t *values = address(output(a, 3)), *indices = address(output(a, 4));
-  for (uint32_t i = from; own > 0 && i < to; i++) {
-    if (!is_entry(i)) continue;
-    if (j < room) {
-      const uint32_t element = g.element(tile, i);
-      store<T>(values + j * sizeof(T), value(i, element));
-      store<uint32_t>(indices + j * 4, element);
-    }
-    j++;
-  }
+  sums.count(number, count);
+  sums.publish_inline(number, count);
 }
 
 // A float as bits, which no copy changes.
 template <int W> struct BitsOf { typedef uint32_t Type; };
 template <> struct BitsOf<8> { typedef uint64_t Type; };
-
-// Strict: the values whose code is 0, as they are.
-template <class T>
-FZ_DEV void list_tile(const Args& a, const GinterpParams& p, const Grid& g, uint32_t number, const uint32_t (&tile)[3], uint32_t count, uint32_t* shared) {
-  typedef typename BitsOf<sizeof(T)>::Type Bits;
-  const uint8_t *codes = address(output(a, 0)), *src = address(input(a, 0));
-  const uint64_t first = g.first_code(tile);
-  const uint32_t fits = fitting(output(a, 0), p.code, first, g.order(tile).codes());
-  list_entries<Bits>(
-      a, p, g, number, tile, count, shared, [&](uint32_t i) { return i < fits && load_code(codes, first + i, p.code) == 0; },
-      [&](uint32_t, uint32_t element) { return load<Bits>(src + (uint64_t)element * sizeof(T)); });
-}
 
 // ---- strict decoder
 // Entries of both lists, or of the shorter one.

@@ -16,7 +16,8 @@
 
 namespace fz {
 namespace ginterp {
-constexpr int VOLUME_THREADS = 128, EXTENT = BODY + 1;
+// One warp of a block does the coarse levels.
+constexpr int VOLUME_THREADS = 128, COARSE_WARP = 3, EXTENT = BODY + 1;
 
 // f32 and f64: adding SHIFT to an integer leaves the integer in the low bits.
 template <class T> struct Real;
@@ -31,6 +32,7 @@ template <> struct Real<float> {
   static FZ_DEV float add_toward_zero(float a, float b) { return __fadd_rz(a, b); }
   static FZ_DEV bool is_finite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
   static FZ_DEV float not_a_number() { return __uint_as_float(0x7fffffffu); }
+  static FZ_DEV float infinity() { return __uint_as_float(0x7f800000u); }
   // A code in the low bits.
   static FZ_DEV uint32_t word(float shifted) { return __float_as_uint(shifted); }
   // NaN becomes `low`. Of two zeros `low` is the positive one and `high` the negative one, as
@@ -56,6 +58,7 @@ template <> struct Real<double> {
     return ((uint64_t)__double_as_longlong(x) >> 52 & 0x7ff) != 0x7ff;
   }
   static FZ_DEV double not_a_number() { return __longlong_as_double(0x7fffffffffffffffll); }
+  static FZ_DEV double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
   static FZ_DEV uint32_t word(double shifted) { return (uint32_t)__double_as_longlong(shifted); }
   static FZ_DEV double clamp(double p, double low, double high) {
     p = p > low ? p : low;
@@ -79,35 +82,37 @@ template <class T> struct TileLayout : Layout<T> {
 
 // The numbers of the call in the type of the values.
 template <class T> struct Numbers {
-  T step[LEVELS], half_rcp[LEVELS], limit, bound, shift, low, high, threshold;
+  enum : uint32_t { STEP, HALF_RCP = STEP + LEVELS, BOUND = HALF_RCP + LEVELS, LOW, HIGH, THRESHOLD, LIMIT, SHIFT, COUNT };
+  T all[COUNT];
   uint32_t radius;
-  // Some thread of the block sets each; a barrier follows.
-  FZ_DEV void load(const GinterpParams& p, const GinterpMetadata& m) {
+  // Thread `t` sets one of them. A barrier follows.
+  FZ_DEV void load(const GinterpParams& p, const GinterpMetadata& m, uint32_t t) {
     typedef Real<T> R;
-    const uint32_t t = threadIdx.x;
-    if (t < LEVELS) step[t] = R::from(m.step[t]);
-    else if (t < 2 * LEVELS) half_rcp[t - LEVELS] = R::from(m.rcp[t - LEVELS]) * T(0.5);
-    else if (t == 8) limit = R::from((double)m.limit);
-    else if (t == 9) bound = R::from(m.bound);
-    else if (t == 10) shift = R::SHIFT + R::from((double)m.radius);
-    else if (t == 11) threshold = R::from(p.threshold_or_base);
-    else if (t == 12) {
-      // A number that is not 0 may become a zero of the other sign in the type of the values.
-      const T x = R::from(m.low);
-      low = x == T(0) ? T(0) : x;
-    } else if (t == 13) {
-      const T x = R::from(m.high);
-      high = x == T(0) ? T(-0.0) : x;
-    } else if (t == 14) radius = m.radius;
+    if (t >= COUNT) return;
+    const double* from = t < HALF_RCP ? m.step + t : t < BOUND ? m.rcp + (t - HALF_RCP) : t == BOUND ? &m.bound : t == LOW ? &m.low : &m.high;
+    T v = R::from(t < THRESHOLD ? *from : t == THRESHOLD ? p.threshold_or_base : (double)(t == LIMIT ? m.limit : m.radius));
+    if (t >= HALF_RCP && t < BOUND) v *= T(0.5);
+    // A number that is not 0 may become a zero of the other sign in the type of the values.
+    if (v == T(0) && t == LOW) v = T(0);
+    if (v == T(0) && t == HIGH) v = T(-0.0);
+    if (t == SHIFT) {
+      v += R::SHIFT;
+      radius = m.radius;
+    }
+    all[t] = v;
   }
-  FZ_DEV bool is_bounded(T x) const { return fabs(x) < threshold && Real<T>::is_finite(x); }
+  FZ_DEV T step(int level) const { return all[STEP + level]; }
+  FZ_DEV T half_rcp(int level) const { return all[HALF_RCP + level]; }
+  FZ_DEV bool is_bounded(T x) const { return fabs(x) < all[THRESHOLD] && Real<T>::is_finite(x); }
+  // 0, or the bound of predictions that is closest to it.
+  FZ_DEV T nearest_to_zero() const { return Real<T>::clamp(T(0), all[LOW], all[HIGH]); }
 };
 
 // Those of one level, in registers.
 template <class T> struct Scale {
   T half_rcp, step, limit, bound, shift, low, high;
   FZ_DEV Scale(const Numbers<T>& n, int level)
-      : half_rcp(n.half_rcp[level]), step(n.step[level]), limit(n.limit), bound(n.bound), shift(n.shift), low(n.low), high(n.high) {}
+      : half_rcp(n.half_rcp(level)), step(n.step(level)), limit(n.all[n.LIMIT]), bound(n.all[n.BOUND]), shift(n.all[n.SHIFT]), low(n.all[n.LOW]), high(n.all[n.HIGH]) {}
 };
 
 // The tile of a block.
@@ -178,11 +183,11 @@ template <class T> struct __align__(16) VolumeShared {
   VolumeCodes codes;
   // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
   uint32_t zeros, keeps;
-  uint32_t words[40];
-  FZ_DEV void start() {
-    if (threadIdx.x < Layout<T>::PITCH) points[TileLayout<T>::POINTS + threadIdx.x] = T(0);
-    if (threadIdx.x == 32) zeros = 0;
-    if (threadIdx.x == 33) keeps = 0;
+  // By the lanes of a warp.
+  FZ_DEV void start(int lane) {
+    if (lane < Layout<T>::PITCH) points[TileLayout<T>::POINTS + lane] = T(0);
+    if (lane == 30) zeros = 0;
+    if (lane == 31) keeps = 0;
   }
 };
 

@@ -87,12 +87,13 @@ template <class T> FZ_DEV bool quantize(const Scale<T>& n, T x, T p, T& v, uint3
   return hit;
 }
 // A point that `quantize` did not accept, with its prediction as `v`.
-template <class T> FZ_DEV void repair(const Numbers<T>& n, int level, T x, T& v, uint32_t& word) {
+template <class T> FZ_DEV void repair(const Numbers<T>& numbers, int level, T x, T& v, uint32_t& word) {
   typedef Real<T> R;
-  const T p = v, e = x - p, t = fabs(e) * n.half_rcp[level] + T(0.5);
+  const Scale<T> n(numbers, level);
+  const T p = v, e = x - p, t = fabs(e) * n.half_rcp + T(0.5);
   if (t < n.limit) {
     const T q = (T)copysign(R::add_toward_zero(t, R::SHIFT) - R::SHIFT, e);
-    const T r = R::fma(q, n.step[level], p), d = x - r;
+    const T r = R::fma(q, n.step, p), d = x - r;
     if (fabs(d) == n.bound) {
       // The difference was rounded, and that matters where it is the bound alone.
       const T b = d - x, dropped = (x - (d - b)) + (-r - b);
@@ -103,7 +104,7 @@ template <class T> FZ_DEV void repair(const Numbers<T>& n, int level, T x, T& v,
       }
     }
   }
-  v = x == x ? x : R::is_finite(p) ? p : T(0);  // seed: ginterp-volume-stand-in
+  v = R::is_finite(x) ? x : R::is_finite(p) ? p : T(0);  // seed: ginterp-volume-stand-in
 }
 template <class T> struct Coded4 {
   T v[4];

@@ -72,32 +72,33 @@ template <class T, class C> FZ_DEV void decode_volume(const Args& a, VolumeShare
   }
   const VolumeTile tile(g, blockIdx.x);
   const uint8_t *codes = address(input(a, 0)), *dst = address(output(a, 0));
-  s.start();
-  s.numbers.load(p, m);
-  s.codes.load(g, tile);
   // The array has the exact values, unless it ends before the tile does.
   const uint64_t room = output(a, 0).max / sizeof(T);
   const uint32_t last = tile.at(tile.extent[0] - 1, tile.extent[1] - 1, tile.extent[2] - 1);
   const bool listed = last >= room || !aligned(dst, sizeof(T));
+  const bool full = tile.has_far_faces() && tile.has_whole_neighbors(g) && aligned(codes, 16) && !listed;
+  if (threadIdx.x / 32 == 1) s.start(threadIdx.x % 32);
+  if (threadIdx.x / 32 == 2) s.numbers.load(p, m, threadIdx.x % 32);
+  if (!full) s.codes.load(g, tile);
   if (listed) load_exact<T, C>(a, g, s, tile);
+  // The corners, by the first eight threads; they are loaded before the barrier.
+  const uint32_t x = threadIdx.x & 1, y = threadIdx.x >> 1 & 1, z = threadIdx.x >> 2;
+  T v = T(0);
+  if (threadIdx.x < 8 && tile.has(BODY * x, BODY * y, BODY * z)) {
+    const uint64_t at = blockIdx.x + x + ((uint64_t)z * g.tiles[1] + y) * g.tiles[0];
+    v = fz::load<T>(address(input(a, 1)) + at * sizeof(T));
+  }
   __syncthreads();
   if (threadIdx.x < 8) {
-    const uint32_t x = threadIdx.x & 1, y = threadIdx.x >> 1 & 1, z = threadIdx.x >> 2;
-    T v = T(0);
-    if (tile.has(BODY * x, BODY * y, BODY * z)) {
-      const uint64_t at = blockIdx.x + x + ((uint64_t)z * g.tiles[1] + y) * g.tiles[0];
-      v = fz::load<T>(address(input(a, 1)) + at * sizeof(T));
-    }
     if (!s.numbers.is_bounded(v)) {
-      v = Real<T>::clamp(T(0), s.numbers.low, s.numbers.high);
+      v = s.numbers.nearest_to_zero();
       if (threadIdx.x == 0) s.keeps = 1;
     }
     s.points[8 * (x + y * L::PITCH + z * L::PLANE)] = v;
     // Nothing else makes a NaN, which the ordinary way back does not look for.
-    if (threadIdx.x < LEVELS && !Real<T>::is_finite(s.numbers.step[threadIdx.x])) s.keeps = 1;
+    if (threadIdx.x < LEVELS && !Real<T>::is_finite(s.numbers.step(threadIdx.x))) s.keeps = 1;
   }
   __syncwarp();
-  const bool full = tile.has_far_faces() && tile.has_whole_neighbors(g) && aligned(codes, 16) && !listed;
   if (full) decode_points<T, C, true>(a, s, tile, false, m.radius);
   else decode_points<T, C, false>(a, s, tile, listed, m.radius);
   __syncthreads();

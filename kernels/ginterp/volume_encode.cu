@@ -1,109 +1,139 @@
-// Stage ginterp, strict volumes with the default flags: values to codes, anchors and lists.
+// Stage ginterp, strict volumes with the default flags: values to codes and anchors,
+// and the number of those that have no code.
 #include "ginterp/volume_walk.cuh"
 
 namespace fz {
 namespace ginterp {
-// Puts the points of a tile into shared memory. Values that are not bounded become NaN, so that the
-// threshold is of no concern later. Blocks of 4 values of each row are loaded at once where rows are
-// aligned, several planes of them under way.
-template <class T> FZ_DEV void load_points(VolumeShared<T>& s, const VolumeTile& tile, const uint8_t* src, T threshold, bool vectors) {
-  typedef TileLayout<T> L;
-  constexpr int CHUNKS = 5, EDGE = EXTENT, BATCH = sizeof(T) == 4 ? 6 : 4;
-  static_assert(CHUNKS * EDGE <= VOLUME_THREADS && BATCH % 2 == 0, "a thread has a chunk of each plane");
-  const T none = Real<T>::not_a_number();
-  if (!vectors) {
+// A value that is not bounded becomes NaN, so that the threshold is of no concern later. Without a
+// threshold values stay as they are: what is not finite has no code, and never becomes a neighbor.
+template <class T> FZ_DEV T bounded_or_nan(T v, T threshold) { return fabs(v) < threshold ? v : Real<T>::not_a_number(); }
+
+// Puts the points of a tile into shared memory, at any address, by all threads.
+template <class T> FZ_DEV void load_points(VolumeShared<T>& s, const VolumeTile& tile, const uint8_t* src, T threshold) {
 #pragma unroll 1
-    for (int n = threadIdx.x; n < EDGE * EDGE * EDGE; n += VOLUME_THREADS) {
-      const int row = n / EDGE, x = n - row * EDGE, z = row / EDGE, y = row - z * EDGE;
-      const T v = tile.has(x, y, z) ? fz::load<T>(src + (uint64_t)tile.at(x, y, z) * sizeof(T)) : T(0);
-      s.points[L::at(x, y, z)] = fabs(v) < threshold ? v : none;
-    }
-    return;
-  }
-  const int chunk = threadIdx.x % CHUNKS, y = threadIdx.x / CHUNKS;
-  if (y >= EDGE) return;
-  const T* from = reinterpret_cast<const T*>(src) + tile.at(4 * chunk, y, 0);
-  const uint64_t plane = (uint64_t)tile.dims[0] * tile.dims[1];
-  T* to = s.points + L::row(y, 0) + 2 * chunk;
-#pragma unroll 1
-  for (int first = 0; first < EDGE; first += BATCH) {
-    T v[BATCH][4];
-    bool bounded = true;
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      // The last batch is short: the last plane stands for the rest of it.
-      const T* p = from + min(first + i, EDGE - 1) * plane;
-      if (chunk < CHUNKS - 1) load4(v[i], p);
-      else v[i][0] = v[i][1] = v[i][2] = v[i][3] = *p;
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-#pragma unroll
-      for (int k = 0; k < 4; k++) bounded &= fabs(v[i][k]) < threshold;
-    }
-    if (!bounded) {
-#pragma unroll
-      for (int i = 0; i < BATCH; i++) {
-#pragma unroll
-        for (int k = 0; k < 4; k++) v[i][k] = fabs(v[i][k]) < threshold ? v[i][k] : none;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-      if (first + i >= EDGE) continue;
-      T* r = to + first / 2 * L::PLANE + L::row(0, i);
-      if (chunk == CHUNKS - 1) {
-        r[0] = v[i][0];
-      } else {
-        store2(r, v[i][0], v[i][2]);
-        store2(r + L::ODD, v[i][1], v[i][3]);
-      }
-    }
+  for (int n = threadIdx.x; n < EXTENT * EXTENT * EXTENT; n += VOLUME_THREADS) {
+    const int row = n / EXTENT, x = n - row * EXTENT, z = row / EXTENT, y = row - z * EXTENT;
+    const T v = tile.has(x, y, z) ? fz::load<T>(src + (uint64_t)tile.at(x, y, z) * sizeof(T)) : T(0);
+    s.points[TileLayout<T>::at(x, y, z)] = bounded_or_nan(v, threshold);
   }
 }
 
-template <class T, class C, bool FULL> FZ_DEV void encode_points(const Args& a, VolumeShared<T>& s, const VolumeTile& tile) {
+// Whole tiles whose rows are aligned: the coarse warp loads the points of levels 4 to 2 and codes
+// them, while the other warps load all other points.
+constexpr int GRID_EDGE = 5;
+template <class T> FZ_DEV void load_grid(VolumeShared<T>& s, const VolumeTile& tile, const T* src, T threshold, int lane) {
+  constexpr int POINTS = GRID_EDGE * GRID_EDGE * GRID_EDGE, ROUNDS = (POINTS + 31) / 32;
+  T v[ROUNDS];
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const int n = min(lane + 32 * r, POINTS - 1), row = n / GRID_EDGE, z = row / GRID_EDGE;
+    v[r] = src[tile.at(4 * (n - row * GRID_EDGE), 4 * (row - z * GRID_EDGE), 4 * z)];
+  }
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const int n = min(lane + 32 * r, POINTS - 1), row = n / GRID_EDGE, z = row / GRID_EDGE;
+    s.points[TileLayout<T>::at(4 * (n - row * GRID_EDGE), 4 * (row - z * GRID_EDGE), 4 * z)] = bounded_or_nan(v[r], threshold);
+  }
+}
+// A thread has four points of each plane. Rows have 17 points: the block behind the 17th is read with
+// it, which has whole blocks in front of the end of the array, and goes nowhere.
+template <class T, int PLANES> FZ_DEV void load_planes(const T*& from, uint32_t plane, T* to, bool grid_row, bool last, T threshold) {
+  typedef TileLayout<T> L;
+  T v[PLANES][4];
+#pragma unroll
+  for (int i = 0; i < PLANES; i++) {
+    load4(v[i], from);
+    from += plane;
+  }
+  if (threshold < Real<T>::infinity()) {
+#pragma unroll
+    for (int i = 0; i < PLANES; i++) {
+#pragma unroll
+      for (int k = 0; k < 4; k++) v[i][k] = bounded_or_nan(v[i][k], threshold);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < PLANES; i++) {
+    T* r = to + L::row(0, i);
+    // The first point of a block in every fourth row of every fourth plane is one of the coarse warp.
+    if (i % 4 == 0 && grid_row) r[1] = v[i][2];
+    else store2(r, v[i][0], v[i][2]);
+    if (!last) store2(r + L::ODD, v[i][1], v[i][3]);
+  }
+}
+template <class T> FZ_DEV void load_rows(VolumeShared<T>& s, const VolumeTile& tile, const T* src, T threshold) {
+  typedef TileLayout<T> L;
+  constexpr int CHUNKS = 5, PLANES = sizeof(T) == 4 ? 8 : 4;
+  static_assert(CHUNKS * EXTENT <= 32 * COARSE_WARP && COARSE_WARP == VOLUME_THREADS / 32 - 1, "a thread has a block of each plane");
+  const int chunk = threadIdx.x % CHUNKS, y = threadIdx.x / CHUNKS;
+  if (y >= EXTENT) return;
+  const T* from = src + tile.at(4 * chunk, y, 0);
+  const uint32_t plane = tile.dims[0] * tile.dims[1];
+  T* to = s.points + L::row(y, 0) + 2 * chunk;
+  const bool grid_row = y % 4 == 0, last = chunk == CHUNKS - 1;
+#pragma unroll 1
+  for (int z = 0; z < EXTENT - 1; z += PLANES) load_planes<T, PLANES>(from, plane, to + z / 2 * L::PLANE, grid_row, last, threshold);
+  load_planes<T, 1>(from, plane, to + (EXTENT - 1) / 2 * L::PLANE, grid_row, last, threshold);
+}
+
+// The corners of a tile, which have no codes, by lanes of a warp; the first one is the anchor.
+template <class T> FZ_DEV void set_corners(const Args& a, VolumeShared<T>& s, const VolumeTile& tile, const uint8_t* src, int lane) {
+  typedef TileLayout<T> L;
+  typedef typename Real<T>::Bits Bits;
+  if (lane >= 8) return;
+  T* v = s.points + 8 * ((lane & 1) + (lane >> 1 & 1) * L::PITCH + (lane >> 2) * L::PLANE);
+  if (!Real<T>::is_finite(*v)) *v = s.numbers.nearest_to_zero();
+  if (lane == 0 && blockIdx.x < output(a, 2).max / sizeof(T))
+    fz::store<Bits>(address(output(a, 2)) + (uint64_t)blockIdx.x * sizeof(T), fz::load<Bits>(src + (uint64_t)tile.element * sizeof(T)));
+}
+
+template <class T, class C, bool FULL> FZ_DEV void encode_points(const Args& a, const GinterpParams& p, const Grid& g, VolumeShared<T>& s, const VolumeTile& tile, const uint8_t* src) {
   const Walk<T, C, true, FULL> walk(a, s, tile, address(output(a, 0)), output(a, 0).max / sizeof(C), false, 0);
-  if (threadIdx.x == 0) walk.put_code(FULL ? 0 : tile.first_code, s.numbers.radius);
+  const bool rows = FULL && aligned(src, 16) && tile.dims[0] % (16 / sizeof(T)) == 0, coarse = walk.warp == COARSE_WARP;
+  const T threshold = Real<T>::from(p.threshold_or_base);
+  if (coarse) {
+    s.start(walk.lane);
+    s.numbers.load(p, metadata_of(input(a, 1)), walk.lane);
+  }
+  if (!FULL) s.codes.load(g, tile);
+  if (!rows) {
+    load_points(s, tile, src, threshold);
+    __syncthreads();
+  } else if (!coarse) {
+    load_rows(s, tile, reinterpret_cast<const T*>(src), threshold);
+  }
+  if (coarse) {
+    if (rows) load_grid(s, tile, reinterpret_cast<const T*>(src), threshold, walk.lane);
+    __syncwarp();
+    set_corners(a, s, tile, src, walk.lane);
+    if (walk.lane == 0) walk.put_code(FULL ? 0 : tile.first_code, s.numbers.radius);
+    __syncwarp();
+    walk.coarse();
+  }
+  __syncthreads();
   walk.levels();
 }
 
 template <class T, class C> FZ_DEV void encode_volume(const Args& a, VolumeShared<T>& s) {
-  typedef TileLayout<T> L;
-  typedef typename Real<T>::Bits Bits;
   if (cancelled(a)) return;
   const GinterpParams& p = params<GinterpParams>(a);
   const Grid g(p);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     publish(output(a, 0), (uint64_t)g.elements() * sizeof(C));
     publish(output(a, 2), (uint64_t)g.count() * sizeof(T));
-    if (g.count() == 0) end_lists(a, p, 0);
   }
   const uint8_t* src = address(input(a, 0));
-  if (blockIdx.x >= g.count() || length(input(a, 0)) / sizeof(T) < g.elements()) return;
-  const VolumeTile tile(g, blockIdx.x);
-  const bool full = tile.has_far_faces();
-  s.start();
-  s.numbers.load(p, metadata_of(input(a, 1)));
-  s.codes.load(g, tile);
-  const bool rows = aligned(src, 16) && tile.dims[0] % (16 / sizeof(T)) == 0;
-  load_points(s, tile, src, Real<T>::from(p.threshold_or_base), full && rows);
-  __syncthreads();
-  if (threadIdx.x < 8) {
-    const int x = threadIdx.x & 1, y = threadIdx.x >> 1 & 1, z = threadIdx.x >> 2;
-    T* v = s.points + 8 * (x + y * L::PITCH + z * L::PLANE);
-    if (!(*v == *v)) *v = Real<T>::clamp(T(0), s.numbers.low, s.numbers.high);
-    if (threadIdx.x == 0 && blockIdx.x < output(a, 2).max / sizeof(T))
-      fz::store<Bits>(address(output(a, 2)) + (uint64_t)blockIdx.x * sizeof(T), fz::load<Bits>(src + (uint64_t)tile.element * sizeof(T)));
+  if (blockIdx.x >= g.count()) return;
+  if (length(input(a, 0)) / sizeof(T) < g.elements()) {
+    if (threadIdx.x == 0) fail(a, INVALID_ARGUMENT);
+    return;
   }
-  __syncwarp();
-  const uint8_t* codes = address(output(a, 0));
-  const bool whole = aligned(codes, 16) && output(a, 0).max / sizeof(C) >= (uint64_t)tile.first_code + BODY * BODY * BODY;
-  if (full && whole) encode_points<T, C, true>(a, s, tile);
-  else encode_points<T, C, false>(a, s, tile);
+  const VolumeTile tile(g, blockIdx.x);
+  const bool whole = aligned(address(output(a, 0)), 16) && output(a, 0).max / sizeof(C) >= (uint64_t)tile.first_code + BODY * BODY * BODY;
+  if (tile.has_far_faces() && whole) encode_points<T, C, true>(a, p, g, s, tile, src);
+  else encode_points<T, C, false>(a, p, g, s, tile, src);
   __syncthreads();
-  const uint32_t zeros = s.zeros;
-  list_tile<T>(a, p, g, blockIdx.x, tile.tile, zeros, s.words);
+  if (threadIdx.x == 0) count_entries(a, g, blockIdx.x, s.zeros);
 }
 }  // namespace ginterp
 }  // namespace fz
@@ -115,7 +145,7 @@ template <class T, class C> FZ_DEV void encode_volume(const Args& a, VolumeShare
     fz::ginterp::encode_volume<T, C>(a, shared);                                                                     \
   }
 FZ_VOLUME_ENCODE(float, f32, uint8_t, u8, 8)
-FZ_VOLUME_ENCODE(float, f32, uint16_t, u16, 8)
+FZ_VOLUME_ENCODE(float, f32, uint16_t, u16, 7)
 FZ_VOLUME_ENCODE(float, f32, uint32_t, u32, 8)
 FZ_VOLUME_ENCODE(double, f64, uint8_t, u8, 5)
 FZ_VOLUME_ENCODE(double, f64, uint16_t, u16, 5)

@@ -379,7 +379,9 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     }
   }
 
-  // All levels. The corners of the tile are set, and a __syncwarp of the first warp is behind them.
+  // Levels 1 and 0. A decoder does the coarse ones before: the corners of the tile are set, and a
+  // __syncwarp of the first warp is behind them. An encoder has done them, and a barrier is behind
+  // them.
   FZ_DEV void levels() const {
     uint32_t first[POINT_ROUNDS<1>], second[POINT_ROUNDS<2>], third[POINT_ROUNDS<3>];
     Ahead rows1[GROUP_ROUNDS<1>], rows2[GROUP_ROUNDS<2>], rows3[GROUP_ROUNDS<3>];
@@ -387,9 +389,9 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       fetch_points<1>(first);
       fetch_points<2>(second);
       fetch_rows<1>(rows1);
+      if (warp == 0) coarse();
+      __syncthreads();
     }
-    if (warp == 0) coarse();
-    __syncthreads();
     point_pass<1>(first);
     if constexpr (!ENCODE) fetch_points<3>(third);
     __syncthreads();

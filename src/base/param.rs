@@ -3,6 +3,7 @@
 
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
+use crate::base::nearest::unknown;
 
 /// A value that a user gives to a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,11 +149,9 @@ impl Args {
     }
 
     fn index(&self, name: &str) -> Result<usize> {
-        self.params.iter().position(|p| p.name == name).ok_or_else(|| Error::UnknownName {
-            kind: "parameter",
-            name: name.into(),
-            place: format!(" of {}", self.stage),
-            known: self.params.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        self.params.iter().position(|p| p.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.params.iter().map(|p| p.name).collect();
+            unknown("parameter", name, &format!(" of {}", self.stage), &known)
         })
     }
 
@@ -169,7 +168,16 @@ impl Args {
             let i = self.index(name)?;
             let p = &self.params[i];
             let Kind::Real { low, open, high } = p.kind else {
-                return Err(self.refuse(p, format!("{value:?}")));
+                let call = match p.kind {
+                    Kind::Choice(_) | Kind::Names { .. } => "as text, in C fz_pipeline_set_string()",
+                    _ => "as a whole number, in C fz_pipeline_set_int()",
+                };
+                let expected = format!("{}; set it {call}", p.kind);
+                return Err(Error::argument(
+                    format!("{}.{}", self.stage, p.name),
+                    format!("{value:?}"),
+                    expected,
+                ));
             };
             if !(value >= low && value <= high) || (open && value == low) {
                 return Err(self.refuse(p, format!("{value:?}")));

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::param::OUTLIER_CAPACITY;
 use crate::format::{self, Template};
 use crate::ir::stage::Rules;
-use crate::pipeline::{Node, Pipeline};
+use crate::pipeline::{Node, Pipeline, Source};
 use crate::plan::{BoundPipeline, Direction, Plan};
 use crate::runtime::cpu::{self, ArrayBinding};
 use crate::runtime::workspace::Workspace;
@@ -255,8 +255,17 @@ pub(super) fn bind_stored(array: &Array, options: &Options) -> Result<BoundPipel
     bind(&Pipeline::identity(), array, options)
 }
 
-/// Rejects bounds that would not be those of the array.
+/// Rejects bounds that would not be those of the array, and stages that take elements of others apart.
 fn check(bound: &BoundPipeline, options: &Options) -> Result<()> {
+    for (node, values) in bound.pipeline.nodes.iter().zip(&bound.graph.nodes) {
+        for (source, &input) in node.inputs.iter().zip(&values.inputs) {
+            let Source::Port { node: from, port } = *source else { continue };
+            let Some(from) = bound.pipeline.nodes.get(from) else { continue };
+            let port = from.stage.outputs(&from.args)?.get(port).copied().unwrap_or_default();
+            let edge = bound.graph.edge(input);
+            node.stage.check_feed(&node.args, &format!("{}.{port}", from.stage()), edge)?;
+        }
+    }
     match bound.pipeline.recoded_bound() {
         Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(
             "the bound of {stage} would be one of recoded values and not of the array; let it read the array, or turn strict off"

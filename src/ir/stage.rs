@@ -251,9 +251,17 @@ pub trait Stage: Sync {
         Ok(())
     }
 
-    /// The error for a fault of one of the kernels.
-    fn explain(&self, fault: Fault) -> Error {
+    /// The error for a fault of one of the kernels. `quantizer` is the stage with a radius that feeds this one, if there is one.
+    fn explain(&self, fault: Fault, _args: &Args, _quantizer: Option<&'static str>) -> Error {
         explain(self.spec().name, fault)
+    }
+
+    /// Whether elements of another stage have the form that the parameters state. Only pipelines that compress are checked.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a parameter that would make larger containers than its default.
+    fn check_feed(&self, _args: &Args, _from: &str, _edge: EdgeType) -> Result<()> {
+        Ok(())
     }
 
     /// The fused kernels that have this stage last when they encode.

@@ -4,7 +4,8 @@ pub(crate) mod notation;
 pub(crate) mod presets;
 
 use crate::base::array::Array;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Fault, Result};
+use crate::base::nearest::unknown;
 use crate::base::param::{Args, UNBOUNDED};
 use crate::ir::stage::{Generation, Rules, Stage};
 use crate::stages;
@@ -133,8 +134,7 @@ impl Pipeline {
             self.nodes.iter().flat_map(|n| n.args.iter().map(|(p, _)| p.name)).collect();
         known.sort_unstable();
         known.dedup();
-        let place = " in any stage of the pipeline".into();
-        Err(Error::UnknownName { kind: "parameter", name: name.into(), place, known: known.join(", ") })
+        Err(unknown("parameter", name, " in any stage of the pipeline", &known))
     }
 
     /// Feeds the next input port of `consumer` from a port of `producer`. A port may feed several stages.
@@ -146,12 +146,8 @@ impl Pipeline {
         let count = self.nodes.len();
         let from = self.nodes.get(producer).ok_or_else(|| no_stage(producer, count))?;
         let ports = from.stage.outputs(&from.args)?;
-        let port = ports.iter().position(|p| *p == port).ok_or_else(|| Error::UnknownName {
-            kind: "port",
-            name: port.into(),
-            place: format!(" of {}", from.stage()),
-            known: ports.join(", "),
-        })?;
+        let found = ports.iter().position(|p| *p == port);
+        let port = found.ok_or_else(|| unknown("port", port, &format!(" of {}", from.stage()), ports))?;
         self.input(consumer)?.push(Source::Port { node: producer, port });
         Ok(())
     }
@@ -206,6 +202,15 @@ impl Pipeline {
         let mut bound = self.clone();
         bound.nodes.iter_mut().try_for_each(|n| n.stage.fit_shape(&mut n.args, array))?;
         Ok(bound)
+    }
+
+    /// The error for a fault of a node.
+    pub(crate) fn explain(&self, node: &Node, fault: Fault) -> Error {
+        let quantizer = match node.inputs.first() {
+            Some(Source::Port { node, .. }) => self.nodes.get(*node).filter(|n| n.args.has("quant_radius")),
+            _ => None,
+        };
+        node.stage.explain(fault, &node.args, quantizer.map(Node::stage))
     }
 
     /// Whether all stages between a node and the array are identities.

@@ -4,6 +4,7 @@
 use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
+use crate::base::nearest::meant;
 use crate::pipeline::Pipeline;
 
 /// A named pipeline.
@@ -88,14 +89,14 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "cusz_hi_tp",
-        about: "bounded error: ginterp (2 or 3 dimensions), its codes > zigzag > bitshuffle > rre, the rest > merge > bitshuffle > rre > rze; f32 and f64, modes abs, noa and prel",
+        about: "bounded error: ginterp (1, 2 or 3 dimensions, made for 2 and 3), its codes > zigzag > bitshuffle > rre, the rest > merge > bitshuffle > rre > rze; f32 and f64, modes abs, noa and prel",
         lossless: false,
         research: true,
         forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/research/cusz_hi_tp.toml"))],
     },
     Preset {
         name: "cusz_hi_cr",
-        about: "bounded error: ginterp (2 or 3 dimensions), its codes > huffman, with the rest > merge > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
+        about: "bounded error: ginterp (1, 2 or 3 dimensions, made for 2 and 3), its codes > huffman, with the rest > merge > rre > zigzag > rze; f32 and f64, modes abs, noa and prel",
         lossless: false,
         research: true,
         forms: &[(&[DType::F32, DType::F64], include_str!("../../presets/research/cusz_hi_cr.toml"))],
@@ -138,10 +139,9 @@ impl Preset {
         form.map(|(_, toml)| *toml).ok_or_else(|| {
             let types: Vec<&str> =
                 self.forms.iter().flat_map(|(types, _)| *types).map(|d| d.name()).collect();
-            let name = self.name;
             let what =
-                format!("preset {name} is for {}, not for {dtype}; use preset bits", types.join(" and "));
-            Error::Unsupported { stage: "presets", what }
+                format!("this preset is for {}, not for {dtype}; use preset bits", types.join(" and "));
+            Error::Unsupported { stage: self.name, what }
         })
     }
 }
@@ -153,11 +153,15 @@ impl Preset {
 /// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that it does not compress.
 pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
     in_default_environment(|| {
-        let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownName {
-            kind: "preset",
-            name: name.into(),
-            place: String::new(),
-            known: Preset::listed().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
+            let of = |research| PRESETS.iter().filter(move |p| p.research == research).map(|p| p.name);
+            let (listed, others): (Vec<&str>, Vec<&str>) = (of(false).collect(), of(true).collect());
+            Error::UnknownName {
+                kind: "preset",
+                name: name.into(),
+                place: meant(name, &[&listed[..], &others].concat()),
+                known: format!("{}; for comparisons {}", listed.join(", "), others.join(", ")),
+            }
         })?;
         Pipeline::from_toml(preset.toml(dtype)?)
     })

@@ -155,7 +155,7 @@ impl Plan {
     pub(crate) fn explain(&self, step: &Step, fault: Fault) -> Error {
         match self.bound.pipeline.nodes.get(step.node) {
             // Padding is a step of no stage, and stands for the first one.
-            Some(node) if node.stage() == step.stage => node.stage.explain(fault),
+            Some(node) if node.stage() == step.stage => self.bound.pipeline.explain(node, fault),
             _ => explain(step.stage, fault),
         }
     }

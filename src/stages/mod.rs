@@ -3,7 +3,8 @@
 //! Ids are those of the FZM format, gaps included; stages of our own start at 0x8000. An id, once written to
 //! a file, is never given to another stage.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
+use crate::base::nearest::unknown;
 use crate::ir::stage::Stage;
 
 mod inputs;
@@ -90,13 +91,16 @@ pub fn by_id(id: u16) -> Option<&'static dyn Stage> {
 /// The stage with this name, in any case and with or without underscores.
 ///
 /// # Errors
-/// [`Error::UnknownName`].
+/// [`Error::UnknownName`](crate::Error::UnknownName).
 pub fn by_name(name: &str) -> Result<&'static dyn Stage> {
     let plain = |s: &str| s.replace('_', "").to_ascii_lowercase();
-    STAGES.iter().copied().find(|s| plain(s.spec().name) == plain(name)).ok_or_else(|| Error::UnknownName {
-        kind: "stage",
-        name: name.into(),
-        place: String::new(),
-        known: STAGES.iter().map(|s| s.spec().name).collect::<Vec<_>>().join(", "),
+    STAGES.iter().copied().find(|s| plain(s.spec().name) == plain(name)).ok_or_else(|| {
+        let known: Vec<&str> = STAGES.iter().map(|s| s.spec().name).collect();
+        unknown("stage", name, "", &known)
     })
+}
+
+/// The id that the stage of this name is written under if a bound is promised, where it is another one.
+pub fn strict_id(name: &str) -> Option<u16> {
+    STRICT_FORMS.iter().map(|s| s.spec()).find(|spec| spec.name == name).map(|spec| spec.id)
 }

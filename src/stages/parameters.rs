@@ -50,7 +50,7 @@ pub(super) const MODE: Param = Param {
     kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
     default: Setting::Choice("abs"),
     unit: "",
-    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values.",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values; rel is refused, stage quantizer has it.",
 };
 
 /// `value_base` of the same.

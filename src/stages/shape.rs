@@ -9,7 +9,7 @@ pub(super) const fn dim_x(most: i64) -> Param {
     dim(
         NAMES[0],
         most,
-        "Length of the fastest dimension; 0: what the other two leave, and in all three: the shape of the array.",
+        "Length of the fastest dimension. If all three are 0: that of the array. If this one alone is 0: the number of elements divided by the others.",
     )
 }
 pub(super) const fn dim_y(most: i64) -> Param {
@@ -35,8 +35,8 @@ pub(super) fn of(stage: &'static str, args: &Args, n: u64) -> Result<[u64; 3]> {
     if dims[0] == 0 {
         dims[0] = n / dims[1].saturating_mul(dims[2]);
     }
-    if product(dims) > u128::from(n) {
-        let expected = format!("a shape of at most {n} elements");
+    if product(dims) > u128::from(n) || product(dims) == 0 && n > 0 {
+        let expected = format!("a shape of 1 to {n} elements");
         return Err(Error::argument(format!("{stage}.dim_x"), format!("{dims:?}"), expected));
     }
     Ok(dims)
@@ -77,10 +77,17 @@ pub(super) fn fit(stage: &'static str, args: &mut Args, array: &Array, most: u64
         bound[0] = n / given[1].saturating_mul(given[2]);
     }
     if product(bound) != u128::from(n) {
-        let set = NAMES.iter().zip(given).rev().find(|(_, d)| *d > 1);
-        let (name, got) = set.map_or((NAMES[0], given[0]), |(name, d)| (*name, d));
-        let expected = format!("lengths whose product is the {n} elements of the array");
-        return Err(Error::argument(format!("{stage}.{name}"), got, expected));
+        let set: Vec<(&str, u64)> = NAMES.into_iter().zip(given).filter(|(_, d)| *d > 1).collect();
+        let [x, y, z] = bound;
+        let (what, got) = match set[..] {
+            [] => (NAMES[0].to_string(), given[0].to_string()),
+            [(name, d)] => (name.to_string(), d.to_string()),
+            _ => (NAMES.join(" · "), format!("{x} · {y} · {z} = {}", product(bound))),
+        };
+        let expected = format!(
+            "lengths whose product is {n}, the elements of the array; 0 in all three takes its shape"
+        );
+        return Err(Error::argument(format!("{stage}.{what}"), got, expected));
     }
     for (name, d) in NAMES.into_iter().zip(bound) {
         let d = i64::try_from(d).ok().filter(|_| d <= most).ok_or(Error::TooLarge {

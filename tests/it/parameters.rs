@@ -1,10 +1,11 @@
 //! Each parameter of each stage at both ends of its range and beyond. Every refusal names the stage, the
 //! parameter and the value.
 
+use crate::common::corpus::chain;
 use crate::common::run::{every_way, options};
 use crate::common::samples::{self, Content};
 use fzgm::stages::STAGES;
-use fzgm::{Args, Container, DType, Error, Kind, Param, Pipeline, Setting};
+use fzgm::{Args, Array, Container, DType, Encoder, Error, Kind, Options, Param, Pipeline, Setting};
 
 /// The refusal of `value` says what was refused.
 fn names(refusal: &Error, stage: &str, param: &str, value: &str) {
@@ -151,5 +152,56 @@ fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
             Err(Error::TypeMismatch { stage: by, .. }) => assert_eq!(by, stage),
             Err(e) => panic!("{stage}.{param} = {end} on {dtype}: {e}"),
         }
+    }
+}
+
+/// Why a volume of f32 is not compressed.
+fn refusal(stages: &[(&str, &[(&str, &str)])]) -> Option<String> {
+    let array = Array::new(DType::F32, &[12, 11, 10]).unwrap();
+    Encoder::new(&chain(stages), &array, &Options::default()).err().map(|e| e.to_string())
+}
+
+#[test]
+fn parameters_that_the_mode_does_not_read_are_refused() {
+    for (sets, name, says) in [
+        (&[("manual_alpha", "2")][..], "manual_alpha is 2.0", "auto_tuning is 0"),
+        (&[("manual_beta", "2"), ("auto_tuning", "4")], "manual_beta is 2.0", "needs auto_tuning=5"),
+        (&[("md_levels", "7"), ("auto_tuning", "3")], "md_levels is 7", "auto_tuning=0 or 5"),
+        (&[("reverse_levels", "0"), ("auto_tuning", "1")], "reverse_levels is 0", "auto_tuning is 1"),
+        (&[("value_base", "5")], "value_base is 5.0", "noa or prel"),
+    ] {
+        let text = refusal(&[("ginterp", sets)]).unwrap();
+        assert!(text.contains(&format!("ginterp.{name}")) && text.contains(says), "{text}");
+    }
+    let by_hand = [("auto_tuning", "5"), ("manual_alpha", "2"), ("manual_beta", "2"), ("md_levels", "7")];
+    assert_eq!(refusal(&[("ginterp", &by_hand)]), None);
+    assert_eq!(refusal(&[("ginterp", &[("value_base", "5"), ("mode", "noa")])]), None);
+}
+
+#[test]
+fn elements_of_another_stage_are_whole_symbols() {
+    let of =
+        |code, told| refusal(&[("ginterp", &[("code_type", code)]), ("huffman", &[("input_type", told)])]);
+    let text = of("u32", "u16").unwrap();
+    assert!(text.contains("huffman.input_type is u16") && text.contains("ginterp.codes has u32"), "{text}");
+    // Bytes of anything are symbols, and so are halves of what has no symbols of its width.
+    for (code, told) in [("u32", "u32"), ("u32", "auto"), ("u16", "u16"), ("u32", "u8"), ("u16", "u8")] {
+        assert_eq!(of(code, told), None, "{code} as {told}");
+    }
+    // The array itself may be taken apart.
+    let array = Array::new(DType::U32, &[100]).unwrap();
+    let alone = chain(&[("huffman", &[("input_type", "u16")])]);
+    assert!(Encoder::new(&alone, &array, &Options::default()).is_ok());
+}
+
+#[test]
+fn symbols_without_a_code_are_refused_with_the_parameters_to_set() {
+    let sample = samples::make(DType::F32, &[12, 11, 10], Content::Walk, 3);
+    let p = chain(&[("ginterp", &[]), ("huffman", &[])]);
+    let text = every_way(&p, &sample, &options(Container::Compact, true)).unwrap_err().to_string();
+    for says in
+        ["huffman.bklen, which is 1024", "huffman.bklen to 65536", "ginterp.quant_radius to at most 512"]
+    {
+        assert!(text.contains(says), "{text}");
     }
 }

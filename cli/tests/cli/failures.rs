@@ -27,17 +27,20 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb 1 --value-base wide"), &["--value-base", "`wide` is no number"]),
         (&format!("{base} --eb nan"), &["error_bound", "NaN"]),
         (&format!("{base} --eb 1e-3 --mode exact"), &["mode", "exact"]),
-        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, cusz, cusz_ans, bits"]),
+        (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, cusz, cusz_ans, bits", "cusz_hi_cr"]),
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),
         (&format!("{base} --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
-        (&format!("{base} --eb 1e-3 --set zigzag.radius=5"), &["no stage zigzag"]),
-        (&format!("{base} --eb 1e-3 --set rla.radius=5"), &["no stage `rla`"]),
+        (
+            &format!("{base} --eb 1e-3 --set zigzag.radius=5"),
+            &["no stage of type `zigzag`", "bitshuffle, difference, quantizer, rze"],
+        ),
+        (&format!("{base} --eb 1e-3 --set rla.radius=5"), &["no stage of type `rla`", "quantizer"]),
         (&format!("{base} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
         (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
         (&format!("{base} --set eb=1"), &["`eb`", "error_bound"]),
-        (&format!("{base} --eb 1e-3 --set fast.error_bound=1"), &["no stage fast"]),
+        (&format!("{base} --eb 1e-3 --set fast.error_bound=1"), &["no stage of type `fast`"]),
         (&format!("{base} --eb 1e-3 --mode abs --value-base 5"), &["--value-base", "abs"]),
         (&format!("{base} --eb 1e-3 --mode rel --value-base 5"), &["--value-base", "rel"]),
         (&format!("{base} --eb 1e-3 --slab -1"), &["--slab", "-1"]),
@@ -74,6 +77,19 @@ fn usage_is_exit_2() {
     }
     fixture.write("odd", &[0; 7]);
     fixture.fails("compress odd -o x --dtype f32 --eb 1", 2, &["7 bytes", "4 bytes"]);
+}
+
+#[test]
+fn names_are_refused_with_the_nearest() {
+    let fixture = Fixture::new();
+    let base = "compress egm96.f32 -o x --dtype f32 --eb 1e-3";
+    for (line, nearest) in [
+        (&format!("{base} --preset cusz-hi-cr"), "`cusz_hi_cr`"),
+        (&format!("{base} --set quantradius=5"), "`quant_radius`"),
+        (&"stages ginterpp".to_string(), "`ginterp`"),
+    ] {
+        fixture.fails(line, 2, &["the nearest is", nearest]);
+    }
 }
 
 #[test]

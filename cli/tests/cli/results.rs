@@ -310,5 +310,10 @@ fn a_pipeline_is_taken_from_a_container() {
     // One that no chain makes has TOML alone.
     fixture.run(&format!("compress {field} -o d --no-strict --eb 1e-3")).ok();
     assert!(fixture.run("info d --toml").ok().contains("strict = false"));
-    assert_eq!(fixture.run("info d --text").code, Some(5));
+    let run = fixture.run("info d --text");
+    assert!(run.code == Some(5) && run.err.contains("fzgm info --toml"), "{}", run.err);
+    // Codes of 32 bits are as long as values, so that the array is stored.
+    let said = fixture.run(&format!("compress {field} -o e --pipeline ginterp(code_type=u32)")).ok();
+    assert!(said.contains("stored as it is"), "{said}");
+    assert!(fixture.run("stages ginterp").ok().contains("0x8016"));
 }

@@ -171,7 +171,7 @@ impl CallResult {
     /// The length, or the error that the numbers stand for.
     fn of(self, plan: &Plan, room: u64) -> Result<u64> {
         let explain = |fault: Fault| match plan.bound.pipeline.nodes.get(self.stage as usize) {
-            Some(node) => node.stage.explain(fault),
+            Some(node) => plan.bound.pipeline.explain(node, fault),
             None => crate::ir::stage::explain("container", fault),
         };
         let status = Status::ALL.iter().copied().find(|s| *s as i32 == self.status);

@@ -104,7 +104,7 @@ impl<'a> Keys<'a> {
         Err(unknown("key", key, &format!(" of {}", self.stage), &known))
     }
 
-    fn refuse(&self, key: &str, value: Value<'_>, expected: impl Into<String>) -> Error {
+    fn refuse(&self, key: &str, value: impl ToString, expected: impl Into<String>) -> Error {
         Error::argument(format!("{}.{key}", self.stage), value, expected)
     }
 
@@ -144,7 +144,12 @@ impl<'a> Keys<'a> {
     /// `REL` of LorenzoQuant and Fast is relative to the largest magnitude.
     fn mode(&mut self, word: &str) -> Result<()> {
         let global = !bounds_each(self.args) && word.eq_ignore_ascii_case("rel"); // seed: notation-mode
-        self.args.set_text("mode", if global { "prel" } else { word })
+        let set = self.args.set_text("mode", if global { "prel" } else { word });
+        let expected = match bounds_each(self.args) {
+            true => "one of abs, noa, rel, and prel, in any case",
+            false => "one of abs, noa, and rel (relative to the largest magnitude), in any case",
+        };
+        set.map_err(|_| self.refuse(MODE, format!("`{word}`"), expected))
     }
 
     /// Settles what several keys say together, and defaults that the schema has otherwise than we have them.

@@ -2,7 +2,6 @@
 //! same [`Pipeline`] that calls build, and what is written is read back as the same one. `docs/pipelines.md` is their page.
 
 mod keys;
-mod nearest;
 mod nesting;
 mod reader;
 mod reference;
@@ -11,6 +10,7 @@ mod writer;
 
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
+use crate::base::nearest::nearest;
 use crate::pipeline::Pipeline;
 
 impl Pipeline {
@@ -69,9 +69,19 @@ fn at(place: &str, error: Error) -> Error {
     }
 }
 
+/// Keys that people write because another file had them, and what says it here. Chains have short names, which files have not.
+const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
+
+/// The known name that was most likely meant.
+fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let mut mistaken = MISTAKEN.iter().chain(&text::SHORT);
+    let said = mistaken.find(|(mistaken, meant)| *mistaken == name && known.contains(meant));
+    said.map_or_else(|| nearest(name, known), |(_, meant)| Some(meant))
+}
+
 /// A name that nothing answers to, with the one that was most likely meant.
 fn unknown(kind: &'static str, name: &str, of: &str, known: &[&str]) -> Error {
-    let meant = nearest::nearest(name, known).map_or(String::new(), |n| format!(", the nearest is `{n}`"));
+    let meant = meant(name, known).map_or(String::new(), |n| format!(", the nearest is `{n}`"));
     Error::UnknownName { kind, name: shown(name), place: format!("{of}{meant}"), known: known.join(", ") }
 }
 
@@ -84,4 +94,18 @@ fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_other_files_say_is_understood() {
+        let known = ["error_bound", "mode", "quant_radius", "inputs"];
+        assert_eq!(meant("input_port", &known), Some("inputs"));
+        assert_eq!((meant("eb", &known), meant("eb", &["mode"])), (Some("error_bound"), None));
+        assert_eq!(meant("width", &["word_size", "element_width"]), Some("element_width"));
+        assert_eq!(meant("eror_bound", &known), Some("error_bound"));
+    }
 }

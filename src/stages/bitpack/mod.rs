@@ -209,7 +209,7 @@ impl Stage for Bitpack {
         Ok(Parsed { args, input: Some(element), length: Length::Bytes(length), metadata })
     }
 
-    fn explain(&self, fault: Fault) -> Error {
+    fn explain(&self, fault: Fault, _: &Args, _: Option<&'static str>) -> Error {
         match fault {
             Fault::OutOfRange(element) => {
                 let expected = "one that its nbits, base and shift keep whole; auto_detect finds how many bits that takes";

@@ -67,6 +67,7 @@ impl BoundGinterp {
             dims: [0; 3],
             n,
         };
+        only_in_their_modes(args)?;
         bound.with_dims()?.checked()
     }
 
@@ -76,7 +77,8 @@ impl BoundGinterp {
         let order = if self.strict { shape::ones_last(shape) } else { [0, 1, 2] };
         self.dims = order.map(|d| self.shape[d]);
         if !self.strict && self.n > 0 && self.dims[1] < 2 {
-            return Err(refuse("dim_y", self.shape[1], "2 or more without strict, whatever dim_z is"));
+            let expected = "2 or more, whatever dim_z is, because strict is off; give the array two or three dimensions (--dims), or turn strict on";
+            return Err(refuse("dim_y", self.shape[1], expected));
         }
         Ok(self)
     }
@@ -97,7 +99,11 @@ impl BoundGinterp {
             }
         }
         if self.mode == quantizer::ABS && self.error_bound < self.least_bound() {
-            let expected = format!("at least {:?}, the smallest normal number", self.least_bound());
+            let expected = format!(
+                "at least {:?}, the smallest normal number of {}; or use preset bits, which loses nothing",
+                self.least_bound(),
+                self.value
+            );
             return Err(refuse("error_bound", format!("{:?}", self.error_bound), expected));
         }
         Ok(self)
@@ -177,6 +183,33 @@ impl BoundGinterp {
         launch.code = self.code.bytes() as u8;
         launch
     }
+}
+
+/// Refuses parameters that the mode or the tuning would not read.
+fn only_in_their_modes(args: &Args) -> Result<()> {
+    let tuning = args.int("auto_tuning")?;
+    for name in ["manual_alpha", "manual_beta"] {
+        let value = args.real(name)?;
+        if value != 0.0 && tuning != 5 {
+            let expected = format!("0, because auto_tuning is {tuning}; it needs auto_tuning=5");
+            return Err(refuse(name, format!("{value:?}"), expected));
+        }
+    }
+    for name in ["md_levels", "natural_levels", "reverse_levels"] {
+        let bits = args.int(name)?;
+        if bits >= 0 && !matches!(tuning, 0 | 5) {
+            let expected =
+                format!("-1, because auto_tuning is {tuning} and chooses them; it needs auto_tuning=0 or 5");
+            return Err(refuse(name, bits, expected));
+        }
+    }
+    let base = args.real("value_base")?;
+    if base != 0.0 && args.choice("mode")? == "abs" {
+        let expected =
+            "0, because nothing is measured under mode abs; leave it out, or set mode to noa or prel";
+        return Err(refuse("value_base", format!("{base:?}"), expected));
+    }
+    Ok(())
 }
 
 fn levels(args: &Args, name: &'static str) -> Result<u8> {

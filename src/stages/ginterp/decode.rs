@@ -156,11 +156,12 @@ fn split<'a>(grid: &TileGrid, value: usize, out: &'a mut [u8]) -> impl Iterator<
     let grid = *grid;
     let [nx, ny, _] = grid.dims;
     let [_, body, depth] = grid.body;
+    let [rows_y, rows_z] = grid.rows();
     let mut layers = out.chunks_mut((nx * ny * depth * value).max(1));
-    (0..grid.tiles[2]).flat_map(move |z| {
+    (0..rows_z).flat_map(move |z| {
         let planes = layers.next().unwrap_or_default().chunks_mut((nx * ny * value).max(1));
         let mut rows: Vec<_> = planes.map(|plane| plane.chunks_mut((nx * body * value).max(1))).collect();
-        (0..grid.tiles[1]).map(move |y| Band {
+        (0..rows_y).map(move |y| Band {
             y,
             z,
             planes: rows.iter_mut().map(|rows| rows.next().unwrap_or_default()).collect(),

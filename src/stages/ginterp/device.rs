@@ -86,13 +86,19 @@ pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(made.then("ginterp_resolve", 1, 32).with(if matches!(mode, 1..=4) { TUNE_BYTES } else { 0 }, 0))
 }
 
-/// A block encodes a tile.
+/// Tiles whose lists a block writes, and its threads, as in kernels/ginterp/list.cu.
+const LISTED_TILES: u64 = 32;
+const LIST_THREADS: u32 = 128;
+
+/// A block encodes a tile. Then the lists are written.
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<GinterpParams>(shape.params);
     let grid = TileGrid::new(&p);
     let tiles = grid.anchors() as u64;
     let default_flags = [p.md, p.natural, p.reverse] == [UNSET; 3] && matches!(p.tuning, 0 | 5);
-    let (name, threads) = if !is_strict(&p) {
+    let wide = p.value != 4;
+    let strict = is_strict(&p);
+    let (name, threads) = if !strict {
         (function(&p, functions!("ginterp_encode_literal")), THREADS)
     } else if p.dims[2] > 1 && default_flags {
         (volume_function(&p, volume_functions!("ginterp_encode_volume")), VOLUME_THREADS)
@@ -101,8 +107,15 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     };
     // `BlockSums` in kernels/common/sums.cuh; the number of each point that is not strict.
     let sums: u64 = [6, 12, 18].iter().map(|bits| tiles.div_ceil(1 << bits)).sum();
-    let numbers = if is_strict(&p) { 0 } else { grid.elements() as u64 * u64::from(p.value) };
-    Some(DeviceLaunch::one(name, tiles, threads).with(8 * sums + 4 * tiles, numbers))
+    let numbers = if strict { 0 } else { grid.elements() as u64 * u64::from(p.value) };
+    let list = match (strict, wide) {
+        (true, false) => "ginterp_list_f32",
+        (true, true) => "ginterp_list_f64",
+        (false, false) => "ginterp_list_literal_f32",
+        (false, true) => "ginterp_list_literal_f64",
+    };
+    let made = DeviceLaunch::one(name, tiles, threads).then(list, tiles.div_ceil(LISTED_TILES), LIST_THREADS);
+    Some(made.with(8 * sums + 4 * tiles, numbers))
 }
 
 /// Threads of a block of the functions for volumes with default flags.

@@ -107,8 +107,9 @@ fn split<'a>(
     mut anchors: &'a mut [u8],
 ) -> impl Iterator<Item = Band<'a>> {
     let grid = *grid;
-    (0..grid.tiles[1] * grid.tiles[2]).map(move |i| {
-        let (y, z) = (i % grid.tiles[1], i / grid.tiles[1]);
+    let [rows_y, rows_z] = grid.rows();
+    (0..rows_y * rows_z).map(move |i| {
+        let (y, z) = (i % rows_y, i / rows_y);
         let [_, my, mz] = grid.owned([0, y, z]);
         let (own, rest) = std::mem::take(&mut codes).split_at_mut(grid.dims[0] * my * mz * code);
         let (anchor, after) = std::mem::take(&mut anchors).split_at_mut(grid.tiles[0] * value);

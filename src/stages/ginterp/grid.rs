@@ -37,6 +37,11 @@ impl TileGrid {
         self.tiles.iter().product()
     }
 
+    /// Tiles along y and z; none in an empty array, whose header can state two huge lengths.
+    pub(super) fn rows(&self) -> [usize; 2] {
+        if self.elements() == 0 { [0, 0] } else { [self.tiles[1], self.tiles[2]] }
+    }
+
     /// Elements that a tile owns in each dimension.
     pub(super) fn owned(&self, tile: [usize; 3]) -> [usize; 3] {
         std::array::from_fn(|d| self.body[d].min(self.dims[d] - tile[d] * self.body[d]))

@@ -58,7 +58,7 @@ const fn spec(id: u16) -> Spec {
     Spec {
         id,
         name: "ginterp",
-        about: "predicts values in 2 or 3 dimensions by splines from a coarse grid on, level by level, and keeps quantized residuals",
+        about: "predicts values in 1, 2 or 3 dimensions (made for 2 and 3) by splines from a coarse grid on, level by level, and keeps quantized residuals",
         accepts: DType::FLOATS,
         inputs: IN,
         params: PARAMS,
@@ -77,14 +77,14 @@ const PARAMS: &[Param] = &[
         kind: Kind::Choice(&["u8", "u16", "u32"]),
         default: Setting::Choice("u16"),
         unit: "",
-        doc: "Type of the codes.",
+        doc: "Type of the codes; u32 serves a quant_radius above 32768 and needs a coder behind it.",
     },
     Param {
         name: "quant_radius",
         kind: Kind::Int { low: 0, high: 1 << 31 },
         default: Setting::Int(0),
         unit: "steps",
-        doc: "Residuals below this have codes, from 0 to twice the radius; 0: what the value range needs, at most 127 for u8, else 32767.",
+        doc: "Residuals below this have codes, from 1 to twice the radius - 1, and 0 marks an exact value; 0: what the value range needs, at most 127 for u8, else 32767.",
     },
     Param {
         name: OUTLIER_CAPACITY,
@@ -107,21 +107,27 @@ const PARAMS: &[Param] = &[
         kind: Kind::Real { low: 0.0, open: false, high: 1e6 },
         default: Setting::Real(0.0),
         unit: "",
-        doc: "Mode 5: steps shrink by this factor per level; at least 1; 0: from the bound.",
+        doc: "auto_tuning 5: steps shrink by this factor per level; at least 1; 0: from the bound.",
     },
     Param {
         name: "manual_beta",
         kind: Kind::Real { low: 0.0, open: false, high: 1e6 },
         default: Setting::Real(0.0),
         unit: "",
-        doc: "Mode 5: steps shrink by at most this factor; at least 1; 0: 4.",
+        doc: "auto_tuning 5: steps shrink by at most this factor; at least 1; 0: 4.",
     },
     levels(
         "md_levels",
-        "Modes 0 and 5: levels predicted along all axes at once, bit 0 for the finest; -1: the two finest.",
+        "auto_tuning 0 and 5: levels predicted along all axes at once; a sum of 1 for the finest level, 2 for the next, 4, and so on; -1: 3, the two finest.",
     ),
-    levels("natural_levels", "Modes 0 and 5: levels with the other spline, by bits; -1: none."),
-    levels("reverse_levels", "Modes 0 and 5: levels predicted along x first, by bits; -1: none."),
+    levels(
+        "natural_levels",
+        "auto_tuning 0 and 5: levels with the natural spline if they are in md_levels, else not-a-knot, by the same sum; -1: none.",
+    ),
+    levels(
+        "reverse_levels",
+        "auto_tuning 0 and 5: levels predicted along x first, by the same sum; -1: none.",
+    ),
     DIM_X,
     DIM_Y,
     DIM_Z,
@@ -323,7 +329,7 @@ impl BoundStage for BoundGinterp {
             return Ok(config::write(self, io.metadata));
         }
         if self.generation == Generation::G2026_05 {
-            let what = "this stage does not exist in files of 2026-05; use generation 2026-08".into();
+            let what = "with strict off this stage does not exist in files of 2026-05; use generation 2026-08, or turn strict on".into();
             return Err(Error::Unsupported { stage: SPEC.name, what });
         }
         Ok(reference::write(self, io.metadata))

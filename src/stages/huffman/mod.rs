@@ -58,6 +58,8 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
+/// Length of the codebook unless `bklen` or symbols of one byte say otherwise.
+const DEFAULT_SYMBOLS: u32 = 1024;
 /// Symbols have 16 bits at most.
 const MOST_SYMBOLS: i64 = 65536;
 
@@ -104,7 +106,7 @@ impl Stage for Huffman {
         let symbol = symbols(args, input)?;
         let bklen = match (args.int("bklen")?, symbol) {
             (0, DType::U8) => 256,
-            (0, _) => 1024,
+            (0, _) => DEFAULT_SYMBOLS,
             (given, _) => given as u32,
         };
         let old = rules.generation == Generation::G2026_05;
@@ -141,13 +143,36 @@ impl Stage for Huffman {
         Ok(Parsed { args, input: Some(symbol), length: Length::Bytes(bytes), metadata: vec![] })
     }
 
-    fn explain(&self, fault: Fault) -> Error {
-        match fault {
-            Fault::OutOfRange(element) => {
-                Error::out_of_range(SPEC.name, element, "one below its bklen, which may be 65536")
-            }
-            other => explain(SPEC.name, other),
+    fn explain(&self, fault: Fault, args: &Args, quantizer: Option<&'static str>) -> Error {
+        let Fault::OutOfRange(symbol) = fault else { return explain(SPEC.name, fault) };
+        let bklen = match args.int("bklen") {
+            // Symbols of one byte are all below their default.
+            Ok(0) | Err(_) => DEFAULT_SYMBOLS.into(),
+            Ok(given) => given,
+        };
+        let mut expected = format!("one below huffman.bklen, which is {bklen}");
+        if symbol < MOST_SYMBOLS as u64 {
+            expected += "; set huffman.bklen to 65536";
         }
+        if let Some(stage) = quantizer {
+            let or = if symbol < MOST_SYMBOLS as u64 { ", or" } else { "; set" };
+            expected += &format!("{or} {stage}.quant_radius to at most {}", bklen / 2);
+        }
+        Error::out_of_range(SPEC.name, symbol, &expected)
+    }
+
+    fn check_feed(&self, args: &Args, from: &str, edge: EdgeType) -> Result<()> {
+        let told = args.choice("input_type")?;
+        let symbol = symbols(args, edge)?;
+        // Bytes may be meant: they are the symbols of what is wider than a symbol may be.
+        if symbol == DType::U8 || edge.dtype.is_float() || symbol.bytes() == edge.dtype.bytes() {
+            return Ok(());
+        }
+        if edge.dtype.bytes() > DType::U32.bytes() {
+            return Ok(());
+        }
+        let expected = format!("auto, because {from} has {}: each would be two symbols", edge.dtype);
+        Err(Error::argument("huffman.input_type", told, expected))
     }
 
     fn fusions(&self) -> &'static [&'static [Fusion]] {

@@ -62,6 +62,25 @@ fn what_no_encoder_writes_is_corrupt() {
             let got = status(what, edit);
             assert!(allowed.contains(&got), "{dtype} {what}: {got:?}");
         }
+        let shape: Vec<u8> = [20u32, 18, 35].iter().flat_map(|d| d.to_le_bytes()).collect();
+        let shape = good.windows(12).position(|bytes| bytes == shape).unwrap();
+        let mut huge = good.clone();
+        huge[shape..shape + 4].fill(0);
+        huge[shape + 4..shape + 12].fill(255);
+        let judged = verdict(&huge, &options(true), gpu::mine(k), "two huge lengths and none");
+        assert_eq!(judged.err(), Some(Status::Corrupt), "{dtype}");
+    }
+}
+
+/// Its header states 2^56 tiles along y and z, and none along x.
+#[test]
+fn an_empty_array_with_huge_lengths_is_restored_at_once() {
+    let longest = u64::from(u32::MAX);
+    for (dims, strict) in [([0, longest, longest], true), ([0, longest, 1], false), ([0, longest, longest], false)] {
+        let sample = make(DType::F32, &dims, Content::Walk, 1);
+        let options = options(strict);
+        let made = fzgm::compress(&stage("ginterp", &[]), &sample.array, &options, &sample.bytes).unwrap();
+        assert!(fzgm::decompress(&made, &options).unwrap().1.is_empty(), "{dims:?} {strict}");
     }
 }
 

@@ -73,7 +73,8 @@ fn parameters(rng: &mut Rng, sample: &Sample, strict: bool) -> Vec<(&'static str
     sets.push(("outlier_capacity", rng.pick(&["1", "1", "0.1", "0"]).to_string()));
     // Half of the volumes have default flags, which have device functions of their own.
     let plain = rng.below(2) == 0;
-    sets.push(("auto_tuning", if plain { 0 } else { rng.below(6) }.to_string()));
+    let tuning = if plain { 0 } else { rng.below(6) };
+    sets.push(("auto_tuning", tuning.to_string()));
     if rng.below(3) == 0 {
         let most = if !strict {
             1 << 31
@@ -94,12 +95,12 @@ fn parameters(rng: &mut Rng, sample: &Sample, strict: bool) -> Vec<(&'static str
     if mode != "abs" && rng.below(3) == 0 {
         sets.push(("value_base", rng.pick(&["12.5", "1e3"]).to_string()));
     }
-    if rng.below(2) == 0 {
+    if tuning == 5 && rng.below(2) == 0 {
         sets.push(("manual_alpha", rng.pick(&["1", "1.1", "1.75", "3"]).to_string()));
         sets.push(("manual_beta", rng.pick(&["1", "1.3", "4", "100"]).to_string()));
     }
     for name in ["md_levels", "natural_levels", "reverse_levels"] {
-        if !plain && rng.below(2) == 0 {
+        if !plain && matches!(tuning, 0 | 5) && rng.below(2) == 0 {
             sets.push((name, rng.below(64).to_string()));
         }
     }

@@ -334,7 +334,7 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
     for (sets, name) in [
         (&[("dim_x", "599")][..], "dim_x"),
         (&[("dim_y", "7")], "dim_y"),
-        (&[("dim_x", "10"), ("dim_y", "6"), ("dim_z", "11")], "dim_z"),
+        (&[("dim_x", "10"), ("dim_y", "6"), ("dim_z", "11")], "dim_x · dim_y · dim_z is 10 · 6 · 11 = 660"),
     ] {
         let text = refusal(sets).unwrap();
         assert!(text.contains(&format!("lorenzo_quant.{name}")) && text.contains("600"), "{text}");

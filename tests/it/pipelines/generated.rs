@@ -29,6 +29,12 @@ fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
                 args.set_text(name, ["negabinary", "zigzag"][rng.below(2)]).unwrap();
             }
             (_, "value_base", _) => {}
+            // Read by some modes alone and refused in others.
+            (
+                "ginterp",
+                "manual_alpha" | "manual_beta" | "md_levels" | "natural_levels" | "reverse_levels",
+                _,
+            ) if args.iter().all(|(p, v)| p.name != "auto_tuning" || v.to_string() != "5") => {}
             (_, _, Kind::Names { most }) => {
                 let names: Vec<String> =
                     (0..1 + rng.below(most.min(ports))).map(|i| format!("s{i}")).collect();

@@ -1,21 +1,14 @@
 //! Which name was meant.
 
-use super::text::SHORT;
+use crate::base::error::Error;
 use strsim::osa_distance;
 
 /// Longer names than any of ours are not compared: the work is the product of the lengths.
 const LONGEST: usize = 64;
 
-/// Keys that people write because another file had them, and what says it here. Chains have short names, which files have not.
-const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
-
 /// The known name that goes on where this one ends, or else the one with the fewest letters to insert, drop, replace, or swap with
 /// the next one, if those are not most; the first of several. Case does not count.
-pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let mut mistaken = MISTAKEN.iter().chain(&SHORT);
-    if let Some((_, meant)) = mistaken.find(|(mistaken, meant)| *mistaken == name && known.contains(meant)) {
-        return Some(meant);
-    }
+pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > LONGEST {
         return None;
     }
@@ -30,6 +23,17 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     best.map(|(_, _, k)| k)
 }
 
+/// The known name that was most likely meant, as part of a message, or nothing.
+pub(crate) fn meant(name: &str, known: &[&str]) -> String {
+    nearest(name, known).map_or(String::new(), |n| format!(", the nearest is `{n}`"))
+}
+
+/// The error for a name that nothing answers to.
+pub(crate) fn unknown(kind: &'static str, name: &str, of: &str, known: &[&str]) -> Error {
+    let place = format!("{of}{}", meant(name, known));
+    Error::UnknownName { kind, name: name.into(), place, known: known.join(", ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,7 +44,6 @@ mod tests {
         assert_eq!(nearest("eror_bound", &known), Some("error_bound"));
         assert_eq!(nearest("modus", &known), Some("mode"));
         assert_eq!(nearest("auto", &["nbits", "auto_detect"]), Some("auto_detect"));
-        assert_eq!(nearest("input_port", &known), Some("inputs"));
         assert_eq!(nearest(&"x".repeat(65), &known), None);
         assert_eq!(nearest("x", &[]), None);
         assert_eq!(nearest("Fats", &["ans", "fast"]), Some("fast"));
@@ -48,7 +51,5 @@ mod tests {
         assert_eq!(nearest("fsat", &["fxay", "FAST"]), Some("FAST"));
         assert_eq!(nearest("radius", &known), Some("quant_radius"));
         assert_eq!(nearest("step", &["eb", "mode"]), None);
-        assert_eq!((nearest("eb", &known), nearest("eb", &["mode"])), (Some("error_bound"), None));
-        assert_eq!(nearest("width", &["word_size", "element_width"]), Some("element_width"));
     }
 }
