@@ -76,7 +76,9 @@ fn what_no_encoder_writes_is_corrupt() {
 #[test]
 fn an_empty_array_with_huge_lengths_is_restored_at_once() {
     let longest = u64::from(u32::MAX);
-    for (dims, strict) in [([0, longest, longest], true), ([0, longest, 1], false), ([0, longest, longest], false)] {
+    for (dims, strict) in
+        [([0, longest, longest], true), ([0, longest, 1], false), ([0, longest, longest], false)]
+    {
         let sample = make(DType::F32, &dims, Content::Walk, 1);
         let options = options(strict);
         let made = fzgm::compress(&stage("ginterp", &[]), &sample.array, &options, &sample.bytes).unwrap();
