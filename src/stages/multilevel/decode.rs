@@ -20,7 +20,7 @@ use crate::stages::wide::{Work, widest};
 use std::borrow::Cow;
 
 /// Points of a task.
-const TASK: usize = 1 << 14;
+pub(super) const TASK: usize = 1 << 14;
 
 pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<MultilevelParams>();
@@ -83,12 +83,12 @@ fn words_of(bytes: &[u8]) -> Result<Cow<'_, [u16]>, Fault> {
 }
 
 /// What all sections of a call have in common.
-struct Decoder<'a, T> {
-    predictor: Predictor<T>,
+pub(super) struct Decoder<'a, T> {
+    pub(super) predictor: Predictor<T>,
     patterns: [u64; PATTERNS as usize],
     count: usize,
-    form: Form,
-    threads: Parallel<'a>,
+    pub(super) form: Form,
+    pub(super) threads: Parallel<'a>,
 }
 
 impl<T: LevelValue> Decoder<'_, T> {
@@ -170,62 +170,9 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(())
     }
 
-    fn roots(&self, base: &mut BaseRun<'_, '_>, points: [usize; 3]) -> Result<Grid<T>, Fault> {
-        let mut grid = Grid::<T>::new(points)?;
-        let mut q = 0;
-        for values in grid.values.chunks_mut(LANES) {
-            let (codes, exact) = base.step(&[0; LANES][..values.len()], self.form.exact)?;
-            q = self.root_step(q, &codes, |l| exact.iter().find(|e| e.0 == l).map(|e| e.1), values)?;
-        }
-        Ok(grid)
-    }
-
-    /// Roots that are a section with runs; each step begins anew.
-    fn many_roots(&self, opened: &Opened<'_>, layout: &Layout, points: [usize; 3]) -> Result<Grid<T>, Fault> {
-        let mut grid = Grid::<T>::new(points)?;
-        let root = |_: usize, _: std::ops::Range<usize>, own: &mut [u8; LANES]| own.fill(0);
-        let (codes, exact) = opened.codes(layout, root, self.form.exact, self.threads)?;
-        let parts: Vec<_> = grid.values.chunks_mut(TASK).enumerate().collect();
-        let restore = |(k, part): (usize, &mut [T])| {
-            for (i, values) in part.chunks_mut(LANES).enumerate() {
-                let step = k * (TASK / LANES) + i;
-                let place = opened.place(step / 8, step % 8);
-                let raw = |l: usize| {
-                    let at = place? * LANES + l;
-                    exact.get(exact.partition_point(|e| e.0 < at)).map(|e| e.1)
-                };
-                let codes = place.map_or(&[0; LANES][..], |place| &codes[place * layout.width()..]);
-                self.root_step(0, codes, raw, values)?;
-            }
-            Ok(())
-        };
-        let done = self.threads.each(parts, || (), |(), part| restore(part));
-        done.into_iter().collect::<Result<(), Fault>>()?;
-        Ok(grid)
-    }
-
-    /// Restores a step of roots behind one of quotient `q`; the quotient of the last one.
-    fn root_step(
-        &self,
-        mut q: i32,
-        codes: &[u32],
-        raw: impl Fn(usize) -> Option<u64>,
-        values: &mut [T],
-    ) -> Result<i32, Fault> {
-        for (l, x) in values.iter_mut().enumerate() {
-            if let Some(value) = self.exact(codes[l], || raw(l))? {
-                (*x, q) = (value, 0);
-            } else {
-                q = q.wrapping_add(unzigzag(codes[l]));
-                *x = T::from_int(q).fma(self.predictor.step, self.predictor.center);
-            }
-        }
-        Ok(q)
-    }
-
     /// The value of a code that has one of its own.
     #[inline(always)]
-    fn exact(&self, code: u32, raw: impl Fn() -> Option<u64>) -> Result<Option<T>, Fault> {
+    pub(super) fn exact(&self, code: u32, raw: impl Fn() -> Option<u64>) -> Result<Option<T>, Fault> {
         if code < CODES {
             return Ok(None);
         }
@@ -339,13 +286,13 @@ impl<T: LevelValue> Decoder<'_, T> {
 }
 
 /// The run of the base section, which goes on from pass to pass.
-struct BaseRun<'a, 'b> {
+pub(super) struct BaseRun<'a, 'b> {
     run: RunDecoder<'b>,
     opened: &'a Opened<'b>,
 }
 
 impl BaseRun<'_, '_> {
-    fn step(&mut self, contexts: &[u8], bits: u32) -> Result<([u32; LANES], Exact), Fault> {
+    pub(super) fn step(&mut self, contexts: &[u8], bits: u32) -> Result<([u32; LANES], Exact), Fault> {
         let (mut codes, mut exact) = ([0; LANES], vec![]);
         self.opened.lookup.step(&mut self.run, contexts, bits, &mut codes, &mut exact, 0)?;
         Ok((codes, exact))

@@ -19,6 +19,7 @@ mod params;
 mod predict;
 mod rans;
 mod resolve;
+mod roots;
 mod section;
 mod stencil;
 mod steps;

@@ -217,14 +217,18 @@ fn shape(b: &mut [u8], config: usize, rng: &mut Rng) {
 }
 
 /// One edit with knowledge of the format; its name.
-fn edit(v: &Victim, b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
+fn edit(v: &Victim, b: &mut [u8], rng: &mut Rng) -> &'static str {
+    match rng.below(17) {
+        kind if kind < 7 || v.sections.is_empty() => of_all(v, b, kind % 7, rng),
+        kind if kind < 12 => of_sections(v, b, kind, rng),
+        kind => within_a_section(v, b, kind, rng),
+    }
+}
+
+/// Config and head.
+fn of_all(v: &Victim, b: &mut [u8], kind: usize, rng: &mut Rng) -> &'static str {
     let config = v.config.start;
-    let section = if v.sections.is_empty() { 0..0 } else { v.sections[rng.below(v.sections.len())].clone() };
-    let words = section.len() / 2;
-    let at = |word: usize| section.start + 2 * word.min(words.saturating_sub(1));
-    let tables = get(b, section.start + 2, 2) as usize;
-    let kinds = if v.sections.is_empty() { 7 } else { 17 };
-    match rng.below(kinds) {
+    match kind {
         0 => {
             let (field, width) = FIELDS[rng.below(FIELDS.len())];
             let old = get(b, config + field, width);
@@ -254,7 +258,7 @@ fn edit(v: &Victim, b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
             put(b, v.start, 4, all[rng.below(5)]);
             "the head"
         }
-        6 => {
+        _ => {
             for field in [24, 56, 64, 72] {
                 if rng.below(2) == 0 {
                     let x = (rng.unit() - 0.5) * [1.0, 1e30, 1e-30, 1e308, 1e-310][rng.below(5)];
@@ -263,6 +267,15 @@ fn edit(v: &Victim, b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
             }
             "numbers of the call"
         }
+    }
+}
+
+/// Lengths of sections, and their first words.
+fn of_sections(v: &Victim, b: &mut [u8], kind: usize, rng: &mut Rng) -> &'static str {
+    let section = v.sections[rng.below(v.sections.len())].clone();
+    let words = section.len() / 2;
+    let at = |word: usize| section.start + 2 * word.min(words.saturating_sub(1));
+    match kind {
         7 => {
             let k = v.start + 4 + 4 * rng.below(v.sections.len());
             let old = get(b, k, 4);
@@ -296,11 +309,20 @@ fn edit(v: &Victim, b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
             put(b, at(1), 2, border(old, 2, rng));
             "the words of tables"
         }
-        11 => {
+        _ => {
             let old = get(b, at(2), 4);
             put(b, at(2), 4, border(old, 4, rng));
             "the number of steps"
         }
+    }
+}
+
+fn within_a_section(v: &Victim, b: &mut [u8], kind: usize, rng: &mut Rng) -> &'static str {
+    let section = v.sections[rng.below(v.sections.len())].clone();
+    let words = section.len() / 2;
+    let at = |word: usize| section.start + 2 * word.min(words.saturating_sub(1));
+    let tables = get(b, section.start + 2, 2) as usize;
+    match kind {
         12 => {
             let word = at(2 + rng.below(12));
             let old = get(b, word, 2);

@@ -55,7 +55,7 @@ fn array(dtype: DType, dims: &[u64], with: With, rng: &mut Rng) -> Sample {
     let most = if dtype == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
     let (mut block, mut last, mut row) = (0, 0.0, 0.0);
     let mut values = vec![];
-    for i in 0..n {
+    for (i, &noise) in noise.iter().enumerate() {
         let [x, y, z] = [i % shape[0], i / shape[0] % shape[1], i / (shape[0] * shape[1])];
         let smooth = 50.0 * (0.11 * x as f64).sin() * (0.13 * y as f64).cos() * (0.07 * z as f64 + 1.0).sin();
         let rare = rng.below(40);
@@ -68,7 +68,7 @@ fn array(dtype: DType, dims: &[u64], with: With, rng: &mut Rng) -> Sample {
         block -= 1;
         values.push(match with {
             With::Noise => smooth + rng.unit(),
-            With::Walk => noise[i],
+            With::Walk => noise,
             With::Spikes if rare == 0 => smooth + [1e4, -1e6, 1e12, 3e38][rng.below(4)],
             With::Specials if rare < 4 => {
                 [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e-40, 3e38, -3e38][rng.below(7)]
