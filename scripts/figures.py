@@ -52,7 +52,7 @@ TABLES = {
     "ratios-factor": Table("ratios", {"compressor": ("fzgm high",)}, {"field": "{field}"}, "bound", ("factor",)),
     "hdf5-bounds": Table("hdf5_bounds", {}, {"data": "{data}"}, "filter", ("largest_error_in_bounds",)),
 }
-# The rows of the picture.
+# Columns of the rows of the picture.
 DRAWN = {"dtype": ("f32",), "mode": ("noa",), "bound": ("1e-3",), "field": ("turb", "density", "cloud", "wave", "particles")}
 
 
@@ -198,9 +198,14 @@ def page(text, folder):
     return text
 
 
+def drawn(rows):
+    """The rows of the picture. Pipelines that are no presets are left out."""
+    return [row for row in chosen(rows, DRAWN) if "(" not in row["preset"]]
+
+
 def picture(rows):
     """Ratio against speed of compression at one bound, a panel for each field."""
-    rows = [row for row in chosen(rows, DRAWN) if row["program"] != OURS or row["value_range"] == "given" or not row[SPEEDS[0]]]
+    rows = [row for row in drawn(rows) if row["program"] != OURS or row["value_range"] == "given" or not row[SPEEDS[0]]]
     found = newest(rows, lambda row: (row["program"], row["preset"], row["field"]), ("ratio", SPEEDS[0]))
     keys = [key for key in unique(key for key, _ in found) if (key, "ratio") in found and (key, SPEEDS[0]) in found]
     programs = unique(program for program, _, _ in keys)

@@ -112,7 +112,7 @@ class Page(Copy):
 
     def test_picture_reads_well(self):
         marks = self.look(read(os.path.join(ROOT, "docs", "measurements", "h200.svg")))
-        rows = figures.chosen(figures.load(self.rows), figures.DRAWN)
+        rows = figures.drawn(figures.load(self.rows))
         drawn = {(row["program"], row["preset"], row["field"]) for row in rows if row["ratio"] and row["compress_gb_per_s"]}
         # Ratios of cusz and cusz_ans have rows of their own.
         split = {(row["program"], row["preset"], row["field"]) for row in rows if row["ratio"] and not row["compress_gb_per_s"]}
