@@ -42,9 +42,12 @@ fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
             }
             _ if rng.below(2) == 0 => {}
             // The shape is that of the array; most modes, radii and types go with few others.
-            ("lorenzo_quant" | "fast" | "ginterp", "dim_x" | "dim_y" | "dim_z", _) => {}
-            ("lorenzo_quant" | "fast" | "ginterp", "mode" | "quant_radius" | "code_type", _)
-                if rng.below(2) == 0 => {}
+            ("lorenzo_quant" | "fast" | "ginterp" | "multilevel", "dim_x" | "dim_y" | "dim_z", _) => {}
+            (
+                "lorenzo_quant" | "fast" | "ginterp" | "multilevel",
+                "mode" | "quant_radius" | "code_type",
+                _,
+            ) if rng.below(2) == 0 => {}
             ("ginterp", "manual_alpha" | "manual_beta", _) => args.set_real(name, 1.0 + rng.unit()).unwrap(),
             (_, "dim_x" | "dim_y" | "dim_z", _) => args.set_int(name, rng.below(40) as i64).unwrap(),
             ("huffman", "bklen", _) => args.set_int(name, *rng.pick(&[2, 256, 258, 4096, 65536])).unwrap(),
@@ -75,7 +78,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     let name = match p.nodes().len() {
         // Only what reads the array may lose something.
         0 if sample.array.dtype().is_float() && rng.below(3) > 0 => {
-            ["quantizer", "lorenzo_quant", "ginterp", "fast"][rng.below(4)]
+            ["quantizer", "lorenzo_quant", "ginterp", "fast", "multilevel"][rng.below(5)]
         }
         _ if joins => "merge",
         _ => rng.pick(STAGES).spec().name,
