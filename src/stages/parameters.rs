@@ -1,7 +1,9 @@
 //! Parameters that several stages have.
 
 use super::shape;
-use crate::base::param::{Args, Kind, Param, Setting};
+use crate::base::error::{Error, Result};
+use crate::base::param::{Args, DIMS, Kind, Param, Setting};
+use crate::ir::stage::Spec;
 
 /// `input_type`: the element type that the stage works on.
 pub(super) const INPUT_TYPE: Param = Param {
@@ -80,3 +82,30 @@ pub(super) const FIXED_STEP: Param = Param {
     unit: "",
     doc: "The step follows from the bound alone and not from a sample of f32 values, so what was restored is coded as it is.",
 };
+
+/// The parameters that the config of a stage with a bound, a threshold, and a shape records.
+pub(super) fn recorded(spec: &Spec, mode: u8, bound: f64, threshold: f64, dims: [u64; 3]) -> Result<Args> {
+    let refuse = |what: String| Err(Error::corrupt(spec.name, what));
+    let mut args = Args::new(spec.name, spec.params);
+    args.set_text(
+        "mode",
+        match mode {
+            0 => "abs",
+            2 => "noa",
+            3 => "prel",
+            other => return refuse(format!("there is no mode {other}")),
+        },
+    )?;
+    let put =
+        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(spec.name, format!("{name}: {e}")));
+    put("bound", args.set_real("error_bound", bound))?;
+    put("threshold", args.set_real("outlier_threshold", threshold))?;
+    for (name, d) in DIMS.into_iter().zip(dims) {
+        // Not cut off at what the parameter holds: the message would name another number than the container.
+        let Ok(length) = i64::try_from(d) else {
+            return refuse(format!("{name} is {d}, which is above 2^40"));
+        };
+        put(name, args.set_int(name, length))?;
+    }
+    Ok(args)
+}

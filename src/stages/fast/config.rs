@@ -4,10 +4,10 @@ use super::SPEC;
 use super::bind::BoundFast;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
-use crate::base::param::Args;
 use crate::base::wire::{Reader, Writer};
 use crate::ir::stage::{Config, Length, Parsed, Patch, RuntimeField};
 use crate::ir::value::Val;
+use crate::stages::parameters::recorded;
 use crate::stages::quantizer::BoundMetadata;
 use crate::stages::shape;
 use bytemuck::Zeroable;
@@ -61,27 +61,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if !(bound >= 0.0 && bound.is_finite()) {
         return refuse(format!("its bound is {bound}"));
     }
-    let mut args = Args::new(SPEC.name, SPEC.params);
-    args.set_text(
-        "mode",
-        match mode {
-            0 => "abs",
-            2 => "noa",
-            3 => "prel",
-            other => return refuse(format!("there is no mode {other}")),
-        },
-    )?;
-    let put =
-        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
-    put("bound", args.set_real("error_bound", user))?;
-    put("threshold", args.set_real("outlier_threshold", threshold))?;
-    for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {
-        // Not cut off at what the parameter holds: the message would name another number than the container.
-        let Ok(length) = i64::try_from(d) else {
-            return refuse(format!("{name} is {d}, which is above 2^40"));
-        };
-        put(name, args.set_int(name, length))?;
-    }
+    let args = recorded(&SPEC, mode, user, threshold, dims)?;
     let mut metadata = BoundMetadata::zeroed();
     (metadata.bound, metadata.bound_f32, metadata.base) = (bound, bound as f32, base);
     let bytes = n.checked_mul(value.bytes());

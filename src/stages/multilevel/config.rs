@@ -5,10 +5,10 @@ use super::bind::BoundMultilevel;
 use super::params::{LATTICE, MultilevelMetadata};
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
-use crate::base::param::Args;
 use crate::base::wire::{Reader, Writer};
 use crate::ir::stage::{Config, Length, Parsed, Patch, RuntimeField};
 use crate::ir::value::Val;
+use crate::stages::parameters::recorded;
 use crate::stages::shape;
 use bytemuck::Zeroable;
 use std::mem::offset_of;
@@ -93,7 +93,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if !center.is_finite() || !are_limits(low, high) {
         return refuse(format!("predictions cannot be within {low:?} and {high:?}, or be {center:?}"));
     }
-    let args = arguments(mode, user, threshold, dims)?;
+    let args = recorded(&SPEC, mode, user, threshold, dims)?;
     let bytes = n.checked_mul(value.bytes());
     let bytes = bytes.ok_or_else(|| Error::corrupt(SPEC.name, format!("{n} values are too many")))?;
     let m = MultilevelMetadata {
@@ -114,33 +114,6 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         length: Length::Bytes(bytes),
         metadata: bytemuck::bytes_of(&m).to_vec(),
     })
-}
-
-/// The parameters that a config records.
-fn arguments(mode: u8, user: f64, threshold: f64, dims: [u64; 3]) -> Result<Args> {
-    let refuse = |what: String| Err(Error::corrupt(SPEC.name, what));
-    let mut args = Args::new(SPEC.name, SPEC.params);
-    args.set_text(
-        "mode",
-        match mode {
-            0 => "abs",
-            2 => "noa",
-            3 => "prel",
-            other => return refuse(format!("there is no mode {other}")),
-        },
-    )?;
-    let put =
-        |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
-    put("bound", args.set_real("error_bound", user))?;
-    put("threshold", args.set_real("outlier_threshold", threshold))?;
-    for (name, d) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {
-        // Not cut off at what the parameter holds: the message would name another number than the container.
-        let Ok(length) = i64::try_from(d) else {
-            return refuse(format!("{name} is {d}, which is above 2^40"));
-        };
-        put(name, args.set_int(name, length))?;
-    }
-    Ok(args)
 }
 
 /// Limits of predictions: numbers in order, where a lower limit of zero is +0 and an upper one is -0.
