@@ -194,8 +194,8 @@ pub enum Error {
     /// Something else altogether.
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
-    /// A beginning of a container that does not reach to the end of its header.
-    #[error("the header of the container goes on: its first {needed} bytes are needed, or more")]
+    /// A beginning of a container that is shorter than its header, or than the front that a preview requires.
+    #[error("the container goes on: its first {needed} bytes are needed, or more")]
     Truncated {
         /// Bytes from the start of the container; never more than it has.
         needed: u64,
