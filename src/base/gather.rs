@@ -13,8 +13,7 @@ impl Places {
     pub(crate) fn copy(&self, src: &[u8], points: [usize; 3], width: usize, dst: &mut [u8]) {
         let Places { first, count, step } = *self;
         for (row, to) in dst.chunks_exact_mut(count[0] * width).enumerate() {
-            let [y, z] =
-                [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
+            let [y, z] = [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
             let from = &src[((z * points[1] + y) * points[0] + first[0]) * width..];
             self.copy_row(from, width, to);
         }

@@ -303,6 +303,7 @@ int main(void) {
     buffers(encoder, container, bytes);
     recipes(container, bytes, &options);
     boxes(kind);
+    previews();
     guarded_free(container);
     fz_plan_free(encoder);
   }

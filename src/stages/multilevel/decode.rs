@@ -92,7 +92,13 @@ pub(super) struct Decoder<'a, T> {
 }
 
 impl<T: LevelValue> Decoder<'_, T> {
-    pub(super) fn differences(&self, bytes: &[u8], dims: [usize; 3], axes: u8, out: &mut [T]) -> Result<(), Fault> {
+    pub(super) fn differences(
+        &self,
+        bytes: &[u8],
+        dims: [usize; 3],
+        axes: u8,
+        out: &mut [T],
+    ) -> Result<(), Fault> {
         let words = words_of(bytes)?;
         let layout = Layout::rows(out.len(), 1);
         let opened = Opened::new(&words, &layout, Kind::Differences, self.form, self.threads)?;

@@ -151,8 +151,7 @@ impl Part {
         let Places { first, count, step } = self.places;
         let span = ((count[0] - 1) * step[0] + 1) * width;
         for (row, to) in dst.chunks_exact_mut(count[0] * width).enumerate() {
-            let [y, z] =
-                [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
+            let [y, z] = [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
             let from = HEAD + ((z * ny + y) * nx + first[0]) * width;
             self.places.copy_row(segment.view(from as u64, span, &mut buffer)?, width, to);
         }

@@ -111,7 +111,8 @@ fn parts_are_those_of_the_whole_array() {
             let dtype = FLOATS[(i + j) % 2];
             let sample = array(dtype, dims, with, rng);
             let container = [Container::Compact, Container::Fzm][j % 2];
-            let sets: &[(&str, &str)] = if with == With::Fills { &[("outlier_threshold", "1e19")] } else { &[] };
+            let sets: &[(&str, &str)] =
+                if with == With::Fills { &[("outlier_threshold", "1e19")] } else { &[] };
             let bytes = write(&pipeline("abs", 0.01, sets), &sample, container);
             let start = fzgm::info(&bytes).unwrap().header_bytes as usize;
             let kind = match said(&bytes, "interpolated_axes") {
@@ -151,7 +152,8 @@ fn another_shape_of_the_pipeline_changes_no_part() {
 #[test]
 fn a_preview_reads_the_front_of_a_file() {
     let sample = array(DType::F32, &[120, 110, 100], With::Noise, &mut Rng(13));
-    let bytes = compress(&pipeline("abs", 0.01, &[]), &sample.array, &Options::default(), &sample.bytes).unwrap();
+    let bytes =
+        compress(&pipeline("abs", 0.01, &[]), &sample.array, &Options::default(), &sample.bytes).unwrap();
     let path = std::env::temp_dir().join(format!("fzgm-front-{}.fzm", std::process::id()));
     let (_, whole) = decompress(&bytes, &Options::default()).unwrap();
     for (step, share) in [(2, 0.25), (4, 0.06), (8, 0.05)] {
@@ -231,7 +233,8 @@ fn empty_arrays_have_empty_previews() {
 fn damaged_containers_have_defined_previews() {
     let rng = &mut Rng(16);
     let rounds = if std::env::var_os("FZGM_LONG").is_some() { 3000 } else { 150 };
-    for (dims, with) in [(&[40, 33, 30][..], With::Noise), (&[500, 60], With::Blocks), (&[30, 9], With::Ends)] {
+    for (dims, with) in [(&[40, 33, 30][..], With::Noise), (&[500, 60], With::Blocks), (&[30, 9], With::Ends)]
+    {
         let sample = array(DType::F32, dims, with, rng);
         let good = write(&pipeline("abs", 0.01, &[]), &sample, Container::Compact);
         let options = Options { checksum: false, ..Options::default() };
