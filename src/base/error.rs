@@ -97,7 +97,7 @@ impl Status {
             Status::Corrupt => "the container is damaged",
             Status::Checksum => "a checksum of the container does not match",
             Status::NotAContainer => "the bytes are not a container that this version reads",
-            Status::Truncated => "more of the container is needed to read its header",
+            Status::Truncated => "more of the container is needed to read its header or a preview",
             Status::DstTooSmall => "the destination is too small",
             Status::OutlierCapacity => "more outliers than the pipeline has room for",
             Status::MemoryLimit => "more memory is needed than the limit allows",
