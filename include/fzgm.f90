@@ -440,6 +440,17 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress_region
     end function fz_decompress_region
+    function fz_decompress_preview(container, container_bytes, step, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress_preview")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      integer(c_int64_t), value :: step
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_preview
+    end function fz_decompress_preview
     function fz_decompress_box( &
         container, container_bytes, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
         bind(C, name="fz_decompress_box")
@@ -543,6 +554,16 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress_region_file
     end function fz_decompress_region_file
+    function fz_decompress_preview_file(path, step, dst, dst_capacity_bytes, restored_bytes) &
+        bind(C, name="fz_decompress_preview_file")
+      import :: c_char, c_int32_t, c_int64_t, c_ptr
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int64_t), value :: step
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: restored_bytes
+      integer(c_int32_t) :: fz_decompress_preview_file
+    end function fz_decompress_preview_file
     function fz_decompress_box_file(path, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) &
         bind(C, name="fz_decompress_box_file")
       import :: c_char, c_int32_t, c_int64_t, c_ptr

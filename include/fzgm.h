@@ -860,15 +860,17 @@ int32_t fz_decompress(const fz_plan *plan,
 /**
  * Restores a region of an array, without the rest.
  *
- * `container`           what fz_compress() wrote with stage "fast" alone, as preset "fast" is; `container_bytes` is its whole length.
+ * `container`           what fz_compress() wrote with preset "fast" or "high", or with stage "fast" or "multilevel" alone;
+ *                       `container_bytes` is its whole length.
  * `origin`, `extent`    `ndim` numbers each, x first: the first element of the region in each dimension, and its length, which may be 0.
  *                       `ndim` is that of the array.
  * `dst`                 receives the region as an array of its own, x fastest, at any address; must not overlap with `container`.
  * `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
  * `restored_bytes`      becomes that length; untouched on failure.
  *
- * All of it is host memory. Of the container no more is read than its header and the chunks that the region touches: it may be a
- * file that is mapped. Checksums are of all of it and are not compared.
+ * All of it is host memory. Of preset "fast" the function reads the header and the chunks that the region touches: the container may be
+ * a file that is mapped. Of preset "high" it decodes the whole array in memory of its own and copies the region. Checksums are of all of
+ * it and are not compared.
  *
  * Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
  * container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
@@ -882,6 +884,33 @@ int32_t fz_decompress_region(const void *container,
                              void *dst,
                              uint64_t dst_capacity_bytes,
                              uint64_t *restored_bytes);
+
+/**
+ * Restores a preview of an array: the elements at multiples of a step in every dimension.
+ *
+ * `container`           what fz_compress() wrote, or the front of it; `container_bytes` is the length of what is there.
+ * `step`                a power of two; 1 restores the whole array.
+ * `dst`                 receives the preview as an array of its own, x fastest, at any address; must not overlap with `container`. A
+ *                       dimension of n elements has (n + step - 1) / step of them, rounded down.
+ * `dst_capacity_bytes`  at least the length of the preview. Nothing is written beyond.
+ * `restored_bytes`      becomes that length; untouched on failure.
+ *
+ * Container and `dst` are host memory. The elements have the bits that fz_decompress() restores, so the error bound applies to them. Of
+ * preset "high" the function decodes the front of the container that the step requires; the container may end behind it, and
+ * checksums are not compared. Containers of other stages are decoded completely, in memory of the call's own, and their checksums are
+ * compared.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for a step that is no power of two; FZ_DST_TOO_SMALL; FZ_TRUNCATED, with the number of bytes in the text, if
+ * the container ends before the preview does; FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT,
+ * FZ_OUT_OF_MEMORY. The contents of `dst` are then undefined.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_preview(const void *container,
+                              uint64_t container_bytes,
+                              uint64_t step,
+                              void *dst,
+                              uint64_t dst_capacity_bytes,
+                              uint64_t *restored_bytes);
 
 /** Deprecated name of fz_decompress_region(). */
 FZ_NODISCARD
@@ -1093,10 +1122,10 @@ int32_t fz_decompress_file(const fz_plan *plan,
 /**
  * Restores a part of the array of a file, without the rest.
  *
- * `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
+ * `path`  a file that is one container: what fz_compress_file() wrote with preset "fast" or "high".
  *
- * Everything else is as for fz_decompress_region(). Of the file no more is read than its header and the chunks that the region touches. What
- * the call takes of memory does not grow with the file or the region: little more than 1 MiB.
+ * Everything else is as for fz_decompress_region(). Of preset "fast" the function reads the header and the chunks that the region touches, and
+ * the memory of the call does not grow with the file or the region: little more than 1 MiB. Of preset "high" it reads the whole file.
  *
  * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
  * length than its header states.
@@ -1109,6 +1138,24 @@ int32_t fz_decompress_region_file(const char *path,
                                   void *dst,
                                   uint64_t dst_capacity_bytes,
                                   uint64_t *restored_bytes);
+
+/**
+ * Restores a preview from a file.
+ *
+ * `path`  a file that is one container, or the front of one.
+ *
+ * Everything else is as for fz_decompress_preview(). Of preset "high" the function reads the header and the front of the file that the step
+ * requires, of other stages the whole file.
+ *
+ * Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_preview(), and FZ_CORRUPT for a file that is longer than its
+ * header states.
+ */
+FZ_NODISCARD
+int32_t fz_decompress_preview_file(const char *path,
+                                   uint64_t step,
+                                   void *dst,
+                                   uint64_t dst_capacity_bytes,
+                                   uint64_t *restored_bytes);
 
 /** Deprecated name of fz_decompress_region_file(). */
 FZ_NODISCARD

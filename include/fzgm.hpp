@@ -405,7 +405,7 @@ inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst
   return decompress(plan(), none, container, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on, x first, from a container of preset "fast"; returns its length in bytes. Where
+/** Restores the region of `extent` elements from `origin` on, x first, from a container of preset "fast" or "high"; returns its length in bytes. Where
  * `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
 inline result<std::uint64_t> decompress_region(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
@@ -413,6 +413,14 @@ inline result<std::uint64_t> decompress_region(const_bytes container, shape orig
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
   const std::int32_t status = fz_decompress_region(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
                                                 dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** Restores the elements at multiples of `step`, a power of two, in every dimension; returns their length in bytes. `container` may be the
+ * front of a container. */
+inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint64_t step, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status = fz_decompress_preview(container.data(), container.size(), step, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 
@@ -489,13 +497,21 @@ inline result<std::uint64_t> decompress_file(const std::string &path, mutable_by
   return decompress_file(plan(), none, path, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on from a file of preset "fast", of which no more is read than it takes. */
+/** Restores the region of `extent` elements from `origin` on from a file of preset "fast", of which the function reads what the region touches,
+ * or "high". */
 inline result<std::uint64_t> decompress_region_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   // Of two different numbers of dimensions one is not that of the array.
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
   const std::int32_t status =
       fz_decompress_region_file(path.c_str(), origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
+  return detail::outcome(status, bytes);
+}
+
+/** Restores the elements at multiples of `step` in every dimension from a file; of preset "high" the function reads the front of the file. */
+inline result<std::uint64_t> decompress_preview_file(const std::string &path, std::uint64_t step, mutable_bytes dst) {
+  std::uint64_t bytes = 0;
+  const std::int32_t status = fz_decompress_preview_file(path.c_str(), step, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 

@@ -62,11 +62,11 @@ pub use base::reserve::ReserveAllocator;
 pub use base::thread_pool::MAX_THREADS;
 pub use codec::{
     CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
-    decompress_region, info_at, pipeline_at,
+    decompress_preview, decompress_region, info_at, pipeline_at, preview_array,
 };
 #[cfg(feature = "files")]
 pub use file::AtomicFile;
-pub use file::{ContainerFile, decompress_region_file, slabs};
+pub use file::{ContainerFile, decompress_preview_file, decompress_region_file, slabs};
 pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 #[doc(hidden)]
 pub use gpu::device_functions;

@@ -1,6 +1,7 @@
 //! `fzgm decompress`
 
 mod part;
+mod preview;
 
 use crate::failure::Failure;
 use crate::field::shape;
@@ -29,10 +30,13 @@ pub(crate) struct Args {
     /// The most memory for the array and the work on it, such as 4G; 0: 9 times the array and 64 MiB
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = input::limit)]
     max_memory: u64,
-    /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For preset fast, also in slabs;
+    /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension of the array. For presets fast and high, also in slabs;
     /// checksums are not compared
     #[arg(long = "region", alias = "box", value_name = "RANGES", value_parser = Part::parse, allow_hyphen_values = true)]
     part: Option<Part>,
+    /// Only the elements at multiples of STEP in each dimension, a power of two. For preset high the front of the file suffices
+    #[arg(long, value_name = "STEP", conflicts_with = "part", allow_negative_numbers = true)]
+    preview: Option<u64>,
     /// Do not compare the checksums of the container
     #[arg(long)]
     no_checksum: bool,
@@ -55,6 +59,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     if let Some(part) = &args.part {
         return part::run(args, part);
+    }
+    if let Some(step) = args.preview {
+        return preview::run(args, step);
     }
     let container = match input::whole(&args.input)? {
         Whole::Bytes(container) => container,
@@ -91,10 +98,10 @@ fn report(
     slabs: Option<u64>,
 ) -> Result<(), Failure> {
     let beside = args.output.is_stream();
-    // The container is that of the whole array, and regions are restored on the CPU.
-    let (ratio, device) = match args.part {
-        None => (number(ratio(array.bytes(), container)), args.device.to_string()),
-        Some(_) => (Value::Null, Device::Cpu.to_string()),
+    // The container is that of the whole array, and parts of it are restored on the CPU.
+    let (ratio, device) = match (&args.part, args.preview) {
+        (None, None) => (number(ratio(array.bytes(), container)), args.device.to_string()),
+        _ => (Value::Null, Device::Cpu.to_string()),
     };
     let speed = speed(array.bytes(), seconds);
     if args.json {

@@ -76,6 +76,7 @@ impl Failure {
             Error::NotAContainer(_)
             | Error::Corrupt { .. }
             | Error::Checksum { .. }
+            | Error::Truncated { .. }
             | Error::Unsupported { .. }
             | Error::PlanMismatch(_) => Failure::new(CONTAINER, format!("{}: {e}", path.display())),
             // It has the path already.

@@ -1,7 +1,7 @@
 //! Any bytes as a container, with checksums left aside so that damage reaches the stages.
 #![no_main]
 
-use fzgm::{Decoder, Options, decompress_region};
+use fzgm::{Decoder, Options, decompress_preview, decompress_region};
 use libfuzzer_sys::fuzz_target;
 
 /// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
@@ -19,4 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = decoder.decompress(&mut ws, data, &mut dst);
     let middle: Vec<u64> = decoder.array().dims().iter().map(|d| d / 2).collect();
     let _ = decompress_region(data, &middle, &middle, &mut dst);
+    let step = 1 << (data.len() % 8);
+    let front = &data[..data.len() - data.len() % 64];
+    let _ = (decompress_preview(data, step, &mut dst), decompress_preview(front, step, &mut dst));
 });

@@ -32,6 +32,10 @@ fuzz_target!(|data: &[u8]| {
     };
     let (Ok(a), Ok(b)) = (file.info(), in_memory) else { return };
     assert!(a.array == b.array && a.container_bytes == b.container_bytes);
+    // Of some stages a region takes memory for the whole array.
+    if a.array.bytes() > (64 << 20) {
+        return;
+    }
     let dims = a.array.dims();
     let origin: Vec<u64> = dims.iter().zip([x, y, x]).map(|(d, o)| u64::from(*o) * d / 256).collect();
     let extent: Vec<u64> =

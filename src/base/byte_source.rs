@@ -64,10 +64,15 @@ impl<'a> Segment<'a> {
     /// Where in the container the bytes from `at` on are.
     fn place(&self, at: u64, bytes: usize) -> Result<u64> {
         let end = at.checked_add(bytes as u64).filter(|end| *end <= self.bytes()); // seed: box-beyond
-        end.map(|_| self.range.start + at).ok_or_else(|| {
+        let end = end.ok_or_else(|| {
             let what = format!("{bytes} bytes from {at} on are outside of its {} bytes", self.bytes());
             Error::corrupt(self.stage, what)
-        })
+        })?;
+        let needed = self.range.start + end;
+        if needed > self.source.bytes() {
+            return Err(Error::Truncated { needed });
+        }
+        Ok(self.range.start + at)
     }
 
     /// Fills `into` with the bytes from `at` on.

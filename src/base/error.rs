@@ -97,7 +97,7 @@ impl Status {
             Status::Corrupt => "the container is damaged",
             Status::Checksum => "a checksum of the container does not match",
             Status::NotAContainer => "the bytes are not a container that this version reads",
-            Status::Truncated => "more of the container is needed to read its header",
+            Status::Truncated => "more of the container is needed to read its header or a preview",
             Status::DstTooSmall => "the destination is too small",
             Status::OutlierCapacity => "more outliers than the pipeline has room for",
             Status::MemoryLimit => "more memory is needed than the limit allows",
@@ -194,8 +194,8 @@ pub enum Error {
     /// Something else altogether.
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
-    /// A beginning of a container that does not reach to the end of its header.
-    #[error("the header of the container goes on: its first {needed} bytes are needed, or more")]
+    /// A beginning of a container that is shorter than its header, or than the front that a preview requires.
+    #[error("the container goes on: its first {needed} bytes are needed, or more")]
     Truncated {
         /// Bytes from the start of the container; never more than it has.
         needed: u64,

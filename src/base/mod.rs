@@ -7,6 +7,7 @@ pub(crate) mod dtype;
 pub(crate) mod edge_type;
 pub(crate) mod environment;
 pub(crate) mod error;
+pub(crate) mod gather;
 pub(crate) mod nearest;
 pub(crate) mod parallel;
 pub(crate) mod param;

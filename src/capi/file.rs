@@ -91,10 +91,10 @@ pub unsafe extern "C" fn fz_decompress_file(
 
 /// Restores a part of the array of a file, without the rest.
 ///
-/// `path`  a file that is one container: what fz_compress_file() wrote with stage "fast" alone, as preset "fast" is.
+/// `path`  a file that is one container: what fz_compress_file() wrote with preset "fast" or "high".
 ///
-/// Everything else is as for fz_decompress_region(). Of the file no more is read than its header and the chunks that the region touches. What
-/// the call takes of memory does not grow with the file or the region: little more than 1 MiB.
+/// Everything else is as for fz_decompress_region(). Of preset "fast" the function reads the header and the chunks that the region touches, and
+/// the memory of the call does not grow with the file or the region: little more than 1 MiB. Of preset "high" it reads the whole file.
 ///
 /// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
 /// length than its header states.
@@ -121,6 +121,38 @@ pub unsafe extern "C" fn fz_decompress_region_file(
         // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.
         let dst = unsafe { host_mut(dst) };
         length.put(file.decompress_region(origin, extent, dst)? as u64);
+        Ok(())
+    })
+}
+
+/// Restores a preview from a file.
+///
+/// `path`  a file that is one container, or the front of one.
+///
+/// Everything else is as for fz_decompress_preview(). Of preset "high" the function reads the header and the front of the file that the step
+/// requires, of other stages the whole file.
+///
+/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_preview(), and FZ_CORRUPT for a file that is longer than its
+/// header states.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_decompress_preview_file(
+    path: *const c_char,
+    step: u64,
+    dst: *mut c_void,
+    dst_capacity_bytes: u64,
+    restored_bytes: *mut u64,
+) -> i32 {
+    ffi_guard(|| {
+        // SAFETY: the caller's promise.
+        let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
+        let dst = region(dst, dst_capacity_bytes, "dst")?;
+        let length = length.apart_from(dst, "dst")?;
+        // Keeps a path of its own: the caller's may lie where the preview comes to lie.
+        let file = ContainerFile::open_front(path)?;
+        // SAFETY: the caller's promise: host memory of so many bytes.
+        let dst = unsafe { host_mut(dst) };
+        length.put(file.decompress_preview(step, dst)? as u64);
         Ok(())
     })
 }

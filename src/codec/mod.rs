@@ -3,6 +3,7 @@
 mod decoder;
 mod device;
 mod encoder;
+mod preview;
 mod region;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,8 @@ use crate::plan::{CompileOptions, Target};
 pub use decoder::Decoder;
 pub use device::{CallResult, Device, DeviceSlice, info_at, pipeline_at};
 pub use encoder::Encoder;
+pub(crate) use preview::restore_preview;
+pub use preview::{decompress_preview, preview_array};
 pub use region::decompress_region;
 pub(crate) use region::restore_region;
 

@@ -12,12 +12,12 @@ mod tests;
 /// Restores the region of `extent` elements from element `origin` on, both with as many numbers as the array has dimensions, x
 /// first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in bytes.
 ///
-/// Of the container no more is read than its header and, of stage `fast`, the chunks that the region touches with their entries in the table; so
-/// checksums, which are of all of it, are not compared. Pipelines of other stages have no such table.
+/// Of stage `fast` the function reads the header and the chunks that the region touches, with their entries in the table. Of stage `multilevel` it
+/// decodes the whole array in memory of its own. Checksums, which cover the whole container, are not compared.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], [`Error::Unsupported`] where stage `fast` is not
-/// the whole pipeline, and what a container can have wrong.
+/// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], [`Error::Unsupported`] where neither stage `fast`
+/// nor stage `multilevel` is the whole pipeline, and what a container can have wrong.
 pub fn decompress_region(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
     in_default_environment(|| restore_region(&read_from(&container)?, &container, (origin, extent), dst))
 }
@@ -73,6 +73,8 @@ pub(crate) fn restore_region(
 }
 
 fn whole_only(stages: &str) -> Error {
-    let what = format!("parts are restored from stage fast alone, not from {stages}; decompress all of it");
+    let what = format!(
+        "regions are restored from stage fast or multilevel alone, not from {stages}; decompress all of it"
+    );
     Error::Unsupported { stage: "region", what }
 }

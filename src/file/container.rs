@@ -4,8 +4,8 @@ use super::FileOp;
 use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::Result;
-use crate::codec::restore_region;
-use crate::format::{Header, Info, describe, read_from};
+use crate::codec::{restore_preview, restore_region};
+use crate::format::{Header, Info, describe, read_from, read_front};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -36,7 +36,21 @@ impl ContainerFile {
         ContainerFile::within(file, 0..bytes, path)
     }
 
-    /// The same for a container that is these bytes of an open file, which errors call `path`.
+    /// Opens a file that may end before its container does, for [`ContainerFile::info`] and previews.
+    ///
+    /// # Errors
+    /// As [`ContainerFile::open`], but a file that is shorter than its header states is no error; [`crate::Error::Truncated`] for one that ends
+    /// within its header.
+    pub fn open_front(path: impl AsRef<Path>) -> Result<ContainerFile> {
+        let path = path.as_ref();
+        let (file, bytes) = FileOp { path, doing: "read" }.open()?;
+        in_default_environment(|| {
+            let place = FileSpan { file, range: 0..bytes, path: path.into() };
+            Ok(ContainerFile { header: read_front(&place)?, place })
+        })
+    }
+
+    /// As [`ContainerFile::open`] for a container that is these bytes of an open file, which errors call `path`.
     ///
     /// # Errors
     /// As [`ContainerFile::open`]; a range that the file has not is one of [`crate::Error::File`].
@@ -55,13 +69,23 @@ impl ContainerFile {
         in_default_environment(|| describe(&self.header))
     }
 
-    /// Restores a region, as [`crate::decompress_region`] does. Of the file it reads, of stage `fast`, the chunks that the region touches with
-    /// their entries in the table, and of what did not compress the rows; what it holds in memory does not grow with the region or the file.
+    /// Restores a region, as [`crate::decompress_region`] does. Of stage `fast` the function reads the chunks that the region touches with
+    /// their entries in the table, and of an array that did not compress the rows; its memory does not grow with the region or the file. Of stage
+    /// `multilevel` it reads the whole file.
     ///
     /// # Errors
     /// As [`crate::decompress_region`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
     pub fn decompress_region(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
         in_default_environment(|| restore_region(&self.header, &self.place, (origin, extent), dst))
+    }
+
+    /// Restores the elements at multiples of `step`, as [`crate::decompress_preview`] does. Of stage `multilevel` the function reads the header and
+    /// the front of the file that the step requires; of other stages it reads the whole file.
+    ///
+    /// # Errors
+    /// As [`crate::decompress_preview`]; [`crate::Error::File`] where the file became shorter.
+    pub fn decompress_preview(&self, step: u64, dst: &mut [u8]) -> Result<usize> {
+        in_default_environment(|| restore_preview(&self.header, &self.place, step, dst))
     }
 
     /// Old name of [`ContainerFile::decompress_region`].
@@ -85,6 +109,15 @@ pub fn decompress_region_file(
     dst: &mut [u8],
 ) -> Result<usize> {
     in_default_environment(|| ContainerFile::open(path)?.decompress_region(origin, extent, dst))
+}
+
+/// Restores a preview from a file that is one container, or the front of one: [`ContainerFile::open_front`] and
+/// [`ContainerFile::decompress_preview`] in one call.
+///
+/// # Errors
+/// As these.
+pub fn decompress_preview_file(path: impl AsRef<Path>, step: u64, dst: &mut [u8]) -> Result<usize> {
+    in_default_environment(|| ContainerFile::open_front(path)?.decompress_preview(step, dst))
 }
 
 /// Bytes of a file.

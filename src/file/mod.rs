@@ -9,7 +9,7 @@ mod whole;
 
 #[cfg(feature = "files")]
 pub use atomic::AtomicFile;
-pub use container::{ContainerFile, decompress_region_file};
+pub use container::{ContainerFile, decompress_preview_file, decompress_region_file};
 #[cfg(feature = "capi")]
 pub(crate) use whole::{read, replace};
 

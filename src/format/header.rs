@@ -149,31 +149,48 @@ pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Header> {
 /// # Errors
 /// [`Error::Corrupt`] for a source of another length than the header states.
 pub(crate) fn read_from(source: &dyn Source) -> Result<Header> {
+    let all = source.bytes();
+    match read_front(source) {
+        Ok(header) if header.end as u64 == all => Ok(header), // seed: box-length
+        Ok(header) => Err(another_length(source, header.end as u64)),
+        Err(Error::Truncated { needed }) => Err(another_length(source, needed)),
+        Err(e) => Err(e),
+    }
+}
+
+fn another_length(source: &dyn Source, stated: u64) -> Error {
+    let what = format!("{} has {} bytes, its header states {stated}", source.name(), source.bytes());
+    Error::corrupt("length", what)
+}
+
+/// The same of a container that may end before its header says.
+///
+/// # Errors
+/// [`Error::Truncated`] where it ends within its header; [`Error::Corrupt`] where something follows it.
+pub(crate) fn read_front(source: &dyn Source) -> Result<Header> {
     /// Most headers are shorter.
     const FIRST: u64 = 4096;
     let all = source.bytes();
     let mut beginning = vec![];
     let mut wanted = all.min(FIRST);
-    let stated = loop {
+    loop {
         let have = beginning.len();
         // Never more than there is, nor than a header can have.
         beginning.resize(wanted as usize, 0);
         source.fill(have as u64, &mut beginning[have..])?;
         match read_beginning(&beginning) {
-            Ok(header) if header.end as u64 == all => return Ok(header), // seed: box-length
-            Ok(header) => break header.end as u64,
+            Ok(header) if header.end as u64 >= all => return Ok(header),
+            Ok(header) => return Err(another_length(source, header.end as u64)),
             Err(Error::Truncated { needed }) if needed <= all => wanted = needed,
             // The header goes on behind the end of what there is.
             Err(Error::Truncated { .. }) if wanted < all => wanted = all,
             Err(Error::Truncated { needed }) => match read(&beginning) {
                 Err(e @ Error::NotAContainer(_)) => return Err(e),
-                _ => break needed,
+                _ => return Err(Error::Truncated { needed }),
             },
             Err(e) => return Err(e),
         }
-    };
-    let what = format!("{} has {all} bytes, its header states {stated}", source.name());
-    Err(Error::corrupt("length", what))
+    }
 }
 
 fn read_given(container: &[u8], given: Given) -> Result<Header> {

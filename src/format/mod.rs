@@ -14,7 +14,7 @@ mod plan_tables;
 mod template;
 
 pub use header::SLAB_FILE_MAGIC;
-pub(crate) use header::{Header, read, read_from};
+pub(crate) use header::{Header, read, read_from, read_front};
 pub(crate) use info::describe;
 pub use info::{Info, SegmentInfo, StageInfo, info, info_partial};
 pub use pipeline_of::pipeline_of;

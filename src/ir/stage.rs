@@ -273,6 +273,11 @@ pub trait Stage: Sync {
     fn region_reader(&self) -> Option<&dyn RegionReader> {
         None
     }
+
+    /// Restores a preview from the front of the segment of a pipeline of this stage alone. `None`: a preview takes the whole segment.
+    fn preview_reader(&self) -> Option<&dyn PreviewReader> {
+        None
+    }
 }
 
 /// A stage bound to its parameters and to the types on its input edges.
@@ -342,6 +347,40 @@ pub trait RegionReader: Sync {
         metadata: &[u8],
         segment: &Segment<'_>,
         region: &Region,
+        dst: &mut [u8],
+    ) -> Result<()>;
+}
+
+/// A preview of an array: the elements at multiples of a step in every dimension.
+#[derive(Clone, Copy, Debug)]
+pub struct Preview {
+    /// Type of the elements of the array.
+    pub dtype: DType,
+    /// Shape of the array; unused dimensions are 1, none is 0.
+    pub shape: [u64; 3],
+    /// A power of two.
+    pub step: usize,
+}
+
+impl Preview {
+    /// Number of elements in each dimension.
+    pub fn count(&self) -> [usize; 3] {
+        self.shape.map(|n| (n as usize).div_ceil(self.step))
+    }
+}
+
+/// Restores previews without decoding everything else.
+pub trait PreviewReader: Sync {
+    /// Restores `preview` to `dst`, which has just its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]; [`Error::Truncated`] where the container ends before the bytes that the preview needs.
+    fn read_preview(
+        &self,
+        args: &Args,
+        metadata: &[u8],
+        segment: &Segment<'_>,
+        preview: &Preview,
         dst: &mut [u8],
     ) -> Result<()>;
 }

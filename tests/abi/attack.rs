@@ -99,6 +99,7 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
             Attack::new("an empty text", c"".as_ptr() as u64, Want::Failure),
             Attack::new("a long text", long_text(), Want::Failure),
         ],
+        "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
             // A text of no room asks for its length.
             let mut all = whole(&[0], if is == Is::TextBytes { Want::Anything } else { Want::Failure });

@@ -62,6 +62,7 @@ pub(crate) enum Is {
     OptionsOut,
     Zero,
     One,
+    Step,
     AnyStage,
     Direction,
     Status,
@@ -272,7 +273,7 @@ impl Fixture {
                 self.described[0] = length;
                 self.described.as_ptr().into()
             }
-            Is::Ndim | Is::One | Is::Direction => Word(1),
+            Is::Ndim | Is::One | Is::Step | Is::Direction => Word(1),
             Is::Zero | Is::AnyStage | Is::Status | Is::Stream => Word(0),
             Is::Real => Word(1e-3f64.to_bits()),
             Is::Whole => Word(1024),

@@ -131,6 +131,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_compress(Encoder, MayEncoderSpace, Array, ArrayBytes, Sink, SinkBytes, Length);
     fz_decompress(MayDecoder, MayDecoderSpace, Container, ContainerBytes, Sink, SinkBytes, Length);
     fz_decompress_region(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
+    fz_decompress_preview(Container, ContainerBytes, Step, Sink, SinkBytes, Length);
     fz_decompress_box(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_device_count(Count) gpu;
     fz_device_info(Zero, Described) gpu;
@@ -143,6 +144,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_compress_file(Encoder, MayEncoderSpace, Array, ArrayBytes, NewPath, Length);
     fz_decompress_file(MayDecoder, MayDecoderSpace, OldPath, Sink, SinkBytes, Length);
     fz_decompress_region_file(ChunkedPath, Origin, Dims, Ndim, Sink, SinkBytes, Length);
+    fz_decompress_preview_file(OldPath, Step, Sink, SinkBytes, Length);
     fz_decompress_box_file(ChunkedPath, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_file_info(OldPath, Described);
 };

@@ -156,6 +156,52 @@ static void boxes(int32_t kind) {
   fz_pipeline_free(pipeline);
 }
 
+/* Every 4th element each way, from the front of a file. */
+static void previews(void) {
+  static const char path[] = "files_test_preview.fzm";
+  static const uint64_t shape[3] = {70, 65, 4};
+  enum { COUNT = 18 * 17, BYTES = COUNT * (int)sizeof(float) };
+  static float part[COUNT + 1], same[COUNT];
+  fz_options options;
+  fz_pipeline *pipeline = NULL;
+  fz_plan *encoder;
+  unsigned char *container;
+  uint64_t bytes = 0, length = 0, i;
+
+  OK(fz_options_init(&options));
+  OK(fz_pipeline_from_preset("high", FZ_F32, &pipeline));
+  OK(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3));
+  encoder = plan_of(pipeline, shape, 3, &options);
+  container = compressed(encoder, NULL, x, 70 * 65 * 4, &length);
+  OK(fz_decompress_preview(container, length, 4, same, sizeof same, &bytes));
+  CHECK(bytes == BYTES);
+  put(path, container, (size_t)length - 1);
+  part[COUNT] = 77.0f;
+  OK(fz_decompress_preview_file(path, 4, part, BYTES, &bytes));
+  CHECK(bytes == BYTES && memcmp(part, same, BYTES) == 0 && part[COUNT] == 77.0f);
+  OK(fz_decompress(NULL, NULL, container, length, y, sizeof y, &bytes));
+  for (i = 0; i < COUNT; i++) {
+    CHECK(part[i] == y[4 * (i / 18) * 70 + 4 * (i % 18)]);
+  }
+
+  bytes = 77;
+  GIVES(FZ_DST_TOO_SMALL, fz_decompress_preview(container, length, 4, part, BYTES - 1, &bytes));
+  GIVES(FZ_INVALID_ARGUMENT, fz_decompress_preview(container, length, 6, part, BYTES, &bytes));
+  CHECK(strstr(fz_last_error(), "6") != NULL);
+  GIVES(FZ_TRUNCATED, fz_decompress_preview(container, 300, 4, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_preview(NULL, length, 4, part, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_preview(container, length, 4, NULL, BYTES, &bytes));
+  GIVES(FZ_NULL_POINTER, fz_decompress_preview_file(NULL, 4, part, BYTES, &bytes));
+  GIVES(FZ_FILE, fz_decompress_preview_file("no/such/file", 4, part, BYTES, &bytes));
+  put(path, container, 300);
+  GIVES(FZ_TRUNCATED, fz_decompress_preview_file(path, 4, part, BYTES, &bytes));
+  CHECK(bytes == 77);
+  remove(path);
+  guarded_free(container);
+  fz_plan_free(encoder);
+  fz_pipeline_free(pipeline);
+}
+
 /* As a program reads from a socket: never more than it was told to, until it knows how long the container is. */
 static void streams(const unsigned char *container, uint64_t container_bytes) {
   unsigned char *received = guarded_new((size_t)container_bytes);
@@ -257,6 +303,7 @@ int main(void) {
     buffers(encoder, container, bytes);
     recipes(container, bytes, &options);
     boxes(kind);
+    previews();
     guarded_free(container);
     fz_plan_free(encoder);
   }

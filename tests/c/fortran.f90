@@ -177,6 +177,11 @@ contains
       2_c_int32_t, c_loc(part), c_sizeof(part), restored), "decompress_region_file")
     call check(restored == c_sizeof(part), "the length of a box")
     call check(all(abs(part - y(31:50, 26:35)) <= 0) .and. all(abs(same - part) <= 0), "a box is a part of the whole")
+    call ok(fz_decompress_preview(c_loc(container), bytes, 1_c_int64_t, c_loc(y), length, restored), "decompress_preview")
+    call ok(fz_decompress_preview_file(fz_c(path), 32_c_int64_t, c_loc(same), c_sizeof(same), restored), &
+      "decompress_preview_file")
+    call gives(FZ_INVALID_ARGUMENT, fz_decompress_preview(c_loc(container), bytes, 3_c_int64_t, c_loc(y), length, restored), &
+      "a preview of every third element")
     call gives(FZ_INVALID_ARGUMENT, fz_decompress_region_file(fz_c(path), [50_c_int64_t, 25_c_int64_t], &
       [20_c_int64_t, 10_c_int64_t], 2_c_int32_t, c_loc(part), c_sizeof(part), restored), "a box outside")
     open (newunit=unit, file=trim(path), status="old")

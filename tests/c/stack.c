@@ -130,9 +130,11 @@ CALL(workspace_from_buffer, fz_workspace_from_buffer(plan, memory, sizeof memory
 CALL(compress, fz_compress(plan, workspace, values, array_bytes, container, sizeof container, &made))
 CALL(decompress, fz_decompress(decoder, workspace, container, made, back + 1, sizeof back - 1, &bytes))
 CALL(decompress_region, fz_decompress_region(container, made, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
+CALL(decompress_preview, fz_decompress_preview(container, made, 2, back + 1, sizeof back - 1, &bytes))
 CALL(compress_file, fz_compress_file(plan, workspace, values, array_bytes, path, &bytes))
 CALL(decompress_file, fz_decompress_file(decoder, workspace, path, back + 1, sizeof back - 1, &bytes))
 CALL(decompress_region_file, fz_decompress_region_file(path, origin, extent, ndim, back + 1, sizeof back - 1, &bytes))
+CALL(decompress_preview_file, fz_decompress_preview_file(path, 2, back + 1, sizeof back - 1, &bytes))
 CALL(file_info, fz_file_info(path, &info))
 CALL(container_info, fz_container_info(container, made, &info))
 CALL(container_info_partial, fz_container_info_partial(container, bytes, &info, &needed))
@@ -230,7 +232,9 @@ static void with_pipeline(int boxes) {
   }
   if (boxes) {
     RUN(FZ_OK, decompress_region);
+    RUN(FZ_OK, decompress_preview);
     RUN(FZ_OK, decompress_region_file);
+    RUN(FZ_OK, decompress_preview_file);
   }
   /* Damage, all over: a status, whichever it is. */
   for (k = 1; k < made; k += made / 16 + 1) {

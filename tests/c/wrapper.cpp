@@ -98,7 +98,12 @@ void boxes(const std::string &path) {
   CHECK(good(fzgm::compress_file(plan, x, path)) == container.size());
   CHECK(good(fzgm::decompress_region(container, {50, 60}, {40, 30}, same)) == same.size() * sizeof(double));
   CHECK(good(fzgm::decompress_region_file(path, {50, 60}, {40, 30}, part)) == part.size() * sizeof(double));
+  std::vector<double> coarse(30 * 25), again(coarse.size());
+  CHECK(good(fzgm::decompress_preview(container, 4, coarse)) == coarse.size() * sizeof(double));
+  CHECK(good(fzgm::decompress_preview_file(path, 4, again)) == again.size() * sizeof(double));
+  CHECK(coarse == again && status_of([&] { return fzgm::decompress_preview(container, 3, coarse); }) == FZ_INVALID_ARGUMENT);
   const double bound = 1.01e-3 * 97.6;
+  CHECK(std::abs(coarse[31] - x[4 * 120 + 4]) <= bound);
   CHECK(part == same && std::abs(part[41] - x[61 * 120 + 51]) <= bound);
   CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50, 80}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
   CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);

@@ -3,7 +3,10 @@
 use crate::alloc::peak_of;
 use crate::alone;
 use crate::common::agreement::bare;
-use fzgm::{Array, Container, DType, Decoder, Options, Pipeline, Status, compress};
+use fzgm::{
+    Array, Container, DType, Decoder, Error, Options, Pipeline, Status, compress, decompress_preview,
+    decompress_preview_file, preview_array,
+};
 use std::time::{Duration, Instant};
 
 /// Bits as words of 16, the lowest first.
@@ -68,4 +71,39 @@ fn streams_of_nothing_take_memory_as_all_others() {
             restore(&[2, 1 << 22], dtype, 1, 2, false, token);
         }
     }
+}
+
+/// The memory of a preview is that of the preview, not of the array.
+#[test]
+fn previews_take_memory_of_their_size() {
+    let _alone = alone();
+    let dims = [160, 120, 100];
+    let array = Array::new(DType::F32, &dims).unwrap();
+    let value = |i: u64| {
+        let [x, y, z] = [i % 160, i / 160 % 120, i / 19_200].map(|v| v as f32);
+        50.0 * (0.11 * x).sin() * (0.13 * y).cos() * (0.07 * z + 1.0).sin()
+            + (i * 2_654_435_761 % 4096) as f32 * 2e-5
+    };
+    let src: Vec<u8> = (0..array.elements()).flat_map(|i| value(i).to_le_bytes()).collect();
+    let mut p = Pipeline::new();
+    p.add("multilevel").unwrap();
+    p.set_everywhere("error_bound", |args| args.set_real("error_bound", 1e-3)).unwrap();
+    let bytes = compress(&p, &array, &bare(Container::Compact), &src).unwrap();
+    let path = std::env::temp_dir().join(format!("fzgm-counted-{}.fzm", std::process::id()));
+    std::fs::write(&path, &bytes).unwrap();
+    for step in [1, 2, 4, 8] {
+        let mut dst = vec![0; preview_array(&array, step).unwrap().bytes() as usize];
+        let (done, peak) = peak_of(|| decompress_preview_file(&path, step, &mut dst));
+        assert_eq!(done, Ok(dst.len()));
+        let cut = |have: usize| decompress_preview(&bytes[..have], step, &mut vec![0; dst.len()]);
+        let mut needed = 200;
+        while let Err(Error::Truncated { needed: more }) = cut(needed) {
+            needed = more as usize;
+        }
+        println!("step {step}: {peak} bytes of memory, {} of the preview, {needed} read", dst.len());
+        assert!(step == 1 || 3 * needed < bytes.len(), "step {step}: {needed} of {}", bytes.len());
+        // Sections are read into memory of up to twice their length; tables take some of their own.
+        assert!(peak <= 4 * dst.len() + 2 * needed + (1 << 18), "step {step}: {peak} for {}", dst.len());
+    }
+    std::fs::remove_file(&path).unwrap();
 }

@@ -9,6 +9,7 @@ mod failures;
 mod fixture;
 mod page;
 mod pictures;
+mod previews;
 mod regions;
 mod results;
 mod slabs;

@@ -64,7 +64,7 @@ fn run<T: LevelValue>(call: &mut HostCall<'_>, p: &MultilevelParams) -> Result<(
     if metadata.differences > 0 {
         decoder.differences(words[0], dims, metadata.differences, values)?;
     } else {
-        decoder.interpolated(&words, &levels, &metadata.stencils, values)?;
+        decoder.interpolated(&words, (&levels, 0), &metadata.stencils, values)?;
     }
     if !aligned {
         body.copy_from_slice(bytemuck::cast_slice(&copy));
@@ -85,14 +85,20 @@ fn words_of(bytes: &[u8]) -> Result<Cow<'_, [u16]>, Fault> {
 /// What all sections of a call have in common.
 pub(super) struct Decoder<'a, T> {
     pub(super) predictor: Predictor<T>,
-    patterns: [u64; PATTERNS as usize],
-    count: usize,
+    pub(super) patterns: [u64; PATTERNS as usize],
+    pub(super) count: usize,
     pub(super) form: Form,
     pub(super) threads: Parallel<'a>,
 }
 
 impl<T: LevelValue> Decoder<'_, T> {
-    fn differences(&self, bytes: &[u8], dims: [usize; 3], axes: u8, out: &mut [T]) -> Result<(), Fault> {
+    pub(super) fn differences(
+        &self,
+        bytes: &[u8],
+        dims: [usize; 3],
+        axes: u8,
+        out: &mut [T],
+    ) -> Result<(), Fault> {
         let words = words_of(bytes)?;
         let layout = Layout::rows(out.len(), 1);
         let opened = Opened::new(&words, &layout, Kind::Differences, self.form, self.threads)?;
@@ -117,10 +123,11 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(())
     }
 
-    fn interpolated(
+    /// Restores the levels above `finest`: the points at multiples of 2^finest of the interpolated axes.
+    pub(super) fn interpolated(
         &self,
         words: &[&[u8]],
-        levels: &Levels,
+        (levels, finest): (&Levels, u32),
         stencils: &[u8; 16],
         out: &mut [T],
     ) -> Result<(), Fault> {
@@ -140,7 +147,7 @@ impl<T: LevelValue> Decoder<'_, T> {
             (self.roots(&mut base, levels.roots())?, Some(base))
         };
         let mut known = Known::new(levels, roots);
-        for level in (1..=levels.levels).rev() {
+        for level in (finest + 1..=levels.levels).rev() {
             let at = 2 * (level as usize - 1);
             let stencil = 2 * (stencils[at / 8] >> (at % 8) & 3) + 2;
             if let Some(base) = base.as_ref().filter(|_| level == levels.base_ends()) {
@@ -153,19 +160,19 @@ impl<T: LevelValue> Decoder<'_, T> {
                 };
                 known.put(pass.axis, restored);
             }
-            if level > 1 {
+            if level > finest + 1 {
                 let mut joined = Grid::new(levels.grid(1 << (level - 1)))?;
                 known.join(joined.points, &mut joined.values, self.threads);
                 known = Known::new(levels, joined);
             }
         }
-        if let Some(base) = base.filter(|_| levels.base_ends() == 0) {
+        if let Some(base) = base.filter(|_| levels.base_ends() == finest) {
             base.run.is_finished()?;
         }
-        if levels.levels == 0 {
+        if levels.levels == finest {
             out.copy_from_slice(&known.coarse.values);
         } else {
-            known.join(levels.dims, out, self.threads);
+            known.join(levels.grid(1 << finest), out, self.threads);
         }
         Ok(())
     }

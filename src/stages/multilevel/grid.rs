@@ -105,7 +105,12 @@ impl Levels {
 
     /// The number of sections.
     pub(super) fn sections(&self) -> usize {
-        1 + (1..=self.base_ends()).map(|level| self.passes(level).len()).sum::<usize>()
+        self.sections_above(0)
+    }
+
+    /// The number of sections of the levels above `finest`, with the base section.
+    pub(super) fn sections_above(&self, finest: u32) -> usize {
+        1 + (finest + 1..=self.base_ends()).map(|level| self.passes(level).len()).sum::<usize>()
     }
 }
 

@@ -10,6 +10,7 @@ mod decode;
 mod device;
 mod differences;
 mod encode;
+mod front;
 mod grid;
 mod known;
 mod log2;
@@ -39,7 +40,7 @@ use crate::base::param::Args;
 use crate::base::tile::at;
 use crate::ir::kernel::{Kernel, alone};
 use crate::ir::lowering::LoweringContext;
-use crate::ir::stage::{BoundStage, Config, Parsed, Ports, Rules, Spec, Stage};
+use crate::ir::stage::{BoundStage, Config, Parsed, Ports, PreviewReader, RegionReader, Rules, Spec, Stage};
 use bind::{BoundMultilevel, MOST_ELEMENTS};
 use params::{LATTICE, MultilevelMetadata};
 use std::sync::Arc;
@@ -126,6 +127,14 @@ impl Stage for Multilevel {
         }
         all.push(("lattice", (m.flags & LATTICE != 0).to_string()));
         all
+    }
+
+    fn region_reader(&self) -> Option<&dyn RegionReader> {
+        Some(self)
+    }
+
+    fn preview_reader(&self) -> Option<&dyn PreviewReader> {
+        Some(self)
     }
 }
 

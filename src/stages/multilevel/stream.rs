@@ -90,6 +90,72 @@ pub(super) fn write(
     Ok(total)
 }
 
+/// What is before the sections.
+pub(super) struct Head {
+    /// Bytes of each section.
+    pub(super) lengths: Vec<usize>,
+    pub(super) patterns: [u64; PATTERNS as usize],
+    pub(super) count: usize,
+}
+
+impl Head {
+    /// Bytes of the head of a stream that begins with `first`, of so many sections. `None`: the values follow on `first`.
+    pub(super) fn bytes(first: u32, sections: usize, form: Form) -> Result<Option<usize>, Fault> {
+        if first == 0 {
+            return Ok(None);
+        }
+        let count = (first >> PATTERNS_AT & 7) as usize;
+        let known = SECTIONS | 7 << PATTERNS_AT | WIDE;
+        if first & SECTIONS != sections as u32
+            || first & !known != 0
+            || (first & WIDE != 0) != form.wide
+            || count > PATTERNS as usize
+        {
+            return Err(Fault::Corrupt);
+        }
+        Ok(Some(HEAD + sections * if form.wide { 8 } else { 4 } + count * (form.exact as usize / 8)))
+    }
+
+    /// Reads the head, which is all of `bytes`, of a stream of `whole` bytes.
+    pub(super) fn read(bytes: &[u8], sections: usize, form: Form, whole: u64) -> Result<Head, Fault> {
+        let first: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
+        let count = (first >> PATTERNS_AT & 7) as usize;
+        let mut place = HEAD;
+        let mut number = |bytes_of: usize| {
+            let mut all = [0; 8];
+            let from = bytes.get(place..place + bytes_of).ok_or(Fault::Corrupt)?;
+            all[..bytes_of].copy_from_slice(from);
+            place += bytes_of;
+            Ok(u64::from_le_bytes(all))
+        };
+        let (mut lengths, mut end) = (vec![], bytes.len() as u64);
+        for _ in 0..sections {
+            let length = number(if form.wide { 8 } else { 4 })?.checked_mul(2).ok_or(Fault::Corrupt)?;
+            end = end.checked_add(length).filter(|end| *end <= whole).ok_or(Fault::Corrupt)?;
+            lengths.push(usize::try_from(length).map_err(|_| Fault::Corrupt)?);
+        }
+        if end != whole {
+            return Err(Fault::Corrupt);
+        }
+        let mut patterns = [0; PATTERNS as usize];
+        for pattern in patterns.get_mut(..count).ok_or(Fault::Corrupt)? {
+            *pattern = number(form.exact as usize / 8)?;
+        }
+        Ok(Head { lengths, patterns, count })
+    }
+
+    /// The first sections, as far as `bytes` has them.
+    pub(super) fn cut<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        let (mut rest, mut words) = (bytes, vec![]);
+        for &length in &self.lengths {
+            let Some((own, behind)) = rest.split_at_checked(length) else { break };
+            words.push(own);
+            rest = behind;
+        }
+        words
+    }
+}
+
 /// A stream that has been opened.
 pub(super) enum Stream<'a> {
     Values(&'a [u8]),
@@ -99,41 +165,12 @@ pub(super) enum Stream<'a> {
 impl<'a> Stream<'a> {
     /// Of an array that is not empty. `sections` is how many there must be.
     pub(super) fn open(bytes: &'a [u8], sections: usize, form: Form) -> Result<Stream<'a>, Fault> {
-        let head: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
-        if head == 0 {
+        let first: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
+        let Some(length) = Head::bytes(first, sections, form)? else {
             return Ok(Stream::Values(&bytes[HEAD..]));
-        }
-        let count = (head >> PATTERNS_AT & 7) as usize;
-        let known = SECTIONS | 7 << PATTERNS_AT | WIDE;
-        if head & SECTIONS != sections as u32
-            || head & !known != 0
-            || (head & WIDE != 0) != form.wide
-            || count > PATTERNS as usize
-        {
-            return Err(Fault::Corrupt);
-        }
-        let mut place = HEAD;
-        let mut number = |bytes_of: usize| {
-            let mut all = [0; 8];
-            let from = bytes.get(place..place + bytes_of).ok_or(Fault::Corrupt)?;
-            all[..bytes_of].copy_from_slice(from);
-            place += bytes_of;
-            Ok(u64::from_le_bytes(all))
         };
-        let lengths = (0..sections).map(|_| number(if form.wide { 8 } else { 4 }));
-        let lengths = lengths.collect::<Result<Vec<u64>, Fault>>()?;
-        let mut patterns = [0; PATTERNS as usize];
-        for pattern in &mut patterns[..count] {
-            *pattern = number(form.exact as usize / 8)?;
-        }
-        let mut rest = &bytes[place..];
-        let mut words = vec![];
-        for length in lengths {
-            let length = usize::try_from(length).ok().and_then(|n| n.checked_mul(2)).ok_or(Fault::Corrupt)?;
-            let (own, behind) = rest.split_at_checked(length).ok_or(Fault::Corrupt)?;
-            words.push(own);
-            rest = behind;
-        }
-        if rest.is_empty() { Ok(Stream::Sections { words, patterns, count }) } else { Err(Fault::Corrupt) }
+        let (own, rest) = bytes.split_at_checked(length).ok_or(Fault::Corrupt)?;
+        let head = Head::read(own, sections, form, bytes.len() as u64)?;
+        Ok(Stream::Sections { words: head.cut(rest), patterns: head.patterns, count: head.count })
     }
 }

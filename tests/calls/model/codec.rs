@@ -288,6 +288,49 @@ impl World {
             );
         }
     }
+
+    pub(super) fn decompress_preview(&mut self, source: &mut Source) {
+        let Some(c) = one(&self.containers, source) else { return };
+        let container = self.containers[c].clone();
+        if container.padded {
+            return;
+        }
+        let mut step = 1u64 << (source.byte() % 64);
+        let dims = &container.shape.dims;
+        let extent: Vec<u64> = dims.iter().map(|d| d.div_ceil(step)).collect();
+        let length = (extent.iter().product::<u64>() * container.shape.dtype.bytes()) as usize;
+        let (mut wrong, mut right, mut room) = (vec![], vec![OK], length);
+        match source.mistake(2) {
+            1 => (step, _) = (*source.pick(&[0, 3, u64::MAX]), wrong.push(ARGUMENT)),
+            2 if length > 0 => (room, _) = (length - 1, wrong.push(SMALL)),
+            _ => {}
+        }
+        if container.damaged {
+            right.extend(DAMAGED[1..].iter().chain(&[TRUNCATED]));
+        }
+        let mut r = Regions::new(&container.bytes, room, source, &mut wrong);
+        if source.rarely(8) && !container.bytes.is_empty() {
+            // Its front suffices, or does not.
+            r.given.1 -= (1 + u64::from(source.byte())).min(r.given.1);
+            right.extend([TRUNCATED, NO_CONTAINER]);
+        }
+        if !wrong.is_empty() {
+            wrong.extend(&right[1..]);
+            if container.damaged {
+                wrong.push(OK);
+            }
+        }
+        let (src, src_bytes, dst, room) = r.given;
+        let place = r.place.pointer();
+        let status = unsafe { fz_decompress_preview(src.cast(), src_bytes, step, dst.cast(), room, place) };
+        let done = self.judge.call("fz_decompress_preview", status, &wrong, &right);
+        let bytes = r.written(&container.bytes, done, r.dst.get().len());
+        let whole = container.restored.as_ref().filter(|_| done && !container.damaged && step == 1);
+        assert!(
+            whole.is_none_or(|w| r.dst.get()[..bytes] == w[..]),
+            "all of an array is another as a preview"
+        );
+    }
 }
 
 /// A box of the whole.

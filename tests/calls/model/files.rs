@@ -67,10 +67,11 @@ impl World {
             return;
         }
         let container = self.containers[c].clone();
-        match source.below(4) {
+        match source.below(5) {
             0 => self.compress_file(&container, source),
             1 => self.decompress_file(&container, source),
             2 => self.box_file(&container, source),
+            3 => self.preview_file(&container, source),
             _ => self.file_info(&container, source),
         }
     }
@@ -172,6 +173,35 @@ impl World {
         assert!(dst.keeps_to(dst.get().len()), "written outside of the result");
         if let Some(whole) = container.restored.as_ref().filter(|_| done && !container.damaged) {
             assert!(dst.get() == whole.as_slice(), "all of a file is another array as a box");
+        }
+    }
+
+    /// All of it, as a preview.
+    fn preview_file(&mut self, container: &Container, source: &mut Source) {
+        if container.padded {
+            return;
+        }
+        let (mistake, mut wrong) = (source.mistake(6), vec![]);
+        let place = Place::or(mistake, &mut wrong);
+        let (given, path) = Given::or(mistake, &mut wrong);
+        if mistake < 5 {
+            std::fs::write(&given.path, &container.bytes).expect("a file");
+        }
+        let mut dst = Bytes::new(container.array.len(), source.byte());
+        let mut right = vec![OK];
+        if container.damaged {
+            right.extend(DAMAGED[1..].iter().chain(&[TRUNCATED]));
+        }
+        if !wrong.is_empty() {
+            wrong.extend(&right[1..]);
+        }
+        let (to, room) = (dst.pointer::<u8>().cast(), dst.len());
+        let status = unsafe { fz_decompress_preview_file(path, 1, to, room, place.pointer()) };
+        let done = self.judge.call("fz_decompress_preview_file", status, &wrong, &right);
+        place.take(done);
+        assert!(dst.keeps_to(dst.get().len()), "written outside of the result");
+        if let Some(whole) = container.restored.as_ref().filter(|_| done && !container.damaged) {
+            assert!(dst.get() == whole.as_slice(), "all of a file is another array as a preview");
         }
     }
 

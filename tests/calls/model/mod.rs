@@ -116,6 +116,7 @@ const CALLS: &[Call] = &[
     World::decompress,
     World::decompress,
     World::decompress_region,
+    World::decompress_preview,
     World::finalize,
     World::finalize,
     World::plan_decoder,

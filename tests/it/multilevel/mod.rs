@@ -1,6 +1,7 @@
 //! Stage multilevel: containers that no encoder writes, and the bound in exact arithmetic.
 
 mod damage;
+mod parts;
 mod values;
 
 use crate::common::agreement::{bare, stage};

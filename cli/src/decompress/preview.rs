@@ -1,0 +1,77 @@
+//! `fzgm decompress --preview`: of a file of preset high the front alone is read.
+
+use super::{Args, report};
+use crate::failure::Failure;
+use crate::input::{self, Whole};
+use crate::memory;
+use fzgm::{Array, ContainerFile, Device, Error, preview_array};
+use std::path::Path;
+use std::time::Instant;
+
+/// What the preview is made from.
+enum PreviewSource {
+    Memory(Vec<u8>),
+    File(Box<ContainerFile>, u64),
+}
+
+impl PreviewSource {
+    fn open(args: &Args) -> Result<PreviewSource, Failure> {
+        let path = &args.input;
+        match input::length(path)? {
+            Some(bytes) => match ContainerFile::open_front(path) {
+                Ok(file) => Ok(PreviewSource::File(Box::new(file), bytes)),
+                Err(Error::NotAContainer(_)) if matches!(input::whole(path), Ok(Whole::Slabs(_))) => {
+                    Err(of_slabs(path))
+                }
+                Err(e) => Err(Failure::reading(path, &e)),
+            },
+            // A pipe has no length, and no places.
+            None => match input::whole(path)? {
+                Whole::Bytes(container) => Ok(PreviewSource::Memory(container)),
+                Whole::Slabs(_) => Err(of_slabs(path)),
+            },
+        }
+    }
+
+    /// The array, and the length of what it is in.
+    fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
+        let refused = |e| Failure::reading(&args.input, &e);
+        match self {
+            PreviewSource::Memory(container) => {
+                Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
+            }
+            PreviewSource::File(file, bytes) => Ok((file.info().map_err(refused)?.array, *bytes)),
+        }
+    }
+}
+
+fn of_slabs(path: &Path) -> Failure {
+    let what = "--preview requires a container, and this is a slab file; restore all of it";
+    Failure::request(format!("{}: {what}", path.display()))
+}
+
+pub(super) fn run(args: &Args, step: u64) -> Result<(), Failure> {
+    // There is no such call on a GPU, and the report would name one.
+    if matches!(args.device, Device::Cuda(_)) {
+        let what = format!("--preview is restored on the CPU, not on {}; leave --device away", args.device);
+        return Err(Failure::request(what));
+    }
+    if !step.is_power_of_two() {
+        let what = format!("--preview is {step}; give a power of two: 1, 2, 4, and so on");
+        return Err(Failure::usage(what));
+    }
+    let from = PreviewSource::open(args)?;
+    let (whole, bytes) = from.array(args)?;
+    let array = preview_array(&whole, step).map_err(|e| Failure::from_error(&e))?;
+    memory::within(&args.input, array.bytes(), args.max_memory)?;
+    let mut dst = memory::zeroed(array.bytes())?;
+    let start = Instant::now();
+    let done = match &from {
+        PreviewSource::Memory(container) => fzgm::decompress_preview(container, step, &mut dst),
+        PreviewSource::File(file, _) => file.decompress_preview(step, &mut dst),
+    };
+    done.map_err(|e| Failure::of_part(&args.input, &e))?;
+    let seconds = start.elapsed().as_secs_f64();
+    args.output.write(&dst)?;
+    report(args, &array, bytes, seconds, None)
+}

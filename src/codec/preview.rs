@@ -1,0 +1,95 @@
+//! A coarse array from the front of a container.
+
+use super::{Decoder, Options, buffer};
+use crate::base::array::Array;
+use crate::base::byte_source::{Segment, Source};
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::base::gather::Places;
+use crate::format::{Header, read_front};
+use crate::ir::stage::Preview;
+
+/// The array that a preview of `array` is: in each dimension of n elements ⌈n / step⌉.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a step that is no power of two.
+pub fn preview_array(array: &Array, step: u64) -> Result<Array> {
+    if !step.is_power_of_two() {
+        return Err(Error::argument("step of the preview", step, "a power of two: 1, 2, 4, and so on"));
+    }
+    let dims: Vec<u64> = array.dims().iter().map(|n| n.div_ceil(step)).collect();
+    Array::new(array.dtype(), &dims)
+}
+
+/// Restores the elements at multiples of `step` in every dimension into the beginning of `dst`: the array that [`preview_array`]
+/// describes, x fastest. Returns its length in bytes. The elements have the bits that [`crate::decompress`] restores, so the error
+/// bound applies to them.
+///
+/// Of stage `multilevel` the function decodes the front of the container that the step requires, and `container` may end behind that
+/// front; checksums are not compared. Containers of other stages are decoded completely, with comparison of their checksums.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a step that is no power of two; [`Error::DstTooSmall`]; [`Error::Truncated`] with the bytes that the
+/// preview requires if `container` has fewer; and what a container can have wrong.
+pub fn decompress_preview(container: &[u8], step: u64, dst: &mut [u8]) -> Result<usize> {
+    in_default_environment(|| restore_preview(&read_front(&container)?, &container, step, dst))
+}
+
+/// The same from wherever the container lies whose header this is.
+pub(crate) fn restore_preview(
+    header: &Header,
+    source: &dyn Source,
+    step: u64,
+    dst: &mut [u8],
+) -> Result<usize> {
+    let array = &header.bound.array;
+    let need = preview_array(array, step)?.bytes();
+    let have = dst.len() as u64;
+    let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
+    let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
+    if need == 0 {
+        return Ok(0);
+    }
+    let mut shape = [1; 3];
+    shape.iter_mut().zip(array.dims()).for_each(|(s, &n)| *s = n);
+    // Steps beyond every extent have one preview.
+    let step = usize::try_from(step).unwrap_or(1 << (usize::BITS - 1));
+    let preview = Preview { dtype: array.dtype(), shape, step };
+    let reader = match &header.bound.pipeline.nodes[..] {
+        [node] => node.stage.preview_reader().map(|reader| (node, reader)),
+        _ => None,
+    };
+    let Some((node, reader)) = reader else {
+        return whole(header, source, &preview, dst).map(|()| need as usize);
+    };
+    let range =
+        header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
+    let segment = Segment::new(node.stage(), source, range);
+    let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
+    reader.read_preview(&node.args, metadata, &segment, &preview, dst)?;
+    Ok(need as usize)
+}
+
+/// Restores the whole array and copies the elements of the preview.
+fn whole(header: &Header, source: &dyn Source, preview: &Preview, dst: &mut [u8]) -> Result<()> {
+    let end = header.end as u64;
+    if source.bytes() < end {
+        return Err(Error::Truncated { needed: end });
+    }
+    let mut copy = vec![];
+    let container = match source.memory() {
+        Some(container) => container,
+        None => {
+            copy = buffer(end)?;
+            source.fill(0, &mut copy)?;
+            &copy[..]
+        }
+    };
+    let decoder = Decoder::of_header(header, &Options::default())?;
+    let mut array = buffer(header.bound.array.bytes())?;
+    decoder.run(header, &mut decoder.workspace()?, container, &mut array)?;
+    let points = preview.shape.map(|n| n as usize);
+    let places = Places { first: [0; 3], count: preview.count(), step: [preview.step; 3] };
+    places.copy(&array, points, preview.dtype.bytes() as usize, dst);
+    Ok(())
+}
