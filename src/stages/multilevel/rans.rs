@@ -116,8 +116,8 @@ impl RunEncoder {
 pub(super) struct RunDecoder<'a> {
     pub(super) states: [u32; LANES],
     /// Words that a lane will read.
-    counts: [u32; LANES],
-    words: &'a [u16],
+    pub(super) counts: [u32; LANES],
+    pub(super) words: &'a [u16],
 }
 
 impl<'a> RunDecoder<'a> {
@@ -165,7 +165,7 @@ impl<'a> RunDecoder<'a> {
     }
 
     #[cold]
-    fn refill_at_end(&mut self, active: u32) {
+    pub(super) fn refill_at_end(&mut self, active: u32) {
         for l in 0..LANES {
             if self.states[l] < LEAST && self.counts[l] > 0 && active >> l & 1 == 1 {
                 if let Some((&word, rest)) = self.words.split_first() {
