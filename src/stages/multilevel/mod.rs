@@ -28,6 +28,10 @@ mod stream;
 mod tables;
 mod token;
 mod value;
+#[cfg(target_arch = "x86_64")]
+mod wide_decode;
+#[cfg(target_arch = "x86_64")]
+mod wide_encode;
 
 use super::inputs::{IN, only};
 use super::parameters::{ERROR_BOUND, FLOAT_TYPE, MODE, OUTLIER_THRESHOLD, VALUE_BASE, base_said};

@@ -11,6 +11,8 @@ use super::steps::Layout;
 use super::stream::per_run;
 use super::tables::{SYMBOLS, Set};
 use super::token;
+#[cfg(target_arch = "x86_64")]
+use super::wide_decode;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 
@@ -21,15 +23,19 @@ pub(super) type Exact = Vec<(usize, u64)>;
 
 /// Tables of a set, by slots.
 pub(super) struct Lookup {
-    map: [u8; 16],
-    symbols: Vec<u8>,
+    pub(super) map: [u8; 16],
+    /// With 3 bytes behind the last slot.
+    pub(super) symbols: Vec<u8>,
     /// Frequency and the sum before it, of each symbol of each table.
-    of: Vec<[u16; 2]>,
+    pub(super) of: Vec<[u16; 2]>,
 }
 
 impl Lookup {
     pub(super) fn new(set: &Set) -> Result<Lookup, Fault> {
-        let mut symbols = room::<u8>(SLOTS * set.tables.len())?;
+        if set.map.iter().any(|&k| usize::from(k) >= set.tables.len()) {
+            return Err(Fault::Corrupt);
+        }
+        let mut symbols = room::<u8>(SLOTS * set.tables.len() + 3)?;
         let mut of = vec![];
         for (slots, table) in symbols.chunks_exact_mut(SLOTS).zip(&set.tables) {
             for s in 0..SYMBOLS {
@@ -53,6 +59,37 @@ impl Lookup {
         exact: &mut Exact,
         at: usize,
     ) -> Result<(), Fault> {
+        if self.any_step(run, contexts, codes) {
+            return Ok(());
+        }
+        raw(run, contexts.len(), bits, codes, exact, at)
+    }
+
+    /// Decodes a step with the widest registers; whether `codes` are codes. If not, they are tokens.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
+        if wide_decode::available() {
+            // SAFETY: the machine has what the function needs.
+            unsafe { wide_decode::step(self, run, contexts, codes) }
+        } else {
+            self.plain_step(run, contexts, codes)
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
+        self.plain_step(run, contexts, codes)
+    }
+
+    /// The tokens of a step; whether all of them are codes.
+    pub(super) fn plain_step(
+        &self,
+        run: &mut RunDecoder<'_>,
+        contexts: &[u8],
+        codes: &mut [u32; LANES],
+    ) -> bool {
         let mut most = 0;
         for (l, &context) in contexts.iter().enumerate() {
             let x = run.states[l];
@@ -66,12 +103,12 @@ impl Lookup {
             most = most.max(s);
         }
         run.refill(u32::MAX >> (STEP - contexts.len() as u32));
-        if most < 16 { Ok(()) } else { raw(run, contexts.len(), bits, codes, exact, at) }
+        most < 16
     }
 }
 
 /// From tokens to codes, where some have further bits.
-fn raw(
+pub(super) fn raw(
     run: &mut RunDecoder<'_>,
     points: usize,
     bits: u32,

@@ -2,6 +2,8 @@
 
 use super::bits::{BitReader, BitWriter};
 use super::params::{FREQUENCY_BITS, STEP};
+#[cfg(target_arch = "x86_64")]
+use super::{wide_decode::available, wide_encode};
 use crate::base::error::Fault;
 
 pub(super) const LANES: usize = STEP as usize;
@@ -12,30 +14,24 @@ const ROOM: u32 = 32 - FREQUENCY_BITS;
 /// The least number of bits of a lane is in the first word of a run if it is below this.
 const ESCAPE: u32 = 2047;
 
-/// A symbol of a table, for an encoder: frequency, sum of those before it, and the inverse of the frequency.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Share {
-    inverse: u64,
-    of: u32,
-    before: u32,
-}
+/// A symbol of a table, for an encoder: its frequency in the low 16 bits, and the sum of those before it.
+#[derive(Clone, Copy, Default, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub(super) struct Share(u32);
 
 impl Share {
-    /// With x < 2^18 f, x · inverse stays below 2^64, since f <= 2^14; and ⌊x · inverse / 2^46⌋ is ⌊x / f⌋, since the inverse is too large
-    /// by less than 1, and x / 2^46 < 1 / f.
     pub(super) fn new(of: u16, before: u16) -> Share {
-        let inverse = if of > 0 { (1u64 << 46).div_ceil(of.into()) } else { 0 };
-        Share { inverse, of: of.into(), before: before.into() }
+        Share(u32::from(of) | u32::from(before) << 16)
     }
 }
 
 /// Codes a run from its end on.
 pub(super) struct RunEncoder {
-    states: [u32; LANES],
-    counts: [u32; LANES],
+    pub(super) states: [u32; LANES],
+    pub(super) counts: [u32; LANES],
     /// From the last one on, and how many there are; behind them is room.
     words: Vec<u16>,
-    used: usize,
+    pub(super) used: usize,
 }
 
 impl RunEncoder {
@@ -45,36 +41,55 @@ impl RunEncoder {
 
     /// Room for a word of each lane.
     #[inline(always)]
-    fn room(&mut self) -> &mut [u16] {
+    pub(super) fn room(&mut self) -> &mut [u16] {
         if self.words.len() < self.used + LANES {
             self.words.resize(2 * self.words.len(), 0);
         }
         &mut self.words[self.used..self.used + LANES]
     }
 
-    /// A symbol of each of the first lanes.
+    /// A symbol of each lane; a lane of frequency 0 has none.
     #[inline(always)]
-    pub(super) fn symbols(&mut self, shares: &[Share]) {
+    #[allow(unsafe_code)]
+    pub(super) fn symbols(&mut self, shares: &[Share; LANES]) {
+        #[cfg(target_arch = "x86_64")]
+        if available() {
+            // SAFETY: the machine has what the function needs.
+            return unsafe { wide_encode::symbols(self, shares) };
+        }
+        self.plain_symbols(shares);
+    }
+
+    pub(super) fn plain_symbols(&mut self, shares: &[Share; LANES]) {
         let (mut states, mut counts, mut used) = (self.states, self.counts, 0);
         let room = self.room();
-        for l in (0..shares.len().min(LANES)).rev() {
-            let (share, x) = (shares[l], states[l]);
-            // A lane of frequency 0 has no symbol.
-            let writes = u32::from((x >> ROOM >= share.of) & (share.of > 0));
+        for l in (0..LANES).rev() {
+            let (of, before, x) = (shares[l].0 & 0xffff, shares[l].0 >> 16, states[l]);
+            let writes = u32::from((x >> ROOM >= of) & (of > 0));
             room[used % LANES] = x as u16;
             used += writes as usize;
             counts[l] += writes;
             let x = x >> (16 * writes);
-            let whole = ((u64::from(x) * share.inverse) >> 46) as u32;
-            let coded = (whole << FREQUENCY_BITS) + share.before + (x - whole * share.of);
-            states[l] = if share.of > 0 { coded } else { x };
+            if of > 0 {
+                states[l] = (x / of << FREQUENCY_BITS) + before + x % of;
+            }
         }
         (self.states, self.counts) = (states, counts);
         self.used += used;
     }
 
     /// As many bits of each lane, at most 16.
+    #[allow(unsafe_code)]
     pub(super) fn bits(&mut self, count: &[u32; LANES], value: &[u32; LANES]) {
+        #[cfg(target_arch = "x86_64")]
+        if available() {
+            // SAFETY: the machine has what the function needs.
+            return unsafe { wide_encode::raw(self, count, value) };
+        }
+        self.plain_bits(count, value);
+    }
+
+    pub(super) fn plain_bits(&mut self, count: &[u32; LANES], value: &[u32; LANES]) {
         let (mut states, mut counts, mut used) = (self.states, self.counts, 0);
         let room = self.room();
         for l in (0..LANES).rev() {
@@ -116,8 +131,8 @@ impl RunEncoder {
 pub(super) struct RunDecoder<'a> {
     pub(super) states: [u32; LANES],
     /// Words that a lane will read.
-    counts: [u32; LANES],
-    words: &'a [u16],
+    pub(super) counts: [u32; LANES],
+    pub(super) words: &'a [u16],
 }
 
 impl<'a> RunDecoder<'a> {
@@ -165,7 +180,7 @@ impl<'a> RunDecoder<'a> {
     }
 
     #[cold]
-    fn refill_at_end(&mut self, active: u32) {
+    pub(super) fn refill_at_end(&mut self, active: u32) {
         for l in 0..LANES {
             if self.states[l] < LEAST && self.counts[l] > 0 && active >> l & 1 == 1 {
                 if let Some((&word, rest)) = self.words.split_first() {

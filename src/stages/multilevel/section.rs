@@ -9,6 +9,8 @@ use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
 use super::tables::{Counts, SYMBOLS, Set, Table};
 use super::token::token;
+#[cfg(target_arch = "x86_64")]
+use super::{wide_decode, wide_encode};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 
@@ -56,6 +58,40 @@ pub(super) struct Planned {
     /// In units of 2^-16 bits.
     pub(super) cost: u64,
     pub(super) kind: Kind,
+}
+
+/// By context and token.
+pub(super) type Shares = [Share; CONTEXTS as usize * SYMBOLS];
+
+/// The shares of the tokens of a step, and how many bits follow each.
+#[derive(Default, Debug, PartialEq)]
+pub(super) struct StepShares {
+    pub(super) shares: [Share; LANES],
+    pub(super) bits: [u32; LANES],
+    pub(super) has_bits: bool,
+}
+
+impl StepShares {
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
+        #[cfg(target_arch = "x86_64")]
+        if wide_decode::available() {
+            // SAFETY: the machine has what the function needs.
+            return unsafe { wide_encode::shares(of, symbols, exact, self) };
+        }
+        self.plain_look_up(of, symbols, exact);
+    }
+
+    pub(super) fn plain_look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
+        *self = StepShares::default();
+        for ((s, share), bits) in symbols.iter().zip(&mut self.shares).zip(&mut self.bits) {
+            let (t, n) = token(s.code());
+            *share = of[s.context() * SYMBOLS + usize::from(t)];
+            *bits = if s.code() == EXACT { exact } else { n };
+            self.has_bits |= *bits > 0;
+        }
+    }
 }
 
 /// What is counted of batches.
@@ -171,9 +207,7 @@ impl Planned {
         };
         let steps = self.steps_in_runs();
         let share = |table: &Table, s: usize| Share::new(table.of[s], table.before[s]);
-        let shares: Vec<[Share; SYMBOLS]> = (0..CONTEXTS as usize)
-            .map(|context| std::array::from_fn(|s| share(self.set.of(context), s)))
-            .collect();
+        let shares: Shares = std::array::from_fn(|i| share(self.set.of(i / SYMBOLS), i % SYMBOLS));
         let runs = threads.map(steps.len().div_ceil(per_run.max(1)), |k| {
             self.run(&shares, &steps[k * per_run..steps.len().min((k + 1) * per_run)], form.exact)
         });
@@ -211,24 +245,17 @@ impl Planned {
         all
     }
 
-    fn run(&self, shares: &[[Share; SYMBOLS]], steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
+    fn run(&self, shares: &Shares, steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
         let mut encoder = RunEncoder::new();
+        let mut step = StepShares::default();
         for &(batch, j) in steps.iter().rev() {
             let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
             let first = range.start;
-            let mut own = [Share::default(); LANES];
-            let (mut bits, mut any) = ([0u32; LANES], 0);
-            let symbols = &self.of.symbols[range];
-            for ((s, own), bits) in symbols.iter().zip(&mut own).zip(&mut bits) {
-                let (t, n) = token(s.code());
-                *own = shares[s.context()][usize::from(t)];
-                *bits = if s.code() == EXACT { exact } else { n };
-                any |= *bits;
+            step.look_up(shares, &self.of.symbols[range], exact);
+            if step.has_bits {
+                self.raw(&mut encoder, first, &step.bits);
             }
-            if any > 0 {
-                self.raw(&mut encoder, first, &bits);
-            }
-            encoder.symbols(&own[..symbols.len()]);
+            encoder.symbols(&step.shares);
         }
         encoder.finish()
     }

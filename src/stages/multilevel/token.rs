@@ -23,8 +23,8 @@ pub(super) fn token(code: u32) -> (u8, u32) {
 
 /// The code of a token without its low bits, and how many there are. Of an exact value `exact`.
 #[inline(always)]
-pub(super) fn code(token: u8, exact: u32) -> (u32, u32) {
-    let t = u32::from(token);
+pub(super) const fn code(token: u8, exact: u32) -> (u32, u32) {
+    let t = token as u32;
     match t {
         0..16 => (t, 0),
         16..32 => {
