@@ -252,7 +252,7 @@ part_wheel() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
   step "lints of the extension module" extension_lints
   step "test programs, libraries, and command line" programs
-  step "the wheel" bash scripts/wheel.sh --checked="$built/libh5fzgm.so"
+  step "the wheel" bash scripts/wheel.sh --checked --plugin="$built/libh5fzgm.so"
   local python=$PWD/build/wheel-venv/bin/python
   [ -x "$python" ] || python3 -m venv build/wheel-venv
   step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask pytest hypothesis
