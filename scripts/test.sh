@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs missing tools and runs the tests. Seconds per step are written to build/test-seconds.tsv.
 #
-#   scripts/test.sh                    the parts rust, emu, c, python and hdf5
-#   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | long | mutants | fuzz | tsan |
+#   scripts/test.sh                    the parts rust, emu, c, python, hdf5 and wheel
+#   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | wheel | long | mutants | fuzz | tsan |
 #                                      aarch64 | musl | deny
 . "$(dirname "$0")/lib.sh"
-parts=(rust emu c python hdf5)
+parts=(rust emu c python hdf5 wheel)
 all_parts=("${parts[@]}" long mutants fuzz tsan aarch64 musl deny)
 mkdir -p build
 
@@ -244,6 +244,29 @@ part_hdf5() {
   step "tests of HDF5, netCDF, and hdf5plugin with the filter" bash tests/hdf5/upstream.sh "$python"
 }
 
+# The Python package: built as a wheel, installed into an environment of its own, and tested there.
+part_wheel() {
+  need_c
+  need_rust
+  need python3 python3
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  step "lints of the extension module" extension_lints
+  step "test programs, libraries, and command line" programs
+  step "the wheel" bash scripts/wheel.sh --checked --plugin="$built/libh5fzgm.so"
+  local python=$PWD/build/wheel-venv/bin/python
+  [ -x "$python" ] || python3 -m venv build/wheel-venv
+  step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask pytest hypothesis
+  "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
+  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "$python" -X dev -m pytest -q -p no:cacheprovider python/tests
+}
+
+extension_lints() {
+  if rust_tool fmt rustfmt; then cargo fmt --manifest-path python/Cargo.toml -- --check; fi
+  if rust_tool clippy clippy; then
+    cargo clippy --quiet --locked --manifest-path python/Cargo.toml --profile checked --target-dir build/wheel-target -- -D warnings
+  fi
+}
+
 # The plugin as it is installed, found by the module for Python beside it.
 installed_hdf5() {
   local prefix=$PWD/build/hdf5-install
@@ -374,7 +397,7 @@ part_deny() (
   local check=(check --allow license-exception-not-encountered)
   cargo deny --locked --workspace "${check[@]}" licenses bans sources
   local crate
-  for crate in fuzz tests/hdf5/signatures; do
+  for crate in fuzz python tests/hdf5/signatures; do
     cargo deny --locked --config deny.toml --manifest-path "$crate/Cargo.toml" "${check[@]}" licenses sources
   done
 )

@@ -1,0 +1,57 @@
+"""Errors of a restored array."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from . import _arrays, _fzgm
+from ._codec import _real, threshold_of
+from ._errors import CallError
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What ``compare`` found. Bounded values are finite and below the magnitude of the fill value; only they have errors.
+
+    ``max_abs_error``, ``rmse``, ``min``, ``max``, ``value_range``, and ``allowed`` have the unit of the array, ``psnr`` is in dB, and all others
+    are counts or bare numbers. ``allowed`` is the largest permitted error, ``worst`` the largest error over the bound; both are None without one.
+    ``kept`` is True if every bounded value keeps the bound and all others came back bit for bit.
+    """
+
+    elements: int
+    bounded: int
+    min: float
+    max: float
+    value_range: float
+    max_abs_error: float
+    max_rel_error: float
+    allowed: float | None
+    worst: float | None
+    violations: int
+    exact_mismatches: int
+    non_finite_mismatches: int
+    rmse: float
+    nrmse: float
+    psnr: float
+    kept: bool
+
+
+def compare(
+    original: Any, restored: Any, *, error_bound: float | None = None, mode: str | None = None, fill_value: float | None = None
+) -> Metrics:
+    """Compares an array with what came back. ``error_bound``, ``mode``, and ``fill_value`` are those of ``compress``."""
+    a, b = _arrays.as_array(original, "original"), _arrays.as_array(restored, "restored")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise CallError(f"original is {a.dtype} of shape {a.shape}, restored {b.dtype} of shape {b.shape}; expected equal ones")
+    if mode is not None and error_bound is None:
+        raise CallError("mode is given without error_bound; give both or none")
+    dtype = _arrays.DTYPES[a.dtype]
+    bound = None
+    if error_bound is not None:
+        if not isinstance(mode, (str, type(None))):
+            raise CallError(f"mode is of type {type(mode).__name__}; expected 'abs', 'noa', 'prel', or 'rel'")
+        bound = ("noa" if mode is None else mode, _real("error_bound", error_bound))
+    threshold = math.inf if fill_value is None else threshold_of(fill_value, dtype)
+    return Metrics(**_fzgm.compare(dtype, _arrays.flat_bytes(a), _arrays.flat_bytes(b), bound, threshold))

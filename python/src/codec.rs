@@ -1,0 +1,169 @@
+//! Compression and decompression. The interpreter is released while the library works.
+
+use crate::error::{OrRaise, raise};
+use crate::options;
+use crate::pipeline::Pipeline;
+use crate::views::{Bytes, exclusive, shared};
+use fzgm::{Error, Workspace};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Mutex, PoisonError};
+
+/// Zeroed bytes, or an error where the system has none.
+fn zeroed(bytes: u64) -> fzgm::Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
+    buffer.try_reserve_exact(len).map_err(|_| Error::OutOfMemory(bytes))?;
+    buffer.resize(len, 0);
+    Ok(buffer)
+}
+
+/// Compresses `src`, the bytes of an array.
+#[pyfunction]
+#[pyo3(signature = (pipeline, dtype, dims, src, threads, container, checksum))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn compress<'py>(
+    py: Python<'py>,
+    pipeline: &Pipeline,
+    dtype: &str,
+    dims: Vec<u64>,
+    src: Bytes<'py>,
+    threads: u32,
+    container: &str,
+    checksum: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let options = options::encoding(threads, container, checksum).or_raise(py)?;
+    let array = options::array(dtype, &dims).or_raise(py)?;
+    let src = shared(&src)?;
+    let src = src.as_slice()?;
+    let bytes = py.detach(|| fzgm::compress(&pipeline.0, &array, &options, src)).or_raise(py)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Decompresses a container into `dst`, the bytes of an array.
+#[pyfunction]
+pub(crate) fn decompress<'py>(
+    py: Python<'py>,
+    container: Bytes<'py>,
+    dst: Bytes<'py>,
+    threads: u32,
+    max_memory_bytes: u64,
+) -> PyResult<()> {
+    let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
+    let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
+    let options = options::decoding(threads, max_memory_bytes);
+    py.detach(|| {
+        let decoder = fzgm::Decoder::open(container, &options)?;
+        decoder.decompress(&mut decoder.workspace()?, container, dst)
+    })
+    .or_raise(py)?;
+    Ok(())
+}
+
+/// Restores a part of an array into `dst`.
+#[pyfunction]
+pub(crate) fn decompress_region<'py>(
+    py: Python<'py>,
+    container: Bytes<'py>,
+    origin: Vec<u64>,
+    extent: Vec<u64>,
+    dst: Bytes<'py>,
+) -> PyResult<()> {
+    let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
+    let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
+    py.detach(|| fzgm::decompress_region(container, &origin, &extent, dst)).or_raise(py)?;
+    Ok(())
+}
+
+/// What a call of an encoder changes.
+struct Scratch {
+    workspace: Workspace,
+    container: Vec<u8>,
+}
+
+/// A plan of one pipeline for one type and shape, with its workspace.
+#[pyclass(frozen, module = "fzgm._fzgm")]
+pub(crate) struct Encoder {
+    encoder: fzgm::Encoder,
+    scratch: Mutex<Scratch>,
+}
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        pipeline: &Pipeline,
+        dtype: &str,
+        dims: Vec<u64>,
+        threads: u32,
+        container: &str,
+        checksum: bool,
+    ) -> PyResult<Self> {
+        let options = options::encoding(threads, container, checksum).or_raise(py)?;
+        let array = options::array(dtype, &dims).or_raise(py)?;
+        py.detach(|| {
+            let encoder = fzgm::Encoder::new(&pipeline.0, &array, &options)?;
+            let scratch = Scratch {
+                workspace: encoder.workspace()?,
+                container: zeroed(encoder.max_compressed_bytes())?,
+            };
+            Ok(Encoder { encoder, scratch: Mutex::new(scratch) })
+        })
+        .or_raise(py)
+    }
+
+    /// Compresses `src`. Calls of several threads wait for one another.
+    fn compress<'py>(&self, py: Python<'py>, src: Bytes<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let src = shared(&src)?;
+        let src = src.as_slice()?;
+        let compressed = py.detach(|| {
+            // Every call overwrites what an earlier one has left, so a panic of another thread leaves nothing wrong.
+            let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+            let Scratch { workspace, container } = &mut *scratch;
+            let bytes = self.encoder.compress(workspace, src, container)?;
+            // Copied while the lock is held: the next call writes here.
+            Ok(container.get(..bytes).unwrap_or_default().to_vec())
+        });
+        compressed.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error: Error| raise(py, &error))
+    }
+
+    /// No container of this encoder is longer.
+    #[getter]
+    fn max_compressed_bytes(&self) -> u64 {
+        self.encoder.max_compressed_bytes()
+    }
+}
+
+/// The decoder of what an encoder writes, with its workspace.
+#[pyclass(frozen, module = "fzgm._fzgm")]
+pub(crate) struct Decoder {
+    decoder: fzgm::Decoder,
+    workspace: Mutex<Workspace>,
+}
+
+#[pymethods]
+impl Decoder {
+    /// Plans for all containers of an encoder.
+    #[staticmethod]
+    fn of_encoder(py: Python<'_>, encoder: &Encoder) -> PyResult<Self> {
+        py.detach(|| {
+            let decoder = encoder.encoder.decoder()?;
+            let workspace = Mutex::new(decoder.workspace()?);
+            Ok(Decoder { decoder, workspace })
+        })
+        .or_raise(py)
+    }
+
+    /// Decompresses into `dst`. Calls of several threads wait for one another.
+    fn decompress<'py>(&self, py: Python<'py>, container: Bytes<'py>, dst: Bytes<'py>) -> PyResult<()> {
+        let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
+        let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
+        py.detach(|| {
+            let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+            self.decoder.decompress(&mut workspace, container, dst)
+        })
+        .or_raise(py)?;
+        Ok(())
+    }
+}

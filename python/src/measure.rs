@@ -1,0 +1,44 @@
+//! Errors of a restored array.
+
+use crate::error::OrRaise;
+use crate::views::{Bytes, shared};
+use fzgm::DType;
+use fzgm::metrics::{self, Bound as ErrorBound};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Compares the bytes of two arrays of one type.
+#[pyfunction]
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    dtype: &str,
+    original: Bytes<'py>,
+    restored: Bytes<'py>,
+    bound: Option<(String, f64)>,
+    outlier_threshold: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dtype = DType::from_name(dtype).or_raise(py)?;
+    let bound = bound.map(|(mode, bound)| ErrorBound::from_name(&mode, bound)).transpose().or_raise(py)?;
+    let (original, restored) = (shared(&original)?, shared(&restored)?);
+    let (original, restored) = (original.as_slice()?, restored.as_slice()?);
+    let m =
+        py.detach(|| metrics::compare(dtype, original, restored, bound, outlier_threshold)).or_raise(py)?;
+    let d = PyDict::new(py);
+    d.set_item("elements", m.elements)?;
+    d.set_item("bounded", m.bounded)?;
+    d.set_item("min", m.min)?;
+    d.set_item("max", m.max)?;
+    d.set_item("value_range", m.range)?;
+    d.set_item("max_abs_error", m.max_abs_error)?;
+    d.set_item("max_rel_error", m.max_rel_error)?;
+    d.set_item("allowed", m.allowed)?;
+    d.set_item("worst", m.worst)?;
+    d.set_item("violations", m.violations)?;
+    d.set_item("exact_mismatches", m.exact_mismatches)?;
+    d.set_item("non_finite_mismatches", m.non_finite_mismatches)?;
+    d.set_item("rmse", m.rmse)?;
+    d.set_item("nrmse", m.nrmse)?;
+    d.set_item("psnr", m.psnr)?;
+    d.set_item("kept", m.kept())?;
+    Ok(d)
+}

@@ -1,0 +1,139 @@
+//! Pipelines: immutable, so that threads may share them and dictionaries may have them as keys.
+
+use crate::error::{OrRaise, raise};
+use fzgm::{DType, Setting};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyType};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// A pipeline: stages and their parameters, tied to no array.
+///
+/// It is immutable. It can be compared, hashed, and pickled. ``str(p)`` is its text form, or TOML where it is no chain.
+#[pyclass(frozen, module = "fzgm")]
+#[derive(Clone)]
+pub(crate) struct Pipeline(pub(crate) fzgm::Pipeline);
+
+#[pymethods]
+impl Pipeline {
+    /// Reads a chain of stages, such as ``lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze``.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
+        fzgm::Pipeline::from_text(text).map(Pipeline).or_raise(py)
+    }
+
+    /// Reads a pipeline file.
+    #[staticmethod]
+    fn from_toml(py: Python<'_>, toml: &str) -> PyResult<Self> {
+        fzgm::Pipeline::from_toml(toml).map(Pipeline).or_raise(py)
+    }
+
+    /// The preset of this name for arrays of one element type (``"f32"`` or ``"float32"``, as all names of types here).
+    /// Keywords set parameters in every stage that has them.
+    #[staticmethod]
+    #[pyo3(signature = (name, dtype, **parameters))]
+    fn from_preset(
+        py: Python<'_>,
+        name: &str,
+        dtype: &str,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let dtype = DType::from_name(dtype).or_raise(py)?;
+        Pipeline(fzgm::preset(name, dtype).or_raise(py)?).set(parameters)
+    }
+
+    /// The same pipeline with other parameters, each set in every stage that has it.
+    #[pyo3(signature = (**parameters))]
+    fn set(&self, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut pipeline = self.0.clone();
+        for (name, value) in parameters.into_iter().flatten() {
+            set_one(&mut pipeline, name.extract()?, &value)?;
+        }
+        Ok(Pipeline(pipeline))
+    }
+
+    /// The pipeline as one line, as :meth:`from_text` reads it.
+    fn to_text(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.to_text().or_raise(py)
+    }
+
+    /// The pipeline as a file, as :meth:`from_toml` reads it.
+    fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.to_toml().or_raise(py)
+    }
+
+    /// The stages in their order: pairs of a name and a dictionary of all parameters.
+    #[getter]
+    fn stages<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyDict>)>> {
+        let stage = |node: &fzgm::Node| {
+            let parameters = PyDict::new(py);
+            for (param, setting) in node.args().iter() {
+                parameters.set_item(param.name, value_of(py, setting)?)?;
+            }
+            Ok((node.stage(), parameters))
+        };
+        self.0.nodes().iter().map(stage).collect()
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.to_text().or_else(|_| self.0.to_toml()).or_raise(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (reader, text) = match self.0.to_text() {
+            Ok(text) => ("text", text),
+            Err(_) => ("toml", self.to_toml(py)?),
+        };
+        Ok(format!("fzgm.Pipeline.from_{reader}({})", PyString::new(py, &text).repr()?))
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.to_toml(py)?.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let class: Bound<'py, PyType> = py.get_type::<Pipeline>();
+        Ok((class.getattr("from_toml")?, (self.to_toml(py)?,)))
+    }
+}
+
+/// Sets a parameter from a number, a flag, or a word.
+fn set_one(pipeline: &mut fzgm::Pipeline, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let done = if let Ok(flag) = value.cast::<PyBool>() {
+        let flag = i64::from(flag.is_true());
+        pipeline.set_everywhere(name, |args| args.set_int(name, flag))
+    } else if let Ok(word) = value.cast::<PyString>() {
+        let word: String = word.extract()?;
+        pipeline.set_everywhere(name, |args| args.set_text(name, &word))
+    } else if value.is_instance_of::<PyInt>() {
+        let number: i64 = value.extract()?;
+        pipeline.set_everywhere(name, |args| args.set_int(name, number))
+    } else if value.is_instance_of::<PyFloat>() || value.hasattr("__float__")? {
+        let number: f64 = value.extract()?;
+        pipeline.set_everywhere(name, |args| args.set_real(name, number))
+    } else {
+        let class = value.get_type().name()?;
+        let what = format!("parameter {name} is a {class}; expected a number, True, False, or a word");
+        return Err(PyTypeError::new_err(what));
+    };
+    done.map_err(|error| raise(py, &error))
+}
+
+/// The value of a parameter.
+fn value_of<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match setting {
+        Setting::Real(value) => value.into_pyobject(py)?.into_any(),
+        Setting::Int(value) => value.into_pyobject(py)?.into_any(),
+        Setting::Flag(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Setting::Choice(word) | Setting::Names(word) => word.into_pyobject(py)?.into_any(),
+        Setting::Given(word) => word.into_pyobject(py)?.into_any(),
+    })
+}

@@ -1,0 +1,120 @@
+"""The filter in h5py and netCDF4, with the plugin of the wheel."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from fractions import Fraction
+
+import fzgm
+import numpy as np
+import pytest
+
+h5py = pytest.importorskip("h5py")
+import fzgm.hdf5  # noqa: E402
+
+
+def field(dtype="f4"):
+    x = np.random.default_rng(5).normal(size=(20, 40, 50)).cumsum(2).astype(dtype)
+    x[0, 0, 0], x[1, 1, 1], x[2, 2, 2] = np.nan, 1e20, np.inf
+    return x
+
+
+def python(code, *arguments, **environment):
+    """A fresh interpreter."""
+    set_ = {k: v for k, v in os.environ.items() if k != "HDF5_PLUGIN_PATH"} | environment
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=set_, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("preset", [None, "fz", "fast", "high"])
+def test_round_trip(tmp_path, preset):
+    x = field()
+    arguments = fzgm.hdf5.filter(noa=1e-3, data=x, fill_value=1e20, preset=preset)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        try:
+            file.create_dataset("t", data=x, chunks=(10, 40, 50), fillvalue=1e20, **arguments)
+        except (OSError, ValueError) as error:
+            if preset == "high" and "expected 0" in str(error):
+                pytest.skip("the filter has no preset high yet")
+            raise
+    with h5py.File(tmp_path / "x.h5") as file:
+        y = file["t"][:]
+        assert file["t"].id.get_storage_size() < x.nbytes
+    bounded = np.isfinite(x) & (x < 1e20)
+    assert x[~bounded].tobytes() == y[~bounded].tobytes()
+    values = [Fraction(float(v)) for v in x[bounded]]
+    allowed = Fraction(1e-3) * (max(values) - min(values))
+    assert all(abs(a - Fraction(float(b))) <= allowed for a, b in zip(values, y[bounded]))
+
+
+def test_bounds():
+    filter, words = fzgm.hdf5.filter, fzgm.hdf5.words
+    assert filter(abs=1e-3) == {"compression": 32770, "compression_opts": (1, 3539053052, 1062232653)}
+    assert filter(noa=0.5, range=(1, 3)) == filter(abs=1.0)
+    assert filter(rel=0.01)["compression_opts"] == words("rel", 0.01)
+    assert filter()["compression_opts"][0] == 0
+    assert filter(abs=1, preset="fast")["compression_opts"][3] == 3
+    low, high = 0.1, 0.30000000000000004
+    bound = np.frombuffer(np.array(filter(noa=0.1, range=(low, high))["compression_opts"][1:3], "u4").tobytes(), "f8")[0]
+    assert Fraction(float(bound)) <= Fraction(0.1) * (Fraction(high) - Fraction(low))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"abs": 1, "rel": 1}, {"noa": 1}, {"range": (0, 1)}, {"abs": 1, "range": (0, 1)}, {"noa": 1, "range": (1, 0)}, {"noa": 1, "range": 5},
+        {"noa": 1, "range": (0, np.inf)}, {"noa": np.nan, "range": (0, 1)}, {"noa": 1, "range": (0, 1), "data": [1.0]}, {"abs": 0},
+        {"abs": -1}, {"abs": "a"}, {"abs": 1, "preset": "no"}, {"abs": 1, "preset": ["fast"]}, {"noa": 1, "data": [np.nan]}, {"noa": 1, "data": ["a"]}, {"noa": 1, "range": (1, 1)},
+    ],
+    ids=str,
+)
+def test_wrong_bounds(arguments):
+    with pytest.raises(fzgm.Error, match=r"expected|needs|both|give a bound"):
+        fzgm.hdf5.filter(**arguments)
+
+
+@pytest.mark.parametrize("order", ["import h5py, fzgm.hdf5", "import fzgm.hdf5, h5py"])
+def test_either_order_of_imports(tmp_path, order):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("t", data=np.arange(1000.0), **fzgm.hdf5.filter(abs=0.25))
+    code = f"import sys; {order}; print(abs(h5py.File(sys.argv[1])['t'][:] - range(1000)).max() <= 0.25)"
+    assert python(code, tmp_path / "x.h5") == "True\n"
+    # Not without the package: the plugin is found through it alone.
+    code = "import sys, h5py; h5py.File(sys.argv[1])['t'][:]"
+    with pytest.raises(subprocess.CalledProcessError):
+        python(code, tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("order", ["import netCDF4, h5py, fzgm.hdf5", "import fzgm.hdf5, netCDF4, h5py", "import h5py, fzgm.hdf5, netCDF4"])
+def test_netcdf4_reads_what_h5py_writes(tmp_path, order):
+    pytest.importorskip("netCDF4")
+    code = f"""
+import sys
+import numpy as np
+{order}
+x = np.arange(1000.0)
+with h5py.File(sys.argv[1], "w") as file:
+    file.create_dataset("t", data=x, **fzgm.hdf5.filter(abs=0.25))
+with netCDF4.Dataset(sys.argv[1]) as file:
+    print(abs(file["t"][:] - x).max() <= 0.25)
+"""
+    assert python(code, tmp_path / "x.h5") == "True\n"
+
+
+def test_the_command_prints_the_line_for_the_shell(tmp_path):
+    command = os.path.join(sysconfig.get_path("scripts"), "fzgm-hdf5-path")
+    code = f'unset HDF5_PLUGIN_PATH; eval "$({command})"; echo $HDF5_PLUGIN_PATH; eval "$({command})"; echo $HDF5_PLUGIN_PATH'
+    folder = fzgm.hdf5.plugin_path()
+    out = subprocess.run(["sh", "-c", code], check=True, capture_output=True, text=True).stdout
+    assert out == f"{folder}\n{folder}:{folder}\n"
+    assert folder in os.environ["HDF5_PLUGIN_PATH"].split(":")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("t", data=np.arange(1000.0), **fzgm.hdf5.filter(abs=0.25))
+    code = "import sys, h5py; print(h5py.File(sys.argv[1])['t'][1])"
+    assert python(code, tmp_path / "x.h5", HDF5_PLUGIN_PATH=folder)
+
+
+def test_registration_is_done_once():
+    fzgm.hdf5.register()
+    assert fzgm.hdf5.register() == []
+    assert os.environ["HDF5_PLUGIN_PATH"].split(":").count(fzgm.hdf5.plugin_path()) == 1
