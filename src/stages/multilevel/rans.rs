@@ -70,8 +70,9 @@ impl RunEncoder {
             used += writes as usize;
             counts[l] += writes;
             let x = x >> (16 * writes);
-            if of > 0 {
-                states[l] = (x / of << FREQUENCY_BITS) + before + x % of;
+            // A lane without a symbol has the frequency 0.
+            if let Some(whole) = x.checked_div(of) {
+                states[l] = (whole << FREQUENCY_BITS) + before + (x - whole * of);
             }
         }
         (self.states, self.counts) = (states, counts);
