@@ -26,17 +26,12 @@ def python(code, *arguments, **environment):
     return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=set_, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("preset", [None, "fz", "fast", "high"])
+@pytest.mark.parametrize("preset", [None, "fz", "fast"])
 def test_round_trip(tmp_path, preset):
     x = field()
     arguments = fzgm.hdf5.filter(noa=1e-3, data=x, fill_value=1e20, preset=preset)
     with h5py.File(tmp_path / "x.h5", "w") as file:
-        try:
-            file.create_dataset("t", data=x, chunks=(10, 40, 50), fillvalue=1e20, **arguments)
-        except (OSError, ValueError) as error:
-            if preset == "high" and "expected 0" in str(error):
-                pytest.skip("the filter has no preset high yet")
-            raise
+        file.create_dataset("t", data=x, chunks=(10, 40, 50), fillvalue=1e20, **arguments)
     with h5py.File(tmp_path / "x.h5") as file:
         y = file["t"][:]
         assert file["t"].id.get_storage_size() < x.nbytes

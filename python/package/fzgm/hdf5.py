@@ -28,7 +28,7 @@ from ._errors import CallError, FileError, InternalError
 FILTER_ID = 32770
 
 _MODES = {"lossless": 0, "abs": 1, "rel": 2}
-_PRESETS = {None: 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4}
+_PRESETS = {None: 0, "pfpl": 1, "fz": 2, "fast": 3}
 # The folder that HDF5 searches if HDF5_PLUGIN_PATH is not set.
 _DEFAULT_FOLDER = "/usr/local/hdf5/lib/plugin"
 _told: set[str] = set()
@@ -115,7 +115,7 @@ def filter(
     noa     \\|x - x'\\| <= noa * (max - min) of the whole dataset, stored as abs
     range   (min, max) of the whole dataset, for noa
     data    in place of range: the array to take it from; values of the magnitude of ``fill_value`` and above do not count
-    preset  None, the default of the mode; ``"pfpl"`` with abs and rel; ``"fz"``, ``"fast"``, or ``"high"`` with abs and noa
+    preset  None, the default of the mode; ``"pfpl"`` with abs and rel; ``"fz"`` or ``"fast"`` with abs and noa
 
     Integers lose nothing in any mode.
     """
