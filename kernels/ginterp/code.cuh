@@ -38,7 +38,7 @@ template <class T> struct Limits {
     p = p > low ? p : low;
     return p < high ? p : high;
   }
-  // What a tile has in the place of a value that has no code.
+  // The word in a tile for a value without a code.
   FZ_DEV T stand_in(T x, T p) const { return is_bounded(x) ? x : is_finite(p) ? p : T(0); }
 };
 

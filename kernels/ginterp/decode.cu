@@ -10,7 +10,7 @@ FZ_DEV bool are_limits(double low, double high) {
   return low <= high && zeros && low < infinity && high > -infinity;
 }
 
-// What the reader of a header checks of fields that the run decides.
+// The checks of header fields that only the run determines.
 FZ_DEV bool is_possible(const GinterpParams& p, const GinterpMetadata& m) {
   bool possible = m.flags[6] == 0 && m.flags[7] == 0;
   for (uint32_t level = 0; level < 6; level++) {

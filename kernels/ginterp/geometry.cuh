@@ -105,7 +105,7 @@ struct Grid {
     tile[2] = row / tiles[1];
     tile[1] = row - tile[2] * tiles[1];
   }
-  // What a tile owns.
+  // The extents of a tile.
   FZ_DEV TileOrder order(const uint32_t (&tile)[3]) const {
     TileOrder order;
 #pragma unroll

@@ -8,7 +8,7 @@ namespace ginterp {
 FZ_DEV float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 FZ_DEV double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 
-// What a point has along an axis: neighbors at distances -3, -1, 1, and 3 in units of the spacing.
+// The neighbors of a point along an axis: those at distances -3, -1, 1, and 3 in units of the spacing.
 // BEFORE: -1 alone; BOTH: -1 and 1; LEFT: also 3; RIGHT: also -3; CUBIC: all four.
 enum Neighbors : uint32_t { BEFORE, BOTH, LEFT, RIGHT, CUBIC };
 // Of a point `at` in a tile of `extent` elements, far face included.

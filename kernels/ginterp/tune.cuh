@@ -7,7 +7,7 @@
 
 namespace fz {
 namespace ginterp {
-// What is summed, in memory that is zero when the call starts: errors of the candidates of each
+// The sums, in memory that is zero when the call starts: errors of the candidates of each
 // level (modes 3 and 4), or of axes and splines (1 and 2); and the codes other than that of a hit for
 // each pair of alpha and beta.
 struct Tally {

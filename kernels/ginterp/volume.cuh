@@ -24,7 +24,7 @@ template <class T> struct Real;
 template <> struct Real<float> {
   typedef uint32_t Bits;
   static constexpr float SHIFT = 8388608.0f;
-  // What a value without a code has in place of `word`.
+  // The word of a value without a code, in place of `word`.
   static constexpr uint32_t NO_CODE = 0x4b000000u;
   static constexpr uint32_t MASK = 0x7fffffu;
   static FZ_DEV float from(double x) { return __double2float_rn(x); }

@@ -122,7 +122,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
       if (FULL || zeros) exact<4>(v, p, own, zeros, px, py, pz);
     }
   }
-  // What stands in the tile for the points x, x + 2, ... that `zeros` marks, which have no code.
+  // The words in the tile for the points x, x + 2, ... that `zeros` marks, which have no code.
   template <int N> FZ_DEV void exact(T (&v)[N], const T (&p)[N], const T* own, uint32_t zeros, int x, int y, int z) const {
     const T* kept = reinterpret_cast<const T*>(address(output(a, 0))) + tile.at(x, y, z);
     bool bounded = true;

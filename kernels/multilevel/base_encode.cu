@@ -34,7 +34,7 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
   }
 }
 
-// Roots that are a section of their own: each step begins anew. A warp codes a batch.
+// Codes roots that have a section of their own. Each step starts from 0. A warp codes a batch.
 template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, T* coarse, BlockCounts& counts) {
   const Coder<T> coder(p.threshold, m);
   const Keeper keeper(memory, 0);

@@ -11,7 +11,7 @@ struct Choice {
   MultilevelMetadata metadata;
   // By axis and level: the cost of a point, times 256.
   unsigned long long lines[3][MOST_LEVELS];
-  // What differences along 1, 2, and 3 axes cost, and how many elements were looked at; `unfit`: differences cannot be coded.
+  // The cost of differences along 1, 2, and 3 axes, and the number of elements examined; `unfit`: differences cannot be coded.
   unsigned long long differences[3];
   uint32_t looked, unfit;
 };

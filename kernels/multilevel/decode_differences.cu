@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace multilevel {
-// What a chunk adds to the next one: the sum since the last start of a row, and whether there is one in it.
+// The carry of a chunk: the sum since the last start of a row, and whether a row starts in the chunk.
 struct Carry {
   uint32_t sum, starts;
 };

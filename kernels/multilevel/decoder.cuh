@@ -11,7 +11,7 @@ FZ_DEV void corrupt(const Args& a) {
   atomicCAS(reinterpret_cast<uint32_t*>(a.zeroed), 0u, order_of(a) + 1);
   fail(a, CORRUPT);
 }
-// Whether this launch has something to do: the same in all threads.
+// Whether this launch has work; all threads agree.
 FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const MultilevelParams& p) {
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;
@@ -35,7 +35,7 @@ struct Patterns {
   FZ_DEV explicit Patterns(const State& state) : pattern(state.pattern), count(state.patterns) {}
 };
 
-// What a lane has decoded: a code, or the bits of an exact value.
+// The result of a lane: a code, or the bits of an exact value.
 struct Decoded {
   uint32_t u;
   bool exact;

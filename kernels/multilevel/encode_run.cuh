@@ -36,7 +36,7 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const uint2* entries;
   RunEncoder<ANYWHERE>& run;
 
-  // What this lane has of a step: `at` is its point.
+  // Encodes a step: `kept` is the token and the context of the lane, `at` its point.
   FZ_DEV void step(uint32_t kept, uint32_t at, bool live) const {
     const uint32_t t = kept & 63;
     if (__any_sync(ALL, live && t >= 16)) raw(kept, at, live);

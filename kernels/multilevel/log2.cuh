@@ -44,7 +44,7 @@ FZ_DEV uint64_t warp_total(uint64_t v) {
   return v;
 }
 
-// What 64 symbols cost that occur as often as this, with their table; a lane has two counts, of
+// The cost of 64 symbols with these counts, table included; a lane has two counts, of
 // symbols `lane` and 32 + `lane`. By a warp.
 FZ_DEV uint64_t cost_of_counts(const Log2& log, uint64_t a, uint64_t b) {
   const uint64_t n = warp_total(a + b);

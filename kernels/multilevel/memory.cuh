@@ -8,7 +8,7 @@ namespace fz {
 namespace multilevel {
 constexpr uint32_t SYMBOLS = 64;
 
-// What is counted of a section. Zero when a call starts.
+// The counts of a section. Zero when a call starts.
 struct Counts {
   // Tokens by contexts, those of quiet steps (which have token 0) apart; symbols of masks.
   uint32_t of[CONTEXTS][SYMBOLS], quiet[CONTEXTS], masks[CONTEXTS][16];
@@ -44,7 +44,7 @@ struct DecoderSet {
 };
 static_assert(sizeof(DecoderSet) == DECODER_SET_BYTES, "as in Rust");
 
-// What is decided about a section.
+// The decisions about a section.
 struct Coding {
   uint32_t has_masks, steps, per_run, code;
   // Mask runs, then runs, among those of all sections.

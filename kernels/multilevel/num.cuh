@@ -3,7 +3,7 @@
 #include "common/memory.cuh"
 #include "multilevel/params.h"
 
-// What few points need, apart from the code of all others.
+// Code that few points need, apart from the code of all others.
 #ifdef FZ_EMULATED
 #define FZ_APART static
 #else

@@ -14,7 +14,7 @@ struct OpenMemory {
   uint32_t good, count;
 };
 
-// What the reader of a config checks of fields that the run decides.
+// The checks of config fields that only the run determines.
 FZ_DEV bool is_possible(const MultilevelParams& p, const MultilevelMetadata& m) {
   const double infinity = __longlong_as_double(0x7ff0000000000000ll);
   const uint32_t rank = p.dims[2] > 1 ? 3 : p.dims[1] > 1 ? 2 : 1, known = (1u << rank) - 1;

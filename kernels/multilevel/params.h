@@ -97,7 +97,7 @@ struct MultilevelParams {
 /// Results of the run, as kernels write them.
 struct MultilevelMetadata {
   double step;
-  /// What predictions of roots and of places without neighbors are, and what differences are relative to.
+  /// The prediction of roots and of points without bounded neighbors; differences are relative to it.
   double center;
   double low;
   double high;

@@ -20,7 +20,7 @@ struct ByteCounts {
   }
 };
 
-// What a warp counts: token 0 in registers, since most points have it, others in shared memory.
+// The counters of a warp: token 0 in registers, since most points have it, others in shared memory.
 struct WarpCounts {
   ByteCounts zero, quiet;
   // Steps since the bytes were emptied.
@@ -65,7 +65,7 @@ struct WarpCounts {
   }
 };
 
-// What a pass needs besides.
+// The other inputs of a pass.
 template <class T> struct PassEncoder {
   const Shape& shape;
   const Section& s;

@@ -51,7 +51,7 @@ template <class T> struct Coder {
     const T sum = (x - p) * of.rate + N::MAGIC, q = sum - N::MAGIC, restored = N::fma(q, of.step, p), d = x - restored;
     bool close = N::abs(d) < bound;
     if (N::abs(d) == bound) {
-      // What the subtraction has lost.
+      // The rounding error of the subtraction.
       const T back = d + restored, lost = (x - back) - (restored - (back - d));
       close = N::abs(back) <= N::most() && (lost == T(0) || (lost > T(0)) != (d > T(0)));
     }

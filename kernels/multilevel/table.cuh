@@ -5,7 +5,7 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t ONE = 1u << FREQUENCY_BITS;
-// What the first numbers of a table are differences to; numbers are below NUMBERS.
+// The number that the first numbers of a table are relative to; numbers are below NUMBERS.
 constexpr uint32_t FIRST_NUMBER = 40, NUMBERS = 52;
 
 // The number that stands for the nearest frequency that one stands for, or the one below.
@@ -16,7 +16,7 @@ FZ_DEV uint32_t number_of(uint32_t t, bool nearest) {
 }
 FZ_DEV uint32_t frequency_of(uint32_t number) { return number < 8 ? number : (4 + number % 4) << (number / 4 - 1); }
 
-// What a warp has of a table: symbols `lane` and 32 + `lane`.
+// The part of a table that a lane holds: symbols `lane` and 32 + `lane`.
 struct Entries {
   uint32_t f[2], before[2];
 };

@@ -45,7 +45,7 @@ impl<T: SplineValue> Numbers<T> {
         if p < self.high { p } else { self.high }
     }
 
-    /// What stands in a tile for a value that has no code.
+    /// The word in a tile for a value without a code.
     fn stand_in(&self, x: T, p: T) -> T {
         if self.is_bounded(x) {
             x // seed: ginterp-stand-in
@@ -69,7 +69,7 @@ pub(super) trait Coding: Sized + Sync {
 
     fn new(numbers: Numbers<Self::Value>) -> Self;
 
-    /// What stands in a tile for an anchor.
+    /// The word in a tile for an anchor.
     fn anchor(&self, x: Self::Value) -> Self::Value;
 
     /// `codes` and `v` of the values `x`, predicted as `p`; false where some of them have no code.
@@ -82,7 +82,7 @@ pub(super) trait Coding: Sized + Sync {
         codes: &mut [u32],
     ) -> bool;
 
-    /// What the lists keep of a value without a code; none where it has one.
+    /// The list entry of a value without a code; none if the value has a code.
     fn kept(&self, row: &Row<'_>, x: Self::Value, p: Self::Value, code: u32) -> Option<Self::Value>;
 
     /// The values `v` of codes. `kept` are those of the lists, or nothing where the tiles have none.
@@ -119,7 +119,7 @@ impl<T: SplineValue> Bounded<T> {
         dropped == T::ZERO || (dropped < T::ZERO) != (d < T::ZERO) // seed: ginterp-tie
     }
 
-    /// What the fast loop did not accept.
+    /// Values that the fast loop did not accept.
     #[cold]
     fn repair(&self, level: usize, x: &[T], p: &[T], v: &mut [T], codes: &mut [u32]) -> bool {
         let (n, of_level) = (&self.0, self.of_level(level));
@@ -137,7 +137,7 @@ impl<T: SplineValue> Bounded<T> {
         all
     }
 
-    /// What the loop over a row needs.
+    /// The inputs of the loop over a row.
     #[inline(always)]
     fn of_level(&self, level: usize) -> OfLevel<T> {
         let n = &self.0;

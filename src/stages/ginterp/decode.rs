@@ -172,7 +172,7 @@ fn split<'a>(grid: &TileGrid, value: usize, out: &'a mut [u8]) -> impl Iterator<
 /// Memory of a thread.
 struct Memory<T> {
     walk: Walk<T>,
-    /// What the lists keep of a window; nothing where they have no entry in it.
+    /// The list entries of a window; empty if it has none.
     kept: Vec<T>,
     row: Vec<T>,
 }

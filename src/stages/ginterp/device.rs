@@ -60,7 +60,7 @@ fn windows(grid: &TileGrid) -> u64 {
 pub(super) fn resolve(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<GinterpParams>(shape.params);
     let grid = TileGrid::new(&p);
-    // What the reference does not tune.
+    // The reference does not tune these arrays.
     let untuned = !is_strict(&p) && (p.value == 8 || grid.body[2] == 1 && p.tuning == 1);
     let mode = if untuned { 0 } else { p.tuning };
     let (sums, pairs) = if is_strict(&p) {

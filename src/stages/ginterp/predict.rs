@@ -3,7 +3,7 @@
 use super::params::{MD, NATURAL, REVERSE};
 use super::value::SplineValue;
 
-/// What a point has along an axis: neighbours at distances -3, -1, 1 and 3 in units of the spacing.
+/// The neighbors of a point along an axis: those at distances -3, -1, 1, and 3 in units of the spacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Neighbors {
@@ -206,7 +206,7 @@ pub(super) fn across<'r, T: SplineValue + 'r, A: Arithmetic<T>>(
     }
 }
 
-/// What the points of a row have along it.
+/// The neighbors of the points of a row along the row.
 pub(super) struct RowNeighbors {
     pub(super) each: Vec<Neighbors>,
     /// Ranks, for loops over them.

@@ -154,7 +154,7 @@ fn arguments([mode, tuning]: [u8; 2], user: f64, code: DType, dims: [u32; 3]) ->
     Ok(args)
 }
 
-/// What decoders compute from the fields of the config.
+/// The numbers that decoders compute from the fields of the config.
 fn complete(metadata: &mut GinterpMetadata, value: DType, levels: usize) {
     let bound = metadata.bound;
     match value {

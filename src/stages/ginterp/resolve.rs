@@ -79,7 +79,7 @@ fn metadata<C: Coding>(call: &HostCall<'_>, p: &GinterpParams) -> Result<Ginterp
     Ok(made)
 }
 
-/// What residuals are within, for the radius.
+/// The limit of residuals that determines the radius.
 fn width<T: SplineValue>(p: &GinterpParams, base: f64, range: Option<[f64; 2]>) -> Option<f64> {
     if p.switches & ABSOLUTE != 0 {
         return range.map(difference::<T>);
@@ -163,7 +163,7 @@ fn tune<T: SplineValue, C: Coding<Value = T>>(
     let strict = p.switches & STRICT != 0;
     let default = |level: usize| LevelFlags { md: level < 2, ..LevelFlags::default() };
     let mut flags: Vec<LevelFlags> = (0..levels).map(default).collect();
-    // What the reference does not tune.
+    // The reference does not tune these arrays.
     let mode = if !strict && (p.value == 8 && p.tuning < 5 || flat && p.tuning == 1) { 0 } else { p.tuning };
     if mode > 0 {
         (made.alpha, made.beta) = (scheduled_alpha(fraction), BETA);

@@ -38,7 +38,7 @@ pub(super) struct Row<'a> {
     /// It is a row of a plane.
     pub(super) flat: bool,
     pub(super) md: bool,
-    /// What the only axis of a prediction has, where there is only one.
+    /// The neighbors along the only axis of a prediction.
     pub(super) line: Option<Line<'a>>,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Line<'a> {
     Across(Neighbors),
 }
 
-/// What becomes of points.
+/// The actions at points.
 pub(super) trait Points<T> {
     /// Sets the values `v` that later points are predicted from, where `p` is predicted.
     fn row(&mut self, row: &Row<'_>, p: &[T], v: &mut [T]);

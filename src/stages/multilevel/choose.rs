@@ -97,7 +97,7 @@ impl<T: LevelValue> Work for LineWork<'_, T> {
     }
 }
 
-/// What differences cost, times 256, and along how many axes they cost least. Not of arrays that they are not for.
+/// The cost of differences, times 256, and the number of axes with the least cost. None if the array cannot be coded by differences.
 fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor<T>) -> Option<(u64, u8)> {
     let mut sums = [0u64; 3];
     let mut looked = 0;

@@ -36,7 +36,7 @@ fn run<T: LevelValue>(call: &mut HostCall<'_>, p: &MultilevelParams) -> Result<(
     let n: usize = dims.iter().product();
     let metadata: MultilevelMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (stream, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    // What the pipeline added behind the shape is zero.
+    // The padding behind the shape is zero.
     let (body, rest) = out.split_at_mut_checked(n * size_of::<T>()).ok_or(Fault::Corrupt)?;
     rest.fill(0);
     if n == 0 {
@@ -82,7 +82,7 @@ fn words_of(bytes: &[u8]) -> Result<Cow<'_, [u16]>, Fault> {
     Ok(Cow::Owned(words))
 }
 
-/// What all sections of a call have in common.
+/// The properties that all sections of a call share.
 pub(super) struct Decoder<'a, T> {
     pub(super) predictor: Predictor<T>,
     pub(super) patterns: [u64; PATTERNS as usize],

@@ -146,7 +146,7 @@ fn roots<T: LevelValue>(
     Ok((coarse, symbols, exact))
 }
 
-/// What is coded of a pass, in the order of its points.
+/// The codes of a pass, in the order of its points.
 struct CodedPass<T> {
     restored: Grid<T>,
     symbols: Vec<Symbol>,
@@ -160,7 +160,7 @@ struct Rows<'a, T> {
     symbols: &'a mut [Symbol],
 }
 
-/// What is the same for all rows of a pass.
+/// The properties that all rows of a pass share.
 struct RowCoder<'a, T> {
     source: &'a Source<'a, T>,
     dims: [usize; 3],

@@ -37,7 +37,7 @@ pub(super) fn log2(n: u64) -> u64 {
     (u64::from(e) << 16) + low + (((high - low) * j) >> 16)
 }
 
-/// What symbols cost that occur as often as this, with the table.
+/// The cost of symbols with these counts, table included.
 pub(super) fn cost(counts: &[u64]) -> u64 {
     let n: u64 = counts.iter().sum();
     if n == 0 {

@@ -150,7 +150,7 @@ pub(super) struct Opened<'a> {
     pub(super) steps: usize,
     pub(super) per_run: usize,
     pub(super) runs: Vec<&'a [u16]>,
-    /// What classes of batches say.
+    /// The class of each batch; empty in a section without classes.
     pub(super) classes: Vec<u8>,
     /// Behind the runs.
     pub(super) rest: &'a [u16],

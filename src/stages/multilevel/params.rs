@@ -76,7 +76,7 @@ const _: () = assert!(size_of::<MultilevelParams>() == 56);
 #[repr(C)]
 pub(crate) struct MultilevelMetadata {
     pub step: f64,
-    /// What predictions of roots and of places without neighbors are, and what differences are relative to.
+    /// The prediction of roots and of points without bounded neighbors; differences are relative to it.
     pub center: f64,
     pub low: f64,
     pub high: f64,

@@ -19,7 +19,7 @@ pub(super) const MASKS: u16 = 1 << 5;
 /// Batches that a task counts.
 const TASK: usize = 64;
 
-/// What all sections of a stream have in common.
+/// The properties that all sections of a stream share.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     /// Bits of an exact value.
@@ -28,7 +28,7 @@ pub(super) struct Form {
     pub(super) wide: bool,
 }
 
-/// What a section is coded from. Symbols are in the order of its points, exact values in ascending order of their points.
+/// The input of a section's coder. Symbols are in the order of its points, exact values in ascending order of their points.
 pub(super) struct Symbols {
     pub(super) layout: Layout,
     pub(super) symbols: Vec<Symbol>,
@@ -94,7 +94,7 @@ impl StepShares {
     }
 }
 
-/// What is counted of batches.
+/// The counts of batches.
 struct Tally {
     all: [Counts; CONTEXTS as usize],
     /// Of the quiet steps, all of which have token 0.

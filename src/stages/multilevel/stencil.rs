@@ -13,7 +13,7 @@ pub(super) fn stride(count: usize, most: u32) -> usize {
     (count / most as usize).max(1) | 1
 }
 
-/// What an error costs, by and large.
+/// The approximate cost of an error.
 pub(super) fn cost<T: LevelValue>(error: T, rate: T) -> u32 {
     u32::BITS - (error.abs() * (rate * T::of(4.0))).floor_int().leading_zeros()
 }

@@ -14,7 +14,7 @@ const WIDE: u32 = 1 << 27;
 /// Bytes of the head, which is all that a stream of values has besides.
 pub(super) const HEAD: usize = 4;
 
-/// What a section costs in bytes, rounded up.
+/// The cost of a section in bytes, rounded up.
 fn bytes_of(cost: u64) -> u64 {
     cost.div_ceil(8 * super::log2::BIT)
 }
@@ -90,7 +90,7 @@ pub(super) fn write(
     Ok(total)
 }
 
-/// What is before the sections.
+/// The part of a stream before the sections.
 pub(super) struct Head {
     /// Bytes of each section.
     pub(super) lengths: Vec<usize>,

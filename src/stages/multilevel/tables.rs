@@ -8,7 +8,7 @@ use crate::base::error::Fault;
 /// Most symbols of a table.
 pub(super) const SYMBOLS: usize = 64;
 const ONE: u32 = 1 << FREQUENCY_BITS;
-/// What the first numbers of a table are differences to.
+/// The number that the first numbers of a table are relative to.
 const START: u32 = 40;
 
 /// Counts of one context.
@@ -49,7 +49,7 @@ fn frequency(number: u32) -> u32 {
 /// Above the number of any frequency below one.
 const NUMBERS: u32 = 52;
 
-/// What numbers are differences to: the last one above 0 among every second entry, since signs alternate.
+/// The number that others are relative to: the last one above 0 among every second entry, since signs alternate.
 struct Expected([u32; 2]);
 
 impl Expected {

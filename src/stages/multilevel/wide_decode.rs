@@ -48,7 +48,7 @@ static MEANINGS: [u32; SYMBOLS] = {
     all
 };
 
-/// Whether this machine has what the functions here are compiled for.
+/// Whether this machine has the instructions that the functions here require.
 pub(super) fn available() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
 }
@@ -56,7 +56,7 @@ pub(super) fn available() -> bool {
 /// Decodes a step; whether `codes` are codes. If not, they are tokens, and their bits are not taken yet.
 ///
 /// # Safety
-/// The machine has what [`available`] asks for.
+/// [`available`] is true.
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
 pub(super) unsafe fn step(
@@ -128,7 +128,7 @@ unsafe fn more(run: &mut RunDecoder<'_>, codes: &mut [u32; LANES]) -> bool {
 /// As [`RunDecoder::refill`].
 ///
 /// # Safety
-/// The machine has what [`available`] asks for.
+/// [`available`] is true.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // As above.
