@@ -81,7 +81,7 @@ def decompress(
 
 
 def decompress_region(buf: Any, region: Any) -> np.ndarray:
-    """Restores a part of an array that preset ``fast`` compressed, without the rest.
+    """Restores a part of an array of preset ``fast``, without the rest, or of preset ``high``, after decoding the whole array.
 
     region  an index of the stored shape: whole numbers and slices of step 1, such as ``np.s_[10:20, :, 5]``. Missing dimensions are taken whole.
     """
