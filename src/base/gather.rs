@@ -11,15 +11,19 @@ pub(crate) struct Places {
 impl Places {
     /// Copies the elements of the places, `width` bytes each, to `dst`, as an array of its own. `src` has the extents `points`, x fastest.
     pub(crate) fn copy(&self, src: &[u8], points: [usize; 3], width: usize, dst: &mut [u8]) {
-        let Places { first, count, step } = *self;
-        for (row, to) in dst.chunks_exact_mut(count[0] * width).enumerate() {
-            let [y, z] = [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
-            let from = &src[((z * points[1] + y) * points[0] + first[0]) * width..];
-            self.copy_row(from, width, to);
+        for (row, to) in dst.chunks_exact_mut(self.count[0] * width).enumerate() {
+            self.copy_row(&src[self.row_start(row, points) * width..], width, to);
         }
     }
 
-    /// The same of one row, which begins with its first element.
+    /// Index of the first element of a row of the places, in an array of the extents `points`.
+    pub(crate) fn row_start(&self, row: usize, points: [usize; 3]) -> usize {
+        let Places { first, count, step } = *self;
+        let [y, z] = [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
+        (z * points[1] + y) * points[0] + first[0]
+    }
+
+    /// Copies one row. `from` begins with the first element of the row.
     pub(crate) fn copy_row(&self, from: &[u8], width: usize, to: &mut [u8]) {
         if self.step[0] == 1 {
             to.copy_from_slice(&from[..to.len()]);

@@ -144,15 +144,14 @@ impl Part {
 
     /// From a stream of the values as they are, row by row.
     fn read_values<T: LevelValue>(&self, segment: &Segment<'_>, dst: &mut [u8]) -> Result<()> {
-        let ([nx, ny, nz], width, mut buffer) = (self.shape, size_of::<T>(), vec![]);
-        if segment.bytes() != (HEAD + nx * ny * nz * width) as u64 {
+        let (width, mut buffer) = (size_of::<T>(), vec![]);
+        if segment.bytes() != (HEAD + self.shape.iter().product::<usize>() * width) as u64 {
             return Err(damaged(Fault::Corrupt));
         }
-        let Places { first, count, step } = self.places;
+        let Places { count, step, .. } = self.places;
         let span = ((count[0] - 1) * step[0] + 1) * width;
         for (row, to) in dst.chunks_exact_mut(count[0] * width).enumerate() {
-            let [y, z] = [(1, row % count[1]), (2, row / count[1])].map(|(d, i)| first[d] + i * step[d]);
-            let from = HEAD + ((z * ny + y) * nx + first[0]) * width;
+            let from = HEAD + self.places.row_start(row, self.shape) * width;
             self.places.copy_row(segment.view(from as u64, span, &mut buffer)?, width, to);
         }
         Ok(())

@@ -66,20 +66,14 @@ impl Lookup {
     }
 
     /// Decodes a step with the widest registers; whether `codes` are codes. If not, they are tokens.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     #[allow(unsafe_code)]
     fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
+        #[cfg(target_arch = "x86_64")]
         if wide_decode::available() {
             // SAFETY: the machine has what the function needs.
-            unsafe { wide_decode::step(self, run, contexts, codes) }
-        } else {
-            self.plain_step(run, contexts, codes)
+            return unsafe { wide_decode::step(self, run, contexts, codes) };
         }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
         self.plain_step(run, contexts, codes)
     }
 
