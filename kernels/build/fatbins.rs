@@ -28,10 +28,6 @@ pub(crate) fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
     let flags = nvcc.flags();
     let mut hasher = DefaultHasher::new();
     (&flags, nvcc.text(), &nvcc.path).hash(&mut hasher);
-    // Whose headers are whose is not worth knowing: there are few, and all files take seconds.
-    for header in [files("h")?, files("cuh")?].concat() {
-        read(&header)?.hash(&mut hasher);
-    }
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let jobs = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     std::thread::scope(|scope| {
@@ -61,7 +57,9 @@ fn compile_one(
     mut hasher: DefaultHasher,
     out: &Path,
 ) -> Result<Fatbin, String> {
-    read(source)?.hash(&mut hasher);
+    for file in included(source)? {
+        read(&file)?.hash(&mut hasher);
+    }
     let functions = functions(&nvcc.path, source)?;
     // Builds of several profiles can share what they compile, which takes longer than all the rest.
     let cache = env::var_os("FZGM_CUDA_CACHE").map_or_else(|| out.join("cache"), PathBuf::from);
@@ -77,6 +75,24 @@ fn compile_one(
     let path = out.join(format!("{stem}.fatbin"));
     write(&path, &read(&compiled)?)?;
     Ok(Fatbin { path, functions })
+}
+
+/// A file of kernels and all files of the folder that it includes, in the order of the first mention.
+fn included(source: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = vec![source.to_path_buf()];
+    let mut next = 0;
+    while let Some(file) = found.get(next) {
+        let text = String::from_utf8_lossy(&read(file)?).into_owned();
+        let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+        for path in names.map(|name| Path::new("kernels").join(name)) {
+            // The emulator's own headers are not here.
+            if path.is_file() && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+        next += 1;
+    }
+    Ok(found)
 }
 
 /// Stands in for fatbins where the emulator has the kernels: the names, and eight bytes that it takes for an image.

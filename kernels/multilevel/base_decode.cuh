@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: the points of the base section, by one warp.
+// Stage multilevel, decoder: the points of the base section. A block predicts those of a pass, and its first warp decodes them.
 #pragma once
 #include "multilevel/base.cuh"
 #include "multilevel/decoder.cuh"
@@ -6,8 +6,12 @@
 namespace fz {
 namespace multilevel {
 template <class T> struct BaseRoom {
+  // Points of a pass hold their predictions until they are decoded.
   T grid[BASE_POINTS];
+  // Of the points of a pass the place in the grid, and from bit 12 on the context.
+  uint16_t points[BASE_POINTS / 2];
 };
+static_assert(BASE_POINTS <= 1 << 12 && CONTEXTS <= 1 << 4, "a point has 16 bits");
 
 // A step of roots behind one of quotient `before`, which becomes that of the last one.
 template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, bool live, uint32_t& before) {
@@ -35,47 +39,56 @@ template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& s
   __syncwarp();
 }
 
+// By a block; false in the first warp: the run is not sound.
 template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T>& room, RunRing& ring) {
   const Plan& plan = *memory.plan;
   const Shape& shape = plan.shape;
   const MultilevelMetadata& m = metadata_of(a);
   const uint32_t lane = threadIdx.x & 31, ends = plan.base_ends;
+  const bool decodes = threadIdx.x < 32;
   const Predictor<T> of(p.threshold, m);
   const Patterns patterns(*memory.state);
   const DecoderSet& set = memory.set(0, 0);
   const BaseGrid grid(shape, ends);
   T* coarse = ends > 0 ? Buffers<T>(memory.values, p).level(ends) : nullptr;
   RunDecoder run(run_words(a, memory, memory.state->of[0], 0), ring);
-  decode_roots(run, set, patterns, of, grid, room.grid);
+  if (decodes) decode_roots(run, set, patterns, of, grid, room.grid);
+  __syncthreads();
 #pragma unroll 1
-    for (uint32_t level = plan.levels; level > ends; level--) {
-      const uint32_t stencil = stencil_at(m, level);
+  for (uint32_t level = plan.levels; level > ends; level--) {
+    const uint32_t stencil = stencil_at(m, level);
 #pragma unroll 1
-      for (int axis = 2; axis >= 0; axis--) {
-        if (!shape.has_pass(level, axis)) continue;
-        const BasePass pass(grid, level, axis, false);
-        const uint32_t count = pass.count();
-#pragma unroll 1
-        for (uint32_t from = 0; from < count; from += STEP) {
-          const bool live = from + lane < count;
-          uint32_t along;
-          const uint32_t place = pass.place(grid, live ? from + lane : 0, along);
-          T t[8];
-          pass.taps(room.grid, place, along, t);
-          const Predicted<T> guess = of.predict_any(stencil, along + 1, pass.known - along - 1, t);
-          const T value = decode_value(run, set, patterns, of, guess, t[3], live);
-          if (live) room.grid[place] = value;
-        }
-        __syncwarp();
+    for (int axis = 2; axis >= 0; axis--) {
+      if (!shape.has_pass(level, axis)) continue;
+      const BasePass pass(grid, level, axis, false);
+      const uint32_t count = pass.count(), left = pass.unit * pass.stride;
+      for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+        uint32_t along;
+        const uint32_t place = pass.place(grid, i, along);
+        T t[8];
+        pass.taps(room.grid, place, along, t);
+        const Predicted<T> guess = of.predict_any(stencil, along + 1, pass.known - along - 1, t);
+        room.grid[place] = guess.p;
+        room.points[i] = (uint16_t)(place | guess.context << 12);
       }
+      __syncthreads();
+#pragma unroll 1
+      for (uint32_t from = 0; decodes && from < count; from += STEP) {
+        const bool live = from + lane < count;
+        const uint32_t point = room.points[live ? from + lane : 0], place = point & (BASE_POINTS - 1);
+        const T value = decode_value(run, set, patterns, of, Predicted<T>{room.grid[place], point >> 12}, room.grid[place - left], live);
+        if (live) room.grid[place] = value;
+      }
+      __syncthreads();
     }
-    const Target<T> target(output(a, 0), elements(p));
-    for (uint32_t i = lane; i < grid.count(); i += 32) {
-      if (ends > 0) coarse[grid.known(i)] = room.grid[i];
-      else target.put(i, room.grid[i]);
-    }
+  }
+  const Target<T> target(output(a, 0), elements(p));
+  for (uint32_t i = threadIdx.x; i < grid.count(); i += blockDim.x) {
+    if (ends > 0) coarse[grid.known(i)] = room.grid[i];
+    else target.put(i, room.grid[i]);
+  }
   const bool bad = __any_sync(ALL, run.bad);
-  return run.is_finished() && !bad;
+  return !decodes || (run.is_finished() && !bad);
 }
 }  // namespace multilevel
 }  // namespace fz

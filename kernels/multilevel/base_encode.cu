@@ -15,6 +15,7 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
   const Keeper keeper(memory, 0);
   const uint32_t roots = grid.shape.roots();
   const T most = T(MOST_ROOT);
+  uint32_t raw = 0;
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < roots; i += gridDim.x * blockDim.x) {
     const T x = source[grid.root_element(i)];
     const Quotient<T> r = coder.quotient(x, coder.of.center, most);
@@ -29,9 +30,10 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
     } else {
       u = coder.exact(x);
     }
-    own.counts.add(0, keeper.put(i, 0, u), Num<T>::BITS);
+    raw += own.counts.add(0, keeper.put(i, 0, u), Num<T>::BITS);
     own.grid[grid.root(i)] = r.coded ? r.restored : x;
   }
+  own.counts.add_raw(raw);
 }
 
 // Codes roots that have a section of their own. Each step starts from 0. A warp codes a batch.
@@ -123,7 +125,7 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
   } else if (blockIdx.x == 0) {
     code_roots(p, m, memory, grid, source, own);
     const Coder<T> coder(p.threshold, m);
-    uint32_t first = roots;
+    uint32_t first = roots, raw = 0;
     __syncthreads();
 #pragma unroll 1
     for (uint32_t level = levels; level > ends; level--) {
@@ -141,13 +143,14 @@ template <class T> FZ_DEV void code_base(const Args& a, BaseMemory<T>& own) {
           pass.taps(own.grid, place, along, t);
           const Predicted<T> guess = coder.of.predict_any(own.stencil, along + 1, pass.known - along - 1, t);
           const uint32_t u = coder.code(source[grid.element(place)], guess, t[3], restored);
-          own.counts.add(guess.context, keeper.put(i, guess.context, u), Num<T>::BITS);
+          raw += own.counts.add(guess.context, keeper.put(i, guess.context, u), Num<T>::BITS);
           own.grid[place] = restored;
         }
         first += pass.count();
         __syncthreads();
       }
     }
+    own.counts.add_raw(raw);
     if (ends > 0)
       for (uint32_t i = threadIdx.x; i < grid.count(); i += blockDim.x) coarse[grid.known(i)] = own.grid[i];
   }

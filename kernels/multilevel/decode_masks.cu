@@ -35,7 +35,7 @@ template <class T> FZ_DEV void decode_masks(const Args& a, BaseRoom<T>& room, Ru
   const uint32_t warp = threadIdx.x >> 5;
   bool good = true;
   if (blockIdx.x == 0) {
-    if (warp == 0 && plan.of[0].kind == BASE) good = decode_base<T>(a, memory, p, room, rings[0]);
+    if (plan.of[0].kind == BASE) good = decode_base<T>(a, memory, p, room, rings[warp]);
   } else {
     const uint32_t warps = (gridDim.x - 1) * (blockDim.x >> 5);
     uint32_t number = (blockIdx.x - 1) * (blockDim.x >> 5) + warp, before = 0;

@@ -70,6 +70,7 @@ FZ_DEV void code_differences(const Args& a, BlockCounts& counts) {
   const Keeper keeper(memory, 0);
   const int32_t* quotients = reinterpret_cast<const int32_t*>(memory.pool);
   const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5);
+  uint32_t raw = 0;
 #pragma unroll 1
   for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < s.batches; batch += warps) {
     int32_t d[BATCH];
@@ -84,15 +85,21 @@ FZ_DEV void code_differences(const Args& a, BlockCounts& counts) {
 #pragma unroll
     for (uint32_t j = 0; j < BATCH; j++) {
       const uint32_t i = (batch * BATCH + j) * STEP + lane;
-      if (i >= s.count) continue;
-      const Token t = keeper.put(i, own, zigzag(d[j]));
-      if (own > 0) counts.add(own, t, 0);
+      const bool live = i < s.count;
+      Token t = {0, 0};
+      if (live) t = keeper.put(i, own, zigzag(d[j]));
+      if (own == 0) continue;
+      // Most tokens are 0, so one lane adds these.
+      const uint32_t zeros = __ballot_sync(ALL, live && t.token == 0);
+      if (live && t.token > 0) raw += counts.add(own, t, 0);
+      if (zeros && lane == 0) atomicAdd(&counts.of[own * SYMBOLS], (uint32_t)__popc(zeros));
     }
     if (lane != 0) continue;
     memory.masks[batch] = (uint8_t)own;
     if (own == 0) atomicAdd(&counts.quiet[0], min(BATCH * STEP, s.count - batch * BATCH * STEP));
     else atomicAdd(&counts.busy, (uint32_t)__popc(s.all(batch)));
   }
+  counts.add_raw(raw);
   counts.flush(memory.counts[0]);
 }
 

@@ -29,10 +29,15 @@ struct BlockCounts {
     if (threadIdx.x == 0) raw = 0;
     __syncthreads();
   }
-  FZ_DEV void add(uint32_t context, Token t, uint32_t exact) {
+  // Returns the raw bits, which a thread adds up for `add_raw`: many additions to one sum take long.
+  FZ_DEV uint32_t add(uint32_t context, Token t, uint32_t exact) {
     atomicAdd(&of[context * SYMBOLS + t.token], 1u);
-    const uint32_t bits = t.token == EXACT ? exact : t.bits;
-    if (bits) atomicAdd(&raw, (unsigned long long)bits);
+    return t.token == EXACT ? exact : t.bits;
+  }
+  // All threads of a warp call it.
+  FZ_DEV void add_raw(uint32_t bits) {
+    const uint32_t sum = __reduce_add_sync(ALL, bits);
+    if (sum && (threadIdx.x & 31) == 0) atomicAdd(&raw, (unsigned long long)sum);
   }
   FZ_DEV void flush(Counts& all) {
     __syncthreads();

@@ -6,10 +6,13 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t HEAD_BYTES = 4;
+// Words of tables that are copied to shared memory. Longer ones are not those of an encoder.
+constexpr uint32_t TABLE_ROOM = 1024;
 
 struct OpenMemory {
   Plan plan;
   ReadSet sets[2];
+  uint16_t tables[TABLE_ROOM];
   uint64_t sums[32], before, at, total, words;
   uint32_t good, count;
 };
@@ -59,8 +62,8 @@ FZ_DEV bool read_head(const Args& a, const MultilevelParams& p, const DecoderMem
   return first + 2 * before == have;
 }
 
-// By one thread: the fields and the tables of a section.
-FZ_DEV bool read_section(const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
+// By one thread: the fields of a section.
+FZ_DEV bool read_fields(const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
   if (words.count < 2) return false;
   const uint32_t head = words[0];
   c.width = head & 31;
@@ -86,10 +89,24 @@ FZ_DEV bool read_section(const MultilevelParams& p, const Words& words, const Se
   const uint64_t sizes = ((uint64_t)own.count * c.width + 15) / 16;
   if (c.first_mask_run + (uint64_t)own.count > p.runs || next + sizes + c.table_words > words.count) return false;
   c.head = (uint32_t)next;
-  const Words tables = words.from(next + sizes, c.table_words);
+  return true;
+}
+
+// By one thread: the sets of tables of a section.
+FZ_DEV bool read_sets(const Words& tables, const Coding& c, OpenMemory& own) {
   BitReader bits(tables);
   if (!own.sets[0].read(bits) || (c.has_masks && !own.sets[1].read(bits))) return false;
   return (bits.at + 15) / 16 == c.table_words;
+}
+// By a block.
+FZ_DEV void read_tables(const Words& words, const Coding& c, OpenMemory& own) {
+  const Words far = words.from(c.head + ((uint64_t)own.count * c.width + 15) / 16, c.table_words);
+  const Words near = {reinterpret_cast<const uint8_t*>(own.tables), c.table_words};
+  const bool fits = c.table_words <= TABLE_ROOM;
+  for (uint32_t i = threadIdx.x; fits && i < c.table_words; i += blockDim.x) own.tables[i] = (uint16_t)far[i];
+  __syncthreads();
+  if (threadIdx.x == 0) own.good = read_sets(fits ? near : far, c, own);
+  __syncthreads();
 }
 
 // By a block: where the runs of a section are.
@@ -157,10 +174,11 @@ FZ_DEV void open(const Args& a, OpenMemory& own) {
     c.first_mask_run = run;
     c.at = own.at;
     c.words = own.words;
-    own.good = read_section(p, words, s, c, own);
+    own.good = read_fields(p, words, s, c, own);
     c.first_run = run + c.mask_runs;
   }
   __syncthreads();
+  if (own.good) read_tables(words, c, own);
   if (own.good) {
     own.sets[0].fill(memory.set(section, 0));
     if (c.has_masks) own.sets[1].fill(memory.set(section, 1));

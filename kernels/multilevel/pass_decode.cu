@@ -3,13 +3,15 @@
 
 namespace fz {
 namespace multilevel {
-// Shared memory of a block.
-struct __align__(16) PassRoom {
+// Shared memory of a block, which has fewer warps for wide values.
+template <class T> struct __align__(16) PassRoom {
+  static constexpr uint32_t WARPS = DECODE_BYTES / 32 / sizeof(T);
   DecoderSet set;
-  RunRing rings[8];
+  RunRing rings[WARPS];
+  StagedTaps<T> taps[WARPS][2];
 };
 
-template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom& room) {
+template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& room) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
   if (!is_open(a, memory, p)) return;
@@ -32,27 +34,28 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom& 
   __syncthreads();
   const PassDecoder<T> decoder(a, p, memory, number, room.set);
   RunRing& ring = room.rings[threadIdx.x >> 5];
+  StagedTaps<T>* taps = room.taps[threadIdx.x >> 5];
   const Target<T> array(output(a, 0), elements(p));
   const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
   const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);
   const uint32_t stencil = stencil_at(m, level);
-  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring)
-                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring)
-                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring)
-                                   : decoder.template all<2, LINES>(&target, ring);
+  const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring, taps)
+                    : stencil == 6 ? decoder.template all<6, LINES>(&target, ring, taps)
+                    : stencil == 4 ? decoder.template all<4, LINES>(&target, ring, taps)
+                                   : decoder.template all<2, LINES>(&target, ring, taps);
   if (!good && (threadIdx.x & 31) == 0) corrupt(a);
 }
 }  // namespace multilevel
 }  // namespace fz
 
-// At least `BLOCKS` on a multiprocessor: warps wait for memory, and for themselves.
+// At least `BLOCKS` on a multiprocessor: warps wait for memory and for their own results.
 #define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES, BLOCKS)                                                    \
-  extern "C" __global__ void __launch_bounds__(256, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
-    __shared__ fz::multilevel::PassRoom room;                                           \
+  extern "C" __global__ void __launch_bounds__(fz::multilevel::PassRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
+    __shared__ fz::multilevel::PassRoom<VALUE> room;                                           \
     if (fz::cancelled(a)) return;                                                                     \
     fz::multilevel::decode_pass<VALUE, LINES>(a, room);                                               \
   }
-MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true, 3)
+MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true, 4)
 MULTILEVEL_PASS_DECODE(decode_lines_f64, double, true, 2)
-MULTILEVEL_PASS_DECODE(decode_rows_f32, float, false, 3)
+MULTILEVEL_PASS_DECODE(decode_rows_f32, float, false, 4)
 MULTILEVEL_PASS_DECODE(decode_rows_f64, double, false, 2)

@@ -3,6 +3,7 @@
 #include "multilevel/decoder.cuh"
 #include "multilevel/run_batches.cuh"
 #include "multilevel/slide.cuh"
+#include "multilevel/staged.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -58,54 +59,83 @@ template <class T> struct PassDecoder {
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
 
   // Returns whether all runs were sound.
-  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring) const {
+  template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
     bool good = true;
 #pragma unroll 1
     for (uint32_t number = spread(); number < c.runs; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      if constexpr (LINES) decode_lines<STENCIL>(run, walk);
-      else decode_rows<STENCIL>(run, walk, *target);
+      if constexpr (LINES) decode_lines<STENCIL>(run, walk, room);
+      else decode_rows<STENCIL>(run, walk, *target, room);
       const bool bad = __any_sync(ALL, run.bad);
       good = run.is_finished() && !bad && good;
     }
     return good;
   }
-  template <int STENCIL> FZ_DEV void decode_lines(RunDecoder& run, RunBatches<false>& walk) const {
-    uint32_t batch, mask, number = ~0u, due = 0;
-    Line<T> line;
-    SlidingWindow<T> window;
-#pragma unroll 1
-    while (walk.next(batch, mask)) {
-      const uint32_t own = batch / s.per_line, i = (batch - own * s.per_line) * BATCH;
-      if (own != number) line = Line<T>(shape, s, known, own);
-      if (own != number || batch != due) window.load(line, i, s.known);
+  // The taps of the next batch are on their way while one is decoded.
+  template <int STENCIL> FZ_DEV void decode_lines(RunDecoder& run, RunBatches<false>& walk, StagedTaps<T>* room) const {
+    uint32_t batch, mask, number = ~0u, i_ahead = 0;
+    Line<T> ahead;
+    auto stage = [&](StagedTaps<T>& to) {
+      const uint32_t own = batch / s.per_line;
+      if (own != number) ahead = Line<T>(shape, s, known, own);
       number = own;
-      due = batch + 1;
+      i_ahead = (batch - own * s.per_line) * BATCH;
+      stage_line<STENCIL>(to, ahead, i_ahead, mask, s.known);
+    };
+    bool more = walk.next(batch, mask);
+    if (more) stage(room[0]);
+    end_group();
 #pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j++) {
-        if (mask >> j & 1) {
-          const Predicted<T> p = window.template predict<STENCIL>(of, i + j, s.known);
-          const T value = decode_value(run, set, patterns, of, p, window.w[3], line.live);
-          if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
-        }
-        window.next(line, i + j, s.known);
+    for (uint32_t which = 0; more; which ^= 1) {
+      const Line<T> line = ahead;
+      const uint32_t i = i_ahead, steps = mask;
+      more = walk.next(batch, mask);
+      if (more) stage(room[which ^ 1]);
+      end_group();
+      wait_for_group_before();
+      __syncwarp();
+      const T* taps = &room[which].at[threadIdx.x & 31];
+#pragma unroll 1
+      for (uint32_t left = steps; left; left &= left - 1) {
+        const uint32_t j = __ffs((int)left) - 1;
+        const T* own = taps + j * STEP;
+        const Predicted<T> p = predict_staged<STENCIL, STEP>(of, own, i + j, s.known);
+        const T value = decode_value(run, set, patterns, of, p, own[3 * STEP], line.live);
+        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
       }
+      __syncwarp();
     }
   }
-  template <int STENCIL> FZ_DEV void decode_rows(RunDecoder& run, RunBatches<false>& walk, const RowTarget<T>& target) const {
+  template <int STENCIL> FZ_DEV void decode_rows(RunDecoder& run, RunBatches<false>& walk, const RowTarget<T>& target, StagedTaps<T>* room) const {
     uint32_t batch, mask;
+    bool more = walk.next(batch, mask);
+    RowStep<T> ahead(s, more ? batch * BATCH : 0);
+    if (more) stage_rows(room[0], s, known, ahead, mask);
+    end_group();
 #pragma unroll 1
-    while (walk.next(batch, mask)) {
-      RowQueue<T> queue(s, known, batch);
+    for (uint32_t which = 0; more; which ^= 1) {
+      RowStep<T> at = ahead;
+      const uint32_t steps = mask;
+      more = walk.next(batch, mask);
+      if (more) {
+        ahead = RowStep<T>(s, batch * BATCH);
+        stage_rows(room[which ^ 1], s, known, ahead, mask);
+      }
+      end_group();
+      wait_for_group_before();
+      __syncwarp();
+      const T* taps = &room[which].at[threadIdx.x & 31];
 #pragma unroll 1
       for (uint32_t j = 0; j < BATCH; j++) {
-        if (mask >> j & 1) {
-          const Predicted<T> p = queue.first.template predict<STENCIL>(of, queue.at.i(), s.known);
-          target.put_step(s, known, queue.at, queue.first.own, decode_value(run, set, patterns, of, p, queue.first.own, queue.at.i() < s.points[0]));
+        if (steps >> j & 1) {
+          const T* own = taps + j * ROW_TAPS;
+          const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, at.i(), s.known);
+          target.put_step(s, known, at, own[3], decode_value(run, set, patterns, of, p, own[3], at.i() < s.points[0]));
         }
-        queue.next(s, known);
+        at.next(s);
       }
+      __syncwarp();
     }
   }
 
@@ -149,8 +179,8 @@ template <class T> struct PassDecoder {
       }
     }
   }
-  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring) const {
-    const bool good = runs<STENCIL, LINES>(target, ring);
+  template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
+    const bool good = runs<STENCIL, LINES>(target, ring, room);
     if (!c.has_masks) return good;
     if constexpr (LINES) quiet_lines<STENCIL>();
     else quiet_rows<STENCIL>(*target);

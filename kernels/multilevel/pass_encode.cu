@@ -44,14 +44,14 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, BlockCount
 }  // namespace multilevel
 }  // namespace fz
 
-// At least `BLOCKS` on a multiprocessor: warps wait for memory, and for themselves.
+// At least `BLOCKS` on a multiprocessor: warps wait for memory and for their own results.
 #define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS)                                                    \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
     __shared__ fz::multilevel::BlockCounts counts;                                                    \
     if (fz::cancelled(a)) return;                                                                     \
     fz::multilevel::encode_pass<VALUE, LINES>(a, counts);                                             \
   }
-MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 3)
+MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 4)
 MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 2)
-MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 3)
+MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 4)
 MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 2)

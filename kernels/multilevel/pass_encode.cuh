@@ -1,8 +1,8 @@
 // Stage multilevel, encoder: what a warp does with a batch of a pass.
 #pragma once
 #include "multilevel/keep.cuh"
+#include "multilevel/slide.cuh"
 #include "multilevel/source.cuh"
-#include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -58,10 +58,8 @@ struct WarpCounts {
   }
   FZ_DEV void finish(BlockCounts& block) {
     empty(block);
-    const uint32_t bits = __reduce_add_sync(ALL, raw);
-    if ((threadIdx.x & 31) != 0) return;
-    if (busy) atomicAdd(&block.busy, busy);
-    if (bits) atomicAdd(&block.raw, (unsigned long long)bits);
+    block.add_raw(raw);
+    if (busy && (threadIdx.x & 31) == 0) atomicAdd(&block.busy, busy);
   }
 };
 
@@ -86,81 +84,82 @@ template <class T> struct PassEncoder {
     const uint32_t each = max(1u, s.per_line / wanted), segments = (s.per_line + each - 1) / each;
 #pragma unroll 1
     for (uint32_t task = warp; task < count * segments; task += warps) {
-      const uint32_t number = task / segments, first = task % segments * each, end = min(first + each, s.per_line);
+      const uint32_t number = task / segments, first = task % segments * each, end = min((first + each) * BATCH, s.along);
       const Line<T> line(shape, s, known, number);
-      Window<T> window;
+      SlidingWindow<T> window;
       window.load(line, first * BATCH, s.known);
-#pragma unroll 1
-      for (uint32_t batch = first; batch < end; batch++) {
-        const uint32_t i = batch * BATCH;
-        if (batch > first) window.move(line, i, s.known);
-        T x[BATCH];
+      auto value = [&](uint32_t i) { return source[line.element + min(i, s.along - 1) * line.next_element]; };
+      T ahead[AHEAD];
 #pragma unroll
-        for (uint32_t j = 0; j < BATCH; j++) x[j] = source[line.element + min(i + j, s.along - 1) * line.next_element];
-        const bool whole = Window<T>::is_whole(i, s.known);
-        uint32_t mask = 0;
-        each_of<BATCH>([&](auto of_j) {
-          constexpr uint32_t j = decltype(of_j)::value;
-          if (i + j >= s.along) return;
-          T restored;
-          const Predicted<T> p = window.template predict<STENCIL>(coder.of, j, whole, i, s.known);
-          const uint32_t u = coder.code(x[j], p, window.w[j + 3], restored);
-          Token t = {0, 0};
-          if (line.live) {
-            t = keeper.put(line.code + (i + j) * line.next_code, p.context, u);
-            line.odd[(uint64_t)(i + j) * line.apart] = restored;
-          }
-          mask |= own.add(counts, p.context, t, line.live, Num<T>::BITS) ? 1u << j : 0;
-        });
-        if ((threadIdx.x & 31) == 0) masks[number * s.per_line + batch] = (uint8_t)mask;
-        own.note(counts, mask);
+      for (uint32_t k = 0; k < AHEAD; k++) ahead[k] = value(first * BATCH + k);
+      uint32_t mask = 0;
+#pragma unroll 1
+      for (uint32_t i = first * BATCH; i < end; i++) {
+        const T x = ahead[0];
+#pragma unroll
+        for (uint32_t k = 0; k + 1 < AHEAD; k++) ahead[k] = ahead[k + 1];
+        ahead[AHEAD - 1] = value(i + AHEAD);
+        T restored;
+        const Predicted<T> p = window.template predict<STENCIL>(coder.of, i, s.known);
+        const uint32_t u = coder.code(x, p, window.w[3], restored);
+        Token t = {0, 0};
+        if (line.live) {
+          t = keeper.put(line.code + i * line.next_code, p.context, u);
+          line.odd[(uint64_t)i * line.apart] = restored;
+        }
+        mask |= own.add(counts, p.context, t, line.live, Num<T>::BITS) ? 1u << i % BATCH : 0;
+        if ((i + 1) % BATCH == 0 || i + 1 == end) end_batch(own, number * s.per_line + i / BATCH, mask);
+        window.next(line, i, s.known);
       }
     }
   }
+  FZ_DEV void end_batch(WarpCounts& own, uint32_t batch, uint32_t& mask) const {
+    if ((threadIdx.x & 31) == 0) masks[batch] = (uint8_t)mask;
+    own.note(counts, mask);
+    mask = 0;
+  }
 
-  // `finer`: the known points of the level below, or null.
+  // A warp codes batches that follow each other. `finer`: the known points of the level below, or null.
   template <int STENCIL> FZ_DEV void rows(WarpCounts& own, const Known<T>& finer) const {
-    const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * (blockDim.x >> 5), lane = threadIdx.x & 31;
+    const uint32_t warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * (blockDim.x >> 5);
+    const uint32_t each = (s.batches + warps - 1) / warps * BATCH, begin = warp * each, end = min(begin + each, s.steps);
+    if (begin >= end) return;
     const uint32_t spacing = 1u << (s.level - 1), width = s.points[0];
     const RowMap elements = {(shape.has(1) ? spacing : 1) * shape.n[0], (shape.has(2) ? spacing : 1) * shape.n[0] * shape.n[1]};
-    const RowMap rows = {(shape.has(1) ? 2 : 1) * finer.length, (shape.has(2) ? 2 : 1) * finer.length * finer.rows};
+    const RowMap to = {(shape.has(1) ? 2 : 1) * finer.length, (shape.has(2) ? 2 : 1) * finer.length * finer.rows};
     const bool pairs = finer.length % 2 == 0;
+    RowQueue<T> queue(s, known, begin / BATCH);
+    RowStep<T> loaded = queue.at;
+    T ahead[3];
+    auto load = [&](T& x) {
+      x = loaded.z < s.points[2] ? source[elements.at(loaded) + (2 * min(loaded.i(), width - 1) + 1) * spacing] : T(0);
+      loaded.next(s);
+    };
+    for (T& x : ahead) load(x);
+    uint32_t mask = 0;
 #pragma unroll 1
-    for (uint32_t batch = warp; batch < s.batches; batch += warps) {
-      RowTaps<T> taps[BATCH];
-      T x[BATCH];
-      const uint32_t steps = min(BATCH, s.steps - batch * BATCH);
-      const RowStep<T> first(s, batch * BATCH);
-      RowStep<T> at = first;
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) {
-        taps[j].load(known.at + (uint64_t)at.number * known.length, at.i(), s.known);
-        x[j] = source[elements.at(at) + (2 * min(at.i(), width - 1) + 1) * spacing];
-        if (j + 1 < steps) at.next(s);
+    for (uint32_t step = begin; step < end; step++) {
+      const RowStep<T>& at = queue.at;
+      const T x = ahead[0], left = queue.first.own;
+      ahead[0] = ahead[1];
+      ahead[1] = ahead[2];
+      load(ahead[2]);
+      const uint32_t i = at.i();
+      const bool live = i < width;
+      const Predicted<T> p = queue.first.template predict<STENCIL>(coder.of, i, s.known);
+      T restored;
+      const uint32_t u = coder.code(x, p, left, restored);
+      Token t = {0, 0};
+      if (live) t = keeper.put(at.number * width + i, p.context, u);
+      if (finer.at != nullptr) {
+        T* row = finer.at + to.at(at);
+        if (live) put_pair(row + 2 * i, pairs, left, restored);
+        // The known point behind the last one of the pass, by the lane that has that one.
+        if (i + 1 == width && s.known > width) row[2 * width] = known.at[(uint64_t)at.number * known.length + width];
       }
-      uint32_t mask = 0;
-      at = first;
-      each_of<BATCH>([&](auto of_j) {
-        constexpr uint32_t j = decltype(of_j)::value;
-        if (j >= steps) return;
-        const uint32_t i = at.i();
-        const bool live = i < width;
-        const Predicted<T> p = taps[j].template predict<STENCIL>(coder.of, i, s.known);
-        T restored;
-        const uint32_t u = coder.code(x[j], p, taps[j].own, restored);
-        Token t = {0, 0};
-        if (live) t = keeper.put(at.number * width + i, p.context, u);
-        if (finer.at != nullptr) {
-          T* row = finer.at + rows.at(at);
-          if (live) put_pair(row + 2 * i, pairs, taps[j].own, restored);
-          // The known point behind the last one of the pass, by the lane that has that one.
-          if (i + 1 == width && s.known > width) row[2 * width] = known.at[(uint64_t)at.number * known.length + width];
-        }
-        mask |= own.add(counts, p.context, t, live, Num<T>::BITS) ? 1u << j : 0;
-        at.next(s);
-      });
-      if (lane == 0) masks[batch] = (uint8_t)mask;
-      own.note(counts, mask);
+      mask |= own.add(counts, p.context, t, live, Num<T>::BITS) ? 1u << step % BATCH : 0;
+      if ((step + 1) % BATCH == 0 || step + 1 == end) end_batch(own, step / BATCH, mask);
+      queue.next(s, known);
     }
   }
 };

@@ -1,13 +1,15 @@
-// Stage multilevel, decoder: taps that move from step to step in registers, with loads ahead. The loops of the decoder are not
-// unrolled: their code would not fit into the cache.
+// Stage multilevel: taps that move from step to step in registers, with loads ahead. Loops over steps are not unrolled, since
+// their code would not fit into the instruction cache.
 #pragma once
 #include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
+// Steps of a line that are loaded ahead.
+constexpr int AHEAD = 4;
+
 // Taps of a step of a line, and those behind them.
 template <class T> struct SlidingWindow {
-  static constexpr int AHEAD = 4;
   T w[8], ahead[AHEAD];
   FZ_DEV void load(const Line<T>& line, uint32_t i, uint32_t known) {
 #pragma unroll

@@ -21,18 +21,32 @@ struct Words {
 // Bits one after the other.
 struct BitReader {
   const Words& words;
-  uint64_t at;
+  // Bits read; the next ones, and how many there are; the word behind these.
+  uint64_t at, buffer, next;
+  uint32_t buffered;
   bool bad;
-  FZ_DEV explicit BitReader(const Words& of) : words(of), at(0), bad(false) {}
+  FZ_DEV explicit BitReader(const Words& of) : words(of), at(0), buffer(0), next(0), buffered(0), bad(false) {}
+  // At least 32 bits.
+  FZ_DEV void fill() {
+    if (buffered >= 32) return;
+    buffer |= (uint64_t)words.two(next) << buffered;
+    next += 2;
+    buffered += 32;
+  }
+  // At most 32 bits.
   FZ_DEV uint32_t take(uint32_t n) {
-    const uint32_t value = words.bits(at, n);
+    fill();
+    const uint32_t value = (uint32_t)(buffer & ((1ull << n) - 1));
+    buffer >>= n;
+    buffered -= n;
     at += n;
     bad |= at > 16 * words.count;
     return value;
   }
   // Bits of 1 before one of 0, which is taken as well; at most 31.
   FZ_DEV uint32_t unary() {
-    const uint32_t n = __ffs((int)~words.bits(at, 32));
+    fill();
+    const uint32_t n = __ffs((int)~(uint32_t)buffer);
     take(n ? n : 32);
     bad |= n == 0;
     return n - 1;

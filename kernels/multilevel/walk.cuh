@@ -6,17 +6,6 @@
 
 namespace fz {
 namespace multilevel {
-// `f` of each number below N, as a constant: compilers do not unroll loops in which lanes meet.
-template <uint32_t J> struct Constant {
-  static constexpr uint32_t value = J;
-};
-template <uint32_t N, uint32_t J = 0, class F> FZ_DEV void each_of(const F& f) {
-  if constexpr (J < N) {
-    f(Constant<J>());
-    each_of<N, J + 1>(f);
-  }
-}
-
 // The known points of a level: rows at all multiples of its spacing.
 template <class T> struct Known {
   T* at;
@@ -65,30 +54,6 @@ template <class T> struct Line {
     element += x * 2 * spacing;
   }
   FZ_DEV T tap(int i, uint32_t count) const { return even[(uint64_t)max(0, min(i, (int)count - 1)) * apart]; }
-};
-
-// Taps of 8 steps of a line: those of step j are w[j] to w[j + 7].
-template <class T> struct Window {
-  T w[15];
-  FZ_DEV void load(const Line<T>& line, uint32_t i, uint32_t known) {
-#pragma unroll
-    for (int j = 0; j < 15; j++) w[j] = line.tap((int)i - 3 + j, known);
-  }
-  // From the taps of the batch before to those from step i on.
-  FZ_DEV void move(const Line<T>& line, uint32_t i, uint32_t known) {
-#pragma unroll
-    for (int j = 0; j < 7; j++) w[j] = w[j + 8];
-#pragma unroll
-    for (int j = 7; j < 15; j++) w[j] = line.tap((int)i - 3 + j, known);
-  }
-  // Step j of the batch from step i on; `whole`: all steps of the batch have all taps.
-  template <int STENCIL> FZ_DEV Predicted<T> predict(const Predictor<T>& of, uint32_t j, bool whole, uint32_t i, uint32_t known) const {
-    if (whole) return of.template predict<STENCIL>(w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7]);
-    // Steps beyond the end of the line are not used.
-    const uint32_t left = i + j + 1, right = known > left ? known - left : 0;
-    return of.resolve(anywhere(STENCIL, left, right, w[j], w[j + 1], w[j + 2], w[j + 3], w[j + 4], w[j + 5], w[j + 6], w[j + 7], of.step), w[j + 3], w[j + 4], right > 0);
-  }
-  static FZ_DEV bool is_whole(uint32_t i, uint32_t known) { return i >= 3 && i + 12 <= known; }
 };
 
 // A step of a pass over x, as a lane sees it; goes from step to step.

@@ -2,7 +2,7 @@
 
 use super::grid::{Levels, layout};
 use super::params::{
-    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
+    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODE_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
     MultilevelParams, PLAN_BYTES, POOL_LESS, RUN_ROOM, STATE_BYTES,
 };
 use super::steps::Layout;
@@ -170,7 +170,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then(of_type(&p, functions!("list")), wide, THREADS);
     let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
     let scratch =
-        common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + pool;
+        common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + up(pool);
     Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
 }
 
@@ -201,10 +201,12 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then_tagged("multilevel_sum_lines", wide, THREADS, 2)
         .then(of_type(&p, functions!("restore")), wide, THREADS)
         .then(of_type(&p, functions!("put_exact")), wide, THREADS);
+    let threads = DECODE_BYTES / p.value;
     for (level, axes) in passes(&p) {
+        let blocks = pass_blocks(&p, level) * u64::from(THREADS / threads);
         for axis in axes {
             let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
-            made = made.then_tagged(of_type(&p, name), pass_blocks(&p, level), THREADS, 4 * level + axis);
+            made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }
     let made = ordered(made.then("multilevel_finish", wide, THREADS));

@@ -1,0 +1,77 @@
+// Stage multilevel, decoder: taps of a batch in shared memory. Those of the next batch are on their way while a warp decodes.
+#pragma once
+#include "multilevel/walk.cuh"
+
+namespace fz {
+namespace multilevel {
+// A copy into shared memory that a thread does not wait for; copies belong to the next group that ends.
+template <class T> FZ_DEV void copy_async(T* to, const T* from) {
+#ifdef FZ_EMULATED
+  *to = *from;
+#else
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)) : "memory");
+#endif
+}
+FZ_DEV void end_group() {
+#ifndef FZ_EMULATED
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Waits for all groups of this thread but the last one.
+FZ_DEV void wait_for_group_before() {
+#ifndef FZ_EMULATED
+  asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
+
+// Taps of the steps of a batch: of a pass over z or y by rows of lanes, of a pass over x by steps.
+constexpr uint32_t LINE_TAPS = BATCH + 7, ROW_TAPS = STEP + 8;
+template <class T> struct StagedTaps {
+  T at[LINE_TAPS * STEP];
+  static_assert(BATCH * ROW_TAPS <= LINE_TAPS * STEP, "rows need less");
+};
+
+// The prediction of point i, whose taps are `apart` from each other from t on.
+template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, uint32_t i, uint32_t known) {
+  const T a = t[2 * APART], b = t[3 * APART], c = t[4 * APART], d = t[5 * APART];
+  T t0 = b, a5 = b, d5 = b, t7 = b;
+  if constexpr (STENCIL >= 6) {
+    a5 = t[APART];
+    d5 = t[6 * APART];
+  }
+  if constexpr (STENCIL == 8) {
+    t0 = t[0];
+    t7 = t[7 * APART];
+  }
+  if (i >= 3 && i + 5 <= known) return of.template predict<STENCIL>(t0, a5, a, b, c, d, d5, t7);
+  const uint32_t left = i + 1, right = known > left ? known - left : 0;
+  return of.resolve(anywhere(STENCIL, left, right, t0, a5, a, b, c, d, d5, t7, of.step), b, c, right > 0);
+}
+
+// Begins to copy the taps that the steps of `mask` need. `i`: the first step of the batch.
+template <int STENCIL, class T> FZ_DEV void stage_line(StagedTaps<T>& to, const Line<T>& line, uint32_t i, uint32_t mask, uint32_t known) {
+  constexpr uint32_t TAPS = STENCIL < 4 ? 4 : STENCIL, FIRST = (8 - TAPS) / 2;
+  uint32_t rows = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < TAPS; k++) rows |= mask << (FIRST + k);
+#pragma unroll
+  for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++)
+    if (rows >> r & 1) copy_async(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
+}
+template <class T> FZ_DEV void stage_rows(StagedTaps<T>& to, const Section& s, const Known<T>& known, RowStep<T> at, uint32_t mask) {
+  const uint32_t lane = threadIdx.x & 31;
+  const int last = (int)s.known - 1;
+#pragma unroll
+  for (uint32_t j = 0; j < BATCH; j++) {
+    if (mask >> j & 1) {
+      const T* row = known.at + (uint64_t)at.number * known.length;
+      const int first = (int)(at.strip * STEP + lane) - 3;
+      T* taps = &to.at[j * ROW_TAPS + lane];
+      copy_async(taps, row + max(0, min(first, last)));
+      if (lane < 7) copy_async(taps + STEP, row + min(first + (int)STEP, last));
+    }
+    at.next(s);
+  }
+}
+}  // namespace multilevel
+}  // namespace fz
