@@ -151,30 +151,39 @@ impl<T: LevelValue> Known<T> {
             |(), (k, rows)| {
                 for (i, out) in rows.chunks_exact_mut(points[0]).enumerate() {
                     let row = k * (TASK / points[0]).max(1) + i;
-                    self.join_row((row % points[1], row / points[1]), out);
+                    self.join_whole_row((row % points[1], row / points[1]), out);
                 }
             },
         );
     }
 
-    /// One row of them.
-    fn join_row(&self, (y, z): (usize, usize), out: &mut [T]) {
+    /// One row of a level without a pass over x, or of which that is known.
+    fn join_whole_row(&self, (y, z): (usize, usize), out: &mut [T]) {
         let even = self.row(y, z);
-        let odd = self.passes[0].as_ref();
-        match odd.filter(|_| self.axes[0]) {
+        match self.passes[0].as_ref().filter(|_| self.axes[0]) {
             None => out.copy_from_slice(even),
-            Some(odd) => {
-                let odd = odd.row(y, z);
-                let mut pairs = out.chunks_exact_mut(2);
-                for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
-                    pair[0] = even;
-                    pair[1] = odd;
-                }
-                if let ([last], Some(&even)) = (pairs.into_remainder(), even.last()) {
-                    *last = even;
-                }
-            }
+            Some(odd) => interleave(even, odd.row(y, z), out),
         }
+    }
+
+    /// The points of a row of the pass over x from `first` on, between those that were known before.
+    #[inline(always)]
+    pub(super) fn join_row(&self, pass: &Pass, (row, first): (usize, usize), odd: &[T], out: &mut [T]) {
+        let even = self.row(row % pass.points[1], row / pass.points[1]);
+        interleave(&even[first..], odd, out);
+    }
+}
+
+/// Points of both in turns; the last one of an odd number is of `even`.
+#[inline(always)]
+fn interleave<T: LevelValue>(even: &[T], odd: &[T], out: &mut [T]) {
+    let mut pairs = out.chunks_exact_mut(2);
+    for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
+        pair[0] = even;
+        pair[1] = odd;
+    }
+    if let ([last], Some(&even)) = (pairs.into_remainder(), even.get(odd.len())) {
+        *last = even;
     }
 }
 
