@@ -1,14 +1,21 @@
 //! From values to codes and back.
 
-use super::params::{FILL2, MOST_QUOTIENT, MultilevelMetadata, PATTERNS};
+use super::params::{CONTEXTS, FILL2, MOST_QUOTIENT, MultilevelMetadata, PATTERNS};
 use super::predict::Predictor;
+use super::tables::SYMBOLS;
+use super::token::token;
 use super::value::LevelValue;
 
 /// Codes are below this; from it on there are the patterns, and behind these an exact value.
 pub(super) const CODES: u32 = 1 << 21;
 pub(super) const EXACT: u32 = CODES + PATTERNS;
 
-/// A code with its context.
+/// Low bits of a symbol, which have the code.
+const CODE_BITS: u32 = 22;
+/// Numbers of contexts and tokens.
+pub(super) const INDICES: usize = CONTEXTS as usize * SYMBOLS;
+
+/// A code with its context and its token.
 #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(super) struct Symbol(u32);
@@ -16,17 +23,28 @@ pub(super) struct Symbol(u32);
 impl Symbol {
     #[inline(always)]
     pub(super) fn new(code: u32, context: u8) -> Symbol {
-        Symbol(code | u32::from(context) << 24)
+        Symbol(code | (u32::from(context) * SYMBOLS as u32 + token(code)) << CODE_BITS)
     }
     #[inline(always)]
     pub(super) fn code(self) -> u32 {
-        self.0 & 0xff_ffff
+        self.0 & ((1 << CODE_BITS) - 1)
+    }
+    /// Context and token as one number, the token in the low bits.
+    #[inline(always)]
+    pub(super) fn index(self) -> usize {
+        (self.0 >> CODE_BITS) as usize
     }
     #[inline(always)]
     pub(super) fn context(self) -> usize {
-        (self.0 >> 24) as usize
+        self.index() / SYMBOLS
+    }
+    /// Whether any of the codes is not 0.
+    #[inline(always)]
+    pub(super) fn any(all: &[Symbol]) -> bool {
+        all.iter().fold(0, |any, s| any | s.0) << (u32::BITS - CODE_BITS) > 0
     }
 }
+const _: () = assert!(EXACT < 1 << CODE_BITS && INDICES <= 1 << (u32::BITS - CODE_BITS));
 
 #[inline(always)]
 pub(super) fn zigzag(q: i32) -> u32 {

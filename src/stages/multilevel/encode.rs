@@ -2,9 +2,10 @@
 
 use super::code::{Coder, Symbol};
 use super::differences;
-use super::grid::{Levels, Pass, layout};
-use super::known::{Grid, Known, Predicted, room};
+use super::grid::{Levels, layout};
+use super::known::{Grid, Known, room};
 use super::params::{MOST_ROOT, MultilevelMetadata, MultilevelParams, STEP};
+use super::pass_coder::{PassCoder, Restored};
 use super::section::{Form, Kind, Planned, Symbols};
 use super::stencil::Vote;
 use super::stream;
@@ -13,11 +14,8 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
-use crate::stages::wide::{Work, widest};
+use crate::stages::wide::widest;
 use std::borrow::Cow;
-
-/// Points of a task.
-const TASK: usize = 1 << 14;
 
 /// The array.
 pub(super) struct Source<'a, T> {
@@ -88,27 +86,39 @@ fn interpolate<T: LevelValue>(
             widest(Vote { source, levels: &levels, known: &known, level, predictor: &coder.predictor });
         let at = 2 * (level as usize - 1);
         metadata.stencils[at / 8] |= (stencil / 2 - 1) << (at % 8);
+        let mut finer = match level > 1 {
+            true => Some(Grid::new(levels.grid(1 << (level - 1)))?),
+            false => None,
+        };
+        let mut is_joined = level == 1;
         for pass in levels.passes(level) {
-            let coded = CodedPass::new(source, &levels, &known, &pass, stencil, coder, threads)?;
+            let coder = PassCoder { source, dims: levels.dims, known: &known, pass: &pass, stencil, coder };
+            let mut grid = Grid::new(if pass.axis == 0 { [0; 3] } else { pass.points })?;
+            let to = match &mut finer {
+                _ if pass.axis > 0 => Restored::Apart(&mut grid.values),
+                Some(finer) => Restored::Joined(&mut finer.values),
+                None => Restored::Nowhere,
+            };
+            let (symbols, exact) = coder.code(to, threads)?;
             if level > levels.base_ends() {
                 let before = base.symbols.len();
-                base.symbols.extend(coded.symbols);
-                base.exact.extend(coded.exact.iter().map(|&(i, bits)| (i + before, bits)));
+                base.symbols.extend(symbols);
+                base.exact.extend(exact.iter().map(|&(i, bits)| (i + before, bits)));
             } else {
-                let symbols = Symbols {
-                    layout: layout(&pass),
-                    symbols: coded.symbols,
-                    exact: coded.exact,
-                    kind: Kind::Pass,
-                };
+                let symbols = Symbols { layout: layout(&pass), symbols, exact, kind: Kind::Pass };
                 sections.push(symbols.plan(threads, T::BITS)?);
             }
-            known.put(pass.axis, coded.restored);
+            if pass.axis > 0 {
+                known.put(pass.axis, grid);
+            } else {
+                is_joined = true;
+            }
         }
-        if level > 1 {
-            let mut joined = Grid::new(levels.grid(1 << (level - 1)))?;
-            known.join(joined.points, &mut joined.values, threads);
-            known = Known::new(&levels, joined);
+        if let Some(mut finer) = finer {
+            if !is_joined {
+                known.join(finer.points, &mut finer.values, threads);
+            }
+            known = Known::new(&levels, finer);
         }
     }
     sections.insert(0, base.plan(threads, T::BITS)?);
@@ -144,100 +154,4 @@ fn roots<T: LevelValue>(
         before = if coded { q } else { 0 };
     }
     Ok((coarse, symbols, exact))
-}
-
-/// The codes of a pass, in the order of its points.
-struct CodedPass<T> {
-    restored: Grid<T>,
-    symbols: Vec<Symbol>,
-    exact: Vec<(usize, u64)>,
-}
-
-/// Rows of a pass.
-struct Rows<'a, T> {
-    first: usize,
-    restored: &'a mut [T],
-    symbols: &'a mut [Symbol],
-}
-
-/// The properties that all rows of a pass share.
-struct RowCoder<'a, T> {
-    source: &'a Source<'a, T>,
-    dims: [usize; 3],
-    known: &'a Known<T>,
-    pass: &'a Pass,
-    stencil: u8,
-    coder: &'a Coder<T>,
-}
-
-impl<T: LevelValue> CodedPass<T> {
-    fn new(
-        source: &Source<'_, T>,
-        levels: &Levels,
-        known: &Known<T>,
-        pass: &Pass,
-        stencil: u8,
-        coder: &Coder<T>,
-        threads: Parallel<'_>,
-    ) -> Result<CodedPass<T>, Fault> {
-        let mut restored = Grid::new(pass.points)?;
-        let mut symbols = room(pass.count())?;
-        let per_task = (TASK / pass.points[0]).max(1);
-        let length = per_task * pass.points[0];
-        let parts = restored.values.chunks_mut(length).zip(symbols.chunks_mut(length));
-        let tasks =
-            parts.enumerate().map(|(k, (restored, symbols))| Rows { first: k * per_task, restored, symbols });
-        let rows = RowCoder { source, dims: levels.dims, known, pass, stencil, coder };
-        let buffer = || Buffer::<T>::new(pass.points[0]);
-        let exact = threads
-            .each(tasks.collect(), buffer, |buffer, task| widest(RowWork { rows: &rows, task, buffer }));
-        Ok(CodedPass { restored, symbols, exact: exact.concat() })
-    }
-}
-
-/// Working memory for a row.
-struct Buffer<T> {
-    x: Vec<T>,
-    b: Vec<T>,
-    contexts: Vec<u8>,
-}
-
-impl<T: LevelValue> Buffer<T> {
-    fn new(n: usize) -> Buffer<T> {
-        Buffer { x: vec![T::ZERO; n], b: vec![T::ZERO; n], contexts: vec![0; n] }
-    }
-}
-
-struct RowWork<'a, 'b, T> {
-    rows: &'a RowCoder<'a, T>,
-    task: Rows<'b, T>,
-    buffer: &'a mut Buffer<T>,
-}
-
-impl<T: LevelValue> Work for RowWork<'_, '_, T> {
-    type Result = Vec<(usize, u64)>;
-
-    #[inline(always)]
-    fn run(self) -> Vec<(usize, u64)> {
-        let RowCoder { source, dims, known, pass, stencil, coder } = *self.rows;
-        let (n, Buffer { x, b, contexts }) = (pass.points[0], self.buffer);
-        let mut exact = vec![];
-        let rows = self.task.restored.chunks_exact_mut(n).zip(self.task.symbols.chunks_exact_mut(n));
-        for (k, (p, symbols)) in rows.enumerate() {
-            let row = self.task.first + k;
-            let (first, next) = pass.row(dims, row);
-            let from = &source.values[first..];
-            match next {
-                1 => x.copy_from_slice(&from[..n]),
-                2 => x.iter_mut().zip(from.chunks(2)).for_each(|(x, pair)| *x = pair[0]),
-                _ => x.iter_mut().zip(from.iter().step_by(next)).for_each(|(x, v)| *x = *v),
-            }
-            known.predict(&coder.predictor, stencil, pass, (row, 0), Predicted { p, contexts, b });
-            if coder.row(x, b, contexts, p, symbols) {
-                let raw = symbols.iter().enumerate().filter(|(_, s)| s.code() == super::code::EXACT);
-                exact.extend(raw.map(|(i, _)| (row * n + i, x[i].bits())));
-            }
-        }
-        exact
-    }
 }

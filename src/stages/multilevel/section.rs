@@ -1,14 +1,14 @@
 //! A section: its symbols, what they cost, and its words.
 
 use super::bits::BitWriter;
-use super::code::{CODES, EXACT, Symbol};
+use super::code::{CODES, EXACT, INDICES, Symbol};
 use super::log2::BIT;
 use super::masks::{MASK_SYMBOLS, MaskLayout};
 use super::params::{BATCH, CONTEXTS};
 use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
 use super::tables::{Counts, SYMBOLS, Set, Table};
-use super::token::token;
+use super::token;
 #[cfg(target_arch = "x86_64")]
 use super::{wide_decode, wide_encode};
 use crate::base::error::Fault;
@@ -17,7 +17,7 @@ use crate::base::parallel::Parallel;
 /// Bit of the first word that says that there are masks.
 pub(super) const MASKS: u16 = 1 << 5;
 /// Batches that a task counts.
-const TASK: usize = 64;
+const TASK: usize = 256;
 
 /// The properties that all sections of a stream share.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub(super) struct Planned {
 }
 
 /// By context and token.
-pub(super) type Shares = [Share; CONTEXTS as usize * SYMBOLS];
+pub(super) type Shares = [Share; INDICES];
 
 /// The shares of the tokens of a step, and how many bits follow each.
 #[derive(Default, Debug, PartialEq)]
@@ -86,9 +86,8 @@ impl StepShares {
     pub(super) fn plain_look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         *self = StepShares::default();
         for ((s, share), bits) in symbols.iter().zip(&mut self.shares).zip(&mut self.bits) {
-            let (t, n) = token(s.code());
-            *share = of[s.context() * SYMBOLS + usize::from(t)];
-            *bits = if s.code() == EXACT { exact } else { n };
+            *share = of[s.index()];
+            *bits = token::code((s.index() % SYMBOLS) as u8, exact).1;
             self.has_bits |= *bits > 0;
         }
     }
@@ -96,65 +95,64 @@ impl StepShares {
 
 /// The counts of batches.
 struct Tally {
-    all: [Counts; CONTEXTS as usize],
+    /// By context and token.
+    all: Vec<u32>,
     /// Of the quiet steps, all of which have token 0.
     quiet: [u64; CONTEXTS as usize],
-    raw: u64,
     masks: Vec<u8>,
 }
 
 impl Symbols {
-    fn tally(&self, batches: std::ops::Range<usize>, exact: u64) -> Tally {
-        let mut tally = Tally {
-            all: [[0; SYMBOLS]; CONTEXTS as usize],
-            quiet: [0; CONTEXTS as usize],
-            raw: 0,
-            masks: vec![],
-        };
+    fn tally(&self, batches: std::ops::Range<usize>) -> Tally {
+        // Several, since a count that has just been written is late for the next symbol.
+        let mut counts = [[0u32; INDICES]; 4];
+        let mut quiet = [0; CONTEXTS as usize];
+        let mut masks = Vec::with_capacity(batches.len());
         for batch in batches {
             let mut mask = 0;
             for j in 0..BATCH as usize {
                 let Some(range) = self.layout.step(batch, j) else { break };
                 let step = &self.symbols[range];
-                let busy = step.iter().any(|s| s.code() != 0);
+                let busy = Symbol::any(step);
                 mask |= u8::from(busy) << j;
+                for four in step.chunks(4) {
+                    four.iter().zip(&mut counts).for_each(|(s, counts)| counts[s.index() % INDICES] += 1);
+                }
                 // A batch of differences is in the runs as a whole, unless its class is 0.
-                let quiet = match self.kind {
+                let is_quiet = match self.kind {
                     Kind::Differences => step[0].context() == 0,
                     _ => !busy,
                 };
-                for s in step {
-                    let (t, bits) = token(s.code());
-                    tally.all[s.context()][usize::from(t)] += 1;
-                    tally.raw += if s.code() == EXACT { exact } else { u64::from(bits) };
-                    tally.quiet[s.context()] += u64::from(quiet);
+                if is_quiet {
+                    step.iter().for_each(|s| quiet[s.context() % CONTEXTS as usize] += 1);
                 }
             }
             if self.kind == Kind::Differences {
                 // All points of the batch have its class as context.
                 mask = self.layout.step(batch, 0).map_or(0, |r| self.symbols[r.start].context() as u8);
             }
-            tally.masks.push(mask);
+            masks.push(mask);
         }
-        tally
+        let all = (0..INDICES).map(|i| counts.iter().map(|counts| counts[i]).sum()).collect();
+        Tally { all, quiet, masks }
     }
 
     /// Chooses tables, and masks or none. `exact` are the bits of an exact value.
     pub(super) fn plan(self, threads: Parallel<'_>, exact: u32) -> Result<Planned, Fault> {
         let batches = self.layout.batches;
-        let parts = threads
-            .map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK), exact.into()));
+        let parts =
+            threads.map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK)));
         let mut all = [[0; SYMBOLS]; CONTEXTS as usize];
-        let (mut quiet, mut raw, mut masks) = ([0; CONTEXTS as usize], 0, vec![]);
+        let (mut quiet, mut masks) = ([0; CONTEXTS as usize], vec![]);
         for part in &parts {
-            for (all, part) in all.iter_mut().flatten().zip(part.all.iter().flatten()) {
-                *all += part;
+            for (all, &part) in all.iter_mut().flatten().zip(&part.all) {
+                *all += u64::from(part);
             }
             quiet.iter_mut().zip(part.quiet).for_each(|(a, b)| *a += b);
-            raw += part.raw;
             masks.extend_from_slice(&part.masks);
         }
-        let raw = raw * BIT;
+        let bits = |(t, n): (usize, &u64)| n * u64::from(token::code(t as u8, exact).1);
+        let raw = BIT * all.iter().flat_map(|counts| counts.iter().enumerate().map(bits)).sum::<u64>();
         let kind = self.kind;
         let every = |layout: &Layout| (0..batches).map(|b| layout.mask(b)).collect::<Vec<u8>>();
         let (set, cost) = Set::new(&all, SYMBOLS)?;

@@ -1,0 +1,143 @@
+//! A pass of an encoder: its codes, and the values that a decoder restores.
+
+use super::code::{Coder, EXACT, Symbol};
+use super::encode::Source;
+use super::grid::Pass;
+use super::known::{Known, Predicted, room};
+use super::value::LevelValue;
+use crate::base::error::Fault;
+use crate::base::parallel::Parallel;
+use crate::stages::wide::{Work, widest};
+use std::ops::Range;
+
+/// Points of a part of a row, which is coded at once, and parts of a task.
+const PART: usize = 2048;
+const TASK: usize = 1 << 14;
+
+/// The properties that all points of a pass share.
+#[derive(Clone, Copy)]
+pub(super) struct PassCoder<'a, T> {
+    pub(super) source: &'a Source<'a, T>,
+    pub(super) dims: [usize; 3],
+    pub(super) known: &'a Known<T>,
+    pub(super) pass: &'a Pass,
+    pub(super) stencil: u8,
+    pub(super) coder: &'a Coder<T>,
+}
+
+/// Where restored values go: to a grid of their own, between those that were known before, or nowhere if no later pass needs them.
+pub(super) enum Restored<'a, T> {
+    Apart(&'a mut [T]),
+    Joined(&'a mut [T]),
+    Nowhere,
+}
+
+impl<'a, T> Restored<'a, T> {
+    /// Cuts off the front of so many points, which have `joined` places between others.
+    fn cut(self, points: usize, joined: usize) -> Option<(Restored<'a, T>, Restored<'a, T>)> {
+        Some(match self {
+            Restored::Apart(all) => {
+                let (own, rest) = all.split_at_mut_checked(points)?;
+                (Restored::Apart(own), Restored::Apart(rest))
+            }
+            Restored::Joined(all) => {
+                let (own, rest) = all.split_at_mut_checked(joined)?;
+                (Restored::Joined(own), Restored::Joined(rest))
+            }
+            Restored::Nowhere => (Restored::Nowhere, Restored::Nowhere),
+        })
+    }
+}
+
+/// Symbols in the order of the points, and exact values with their places.
+type Coded = (Vec<Symbol>, Vec<(usize, u64)>);
+
+impl<T: LevelValue> PassCoder<'_, T> {
+    pub(super) fn code(&self, to: Restored<'_, T>, threads: Parallel<'_>) -> Result<Coded, Fault> {
+        let n = self.pass.points[0];
+        let mut symbols = room::<Symbol>(self.pass.count())?;
+        let per_row = n.div_ceil(PART);
+        let parts = per_row * self.pass.points[1] * self.pass.points[2];
+        let per_task = (TASK / n.min(PART)).max(1);
+        let (mut tasks, mut rest, mut to, mut at) = (vec![], &mut symbols[..], to, (0, 0));
+        for first in (0..parts).step_by(per_task) {
+            let end = parts.min(first + per_task);
+            let (row, part) = (end / per_row, end % per_row);
+            let ends = (row * n + part * PART, row * (n + self.pass.known) + 2 * part * PART);
+            let cut = rest.split_at_mut_checked(ends.0 - at.0).zip(to.cut(ends.0 - at.0, ends.1 - at.1));
+            let ((own, symbols), (own_to, rest_to)) = cut.ok_or(Fault::BadLaunch)?;
+            tasks.push((first..end, own, own_to));
+            (rest, to, at) = (symbols, rest_to, ends);
+        }
+        let buffer = || Buffer::<T>::new(n.min(PART));
+        let exact = threads.each(tasks, buffer, |buffer, (parts, symbols, to)| {
+            widest(PartWork { of: *self, parts, symbols, to, buffer })
+        });
+        Ok((symbols, exact.concat()))
+    }
+}
+
+/// Working memory for a part of a row.
+struct Buffer<T> {
+    x: Vec<T>,
+    p: Vec<T>,
+    b: Vec<T>,
+    contexts: Vec<u8>,
+}
+
+impl<T: LevelValue> Buffer<T> {
+    fn new(n: usize) -> Buffer<T> {
+        let values = || vec![T::ZERO; n];
+        Buffer { x: values(), p: values(), b: values(), contexts: vec![0; n] }
+    }
+}
+
+struct PartWork<'a, 'b, T> {
+    of: PassCoder<'a, T>,
+    parts: Range<usize>,
+    symbols: &'b mut [Symbol],
+    to: Restored<'b, T>,
+    buffer: &'b mut Buffer<T>,
+}
+
+impl<T: LevelValue> Work for PartWork<'_, '_, T> {
+    type Result = Vec<(usize, u64)>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<(usize, u64)> {
+        let PartWork { of, parts, mut symbols, mut to, buffer } = self;
+        let PassCoder { source, dims, known, pass, stencil, coder } = of;
+        let n = pass.points[0];
+        let per_row = n.div_ceil(PART);
+        let mut exact = vec![];
+        for part in parts {
+            let (row, start) = (part / per_row, part % per_row * PART);
+            let count = PART.min(n - start);
+            let (x, p, b) = (&mut buffer.x[..count], &mut buffer.p[..count], &mut buffer.b[..count]);
+            let contexts = &mut buffer.contexts[..count];
+            let (first, next) = pass.row(dims, row);
+            let from = &source.values[first + start * next..];
+            match next {
+                1 => x.copy_from_slice(&from[..count]),
+                2 => x.iter_mut().zip(from.chunks(2)).for_each(|(x, pair)| *x = pair[0]),
+                _ => x.iter_mut().zip(from.iter().step_by(next)).for_each(|(x, v)| *x = *v),
+            }
+            known.predict(&coder.predictor, stencil, pass, (row, start), Predicted { p, contexts, b });
+            let (own, rest) = std::mem::take(&mut symbols).split_at_mut(count);
+            symbols = rest;
+            if coder.row(x, b, contexts, p, own) {
+                let raw = own.iter().enumerate().filter(|(_, s)| s.code() == EXACT);
+                exact.extend(raw.map(|(i, _)| (row * n + start + i, x[i].bits())));
+            }
+            let joined = if start + count == n { n + pass.known - 2 * start } else { 2 * count };
+            let Some((own, rest)) = to.cut(count, joined) else { return exact };
+            to = rest;
+            match own {
+                Restored::Apart(own) => own.copy_from_slice(p),
+                Restored::Joined(own) => known.join_row(pass, (row, start), p, own),
+                Restored::Nowhere => {}
+            }
+        }
+        exact
+    }
+}
