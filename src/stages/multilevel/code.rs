@@ -10,13 +10,15 @@ use super::value::LevelValue;
 pub(super) const CODES: u32 = 1 << 21;
 pub(super) const EXACT: u32 = CODES + PATTERNS;
 
+/// Points that are coded at once.
+const PART: usize = 256;
 /// Low bits of a symbol, which have the code.
 const CODE_BITS: u32 = 22;
 /// Numbers of contexts and tokens.
 pub(super) const INDICES: usize = CONTEXTS as usize * SYMBOLS;
 
 /// A code with its context and its token.
-#[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(super) struct Symbol(u32);
 
@@ -24,6 +26,11 @@ impl Symbol {
     #[inline(always)]
     pub(super) fn new(code: u32, context: u8) -> Symbol {
         Symbol(code | (u32::from(context) * SYMBOLS as u32 + token(code)) << CODE_BITS)
+    }
+    /// Of a code below 16, which is its token.
+    #[inline(always)]
+    fn small(code: u32, context: u8) -> Symbol {
+        Symbol(code | (u32::from(context) * SYMBOLS as u32 + code) << CODE_BITS)
     }
     #[inline(always)]
     pub(super) fn code(self) -> u32 {
@@ -100,12 +107,79 @@ impl<T: LevelValue> Coder<T> {
         of.map_or(EXACT, |i| CODES + i as u32)
     }
 
-    /// Codes of points, and what they restore in place of their predictions; whether some may be exact. `b` are their left
+    /// As [`Coder::quotient`], but a value whose error is the bound is not coded.
+    #[inline(always)]
+    fn quick_quotient(&self, x: T, p: T) -> (i32, T, bool) {
+        let of = &self.predictor;
+        let sum = (x - p) * of.rate + T::MAGIC;
+        let q = sum - T::MAGIC;
+        let restored = q.fma(of.step, p);
+        let coded = (x.abs() < of.threshold)
+            & (q.abs() < T::from_int(MOST_QUOTIENT as i32))
+            & ((x - restored).abs() < self.bound);
+        (T::magic_int(sum), restored, coded)
+    }
+
+    /// Codes of points, and what they restore in place of their predictions; whether some may be exact. `left` are their left
     /// neighbors.
     #[inline(always)]
-    pub(super) fn row(&self, x: &[T], b: &[T], contexts: &[u8], p: &mut [T], symbols: &mut [Symbol]) -> bool {
+    pub(super) fn row(
+        &self,
+        x: &[T],
+        left: &[T],
+        contexts: &[u8],
+        p: &mut [T],
+        symbols: &mut [Symbol],
+    ) -> bool {
+        let mut any = false;
+        let parts = p.chunks_mut(PART).zip(symbols.chunks_mut(PART));
+        let of = x.chunks(PART).zip(left.chunks(PART)).zip(contexts.chunks(PART));
+        for (((x, left), contexts), (p, symbols)) in of.zip(parts) {
+            if !self.quick_part(x, contexts, p, symbols) {
+                any |= self.part(x, left, contexts, p, symbols);
+            }
+        }
+        any
+    }
+
+    /// As [`Coder::part`] for points that have no rare codes; false if some have.
+    #[inline(always)]
+    fn quick_part(&self, x: &[T], contexts: &[u8], p: &mut [T], symbols: &mut [Symbol]) -> bool {
         let n = x.len();
-        let (b, contexts, p, symbols) = (&b[..n], &contexts[..n], &mut p[..n], &mut symbols[..n]);
+        let (contexts, p, symbols) = (&contexts[..n], &mut p[..n], &mut symbols[..n]);
+        let (mut restored, mut codes) = ([T::ZERO; PART], [0; PART]);
+        let (restored, codes) = (&mut restored[..n], &mut codes[..n]);
+        let (mut plain, mut most, mut fill) = (true, 0, 0);
+        for i in 0..n {
+            let (q, value, coded) = self.quick_quotient(x[i], p[i]);
+            restored[i] = value;
+            codes[i] = zigzag(q);
+            most = codes[i].max(most);
+            plain &= coded;
+        }
+        for context in contexts {
+            fill = fill.max(*context);
+        }
+        if !plain || fill >= FILL2 as u8 {
+            return false;
+        }
+        p.copy_from_slice(restored);
+        if most < 16 {
+            for i in 0..n {
+                symbols[i] = Symbol::small(codes[i], contexts[i]);
+            }
+        } else {
+            for i in 0..n {
+                symbols[i] = Symbol::new(codes[i], contexts[i]);
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn part(&self, x: &[T], left: &[T], contexts: &[u8], p: &mut [T], symbols: &mut [Symbol]) -> bool {
+        let n = x.len();
+        let (left, contexts, p, symbols) = (&left[..n], &contexts[..n], &mut p[..n], &mut symbols[..n]);
         let mut plain = true;
         for i in 0..n {
             let (q, restored, coded) = self.quotient(x[i], p[i], MOST_QUOTIENT);
@@ -119,7 +193,7 @@ impl<T: LevelValue> Coder<T> {
         for i in 0..n {
             let (code, context) = (symbols[i].code(), contexts[i]);
             let code = match (code, context == FILL2 as u8) {
-                (_, true) if x[i].bits() == b[i].bits() => 0,
+                (_, true) if x[i].bits() == left[i].bits() => 0,
                 (EXACT, _) => self.exact(x[i]),
                 (code, fill) => code + u32::from(fill),
             };

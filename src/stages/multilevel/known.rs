@@ -74,7 +74,19 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// Predictions, contexts, and left neighbors of the points `first` to `first` + p.len() of a row of a pass.
+    /// The left neighbors of the points of a row of a pass from `first` on.
+    #[inline(always)]
+    pub(super) fn left(&self, pass: &Pass, (row, first): (usize, usize)) -> &[T] {
+        let (y, z) = (row % pass.points[1], row / pass.points[1]);
+        let all = match pass.axis {
+            0 => self.row(y, z),
+            1 => self.along(1, y, y, z),
+            _ => self.along(2, z, y, z),
+        };
+        &all[first..]
+    }
+
+    /// Predictions and contexts of the points `first` to `first` + p.len() of a row of a pass.
     #[inline(always)]
     pub(super) fn predict(
         &self,
@@ -93,12 +105,10 @@ impl<T: LevelValue> Known<T> {
                 let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
                 &self.along(pass.axis, at, y, z)[first..first + n]
             });
-            out.b.copy_from_slice(taps[3]);
             predictor.row(formula, taps, out.p, out.contexts);
             return;
         }
         let known = self.row(y, z);
-        out.b.copy_from_slice(&known[first..first + n]);
         // Points whose taps are all there, between those beside the ends.
         let (begin, end) = (first.max(3).min(first + n), (first + n).min(pass.known.saturating_sub(4)));
         let end = end.max(begin);
@@ -191,5 +201,4 @@ fn interleave<T: LevelValue>(even: &[T], odd: &[T], out: &mut [T]) {
 pub(super) struct Predicted<'a, T> {
     pub(super) p: &'a mut [T],
     pub(super) contexts: &'a mut [u8],
-    pub(super) b: &'a mut [T],
 }

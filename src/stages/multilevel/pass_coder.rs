@@ -70,10 +70,11 @@ impl<T: LevelValue> PassCoder<'_, T> {
             (rest, to, at) = (symbols, rest_to, ends);
         }
         let buffer = || Buffer::<T>::new(n.min(PART));
-        let exact = threads.each(tasks, buffer, |buffer, (parts, symbols, to)| {
+        let exact: Result<Vec<_>, Fault> = threads
+            .each(tasks, buffer, |buffer, (parts, symbols, to)| {
             widest(PartWork { of: *self, parts, symbols, to, buffer })
-        });
-        Ok((symbols, exact.concat()))
+        }).into_iter().collect();
+        Ok((symbols, exact?.concat()))
     }
 }
 
@@ -81,14 +82,13 @@ impl<T: LevelValue> PassCoder<'_, T> {
 struct Buffer<T> {
     x: Vec<T>,
     p: Vec<T>,
-    b: Vec<T>,
     contexts: Vec<u8>,
 }
 
 impl<T: LevelValue> Buffer<T> {
     fn new(n: usize) -> Buffer<T> {
         let values = || vec![T::ZERO; n];
-        Buffer { x: values(), p: values(), b: values(), contexts: vec![0; n] }
+        Buffer { x: values(), p: values(), contexts: vec![0; n] }
     }
 }
 
@@ -101,10 +101,10 @@ struct PartWork<'a, 'b, T> {
 }
 
 impl<T: LevelValue> Work for PartWork<'_, '_, T> {
-    type Result = Vec<(usize, u64)>;
+    type Result = Result<Vec<(usize, u64)>, Fault>;
 
     #[inline(always)]
-    fn run(self) -> Vec<(usize, u64)> {
+    fn run(self) -> Result<Vec<(usize, u64)>, Fault> {
         let PartWork { of, parts, mut symbols, mut to, buffer } = self;
         let PassCoder { source, dims, known, pass, stencil, coder } = of;
         let n = pass.points[0];
@@ -113,8 +113,14 @@ impl<T: LevelValue> Work for PartWork<'_, '_, T> {
         for part in parts {
             let (row, start) = (part / per_row, part % per_row * PART);
             let count = PART.min(n - start);
-            let (x, p, b) = (&mut buffer.x[..count], &mut buffer.p[..count], &mut buffer.b[..count]);
-            let contexts = &mut buffer.contexts[..count];
+            let (x, contexts) = (&mut buffer.x[..count], &mut buffer.contexts[..count]);
+            let joined = if start + count == n { n + pass.known - 2 * start } else { 2 * count };
+            let (mut own_to, rest) = to.cut(count, joined).ok_or(Fault::BadLaunch)?;
+            to = rest;
+            let p = match &mut own_to {
+                Restored::Apart(own) => own,
+                _ => &mut buffer.p[..count],
+            };
             let (first, next) = pass.row(dims, row);
             let from = &source.values[first + start * next..];
             match next {
@@ -122,22 +128,18 @@ impl<T: LevelValue> Work for PartWork<'_, '_, T> {
                 2 => x.iter_mut().zip(from.chunks(2)).for_each(|(x, pair)| *x = pair[0]),
                 _ => x.iter_mut().zip(from.iter().step_by(next)).for_each(|(x, v)| *x = *v),
             }
-            known.predict(&coder.predictor, stencil, pass, (row, start), Predicted { p, contexts, b });
+            known.predict(&coder.predictor, stencil, pass, (row, start), Predicted { p, contexts });
             let (own, rest) = std::mem::take(&mut symbols).split_at_mut(count);
             symbols = rest;
-            if coder.row(x, b, contexts, p, own) {
+            let left = &known.left(pass, (row, start))[..count];
+            if coder.row(x, left, contexts, p, own) {
                 let raw = own.iter().enumerate().filter(|(_, s)| s.code() == EXACT);
                 exact.extend(raw.map(|(i, _)| (row * n + start + i, x[i].bits())));
             }
-            let joined = if start + count == n { n + pass.known - 2 * start } else { 2 * count };
-            let Some((own, rest)) = to.cut(count, joined) else { return exact };
-            to = rest;
-            match own {
-                Restored::Apart(own) => own.copy_from_slice(p),
-                Restored::Joined(own) => known.join_row(pass, (row, start), p, own),
-                Restored::Nowhere => {}
+            if let Restored::Joined(own) = own_to {
+                known.join_row(pass, (row, start), &buffer.p[..count], own);
             }
         }
-        exact
+        Ok(exact)
     }
 }

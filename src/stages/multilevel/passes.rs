@@ -47,10 +47,9 @@ impl<T: LevelValue> PassWork<'_, T> {
         let per_task = (TASK / n).max(1);
         let parts = grid.values.chunks_mut(per_task * n).zip(contexts.chunks_mut(per_task * n));
         let rows = parts.enumerate().map(|(k, (p, contexts))| (k * per_task, p, contexts));
-        let each = |b: &mut Vec<T>, (first, p, contexts)| {
-            widest(PredictRows { of: *self, steps, first, p, contexts, b })
-        };
-        let done = self.decoder.threads.each(rows.collect(), || vec![T::ZERO; n], each);
+        let each =
+            |_: &mut (), (first, p, contexts)| widest(PredictRows { of: *self, steps, first, p, contexts });
+        let done = self.decoder.threads.each(rows.collect(), || (), each);
         done.into_iter().collect::<Result<(), Fault>>()?;
         Ok((grid, contexts))
     }
@@ -105,12 +104,13 @@ impl<T: LevelValue> PassWork<'_, T> {
 
     /// Predictions of a part of a row.
     #[inline(always)]
-    fn row(&self, at: (usize, usize), p: &mut [T], contexts: &mut [u8], b: &mut [T]) {
+    fn row(&self, at: (usize, usize), p: &mut [T], contexts: &mut [u8]) {
         let of = &self.decoder.predictor;
-        let out = Predicted { p: &mut *p, contexts: &mut *contexts, b: &mut *b };
+        let out = Predicted { p: &mut *p, contexts: &mut *contexts };
         self.known.predict(of, self.stencil, self.pass, at, out);
         if contexts.iter().fold(0, |most, &c| c.max(most)) == FILL2 as u8 {
-            for ((p, &context), &b) in p.iter_mut().zip(&*contexts).zip(&*b) {
+            let left = self.known.left(self.pass, at);
+            for ((p, &context), &b) in p.iter_mut().zip(&*contexts).zip(left) {
                 *p = if context == FILL2 as u8 { b } else { *p };
             }
         }
@@ -160,7 +160,6 @@ struct PredictRows<'a, 'b, T> {
     first: usize,
     p: &'b mut [T],
     contexts: &'b mut [u8],
-    b: &'a mut [T],
 }
 
 impl<T: LevelValue> Work for PredictRows<'_, '_, T> {
@@ -172,7 +171,7 @@ impl<T: LevelValue> Work for PredictRows<'_, '_, T> {
         let rows = self.p.chunks_exact_mut(n).zip(self.contexts.chunks_exact_mut(n));
         for (k, (p, contexts)) in rows.enumerate() {
             let row = self.first + k;
-            self.of.row((row, 0), p, contexts, self.b);
+            self.of.row((row, 0), p, contexts);
             let Some((opened, layout)) = self.steps else { continue };
             for (strip, (p, contexts)) in p.chunks_mut(LANES).zip(contexts.chunks(LANES)).enumerate() {
                 let (batch, j) = layout.step_of(row, strip);
@@ -210,13 +209,12 @@ impl<T: LevelValue> Work for LineRun<'_, '_, T> {
 /// Working memory for a part of a row.
 struct Buffer<T> {
     p: Vec<T>,
-    b: Vec<T>,
     contexts: Vec<u8>,
 }
 
 impl<T: LevelValue> Buffer<T> {
     fn new(n: usize) -> Buffer<T> {
-        Buffer { p: vec![T::ZERO; n], b: vec![T::ZERO; n], contexts: vec![0; n] }
+        Buffer { p: vec![T::ZERO; n], contexts: vec![0; n] }
     }
 }
 
@@ -246,7 +244,7 @@ impl<T: LevelValue> Work for RowRun<'_, '_, T> {
             let first = strip * LANES;
             let count = (strips * LANES).min(n - first);
             let (p, contexts) = (&mut buffer.p[..count], &mut buffer.contexts[..count]);
-            of.row((row, first), p, contexts, &mut buffer.b[..count]);
+            of.row((row, first), p, contexts);
             for (k, own) in p.chunks_mut(LANES).zip(contexts.chunks(LANES)).enumerate() {
                 let step = step + k;
                 match &mut run {

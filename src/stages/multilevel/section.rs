@@ -95,9 +95,9 @@ impl StepShares {
 
 /// The counts of batches.
 struct Tally {
-    /// By context and token.
-    all: Vec<u32>,
-    /// Of the quiet steps, all of which have token 0.
+    /// By context and token, of steps that are not quiet.
+    busy: Vec<u32>,
+    /// By context, of quiet steps, all of which have token 0.
     quiet: [u64; CONTEXTS as usize],
     masks: Vec<u8>,
 }
@@ -115,16 +115,19 @@ impl Symbols {
                 let step = &self.symbols[range];
                 let busy = Symbol::any(step);
                 mask |= u8::from(busy) << j;
-                for four in step.chunks(4) {
-                    four.iter().zip(&mut counts).for_each(|(s, counts)| counts[s.index() % INDICES] += 1);
-                }
                 // A batch of differences is in the runs as a whole, unless its class is 0.
                 let is_quiet = match self.kind {
                     Kind::Differences => step[0].context() == 0,
                     _ => !busy,
                 };
-                if is_quiet {
-                    step.iter().for_each(|s| quiet[s.context() % CONTEXTS as usize] += 1);
+                if !is_quiet {
+                    for four in step.chunks(4) {
+                        four.iter().zip(&mut counts).for_each(|(s, counts)| counts[s.index() % INDICES] += 1);
+                    }
+                } else if step.iter().fold(true, |same, s| same & (*s == step[0])) {
+                    quiet[step[0].context()] += step.len() as u64;
+                } else {
+                    step.iter().for_each(|s| quiet[s.context()] += 1);
                 }
             }
             if self.kind == Kind::Differences {
@@ -133,8 +136,8 @@ impl Symbols {
             }
             masks.push(mask);
         }
-        let all = (0..INDICES).map(|i| counts.iter().map(|counts| counts[i]).sum()).collect();
-        Tally { all, quiet, masks }
+        let busy = (0..INDICES).map(|i| counts.iter().map(|counts| counts[i]).sum()).collect();
+        Tally { busy, quiet, masks }
     }
 
     /// Chooses tables, and masks or none. `exact` are the bits of an exact value.
@@ -142,15 +145,17 @@ impl Symbols {
         let batches = self.layout.batches;
         let parts =
             threads.map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK)));
-        let mut all = [[0; SYMBOLS]; CONTEXTS as usize];
+        let mut busy = [[0; SYMBOLS]; CONTEXTS as usize];
         let (mut quiet, mut masks) = ([0; CONTEXTS as usize], vec![]);
         for part in &parts {
-            for (all, &part) in all.iter_mut().flatten().zip(&part.all) {
+            for (all, &part) in busy.iter_mut().flatten().zip(&part.busy) {
                 *all += u64::from(part);
             }
             quiet.iter_mut().zip(part.quiet).for_each(|(a, b)| *a += b);
             masks.extend_from_slice(&part.masks);
         }
+        let mut all = busy;
+        all.iter_mut().zip(quiet).for_each(|(counts, quiet)| counts[0] += quiet);
         let bits = |(t, n): (usize, &u64)| n * u64::from(token::code(t as u8, exact).1);
         let raw = BIT * all.iter().flat_map(|counts| counts.iter().enumerate().map(bits)).sum::<u64>();
         let kind = self.kind;
@@ -165,10 +170,7 @@ impl Symbols {
         }
         let layout = MaskLayout::new(batches, kind == Kind::Differences);
         let (mask_set, mask_cost) = Set::new(&layout.counts(&masks), MASK_SYMBOLS)?;
-        for (all, quiet) in all.iter_mut().zip(quiet) {
-            all[0] -= quiet;
-        }
-        let (busy_set, busy_cost) = Set::new(&all, SYMBOLS)?;
+        let (busy_set, busy_cost) = Set::new(&busy, SYMBOLS)?;
         let busy: Vec<u8> = match kind {
             Kind::Differences => {
                 let of = |b: usize| if masks[b] > 0 { self.layout.mask(b) } else { 0 };

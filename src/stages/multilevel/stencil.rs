@@ -50,8 +50,8 @@ impl<T: LevelValue> Work for Vote<'_, T> {
                     continue;
                 }
                 for (sum, stencil) in sums.iter_mut().zip([2, 4, 6, 8]) {
-                    let (mut p, mut context, mut b) = ([T::ZERO], [0], [T::ZERO]);
-                    let out = Predicted { p: &mut p, contexts: &mut context, b: &mut b };
+                    let (mut p, mut context) = ([T::ZERO], [0]);
+                    let out = Predicted { p: &mut p, contexts: &mut context };
                     known.predict_coarse(predictor, stencil, &pass, (row, x), out);
                     *sum += u64::from(cost(value - p[0], predictor.rate));
                 }
