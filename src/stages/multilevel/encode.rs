@@ -1,6 +1,6 @@
 //! Kernel `multilevel_encode`.
 
-use super::code::{Coder, Symbol};
+use super::code::{Coder, Codes};
 use super::differences;
 use super::grid::{Levels, layout};
 use super::known::{Grid, Known, room};
@@ -14,7 +14,6 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
-use crate::stages::wide::widest;
 use std::borrow::Cow;
 
 /// The array.
@@ -77,13 +76,13 @@ fn interpolate<T: LevelValue>(
     metadata: &mut MultilevelMetadata,
 ) -> Result<Vec<Planned>, Fault> {
     let levels = Levels::new(dims, metadata.axes);
-    let (coarse, symbols, exact) = roots(source, &levels, coder)?;
-    let mut base = Symbols { layout: levels.base_layout(), symbols, exact, kind: levels.base_kind() };
+    let (coarse, codes, exact) = roots(source, &levels, coder)?;
+    let mut base = Symbols { layout: levels.base_layout(), codes, exact, kind: levels.base_kind() };
     let mut sections = vec![];
     let mut known = Known::new(&levels, coarse);
     for level in (1..=levels.levels).rev() {
         let stencil =
-            widest(Vote { source, levels: &levels, known: &known, level, predictor: &coder.predictor });
+            Vote { source, levels: &levels, known: &known, level, predictor: &coder.predictor }.best(threads);
         let at = 2 * (level as usize - 1);
         metadata.stencils[at / 8] |= (stencil / 2 - 1) << (at % 8);
         let mut finer = match level > 1 {
@@ -99,13 +98,14 @@ fn interpolate<T: LevelValue>(
                 Some(finer) => Restored::Joined(&mut finer.values),
                 None => Restored::Nowhere,
             };
-            let (symbols, exact) = coder.code(to, threads)?;
+            let (codes, exact) = coder.code(to, threads)?;
             if level > levels.base_ends() {
-                let before = base.symbols.len();
-                base.symbols.extend(symbols);
+                let before = base.codes.symbols.len();
+                base.codes.symbols.extend(codes.symbols);
+                base.codes.large.extend(codes.large);
                 base.exact.extend(exact.iter().map(|&(i, bits)| (i + before, bits)));
             } else {
-                let symbols = Symbols { layout: layout(&pass), symbols, exact, kind: Kind::Pass };
+                let symbols = Symbols { layout: layout(&pass), codes, exact, kind: Kind::Pass };
                 sections.push(symbols.plan(threads, T::BITS)?);
             }
             if pass.axis > 0 {
@@ -125,7 +125,7 @@ fn interpolate<T: LevelValue>(
     Ok(sections)
 }
 
-type Coded<T> = (Grid<T>, Vec<Symbol>, Vec<(usize, u64)>);
+type Coded<T> = (Grid<T>, Codes, Vec<(usize, u64)>);
 
 fn roots<T: LevelValue>(
     source: &Source<'_, T>,
@@ -133,7 +133,7 @@ fn roots<T: LevelValue>(
     coder: &Coder<T>,
 ) -> Result<Coded<T>, Fault> {
     let mut coarse = Grid::<T>::new(levels.roots())?;
-    let (mut symbols, mut exact, mut before) = (vec![], vec![], 0);
+    let (mut codes, mut exact, mut before) = (Codes::default(), vec![], 0);
     let [nx, ny, _] = levels.dims;
     let [_, my, _] = coarse.points;
     let many = levels.base_kind() == Kind::Pass;
@@ -146,12 +146,12 @@ fn roots<T: LevelValue>(
         let (q, value, coded) = coder.quotient(x, coder.predictor.center, MOST_ROOT);
         *restored = if coded { value } else { x };
         if coded {
-            symbols.push(Symbol::new(super::code::zigzag(q - before), 0));
+            codes.push(super::code::zigzag(q - before), 0);
         } else {
-            symbols.push(Symbol::new(coder.exact(x), 0));
+            codes.push(coder.exact(x), 0);
             exact.push((i, x.bits()));
         }
         before = if coded { q } else { 0 };
     }
-    Ok((coarse, symbols, exact))
+    Ok((coarse, codes, exact))
 }

@@ -129,27 +129,22 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// As [`Known::predict`] in a level of which nothing is coded yet, by coarse points alone: rows of a pass over x count them.
+    /// The taps of a point in a level of which nothing is coded yet, of coarse points alone, and how many there are on each side.
     #[inline(always)]
-    pub(super) fn predict_coarse(
-        &self,
-        predictor: &Predictor<T>,
-        stencil: u8,
-        pass: &Pass,
-        at: (usize, usize),
-        out: Predicted<'_, T>,
-    ) {
-        let (y, z) = (at.0 % pass.points[1], at.0 / pass.points[1]);
+    pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> ([T; 8], usize, usize) {
+        let (y, z) = (row % pass.points[1], row / pass.points[1]);
+        let i = [x, y, z][pass.axis];
         let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };
-        let along = if pass.axis == 2 { z } else { fine(2, z) };
-        // More rows than there are along y.
-        let rows = 2 * self.coarse.points[1];
-        let row = match pass.axis {
-            0 => along * rows + fine(1, y),
-            _ => along * rows + y,
+        let (y, z) = match pass.axis {
+            0 => (fine(1, y), fine(2, z)),
+            1 => (y, fine(2, z)),
+            _ => (y, z),
         };
-        let pass = Pass { points: [pass.points[0], rows, pass.points[2]], ..*pass };
-        self.predict(predictor, stencil, &pass, (row, at.1), out);
+        let taps = std::array::from_fn(|j| {
+            let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
+            if pass.axis == 0 { self.row(y, z)[at] } else { self.along(pass.axis, at, y, z)[x] }
+        });
+        (taps, i + 1, pass.known - i - 1)
     }
 
     /// All points of the level, as the coarse ones of the next.

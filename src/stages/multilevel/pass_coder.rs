@@ -1,9 +1,10 @@
 //! A pass of an encoder: its codes, and the values that a decoder restores.
 
-use super::code::{Coder, EXACT, Symbol};
+use super::code::{Coder, Codes, Symbol};
 use super::encode::Source;
 use super::grid::Pass;
-use super::known::{Known, Predicted, room};
+use super::known::{Known, Predicted};
+use super::params::EXACT;
 use super::value::LevelValue;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -49,32 +50,36 @@ impl<'a, T> Restored<'a, T> {
     }
 }
 
-/// Symbols in the order of the points, and exact values with their places.
-type Coded = (Vec<Symbol>, Vec<(usize, u64)>);
+/// Codes in the order of the points, and exact values with their places.
+type Coded = (Codes, Vec<(usize, u64)>);
 
 impl<T: LevelValue> PassCoder<'_, T> {
     pub(super) fn code(&self, to: Restored<'_, T>, threads: Parallel<'_>) -> Result<Coded, Fault> {
         let n = self.pass.points[0];
-        let mut symbols = room::<Symbol>(self.pass.count())?;
+        let mut codes = Codes::new(self.pass.count())?;
         let per_row = n.div_ceil(PART);
         let parts = per_row * self.pass.points[1] * self.pass.points[2];
         let per_task = (TASK / n.min(PART)).max(1);
-        let (mut tasks, mut rest, mut to, mut at) = (vec![], &mut symbols[..], to, (0, 0));
+        let (mut symbols, mut large) = (&mut codes.symbols[..], &mut codes.large[..]);
+        let (mut tasks, mut to, mut at) = (vec![], to, (0, 0));
         for first in (0..parts).step_by(per_task) {
             let end = parts.min(first + per_task);
             let (row, part) = (end / per_row, end % per_row);
             let ends = (row * n + part * PART, row * (n + self.pass.known) + 2 * part * PART);
-            let cut = rest.split_at_mut_checked(ends.0 - at.0).zip(to.cut(ends.0 - at.0, ends.1 - at.1));
-            let ((own, symbols), (own_to, rest_to)) = cut.ok_or(Fault::BadLaunch)?;
-            tasks.push((first..end, own, own_to));
-            (rest, to, at) = (symbols, rest_to, ends);
+            let (own_to, rest) = to.cut(ends.0 - at.0, ends.1 - at.1).ok_or(Fault::BadLaunch)?;
+            let (own, rest_symbols) = symbols.split_at_mut(ends.0 - at.0);
+            let (own_large, rest_large) = large.split_at_mut(ends.0 - at.0);
+            tasks.push((first..end, (own, own_large), own_to));
+            (symbols, large, to, at) = (rest_symbols, rest_large, rest, ends);
         }
         let buffer = || Buffer::<T>::new(n.min(PART));
         let exact: Result<Vec<_>, Fault> = threads
-            .each(tasks, buffer, |buffer, (parts, symbols, to)| {
-            widest(PartWork { of: *self, parts, symbols, to, buffer })
-        }).into_iter().collect();
-        Ok((symbols, exact?.concat()))
+            .each(tasks, buffer, |buffer, (parts, codes, to)| {
+                widest(PartWork { of: *self, parts, codes, to, buffer })
+            })
+            .into_iter()
+            .collect();
+        Ok((codes, exact?.concat()))
     }
 }
 
@@ -95,7 +100,7 @@ impl<T: LevelValue> Buffer<T> {
 struct PartWork<'a, 'b, T> {
     of: PassCoder<'a, T>,
     parts: Range<usize>,
-    symbols: &'b mut [Symbol],
+    codes: (&'b mut [Symbol], &'b mut [u32]),
     to: Restored<'b, T>,
     buffer: &'b mut Buffer<T>,
 }
@@ -105,7 +110,7 @@ impl<T: LevelValue> Work for PartWork<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) -> Result<Vec<(usize, u64)>, Fault> {
-        let PartWork { of, parts, mut symbols, mut to, buffer } = self;
+        let PartWork { of, parts, codes: (mut symbols, mut large), mut to, buffer } = self;
         let PassCoder { source, dims, known, pass, stencil, coder } = of;
         let n = pass.points[0];
         let per_row = n.div_ceil(PART);
@@ -129,11 +134,12 @@ impl<T: LevelValue> Work for PartWork<'_, '_, T> {
                 _ => x.iter_mut().zip(from.iter().step_by(next)).for_each(|(x, v)| *x = *v),
             }
             known.predict(&coder.predictor, stencil, pass, (row, start), Predicted { p, contexts });
-            let (own, rest) = std::mem::take(&mut symbols).split_at_mut(count);
-            symbols = rest;
+            let (own, own_large);
+            (own, symbols) = std::mem::take(&mut symbols).split_at_mut(count);
+            (own_large, large) = std::mem::take(&mut large).split_at_mut(count);
             let left = &known.left(pass, (row, start))[..count];
-            if coder.row(x, left, contexts, p, own) {
-                let raw = own.iter().enumerate().filter(|(_, s)| s.code() == EXACT);
+            if coder.row(x, left, contexts, p, (own, own_large)) {
+                let raw = own.iter().enumerate().filter(|(_, s)| u32::from(s.token()) == EXACT);
                 exact.extend(raw.map(|(i, _)| (row * n + start + i, x[i].bits())));
             }
             if let Restored::Joined(own) = own_to {

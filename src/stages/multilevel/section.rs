@@ -1,10 +1,10 @@
 //! A section: its symbols, what they cost, and its words.
 
 use super::bits::BitWriter;
-use super::code::{CODES, EXACT, INDICES, Symbol};
+use super::code::{Codes, INDICES, LARGE, Symbol};
 use super::log2::BIT;
 use super::masks::{MASK_SYMBOLS, MaskLayout};
-use super::params::{BATCH, CONTEXTS};
+use super::params::{BATCH, CONTEXTS, EXACT};
 use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
 use super::tables::{Counts, SYMBOLS, Set, Table};
@@ -28,10 +28,10 @@ pub(super) struct Form {
     pub(super) wide: bool,
 }
 
-/// The input of a section's coder. Symbols are in the order of its points, exact values in ascending order of their points.
+/// The input of a section's coder. Codes are in the order of its points, exact values in ascending order of their points.
 pub(super) struct Symbols {
     pub(super) layout: Layout,
-    pub(super) symbols: Vec<Symbol>,
+    pub(super) codes: Codes,
     pub(super) exact: Vec<(usize, u64)>,
     pub(super) kind: Kind,
 }
@@ -60,6 +60,9 @@ pub(super) struct Planned {
     pub(super) kind: Kind,
 }
 
+/// Bits behind the token of a code below [`LARGE`] at most.
+pub(super) const MOST_LOW: u32 = LARGE.ilog2() - 3;
+
 /// By context and token.
 pub(super) type Shares = [Share; INDICES];
 
@@ -68,7 +71,11 @@ pub(super) type Shares = [Share; INDICES];
 pub(super) struct StepShares {
     pub(super) shares: [Share; LANES],
     pub(super) bits: [u32; LANES],
+    /// The bits themselves, of codes below [`LARGE`].
+    pub(super) values: [u32; LANES],
     pub(super) has_bits: bool,
+    /// Some code is not below [`LARGE`].
+    pub(super) has_large: bool,
 }
 
 impl StepShares {
@@ -85,10 +92,12 @@ impl StepShares {
 
     pub(super) fn plain_look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         *self = StepShares::default();
-        for ((s, share), bits) in symbols.iter().zip(&mut self.shares).zip(&mut self.bits) {
-            *share = of[s.index()];
-            *bits = token::code((s.index() % SYMBOLS) as u8, exact).1;
-            self.has_bits |= *bits > 0;
+        for (l, s) in symbols.iter().enumerate() {
+            let n = token::code(s.token(), exact).1;
+            (self.shares[l], self.bits[l]) = (of[s.index()], n);
+            self.values[l] = s.low() & u32::MAX.checked_shl(n).map_or(u32::MAX, |above| !above);
+            self.has_bits |= n > 0;
+            self.has_large |= n > MOST_LOW;
         }
     }
 }
@@ -112,7 +121,7 @@ impl Symbols {
             let mut mask = 0;
             for j in 0..BATCH as usize {
                 let Some(range) = self.layout.step(batch, j) else { break };
-                let step = &self.symbols[range];
+                let step = &self.codes.symbols[range];
                 let busy = Symbol::any(step);
                 mask |= u8::from(busy) << j;
                 // A batch of differences is in the runs as a whole, unless its class is 0.
@@ -132,7 +141,7 @@ impl Symbols {
             }
             if self.kind == Kind::Differences {
                 // All points of the batch have its class as context.
-                mask = self.layout.step(batch, 0).map_or(0, |r| self.symbols[r.start].context() as u8);
+                mask = self.layout.step(batch, 0).map_or(0, |r| self.codes.symbols[r.start].context() as u8);
             }
             masks.push(mask);
         }
@@ -250,10 +259,12 @@ impl Planned {
         let mut step = StepShares::default();
         for &(batch, j) in steps.iter().rev() {
             let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
-            let first = range.start;
-            step.look_up(shares, &self.of.symbols[range], exact);
-            if step.has_bits {
-                self.raw(&mut encoder, first, &step.bits);
+            let symbols = &self.of.codes.symbols[range.clone()];
+            step.look_up(shares, symbols, exact);
+            if step.has_large {
+                self.raw(&mut encoder, range.start, symbols, &step.bits);
+            } else if step.has_bits {
+                encoder.bits(&step.bits, &step.values);
             }
             encoder.symbols(&step.shares);
         }
@@ -261,15 +272,16 @@ impl Planned {
     }
 
     /// The bits behind the tokens of a step, in groups of 16.
-    fn raw(&self, encoder: &mut RunEncoder, first: usize, bits: &[u32; LANES]) {
+    fn raw(&self, encoder: &mut RunEncoder, first: usize, symbols: &[Symbol], bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
-        for (l, v) in value.iter_mut().enumerate().filter(|(l, _)| bits[*l] > 0) {
-            let code = self.of.symbols[first + l].code();
-            *v = u64::from(code) & ((1 << bits[l].min(32)) - 1);
-            if code == EXACT {
+        for (l, s) in symbols.iter().enumerate().filter(|(l, _)| bits[*l] > 0) {
+            value[l] = if u32::from(s.token()) == EXACT {
                 let at = self.of.exact.partition_point(|(i, _)| *i < first + l);
-                *v = self.of.exact.get(at).map_or(0, |e| e.1);
-            }
+                self.of.exact.get(at).map_or(0, |e| e.1)
+            } else {
+                let code = if bits[l] > MOST_LOW { self.of.codes.large[first + l] } else { s.low() };
+                u64::from(code) & ((1 << bits[l]) - 1)
+            };
         }
         let most = bits.iter().fold(0, |most, &n| n.max(most));
         for group in (0..most.div_ceil(16)).rev() {
@@ -280,5 +292,3 @@ impl Planned {
         }
     }
 }
-
-const _: () = assert!(CODES < EXACT);
