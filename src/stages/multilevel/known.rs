@@ -1,7 +1,7 @@
 //! Points that are known in a level, and the rows of taps among them.
 
 use super::grid::{Levels, Pass};
-use super::predict::{Formula, Predictor};
+use super::predict::{Formula, Predictor, Taps};
 use super::value::LevelValue;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -114,12 +114,10 @@ impl<T: LevelValue> Known<T> {
         let end = end.max(begin);
         for i in (first..begin).chain(end..first + n) {
             let formula = Formula::new(stencil, i + 1, pass.known - i - 1);
-            let window: [T; 8] = std::array::from_fn(|j| {
+            let window: Taps<T> = std::array::from_fn(|j| {
                 (i + j).checked_sub(3).and_then(|at| known.get(at)).copied().unwrap_or(T::ZERO)
             });
-            let k = i - first;
-            let taps = std::array::from_fn(|j| &window[j..j + 1]);
-            predictor.row(formula, taps, &mut out.p[k..k + 1], &mut out.contexts[k..k + 1]);
+            (out.p[i - first], out.contexts[i - first]) = predictor.point(formula, window);
         }
         if begin < end {
             let taps = std::array::from_fn(|j| &known[begin + j - 3..end + j - 3]);
@@ -131,7 +129,7 @@ impl<T: LevelValue> Known<T> {
 
     /// The taps of a point in a level of which nothing is coded yet, of coarse points alone, and how many there are on each side.
     #[inline(always)]
-    pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> ([T; 8], usize, usize) {
+    pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> (Taps<T>, usize, usize) {
         let (y, z) = (row % pass.points[1], row / pass.points[1]);
         let i = [x, y, z][pass.axis];
         let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };

@@ -16,6 +16,8 @@ use crate::base::parallel::Parallel;
 
 /// Bit of the first word that says that there are masks.
 pub(super) const MASKS: u16 = 1 << 5;
+/// Steps of a batch.
+const STEPS: usize = BATCH as usize;
 /// Batches that a task counts.
 const TASK: usize = 256;
 
@@ -119,7 +121,7 @@ impl Symbols {
         let mut masks = Vec::with_capacity(batches.len());
         for batch in batches {
             let mut mask = 0;
-            for j in 0..BATCH as usize {
+            for j in 0..STEPS {
                 let Some(range) = self.layout.step(batch, j) else { break };
                 let step = &self.codes.symbols[range];
                 let busy = Symbol::any(step);
@@ -241,24 +243,24 @@ impl Planned {
         words
     }
 
-    /// Batch and place of each step that is in a run.
-    fn steps_in_runs(&self) -> Vec<(usize, u8)> {
+    /// The steps that are in runs, of all steps of all batches.
+    fn steps_in_runs(&self) -> Vec<usize> {
         let mut all = Vec::with_capacity(self.steps);
         for (batch, &mask) in self.busy.iter().enumerate() {
             let mask = match self.kind {
                 Kind::Differences if mask > 0 => self.of.layout.mask(batch),
                 _ => mask,
             };
-            all.extend((0..BATCH as u8).filter(|j| mask >> j & 1 == 1).map(|j| (batch, j)));
+            all.extend((0..STEPS).filter(|j| mask >> j & 1 == 1).map(|j| batch * STEPS + j));
         }
         all
     }
 
-    fn run(&self, shares: &Shares, steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
+    fn run(&self, shares: &Shares, steps: &[usize], exact: u32) -> Vec<u16> {
         let mut encoder = RunEncoder::new();
         let mut step = StepShares::default();
-        for &(batch, j) in steps.iter().rev() {
-            let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
+        for &place in steps.iter().rev() {
+            let Some(range) = self.of.layout.step(place / STEPS, place % STEPS) else { continue };
             let symbols = &self.of.codes.symbols[range.clone()];
             step.look_up(shares, symbols, exact);
             if step.has_large {

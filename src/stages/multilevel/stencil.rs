@@ -69,10 +69,8 @@ impl<T: LevelValue> Work for (&Vote<'_, T>, &Pass, usize) {
             }
             let (window, left, right) = known.coarse_taps(pass, (row, x));
             for (sum, stencil) in sums.iter_mut().zip(STENCILS) {
-                let (mut p, mut context) = ([T::ZERO], [0]);
-                let taps = std::array::from_fn(|j| &window[j..j + 1]);
-                predictor.row(Formula::new(stencil, left, right), taps, &mut p, &mut context);
-                *sum += u64::from(cost(value - p[0], predictor.rate));
+                let (p, _) = predictor.point(Formula::new(stencil, left, right), window);
+                *sum += u64::from(cost(value - p, predictor.rate));
             }
         }
         sums
