@@ -7,7 +7,7 @@ use super::masks::{MASK_SYMBOLS, MaskLayout};
 use super::params::{BATCH, CONTEXTS, EXACT};
 use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
-use super::tables::{Counts, SYMBOLS, Set, Table};
+use super::tables::{SYMBOLS, Set, Table};
 use super::token;
 #[cfg(target_arch = "x86_64")]
 use super::{wide_decode, wide_encode};
