@@ -87,10 +87,8 @@ impl<T: LevelValue> Work for LineWork<'_, T> {
                 tap.map_or(T::ZERO, |t| all[first + 2 * t * s * strides[axis]])
             });
             for (sum, stencil) in sums.iter_mut().zip([2, 4]) {
-                let (mut p, mut context) = ([T::ZERO], [0]);
-                let taps = std::array::from_fn(|j| &window[j..j + 1]);
-                predictor.row(Formula::new(stencil, odd + 1, known - odd - 1), taps, &mut p, &mut context);
-                *sum += u64::from(cost(value - p[0], predictor.rate));
+                let (p, _) = predictor.point(Formula::new(stencil, odd + 1, known - odd - 1), window);
+                *sum += u64::from(cost(value - p, predictor.rate));
             }
         }
         256 * sums[0].min(sums[1]) / looked.max(1)

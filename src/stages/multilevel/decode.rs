@@ -2,10 +2,11 @@
 
 use super::code::{CODES, EXACT, unzigzag};
 use super::differences::Differences;
-use super::grid::{Levels, Pass, layout};
-use super::known::{Grid, Known, Predicted, room};
+use super::grid::{Levels, Pass};
+use super::known::{Grid, Known, room};
 use super::open::{Exact, Opened};
 use super::params::{FILL2, MultilevelMetadata, MultilevelParams, PATTERNS};
+use super::passes::PassWork;
 use super::predict::Predictor;
 use super::rans::{LANES, RunDecoder};
 use super::section::{Form, Kind};
@@ -16,7 +17,6 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
-use crate::stages::wide::{Work, widest};
 use std::borrow::Cow;
 
 /// Points of a task.
@@ -153,17 +153,31 @@ impl<T: LevelValue> Decoder<'_, T> {
             if let Some(base) = base.as_ref().filter(|_| level == levels.base_ends()) {
                 base.run.is_finished()?;
             }
+            let mut finer = match level > finest + 1 {
+                true => Some(Grid::new(levels.grid(1 << (level - 1)))?),
+                false => None,
+            };
+            let joined = finer.as_mut().map_or(&mut *out, |grid| &mut grid.values);
+            let mut is_joined = false;
             for pass in levels.passes(level) {
-                let restored = match base.as_mut().filter(|_| level > levels.base_ends()) {
-                    Some(base) => self.base_pass(base, &known, &pass, stencil)?,
-                    None => self.pass(&section()?, &known, &pass, stencil)?,
-                };
-                known.put(pass.axis, restored);
+                if let Some(base) = base.as_mut().filter(|_| level > levels.base_ends()) {
+                    known.put(pass.axis, self.base_pass(base, &known, &pass, stencil)?);
+                    continue;
+                }
+                let work = PassWork { decoder: self, known: &known, pass: &pass, stencil };
+                if pass.axis == 0 {
+                    work.rows(&section()?, joined)?;
+                    is_joined = true;
+                } else {
+                    let restored = work.lines(&section()?)?;
+                    known.put(pass.axis, restored);
+                }
             }
-            if level > finest + 1 {
-                let mut joined = Grid::new(levels.grid(1 << (level - 1)))?;
-                known.join(joined.points, &mut joined.values, self.threads);
-                known = Known::new(levels, joined);
+            if !is_joined {
+                known.join(levels.grid(1 << (level - 1)), joined, self.threads);
+            }
+            if let Some(finer) = finer {
+                known = Known::new(levels, finer);
             }
         }
         if let Some(base) = base.filter(|_| levels.base_ends() == finest) {
@@ -171,8 +185,6 @@ impl<T: LevelValue> Decoder<'_, T> {
         }
         if levels.levels == finest {
             out.copy_from_slice(&known.coarse.values);
-        } else {
-            known.join(levels.grid(1 << finest), out, self.threads);
         }
         Ok(())
     }
@@ -193,7 +205,7 @@ impl<T: LevelValue> Decoder<'_, T> {
 
     /// Restores points in place of their predictions. Those of context FILL2 have their left neighbors there.
     #[inline(always)]
-    fn restore(
+    pub(super) fn restore(
         &self,
         p: &mut [T],
         contexts: &[u8],
@@ -227,21 +239,6 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(())
     }
 
-    /// Predictions and contexts of a pass.
-    fn predicted(&self, known: &Known<T>, pass: &Pass, stencil: u8) -> Result<(Grid<T>, Vec<u8>), Fault> {
-        let mut grid = Grid::<T>::new(pass.points)?;
-        let mut contexts = room::<u8>(pass.count())?;
-        let n = pass.points[0];
-        let per_task = (TASK / n).max(1);
-        let parts = grid.values.chunks_mut(per_task * n).zip(contexts.chunks_mut(per_task * n));
-        let rows = parts.enumerate().map(|(k, (p, contexts))| (k * per_task, p, contexts));
-        let each = |b: &mut Vec<T>, (first, p, contexts)| {
-            widest(PredictRows { known, predictor: &self.predictor, pass, stencil, first, p, contexts, b });
-        };
-        self.threads.each(rows.collect(), || vec![T::ZERO; n], each);
-        Ok((grid, contexts))
-    }
-
     fn base_pass(
         &self,
         base: &mut BaseRun<'_, '_>,
@@ -249,45 +246,12 @@ impl<T: LevelValue> Decoder<'_, T> {
         pass: &Pass,
         stencil: u8,
     ) -> Result<Grid<T>, Fault> {
-        let (mut grid, contexts) = self.predicted(known, pass, stencil)?;
+        let work = PassWork { decoder: self, known, pass, stencil };
+        let (mut grid, contexts) = work.predicted(None)?;
         for (p, contexts) in grid.values.chunks_mut(LANES).zip(contexts.chunks(LANES)) {
             let (codes, exact) = base.step(contexts, self.form.exact)?;
             self.restore(p, contexts, &codes, |l| exact.iter().find(|e| e.0 == l).map(|e| e.1))?;
         }
-        Ok(grid)
-    }
-
-    fn pass(&self, words: &[u16], known: &Known<T>, pass: &Pass, stencil: u8) -> Result<Grid<T>, Fault> {
-        let layout = layout(pass);
-        let opened = Opened::new(words, &layout, Kind::Pass, self.form, self.threads)?;
-        if !opened.rest.is_empty() {
-            return Err(Fault::Corrupt);
-        }
-        let (mut grid, contexts) = self.predicted(known, pass, stencil)?;
-        let own = |_: usize, range: std::ops::Range<usize>, own: &mut [u8; LANES]| {
-            own[..range.len()].copy_from_slice(&contexts[range]);
-        };
-        let (codes, exact) = opened.codes(&layout, own, self.form.exact, self.threads)?;
-        let n = pass.points[0];
-        let per_task = (TASK / n).max(1);
-        let rows: Vec<_> = grid.values.chunks_mut(per_task * n).enumerate().collect();
-        let done = self.threads.each(
-            rows,
-            || (),
-            |(), (k, rows)| {
-                let work = RestoreRows {
-                    decoder: self,
-                    opened: &opened,
-                    layout: &layout,
-                    contexts: &contexts,
-                    codes: &codes,
-                    exact: &exact,
-                };
-                let work = (work, k * per_task, n, rows);
-                widest(work)
-            },
-        );
-        done.into_iter().collect::<Result<(), Fault>>()?;
         Ok(grid)
     }
 }
@@ -303,73 +267,5 @@ impl BaseRun<'_, '_> {
         let (mut codes, mut exact) = ([0; LANES], vec![]);
         self.opened.lookup.step(&mut self.run, contexts, bits, &mut codes, &mut exact, 0)?;
         Ok((codes, exact))
-    }
-}
-
-struct PredictRows<'a, 'b, T> {
-    known: &'a Known<T>,
-    predictor: &'a Predictor<T>,
-    pass: &'a Pass,
-    stencil: u8,
-    first: usize,
-    p: &'b mut [T],
-    contexts: &'b mut [u8],
-    b: &'a mut Vec<T>,
-}
-
-impl<T: LevelValue> Work for PredictRows<'_, '_, T> {
-    type Result = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let n = self.pass.points[0];
-        for (k, (p, contexts)) in
-            self.p.chunks_exact_mut(n).zip(self.contexts.chunks_exact_mut(n)).enumerate()
-        {
-            let out = Predicted { p: &mut *p, contexts: &mut *contexts, b: self.b };
-            self.known.predict(self.predictor, self.stencil, self.pass, (self.first + k, 0), out);
-            if contexts.iter().fold(0, |most, &c| c.max(most)) == FILL2 as u8 {
-                for ((p, &context), &b) in p.iter_mut().zip(&*contexts).zip(&*self.b) {
-                    *p = if context == FILL2 as u8 { b } else { *p };
-                }
-            }
-        }
-    }
-}
-
-struct RestoreRows<'a, 'b, T> {
-    decoder: &'a Decoder<'a, T>,
-    opened: &'a Opened<'b>,
-    layout: &'a Layout,
-    contexts: &'a [u8],
-    codes: &'a [u32],
-    exact: &'a [(usize, u64)],
-}
-
-impl<T: LevelValue> Work for (RestoreRows<'_, '_, T>, usize, usize, &mut [T]) {
-    type Result = Result<(), Fault>;
-
-    #[inline(always)]
-    fn run(self) -> Result<(), Fault> {
-        let (of, first, n, rows) = self;
-        let width = of.layout.width();
-        for (k, row) in rows.chunks_exact_mut(n).enumerate() {
-            let row_at = (first + k) * n;
-            for (strip, p) in row.chunks_mut(LANES).enumerate() {
-                let (batch, j) = of.layout.step_of(first + k, strip);
-                let at = row_at + strip * LANES;
-                let contexts = &of.contexts[at..at + p.len()];
-                let Some(place) = of.opened.place(batch, j) else {
-                    of.decoder.restore(p, contexts, &[0; LANES], |_| None)?;
-                    continue;
-                };
-                let raw = |l: usize| {
-                    let i = of.exact.partition_point(|e| e.0 < place * LANES + l);
-                    of.exact.get(i).map(|e| e.1)
-                };
-                of.decoder.restore(p, contexts, &of.codes[place * width..(place + 1) * width], raw)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Differences of rounded values along the axes, in place of an interpolation.
 
-use super::code::{CODES, Coder, Symbol, zigzag};
+use super::code::{CODES, Coder, Codes, put, zigzag};
 use super::encode::Source;
 use super::known::room;
 use super::params::{BATCH, MOST_DIFFERENCE, STEP};
@@ -71,23 +71,25 @@ pub(super) fn code<T: LevelValue>(
     let mut q = room::<i32>(n)?;
     let parts: Vec<_> = source.values.chunks(TASK).zip(q.chunks_mut(TASK)).enumerate().collect();
     let exact = threads.each(parts, || (), |(), (k, (x, q))| quotients(x, k * TASK, coder, q)).concat();
-    let mut symbols = room::<Symbol>(n)?;
-    let parts: Vec<_> = symbols.chunks_mut(POINTS).enumerate().collect();
+    let mut codes = Codes::new(n)?;
+    let parts = codes.symbols.chunks_mut(POINTS).zip(codes.large.chunks_mut(POINTS));
+    let parts: Vec<_> = parts.enumerate().collect();
     threads.each(
         parts,
         || (),
-        |(), (batch, symbols)| {
-            let mut sum = 0;
-            for (k, s) in symbols.iter_mut().enumerate() {
+        |(), (batch, (symbols, large))| {
+            let (mut sum, mut most, mut own) = (0, 0, [0; POINTS]);
+            let own = &mut own[..symbols.len()];
+            for (k, code) in own.iter_mut().enumerate() {
                 let d = difference(&q, dims, axes, batch * POINTS + k);
                 sum += u64::from(d.unsigned_abs());
-                *s = Symbol::new(zigzag(d), 0);
+                *code = zigzag(d);
+                most = most.max(*code);
             }
-            let class = class(sum);
-            symbols.iter_mut().for_each(|s| *s = Symbol::new(s.code(), class));
+            put(own, &[class(sum); POINTS], most, symbols, large);
         },
     );
-    let symbols = Symbols { layout: Layout::rows(n, 1), symbols, exact: vec![], kind: Kind::Differences };
+    let symbols = Symbols { layout: Layout::rows(n, 1), codes, exact: vec![], kind: Kind::Differences };
     Ok((symbols, Differences { exact }))
 }
 

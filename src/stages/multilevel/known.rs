@@ -1,7 +1,7 @@
 //! Points that are known in a level, and the rows of taps among them.
 
 use super::grid::{Levels, Pass};
-use super::predict::{Formula, Predictor};
+use super::predict::{Formula, Predictor, Taps};
 use super::value::LevelValue;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -74,7 +74,19 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// Predictions, contexts, and left neighbors of the points `first` to `first` + p.len() of a row of a pass.
+    /// The left neighbors of the points of a row of a pass from `first` on.
+    #[inline(always)]
+    pub(super) fn left(&self, pass: &Pass, (row, first): (usize, usize)) -> &[T] {
+        let (y, z) = (row % pass.points[1], row / pass.points[1]);
+        let all = match pass.axis {
+            0 => self.row(y, z),
+            1 => self.along(1, y, y, z),
+            _ => self.along(2, z, y, z),
+        };
+        &all[first..]
+    }
+
+    /// Predictions and contexts of the points `first` to `first` + p.len() of a row of a pass.
     #[inline(always)]
     pub(super) fn predict(
         &self,
@@ -93,23 +105,19 @@ impl<T: LevelValue> Known<T> {
                 let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
                 &self.along(pass.axis, at, y, z)[first..first + n]
             });
-            out.b.copy_from_slice(taps[3]);
             predictor.row(formula, taps, out.p, out.contexts);
             return;
         }
         let known = self.row(y, z);
-        out.b.copy_from_slice(&known[first..first + n]);
         // Points whose taps are all there, between those beside the ends.
         let (begin, end) = (first.max(3).min(first + n), (first + n).min(pass.known.saturating_sub(4)));
         let end = end.max(begin);
         for i in (first..begin).chain(end..first + n) {
             let formula = Formula::new(stencil, i + 1, pass.known - i - 1);
-            let window: [T; 8] = std::array::from_fn(|j| {
+            let window: Taps<T> = std::array::from_fn(|j| {
                 (i + j).checked_sub(3).and_then(|at| known.get(at)).copied().unwrap_or(T::ZERO)
             });
-            let k = i - first;
-            let taps = std::array::from_fn(|j| &window[j..j + 1]);
-            predictor.row(formula, taps, &mut out.p[k..k + 1], &mut out.contexts[k..k + 1]);
+            (out.p[i - first], out.contexts[i - first]) = predictor.point(formula, window);
         }
         if begin < end {
             let taps = std::array::from_fn(|j| &known[begin + j - 3..end + j - 3]);
@@ -119,27 +127,22 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// As [`Known::predict`] in a level of which nothing is coded yet, by coarse points alone: rows of a pass over x count them.
+    /// The taps of a point in a level of which nothing is coded yet, of coarse points alone, and how many there are on each side.
     #[inline(always)]
-    pub(super) fn predict_coarse(
-        &self,
-        predictor: &Predictor<T>,
-        stencil: u8,
-        pass: &Pass,
-        at: (usize, usize),
-        out: Predicted<'_, T>,
-    ) {
-        let (y, z) = (at.0 % pass.points[1], at.0 / pass.points[1]);
+    pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> (Taps<T>, usize, usize) {
+        let (y, z) = (row % pass.points[1], row / pass.points[1]);
+        let i = [x, y, z][pass.axis];
         let fine = |d: usize, i: usize| if self.axes[d] { 2 * i } else { i };
-        let along = if pass.axis == 2 { z } else { fine(2, z) };
-        // More rows than there are along y.
-        let rows = 2 * self.coarse.points[1];
-        let row = match pass.axis {
-            0 => along * rows + fine(1, y),
-            _ => along * rows + y,
+        let (y, z) = match pass.axis {
+            0 => (fine(1, y), fine(2, z)),
+            1 => (y, fine(2, z)),
+            _ => (y, z),
         };
-        let pass = Pass { points: [pass.points[0], rows, pass.points[2]], ..*pass };
-        self.predict(predictor, stencil, &pass, (row, at.1), out);
+        let taps = std::array::from_fn(|j| {
+            let at = (i + j).checked_sub(3).filter(|&at| at < pass.known).unwrap_or(i);
+            if pass.axis == 0 { self.row(y, z)[at] } else { self.along(pass.axis, at, y, z)[x] }
+        });
+        (taps, i + 1, pass.known - i - 1)
     }
 
     /// All points of the level, as the coarse ones of the next.
@@ -151,30 +154,39 @@ impl<T: LevelValue> Known<T> {
             |(), (k, rows)| {
                 for (i, out) in rows.chunks_exact_mut(points[0]).enumerate() {
                     let row = k * (TASK / points[0]).max(1) + i;
-                    self.join_row((row % points[1], row / points[1]), out);
+                    self.join_whole_row((row % points[1], row / points[1]), out);
                 }
             },
         );
     }
 
-    /// One row of them.
-    fn join_row(&self, (y, z): (usize, usize), out: &mut [T]) {
+    /// One row of a level without a pass over x, or of which that is known.
+    fn join_whole_row(&self, (y, z): (usize, usize), out: &mut [T]) {
         let even = self.row(y, z);
-        let odd = self.passes[0].as_ref();
-        match odd.filter(|_| self.axes[0]) {
+        match self.passes[0].as_ref().filter(|_| self.axes[0]) {
             None => out.copy_from_slice(even),
-            Some(odd) => {
-                let odd = odd.row(y, z);
-                let mut pairs = out.chunks_exact_mut(2);
-                for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
-                    pair[0] = even;
-                    pair[1] = odd;
-                }
-                if let ([last], Some(&even)) = (pairs.into_remainder(), even.last()) {
-                    *last = even;
-                }
-            }
+            Some(odd) => interleave(even, odd.row(y, z), out),
         }
+    }
+
+    /// The points of a row of the pass over x from `first` on, between those that were known before.
+    #[inline(always)]
+    pub(super) fn join_row(&self, pass: &Pass, (row, first): (usize, usize), odd: &[T], out: &mut [T]) {
+        let even = self.row(row % pass.points[1], row / pass.points[1]);
+        interleave(&even[first..], odd, out);
+    }
+}
+
+/// Points of both in turns; the last one of an odd number is of `even`.
+#[inline(always)]
+fn interleave<T: LevelValue>(even: &[T], odd: &[T], out: &mut [T]) {
+    let mut pairs = out.chunks_exact_mut(2);
+    for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
+        pair[0] = even;
+        pair[1] = odd;
+    }
+    if let ([last], Some(&even)) = (pairs.into_remainder(), even.get(odd.len())) {
+        *last = even;
     }
 }
 
@@ -182,5 +194,4 @@ impl<T: LevelValue> Known<T> {
 pub(super) struct Predicted<'a, T> {
     pub(super) p: &'a mut [T],
     pub(super) contexts: &'a mut [u8],
-    pub(super) b: &'a mut [T],
 }

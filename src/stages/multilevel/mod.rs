@@ -17,6 +17,8 @@ mod log2;
 mod masks;
 mod open;
 mod params;
+mod pass_coder;
+mod passes;
 mod predict;
 mod rans;
 mod resolve;

@@ -233,7 +233,7 @@ impl<'a> Opened<'a> {
     }
 
     /// Batch and place of a step of a run, and of those behind it.
-    fn steps_from(&self, first: usize) -> impl Iterator<Item = (usize, usize)> + use<'_, 'a> {
+    pub(super) fn steps_from(&self, first: usize) -> impl Iterator<Item = (usize, usize)> + use<'_, 'a> {
         let batch = self.before.partition_point(|&b| b <= first).saturating_sub(1);
         let bits = move |b: usize| (0..8).filter(move |j| self.busy[b] >> j & 1 == 1).map(move |j| (b, j));
         (batch..self.busy.len()).flat_map(bits).skip(first - self.before.get(batch).copied().unwrap_or(0))
@@ -285,6 +285,12 @@ impl<'a> Opened<'a> {
         exact.try_reserve_exact(count).map_err(|_| Fault::OutOfMemory(bytes))?;
         parts.into_iter().for_each(|part| exact.extend(part));
         Ok((codes, exact))
+    }
+
+    /// Whether a step is in a run.
+    #[inline(always)]
+    pub(super) fn is_busy(&self, batch: usize, j: usize) -> bool {
+        self.busy[batch] >> j & 1 == 1
     }
 
     /// Place of a step among those of the runs.

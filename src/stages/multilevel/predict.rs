@@ -37,10 +37,16 @@ impl Formula {
             _ => Formula::Four,
         }
     }
+
+    /// Whether the point has no tap on the right.
+    #[inline(always)]
+    fn is_single(self) -> bool {
+        matches!(self, Formula::Copy | Formula::Hold | Formula::Extend)
+    }
 }
 
 /// The taps of a point from left to right; those that do not exist are not looked at.
-type Taps<T> = [T; 8];
+pub(super) type Taps<T> = [T; 8];
 
 #[inline(always)]
 fn larger<T: LevelValue>(a: T, b: T) -> T {
@@ -150,6 +156,30 @@ impl<T: LevelValue> Predictor<T> {
         if p < self.high { p } else { self.high }
     }
 
+    /// Prediction and context of a point.
+    #[inline(always)]
+    pub(super) fn point(&self, formula: Formula, taps: Taps<T>) -> (T, u8) {
+        let (p, activity) = match formula {
+            Formula::Copy => apply::<T, F_COPY>(taps, self.step),
+            Formula::Hold => apply::<T, F_HOLD>(taps, self.step),
+            Formula::Extend => apply::<T, F_EXTEND>(taps, self.step),
+            Formula::Mean => apply::<T, F_MEAN>(taps, self.step),
+            Formula::Left => apply::<T, F_LEFT>(taps, self.step),
+            Formula::Right => apply::<T, F_RIGHT>(taps, self.step),
+            Formula::Two => apply::<T, F_TWO>(taps, self.step),
+            Formula::Four => apply::<T, F_FOUR>(taps, self.step),
+            Formula::Six => apply::<T, F_SIX>(taps, self.step),
+            Formula::Eight => apply::<T, F_EIGHT>(taps, self.step),
+        };
+        let (p, context) = if self.is_usual(p) {
+            (p, (activity * self.rate).bucket())
+        } else {
+            let [.., b, c, _, _, _] = taps;
+            self.careful(b, if formula.is_single() { None } else { Some(c) })
+        };
+        (self.clamp(self.on_lattice(p)), context)
+    }
+
     /// Predictions and contexts of points that have the same formula and whose taps are next to each other.
     #[inline(always)]
     pub(super) fn row(&self, formula: Formula, taps: [&[T]; 8], p: &mut [T], contexts: &mut [u8]) {
@@ -166,7 +196,7 @@ impl<T: LevelValue> Predictor<T> {
             Formula::Eight => self.plain::<F_EIGHT>(taps, p, contexts),
         };
         if careful {
-            let single = matches!(formula, Formula::Copy | Formula::Hold | Formula::Extend);
+            let single = formula.is_single();
             for (i, (p, context)) in p.iter_mut().zip(contexts.iter_mut()).enumerate() {
                 if !self.is_usual(*p) {
                     let c = if single { None } else { Some(taps[4][i]) };

@@ -1,14 +1,14 @@
 //! A section: its symbols, what they cost, and its words.
 
 use super::bits::BitWriter;
-use super::code::{CODES, EXACT, Symbol};
+use super::code::{Codes, INDICES, LARGE, Symbol};
 use super::log2::BIT;
 use super::masks::{MASK_SYMBOLS, MaskLayout};
-use super::params::{BATCH, CONTEXTS};
+use super::params::{BATCH, CONTEXTS, EXACT};
 use super::rans::{LANES, RunEncoder, Share};
 use super::steps::Layout;
-use super::tables::{Counts, SYMBOLS, Set, Table};
-use super::token::token;
+use super::tables::{SYMBOLS, Set, Table};
+use super::token;
 #[cfg(target_arch = "x86_64")]
 use super::{wide_decode, wide_encode};
 use crate::base::error::Fault;
@@ -16,8 +16,10 @@ use crate::base::parallel::Parallel;
 
 /// Bit of the first word that says that there are masks.
 pub(super) const MASKS: u16 = 1 << 5;
+/// Steps of a batch.
+const STEPS: usize = BATCH as usize;
 /// Batches that a task counts.
-const TASK: usize = 64;
+const TASK: usize = 256;
 
 /// The properties that all sections of a stream share.
 #[derive(Clone, Copy)]
@@ -28,10 +30,10 @@ pub(super) struct Form {
     pub(super) wide: bool,
 }
 
-/// The input of a section's coder. Symbols are in the order of its points, exact values in ascending order of their points.
+/// The input of a section's coder. Codes are in the order of its points, exact values in ascending order of their points.
 pub(super) struct Symbols {
     pub(super) layout: Layout,
-    pub(super) symbols: Vec<Symbol>,
+    pub(super) codes: Codes,
     pub(super) exact: Vec<(usize, u64)>,
     pub(super) kind: Kind,
 }
@@ -60,15 +62,22 @@ pub(super) struct Planned {
     pub(super) kind: Kind,
 }
 
+/// Bits behind the token of a code below [`LARGE`] at most.
+pub(super) const MOST_LOW: u32 = LARGE.ilog2() - 3;
+
 /// By context and token.
-pub(super) type Shares = [Share; CONTEXTS as usize * SYMBOLS];
+pub(super) type Shares = [Share; INDICES];
 
 /// The shares of the tokens of a step, and how many bits follow each.
 #[derive(Default, Debug, PartialEq)]
 pub(super) struct StepShares {
     pub(super) shares: [Share; LANES],
     pub(super) bits: [u32; LANES],
+    /// The bits themselves, of codes below [`LARGE`].
+    pub(super) values: [u32; LANES],
     pub(super) has_bits: bool,
+    /// Some code is not below [`LARGE`].
+    pub(super) has_large: bool,
 }
 
 impl StepShares {
@@ -85,76 +94,81 @@ impl StepShares {
 
     pub(super) fn plain_look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         *self = StepShares::default();
-        for ((s, share), bits) in symbols.iter().zip(&mut self.shares).zip(&mut self.bits) {
-            let (t, n) = token(s.code());
-            *share = of[s.context() * SYMBOLS + usize::from(t)];
-            *bits = if s.code() == EXACT { exact } else { n };
-            self.has_bits |= *bits > 0;
+        for (l, s) in symbols.iter().enumerate() {
+            let n = token::code(s.token(), exact).1;
+            (self.shares[l], self.bits[l]) = (of[s.index()], n);
+            self.values[l] = s.low() & u32::MAX.checked_shl(n).map_or(u32::MAX, |above| !above);
+            self.has_bits |= n > 0;
+            self.has_large |= n > MOST_LOW;
         }
     }
 }
 
 /// The counts of batches.
 struct Tally {
-    all: [Counts; CONTEXTS as usize],
-    /// Of the quiet steps, all of which have token 0.
+    /// By context and token, of steps that are not quiet.
+    busy: Vec<u32>,
+    /// By context, of quiet steps, all of which have token 0.
     quiet: [u64; CONTEXTS as usize],
-    raw: u64,
     masks: Vec<u8>,
 }
 
 impl Symbols {
-    fn tally(&self, batches: std::ops::Range<usize>, exact: u64) -> Tally {
-        let mut tally = Tally {
-            all: [[0; SYMBOLS]; CONTEXTS as usize],
-            quiet: [0; CONTEXTS as usize],
-            raw: 0,
-            masks: vec![],
-        };
+    fn tally(&self, batches: std::ops::Range<usize>) -> Tally {
+        // Several, since a count that has just been written is late for the next symbol.
+        let mut counts = [[0u32; INDICES]; 4];
+        let mut quiet = [0; CONTEXTS as usize];
+        let mut masks = Vec::with_capacity(batches.len());
         for batch in batches {
             let mut mask = 0;
-            for j in 0..BATCH as usize {
+            for j in 0..STEPS {
                 let Some(range) = self.layout.step(batch, j) else { break };
-                let step = &self.symbols[range];
-                let busy = step.iter().any(|s| s.code() != 0);
+                let step = &self.codes.symbols[range];
+                let busy = Symbol::any(step);
                 mask |= u8::from(busy) << j;
                 // A batch of differences is in the runs as a whole, unless its class is 0.
-                let quiet = match self.kind {
+                let is_quiet = match self.kind {
                     Kind::Differences => step[0].context() == 0,
                     _ => !busy,
                 };
-                for s in step {
-                    let (t, bits) = token(s.code());
-                    tally.all[s.context()][usize::from(t)] += 1;
-                    tally.raw += if s.code() == EXACT { exact } else { u64::from(bits) };
-                    tally.quiet[s.context()] += u64::from(quiet);
+                if !is_quiet {
+                    for four in step.chunks(4) {
+                        four.iter().zip(&mut counts).for_each(|(s, counts)| counts[s.index() % INDICES] += 1);
+                    }
+                } else if step.iter().fold(true, |same, s| same & (*s == step[0])) {
+                    quiet[step[0].context()] += step.len() as u64;
+                } else {
+                    step.iter().for_each(|s| quiet[s.context()] += 1);
                 }
             }
             if self.kind == Kind::Differences {
                 // All points of the batch have its class as context.
-                mask = self.layout.step(batch, 0).map_or(0, |r| self.symbols[r.start].context() as u8);
+                mask = self.layout.step(batch, 0).map_or(0, |r| self.codes.symbols[r.start].context() as u8);
             }
-            tally.masks.push(mask);
+            masks.push(mask);
         }
-        tally
+        let busy = (0..INDICES).map(|i| counts.iter().map(|counts| counts[i]).sum()).collect();
+        Tally { busy, quiet, masks }
     }
 
     /// Chooses tables, and masks or none. `exact` are the bits of an exact value.
     pub(super) fn plan(self, threads: Parallel<'_>, exact: u32) -> Result<Planned, Fault> {
         let batches = self.layout.batches;
-        let parts = threads
-            .map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK), exact.into()));
-        let mut all = [[0; SYMBOLS]; CONTEXTS as usize];
-        let (mut quiet, mut raw, mut masks) = ([0; CONTEXTS as usize], 0, vec![]);
+        let parts =
+            threads.map(batches.div_ceil(TASK), |k| self.tally(k * TASK..batches.min((k + 1) * TASK)));
+        let mut busy = [[0; SYMBOLS]; CONTEXTS as usize];
+        let (mut quiet, mut masks) = ([0; CONTEXTS as usize], vec![]);
         for part in &parts {
-            for (all, part) in all.iter_mut().flatten().zip(part.all.iter().flatten()) {
-                *all += part;
+            for (all, &part) in busy.iter_mut().flatten().zip(&part.busy) {
+                *all += u64::from(part);
             }
             quiet.iter_mut().zip(part.quiet).for_each(|(a, b)| *a += b);
-            raw += part.raw;
             masks.extend_from_slice(&part.masks);
         }
-        let raw = raw * BIT;
+        let mut all = busy;
+        all.iter_mut().zip(quiet).for_each(|(counts, quiet)| counts[0] += quiet);
+        let bits = |(t, n): (usize, &u64)| n * u64::from(token::code(t as u8, exact).1);
+        let raw = BIT * all.iter().flat_map(|counts| counts.iter().enumerate().map(bits)).sum::<u64>();
         let kind = self.kind;
         let every = |layout: &Layout| (0..batches).map(|b| layout.mask(b)).collect::<Vec<u8>>();
         let (set, cost) = Set::new(&all, SYMBOLS)?;
@@ -167,10 +181,7 @@ impl Symbols {
         }
         let layout = MaskLayout::new(batches, kind == Kind::Differences);
         let (mask_set, mask_cost) = Set::new(&layout.counts(&masks), MASK_SYMBOLS)?;
-        for (all, quiet) in all.iter_mut().zip(quiet) {
-            all[0] -= quiet;
-        }
-        let (busy_set, busy_cost) = Set::new(&all, SYMBOLS)?;
+        let (busy_set, busy_cost) = Set::new(&busy, SYMBOLS)?;
         let busy: Vec<u8> = match kind {
             Kind::Differences => {
                 let of = |b: usize| if masks[b] > 0 { self.layout.mask(b) } else { 0 };
@@ -232,28 +243,30 @@ impl Planned {
         words
     }
 
-    /// Batch and place of each step that is in a run.
-    fn steps_in_runs(&self) -> Vec<(usize, u8)> {
+    /// The steps that are in runs, of all steps of all batches.
+    fn steps_in_runs(&self) -> Vec<usize> {
         let mut all = Vec::with_capacity(self.steps);
         for (batch, &mask) in self.busy.iter().enumerate() {
             let mask = match self.kind {
                 Kind::Differences if mask > 0 => self.of.layout.mask(batch),
                 _ => mask,
             };
-            all.extend((0..BATCH as u8).filter(|j| mask >> j & 1 == 1).map(|j| (batch, j)));
+            all.extend((0..STEPS).filter(|j| mask >> j & 1 == 1).map(|j| batch * STEPS + j));
         }
         all
     }
 
-    fn run(&self, shares: &Shares, steps: &[(usize, u8)], exact: u32) -> Vec<u16> {
+    fn run(&self, shares: &Shares, steps: &[usize], exact: u32) -> Vec<u16> {
         let mut encoder = RunEncoder::new();
         let mut step = StepShares::default();
-        for &(batch, j) in steps.iter().rev() {
-            let Some(range) = self.of.layout.step(batch, j.into()) else { continue };
-            let first = range.start;
-            step.look_up(shares, &self.of.symbols[range], exact);
-            if step.has_bits {
-                self.raw(&mut encoder, first, &step.bits);
+        for &place in steps.iter().rev() {
+            let Some(range) = self.of.layout.step(place / STEPS, place % STEPS) else { continue };
+            let symbols = &self.of.codes.symbols[range.clone()];
+            step.look_up(shares, symbols, exact);
+            if step.has_large {
+                self.raw(&mut encoder, range.start, symbols, &step.bits);
+            } else if step.has_bits {
+                encoder.bits(&step.bits, &step.values);
             }
             encoder.symbols(&step.shares);
         }
@@ -261,15 +274,16 @@ impl Planned {
     }
 
     /// The bits behind the tokens of a step, in groups of 16.
-    fn raw(&self, encoder: &mut RunEncoder, first: usize, bits: &[u32; LANES]) {
+    fn raw(&self, encoder: &mut RunEncoder, first: usize, symbols: &[Symbol], bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
-        for (l, v) in value.iter_mut().enumerate().filter(|(l, _)| bits[*l] > 0) {
-            let code = self.of.symbols[first + l].code();
-            *v = u64::from(code) & ((1 << bits[l].min(32)) - 1);
-            if code == EXACT {
+        for (l, s) in symbols.iter().enumerate().filter(|(l, _)| bits[*l] > 0) {
+            value[l] = if u32::from(s.token()) == EXACT {
                 let at = self.of.exact.partition_point(|(i, _)| *i < first + l);
-                *v = self.of.exact.get(at).map_or(0, |e| e.1);
-            }
+                self.of.exact.get(at).map_or(0, |e| e.1)
+            } else {
+                let code = if bits[l] > MOST_LOW { self.of.codes.large[first + l] } else { s.low() };
+                u64::from(code) & ((1 << bits[l]) - 1)
+            };
         }
         let most = bits.iter().fold(0, |most, &n| n.max(most));
         for group in (0..most.div_ceil(16)).rev() {
@@ -280,5 +294,3 @@ impl Planned {
         }
     }
 }
-
-const _: () = assert!(CODES < EXACT);

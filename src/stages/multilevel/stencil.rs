@@ -1,12 +1,17 @@
 //! The stencil of a level: the one that predicts a sample of its points best from what is restored.
 
 use super::encode::Source;
-use super::grid::Levels;
-use super::known::{Known, Predicted};
+use super::grid::{Levels, Pass};
+use super::known::Known;
 use super::params::SAMPLE;
-use super::predict::Predictor;
+use super::predict::{Formula, Predictor};
 use super::value::LevelValue;
-use crate::stages::wide::Work;
+use crate::base::parallel::Parallel;
+use crate::stages::wide::{Work, widest};
+
+const STENCILS: [u8; 4] = [2, 4, 6, 8];
+/// Tasks of a pass.
+const PARTS: usize = 4;
 
 /// Every which of so many points is looked at, so that there are about `most`.
 pub(super) fn stride(count: usize, most: u32) -> usize {
@@ -27,37 +32,47 @@ pub(super) struct Vote<'a, T> {
     pub(super) predictor: &'a Predictor<T>,
 }
 
-impl<T: LevelValue> Work for Vote<'_, T> {
-    type Result = u8;
-
+impl<T: LevelValue> Vote<'_, T> {
     /// Its stencil.
-    #[inline(always)]
-    fn run(self) -> u8 {
-        let Vote { source, levels, known, level, predictor } = self;
-        let mut sums = [0u64; 4];
-        for mut pass in levels.passes(level) {
+    pub(super) fn best(&self, threads: Parallel<'_>) -> u8 {
+        let mut passes = self.levels.passes(self.level);
+        for pass in &mut passes {
             // Only points whose taps are coarse: as if this pass were the first one.
-            for d in (0..3).filter(|&d| d != pass.axis && levels.axes[d]) {
-                pass.spacing[d] = 2 << (level - 1);
-                pass.points[d] = levels.dims[d].div_ceil(pass.spacing[d]);
-            }
-            let count = pass.count();
-            for i in (0..count).step_by(stride(count, SAMPLE)) {
-                let (row, x) = (i / pass.points[0], i % pass.points[0]);
-                let (first, next) = pass.row(levels.dims, row);
-                let value = source.values[first + x * next];
-                if !predictor.is_bounded(value) {
-                    continue;
-                }
-                for (sum, stencil) in sums.iter_mut().zip([2, 4, 6, 8]) {
-                    let (mut p, mut context, mut b) = ([T::ZERO], [0], [T::ZERO]);
-                    let out = Predicted { p: &mut p, contexts: &mut context, b: &mut b };
-                    known.predict_coarse(predictor, stencil, &pass, (row, x), out);
-                    *sum += u64::from(cost(value - p[0], predictor.rate));
-                }
+            for d in (0..3).filter(|&d| d != pass.axis && self.levels.axes[d]) {
+                pass.spacing[d] = 2 << (self.level - 1);
+                pass.points[d] = self.levels.dims[d].div_ceil(pass.spacing[d]);
             }
         }
-        let best = (0..4).min_by_key(|&i| sums[i]).unwrap_or(0);
-        [2, 4, 6, 8][best]
+        let parts = threads.map(PARTS * passes.len(), |k| widest((self, &passes[k / PARTS], k % PARTS)));
+        let sum = |i: usize| parts.iter().map(|sums| sums[i]).sum::<u64>();
+        let best = (0..4).min_by_key(|&i| sum(i)).unwrap_or(0);
+        STENCILS[best]
+    }
+}
+
+/// A part of the points of a pass that are looked at.
+impl<T: LevelValue> Work for (&Vote<'_, T>, &Pass, usize) {
+    type Result = [u64; 4];
+
+    #[inline(always)]
+    fn run(self) -> [u64; 4] {
+        let (Vote { source, levels, known, predictor, .. }, pass, part) = self;
+        let mut sums = [0; 4];
+        let step = stride(pass.count(), SAMPLE);
+        let looked = pass.count().div_ceil(step);
+        for i in part * looked / PARTS..(part + 1) * looked / PARTS {
+            let (row, x) = (i * step / pass.points[0], i * step % pass.points[0]);
+            let (first, next) = pass.row(levels.dims, row);
+            let value = source.values[first + x * next];
+            if !predictor.is_bounded(value) {
+                continue;
+            }
+            let (window, left, right) = known.coarse_taps(pass, (row, x));
+            for (sum, stencil) in sums.iter_mut().zip(STENCILS) {
+                let (p, _) = predictor.point(Formula::new(stencil, left, right), window);
+                *sum += u64::from(cost(value - p, predictor.rate));
+            }
+        }
+        sums
     }
 }

@@ -3,22 +3,17 @@
 use super::code::{CODES, EXACT};
 use super::params::{EXACT as EXACT_TOKEN, PATTERN};
 
-/// The token of a code, and how many of the low bits of the code follow it. An exact value has no such bits here.
+/// The token of a code. It has no branches, so that loops over it are compiled for wide registers.
 #[inline(always)]
-pub(super) fn token(code: u32) -> (u8, u32) {
-    if code < 16 {
-        return (code as u8, 0);
-    }
-    if code >= CODES {
-        return ((PATTERN + code - CODES) as u8, 0);
-    }
-    let e = code.ilog2();
-    if e < 8 {
-        let bits = e - 2;
-        return ((16 + 4 * (e - 4) + (code >> bits & 3)) as u8, bits);
-    }
-    let bits = e - 1;
-    ((32 + 2 * (e - 8) + (code >> bits & 1)) as u8, bits)
+pub(super) fn token(code: u32) -> u32 {
+    // Codes are below 2^24, which f32 holds. The exponent of 0 is not used.
+    let e = ((code as i32 as f32).to_bits() >> 23).wrapping_sub(127);
+    // The token has 2 bits of the code below the highest one, from 256 on 1.
+    let fine = 4 * e.min(7) + (code >> (e.wrapping_sub(2) & 31) & 3);
+    let coarse = 16u32.wrapping_add(e.wrapping_mul(2)) + (code >> (e.wrapping_sub(1) & 31) & 1);
+    let token = if code < 256 { fine } else { coarse };
+    let token = if code < 16 { code } else { token };
+    if code < CODES { token } else { PATTERN.wrapping_sub(CODES).wrapping_add(code) }
 }
 
 /// The code of a token without its low bits, and how many there are. Of an exact value `exact`.
@@ -47,11 +42,12 @@ mod tests {
     #[test]
     fn codes_come_back() {
         for u in (0..5000).chain((1..4000).map(|i| CODES / 4000 * i)).chain([CODES - 1]) {
-            let (t, bits) = token(u);
-            assert_eq!(code(t, 32), (u >> bits << bits, bits), "{u}");
-            assert!(u32::from(t) < PATTERN && bits <= 19);
+            let t = token(u);
+            let (first, bits) = code(t as u8, 32);
+            assert_eq!(first, u >> bits << bits, "{u}");
+            assert!(t < PATTERN && bits <= 19);
         }
-        assert_eq!((token(CODES + 3).0, token(EXACT).0), (61, 62));
+        assert_eq!((token(CODES + 3), token(EXACT)), (61, 62));
         assert_eq!((code(61, 32), code(62, 32)), ((CODES + 3, 0), (EXACT, 32)));
     }
 }

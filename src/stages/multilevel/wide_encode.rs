@@ -2,16 +2,16 @@
 
 #![allow(unsafe_code)]
 
-use super::code::{CODES, EXACT, Symbol};
-use super::params::PATTERN;
+use super::code::{INDICES, Symbol};
+use super::params::{EXACT, PATTERN};
 use super::rans::{LANES, RunEncoder, Share};
-use super::section::{Shares, StepShares};
+use super::section::{MOST_LOW, Shares, StepShares};
 use super::wide_decode::{bits, lanes, load, store};
 use std::arch::x86_64::{
-    __m128i, __m256d, __m256i, _mm_loadl_epi64, _mm_packus_epi32, _mm_storeu_si128, _mm256_add_epi32,
-    _mm256_and_si256, _mm256_andnot_si256, _mm256_blendv_epi8, _mm256_castps_si256, _mm256_castsi256_pd,
-    _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cvtepi32_pd, _mm256_cvtepi32_ps,
-    _mm256_cvtepu8_epi32, _mm256_cvtepu32_epi64, _mm256_cvttpd_epi32, _mm256_div_pd,
+    __m128i, __m256d, __m256i, _mm_loadl_epi64, _mm_loadu_si128, _mm_packus_epi32, _mm_storeu_si128,
+    _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_blendv_epi8, _mm256_castsi256_pd,
+    _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cmpgt_epi32, _mm256_cvtepi32_pd, _mm256_cvtepu8_epi32,
+    _mm256_cvtepu16_epi32, _mm256_cvtepu32_epi64, _mm256_cvttpd_epi32, _mm256_div_pd,
     _mm256_extracti128_si256, _mm256_i32gather_epi32, _mm256_max_epi32, _mm256_mullo_epi32, _mm256_or_si256,
     _mm256_permutevar8x32_epi32, _mm256_set_m128i, _mm256_set1_epi32, _mm256_set1_epi64x,
     _mm256_setzero_si256, _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_srlv_epi32,
@@ -41,46 +41,37 @@ static WRITERS: [[u8; 8]; 256] = {
 #[target_feature(enable = "avx2,popcnt")]
 #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
 pub(super) unsafe fn shares(of: &Shares, symbols: &[Symbol], exact: u32, to: &mut StepShares) {
-    let mut own = [0; LANES];
-    own.iter_mut().zip(symbols).for_each(|(own, s)| *own = bytemuck::cast(*s));
+    let mut own = [Symbol::default(); LANES];
+    own[..symbols.len()].copy_from_slice(symbols);
     let active = if symbols.len() < LANES { (1 << symbols.len()) - 1 } else { u32::MAX };
-    let mut any = 0;
-    // SAFETY: the machine has AVX2. A context has 4 bits and a token 6, so that the place in the shares has 10.
+    let (mut any, mut large) = (0, 0);
+    // SAFETY: the machine has AVX2. The index of a symbol has 10 bits, as many as the shares.
     unsafe {
         let int = |i: u32| _mm256_set1_epi32(i as i32);
         for v in 0..4 {
-            let s = load(&own, v);
-            let code = _mm256_and_si256(s, int(0xff_ffff));
-            let context = _mm256_and_si256(_mm256_srli_epi32::<24>(s), int(15));
-            // Codes are below 2^24, which f32 holds.
-            let float = _mm256_castps_si256(_mm256_cvtepi32_ps(code));
-            let e = _mm256_sub_epi32(_mm256_srli_epi32::<23>(float), int(127));
-            let fine = _mm256_cmpgt_epi32(int(8), e);
-            // Where codes are fine, 2 bits of the code below the highest one are in the token, else 1.
-            let kept = _mm256_sub_epi32(int(1), fine);
-            let n = _mm256_sub_epi32(e, kept);
-            let part = _mm256_srlv_epi32(code, n);
-            let four = _mm256_add_epi32(_mm256_slli_epi32::<2>(e), _mm256_and_si256(part, int(3)));
-            let two = _mm256_add_epi32(_mm256_slli_epi32::<1>(e), _mm256_and_si256(part, int(1)));
-            let two = _mm256_add_epi32(two, int(16));
-            let token = _mm256_blendv_epi8(two, four, fine);
-            let single = _mm256_cmpgt_epi32(int(16), code);
-            let whole = _mm256_cmpgt_epi32(code, int(CODES - 1));
-            let token = _mm256_blendv_epi8(token, code, single);
-            let pattern = _mm256_add_epi32(_mm256_sub_epi32(code, int(CODES)), int(PATTERN));
-            let token = _mm256_blendv_epi8(token, pattern, whole);
-            let n = _mm256_andnot_si256(_mm256_or_si256(single, whole), n);
-            let is_exact = _mm256_cmpeq_epi32(code, int(EXACT));
-            let n = _mm256_or_si256(n, _mm256_and_si256(is_exact, int(exact)));
-            let at = _mm256_or_si256(_mm256_slli_epi32::<6>(context), _mm256_and_si256(token, int(63)));
-            let share = _mm256_i32gather_epi32::<4>(of.as_ptr().cast(), at);
+            let s = _mm256_cvtepu16_epi32(_mm_loadu_si128(own[8 * v..8 * v + 8].as_ptr().cast()));
+            let index = _mm256_and_si256(s, int(INDICES as u32 - 1));
+            let token = _mm256_and_si256(index, int(63));
+            // As `token::code` has it.
+            let fine = _mm256_sub_epi32(_mm256_srli_epi32::<2>(token), int(2));
+            let coarse = _mm256_sub_epi32(_mm256_srli_epi32::<1>(token), int(9));
+            let n = _mm256_blendv_epi8(coarse, fine, _mm256_cmpgt_epi32(int(32), token));
+            let is_exact = _mm256_cmpeq_epi32(token, int(EXACT));
+            let n = _mm256_blendv_epi8(n, int(exact), is_exact);
+            let single = _mm256_cmpgt_epi32(int(16), token);
+            let pattern = _mm256_andnot_si256(is_exact, _mm256_cmpgt_epi32(token, int(PATTERN - 1)));
+            let n = _mm256_andnot_si256(_mm256_or_si256(single, pattern), n);
+            let share = _mm256_i32gather_epi32::<4>(of.as_ptr().cast(), index);
             let share = _mm256_and_si256(share, lanes(active, v));
             store(bytemuck::cast_mut(&mut to.shares), v, share);
             store(&mut to.bits, v, n);
+            let above = _mm256_sllv_epi32(int(u32::MAX), n);
+            store(&mut to.values, v, _mm256_andnot_si256(above, _mm256_srli_epi32::<10>(s)));
             any |= bits(_mm256_cmpgt_epi32(n, _mm256_setzero_si256()));
+            large |= bits(_mm256_cmpgt_epi32(n, int(MOST_LOW)));
         }
     }
-    to.has_bits = any > 0;
+    (to.has_bits, to.has_large) = (any > 0, large > 0);
 }
 
 /// Writes a word of each lane in `writes`, lanes in descending order, and takes it from its state.
@@ -189,6 +180,7 @@ pub(super) unsafe fn raw(run: &mut RunEncoder, count: &[u32; LANES], value: &[u3
 
 #[cfg(test)]
 mod tests {
+    use super::super::code::{CODES, EXACT};
     use super::*;
     use crate::stages::multilevel::wide_decode::available;
 
