@@ -70,7 +70,8 @@ template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor
       if (corner == 0) unfit |= !few;
     }
     const int64_t a = q[0] - q[1], b = a - (q[2] - q[3]), c = a - (q[2] - q[3]) - (q[4] - q[5]) + (q[6] - q[7]);
-    auto bits = [](int64_t d) -> uint64_t { return 64 - __clzll(4 * (d < 0 ? -d : d)); };
+    // In the upper half whether it is not 0.
+    auto bits = [](int64_t d) -> uint64_t { return d ? 1ull << 32 | (64 - __clzll(4 * (d < 0 ? -d : d))) : 0; };
     sums[0] += bits(a);
     sums[1] += bits(b);
     sums[2] += bits(c);
@@ -82,7 +83,9 @@ template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor
 #pragma unroll
   for (int k = 0; k < 3; k++) {
     const uint64_t sum = block_sum_to(sums[k], words);
-    if (threadIdx.x == blockDim.x - 1) choice.differences[k] = sum;
+    if (threadIdx.x != blockDim.x - 1) continue;
+    const uint32_t others = (uint32_t)(sum >> 32), rarity = others ? 31 - __clz((int)(looked / others)) : 0;
+    choice.differences[k] = (uint32_t)sum + (uint64_t)others * (rarity > 1 ? rarity - 1 : 0);
   }
   if (threadIdx.x == 0) choice.looked = looked;
 }
@@ -118,7 +121,7 @@ FZ_DEV void decide(const Args& a, const MultilevelParams& p) {
     const uint32_t rank = 1 + (p.dims[1] > 1) + (p.dims[2] > 1);
     uint32_t best = 0;
     for (uint32_t k = 1; k < rank; k++) best = choice.differences[k] < choice.differences[best] ? k : best;
-    // At most 40 bits a point.
+    // At most 80 bits a point.
     const uint64_t sum = choice.differences[best] * 256 * n / choice.looked;
     if (sum + sum / 16 < least) {
       m.axes = 0;

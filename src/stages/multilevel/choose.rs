@@ -97,8 +97,8 @@ impl<T: LevelValue> Work for LineWork<'_, T> {
 
 /// The cost of differences, times 256, and the number of axes with the least cost. None if the array cannot be coded by differences.
 fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor<T>) -> Option<(u64, u8)> {
-    let mut sums = [0u64; 3];
-    let mut looked = 0;
+    let (mut sums, mut others) = ([0u64; 3], [0u64; 3]);
+    let mut looked = 0u64;
     let quotient = |x: T| {
         let sum = (x - predictor.center) * predictor.rate + T::MAGIC;
         let q = sum - T::MAGIC;
@@ -124,12 +124,16 @@ fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor
             line(false, false) - line(true, false),
             line(false, false) - line(true, false) - line(false, true) + line(true, true),
         ];
-        for (sum, d) in sums.iter_mut().zip(d) {
+        for ((sum, others), d) in sums.iter_mut().zip(&mut others).zip(d) {
             *sum += u64::from(u64::BITS - (4 * d.unsigned_abs()).leading_zeros());
+            *others += u64::from(d != 0);
         }
+    }
+    for (sum, others) in sums.iter_mut().zip(others).filter(|(_, others)| *others > 0) {
+        *sum += others * u64::from((looked / others).ilog2().saturating_sub(1));
     }
     let rank = 1 + (1..3).filter(|&d| dims[d] > 1).count();
     let best = (0..rank).min_by_key(|&k| sums[k])?;
-    let total = u128::from(sums[best]) * 256 * all.len() as u128 / u128::from(looked.max(1u64));
+    let total = u128::from(sums[best]) * 256 * all.len() as u128 / u128::from(looked.max(1));
     Some((u64::try_from(total).ok()?, best as u8 + 1))
 }
