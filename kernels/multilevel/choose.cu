@@ -121,7 +121,7 @@ FZ_DEV void decide(const Args& a, const MultilevelParams& p) {
     const uint32_t rank = 1 + (p.dims[1] > 1) + (p.dims[2] > 1);
     uint32_t best = 0;
     for (uint32_t k = 1; k < rank; k++) best = choice.differences[k] < choice.differences[best] ? k : best;
-    // At most 80 bits a point.
+    // At most 40 bits a point.
     const uint64_t sum = choice.differences[best] * 256 * n / choice.looked;
     if (sum + sum / 16 < least) {
       m.axes = 0;
