@@ -39,10 +39,10 @@ struct WordsArgs {
     #[arg(long, value_name = "MODE", default_value = "abs")]
     mode: String,
     /// The error bound
-    #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
+    #[arg(long, value_name = "BOUND", allow_hyphen_values = true, value_parser = crate::input::real)]
     eb: Option<f64>,
     /// The smallest and the largest value of the whole dataset, for --mode noa
-    #[arg(long, value_names = ["MIN", "MAX"], num_args = 2, allow_negative_numbers = true)]
+    #[arg(long, value_names = ["MIN", "MAX"], num_args = 2, allow_hyphen_values = true, value_parser = crate::input::real)]
     range: Option<Vec<f64>>,
     /// The preset; without it fast in mode abs, pfpl in mode rel
     #[arg(long, value_name = "PRESET")]
@@ -71,10 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn print_words(args: &WordsArgs) -> Result<(), Failure> {
     let user = user(args)?;
-    let cd = user.user_words();
+    let cd = user.words();
+    let cd = if user.mode == Mode::Lossless { &cd[..1] } else { &cd[..] };
     let list = cd.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     if args.json {
-        let value = json!({ "command": "hdf5 words", "filter": ID, "cd_values": cd, "meaning": meaning(user) });
+        let value =
+            json!({ "command": "hdf5 words", "filter": ID, "cd_values": cd, "meaning": meaning(user) });
         return report::print_json(&value);
     }
     report::print(&format!(
@@ -123,13 +125,15 @@ fn number(name: &str) -> Result<u32, Failure> {
     })
 }
 
-/// `bound * (high - low)`, not above the exact product: every rounding is followed by a step down.
+/// `bound * (high - low)`, not above the exact product of a positive bound: every rounding is followed by a step down.
 fn product_down(bound: f64, low: f64, high: f64) -> Result<f64, Failure> {
     if !(low.is_finite() && high.is_finite() && low < high) {
-        return Err(Failure::usage(format!("--range is {low} {high}; expected finite numbers, the smaller one first")));
+        return Err(Failure::usage(format!(
+            "--range is {low} {high}; expected finite numbers, the smaller one first"
+        )));
     }
-    let range = (high - low).min(f64::MAX).next_down();
-    Ok((bound * range).min(f64::MAX).next_down())
+    let down = |x: f64| f64::from_bits(x.to_bits().saturating_sub(1));
+    Ok(down(bound * down(high - low)))
 }
 
 fn describe(args: &DescribeArgs) -> Result<(), Failure> {
@@ -169,10 +173,12 @@ fn meaning(user: User) -> String {
 
 fn stored_text(stored: &Stored) -> String {
     let Stored { element, bound, threshold, fill, dims, .. } = stored;
-    let opaque = if element.opaque { format!(" as words of {}", element.dtype) } else { element.dtype.to_string() };
+    let opaque =
+        if element.opaque { format!(" as words of {}", element.dtype) } else { element.dtype.to_string() };
     let order = if element.swapped { ", big-endian" } else { "" };
     let dims = dims.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-    let mut text = format!("elements of {} bytes, {}{order}; chunks of {dims}\n", element.bytes, opaque.trim());
+    let mut text =
+        format!("elements of {} bytes, {}{order}; chunks of {dims}\n", element.bytes, opaque.trim());
     text += &match (bound, threshold.is_finite(), fill) {
         (0.0, ..) => "nothing is lost\n".to_string(),
         (_, _, Some(fill)) => format!("values within {bound:?}; the fill value {fill:?} is exact\n"),

@@ -25,7 +25,7 @@ FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
 # The numbers of the filter, which never change their meaning. 5 is reserved for preset exact.
 MODES = {"lossless": 0, "abs": 1, "rel": 2}
-PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "cusz_ans": 7, "lc_cr": 8}
+PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "cusz_ans": 7, "lc_cr": 8, "high_once": 9}
 # The preset that a mode has where none is given, and all that it may have.
 _USUAL = {"lossless": "default", "abs": "fast", "rel": "pfpl"}
 _PRESETS_OF = {"lossless": ("default",), "abs": tuple(PRESETS), "rel": ("default", "pfpl")}
@@ -77,8 +77,8 @@ def filter(
     noa     \\|x - x'\\| <= noa * (max - min) of the whole dataset, stored as abs
     range   (min, max) of the whole dataset, for noa
     data    in place of range: the array to take it from; values equal to ``fill_value`` do not count
-    preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for ratio, ``"pfpl"``, ``"fz"``, ``"cusz"``,
-            ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0, the default of plugins without numbers
+    preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for ratio, ``"high_once"`` for more of it if
+            every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0
 
     Integers and all that is no float lose nothing in any mode.
     """

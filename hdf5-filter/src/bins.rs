@@ -94,7 +94,8 @@ mod tests {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             // A step of six bits, as `bound` chooses it for f32, and values up to 2^26 times as large.
             let step = f64::from_bits((0x3c0 + (random >> 60) * 8) << 52 | (random >> 20 & 31) << 47);
-            let x = step * ((random >> 8) as f64 / (1u64 << 56) as f64 - 0.5) * 2f64.powi((random % 27) as i32);
+            let x =
+                step * ((random >> 8) as f64 / (1u64 << 56) as f64 - 0.5) * 2f64.powi((random % 27) as i32);
             bins[0] += u32::from(returns::<f32>((x as f32).bits(), step));
             bins[1] += u32::from(returns::<f64>(x.bits(), step));
         }

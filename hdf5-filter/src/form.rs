@@ -68,8 +68,7 @@ impl Head {
         if checksum(head, behind).to_le_bytes() != head[4..8] {
             return Err(damaged("the checksum of its head is wrong"));
         }
-        let head =
-            Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
+        let head = Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
         Ok((head, frame, behind))
     }
 }
@@ -189,7 +188,8 @@ pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<(
         DType::F32 => replace::<f32>(&head, exact, dst),
         _ => replace::<f64>(&head, exact, dst),
     };
-    done.then_some(()).ok_or_else(|| "a chunk cannot be restored: its exact values are not those of its frame".into())
+    done.then_some(())
+        .ok_or_else(|| "a chunk cannot be restored: its exact values are not those of its frame".into())
 }
 
 /// Puts values in the places of bins and marks; false if there are more or fewer exact values than marks of them.

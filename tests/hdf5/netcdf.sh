@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The filter in netCDF: its C interface, nccopy, and h5py beside netCDF4 in one process, each of which brings an HDF5 of its own.
+# The filter in netCDF: its C interface, nccopy, xarray, and h5py beside netCDF4 in one process, each of which brings an HDF5 of its own.
 #
-#   netcdf.sh <python with h5py and netCDF4>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
+#   netcdf.sh <python with h5py, netCDF4, xarray, and h5netcdf>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
 . "$(dirname "$0")/../shell.sh"
 python=$1
 cd "$work"
@@ -54,4 +54,5 @@ for _ in range(2):
         assert f["w"].id.get_chunk_info(0).filter_mask == 0
 PY
 done
+"$python" "$here/test_xarray.py" --quiet
 printf 'ok  netCDF %s, nccopy, and h5py beside netCDF4\n' "$(nc-config --version | sed 's/.* //')"
