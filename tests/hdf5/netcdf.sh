@@ -45,8 +45,8 @@ for _ in range(2):
     ok(nc.nc_def_dim(file, b"x", ctypes.c_size_t(64), ctypes.byref(dims, 4)))
     ok(nc.nc_def_var(file, b"w", 6, 2, dims, ctypes.byref(variable)))
     ok(nc.nc_def_var_chunking(file, variable, 0, (ctypes.c_size_t * 2)(16, 64)))
-    cd = (ctypes.c_uint * 3)(*fzgm(abs=1e-3)["compression_opts"])
-    ok(nc.nc_def_var_filter(file, variable, ctypes.c_uint(32770), ctypes.c_size_t(3), cd))
+    cd = (ctypes.c_uint * 4)(*fzgm(abs=1e-3)["compression_opts"])
+    ok(nc.nc_def_var_filter(file, variable, ctypes.c_uint(32770), ctypes.c_size_t(4), cd))
     ok(nc.nc_put_var_double(file, variable, a.ctypes.data_as(ctypes.c_void_p)))
     ok(nc.nc_close(file))
     with h5py.File("n.nc") as f:
