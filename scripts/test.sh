@@ -233,7 +233,7 @@ part_hdf5() {
   cp "$built/libh5fzgm.so" "$folder/"
   export HDF5_PLUGIN_PATH=$folder PYTHONPATH=$PWD/hdf5-filter/python
   step "the filter in h5py" "$python" tests/hdf5/test_h5py.py
-  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python"
+  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
   step "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
   step "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
   step "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter

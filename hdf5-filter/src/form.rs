@@ -213,3 +213,86 @@ fn replace<T: Real>(head: &Head, exact: &[u8], dst: &mut [u8]) -> bool {
     }
     exact.next().is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+    use crate::words::{Mode, User};
+
+    fn stored(preset: Preset, dtype: DType, elements: u64, fill: Option<f64>) -> Stored {
+        let user = User { mode: Mode::Abs(0.25), preset };
+        let element = Element::number(dtype, false);
+        Stored { user, element, bound: 0.25, threshold: f64::INFINITY, fill, dims: vec![elements] }
+    }
+
+    fn head() -> Head {
+        Head { step: 0.5, dtype: DType::F32, fill_mark: 3, exact_mark: 4, exact: 2, fill: 7 }
+    }
+
+    #[test]
+    fn heads_are_read_back_and_no_bit_is_lost_on_them() {
+        let exact = [1, 2, 3, 4, 5, 6, 7, 8];
+        let chunk = [&head().bytes(&exact)[..], b"frame", &exact].concat();
+        assert_eq!(Head::split(&chunk), Ok((head(), &b"frame"[..], &exact[..])));
+        for bit in (32..8 * HEAD).chain(8 * (HEAD + 5)..8 * chunk.len()) {
+            let mut bad = chunk.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Head::split(&bad).is_err(), "bit {bit}");
+        }
+        for n in 0..HEAD + exact.len() {
+            assert!(Head::split(&chunk[..n]).is_err(), "{n} bytes");
+        }
+    }
+
+    #[test]
+    fn a_later_form_is_refused_in_words() {
+        let mut chunk = head().bytes(&[]);
+        chunk[8] = 2;
+        assert_eq!(
+            Head::split(&chunk).map(|_| ()),
+            Err("a chunk cannot be restored: its form 2 needs a newer plugin".into())
+        );
+    }
+
+    #[test]
+    fn exact_values_and_marks_must_be_as_many() {
+        let head = Head { exact: 1, ..head() };
+        let bits = |numbers: &[u64]| -> Vec<u8> {
+            numbers.iter().flat_map(|n| ((f32::FIRST_MARK + n) as u32).to_le_bytes()).collect()
+        };
+        for (marks, right) in [(&[3, 4, 3][..], true), (&[3, 3, 3], false), (&[4, 3, 4], false)] {
+            let mut dst = bits(marks);
+            assert_eq!(replace::<f32>(&head, &[9, 0, 0, 0], &mut dst), right, "{marks:?}");
+            assert!(!right || dst == [7, 0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0]);
+        }
+    }
+
+    #[test]
+    fn special_values_of_every_kind_return() {
+        let special =
+            [f64::NAN, f64::INFINITY, -f64::INFINITY, 1e30, -0.0, 0.0, -9999.0, f64::from(f32::MAX)];
+        let values: Vec<f64> =
+            (0..4000).map(|i| special.get(i % 40).copied().unwrap_or(f64::from(i as u32).sqrt())).collect();
+        for preset in [Preset::High, Preset::HighOnce] {
+            for (dtype, chunk) in [
+                (DType::F32, values.iter().flat_map(|v| (*v as f32).to_le_bytes()).collect::<Vec<u8>>()),
+                (DType::F64, values.iter().flat_map(|v| v.to_le_bytes()).collect()),
+            ] {
+                let stored = stored(preset, dtype, 4000, Some(-9999.0));
+                let mut block = compress(&stored, &chunk).unwrap();
+                assert!(block.bytes_mut().len() < chunk.len() / 2);
+                let mut dst = vec![0; chunk.len()];
+                restore(&stored, block.bytes_mut(), &mut dst).unwrap();
+                let width = dtype.bytes() as usize;
+                for (i, (a, b)) in chunk.chunks(width).zip(dst.chunks(width)).enumerate() {
+                    let wide =
+                        |bits: u64| if width == 4 { f32::of_bits(bits).wide() } else { f64::of_bits(bits) };
+                    let (x, y) = (wide(f64::read(a)), wide(f64::read(b)));
+                    let kept = if x.is_finite() { (x - y).abs() <= 0.25 } else { a == b };
+                    assert!(kept && (x != -9999.0 || a == b), "{preset:?} {dtype} element {i}: {x} {y}");
+                }
+            }
+        }
+    }
+}
