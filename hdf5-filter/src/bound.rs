@@ -27,7 +27,8 @@ pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolv
         // Bins of logarithms: no fill value but 0 is in the middle of one.
         Mode::Rel(bound) => exact_from(bound, kept),
         Mode::Abs(bound) if user.preset.has_form() => Resolved {
-            bound: if user.preset == Preset::High { plain(dtype, bound) } else { bound },
+            // Steps are finite.
+            bound: if user.preset == Preset::High { plain(dtype, bound.min(f64::MAX / 4.0)) } else { bound },
             threshold: f64::INFINITY,
             fill: fill.filter(|f| !f.is_nan()),
         },
@@ -127,6 +128,8 @@ mod tests {
         let plain = plain(DType::F64, 0.1);
         assert_eq!(kept(0.1), Resolved { bound: plain, threshold: f64::INFINITY, fill: Some(0.1) });
         assert_eq!(kept(0.0).fill, Some(0.0));
+        let huge = User { mode: Mode::Abs(f64::MAX), preset: Preset::High };
+        assert!((2.0 * resolve(huge, Element::number(DType::F64, false), None).bound).is_finite());
         assert_eq!(kept(f64::NAN), Resolved { bound: plain, threshold: f64::INFINITY, fill: None });
         let int = Element::number(DType::I32, false);
         assert_eq!(resolve(rel, int, None), Resolved { bound: 0.0, threshold: f64::INFINITY, fill: None });
