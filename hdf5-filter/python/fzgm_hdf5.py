@@ -48,7 +48,7 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
     if mode not in list(MODES):
         raise Error(f"mode is {mode!r}; expected one of {', '.join(MODES)}")
     if preset not in (None, *_PRESETS_OF[mode]):
-        why = ", which needs a newer plugin" if preset == "exact" else f", which mode {mode} does not have" if preset in PRESETS else ""
+        why = ", which needs a newer plugin" if preset == "exact" else f", which mode {mode} does not have" if preset in list(PRESETS) else ""
         raise Error(f"preset is {preset!r}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":
