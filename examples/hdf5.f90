@@ -6,13 +6,13 @@ program hdf5_with_fzgm
   use hdf5
   use, intrinsic :: iso_fortran_env, only: real32, real64
   implicit none
-  integer, parameter :: fzgm = 32770, mandatory = 0, mode_abs = 1
+  integer, parameter :: fzgm = 32770, mandatory = 0, mode_abs = 1, preset_fast = 3
   real(real64), parameter :: bound = 0.01_real64
   integer(hsize_t), parameter :: dims(2) = [400_hsize_t, 300_hsize_t], chunk(2) = [200_hsize_t, 100_hsize_t]
   real(real32) :: field(dims(1), dims(2)), restored(dims(1), dims(2))
   integer(hid_t) :: file, space, list, set
   integer(hsize_t) :: stored
-  integer :: i, j, words(3), failed
+  integer :: i, j, words(4), failed
 
   do j = 1, int(dims(2))
     do i = 1, int(dims(1))
@@ -25,9 +25,9 @@ program hdf5_with_fzgm
   call h5screate_simple_f(2, dims, space, failed)
   call h5pcreate_f(H5P_DATASET_CREATE_F, list, failed)
   call h5pset_chunk_f(list, 2, chunk, failed)
-  ! The mode, and the two words of the bound, which lie in memory in this order.
-  words = [mode_abs, transfer(bound, [0, 0])]
-  call h5pset_filter_f(list, fzgm, mandatory, 3_size_t, words, failed)
+  ! The mode, the two words of the bound, which lie in memory in this order, and the preset.
+  words = [mode_abs, transfer(bound, [0, 0]), preset_fast]
+  call h5pset_filter_f(list, fzgm, mandatory, 4_size_t, words, failed)
   call h5dcreate_f(file, "field", H5T_IEEE_F32LE, space, set, failed, list)
   if (failed /= 0) error stop "no plugin, or a bound that does not fit"
   call h5dwrite_f(set, H5T_NATIVE_REAL, field, dims, failed)

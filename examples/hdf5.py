@@ -11,8 +11,8 @@ fzgm_hdf5.load()  # or HDF5_PLUGIN_PATH=<prefix>/lib/fzgm/hdf5, which every HDF5
 i, j = np.ogrid[:300, :400]
 field = (280 + 10 * np.sin(i / 30) * np.cos(j / 50)).astype("f4")
 with h5py.File("field_py.h5", "w") as file:
-    stored = file.create_dataset("field", data=field, chunks=(100, 200), **fzgm_hdf5.fzgm(abs=0.01))
-    print(f"field_py.h5: {field.nbytes / stored.id.get_storage_size():.1f} times smaller", end=", ")
+    stored = file.create_dataset("field", data=field, chunks=(100, 200), **fzgm_hdf5.filter(abs=0.01))
+    print(f"field_py.h5: {fzgm_hdf5.describe(stored)}", end=", ")
 with h5py.File("field_py.h5") as file:
     restored = file["field"][()]
 worst = np.abs(restored.astype("f8") - field).max()

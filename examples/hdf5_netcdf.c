@@ -24,7 +24,7 @@ static float field[ROWS][COLUMNS], restored[ROWS][COLUMNS];
 int main(void) {
   const double bound = 0.01;
   const size_t chunk[2] = {100, 200};
-  unsigned words[3] = {1}; /* mode abs, and the two words of the bound, which lie in memory in this order */
+  unsigned words[4] = {1, 0, 0, 3}; /* mode abs, the two words of the bound, which lie in memory in this order, preset fast */
   int file, dims[2], variable;
   memcpy(words + 1, &bound, sizeof bound);
   for (int i = 0; i < ROWS; i++)
@@ -35,7 +35,7 @@ int main(void) {
   TRY(nc_def_dim(file, "x", COLUMNS, &dims[1]));
   TRY(nc_def_var(file, "field", NC_FLOAT, 2, dims, &variable));
   TRY(nc_def_var_chunking(file, variable, NC_CHUNKED, chunk));
-  TRY(nc_def_var_filter(file, variable, FZGM, 3, words));
+  TRY(nc_def_var_filter(file, variable, FZGM, 4, words));
   TRY(nc_put_var_float(file, variable, &field[0][0]));
   TRY(nc_close(file));
 

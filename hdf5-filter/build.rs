@@ -2,10 +2,6 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=fzgm_hdf5.h");
-    let header = std::fs::read_to_string("fzgm_hdf5.h").unwrap_or_default();
-    let id = header.lines().find_map(|line| line.strip_prefix("#define H5Z_FILTER_FZGM "));
-    println!("cargo:rustc-env=FZGM_HDF5_ID={}", id.unwrap_or_default().trim());
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libh5fzgm.so");
         // HDF5 closes plugins in H5close, while destructors of threads may still be to run.

@@ -16,11 +16,16 @@
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
 
-/* How, where it is not left to the filter. */
-#define FZGM_PRESET_DEFAULT 0
-#define FZGM_PRESET_PFPL 1 /* FZGM_ABS, FZGM_REL */
-#define FZGM_PRESET_FZ 2   /* FZGM_ABS; for fields that are smooth in two or three dimensions */
-#define FZGM_PRESET_FAST 3 /* FZGM_ABS; for speed */
+/* Presets. A number never changes its meaning. 5 is reserved, and a plugin that does not have a number refuses it. */
+#define FZGM_PRESET_DEFAULT 0   /* what plugins do without a number: pfpl, or no loss */
+#define FZGM_PRESET_PFPL 1      /* FZGM_ABS, FZGM_REL */
+#define FZGM_PRESET_FZ 2        /* FZGM_ABS, as all that follow; differences in two or three dimensions */
+#define FZGM_PRESET_FAST 3      /* for speed */
+#define FZGM_PRESET_HIGH 4      /* for ratio */
+#define FZGM_PRESET_CUSZ 6
+#define FZGM_PRESET_CUSZ_ANS 7
+#define FZGM_PRESET_LC_CR 8
+#define FZGM_PRESET_HIGH_ONCE 9 /* for the best ratio, if every chunk is written whole and once: docs/hdf5.md */
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,16 +39,8 @@ static inline void fzgm_double_words(double value, unsigned words[2]) {
   words[1] = (unsigned)(bits >> 32);
 }
 
-/* Compress the datasets of this list, each with a mode and its bound (0 for FZGM_LOSSLESS). It is the first filter that has to be set.
- * H5Dcreate fails when the bound or the dataset does not fit, with a text on the error stack. */
-static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
-  unsigned cd[3];
-  cd[0] = mode;
-  fzgm_double_words(bound, cd + 1);
-  return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 3, cd);
-}
-
-/* The same with a preset. */
+/* Compresses the datasets of this list in a mode with a bound (0 for FZGM_LOSSLESS) by a preset. fzgm must be the first filter of the list.
+ * H5Dcreate fails if the bound, the preset, or the dataset is not possible, with a text on the error stack. */
 static inline herr_t H5Pset_fzgm_preset(hid_t dcpl, unsigned mode, double bound, unsigned preset) {
   unsigned cd[4];
   cd[0] = mode;
@@ -52,7 +49,13 @@ static inline herr_t H5Pset_fzgm_preset(hid_t dcpl, unsigned mode, double bound,
   return H5Pset_filter(dcpl, H5Z_FILTER_FZGM, H5Z_FLAG_MANDATORY, 4, cd);
 }
 
-/* The first for programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
+/* The same by the usual preset of the mode: fast for FZGM_ABS, pfpl for FZGM_REL. */
+static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
+  const unsigned preset = mode == FZGM_ABS ? FZGM_PRESET_FAST : mode == FZGM_REL ? FZGM_PRESET_PFPL : FZGM_PRESET_DEFAULT;
+  return H5Pset_fzgm_preset(dcpl, mode, bound, preset);
+}
+
+/* For programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
  * chunk: native float or double, without a fill value other than 0. The chunk must have been set. */
 static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsigned mode, double bound) {
   hsize_t dims[32];
@@ -72,7 +75,7 @@ static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsi
   }
   cd[0] = mode;
   fzgm_double_words(mode == FZGM_LOSSLESS ? 0.0 : bound, cd + 1);
-  cd[3] = 0;
+  cd[3] = mode == FZGM_ABS ? FZGM_PRESET_FAST : mode == FZGM_REL ? FZGM_PRESET_PFPL : FZGM_PRESET_DEFAULT;
   cd[4] = 0x465a0001u;
   cd[5] = element_bytes == 4 ? 8u : 9u;
   cd[6] = (unsigned)element_bytes;

@@ -54,6 +54,9 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
   rank = known ? H5Pget_chunk(list, 32, chunk) : 0;
   if (H5Pclose(list) < 0) return -1;
   if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "fzgm must be the one filter of the dataset");
+  if (*count > 4 && cd[4] == 0x465a0002u)
+    return fzgm_chunks_failed("fzgm_chunks_open", __LINE__,
+                              "chunks of presets high and high_once have a form of the filter; write them with H5Dwrite, or choose another preset");
   if (*count < 12 || *count > 76 || cd[4] != 0x465a0001u || cd[11] > 32 || *count != 12 + 2 * (size_t)cd[11])
     return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the dataset stores no complete cd_values of this version");
   /* The memory of the caller is as long as a chunk of the dataset, whatever a damaged file says here. */
@@ -65,9 +68,12 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
 
 /* The pipeline that the filter takes for such words. */
 static inline int32_t fzgm_chunks_pipeline(const unsigned *cd, int32_t dtype, fz_pipeline **pipeline) {
+  static const char *const presets[9] = {"pfpl", "pfpl", "fz", "fast", NULL, NULL, "cusz", "cusz_ans", "lc_cr"};
   const double bound = fzgm_words_double(cd + 7), threshold = fzgm_words_double(cd + 9);
   const int lossy = bound > 0;
-  int32_t rc = fz_pipeline_from_preset(!lossy ? "bits" : cd[3] == 2 ? "fz" : cd[3] == 3 ? "fast" : "pfpl", dtype, pipeline);
+  int32_t rc;
+  if (cd[3] > 8 || presets[cd[3]] == NULL) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the preset of the dataset needs a newer fzgm_hdf5_chunks.h");
+  rc = fz_pipeline_from_preset(lossy ? presets[cd[3]] : "bits", dtype, pipeline);
   if (rc != FZ_OK || !lossy) return rc;
   rc = fz_pipeline_set_string(*pipeline, FZ_EVERY_STAGE, "mode", cd[0] == FZGM_REL ? "rel" : "abs");
   if (rc == FZ_OK) rc = fz_pipeline_set_double(*pipeline, FZ_EVERY_STAGE, "error_bound", bound);

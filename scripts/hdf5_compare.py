@@ -20,7 +20,7 @@ from fzgm_hdf5 import fzgm
 
 # Name and preset of the filter, and its options for a bound.
 FILTERS = {
-    ("fzgm", ""): lambda eb: fzgm(abs=eb),
+    ("fzgm", ""): lambda eb: fzgm(abs=eb, preset="default"),
     ("fzgm", "fz"): lambda eb: fzgm(abs=eb, preset="fz"),
     **{(name, ""): hdf5_others.FILTERS[name] for name in ("ZFP", "SZ3", "SZ")},
 }

@@ -222,9 +222,9 @@ part_hdf5() {
   pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
   python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
   local python=$PWD/build/hdf5-venv/bin/python folder=$PWD/build/hdf5-plugin
-  if ! "$python" -c 'import h5py, netCDF4' 2>/dev/null; then
+  if ! "$python" -c 'import h5py, netCDF4, xarray, h5netcdf' 2>/dev/null; then
     python3 -m venv build/hdf5-venv
-    step "h5py and netCDF4" "$python" -m pip install --quiet h5py numpy netCDF4
+    step "h5py, netCDF4, and xarray" "$python" -m pip install --quiet h5py numpy netCDF4 xarray h5netcdf
   fi
   step "the plugin's declarations and those of hdf5-metno-sys" \
     env CARGO_TARGET_DIR="$PWD/build/signatures" cargo check --quiet --locked --manifest-path tests/hdf5/signatures/Cargo.toml
@@ -233,7 +233,7 @@ part_hdf5() {
   cp "$built/libh5fzgm.so" "$folder/"
   export HDF5_PLUGIN_PATH=$folder PYTHONPATH=$PWD/hdf5-filter/python
   step "the filter in h5py" "$python" tests/hdf5/test_h5py.py
-  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python"
+  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
   step "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
   step "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
   step "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter

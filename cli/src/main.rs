@@ -9,6 +9,7 @@ mod drawing;
 mod failure;
 mod field;
 mod generate;
+mod hdf5;
 mod info;
 mod input;
 mod listing;
@@ -57,6 +58,8 @@ enum Command {
     Stages(stages::Args),
     /// List the presets with their stages
     Presets(presets::Args),
+    /// Print or explain the numbers of the HDF5 filter
+    Hdf5(hdf5::Args),
     /// Write manual pages and completions of shells, as they are installed
     #[command(hide = true)]
     Generate(generate::Args),
@@ -87,6 +90,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Devices(args) => devices::run(args),
         Command::Stages(args) => stages::run(args),
         Command::Presets(args) => presets::run(args),
+        Command::Hdf5(args) => hdf5::run(args),
         Command::Generate(args) => generate::run(args, Cli::command()),
     }
 }

@@ -3,6 +3,8 @@
 #![no_main]
 #![allow(dead_code)]
 
+#[path = "../../hdf5-filter/src/bins.rs"]
+mod bins;
 #[path = "../../hdf5-filter/src/block.rs"]
 mod block;
 #[path = "../../hdf5-filter/src/bound.rs"]
@@ -17,10 +19,14 @@ mod element;
 mod entry;
 #[path = "../../hdf5-filter/src/filter.rs"]
 mod filter;
+#[path = "../../hdf5-filter/src/form.rs"]
+mod form;
 #[path = "../../hdf5-filter/src/hdf5.rs"]
 mod hdf5;
 #[path = "../../hdf5-filter/src/local.rs"]
 mod local;
+#[path = "../../hdf5-filter/src/presets.rs"]
+mod presets;
 #[path = "../../hdf5-filter/src/sys.rs"]
 mod sys;
 #[path = "../../hdf5-filter/src/words.rs"]
@@ -43,7 +49,7 @@ fn stored(recipe: &[u8; 12]) -> Option<Stored> {
     let bound = 2f64.powi(i32::from(low) - 200) * (1.0 + f64::from(high) / 256.0);
     let bits = bound.to_bits();
     let user =
-        User::read(&[u32::from(mode % 3), bits as u32, (bits >> 32) as u32, u32::from(preset % 4)]).ok()?;
+        User::read(&[u32::from(mode % 3), bits as u32, (bits >> 32) as u32, u32::from(preset % 10)]).ok()?;
     let element = match flags % 4 {
         0 => Element::opaque(1 + u32::from(dtype)),
         k => Element::number(DType::ALL[usize::from(dtype) % 10], k == 1),
@@ -52,7 +58,8 @@ fn stored(recipe: &[u8; 12]) -> Option<Stored> {
     let resolved = bound::resolve(user, element, fill);
     let dims =
         [x, y, z, 1, 2].map(|d| 1 + u64::from(d)).into_iter().take(1 + usize::from(rank % 5)).collect();
-    Some(Stored { user, element, bound: resolved.bound, threshold: resolved.threshold, dims })
+    let bound::Resolved { bound, threshold, fill } = resolved;
+    Some(Stored { user, element, bound, threshold, fill, dims })
 }
 
 /// As HDF5 calls the filter: a block of `malloc`, which it exchanges. What came of it, if it succeeded.
@@ -150,8 +157,9 @@ fuzz_target!(|data: &[u8]| {
     assert!(restored.is_none_or(|r| r.len() == bytes));
     assert!(rest.len() == bytes || run(0, &cd, rest).is_none(), "a chunk of another length is taken");
     let chunk: Vec<u8> = rest.iter().copied().cycle().take(if rest.is_empty() { 0 } else { bytes }).collect();
+    let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     let Some(mut frame) = run(0, &cd, &chunk) else {
-        assert!(changed || chunk.is_empty() || codec::Plan::new(&stored).is_err(), "a chunk is refused");
+        assert!(changed || chunk.is_empty() || codec::Plan::new(&frames).is_err(), "a chunk is refused");
         return;
     };
     let restored = run(0x100, &cd, &frame).expect("what was written can be read");

@@ -1,58 +1,213 @@
-"""fzgm for h5py: the arguments of create_dataset, and where the plugin is.
+"""fzgm for HDF5 from Python: the arguments of create_dataset, what a dataset was compressed with, and where the plugin is.
 
     import h5py, fzgm_hdf5
     fzgm_hdf5.load()                      # or HDF5_PLUGIN_PATH in the environment
-    file.create_dataset("t", data=t, chunks=(64, 64), **fzgm_hdf5.fzgm(abs=1e-3))
+    file.create_dataset("t", data=t, chunks=(64, 64), **fzgm_hdf5.filter(abs=1e-3))
+    print(fzgm_hdf5.describe(file["t"]))
 
-The cd_values are in docs/hdf5.md. Reading takes the plugin and nothing of this module.
+docs/hdf5.md describes the cd_values. Reading needs the plugin alone. The package fzgm has this module as fzgm.hdf5.
+
+    python3 -m fzgm_hdf5 words abs 1e-3 [PRESET]      the arguments of h5repack and nccopy
+    python3 -m fzgm_hdf5 describe FILE.h5 [NAME…]     bound, preset, and ratio of datasets
 """
 
+from __future__ import annotations
+
 import glob
+import math
 import os
 import struct
+import sys
+from fractions import Fraction
+from typing import Any
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
-_MODES = {"lossless": 0, "abs": 1, "rel": 2}
-_PRESETS = {None: 0, "pfpl": 1, "fz": 2, "fast": 3}
+# The numbers of the filter, which never change their meaning. 5 is reserved for preset exact.
+MODES = {"lossless": 0, "abs": 1, "rel": 2}
+PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "cusz_ans": 7, "lc_cr": 8, "high_once": 9}
+# The preset that a mode has where none is given, and all that it may have.
+_USUAL = {"lossless": "default", "abs": "fast", "rel": "pfpl"}
+_PRESETS_OF = {"lossless": ("default",), "abs": tuple(PRESETS), "rel": ("default", "pfpl")}
+_REL = (2.0**-17, 0.25)
+# What word 4 of a dataset has in its upper half; the lower half is the version of the words.
+_MAGIC = 0x465A
+_FILL_VERSION = 2
+
+# The class of exceptions for wrong arguments; fzgm.hdf5 puts its own here.
+Error: type[Exception] = ValueError
 
 
-def words(mode="lossless", bound=0.0, preset=None):
-    """The cd_values of a mode and a bound: for h5repack, nccopy and H5Pset_filter too."""
-    if mode not in _MODES or preset not in _PRESETS:
-        raise ValueError(f"mode {mode!r}, preset {preset!r}: known are {list(_MODES)} and {list(_PRESETS)}")
-    low, high = struct.unpack("<II", struct.pack("<d", float(bound)))
-    return (_MODES[mode], low, high) + ((_PRESETS[preset],) if preset else ())
+def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None) -> tuple[int, ...]:
+    """The cd_values of a mode and a bound, for ``h5repack``, ``nccopy``, and ``H5Pset_filter`` too.
 
-
-def fzgm(*, abs=None, rel=None, noa=None, range=None, preset=None):
-    """Keyword arguments of create_dataset. At most one of
-
-    abs  |x - x'| <= abs
-    rel  |x - x'| <= rel * |x|, 2^-17 to 0.25
-    noa  |x - x'| <= noa * (max - min), with the range (min, max) of the whole dataset; stored as abs
-
-    and without any of them nothing is lost. Integers and all that is no float lose nothing in any mode. preset: None, the default of
-    the mode; "pfpl", with abs and rel; "fz" or "fast", with abs and noa.
+    Without a preset they have the number of ``"fast"`` in mode abs and of ``"pfpl"`` in mode rel.
     """
+    if mode == "noa":
+        raise Error("mode is 'noa'; chunks have ranges of their own: expected 'abs' with bound * (max - min) of the whole dataset")
+    if mode not in list(MODES):
+        raise Error(f"mode is {mode!r}; expected one of {', '.join(MODES)}")
+    if preset not in (None, *_PRESETS_OF[mode]):
+        why = ", which needs a newer plugin" if preset == "exact" else f", which mode {mode} does not have" if preset in list(PRESETS) else ""
+        raise Error(f"preset is {preset!r}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
+    bound = _real("bound", bound)
+    if mode == "lossless":
+        return (0,)
+    if not (math.isfinite(bound) and bound > 0):
+        raise Error(f"bound is {bound}; expected a finite number above 0")
+    if mode == "rel" and not _REL[0] <= bound <= _REL[1]:
+        raise Error(f"bound is {bound}; expected 2^-17 = 7.63e-6 to 0.25 in mode rel; for less take mode abs or lossless")
+    return (MODES[mode], *struct.unpack("<II", struct.pack("<d", bound)), PRESETS[preset or _USUAL[mode]])
+
+
+def filter(
+    *wrong: Any,
+    abs: float | None = None,
+    rel: float | None = None,
+    noa: float | None = None,
+    range: tuple[float, float] | None = None,
+    data: Any = None,
+    fill_value: float | None = None,
+    preset: str | None = None,
+) -> dict[str, Any]:
+    """Keyword arguments of ``create_dataset`` of h5py, and encoding of xarray with engine h5netcdf. At most one bound; without one nothing is lost.
+
+    abs     \\|x - x'\\| <= abs
+    rel     \\|x - x'\\| <= rel * \\|x\\|; rel is 2^-17 to 0.25
+    noa     \\|x - x'\\| <= noa * (max - min) of the whole dataset, stored as abs
+    range   (min, max) of the whole dataset, for noa
+    data    in place of range: the array to take it from; values equal to ``fill_value`` do not count
+    preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for ratio, ``"high_once"`` for more of it if
+            every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0
+
+    Integers and all that is no float lose nothing in any mode.
+    """
+    if wrong:
+        raise Error(f"{wrong[0]!r} is given without a name; expected abs={wrong[0]!r}, rel=… or noa=…")
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other")
-    if (noa is None) != (range is None):
-        raise ValueError("noa needs the range (min, max) of the whole dataset, and range is for noa")
+        raise Error(f"{' and '.join(given)} are given; expected one of them")
+    if noa is None and (range is not None or data is not None):
+        raise Error("range or data is given without noa; both are for noa alone")
     if noa is not None:
-        low, high = range
-        abs = noa * (float(high) - float(low))
+        if (range is None) == (data is None):
+            raise Error("noa needs either range=(min, max) of the whole dataset or data, the array to take it from")
+        low, high = range_of(data, fill_value) if range is None else _pair(range)
+        abs = _product_down(_real("noa", noa), low, high)
     if abs is not None:
-        opts = words("abs", abs, preset)
+        options = words("abs", _positive("abs" if noa is None else "noa times the range", abs), preset)
     elif rel is not None:
-        opts = words("rel", rel, preset)
+        options = words("rel", _positive("rel", rel), preset)
     else:
-        opts = words("lossless", 0.0, preset)
-    return {"compression": FILTER_ID, "compression_opts": opts}
+        options = words("lossless", 0.0, preset)
+    return {"compression": FILTER_ID, "compression_opts": options}
 
 
-def plugin_folder():
+fzgm = filter
+
+
+def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
+    """Smallest and largest value of an array that is finite and not the fill value."""
+    import numpy as np
+
+    if isinstance(data, np.ma.MaskedArray):
+        raise Error("data is a masked array; pass data.filled(value) and fill_value=value")
+    array = np.asarray(data)
+    if array.dtype.kind not in "iuf":
+        raise Error(f"data has element type {array.dtype}; expected numbers")
+    counts = np.isfinite(array)
+    if fill_value is not None:
+        with np.errstate(over="ignore"):
+            counts &= array != array.dtype.type(_real("fill_value", fill_value))
+    bounded = array[counts]
+    if bounded.size == 0:
+        raise Error("data has no finite value other than the fill value; give a bound as abs")
+    return float(bounded.min()), float(bounded.max())
+
+
+def _real(what: str, value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise Error(f"{what} is {value!r}; expected a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Error(f"{what} is {value!r}; expected a number") from error
+
+
+def _pair(range: Any) -> tuple[float, float]:
+    try:
+        low, high = range
+    except (TypeError, ValueError) as error:
+        raise Error(f"range is {range!r}; expected (min, max)") from error
+    low, high = _real("range[0]", low), _real("range[1]", high)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise Error(f"range is ({low}, {high}); expected finite numbers, the smaller one first")
+    return low, high
+
+
+def _product_down(factor: float, low: float, high: float) -> float:
+    """``factor * (high - low)``, never above the exact product."""
+    if not math.isfinite(factor):
+        raise Error(f"noa is {factor}; expected a finite number above 0")
+    exact = Fraction(factor) * (Fraction(high) - Fraction(low))
+    try:
+        near = float(exact)
+    except OverflowError:
+        return sys.float_info.max
+    return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
+
+
+def _positive(what: str, bound: Any) -> float:
+    bound = _real(what, bound)
+    if not (math.isfinite(bound) and bound > 0):
+        raise Error(f"{what} is {bound}; expected a finite number above 0")
+    return bound
+
+
+def describe_words(cd: Any) -> str:
+    """What cd_values mean, in words: those of a user, or those that a dataset stores."""
+    cd = [int(word) for word in cd]
+    if cd in ([], [0]):
+        return "lossless"
+    if len(cd) < 3:
+        raise Error(f"{len(cd)} cd_values are given; expected none, or mode, the two words of the bound, and more")
+    mode = next((name for name, number in MODES.items() if number == cd[0]), f"unknown mode {cd[0]}")
+    number = cd[3] if len(cd) > 3 else 0
+    preset = next((name for name, known in PRESETS.items() if known == number), f"number {number}, which needs a newer plugin")
+    if mode == "lossless":
+        return mode
+    text = f"{mode} {_double(cd, 1):g}, preset {preset}"
+    if len(cd) < 12 or cd[4] >> 16 != _MAGIC:
+        return text
+    bound, value = _double(cd, 7), _double(cd, 9)
+    if bound == 0:
+        return f"lossless, since the elements are no floats (asked for: {text})"
+    if cd[4] & 0xFFFF == _FILL_VERSION:
+        return text if math.isnan(value) else f"{text}; the fill value {value:g} is exact"
+    return text if math.isinf(value) else f"{text}; values of magnitude {value:g} and above are exact"
+
+
+def describe(dataset: Any) -> str:
+    """Bound, preset, and ratio of a dataset of h5py in words, from its cd_values and its size in the file."""
+    if not all(hasattr(dataset, name) for name in ("id", "shape", "dtype")):
+        raise Error(f"dataset is of type {type(dataset).__name__}; expected a dataset of h5py")
+    create = dataset.id.get_create_plist()
+    found = [create.get_filter(k) for k in range(create.get_nfilters())]
+    own = [cd for number, _, cd, _ in found if number == FILTER_ID]
+    if not own:
+        others = ", ".join(str(number) for number, *_ in found)
+        return f"not compressed by fzgm; {'its filters are ' + others if found else 'it has no filters'}"
+    stored, full = dataset.id.get_storage_size(), math.prod(dataset.shape) * dataset.dtype.itemsize
+    ratio = f"ratio {full / stored:.2f} ({full} bytes in {stored})" if stored else "no chunk is written"
+    raw = sum(1 for k in range(dataset.id.get_num_chunks()) if dataset.id.get_chunk_info(k).filter_mask) if stored else 0
+    return f"{describe_words(own[0])}; {ratio}" + (f"; {raw} chunks are stored without the filter" if raw else "")
+
+
+def _double(cd: list[int], at: int) -> float:
+    return struct.unpack("<d", struct.pack("<II", *cd[at : at + 2]))[0]
+
+
+def plugin_folder() -> str:
     """Where the plugin is: in FZGM_HDF5_PLUGIN, beside this file, or where it was installed with it."""
     here = os.path.dirname(os.path.abspath(__file__))
     prefix = os.path.join(here, "..", "..", "..")
@@ -65,8 +220,34 @@ def plugin_folder():
     raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; name its folder in FZGM_HDF5_PLUGIN")
 
 
-def load():
-    """Tells the HDF5 of h5py where the plugin is, before the first dataset that needs it."""
+def load() -> None:
+    """Makes the HDF5 library of h5py find the plugin, before the first dataset that needs it."""
     import h5py
 
     h5py.h5pl.append(os.fsencode(plugin_folder()))
+
+
+def _main(arguments: list[str]) -> None:
+    command, *rest = arguments or [""]
+    if command == "words" and 1 <= len(rest) <= 3:
+        try:
+            cd = words(rest[0], float(rest[1]) if len(rest) > 1 else 0.0, *rest[2:])
+        except ValueError as error:
+            sys.exit(f"fzgm_hdf5: {error}")
+        print(f"h5repack -f UD={FILTER_ID},0,{len(cd)},{','.join(map(str, cd))}")
+        print(f'nccopy -F "VARIABLE,{FILTER_ID},{",".join(map(str, cd))}"')
+    elif command == "describe" and rest:
+        import h5py
+
+        with h5py.File(rest[0]) as file:
+            names: list[str] = rest[1:]
+            if not names:
+                file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+            for name in names:
+                print(f"{name}: {describe(file[name])}")
+    else:
+        sys.exit("usage: fzgm_hdf5 words MODE [BOUND [PRESET]] | fzgm_hdf5 describe FILE.h5 [NAME…]")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

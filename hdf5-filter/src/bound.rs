@@ -2,7 +2,8 @@
 //! is restored, changed in part and compressed again moves no other value.
 
 use crate::element::Element;
-use crate::words::{Mode, Preset, User};
+use crate::presets::Preset;
+use crate::words::{Mode, User};
 use fzgm::DType;
 
 /// A bound with the fill value: every value at or above the threshold stays as it is.
@@ -10,21 +11,31 @@ use fzgm::DType;
 pub(crate) struct Resolved {
     pub(crate) bound: f64,
     pub(crate) threshold: f64,
+    /// The fill value, if the form of the chunks has a place for it.
+    pub(crate) fill: Option<f64>,
 }
 
 /// The bound of a dataset. The fill value, if there is one, has to come back bit for bit: programs compare with it.
 pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolved {
-    let fill = fill.map(f64::abs).filter(|f| f.is_finite() && *f > 0.0);
-    let kept = fill.unwrap_or(f64::INFINITY);
+    let exact_from = |bound, threshold| Resolved { bound, threshold, fill: None };
+    let size = fill.map(f64::abs).filter(|f| f.is_finite() && *f > 0.0);
+    let kept = size.unwrap_or(f64::INFINITY);
+    let dtype = element.dtype;
     match user.mode {
-        _ if !element.dtype.is_float() => Resolved { bound: 0.0, threshold: f64::INFINITY },
-        Mode::Lossless => Resolved { bound: 0.0, threshold: f64::INFINITY },
+        _ if !dtype.is_float() => exact_from(0.0, f64::INFINITY),
+        Mode::Lossless => exact_from(0.0, f64::INFINITY),
         // Bins of logarithms: no fill value but 0 is in the middle of one.
-        Mode::Rel(bound) => Resolved { bound, threshold: kept },
-        Mode::Abs(bound) => match fill.map(|f| with_fill(element.dtype, user.preset, bound, f)) {
-            None => Resolved { bound: plain(element.dtype, bound), threshold: f64::INFINITY },
-            Some(Some(bound)) => Resolved { bound, threshold: f64::INFINITY },
-            Some(None) => Resolved { bound: plain(element.dtype, bound), threshold: kept },
+        Mode::Rel(bound) => exact_from(bound, kept),
+        Mode::Abs(bound) if user.preset.has_form() => Resolved {
+            // Steps are finite.
+            bound: if user.preset == Preset::High { plain(dtype, bound.min(f64::MAX / 4.0)) } else { bound },
+            threshold: f64::INFINITY,
+            fill: fill.filter(|f| !f.is_nan()),
+        },
+        Mode::Abs(bound) => match size.map(|f| with_fill(dtype, user.preset, bound, f)) {
+            None => exact_from(plain(dtype, bound), f64::INFINITY),
+            Some(Some(bound)) => exact_from(bound, f64::INFINITY),
+            Some(None) => exact_from(plain(dtype, bound), kept),
         },
     }
 }
@@ -42,12 +53,12 @@ fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64>
     let plain = plain(dtype, bound);
     // What lies further out than bins reach is kept in any case.
     let bins = match (dtype, preset) {
-        (DType::F32, Preset::Fz) => 1u64 << 23,
+        (DType::F32, Preset::Auto | Preset::Pfpl) => 1u64 << 22,
         (DType::F32, Preset::Fast) => 1 << 21,
-        (DType::F32, _) => 1 << 22,
-        (_, Preset::Fz) => 1 << 52,
+        (DType::F32, _) => 1 << 23,
+        (_, Preset::Auto | Preset::Pfpl) => 1 << 31,
         (_, Preset::Fast) => 1 << 51,
-        _ => 1 << 31,
+        _ => 1 << 52,
     };
     if fill / (2.0 * plain) > bins as f64 * 1.001 {
         return Some(plain);
@@ -111,7 +122,16 @@ mod tests {
         assert_eq!(abs(DType::F32, 1e-2, Some(-0.0)), abs(DType::F32, 1e-2, None));
         let rel = User { mode: Mode::Rel(1e-3), preset: Preset::Auto };
         assert_eq!(resolve(rel, Element::number(DType::F32, false), Some(-5.0)).threshold, 5.0);
+        // The form of the chunks has a place for any fill value, so it costs no bound.
+        let high = User { mode: Mode::Abs(0.1), preset: Preset::High };
+        let kept = |fill| resolve(high, Element::number(DType::F64, false), Some(fill));
+        let plain = plain(DType::F64, 0.1);
+        assert_eq!(kept(0.1), Resolved { bound: plain, threshold: f64::INFINITY, fill: Some(0.1) });
+        assert_eq!(kept(0.0).fill, Some(0.0));
+        let huge = User { mode: Mode::Abs(f64::MAX), preset: Preset::High };
+        assert!((2.0 * resolve(huge, Element::number(DType::F64, false), None).bound).is_finite());
+        assert_eq!(kept(f64::NAN), Resolved { bound: plain, threshold: f64::INFINITY, fill: None });
         let int = Element::number(DType::I32, false);
-        assert_eq!(resolve(rel, int, None), Resolved { bound: 0.0, threshold: f64::INFINITY });
+        assert_eq!(resolve(rel, int, None), Resolved { bound: 0.0, threshold: f64::INFINITY, fill: None });
     }
 }

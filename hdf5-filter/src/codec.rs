@@ -1,7 +1,8 @@
 //! Chunks to compact frames and back, by plans that a thread keeps.
 
 use crate::Answer;
-use crate::words::{Mode, Preset, Stored};
+use crate::presets::Preset;
+use crate::words::{Mode, Stored};
 use fzgm::{
     Array, Container, Decoder, Device, Encoder, Error, Options, Pipeline, ReserveAllocator, Workspace, preset,
 };
@@ -68,14 +69,17 @@ fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
         _ => return preset("bits", stored.element.dtype),
     };
     let name = match stored.user.preset {
-        Preset::Auto | Preset::Pfpl => "pfpl",
-        Preset::Fz => "fz",
-        Preset::Fast => "fast",
+        Preset::Auto => "pfpl",
+        Preset::HighOnce => "high",
+        preset => preset.name(),
     };
     let mut pipeline = preset(name, stored.element.dtype)?;
     pipeline.set_everywhere("mode", |a| a.set_text("mode", mode))?;
     pipeline.set_everywhere("error_bound", |a| a.set_real("error_bound", stored.bound))?;
     pipeline.set_everywhere("outlier_threshold", |a| a.set_real("outlier_threshold", stored.threshold))?;
+    if stored.user.preset.has_form() {
+        return Ok(pipeline);
+    }
     // Otherwise another part of the chunk could change the step, and with it values that were restored.
     pipeline.set_everywhere("fixed_step", |a| a.set_int("fixed_step", 1))?;
     Ok(pipeline)
@@ -217,7 +221,7 @@ mod tests {
     fn stored(element: Element, dims: &[u64]) -> Stored {
         let user = User { mode: Mode::Abs(0.5), preset: Preset::Auto };
         let bound = if element.dtype.is_float() { 0.5 } else { 0.0 };
-        Stored { user, element, bound, threshold: f64::INFINITY, dims: dims.to_vec() }
+        Stored { user, element, bound, threshold: f64::INFINITY, fill: None, dims: dims.to_vec() }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::Answer;
 use crate::block::Block;
 use crate::codec::with_plan;
+use crate::form;
 use crate::words::Stored;
 
 /// The chunk of a dataset as it is written.
@@ -13,9 +14,13 @@ pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
         return Err(format!("a chunk has {} bytes, by its cd_values it should have {bytes}", chunk.len()));
     }
     let turned = if stored.element.swapped { Some(turned(&stored, chunk)?) } else { None };
+    let chunk = turned.as_deref().unwrap_or(chunk);
+    if form::applies(&stored) {
+        return form::compress(&stored, chunk);
+    }
     with_plan(cd, &stored, |plan| {
         let mut block = Block::new(plan.max_bytes())?;
-        let bytes = plan.encode(turned.as_deref().unwrap_or(chunk), block.bytes_mut())?;
+        let bytes = plan.encode(chunk, block.bytes_mut())?;
         block.shorten(bytes);
         Ok(block)
     })
@@ -35,7 +40,11 @@ fn turned(stored: &Stored, chunk: &[u8]) -> Answer<Vec<u8>> {
 pub(crate) fn restore(cd: &[u32], frame: &[u8]) -> Answer<Block> {
     let stored = Stored::read(cd)?;
     let mut block = Block::new(stored.chunk_bytes()? as u64)?;
-    with_plan(cd, &stored, |plan| plan.decode(frame, block.bytes_mut()))?;
+    if form::applies(&stored) {
+        form::restore(&stored, frame, block.bytes_mut())?;
+    } else {
+        with_plan(cd, &stored, |plan| plan.decode(frame, block.bytes_mut()))?;
+    }
     if stored.element.swapped {
         stored.element.swap(block.bytes_mut());
     }

@@ -35,6 +35,8 @@ macro_rules! table {
 
 functions!(table);
 
+const _: () = assert!(MAX_RANK == H5S_MAX_RANK as usize);
+
 /// The id in a variable of the library. A program that uses it by name may have a copy, which the library then sets in place of its own:
 /// that stays negative, and the one of the process as a whole is meant.
 fn id(symbols: &Symbols, name: &CStr) -> Option<hid_t> {

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  H5Dcreate ─▶ set_local ─ type, chunk, fill ─▶ Stored cd_values        local, words, element, bound
-//!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, codec
+//!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, form, codec
 //! ```
 //! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`, `sys`), of which a process may hold
 //! several. `filter` needs none of them; all that a chunk takes stands in the cd_values and in the chunk. No state is shared
 //! between threads.
 
+mod bins;
 mod block;
 mod bound;
 mod caller;
@@ -15,8 +16,10 @@ mod codec;
 mod element;
 mod entry;
 mod filter;
+mod form;
 mod hdf5;
 mod local;
+mod presets;
 mod sys;
 mod words;
 

@@ -4,9 +4,10 @@
 //! is without a word, and parallel HDF5 1.10 then writes a file that cannot be read.
 
 use crate::Answer;
-use crate::bound::resolve;
+use crate::bound::{Resolved, resolve};
 use crate::codec::Plan;
 use crate::element::Element;
+use crate::form;
 use crate::hdf5::Hdf5;
 use crate::sys::{H5T_FLOAT, H5T_INTEGER, H5Z_FILTER_SHUFFLE, H5Z_filter_t, hid_t};
 use crate::words::{ID, MAX_WORDS, Mode, Stored, User};
@@ -24,10 +25,12 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let dims = hdf5.dims(space).ok_or("the dataspace of the chunk has no dimensions")?;
     let fill = if lossy { fill(hdf5, list, kind, element) } else { None };
     let resolved = resolve(user, element, fill);
-    let stored = Stored { user, element, bound: resolved.bound, threshold: resolved.threshold, dims };
+    let Resolved { bound, threshold, fill: kept } = resolved;
+    let stored = Stored { user, element, bound, threshold, fill: kept, dims };
     stored.chunk_bytes()?;
     // What a plan refuses is said now.
-    Plan::new(&stored).map_err(|e| match fill {
+    let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
+    Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
             format!("{e}, for the fill value {fill:e}, which must come back as it is")
         }

@@ -1,8 +1,10 @@
 //! The cd_values: what a user gives, and what a dataset stores. `docs/hdf5.md` has them as tables.
+//!
+//! The program `fzgm` compiles this file too, for `fzgm hdf5`.
 
-use crate::Answer;
-use crate::element::Element;
-use crate::sys::H5S_MAX_RANK;
+use super::Answer;
+use super::element::Element;
+use super::presets::Preset;
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,19 +17,6 @@ pub(crate) enum Mode {
     Rel(f64),
 }
 
-/// The pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preset {
-    /// The one that the mode takes: pfpl, or bits without a bound.
-    Auto = 0,
-    /// Bins, differences, bit planes; in any mode with a bound.
-    Pfpl = 1,
-    /// Differences in as many dimensions as the chunk has; mode abs.
-    Fz = 2,
-    /// The same in one stage, for speed; mode abs.
-    Fast = 3,
-}
-
 /// The words of a user: mode, bound as two words, preset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct User {
@@ -35,22 +24,47 @@ pub(crate) struct User {
     pub(crate) preset: Preset,
 }
 
-/// The number of the filter. It is written once, in the header for programs; see build.rs.
-pub(crate) const ID: i32 = match i32::from_str_radix(env!("FZGM_HDF5_ID"), 10) {
-    Ok(id) => id,
-    Err(_) => panic!("H5Z_FILTER_FZGM is no number"),
-};
+/// The number of the filter, from the header for programs.
+pub(crate) const ID: i32 = number_after(include_str!("../fzgm_hdf5.h"), "#define H5Z_FILTER_FZGM ");
 const USER_WORDS: usize = 4;
 /// "FZ", and the version of the stored form in the lower half.
 const MAGIC: u32 = 0x465a_0000;
+/// All other presets: words 9 and 10 are the threshold.
 const VERSION: u32 = 1;
+/// Presets whose chunks have the form of `form`: words 9 and 10 are the fill value.
+const FORM_VERSION: u32 = 2;
 /// Words before the dimensions.
 const FIXED_WORDS: usize = 12;
-pub(crate) const MAX_RANK: usize = H5S_MAX_RANK as usize;
+/// Dimensions that HDF5 permits.
+pub(crate) const MAX_RANK: usize = 32;
 /// Words that a stored form has at most.
 pub(crate) const MAX_WORDS: usize = FIXED_WORDS + 2 * MAX_RANK;
 /// Bounds for which restored values keep their bins, see the page of the stage quantizer.
 const REL: std::ops::RangeInclusive<f64> = 1.0 / 131_072.0..=0.25;
+
+/// The decimal number that follows `name` in a text. A text without it does not compile.
+const fn number_after(text: &str, name: &str) -> i32 {
+    let (text, name) = (text.as_bytes(), name.as_bytes());
+    let mut at = 0;
+    loop {
+        let mut same = 0;
+        while same < name.len() && text[at + same] == name[same] {
+            same += 1;
+        }
+        at += 1;
+        if same == name.len() {
+            at += same - 1;
+            break;
+        }
+    }
+    let mut number = 0;
+    while text[at].is_ascii_digit() {
+        number = 10 * number + (text[at] - b'0') as i32;
+        at += 1;
+    }
+    assert!(number > 0);
+    number
+}
 
 fn double(low: u32, high: u32) -> f64 {
     f64::from_bits(u64::from(low) | u64::from(high) << 32)
@@ -103,31 +117,12 @@ impl User {
             }
             _ => return Err(format!("the mode is {mode}; expected 0 (lossless), 1 (abs) or 2 (rel)")),
         };
-        let preset = match (preset, mode) {
-            (0, _) => Preset::Auto,
-            (1, Mode::Abs(_) | Mode::Rel(_)) => Preset::Pfpl,
-            (2, Mode::Abs(_)) => Preset::Fz,
-            (3, Mode::Abs(_)) => Preset::Fast,
-            (1, Mode::Lossless) => {
-                return Err("preset 1 (pfpl) has no mode 0 (lossless); give mode 1 (abs) or 2 (rel), or leave the preset out".into());
-            }
-            (2 | 3, mode) => {
-                let name = if preset == 2 { "fz" } else { "fast" };
-                let mode = if matches!(mode, Mode::Rel(_)) { "2 (rel)" } else { "0 (lossless)" };
-                return Err(format!(
-                    "preset {preset} ({name}) has no mode {mode}; give mode 1 (abs), or leave the preset out"
-                ));
-            }
-            _ => {
-                return Err(format!(
-                    "the preset is {preset}; expected 0 (the default), 1 (pfpl, modes abs and rel), 2 (fz, mode abs) or 3 (fast, mode abs)"
-                ));
-            }
-        };
+        let preset = Preset::of(preset, mode)?;
         Ok(User { mode, preset })
     }
 
-    fn words(self) -> [u32; USER_WORDS] {
+    /// The words of a user.
+    pub(crate) fn words(self) -> [u32; USER_WORDS] {
         let (mode, bound) = match self.mode {
             Mode::Lossless => (0, 0.0),
             Mode::Abs(bound) => (1, bound),
@@ -147,6 +142,8 @@ pub(crate) struct Stored {
     pub(crate) bound: f64,
     /// Values of this magnitude and above stay as they are: a fill value that no bin of the bound holds. Else infinity.
     pub(crate) threshold: f64,
+    /// The fill value, if the preset has chunks with a form of their own.
+    pub(crate) fill: Option<f64>,
     /// Elements of a chunk, the slowest dimension first.
     pub(crate) dims: Vec<u64>,
 }
@@ -155,9 +152,13 @@ impl Stored {
     /// The words of a dataset.
     pub(crate) fn words(&self) -> Vec<u32> {
         let mut words = self.user.words().to_vec();
-        words.extend([MAGIC | VERSION, self.element.word(), self.element.bytes]);
+        let (version, exact) = match self.user.preset.has_form() {
+            true => (FORM_VERSION, self.fill.unwrap_or(f64::NAN)),
+            false => (VERSION, self.threshold),
+        };
+        words.extend([MAGIC | version, self.element.word(), self.element.bytes]);
         words.extend(halves(self.bound.to_bits()));
-        words.extend(halves(self.threshold.to_bits()));
+        words.extend(halves(exact.to_bits()));
         words.push(self.dims.len() as u32);
         words.extend(self.dims.iter().flat_map(|d| halves(*d)));
         words
@@ -167,9 +168,9 @@ impl Stored {
     pub(crate) fn read(cd: &[u32]) -> Answer<Stored> {
         let damaged = |what: &str| format!("the cd_values of the dataset are damaged: {what}");
         let version = cd.get(USER_WORDS).filter(|w| **w & 0xffff_0000 == MAGIC).map(|w| w & 0xffff);
-        if let Some(version @ (0 | 2..)) = version {
+        if let Some(version) = version.filter(|v| !(VERSION..=FORM_VERSION).contains(v)) {
             return Err(format!(
-                "version {version} of the cd_values is not one that this plugin reads, which is {VERSION}; take a newer plugin"
+                "version {version} of the cd_values is not one that this plugin reads, which are {VERSION} and {FORM_VERSION}; take a newer plugin"
             ));
         }
         let Some((fixed, dims)) = cd.split_first_chunk::<FIXED_WORDS>().filter(|_| version.is_some()) else {
@@ -178,10 +179,17 @@ impl Stored {
                 cd.len()
             ));
         };
-        let &[mode, low, high, preset, _, kind, bytes, b0, b1, t0, t1, rank] = fixed;
+        let &[mode, low, high, preset, _, kind, bytes, b0, b1, e0, e1, rank] = fixed;
         let user = User::of(mode, double(low, high), preset)?;
         let element = Element::from_words(kind, bytes).ok_or_else(|| damaged("no such type"))?;
-        let (bound, threshold) = (double(b0, b1), double(t0, t1));
+        let (bound, exact) = (double(b0, b1), double(e0, e1));
+        if (version == Some(FORM_VERSION)) != user.preset.has_form() {
+            return Err(damaged("the preset is not one of their version"));
+        }
+        let (threshold, fill) = match user.preset.has_form() {
+            true => (f64::INFINITY, Some(exact).filter(|f| !f.is_nan())),
+            false => (exact, None),
+        };
         if rank as usize > MAX_RANK || dims.len() != 2 * rank as usize {
             return Err(damaged("there are fewer or more dimensions than they say"));
         }
@@ -196,7 +204,7 @@ impl Stored {
         if !sound {
             return Err(damaged("the bound is not one of the mode"));
         }
-        let stored = Stored { user, element, bound, threshold, dims };
+        let stored = Stored { user, element, bound, threshold, fill, dims };
         stored.chunk_bytes()?;
         Ok(stored)
     }
@@ -226,6 +234,7 @@ mod tests {
             element: Element::number(DType::F64, true),
             bound: 9.9e-4,
             threshold: 1e20,
+            fill: None,
             dims: vec![3, 1 << 20, 7],
         }
     }

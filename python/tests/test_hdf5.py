@@ -26,7 +26,7 @@ def python(code, *arguments, **environment):
     return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=set_, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("preset", [None, "fz", "fast"])
+@pytest.mark.parametrize("preset", [None, "fz", "high", "high_once"])
 def test_round_trip(tmp_path, preset):
     x = field()
     arguments = fzgm.hdf5.filter(noa=1e-3, data=x, fill_value=1e20, preset=preset)
@@ -44,11 +44,12 @@ def test_round_trip(tmp_path, preset):
 
 def test_bounds():
     filter, words = fzgm.hdf5.filter, fzgm.hdf5.words
-    assert filter(abs=1e-3) == {"compression": 32770, "compression_opts": (1, 3539053052, 1062232653)}
+    assert filter(abs=1e-3) == {"compression": 32770, "compression_opts": (1, 3539053052, 1062232653, 3)}
     assert filter(noa=0.5, range=(1, 3)) == filter(abs=1.0)
     assert filter(rel=0.01)["compression_opts"] == words("rel", 0.01)
     assert filter()["compression_opts"][0] == 0
-    assert filter(abs=1, preset="fast")["compression_opts"][3] == 3
+    assert filter(abs=1, preset="high")["compression_opts"][3] == 4
+    assert filter(noa=0.5, data=[1.0, 3.0, -9999.0], fill_value=-9999.0) == filter(abs=1.0)
     low, high = 0.1, 0.30000000000000004
     bound = np.frombuffer(np.array(filter(noa=0.1, range=(low, high))["compression_opts"][1:3], "u4").tobytes(), "f8")[0]
     assert Fraction(float(bound)) <= Fraction(0.1) * (Fraction(high) - Fraction(low))
@@ -59,13 +60,22 @@ def test_bounds():
     [
         {"abs": 1, "rel": 1}, {"noa": 1}, {"range": (0, 1)}, {"abs": 1, "range": (0, 1)}, {"noa": 1, "range": (1, 0)}, {"noa": 1, "range": 5},
         {"noa": 1, "range": (0, np.inf)}, {"noa": np.nan, "range": (0, 1)}, {"noa": 1, "range": (0, 1), "data": [1.0]}, {"abs": 0},
-        {"abs": -1}, {"abs": "a"}, {"abs": 1, "preset": "no"}, {"abs": 1, "preset": ["fast"]}, {"noa": 1, "data": [np.nan]}, {"noa": 1, "data": ["a"]}, {"noa": 1, "range": (1, 1)},
+        {"abs": -1}, {"abs": "a"}, {"abs": 1, "preset": "no"}, {"rel": 0.1, "preset": "high"}, {"abs": 1, "preset": ["fast"]}, {"noa": 1, "data": [np.nan]}, {"noa": 1, "data": ["a"]}, {"noa": 1, "range": (1, 1)},
     ],
     ids=str,
 )
 def test_wrong_bounds(arguments):
     with pytest.raises(fzgm.Error, match=r"expected|needs|both|give a bound"):
         fzgm.hdf5.filter(**arguments)
+
+
+def test_description(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        stored = file.create_dataset("t", data=np.arange(1000.0), **fzgm.hdf5.filter(abs=0.25, preset="high"))
+        assert fzgm.hdf5.describe(stored).startswith("abs 0.25, preset high; ratio ")
+        with pytest.raises(fzgm.CallError, match="expected a dataset"):
+            fzgm.hdf5.describe(file)
+    assert fzgm.hdf5.describe_words(fzgm.hdf5.words("rel", 0.01)) == "rel 0.01, preset pfpl"
 
 
 @pytest.mark.parametrize("order", ["import h5py, fzgm.hdf5", "import fzgm.hdf5, h5py"])

@@ -62,6 +62,8 @@ static const struct dataset sets[] = {
     {"f32_fz_fill", 'f', 0, 2, {120, 90}, {50, 40}, FZGM_ABS, 1e-3, 2, -9999},
     {"f32_rank4", 'f', 0, 4, {5, 6, 7, 8}, {2, 6, 3, 8}, FZGM_ABS, 0.05, 2, 0},
     {"f32_fast", 'f', 0, 3, {20, 33, 50}, {8, 16, 50}, FZGM_ABS, 1e-2, 3, 0},
+    {"f32_cusz", 'f', 0, 3, {20, 33, 50}, {8, 16, 50}, FZGM_ABS, 1e-2, 6, 0},
+    {"f32_lc_cr", 'f', 0, 3, {20, 33, 50}, {8, 16, 50}, FZGM_ABS, 1e-2, 8, -9999},
     {"f64_fast_fill", 'd', 1, 2, {120, 90}, {50, 40}, FZGM_ABS, 1e-3, 3, -9999},
     {"f64_fill", 'd', 0, 2, {120, 90}, {50, 90}, FZGM_ABS, 1e-6, 1, 33333.1},
     {"f64_rel", 'd', 0, 1, {9000}, {4000}, FZGM_REL, 1e-3, 0, -500},
@@ -239,17 +241,18 @@ static void refuse(const char *path) {
   fzgm_chunks chunks;
   int i;
   damaged(file, space, dims);
-  for (i = 0; i < 3; i++) {
+  for (i = 0; i < 4; i++) {
     char text[200] = "", name[2] = {(char)('a' + i), 0};
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
     CHECK(H5Pset_chunk(dcpl, 1, dims) >= 0);
     if (i == 0) CHECK(H5Pset_fzgm(dcpl, FZGM_ABS, 1e-3) >= 0 && H5Pset_fletcher32(dcpl) >= 0);
     if (i == 1) CHECK(H5Pset_shuffle(dcpl) >= 0);
+    if (i == 3) CHECK(H5Pset_fzgm_preset(dcpl, FZGM_ABS, 1e-3, FZGM_PRESET_HIGH) >= 0);
     set = H5Dcreate2(file, name, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     CHECK(set >= 0 && H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
     CHECK(fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO) == -1 && chunks.plan == NULL);
     CHECK(H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, text) >= 0);
-    CHECK(!strcmp(text, "fzgm: fzgm must be the one filter of the dataset"));
+    CHECK(!strncmp(text, i < 3 ? "fzgm: fzgm must be the one filter of the dataset" : "fzgm: chunks of presets high and high_once have a form", 46));
     CHECK(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
   }
   CHECK(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);

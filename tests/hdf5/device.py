@@ -51,7 +51,7 @@ def check(name, d, field):
 def compare(one, other, field):
     count = 0
     with h5py.File(one) as f, h5py.File(other) as g:
-        assert list(f) == list(g) and len(f) == 14, (list(f), list(g))
+        assert list(f) == list(g) and len(f) == 16, (list(f), list(g))
         for name in f:
             d, e = f[name], g[name]
             assert d.id.get_create_plist().get_filter(0) == e.id.get_create_plist().get_filter(0), name

@@ -51,8 +51,10 @@ static hid_t list(void) {
 static void writes(const char *path) {
   char text[1000] = "";
   hsize_t dims[1] = {64};
-  unsigned preset, flags, words[4];
-  size_t n = 4;
+  static const unsigned presets[] = {FZGM_PRESET_DEFAULT, FZGM_PRESET_PFPL, FZGM_PRESET_FZ, FZGM_PRESET_FAST, FZGM_PRESET_HIGH, FZGM_PRESET_CUSZ,
+                                     FZGM_PRESET_CUSZ_ANS, FZGM_PRESET_LC_CR, FZGM_PRESET_HIGH_ONCE};
+  unsigned flags, words[4];
+  size_t n = 4, i;
   hid_t dcpl, file, space;
   double off;
   dcpl = list();
@@ -60,10 +62,10 @@ static void writes(const char *path) {
   off = through(path, dcpl, H5T_IEEE_F32BE);
   CHECK(off > 1e-4 && off <= 1e-3);
   H5Pclose(dcpl);
-  for (preset = FZGM_PRESET_DEFAULT; preset <= FZGM_PRESET_FAST; preset++) {
+  for (i = 0; i < sizeof presets / sizeof *presets; i++) {
     dcpl = list();
-    CHECK(H5Pset_fzgm_preset(dcpl, FZGM_ABS, 1e-3, preset) >= 0);
-    CHECK(H5Pget_filter_by_id2(dcpl, H5Z_FILTER_FZGM, &flags, &n, words, 0, NULL, NULL) >= 0 && n == 4 && words[3] == preset);
+    CHECK(H5Pset_fzgm_preset(dcpl, FZGM_ABS, 1e-3, presets[i]) >= 0);
+    CHECK(H5Pget_filter_by_id2(dcpl, H5Z_FILTER_FZGM, &flags, &n, words, 0, NULL, NULL) >= 0 && n == 4 && words[3] == presets[i]);
     off = through(path, dcpl, H5T_NATIVE_FLOAT);
     CHECK(off > 1e-4 && off <= 1e-3);
     H5Pclose(dcpl);

@@ -9,14 +9,20 @@ from fzgm_hdf5 import fzgm
 from test_h5py import field
 
 CASES = {
-    "abs_f4": ("<f4", (40, 30), (16, 16), fzgm(abs=1e-2), 1e-2, None),
-    "abs_f8_big_endian": (">f8", (40, 30), (16, 30), fzgm(abs=1e-5), 1e-5, None),
+    "abs_f4": ("<f4", (40, 30), (16, 16), fzgm(abs=1e-2, preset="default"), 1e-2, None),
+    "abs_f8_big_endian": (">f8", (40, 30), (16, 30), fzgm(abs=1e-5, preset="default"), 1e-5, None),
     "fz_f4": ("<f4", (12, 10, 9), (6, 5, 9), fzgm(abs=1e-3, preset="fz"), 1e-3, None),
     "fast_f4": ("<f4", (12, 10, 9), (6, 5, 9), fzgm(abs=1e-3, preset="fast"), 1e-3, None),
-    "rel_f4": ("<f4", (500,), (200,), fzgm(rel=1e-3), 4e-3, None),
-    "fill_f4": ("<f4", (500,), (200,), fzgm(abs=1e-3), 1e-3, -1.0),
+    "rel_f4": ("<f4", (500,), (200,), fzgm(rel=1e-3, preset="default"), 4e-3, None),
+    "fill_f4": ("<f4", (500,), (200,), fzgm(abs=1e-3, preset="default"), 1e-3, -1.0),
     "lossless_f8": ("<f8", (20, 20), (10, 10), fzgm(), 0.0, None),
-    "lossless_i2": (">i2", (400,), (100,), fzgm(abs=1.0), 0.0, None),
+    "lossless_i2": (">i2", (400,), (100,), fzgm(abs=1.0, preset="default"), 0.0, None),
+    **{
+        f"{preset}_{dtype[1:]}": (dtype, (12, 30, 33), (6, 30, 33), fzgm(abs=1e-3, preset=preset), 1e-3, fill)
+        for preset in ("high", "high_once")
+        for dtype, fill in (("<f4", None), (">f8", 0.1))
+    },
+    **{f"{preset}_f4": ("<f4", (12, 30, 33), (6, 30, 33), fzgm(abs=0.1, preset=preset), 0.1, -2.0) for preset in ("cusz", "cusz_ans", "lc_cr")},
 }
 
 with h5py.File(sys.argv[1], "w") as f:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The filter in netCDF: its C interface, nccopy, and h5py beside netCDF4 in one process, each of which brings an HDF5 of its own.
+# The filter in netCDF: its C interface, nccopy, xarray, and h5py beside netCDF4 in one process, each of which brings an HDF5 of its own.
 #
-#   netcdf.sh <python with h5py and netCDF4>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
+#   netcdf.sh <python with h5py, netCDF4, xarray, and h5netcdf>      HDF5_PLUGIN_PATH names the folder of the plugin, PYTHONPATH that of fzgm_hdf5.py
 . "$(dirname "$0")/../shell.sh"
 python=$1
 cd "$work"
@@ -45,8 +45,8 @@ for _ in range(2):
     ok(nc.nc_def_dim(file, b"x", ctypes.c_size_t(64), ctypes.byref(dims, 4)))
     ok(nc.nc_def_var(file, b"w", 6, 2, dims, ctypes.byref(variable)))
     ok(nc.nc_def_var_chunking(file, variable, 0, (ctypes.c_size_t * 2)(16, 64)))
-    cd = (ctypes.c_uint * 3)(*fzgm(abs=1e-3)["compression_opts"])
-    ok(nc.nc_def_var_filter(file, variable, ctypes.c_uint(32770), ctypes.c_size_t(3), cd))
+    cd = (ctypes.c_uint * 4)(*fzgm(abs=1e-3)["compression_opts"])
+    ok(nc.nc_def_var_filter(file, variable, ctypes.c_uint(32770), ctypes.c_size_t(4), cd))
     ok(nc.nc_put_var_double(file, variable, a.ctypes.data_as(ctypes.c_void_p)))
     ok(nc.nc_close(file))
     with h5py.File("n.nc") as f:
@@ -54,4 +54,5 @@ for _ in range(2):
         assert f["w"].id.get_chunk_info(0).filter_mask == 0
 PY
 done
+"$python" "$here/test_xarray.py" --quiet
 printf 'ok  netCDF %s, nccopy, and h5py beside netCDF4\n' "$(nc-config --version | sed 's/.* //')"

@@ -12,7 +12,7 @@ import numpy as np
 from fzgm_hdf5 import fzgm
 from test_h5py import Base, error, field
 
-OPTIONS = (fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(abs=1e-3, preset="fast"), fzgm(rel=1e-3), fzgm())
+OPTIONS = (fzgm(abs=1e-3, preset="default"), fzgm(abs=1e-3), fzgm(abs=1e-3, preset="fz"), fzgm(abs=1e-3, preset="high"), fzgm(rel=1e-3), fzgm())
 
 
 def launches():

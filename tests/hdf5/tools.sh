@@ -1,13 +1,30 @@
 #!/usr/bin/env bash
 # The filter in the tools of HDF5: h5repack writes and h5dump reads through the plugin in HDF5_PLUGIN_PATH.
 #
-#   tools.sh <python with h5py>
+#   tools.sh <python with h5py> <the program fzgm>
 . "$(dirname "$0")/../shell.sh"
-python=$1
+python=$1 program=$(realpath "$2")
 cd "$work"
 
 id=$(sed -n 's/^#define H5Z_FILTER_FZGM //p' "$here/../../hdf5-filter/fzgm_hdf5.h")
 grep -q "^FILTER_ID = $id " "$here/../../hdf5-filter/python/fzgm_hdf5.py" || fail "fzgm_hdf5.py and fzgm_hdf5.h differ on the id"
+# Module and program write the same words, and explain them alike.
+module=$here/../../hdf5-filter/python/fzgm_hdf5.py
+for preset in default pfpl fz fast high cusz cusz_ans lc_cr high_once; do
+  "$python" "$module" words abs 1e-3 $preset >python.txt
+  "$program" hdf5 words --eb 1e-3 --preset $preset >program.txt
+  cmp python.txt <(sed 1d program.txt) || fail "fzgm_hdf5.py and fzgm differ on preset $preset"
+  words=$(sed -n 's/.*UD=[0-9]*,0,[0-9]*,//p' python.txt)
+  [ "$("$program" hdf5 describe "$words")" = "$(sed 1q program.txt)" ] || fail "fzgm does not explain its words of preset $preset"
+  define=$(printf '%s' $preset | tr a-z A-Z)
+  number=$(sed -n "s/^#define FZGM_PRESET_$define  *\([0-9]*\).*/\1/p" "$here/../../hdf5-filter/fzgm_hdf5.h")
+  [ "$number" = "${words##*,}" ] || fail "fzgm_hdf5.h has $number for preset $preset, not ${words##*,}"
+done
+for mode in "rel 0.01" lossless; do
+  # shellcheck disable=SC2086
+  set -- $mode
+  cmp <("$python" "$module" words $mode) <("$program" hdf5 words --mode "$1" ${2:+--eb $2} | sed 1d) || fail "fzgm_hdf5.py and fzgm differ on mode $1"
+done
 
 "$python" - <<'PY'
 import h5py, numpy as np
@@ -58,6 +75,15 @@ done
 
 h5repack -f "f64:UD=$id,0,3,2,$low,$high" -l f64:CHUNK=16x16x50 in.h5 rel.h5
 compressed rel.h5 1
+for preset in 4 9; do
+  h5repack -f "f32:UD=$id,0,4,1,$low,$high,$preset" -l f32:CHUNK=16x16x50 in.h5 high.h5
+  compressed high.h5 1
+  "$python" compare.py in.h5 high.h5 1e-3
+  # h5dump prints the words that a dataset stores.
+  params=$(h5dump -pH -d f32 high.h5 | sed -n 's/.*PARAMS { \(.*\) }.*/\1/p')
+  # shellcheck disable=SC2086
+  "$program" hdf5 describe $params | grep -q "f32; chunks of 16x16x50" || fail "fzgm does not explain what h5dump prints"
+done
 h5repack -f "f64:UD=$id,0,0" -l f64:CHUNK=16x16x50 in.h5 lossless.h5
 compressed lossless.h5 1
 "$python" compare.py in.h5 lossless.h5 0

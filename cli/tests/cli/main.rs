@@ -7,6 +7,7 @@ mod devices;
 mod drivers;
 mod failures;
 mod fixture;
+mod hdf5;
 mod page;
 mod pictures;
 mod previews;

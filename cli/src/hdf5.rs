@@ -1,0 +1,202 @@
+//! `fzgm hdf5`: the cd_values of the HDF5 filter, from a bound and back to words. The program has no HDF5 and reads no HDF5 files.
+
+#[path = "../../hdf5-filter/src/element.rs"]
+#[allow(dead_code, reason = "the plugin needs the rest")]
+mod element;
+#[path = "../../hdf5-filter/src/presets.rs"]
+mod presets;
+#[path = "../../hdf5-filter/src/words.rs"]
+#[allow(dead_code, reason = "the plugin needs the rest")]
+mod words;
+
+use crate::failure::Failure;
+use crate::report;
+use clap::Subcommand;
+use presets::Preset;
+use serde_json::{Value, json};
+use words::{ID, Mode, Stored, User};
+
+/// What the sources of the plugin answer: a sentence where they refuse.
+type Answer<T> = Result<T, String>;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the cd_values of a bound, as h5repack and nccopy expect them
+    Words(WordsArgs),
+    /// Explain cd_values, such as h5dump -pH prints of a dataset
+    Describe(DescribeArgs),
+}
+
+#[derive(clap::Args)]
+struct WordsArgs {
+    /// abs, noa, rel, or lossless; noa needs --range and is stored as abs
+    #[arg(long, value_name = "MODE", default_value = "abs")]
+    mode: String,
+    /// The error bound
+    #[arg(long, value_name = "BOUND", allow_hyphen_values = true, value_parser = crate::input::real)]
+    eb: Option<f64>,
+    /// The smallest and the largest value of the whole dataset, for --mode noa
+    #[arg(long, value_names = ["MIN", "MAX"], num_args = 2, allow_hyphen_values = true, value_parser = crate::input::real)]
+    range: Option<Vec<f64>>,
+    /// The preset; without it fast in mode abs, pfpl in mode rel
+    #[arg(long, value_name = "PRESET")]
+    preset: Option<String>,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct DescribeArgs {
+    /// The cd_values, separated by spaces or commas; none are mode lossless
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Words(args) => print_words(args),
+        Command::Describe(args) => describe(args),
+    }
+}
+
+fn print_words(args: &WordsArgs) -> Result<(), Failure> {
+    let user = user(args)?;
+    let cd = user.words();
+    let cd = if user.mode == Mode::Lossless { &cd[..1] } else { &cd[..] };
+    let list = cd.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    if args.json {
+        let value =
+            json!({ "command": "hdf5 words", "filter": ID, "cd_values": cd, "meaning": meaning(user) });
+        return report::print_json(&value);
+    }
+    report::print(&format!(
+        "{}\nh5repack -f UD={ID},0,{},{list}\nnccopy -F \"VARIABLE,{ID},{list}\"\n",
+        meaning(user),
+        cd.len()
+    ))
+}
+
+fn user(args: &WordsArgs) -> Result<User, Failure> {
+    let bound = match (args.mode.as_str(), args.eb) {
+        ("lossless", None) => 0.0,
+        ("lossless", Some(_)) => return Err(Failure::usage("mode lossless has no bound: leave --eb out")),
+        (_, None) => return Err(Failure::usage("the mode needs a bound: give --eb, for example --eb 1e-3")),
+        (_, Some(bound)) => bound,
+    };
+    let (mode, bound) = match (args.mode.as_str(), args.range.as_deref()) {
+        ("noa", Some(&[low, high])) => (1, product_down(bound, low, high)?),
+        ("noa", _) => {
+            let why = "mode noa needs --range MIN MAX of the whole dataset, since each chunk has a range of its own";
+            return Err(Failure::usage(why));
+        }
+        (_, Some(_)) => return Err(Failure::usage("--range is for --mode noa alone: leave it out")),
+        ("abs", None) => (1, bound),
+        ("rel", None) => (2, bound),
+        ("lossless", None) => (0, bound),
+        (mode, None) => {
+            return Err(Failure::usage(format!("--mode is {mode}; expected abs, noa, rel, or lossless")));
+        }
+    };
+    let preset = match (args.preset.as_deref(), mode) {
+        (Some(name), _) => number(name)?,
+        (None, 1) => Preset::Fast as u32,
+        (None, 2) => Preset::Pfpl as u32,
+        (None, _) => Preset::Auto as u32,
+    };
+    let bits = bound.to_bits();
+    User::read(&[mode, bits as u32, (bits >> 32) as u32, preset]).map_err(Failure::usage)
+}
+
+fn number(name: &str) -> Result<u32, Failure> {
+    let found = Preset::ALL.into_iter().find(|p| p.name() == name);
+    found.map(|p| p as u32).ok_or_else(|| {
+        let known = Preset::ALL.map(Preset::name).join(", ");
+        Failure::usage(format!("--preset is {name}; the filter has {known}"))
+    })
+}
+
+/// `bound * (high - low)`, not above the exact product of a positive bound: every rounding is followed by a step down.
+fn product_down(bound: f64, low: f64, high: f64) -> Result<f64, Failure> {
+    if !(low.is_finite() && high.is_finite() && low < high) {
+        return Err(Failure::usage(format!(
+            "--range is {low} {high}; expected finite numbers, the smaller one first"
+        )));
+    }
+    let down = |x: f64| f64::from_bits(x.to_bits().saturating_sub(1));
+    Ok(down(bound * down(high - low)))
+}
+
+fn describe(args: &DescribeArgs) -> Result<(), Failure> {
+    let parts = args.words.iter().flat_map(|w| w.split([',', ' ', '\n'])).filter(|w| !w.is_empty());
+    let cd = parts.map(word).collect::<Result<Vec<u32>, Failure>>()?;
+    let user = User::read(&cd).map_err(Failure::usage)?;
+    // Fewer words are those of a user, which no dataset stores.
+    let stored = if cd.len() > 4 { Some(Stored::read(&cd).map_err(Failure::usage)?) } else { None };
+    if args.json {
+        let value = json!({
+            "command": "hdf5 describe",
+            "meaning": meaning(user),
+            "stored": stored.as_ref().map_or(Value::Null, stored_json),
+        });
+        return report::print_json(&value);
+    }
+    let details = stored.as_ref().map_or(String::new(), stored_text);
+    report::print(&format!("{}\n{details}", meaning(user)))
+}
+
+fn word(text: &str) -> Result<u32, Failure> {
+    text.parse().map_err(|_| {
+        Failure::usage(format!(
+            "{text} is no cd_value, which is a number below 2^32; h5dump -pH prints those of a dataset, and python3 -m fzgm_hdf5 describe reads an HDF5 file"
+        ))
+    })
+}
+
+/// Bound and preset.
+fn meaning(user: User) -> String {
+    match user.mode {
+        Mode::Lossless => "lossless".into(),
+        Mode::Abs(bound) => format!("abs {bound:?}, preset {}", user.preset.name()),
+        Mode::Rel(bound) => format!("rel {bound:?}, preset {}", user.preset.name()),
+    }
+}
+
+fn stored_text(stored: &Stored) -> String {
+    let Stored { element, bound, threshold, fill, dims, .. } = stored;
+    let opaque =
+        if element.opaque { format!(" as words of {}", element.dtype) } else { element.dtype.to_string() };
+    let order = if element.swapped { ", big-endian" } else { "" };
+    let dims = dims.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    let mut text =
+        format!("elements of {} bytes, {}{order}; chunks of {dims}\n", element.bytes, opaque.trim());
+    text += &match (bound, threshold.is_finite(), fill) {
+        (0.0, ..) => "nothing is lost\n".to_string(),
+        (_, _, Some(fill)) => format!("values within {bound:?}; the fill value {fill:?} is exact\n"),
+        (_, true, _) => format!("values within {bound:?}; magnitudes of {threshold:?} and above are exact\n"),
+        _ => format!("values within {bound:?}\n"),
+    };
+    text
+}
+
+fn stored_json(stored: &Stored) -> Value {
+    json!({
+        "element_bytes": stored.element.bytes,
+        "type": stored.element.dtype.name(),
+        "opaque": stored.element.opaque,
+        "big_endian": stored.element.swapped,
+        "chunk": stored.dims,
+        "bound": report::number(stored.bound),
+        "outlier_threshold": report::number(stored.threshold),
+        "fill_value": report::optional(stored.fill),
+    })
+}

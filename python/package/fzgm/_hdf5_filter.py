@@ -1,0 +1,1 @@
+../../../hdf5-filter/python/fzgm_hdf5.py
