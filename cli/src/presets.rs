@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The element type whose pipelines are shown
-    #[arg(long, value_parser = crate::field::dtype, default_value = "f32")]
+    #[arg(long, value_parser = crate::field::dtype(), default_value = "f32", hide_possible_values = true)]
     dtype: DType,
     /// Show the file of this preset, to be changed and given to --config
-    #[arg(long, value_name = "PRESET", conflicts_with = "json")]
+    #[arg(long, value_name = "PRESET", conflicts_with = "json", value_parser = crate::named::text(crate::named::presets), hide_possible_values = true)]
     toml: Option<String>,
     /// Also show the presets that are for comparisons
     #[arg(long, conflicts_with = "toml")]
