@@ -4,7 +4,7 @@ mod side;
 
 use crate::failure::Failure;
 use crate::field::Field;
-use crate::fill::{Declared, FillArgs};
+use crate::fill::{Declared, FillArgs, text};
 use crate::input;
 use crate::named;
 use crate::output::OutFile;
@@ -132,7 +132,7 @@ impl Args {
         if self.outlier_threshold.is_none() && !declared.none {
             suspects = scan.suspects();
             if let Some(last) = suspects.last() {
-                threshold = last.value.abs();
+                threshold = last.threshold;
             }
         }
         let mut judgement = Judgement {
@@ -218,7 +218,7 @@ fn report(
     ];
     for s in &judgement.suspects {
         let what = "exact, outside of the range; see --fill-value";
-        lines.push(format!("suspected fill value  {:?}, {} elements: {what}", s.value, s.count));
+        lines.push(format!("suspected fill value  {}, {} elements: {what}", text(dtype, s.value), s.count));
     }
     if let Some(worst) = m.worst {
         if let (Some(mode), Some(eb)) = (&judgement.mode, judgement.eb) {

@@ -215,7 +215,7 @@ impl Work<'_> {
         let (array, src) = source.read()?;
         let mut check = self.check(&pipeline, array.dtype(), declared);
         check.add(&src);
-        self.accept(input, &pipeline, &check)?;
+        self.accept(input, array.dtype(), &pipeline, &check)?;
 
         let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(refused)?;
         if forgets_the_shape(encoder.options()) {
@@ -255,10 +255,10 @@ impl Work<'_> {
     }
 
     /// Refuses an array that the bound would not suit.
-    fn accept(&self, input: &Path, pipeline: &Pipeline, check: &Check) -> Result<(), Failure> {
+    fn accept(&self, input: &Path, dtype: DType, pipeline: &Pipeline, check: &Check) -> Result<(), Failure> {
         if let Some(mode) = request::relative(pipeline).filter(|_| self.args.outlier_threshold.is_none()) {
             let name = input::name(input, "standard input");
-            fill::refuse(&name.display().to_string(), mode, &check.suspects())?;
+            fill::refuse(&name.display().to_string(), mode, dtype, &check.suspects())?;
         }
         if let Some(note) = check.note() {
             reports::note(&note);

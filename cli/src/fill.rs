@@ -116,28 +116,51 @@ impl Check {
     pub(crate) fn note(&self) -> Option<String> {
         let missing: Vec<String> = self.declared.values.iter().zip(&self.equal)
             .filter(|(value, equal)| value.is_finite() && **equal == 0)
-            .map(|(value, _)| format!("no element is {value:?}"))
+            .map(|(value, _)| format!("no element is {}", text(self.dtype, *value)))
             .collect();
         let others = self.exact - self.equal.iter().sum::<u64>();
         let others = (others > 0).then(|| {
-            let threshold = self.declared.threshold.unwrap_or_default();
-            format!("{others} other elements have a magnitude of {threshold:?} or more, and are kept exactly too")
+            let threshold = text(self.dtype, self.declared.threshold.unwrap_or_default());
+            format!("{others} other elements have a magnitude of {threshold} or more, and are kept exactly too")
         });
         let all: Vec<String> = missing.into_iter().chain(others).collect();
         (!all.is_empty()).then(|| format!("--fill-value: {}", all.join("; ")))
     }
 }
 
+/// A value with the digits that its type has.
+pub(crate) fn text(dtype: DType, value: f64) -> String {
+    if dtype == DType::F32 { format!("{:?}", value as f32) } else { format!("{value:?}") }
+}
+
 /// Refuses an array with fill values that nobody declared.
-pub(crate) fn refuse(path: &str, mode: &str, suspects: &[SuspectedFill]) -> Result<(), Failure> {
+pub(crate) fn refuse(
+    path: &str,
+    mode: &str,
+    dtype: DType,
+    suspects: &[SuspectedFill],
+) -> Result<(), Failure> {
     let Some(first) = suspects.first() else { return Ok(()) };
     let last = suspects.last().unwrap_or(first);
-    let names: Vec<String> = suspects.iter().map(|s| format!("{:?} ({} elements)", s.value, s.count)).collect();
-    let options: Vec<String> = suspects.iter().map(|s| format!("--fill-value {:?}", s.value)).collect();
-    let (low, high) = last.others;
+    let name = |s: &SuspectedFill| {
+        let others = match s.above - s.count {
+            0 => String::new(),
+            n => format!(", and {n} other elements from {} on", text(dtype, s.threshold)),
+        };
+        format!("{} ({} elements{others})", text(dtype, s.value), s.count)
+    };
+    let names: Vec<String> = suspects.iter().map(name).collect();
+    let mut options: Vec<String> =
+        suspects.iter().map(|s| format!("--fill-value {}", text(dtype, s.value))).collect();
+    let mut threshold = ", or --outlier-threshold";
+    if suspects.iter().any(|s| s.above > s.count) {
+        options = vec![format!("--outlier-threshold {}", text(dtype, last.threshold))];
+        threshold = "";
+    }
+    let (low, high) = (text(dtype, last.others.0), text(dtype, last.others.1));
     Err(Failure::usage(format!(
-        "{path} has what looks like a fill value: {}; all others lie in {low:?} to {high:?}, and under mode {mode} its magnitude would make their bound \
-         too large. Give {}, or --outlier-threshold, or --fill-value none if these are values like others",
+        "{path} has what looks like a fill value: {}; all others lie in {low} to {high}, and under mode {mode} its magnitude would make their bound \
+         too large. Give {}{threshold}, or --fill-value none if these are values like others",
         names.join(", "),
         options.join(" ")
     )))

@@ -9,12 +9,13 @@ use crate::{Array, DType, Encoder, Error, Options, preset_within};
 
 /// Compresses an array in one call.
 ///
-/// `preset`              "fast": speed, regions; "high": ratio, previews; "pfpl": mode rel; "bits": lossless, any type; or another one.
-/// `dtype`, `dims`, `ndim`  type (an fz_dtype) and shape of the array, x first, as for fz_pipeline_finalize().
+/// `preset`              one of fz_pipeline_from_preset(), such as "fast".
+/// `dtype`               type of the array, an fz_dtype.
+/// `dims`, `ndim`        its shape, x first, as for fz_pipeline_finalize().
 /// `mode`, `bound`       what the bound is relative to (an fz_mode), and the bound; for lossless presets FZ_MODE_LOSSLESS and 0.
 /// `src`, `src_bytes`    the array, at any address.
-/// `dst`                 receives the container; must not overlap with `src`. NULL with a capacity of 0: nothing is compressed, and
-///                       `*compressed_bytes` becomes a capacity that is enough for every array of this type and shape.
+/// `dst`                 receives the container; must not overlap with `src`. NULL with a capacity of 0: nothing is compressed, `src` may be
+///                       NULL, and `*compressed_bytes` becomes a capacity that is enough for every array of this type and shape.
 /// `dst_capacity_bytes`  nothing is written beyond.
 /// `compressed_bytes`    becomes the length of the container; untouched on failure.
 ///
@@ -39,25 +40,26 @@ pub unsafe extern "C" fn fz_compress_simple(
     compressed_bytes: *mut u64,
 ) -> i32 {
     let measure = dst.is_null() && dst_capacity_bytes == 0;
+    let given = src_bytes;
     let (src, dst) = (Bytes::new(src, src_bytes, "src"), Bytes::new(dst, dst_capacity_bytes, "dst"));
     ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (preset, dims) = unsafe { (text(preset, "preset")?, numbers(dims, ndim, "dims")?) };
         // SAFETY: the caller's promise.
-        let ((src, dst), length) =
-            (regions(src, dst)?, unsafe { out(compressed_bytes, "compressed_bytes") }?);
-        let length = length.apart_from(dst, "dst")?.apart_from(src, "src")?;
+        let length = unsafe { out(compressed_bytes, "compressed_bytes") }?;
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
         let pipeline = preset_within(preset, array.dtype(), word(mode)?, bound)?;
         let encoder = Encoder::new(&pipeline, &array, &Options::default())?;
-        if src.bytes != array.bytes() {
-            let what = format!("src has {} bytes, dims and dtype make {}", src.bytes, array.bytes());
+        if given != array.bytes() {
+            let what = format!("src has {given} bytes, dims and dtype make {}", array.bytes());
             return Err(FfiError::mismatch(what));
         }
         if measure {
             length.put(encoder.max_compressed_bytes());
             return Ok(());
         }
+        let (src, dst) = regions(src, dst)?;
+        let length = length.apart_from(dst, "dst")?.apart_from(src, "src")?;
         let mut workspace = encoder.workspace()?;
         // SAFETY: the caller's promise: both are memory of so many bytes, and they do not overlap.
         let written = unsafe { encoder.compress_at(&mut workspace, src, dst) }?;
@@ -90,7 +92,7 @@ pub struct fz_fill {
     pub value: f64,
     /// How many elements have its magnitude.
     pub count: u64,
-    /// The smallest magnitude among those that look like fill values: the outlier_threshold that keeps all of them.
+    /// The smallest magnitude among those that look like fill values, and among values beside them: the outlier_threshold that keeps all of them.
     pub threshold: f64,
     /// The smallest bounded value below that threshold.
     pub min: f64,
@@ -138,7 +140,7 @@ pub unsafe extern "C" fn fz_find_fill_value(
             found: suspects.len() as u32,
             value: first.map_or(0.0, |s| s.value),
             count: first.map_or(0, |s| s.count),
-            threshold: last.map_or(0.0, |s| s.value.abs()),
+            threshold: last.map_or(0.0, |s| s.threshold),
             min: last.map_or(0.0, |s| s.others.0),
             max: last.map_or(0.0, |s| s.others.1),
         });

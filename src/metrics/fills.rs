@@ -9,6 +9,8 @@ use crate::base::environment::in_default_environment;
 const GAP: usize = 16;
 /// Below this magnitude a value counts as a fill value only if it is a common one.
 const LEAST: f64 = 8192.0;
+/// From this magnitude on every value above the gap counts.
+const HUGE: f64 = 1e15;
 /// How rare values above the gap are, whatever they are: one in so many.
 const RARE: u64 = 50;
 /// How much a common fill value makes the value range larger.
@@ -31,6 +33,11 @@ pub struct SuspectedFill {
     pub value: f64,
     /// How many elements have this magnitude.
     pub count: u64,
+    /// The smallest magnitude that is as far from the rest: that of the value, unless others lie beside it, such as means of values and fill
+    /// values. This `outlier_threshold` keeps all of them.
+    pub threshold: f64,
+    /// How many elements have that magnitude or a larger one.
+    pub above: u64,
     /// Smallest and largest bounded value of smaller magnitude.
     pub others: (f64, f64),
 }
@@ -183,7 +190,8 @@ impl ValueScan {
         let (all, others) = (self.range_below(end)?, self.range_below(top)?);
         let rest = others.1 - others.0;
         let wider = rest > 0.0 && all.1 / WIDER - all.0 / WIDER >= rest;
-        wider.then_some((SuspectedFill { value, count, others }, top))
+        let suspect = SuspectedFill { value, count, threshold: value.abs(), above: count, others };
+        wider.then_some((suspect, top))
     }
 
     /// Whether a magnitude is `common` in this element type, also rounded to f32 before.
@@ -208,8 +216,11 @@ impl ValueScan {
         }
         let below = (0..low).map(|e| self.count(e)).sum::<u64>();
         let others = self.range_below(low).filter(|r| below > 0 && r.0 < r.1)?;
-        let fill = 2 * count >= above || above.saturating_mul(RARE) <= below + self.zeros;
-        fill.then_some((SuspectedFill { value, count, others }, low))
+        let rare = above.saturating_mul(RARE) <= below + self.zeros;
+        let least = self.bins.iter().map(|bins| bins[low].least).min()?;
+        let threshold = self.value(least);
+        let fill = value.abs() >= HUGE || 2 * count >= above || rare;
+        fill.then_some((SuspectedFill { value, count, threshold, above, others }, low))
     }
 }
 

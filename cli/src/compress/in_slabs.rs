@@ -34,24 +34,25 @@ impl Work<'_> {
         let fresh = check.clone();
         // A file can be read twice. A stream cannot: there the bound is that of each slab, which is never a larger one.
         let twice = input::length(input)?.is_some();
+        let own = pipeline.clone();
         let relative = request::relative(&pipeline).filter(|_| twice);
         if let Some(mode) = relative {
             let all = Source::open(input, &args.field)?.into_reader()?;
             let base = slabs::base((all, input), &mut check, mode)?;
-            self.accept(input, &pipeline, &check)?;
+            self.accept(input, dtype, &pipeline, &check)?;
             if base > 0.0 {
                 let set = pipeline.set_everywhere("value_base", |args| args.set_real("value_base", base));
                 set.map_err(|e| Failure::from_error(&e))?;
             }
         }
-        let absolute = Absolute::of(&pipeline, check.range());
+        let absolute = Absolute::of(&own, check.range());
         let look = |slab: &[u8]| {
             if relative.is_some() || request::relative(&pipeline).is_none() {
                 return Ok(());
             }
             let mut check = fresh.clone();
             check.add(slab);
-            self.accept(input, &pipeline, &check)
+            self.accept(input, dtype, &pipeline, &check)
         };
         let mut sink = files.output.create()?;
         let to = files.output.path();

@@ -3,11 +3,12 @@
 use super::{Args, Files};
 use crate::failure::Failure;
 use crate::field::shape;
+use crate::fill::text;
 use crate::report::{self as reports, bits_per_value, number, optional, ratio, short, speed};
 use crate::request::{self, PipelineSource};
 use crate::slabs::range_down;
 use fzgm::metrics::Metrics;
-use fzgm::{Array, Pipeline};
+use fzgm::{Array, DType, Pipeline};
 use serde_json::json;
 
 /// What a report is about.
@@ -27,8 +28,9 @@ pub(super) struct Absolute {
     bound: f64,
     mode: &'static str,
     error_bound: f64,
-    /// `None`: the base was given.
     range: Option<(f64, f64)>,
+    /// Whether the base was given and not measured.
+    given: bool,
     base: f64,
 }
 
@@ -44,15 +46,15 @@ impl Absolute {
             ("prel", None, Some((low, high))) => high.max(-low),
             _ => return None,
         };
-        Some(Absolute { bound: error_bound * base, mode, error_bound, range, base })
+        Some(Absolute { bound: error_bound * base, mode, error_bound, range, given: given.is_some(), base })
     }
 
-    fn text(&self) -> String {
+    fn text(&self, dtype: DType) -> String {
         let Absolute { bound, mode, error_bound, .. } = self;
         let of = match (self.range, *mode) {
-            (Some((low, high)), "noa") => format!("the range {low:?} to {high:?}"),
-            (Some(_), _) => format!("the largest magnitude {:?}", self.base),
-            (None, _) => format!("the value base {:?}", self.base),
+            _ if self.given => format!("the given base {:?}", self.base),
+            (Some((low, high)), "noa") => format!("the range {} to {}", text(dtype, low), text(dtype, high)),
+            _ => format!("the largest magnitude {}", text(dtype, self.base)),
         };
         format!("bound {}: {mode} {error_bound:?} of {of}\n", significant(*bound))
     }
@@ -110,7 +112,7 @@ pub(super) fn report(
         Some(true) if array.bytes() > 0 => "stored as it is: the pipeline did not make the array smaller\n",
         _ => "",
     };
-    let bound = absolute.as_ref().map_or(String::new(), Absolute::text);
+    let bound = absolute.as_ref().map_or(String::new(), |a| a.text(array.dtype()));
     let verified = verified.map_or(String::new(), |m| {
         let worst = m.worst.filter(|worst| *worst > 0.0);
         let worst = worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));

@@ -6,7 +6,9 @@ mod devices;
 #[cfg(target_os = "linux")]
 mod drivers;
 mod failures;
+mod fills;
 mod fixture;
+mod numpy;
 mod page;
 mod pictures;
 mod previews;
