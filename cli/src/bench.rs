@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
     /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
-    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
+    #[arg(long = "eb", alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     bounds: Vec<f64>,
     /// Values of this magnitude and above (fill values) are exact [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "eb", value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
     /// The error bound; 0 for lossless [default: of a container its own]
-    #[arg(long, value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
+    #[arg(long, alias = "error-bound", value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     #[command(flatten)]
     fill: FillArgs,
@@ -86,6 +86,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
     };
+    if let Some(path) = args.plot.as_ref().filter(|path| path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png"))) {
+        let what = "--plot writes PNG files; name one that ends with .png";
+        return Err(Failure::usage(format!("{}: {what}", path.display())));
+    }
     let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
     plot.as_ref().map_or(Ok(()), OutFile::check)?;
     let (a, b) = side::both(&args.original, &args.restored, &args.field)?;

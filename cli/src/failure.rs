@@ -71,6 +71,10 @@ impl Failure {
         Failure::new(REQUEST, message)
     }
 
+    pub(crate) fn container(message: impl Into<String>) -> Failure {
+        Failure::new(CONTAINER, message)
+    }
+
     pub(crate) fn output(message: impl Into<String>) -> Failure {
         Failure::new(IO, message)
     }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::named::{self, Named};
 use crate::progress::Progress;
+use crate::source;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use fzgm::{Device, Error, slabs};
 use std::fs::File;
@@ -72,6 +73,14 @@ pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Fai
     }
     let stated = match stated(&mut src, u64::MAX, &mut all).map_err(refused)? {
         Ok(bytes) => bytes,
+        Err(e @ Error::NotAContainer(_)) => {
+            // More of the beginning names the format.
+            (&mut src).take(source::LONGEST as u64).read_to_end(&mut all).map_err(refused)?;
+            return Err(source::kind(&all).map_or_else(
+                || Failure::reading(path, &e),
+                |found| Failure::container(format!("{} is {}, not a container", path.display(), found.name)),
+            ));
+        }
         Err(e) => return Err(Failure::reading(path, &e)),
     };
     let Some(bytes) = stated else { return Ok(Whole::Bytes(all)) };

@@ -12,7 +12,7 @@ use npy::Header;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-pub(crate) use signature::{is_container, kind};
+pub(crate) use signature::{LONGEST, is_container, kind};
 
 /// An array to be read, and how.
 pub(crate) struct Source {

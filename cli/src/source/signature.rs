@@ -37,6 +37,7 @@ static KINDS: &[Kind] = &[
     other(b"\xfd7zXZ\0", "an xz file", UNPACK),
     other(b"BZh", "a bzip2 file", UNPACK),
     other(b"\x89BLSC", "a Blosc file", UNPACK),
+    other(super::npy::MAGIC, "a NumPy file", "leave --raw out"),
     other(&fzgm::slabs::MAGIC, "a slab file of fzgm", "fzgm decompress restores it"),
     other(b"2ZMF", "a container of fzgm", "fzgm decompress restores it"),
     other(b"FZC1", "a container of fzgm", "fzgm decompress restores it"),

@@ -110,6 +110,9 @@ fn other_formats_are_refused_by_name() {
         fixture.run("compress x -o y --dtype f32 --preset bits --raw").ok();
         fs::remove_file(fixture.path("y")).unwrap();
     }
+    fixture.write("h.nc", b"\x89HDF\r\n\x1a\n and more");
+    fixture.fails("decompress h.nc -o y", 4, &["h.nc is an HDF5 or netCDF-4 file, not a container"]);
+    fixture.fails("compare egm96.f32 egm96.f32 --dtype f32 --plot p.svg", 2, &[".png"]);
     fixture.write("a.npy", &npy("<f4", false, "(3,)", &[0; 12]));
     fixture.fails("compress a.npy -o y --dtype f32 --preset bits", 2, &["NumPy", "leave --dtype out"]);
     fixture.fails("compress egm96.f32 -o y --preset bits", 2, &["raw array", "give --dtype"]);
