@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
     };
-    if let Some(path) = args.plot.as_ref().filter(|path| path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png"))) {
+    if let Some(path) =
+        args.plot.as_ref().filter(|path| path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")))
+    {
         let what = "--plot writes PNG files; name one that ends with .png";
         return Err(Failure::usage(format!("{}: {what}", path.display())));
     }
@@ -139,13 +141,8 @@ impl Args {
                 threshold = last.threshold;
             }
         }
-        let mut judgement = Judgement {
-            mode: self.mode.clone(),
-            eb: self.eb,
-            bound: given,
-            threshold,
-            suspects,
-        };
+        let mut judgement =
+            Judgement { mode: self.mode.clone(), eb: self.eb, bound: given, threshold, suspects };
         if let Some(info) = info.filter(|_| given.is_none()) {
             judgement.bound = promised(info, scan.range())?;
             judgement.mode = judgement.bound.map(|_| info.mode.into());

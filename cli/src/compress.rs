@@ -15,9 +15,9 @@ use crate::report as reports;
 use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
 use crate::source::Source;
 use clap::ValueEnum;
-use fzgm::{Container, DType, Device, Encoder, Generation, Options, Pipeline};
-use report::{Absolute, Done, report};
+use fzgm::{Array, Container, DType, Device, Encoder, Generation, Options, Pipeline};
 pub(crate) use report::significant;
+use report::{Absolute, Done, report};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -186,7 +186,9 @@ impl Work<'_> {
         let args = self.args;
         let declared = args.fill.declared(dtype)?;
         if args.fill.is_given() && self.start.lossless() {
-            return Err(Failure::usage("the pipeline is lossless: leave --fill-value out, every value is exact"));
+            return Err(Failure::usage(
+                "the pipeline is lossless: leave --fill-value out, every value is exact",
+            ));
         }
         let request = Request {
             start: self.start,
@@ -208,16 +210,20 @@ impl Work<'_> {
         if let Some(bytes) = args.slab {
             return self.in_slabs(&files, source, (pipeline, declared), bytes);
         }
-        if let Some(array) = source.array() {
-            Encoder::new(&pipeline, &array, &args.options()).map_err(refused)?;
-        }
+        let planned = |array: &Array| Encoder::new(&pipeline, array, &args.options()).map_err(refused);
+        let early = source.array().as_ref().map(planned).transpose()?;
         output.check()?;
         let (array, src) = source.read()?;
         let mut check = self.check(&pipeline, array.dtype(), declared);
-        check.add(&src);
+        if args.fill.is_given() || matches!(request::mode(&pipeline), Some("noa" | "prel")) {
+            check.add(&src);
+        }
         self.accept(input, array.dtype(), &pipeline, &check)?;
 
-        let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(refused)?;
+        let encoder = match early {
+            Some(encoder) => encoder,
+            None => planned(&array)?,
+        };
         if forgets_the_shape(encoder.options()) {
             reports::note(
                 "the file will not say its shape nor its length before padding; \
@@ -256,7 +262,9 @@ impl Work<'_> {
 
     /// Refuses an array that the bound would not suit.
     fn accept(&self, input: &Path, dtype: DType, pipeline: &Pipeline, check: &Check) -> Result<(), Failure> {
-        if let Some(mode) = request::relative(pipeline).filter(|_| self.args.outlier_threshold.is_none()) {
+        let threshold = request::real(pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
+        let open = self.args.fill.is_given() || threshold.is_infinite();
+        if let Some(mode) = request::relative(pipeline).filter(|_| open) {
             let name = input::name(input, "standard input");
             fill::refuse(&name.display().to_string(), mode, dtype, &check.suspects())?;
         }

@@ -77,7 +77,12 @@ impl Field {
     /// The same, of an array whose type and shape another file states, where the command line does not.
     pub(crate) fn like(&self, array: &Array) -> Field {
         let dims = self.dims().map_or(array.dims().to_vec(), <[u64]>::to_vec);
-        Field { dtype: self.dtype.or(Some(array.dtype())), dims: Some(Dims(dims)), shape: None, raw: self.raw }
+        Field {
+            dtype: self.dtype.or(Some(array.dtype())),
+            dims: Some(Dims(dims)),
+            shape: None,
+            raw: self.raw,
+        }
     }
 
     /// The array of `path`, which has so many bytes.
@@ -105,7 +110,9 @@ impl Field {
 
 pub(crate) fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
     let (path, shape, dtype, bytes) = (path.display(), shape(array), array.dtype(), array.bytes());
-    Failure::usage(format!("{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims, --shape or --dtype"))
+    Failure::usage(format!(
+        "{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims, --shape or --dtype"
+    ))
 }
 
 /// `1440x721`.

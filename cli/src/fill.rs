@@ -96,7 +96,9 @@ impl Check {
             }
         };
         match self.dtype {
-            DType::F32 => bytes.chunks_exact(4).for_each(|x| element(f64::from(bytemuck::pod_read_unaligned::<f32>(x)))),
+            DType::F32 => {
+                bytes.chunks_exact(4).for_each(|x| element(f64::from(bytemuck::pod_read_unaligned::<f32>(x))))
+            }
             DType::F64 => bytes.chunks_exact(8).for_each(|x| element(bytemuck::pod_read_unaligned(x))),
             _ => {}
         }
@@ -114,14 +116,20 @@ impl Check {
 
     /// What is to be said of the declared values, or nothing.
     pub(crate) fn note(&self) -> Option<String> {
-        let missing: Vec<String> = self.declared.values.iter().zip(&self.equal)
+        let missing: Vec<String> = self
+            .declared
+            .values
+            .iter()
+            .zip(&self.equal)
             .filter(|(value, equal)| value.is_finite() && **equal == 0)
             .map(|(value, _)| format!("no element is {}", text(self.dtype, *value)))
             .collect();
         let others = self.exact - self.equal.iter().sum::<u64>();
         let others = (others > 0).then(|| {
             let threshold = text(self.dtype, self.declared.threshold.unwrap_or_default());
-            format!("{others} other elements have a magnitude of {threshold} or more, and are kept exactly too")
+            format!(
+                "{others} other elements have a magnitude of {threshold} or more, and are kept exactly too"
+            )
         });
         let all: Vec<String> = missing.into_iter().chain(others).collect();
         (!all.is_empty()).then(|| format!("--fill-value: {}", all.join("; ")))

@@ -1,10 +1,10 @@
 //! `fzgm info`
 
+use crate::compress::significant;
 use crate::drawing;
 use crate::failure::{Failure, each};
 use crate::field::shape;
 use crate::input::{self, Whole};
-use crate::compress::significant;
 use crate::report::{self, number, optional, ratio, setting, short};
 use crate::slabs::{self, Outline};
 use crate::stages;

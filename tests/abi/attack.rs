@@ -102,7 +102,10 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
         "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
             // A text of no room asks for its length, and an array may have no elements.
-            let mut all = whole(&[0], if matches!(is, Is::TextBytes | Is::AnyBytes) { Want::Anything } else { Want::Failure });
+            let mut all = whole(
+                &[0],
+                if matches!(is, Is::TextBytes | Is::AnyBytes) { Want::Anything } else { Want::Failure },
+            );
             all.extend(whole(&[1, i64::MIN, -1], Want::Failure));
             all
         }

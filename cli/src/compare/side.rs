@@ -77,7 +77,13 @@ impl<'a> Opened<'a> {
         if let Some((name, other)) = other {
             let (have, want) = (&side.array, &other.array);
             if have.dtype() != want.dtype() {
-                let what = format!("{} is of {}, {} of {}", path.display(), have.dtype(), name.display(), want.dtype());
+                let what = format!(
+                    "{} is of {}, {} of {}",
+                    path.display(),
+                    have.dtype(),
+                    name.display(),
+                    want.dtype()
+                );
                 return Err(Failure::usage(format!("{what}; compare arrays of one type and shape")));
             }
             if have.bytes() != want.bytes() {

@@ -65,7 +65,11 @@ pub(crate) fn significant(x: f64) -> String {
     if x == 0.0 || (1e-4..1e7).contains(&x.abs()) {
         let digits = 5 - x.abs().max(1e-4).log10().floor() as i32;
         let text = format!("{x:.*}", digits.clamp(0, 9) as usize);
-        return if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text };
+        return if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').into()
+        } else {
+            text
+        };
     }
     format!("{x:.5e}")
 }
@@ -115,7 +119,8 @@ pub(super) fn report(
     let bound = absolute.as_ref().map_or(String::new(), |a| a.text(array.dtype()));
     let verified = verified.map_or(String::new(), |m| {
         let worst = m.worst.filter(|worst| *worst > 0.0);
-        let worst = worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));
+        let worst =
+            worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));
         format!("verified: {worst}\n")
     });
     let text = format!(

@@ -106,7 +106,12 @@ impl RegionSource {
         }
     }
 
-    fn restore(&self, work: &Work<'_>, Part { origin, extent }: &Part, dst: &mut [u8]) -> Result<(), Failure> {
+    fn restore(
+        &self,
+        work: &Work<'_>,
+        Part { origin, extent }: &Part,
+        dst: &mut [u8],
+    ) -> Result<(), Failure> {
         let done = match self {
             RegionSource::Memory(container) => fzgm::decompress_region(container, origin, extent, dst),
             RegionSource::File(file, _) => file.decompress_region(origin, extent, dst),
@@ -119,7 +124,8 @@ impl RegionSource {
 pub(super) fn run(work: &Work<'_>, part: &Part) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
     if matches!(work.args.device, Device::Cuda(_)) {
-        let what = format!("--region is restored on the CPU, not on {}; leave --device away", work.args.device);
+        let what =
+            format!("--region is restored on the CPU, not on {}; leave --device away", work.args.device);
         return Err(Failure::request(what));
     }
     let from = RegionSource::open(work)?;

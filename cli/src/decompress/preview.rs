@@ -53,7 +53,8 @@ fn of_slabs(path: &Path) -> Failure {
 pub(super) fn run(work: &Work<'_>, step: u64) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
     if matches!(work.args.device, Device::Cuda(_)) {
-        let what = format!("--preview is restored on the CPU, not on {}; leave --device away", work.args.device);
+        let what =
+            format!("--preview is restored on the CPU, not on {}; leave --device away", work.args.device);
         return Err(Failure::request(what));
     }
     if !step.is_power_of_two() {

@@ -81,10 +81,11 @@ impl Source {
     }
 
     fn numpy(path: &Path, field: &Field, first: Vec<u8>, mut src: Box<dyn Read>) -> Result<Source, Failure> {
-        let refused =
-            |what: &str| Failure::usage(format!("{} is a NumPy file: {what}", path.display()));
+        let refused = |what: &str| Failure::usage(format!("{} is a NumPy file: {what}", path.display()));
         if field.dtype.is_some() {
-            return Err(refused("it states its type; leave --dtype out, or give --raw to take its header for values"));
+            return Err(refused(
+                "it states its type; leave --dtype out, or give --raw to take its header for values",
+            ));
         }
         let (header, elements) = Header::read(path, first, &mut src)?;
         let count = header.shape.iter().try_fold(1u64, |all, n| all.checked_mul(*n));
@@ -95,7 +96,8 @@ impl Source {
         };
         let array = array_of(header.dtype, &dims)?;
         if array.elements() != count {
-            let what = format!("it has {count} elements, the dimensions make {}; correct them", array.elements());
+            let what =
+                format!("it has {count} elements, the dimensions make {}; correct them", array.elements());
             return Err(refused(&what));
         }
         let src = Box::new(Cursor::new(elements).chain(src));

@@ -69,7 +69,8 @@ impl Header {
             Some(rest) if rest.starts_with("False") => false,
             _ => return Err(unreadable()),
         };
-        let shape = value("shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split_once(')'));
+        let shape =
+            value("shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split_once(')'));
         let mut lengths = vec![];
         for word in shape.ok_or_else(unreadable)?.0.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             lengths.push(word.trim_end_matches('L').parse().map_err(|_| unreadable())?);
@@ -90,7 +91,8 @@ impl Header {
         };
         if shape.len() > 3 {
             let (slow, fast) = shape.split_at(shape.len() - 2);
-            let joined = slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or("its shape is too large")?;
+            let joined =
+                slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or("its shape is too large")?;
             return Err(format!(
                 "it has {} dimensions, at most 3 are possible; give --shape {joined},{},{} to join the slowest ones",
                 shape.len(),
@@ -129,8 +131,14 @@ fn element(name: &str) -> Result<(DType, bool), String> {
         "u8" => DType::U64,
         "f2" => return Err("its elements are float16; save it with .astype('float32')".into()),
         "b1" => return Err("its elements are bool; save it with .astype('uint8')".into()),
-        "c8" | "c16" => return Err("its elements are complex; save .real and .imag, each in a file of its own".into()),
-        _ => return Err(format!("its elements are of type '{name}'; integers, float32, and float64 are possible")),
+        "c8" | "c16" => {
+            return Err("its elements are complex; save .real and .imag, each in a file of its own".into());
+        }
+        _ => {
+            return Err(format!(
+                "its elements are of type '{name}'; integers, float32, and float64 are possible"
+            ));
+        }
     };
     Ok((dtype, big_endian))
 }
@@ -200,12 +208,16 @@ mod tests {
 
     #[test]
     fn headers_are_read_back() {
-        for (dtype, dims) in
-            [(DType::F32, &[4, 3, 2][..]), (DType::U8, &[7]), (DType::I64, &[0, 5]), (DType::U16, &[1 << 40, 3])]
-        {
+        for (dtype, dims) in [
+            (DType::F32, &[4, 3, 2][..]),
+            (DType::U8, &[7]),
+            (DType::I64, &[0, 5]),
+            (DType::U16, &[1 << 40, 3]),
+        ] {
             let bytes = header(&Array::new(dtype, dims).unwrap());
             assert_eq!(bytes.len() % 64, 0);
-            let (read, elements) = Header::read(Path::new("a"), bytes[..6].to_vec(), &mut &bytes[6..]).unwrap();
+            let (read, elements) =
+                Header::read(Path::new("a"), bytes[..6].to_vec(), &mut &bytes[6..]).unwrap();
             assert_eq!((read.dtype, read.dims().unwrap(), read.fortran), (dtype, dims.to_vec(), false));
             assert!(elements.is_empty() && !read.big_endian);
         }

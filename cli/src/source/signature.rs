@@ -18,7 +18,11 @@ const EXTRACT: &str = "extract the array into a raw file or a .npy file";
 const UNPACK: &str = "decompress the file first";
 
 static KINDS: &[Kind] = &[
-    other(b"\x89HDF\r\n\x1a\n", "an HDF5 or netCDF-4 file", "use the HDF5 filter, or write one dataset into a .npy file"),
+    other(
+        b"\x89HDF\r\n\x1a\n",
+        "an HDF5 or netCDF-4 file",
+        "use the HDF5 filter, or write one dataset into a .npy file",
+    ),
     other(b"CDF\x01", "a netCDF file", EXTRACT),
     other(b"CDF\x02", "a netCDF file", EXTRACT),
     other(b"CDF\x05", "a netCDF file", EXTRACT),
@@ -84,6 +88,8 @@ mod tests {
         for x in values {
             assert!(kind(&x.to_le_bytes().repeat(4)).is_none(), "{x}");
         }
-        assert!(kind(b"").is_none() && kind(b"BZh9 no block").is_none() && kind(b"\x1f\x8b\x08\xff").is_none());
+        assert!(
+            kind(b"").is_none() && kind(b"BZh9 no block").is_none() && kind(b"\x1f\x8b\x08\xff").is_none()
+        );
     }
 }

@@ -19,7 +19,13 @@ fn plain(kind: usize) -> Vec<f32> {
                 // Waves, temperatures, rain (mostly none), mixing ratios, heat, heights.
                 0 => t.sin(),
                 1 => 280.0 + 30.0 * t.sin() + random(),
-                2 => if random() < 0.8 { 0.0 } else { 40.0 * random().powi(4) },
+                2 => {
+                    if random() < 0.8 {
+                        0.0
+                    } else {
+                        40.0 * random().powi(4)
+                    }
+                }
                 3 => 1e-9 * (9.0 * random()).exp(),
                 4 => 2e9 * (1.0 + t.cos()) + 1e7,
                 _ => 4000.0 * t.sin() + 4400.0,
@@ -123,7 +129,12 @@ fn what_is_declared_is_kept() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("no element is 300") && run.err.contains("other elements"), "{}", run.err);
     // The user's word counts, and modes without a range have nothing to lose.
-    for options in ["--eb 1e-3 --fill-value none", "--mode abs --eb 0.1", "--mode rel --eb 1e-3", "--eb 1e-3 --value-base 60"] {
+    for options in [
+        "--eb 1e-3 --fill-value none",
+        "--mode abs --eb 0.1",
+        "--mode rel --eb 1e-3",
+        "--eb 1e-3 --value-base 60",
+    ] {
         fixture.run(&format!("{line} {options}")).ok();
     }
     for (options, says) in [
@@ -160,5 +171,10 @@ fn slabs_and_comparisons_see_them_too() {
     assert!(fixture.run("info z").ok().contains("absolute   0.00"));
     let said = fixture.run("info z --json").json()["absolute_bound"].as_f64().unwrap();
     assert!((said / bound - 1.0).abs() < 1e-6, "{said} {bound}");
-    assert!(fixture.run("compress x -o z --force --dtype f32 --eb 1e-3 --fill-value 1e20").ok().contains("noa 0.001 of the range"));
+    assert!(
+        fixture
+            .run("compress x -o z --force --dtype f32 --eb 1e-3 --fill-value 1e20")
+            .ok()
+            .contains("noa 0.001 of the range")
+    );
 }

@@ -75,7 +75,10 @@ fn a_container_is_judged_by_its_own_bound() {
     let fixture = Fixture::new();
     fixture.run("compress egm96.f32 --dtype f32 --eb 1e-3 --verify").ok();
     let m = fixture.run("compare egm96.f32 egm96.f32.fzm --json").json();
-    assert_eq!((m["mode"].as_str(), m["eb"].as_f64(), m["kept"].as_bool()), (Some("noa"), Some(1e-3), Some(true)));
+    assert_eq!(
+        (m["mode"].as_str(), m["eb"].as_f64(), m["kept"].as_bool()),
+        (Some("noa"), Some(1e-3), Some(true))
+    );
     assert!(m["ratio"].as_f64().unwrap() > 1.0);
     // Of another array it is not kept.
     let mut other = fs::read(fixture.path("egm96.f32")).unwrap();
@@ -185,11 +188,14 @@ fn several_files_have_one_call() {
 fn help_is_short_and_long() {
     let fixture = Fixture::new();
     for command in ["compress", "decompress", "compare"] {
-        let (short, long) = (fixture.run(&format!("{command} -h")).ok(), fixture.run(&format!("{command} --help")).ok());
+        let (short, long) =
+            (fixture.run(&format!("{command} -h")).ok(), fixture.run(&format!("{command} --help")).ok());
         assert!(long.contains("Examples:\n") && !short.contains("Examples:"), "{command}");
         assert!(long.lines().count() > short.lines().count(), "{command}");
     }
     fixture.run("generate g").code.unwrap();
+    let page = fs::read_to_string(fixture.path("g/share/man/man1/fzgm-compress.1")).unwrap();
+    assert!(page.contains(".SH NOTES\nExamples:") && !page.contains("EXTRA"));
     let bash = fs::read_to_string(fixture.path("g/share/bash-completion/completions/fzgm")).unwrap();
     for values in ["auto cpu cuda cuda:0", "noa abs prel rel", "f64 f32", "fast"] {
         assert!(bash.contains(values), "{values}");

@@ -1,11 +1,11 @@
 //! The call that needs no plan, and the search for fill values.
 
+use super::World;
 use super::data::{Container, Promise, Shape, array};
 use super::describe::Structure;
 use super::judge::*;
 use super::oracle::Bound;
 use super::source::Source;
-use super::World;
 use fzgm::DType;
 use fzgm::capi::*;
 use std::ffi::CStr;
@@ -18,14 +18,16 @@ impl World {
     pub(super) fn compress_simple(&mut self, source: &mut Source) {
         let (preset, mistake) = (*source.pick(&PRESETS), source.mistake(9));
         let lossless = preset == c"bits";
-        let dtype = if lossless { *source.pick(&DType::ALL) } else { *source.pick(&[DType::F32, DType::F64]) };
+        let dtype =
+            if lossless { *source.pick(&DType::ALL) } else { *source.pick(&[DType::F32, DType::F64]) };
         let (mut mode, word) = if lossless { (-1, "") } else { *source.pick(&MODES) };
         let mut bound = if lossless { 0.0 } else { *source.pick(&[1e-2, 1e-4]) };
         let shape = Shape { dtype, dims: Shape::dims_of(source) };
         let data = array(source, &shape);
         let mut wrong = vec![];
         let place = Place::or(mistake, &mut wrong);
-        let (mut src, mut name, mut dims) = (Bytes::of(&data, source.byte()), preset.as_ptr(), shape.dims.as_ptr());
+        let (mut src, mut name, mut dims) =
+            (Bytes::of(&data, source.byte()), preset.as_ptr(), shape.dims.as_ptr());
         let mut length = src.len();
         match mistake {
             3 => (name, _) = (ptr::null(), wrong.push(NULL)),
@@ -40,8 +42,20 @@ impl World {
         }
         let ndim = shape.dims.len() as u32;
         let at = src.pointer::<u8>().cast_const();
-        let mut call = |dst: *mut u8, room, place: &Place| unsafe {
-            fz_compress_simple(name, dtype as i32, dims, ndim, mode, bound, at.cast(), length, dst.cast(), room, place.pointer())
+        let call = |dst: *mut u8, room, place: &Place| unsafe {
+            fz_compress_simple(
+                name,
+                dtype as i32,
+                dims,
+                ndim,
+                mode,
+                bound,
+                at.cast(),
+                length,
+                dst.cast(),
+                room,
+                place.pointer(),
+            )
         };
         let status = call(ptr::null_mut(), 0, &place);
         if !self.judge.call("fz_compress_simple", status, &wrong, &[OK]) {
@@ -84,14 +98,16 @@ impl World {
         let (data, mistake, mut wrong) = (array(source, &shape), source.mistake(4), vec![]);
         let mut fill = Structure::<fz_fill>::new(mistake, &mut wrong);
         let mut src = Bytes::of(&data, source.byte());
-        let (mut length, mut threshold, mut to) = (src.len(), *source.pick(&[f64::INFINITY, 1e20, 10.0]), fill.pointer());
+        let (mut length, mut threshold, mut to) =
+            (src.len(), *source.pick(&[f64::INFINITY, 1e20, 10.0]), fill.pointer());
         match mistake {
             2 => (to, _) = (ptr::null_mut(), wrong.push(NULL)),
             3 if length > 0 => (length, _) = (length - 1, wrong.push(ARGUMENT)),
             4 => (threshold, _) = (*source.pick(&[0.0, -1.0, f64::NAN]), wrong.push(ARGUMENT)),
             _ => {}
         }
-        let status = unsafe { fz_find_fill_value(dtype as i32, src.pointer::<u8>().cast(), length, threshold, to) };
+        let status =
+            unsafe { fz_find_fill_value(dtype as i32, src.pointer::<u8>().cast(), length, threshold, to) };
         let done = self.judge.call("fz_find_fill_value", status, &wrong, &[OK]);
         let Some(found) = fill.take(done) else { return };
         assert!(found.found == 0 || dtype != DType::I32, "integers have fill values");
