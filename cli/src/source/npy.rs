@@ -216,8 +216,9 @@ mod tests {
         ] {
             let bytes = header(&Array::new(dtype, dims).unwrap());
             assert_eq!(bytes.len() % 64, 0);
-            let (read, elements) =
-                Header::read(Path::new("a"), bytes[..6].to_vec(), &mut &bytes[6..]).unwrap();
+            let (read, elements) = Header::read(Path::new("a"), bytes[..6].to_vec(), &mut &bytes[6..])
+                .map_err(|e| e.message)
+                .unwrap();
             assert_eq!((read.dtype, read.dims().unwrap(), read.fortran), (dtype, dims.to_vec(), false));
             assert!(elements.is_empty() && !read.big_endian);
         }
