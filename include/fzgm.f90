@@ -23,6 +23,10 @@ module fzgm
   public
 
   integer(c_int32_t), parameter :: FZ_ABI = 0
+  ! The version of this file.
+  integer(c_int32_t), parameter :: FZ_VERSION_MAJOR = 0
+  integer(c_int32_t), parameter :: FZ_VERSION_MINOR = 1
+  integer(c_int32_t), parameter :: FZ_VERSION_PATCH = 0
   integer(c_int32_t), parameter :: FZ_EVERY_STAGE = -1
   integer(c_int32_t), parameter :: FZ_NO_STAGE = -1
 
@@ -134,6 +138,16 @@ module fzgm
     character(kind=c_char) :: name(32) = c_null_char
     character(kind=c_char) :: about(216) = c_null_char
   end type fz_preset_t
+
+  type, bind(C) :: fz_fill_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: found = 0
+    real(c_double) :: value = 0.0_c_double
+    integer(c_int64_t) :: count = 0
+    real(c_double) :: threshold = 0.0_c_double
+    real(c_double) :: min = 0.0_c_double
+    real(c_double) :: max = 0.0_c_double
+  end type fz_fill_t
 
   type, bind(C) :: fz_options_t
     integer(c_int32_t) :: struct_bytes = 0
@@ -360,6 +374,31 @@ module fzgm
       type(c_ptr), intent(inout) :: plan
       integer(c_int32_t) :: fz_pipeline_finalize
     end function fz_pipeline_finalize
+    function fz_compress_simple( &
+        preset, dtype, dims, ndim, mode, bound, src, src_bytes, dst, dst_capacity_bytes, compressed_bytes) &
+        bind(C, name="fz_compress_simple")
+      import :: c_char, c_double, c_int32_t, c_int64_t, c_ptr
+      character(kind=c_char), intent(in) :: preset(*)
+      integer(c_int32_t), value :: dtype
+      integer(c_int64_t), intent(in) :: dims(*)
+      integer(c_int32_t), value :: ndim, mode
+      real(c_double), value :: bound
+      type(c_ptr), value :: src
+      integer(c_int64_t), value :: src_bytes
+      type(c_ptr), value :: dst
+      integer(c_int64_t), value :: dst_capacity_bytes
+      integer(c_int64_t), intent(inout) :: compressed_bytes
+      integer(c_int32_t) :: fz_compress_simple
+    end function fz_compress_simple
+    function fz_find_fill_value(dtype, src, src_bytes, outlier_threshold, fill) bind(C, name="fz_find_fill_value")
+      import :: c_double, c_int32_t, c_int64_t, c_ptr, fz_fill_t
+      integer(c_int32_t), value :: dtype
+      type(c_ptr), value :: src
+      integer(c_int64_t), value :: src_bytes
+      real(c_double), value :: outlier_threshold
+      type(fz_fill_t), intent(inout) :: fill
+      integer(c_int32_t) :: fz_find_fill_value
+    end function fz_find_fill_value
     function fz_plan_decoder(encoder, decoder) bind(C, name="fz_plan_decoder")
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: encoder

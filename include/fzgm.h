@@ -3,6 +3,12 @@
  *
  * In short
  *
+ *   TRY(fz_compress_simple("fast", FZ_F32, dims, 3, FZ_MODE_ABS, 0.01, src, src_bytes, dst, dst_capacity_bytes, &compressed_bytes));
+ *   TRY(fz_decompress(NULL, NULL, dst, compressed_bytes, restored, restored_capacity_bytes, &restored_bytes));
+ *
+ * With a dst of NULL and a capacity of 0 the first call states the capacity that is enough. The same in steps, for many arrays or with a
+ * pipeline of your own
+ *
  *   #define TRY(call) if ((call) != FZ_OK) return fprintf(stderr, "%s\n", fz_last_error()), 1
  *
  *   fz_pipeline *pipeline;   // what: stages and parameters
@@ -72,6 +78,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** Failures must not be overlooked: compilers that can warn of an ignored status do. Define it empty to have it otherwise. */
 #ifndef FZ_NODISCARD
@@ -81,6 +88,22 @@
 #    define FZ_NODISCARD
 #  endif
 #endif
+
+/**
+ * The version of this header, for the preprocessor: FZ_VERSION >= FZ_VERSION_NUMBER(0, 1, 0). That of the library that runs is fz_version().
+ */
+#define FZ_VERSION_MAJOR 0
+#define FZ_VERSION_MINOR 1
+#define FZ_VERSION_PATCH 0
+#define FZ_VERSION_NUMBER(major, minor, patch) ((major) * 1000000 + (minor) * 1000 + (patch))
+#define FZ_VERSION FZ_VERSION_NUMBER(FZ_VERSION_MAJOR, FZ_VERSION_MINOR, FZ_VERSION_PATCH)
+
+/**
+ * Makes a structure that begins with struct_bytes ready for a call: `fz_info info; FZ_INIT(info);`. All other fields become 0. fz_options has
+ * defaults of its own: fz_options_init().
+ */
+#define FZ_INIT(structure) \
+  ((void)memset(&(structure), 0, sizeof(structure)), (void)((structure).struct_bytes = (uint32_t)sizeof(structure)))
 
 /** In place of the index of a stage: every stage that has the parameter. See fz_pipeline_set_double(). */
 #define FZ_EVERY_STAGE UINT32_MAX
@@ -388,6 +411,24 @@ typedef struct {
   uint64_t max_memory_bytes;
 } fz_options;
 
+/** What fz_find_fill_value() finds. */
+typedef struct {
+  /** sizeof(fz_fill), set by the caller before the call; any other value is refused. */
+  uint32_t struct_bytes;
+  /** How many values look like fill values; 0: none, and the other fields are 0. */
+  uint32_t found;
+  /** The one of the largest magnitude. */
+  double value;
+  /** How many elements have its magnitude. */
+  uint64_t count;
+  /** The smallest magnitude among those that look like fill values, and among values beside them: the outlier_threshold that keeps all of them. */
+  double threshold;
+  /** The smallest bounded value below that threshold. */
+  double min;
+  /** The largest one. */
+  double max;
+} fz_fill;
+
 /** What fz_device_info() finds. */
 typedef struct {
   /** sizeof(fz_device), set by the caller before the call; any other value is refused. */
@@ -486,13 +527,14 @@ FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
  * Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
  * changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
  *
- * "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
- * 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
- * rze. "cusz", "cusz_ans", "lc_cr": as "fz", with other stages behind lorenzo_quant, and for comparisons "lc_speed", "lc_ratio", "lc_tp".
- * "cusz_hi_tp", "cusz_hi_cr": for comparisons too, with stage ginterp in place of lorenzo_quant.
- * "fast": bounded error as "fz", in one stage and the least time. "high": the same for the highest ratio. "bits": lossless, for any type; difference, bitshuffle,
- * rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
- * `dtype` to fz_pipeline_finalize().
+ * "fast"  for speed, and for regions: one stage, the least time, a good ratio.
+ * "high"  for the highest ratio, and for previews: one stage, more time.
+ * "pfpl"  for mode "rel", and for any floats: quantizer, difference, bitshuffle, rze.
+ * "bits"  without loss, for any element type: difference, bitshuffle, rze.
+ *
+ * "fz", "cusz", "cusz_ans", and "lc_cr" are pipelines of lorenzo_quant with published coders, and "lc_speed", "lc_ratio", "lc_tp", "cusz_hi_tp", and
+ * "cusz_hi_cr" are for comparisons. All but "bits" are for floats and doubles and have mode "noa" and error bound 1e-3 until these are set; they
+ * accept "abs" and "prel" too. A preset may depend on the element type: pass the same `dtype` to fz_pipeline_finalize().
  *
  * Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
  */
@@ -922,6 +964,57 @@ int32_t fz_decompress_box(const void *container,
                           void *dst,
                           uint64_t dst_capacity_bytes,
                           uint64_t *restored_bytes);
+
+/**
+ * Compresses an array in one call.
+ *
+ * `preset`              one of fz_pipeline_from_preset(), such as "fast".
+ * `dtype`               type of the array, an fz_dtype.
+ * `dims`, `ndim`        its shape, x first, as for fz_pipeline_finalize().
+ * `mode`, `bound`       what the bound is relative to (an fz_mode), and the bound; for lossless presets FZ_MODE_LOSSLESS and 0.
+ * `src`, `src_bytes`    the array, at any address.
+ * `dst`                 receives the container; must not overlap with `src`. NULL with a capacity of 0: nothing is compressed, `src` may be
+ *                       NULL, and `*compressed_bytes` becomes a capacity that is enough for every array of this type and shape.
+ * `dst_capacity_bytes`  nothing is written beyond.
+ * `compressed_bytes`    becomes the length of the container; untouched on failure.
+ *
+ * Options are the defaults, and memory may be of any kind, as for fz_compress(). Programs that compress several arrays of one shape save time
+ * with a plan and a workspace. The container has the bytes that fz_compress() writes; fz_decompress() with NULL for plan and workspace restores it.
+ *
+ * Errors: FZ_UNKNOWN_NAME for a preset that there is not; FZ_INVALID_ARGUMENT for a mode or bound that the preset does not accept; those of
+ * fz_pipeline_finalize() and fz_compress(), among them FZ_DST_TOO_SMALL, with the required length in the text.
+ */
+FZ_NODISCARD
+int32_t fz_compress_simple(const char *preset,
+                           int32_t dtype,
+                           const uint64_t *dims,
+                           uint32_t ndim,
+                           int32_t mode,
+                           double bound,
+                           const void *src,
+                           uint64_t src_bytes,
+                           void *dst,
+                           uint64_t dst_capacity_bytes,
+                           uint64_t *compressed_bytes);
+
+/**
+ * Looks for fill values that nobody declared, such as 1e20 among values near 1. Under modes noa and prel such a value makes the bound so large
+ * that all others are lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md has the rule. Set fill->struct_bytes to sizeof(fz_fill)
+ * before the call.
+ *
+ * `dtype`              an fz_dtype; arrays of integers have no fill values.
+ * `src`, `src_bytes`   the array, in host memory.
+ * `outlier_threshold`  that of the pipeline; infinity: none is set.
+ *
+ * Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes. `*fill`
+ * is then untouched.
+ */
+FZ_NODISCARD
+int32_t fz_find_fill_value(int32_t dtype,
+                           const void *src,
+                           uint64_t src_bytes,
+                           double outlier_threshold,
+                           fz_fill *fill);
 
 /**
  * How many GPUs there are that fzgm can use. Opens the driver, which takes a while the first time.

@@ -1,6 +1,11 @@
 /* fzgm for C++17: fzgm.h with owners of handles, views of memory, and failures that cannot be overlooked. Header only.
  * SPDX-License-Identifier: BSD-3-Clause
  *
+ *   auto container = fzgm::compress("fast", {nx, ny, nz}, fzgm::mode::abs, 0.01, field);
+ *   fzgm::decompress(container, restored);
+ *
+ * or, for several arrays of one shape, or with a pipeline of your own:
+ *
  *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze");
  *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
  *   auto workspace = plan.make_workspace();
@@ -22,6 +27,7 @@
 
 #include <fzgm.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -29,6 +35,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #if !defined(FZGM_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
 #define FZGM_NO_EXCEPTIONS
@@ -235,14 +242,29 @@ inline fz_options options() noexcept {
   return made;
 }
 
+/** Options by value, or none: the defaults. */
+class chosen_options {
+public:
+  chosen_options() noexcept = default;
+  chosen_options(const fz_options &options) noexcept : options_(options), given_(true) {}
+  chosen_options(const fz_options *options) noexcept : given_(options != nullptr) {
+    if (given_) options_ = *options;
+  }
+  const fz_options *get() const noexcept { return given_ ? &options_ : nullptr; }
+
+private:
+  fz_options options_{};
+  bool given_ = false;
+};
+
 /** A pipeline for one type, shape and direction; any number of threads may share one. */
 class plan : public detail::owner<fz_plan, fz_plan_free> {
 public:
   using owner::owner;
 
-  static result<plan> open(const_bytes container, const fz_options *options = nullptr) {
+  static result<plan> open(const_bytes container, const chosen_options &options = {}) {
     fz_plan *made = nullptr;
-    const std::int32_t status = fz_plan_open(container.data(), container.size(), options, &made);
+    const std::int32_t status = fz_plan_open(container.data(), container.size(), options.get(), &made);
     return detail::outcome(status, plan(made));
   }
   result<plan> decoder() const {
@@ -279,8 +301,10 @@ public:
 /** Stages, their parameters and connections. */
 class pipeline : public detail::owner<fz_pipeline, fz_pipeline_free> {
 public:
-  using owner::owner;
+  /** Takes a handle of C, which it frees. A pipeline is made by one of the functions below, and is empty only after a move. */
+  explicit pipeline(fz_pipeline *raw) noexcept : owner(raw) {}
 
+  /** Without stages, for add_stage() and connect(). */
   static result<pipeline> make() {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_new(&made);
@@ -350,10 +374,10 @@ public:
     return detail::outcome(status, info);
   }
 
-  result<plan> finalize(dtype type, shape dims, const fz_options *options = nullptr) const {
+  result<plan> finalize(dtype type, shape dims, const chosen_options &options = {}) const {
     fz_plan *made = nullptr;
     const std::int32_t status =
-        fz_pipeline_finalize(get(), static_cast<std::int32_t>(type), dims.data(), dims.size(), options, &made);
+        fz_pipeline_finalize(get(), static_cast<std::int32_t>(type), dims.data(), dims.size(), options.get(), &made);
     return detail::outcome(status, plan(made));
   }
 
@@ -370,6 +394,44 @@ private:
     return detail::outcome(status, std::move(text));
   }
 };
+
+/** What a bound is relative to. */
+enum class mode : std::int32_t {
+  lossless = FZ_MODE_LOSSLESS, abs = FZ_MODE_ABS, rel = FZ_MODE_REL, noa = FZ_MODE_NOA, prel = FZ_MODE_PREL,
+};
+
+/**
+ * Compresses an array in one call: `auto container = fzgm::compress("fast", {nx, ny, nz}, fzgm::mode::abs, 0.01, field)`. The element type is
+ * that of `src`, and `Bytes` a vector or string of bytes.
+ */
+template <class Bytes = std::vector<std::byte>, class C>
+result<Bytes> compress(const std::string &preset, shape dims, mode what, double bound, const C &src) {
+  const std::int32_t type = static_cast<std::int32_t>(dtype_of<traits::element<const C>>());
+  const const_bytes given(src);
+  const auto call = [&](void *dst, std::uint64_t capacity, std::uint64_t *bytes) {
+    return fz_compress_simple(preset.c_str(), type, dims.data(), dims.size(), static_cast<std::int32_t>(what), bound, given.data(),
+                              given.size(), dst, capacity, bytes);
+  };
+  static_assert(sizeof(traits::element<Bytes>) == 1, "the container is bytes");
+  std::uint64_t bytes = 0;
+  Bytes container;
+  std::int32_t status = call(nullptr, 0, &bytes);
+  if (status == FZ_OK) {
+    container.resize(static_cast<std::size_t>(bytes));
+    status = call(container.data(), bytes, &bytes);
+    container.resize(status == FZ_OK ? static_cast<std::size_t>(bytes) : 0);
+  }
+  return detail::outcome(status, std::move(container));
+}
+
+/** Looks for fill values that nobody declared, in an array of the host; found is 0 without one. */
+template <class C> result<fz_fill> find_fill_value(const C &src, double outlier_threshold = HUGE_VAL) {
+  auto fill = detail::sized<fz_fill>();
+  const const_bytes given(src);
+  const std::int32_t status = fz_find_fill_value(static_cast<std::int32_t>(dtype_of<traits::element<const C>>()), given.data(),
+                                                 given.size(), outlier_threshold, &fill);
+  return detail::outcome(status, fill);
+}
 
 /** Compresses `src` into `dst`; returns the length of the container. */
 inline result<std::uint64_t> compress(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst) {

@@ -72,7 +72,7 @@ pub use format::{Info, SegmentInfo, StageInfo, info, info_partial, pipeline_of};
 pub use gpu::device_functions;
 pub use gpu::{DeviceInfo, Stream, device_count, device_info};
 pub use ir::stage::{Generation, Spec, Stage};
-pub use pipeline::presets::{PRESETS, Preset, preset};
+pub use pipeline::presets::{PRESETS, Preset, preset, preset_within};
 pub use pipeline::{MAX_STAGES, Node, Pipeline, Source};
 pub use plan::{Direction, Plan};
 pub use runtime::workspace::Workspace;

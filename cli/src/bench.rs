@@ -13,8 +13,10 @@ mod table;
 use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
+use crate::named;
 use crate::report::{self, number, short};
 use crate::request::{CustomPipeline, PipelineSource, Request};
+use crate::source::Source;
 use failed::{Failed, Failures};
 use fzgm::{Array, Device, Options, PRESETS, metrics, preset};
 use measure::{Row, copy_speed, measure};
@@ -23,13 +25,13 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Raw little-endian array without a header
+    /// A raw file (little-endian, no header) or a .npy file
     #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     #[command(flatten)]
     field: Field,
     /// A preset, or all; may be repeated [default: pfpl, without --pipeline and --config]
-    #[arg(long = "preset", value_name = "PRESET")]
+    #[arg(long = "preset", value_name = "PRESET", value_parser = named::text(presets), hide_possible_values = true)]
     presets: Vec<String>,
     /// A pipeline of your own; may be repeated
     #[arg(long = "pipeline", value_name = "CHAIN")]
@@ -37,12 +39,11 @@ pub(crate) struct Args {
     /// A TOML file with a pipeline of your own; may be repeated
     #[arg(long = "config", value_name = "FILE", value_parser = input::path())]
     configs: Vec<PathBuf>,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with a quantizer, rel (|x|, each value)
-    /// [default: noa; of a pipeline its own]
-    #[arg(long)]
+    /// What the bound is relative to: noa (max - min), abs (nothing), prel (max |x|), with a quantizer rel (|x|) [default: noa; of a pipeline its own]
+    #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
     /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
-    #[arg(long = "eb", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
+    #[arg(long = "eb", alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     bounds: Vec<f64>,
     /// Values of this magnitude and above (fill values) are exact [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// What is measured: auto (the CPU), cpu, cuda or cuda:N
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// With a GPU: also the call as a graph that is launched again
     #[arg(long)]
@@ -82,6 +83,11 @@ impl Args {
     }
 }
 
+/// What --preset accepts.
+fn presets() -> Vec<&'static str> {
+    [&["all"], &named::presets()[..]].concat()
+}
+
 /// The value range of a line, as it was asked for.
 #[derive(Clone, Copy)]
 enum Base {
@@ -97,7 +103,7 @@ fn value_base(text: &str) -> Result<Base, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (array, src) = args.field.read(&args.input)?;
+    let (array, src) = Source::open(&args.input, &args.field)?.read()?;
     if let Device::Cuda(_) = args.device {
         if !args.threads.is_empty() {
             return Err(Failure::usage("--threads is for the CPU: leave it out with --device cuda"));

@@ -1,43 +1,58 @@
 //! `fzgm compare`
 
+mod side;
+
 use crate::failure::Failure;
 use crate::field::Field;
+use crate::fill::{Declared, FillArgs, text};
 use crate::input;
+use crate::named;
 use crate::output::OutFile;
 use crate::plot::{self, Legend};
 use crate::report::{self, bits_per_value, number, optional};
-use fzgm::metrics::{Bound, Metrics};
+use fzgm::metrics::{Bound, Metrics, SuspectedFill, ValueScan};
+use fzgm::{DType, Info};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use side::Side;
+use std::path::PathBuf;
 
 pub(crate) const EXACTNESS: &str = "\
 Differences are evaluated exactly, as unevaluated sums of two f64. The bounds noa, rel and prel are products
 in f64, rounded toward zero. Values that are NaN, infinite, or not below --outlier-threshold have to be equal
 bit for bit and take no part in the other figures. Exit code 1: a bound or a bit is not kept.";
 
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  fzgm compare t.npy t.npy.fzm
+  fzgm compare t.f32 t.fzm
+  fzgm compare t.f32 restored.f32 --dtype f32 --mode abs --eb 0.01
+  fzgm compare t.f32 restored.f32 --dtype f32 --dims 1440x721 --plot errors.png";
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The original array, raw
+    /// The original array: a raw file or a .npy file
     #[arg(value_name = "A", value_parser = input::path())]
     original: PathBuf,
-    /// What came back
+    /// What came back: a raw file, a .npy file, or the container itself, which states type, shape and bound
     #[arg(value_name = "B", value_parser = input::path())]
     restored: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// What --eb is multiplied with: abs (1), noa (max - min), rel (|x|), prel (max |x|)
-    #[arg(long, requires = "eb")]
+    /// What --eb is multiplied with: abs (1), noa (max - min), rel (|x|), prel (max |x|) [default: of a container its own]
+    #[arg(long, requires = "eb", value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// The error bound; 0 for lossless
-    #[arg(long, value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
+    /// The error bound; 0 for lossless [default: of a container its own]
+    #[arg(long, alias = "error-bound", value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
-    /// Values of this magnitude and above have to be exact
-    #[arg(long, value_name = "V", default_value_t = f64::INFINITY, allow_negative_numbers = true, value_parser = input::real)]
-    outlier_threshold: f64,
-    /// The container, for ratio and bits per value
+    #[command(flatten)]
+    fill: FillArgs,
+    /// Values of this magnitude and above have to be exact [default: of a container its own]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
+    outlier_threshold: Option<f64>,
+    /// The container, for ratio and bits per value, where B is none
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
-    /// Draw a slice of both and their difference into this PNG file; give --dims too, and see what --slice is
+    /// Draw a slice of both and their difference into this PNG file; a raw array needs --dims or --shape
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     plot: Option<PathBuf>,
     /// With --plot: the index of the plane in a volume [default: the one in the middle]
@@ -51,30 +66,45 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What the arrays are judged by.
+struct Judgement {
+    mode: Option<String>,
+    eb: Option<f64>,
+    bound: Option<Bound>,
+    threshold: f64,
+    /// Fill values that nobody declared. They are exact, and outside of the range.
+    suspects: Vec<SuspectedFill>,
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let from_error = |e| Failure::from_error(&e);
-    let bound = match (&args.mode, args.eb) {
+    let given = match (&args.mode, args.eb) {
         (Some(mode), Some(eb)) => Some(Bound::from_name(mode, eb).map_err(from_error)?),
         _ => None,
     };
-    let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
-    plot.as_ref().map_or(Ok(()), OutFile::check)?;
-    let (a, b) = read(args)?;
     let container = match &args.compressed {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
     };
-    let array = match args.plot.is_some() || args.field.dims().is_some() {
-        true => Some(args.field.array(&args.original, a.len() as u64)?),
-        false => None,
-    };
-    let m = fzgm::metrics::compare(args.field.dtype, &a, &b, bound, args.outlier_threshold)
+    if let Some(path) =
+        args.plot.as_ref().filter(|path| path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")))
+    {
+        let what = "--plot writes PNG files; name one that ends with .png";
+        return Err(Failure::usage(format!("{}: {what}", path.display())));
+    }
+    let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
+    plot.as_ref().map_or(Ok(()), OutFile::check)?;
+    let (a, b) = side::both(&args.original, &args.restored, &args.field)?;
+    let declared = args.fill.declared(a.array.dtype())?;
+    let judgement = args.judgement(given, &declared, &a, &b)?;
+    let container = container.or(b.container.as_ref().map(|c| c.0));
+    let m = fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, judgement.bound, judgement.threshold)
         .map_err(from_error)?;
-    let legend = match (&plot, &array) {
-        (Some(out), Some(array)) => Some(plot::write(out, array, (&a, &b), args.slice)?),
-        _ => None,
+    let legend = match &plot {
+        Some(out) => Some(plot::write(out, &a.array, (&a.bytes, &b.bytes), args.slice)?),
+        None => None,
     };
-    report(args, &m, container, legend.as_ref())?;
+    report(args, &judgement, (&m, a.array.dtype()), container, legend.as_ref())?;
     if m.kept() {
         return Ok(());
     }
@@ -88,43 +118,62 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// Both arrays. A pipe or a device, which may have no end, is read as far as --dims or the length of the other file say.
-fn read(args: &Args) -> Result<(Vec<u8>, Vec<u8>), Failure> {
-    let (original, restored) = (&args.original, &args.restored);
-    let a = match (args.field.dims(), input::length(original)?, input::length(restored)?) {
-        (Some(_), ..) => args.field.read(original)?.1,
-        (None, None, Some(bytes)) => {
-            let (a, more) = input::read(original, Some(bytes))?;
-            if more {
-                return Err(unequal(
-                    (original, &format!("more than {bytes}")),
-                    (restored, &bytes.to_string()),
-                ));
+impl Args {
+    /// With what a container states, where the command line says nothing.
+    fn judgement(
+        &self,
+        given: Option<Bound>,
+        declared: &Declared,
+        a: &Side,
+        b: &Side,
+    ) -> Result<Judgement, Failure> {
+        let info = b.container.as_ref().and_then(|c| c.1.as_ref());
+        let dtype = a.array.dtype();
+        let stated = info.map(|info| info.outlier_threshold).filter(|t| t.is_finite());
+        let known = self.outlier_threshold.or(declared.threshold).or(stated);
+        let mut threshold = known.unwrap_or(f64::INFINITY);
+        let mut scan = ValueScan::new(dtype, threshold);
+        scan.add(&a.bytes);
+        let mut suspects = vec![];
+        if self.outlier_threshold.is_none() && !declared.none {
+            suspects = scan.suspects();
+            if let Some(last) = suspects.last() {
+                threshold = last.threshold;
             }
-            a
         }
-        _ => input::read(original, None)?.0,
-    };
-    let bytes = a.len() as u64;
-    let (b, more) = input::read(restored, Some(bytes))?;
-    if !more && b.len() == a.len() {
-        return Ok((a, b));
+        let mut judgement =
+            Judgement { mode: self.mode.clone(), eb: self.eb, bound: given, threshold, suspects };
+        if let Some(info) = info.filter(|_| given.is_none()) {
+            judgement.bound = promised(info, scan.range())?;
+            judgement.mode = judgement.bound.map(|_| info.mode.into());
+            judgement.eb = judgement.bound.map(|_| info.bound);
+        }
+        Ok(judgement)
     }
-    let has = match input::length(restored)?.filter(|_| more) {
-        Some(length) => length.to_string(),
-        None if more => format!("more than {bytes}"),
-        None => b.len().to_string(),
-    };
-    Err(unequal((original, &bytes.to_string()), (restored, &has)))
 }
 
-fn unequal((a, a_has): (&Path, &str), (b, b_has): (&Path, &str)) -> Failure {
-    let (a, b) = (a.display(), b.display());
-    Failure::usage(format!("{a} has {a_has} bytes, {b} has {b_has}; compare arrays of one type and shape"))
+/// The bound that a container promises to an array with this range of bounded values.
+fn promised(info: &Info, range: Option<(f64, f64)>) -> Result<Option<Bound>, Failure> {
+    let (low, high) = range.unwrap_or_default();
+    let own = if info.mode == "prel" { high.max(-low) } else { high - low };
+    Ok(match (info.mode, info.value_base) {
+        ("unbounded", _) => None,
+        ("lossless", _) => Some(Bound::Abs(0.0)),
+        // The base was given and not measured. The container has it as a float.
+        ("noa" | "prel", Some(base)) if (own as f32 - base as f32).abs() > base as f32 * 1e-6 => {
+            Some(Bound::Abs(info.bound * base * (1.0 + f64::from(f32::EPSILON))))
+        }
+        (mode, _) => Some(Bound::from_name(mode, info.bound).map_err(|e| Failure::from_error(&e))?),
+    })
 }
 
-fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Legend>) -> Result<(), Failure> {
-    let dtype = args.field.dtype;
+fn report(
+    args: &Args,
+    judgement: &Judgement,
+    (m, dtype): (&Metrics, DType),
+    container: Option<u64>,
+    legend: Option<&Legend>,
+) -> Result<(), Failure> {
     let bits = container.map(|bytes| bits_per_value(bytes, m.elements));
     let ratio = container.map(|bytes| report::ratio(m.elements * dtype.bytes(), bytes));
     if args.json {
@@ -136,8 +185,9 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Lege
             "min": number(m.min),
             "max": number(m.max),
             "range": number(m.range),
-            "mode": args.mode,
-            "eb": optional(args.eb),
+            "mode": judgement.mode,
+            "eb": optional(judgement.eb),
+            "suspected_fill_values": judgement.suspects.iter().map(|s| number(s.value)).collect::<Vec<_>>(),
             "allowed_error": optional(m.allowed),
             "max_abs_error": number(m.max_abs_error),
             "max_rel_error": number(m.max_rel_error),
@@ -167,7 +217,14 @@ fn report(args: &Args, m: &Metrics, container: Option<u64>, legend: Option<&Lege
         format!("max absolute error    {:?}", m.max_abs_error),
         format!("max relative error    {:?}", m.max_rel_error),
     ];
+    for s in &judgement.suspects {
+        let what = "exact, outside of the range; see --fill-value";
+        lines.push(format!("suspected fill value  {}, {} elements: {what}", text(dtype, s.value), s.count));
+    }
     if let Some(worst) = m.worst {
+        if let (Some(mode), Some(eb)) = (&judgement.mode, judgement.eb) {
+            lines.push(format!("bound                 {mode} {eb:?}"));
+        }
         if let Some(allowed) = m.allowed {
             lines.push(format!("allowed error         {allowed:?}"));
         }

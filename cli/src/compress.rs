@@ -1,54 +1,82 @@
 //! `fzgm compress`
 
-use crate::failure::Failure;
-use crate::field::{Field, shape};
+mod in_slabs;
+mod report;
+mod verify;
+
+use crate::failure::{Failure, each};
+use crate::field::Field;
+use crate::fill::{self, Check, Declared, FillArgs};
 use crate::input;
 use crate::memory;
-use crate::output::OutFile;
-use crate::report::{self, bits_per_value, number, ratio, short, speed};
+use crate::named;
+use crate::output::{OutArgs, OutFile};
+use crate::report as reports;
 use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
-use crate::slabs;
+use crate::source::Source;
 use clap::ValueEnum;
-use fzgm::slabs::Header;
-use fzgm::{Array, Container, Device, Encoder, Generation, Options, Pipeline};
-use serde_json::json;
-use std::path::PathBuf;
+use fzgm::{Array, Container, DType, Device, Encoder, Generation, Options, Pipeline};
+pub(crate) use report::significant;
+use report::{Absolute, Done, report};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  fzgm compress t.f32 --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 0.01
+  fzgm compress t.npy --preset high --eb 1e-3 --verify
+  fzgm compress a.npy b.npy c.npy -o compressed/ --mode abs --eb 0.01
+  fzgm compress sst.f32 -o sst.fzm --dtype f32 --shape 721,1440 --eb 1e-3 --fill-value 1e20
+  cat t.f32 | fzgm compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3 > t.fzm";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Raw little-endian array without a header; - for standard input
-    #[arg(value_name = "IN")]
-    input: PathBuf,
+    /// Arrays: raw files (little-endian, no header) or .npy files; - for standard input
+    ///
+    /// A raw file requires --dtype. A .npy file states type and shape; big-endian elements and Fortran order are converted. Files of other formats
+    /// are refused. Several files are compressed each into a container of its own.
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<PathBuf>,
     #[command(flatten)]
-    output: OutFile,
+    output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// The pipeline, see `fzgm presets`
-    #[arg(long, default_value = "pfpl")]
+    /// The pipeline: fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets`
+    #[arg(long, default_value = "pfpl", value_parser = named::text(named::presets), hide_possible_values = true)]
     preset: String,
-    /// A pipeline of your own in place of a preset, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze"
+    /// A pipeline of your own in place of a preset, as text
+    ///
+    /// Such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
     #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
     pipeline: Option<String>,
     /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some
     #[arg(long, value_name = "FILE", conflicts_with = "preset", value_parser = input::path())]
     config: Option<PathBuf>,
-    /// What the bound is relative to: abs (nothing), noa (max - min), prel (max |x|) or, with preset pfpl, rel (|x|, each value)
-    /// [default: noa; of a pipeline its own]
-    #[arg(long)]
+    /// What the bound is relative to: noa (max - min), abs (nothing), prel (max |x|), rel (|x|) [default: noa; of a pipeline its own]
+    ///
+    /// noa is what SZ calls REL, and abs is the accuracy of ZFP. rel refers to each value, and only preset pfpl has it.
+    #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
     /// The error bound. A preset that loses something needs it [default: of a pipeline its own]
-    #[arg(long, value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
+    #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
+    #[command(flatten)]
+    fill: FillArgs,
     /// Values of this magnitude and above (fill values) are exact and outside of the value range [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
     /// noa: the value range, prel: the largest magnitude, when it is known [default: measured]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     value_base: Option<f64>,
-    /// Sets a parameter of all stages of type STAGE, or of every stage that has it, see `fzgm stages`; may be repeated
+    /// Sets a parameter: of stages of type STAGE, or of every stage that has it; may be repeated
+    ///
+    /// `fzgm stages` lists the parameters.
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
+    /// Decompress before OUT is written, and compare: exit 1 if a bound or a bit is not kept
+    #[arg(long)]
+    verify: bool,
     /// Threads of the CPU; 0 for all cores. Never shows in the bytes
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
@@ -61,17 +89,18 @@ pub(crate) struct Args {
     /// fzm, or compact for chunks and small messages [default: fzm]
     #[arg(long)]
     container: Option<Kind>,
-    /// A slab file, for arrays larger than memory: slabs of about this size, such as 256M, along the slowest dimension, each in
-    /// a container of its own
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes)]
+    /// A slab file, for arrays larger than memory, with slabs of about this size, such as 256M
+    ///
+    /// The array is cut along its slowest dimension, and each slab has a container of its own.
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes, conflicts_with = "verify")]
     slab: Option<u64>,
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
     /// What does it: auto (the CPU, where files are read to), cpu, cuda or cuda:N. Never shows in the bytes
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
-    /// Report as one JSON object
+    /// Report as one JSON object for each file
     #[arg(long)]
     json: bool,
 }
@@ -123,40 +152,127 @@ fn forgets_the_shape(options: &Options) -> bool {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
     let own = args.custom_pipeline()?;
-    let origin = own.as_ref().map_or(PipelineSource::Preset(&args.preset), PipelineSource::Custom);
-    let request = Request {
-        start: origin,
-        mode: args.mode.as_deref(),
-        bound: args.eb,
-        threshold: args.outlier_threshold,
-        value_base: args.value_base,
-        settings: &args.settings,
-    };
-    let pipeline = request.pipeline(args.field.dtype)?;
-    if let Some(bytes) = args.slab {
-        return in_slabs(args, origin, pipeline, bytes);
+    let start = own.as_ref().map_or(PipelineSource::Preset(&args.preset), PipelineSource::Custom);
+    let work = Work { args, start };
+    // What is wrong for any array is said before a file is opened.
+    if let Some(dtype) = args.field.dtype {
+        work.pipeline(dtype)?;
     }
-    let (array, src) = args.field.read(&args.input)?;
+    let outputs = args.output.files(&args.inputs, |name| Ok(work.name(name)))?;
+    each(args.inputs.iter().zip(outputs), |(input, output)| work.file(input, &output))
+}
 
-    let from_error = |e| Failure::from_error(&e);
-    let encoder = Encoder::new(&pipeline, &array, &args.options()).map_err(|e| origin.refused(&e))?;
-    if forgets_the_shape(encoder.options()) {
-        report::note(
-            "the file will not say its shape nor its length before padding; \
-             it is restored as one dimension, with the padding",
-        );
+/// What is done with each file.
+struct Work<'a> {
+    args: &'a Args,
+    start: PipelineSource<'a>,
+}
+
+impl Work<'_> {
+    /// What OUT is called.
+    fn name(&self, input: &std::ffi::OsStr) -> OsString {
+        let ending = match (self.args.slab, self.args.container) {
+            (Some(_), _) => ".fzs",
+            (None, Some(Kind::Compact)) => ".fzc",
+            _ => ".fzm",
+        };
+        let mut name = input.to_os_string();
+        name.push(ending);
+        name
     }
-    let mut workspace = encoder.workspace().map_err(from_error)?;
-    let mut dst = memory::zeroed(encoder.max_compressed_bytes())?;
-    let start = Instant::now();
-    let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(from_error)?;
-    let seconds = start.elapsed().as_secs_f64();
-    dst.truncate(bytes);
-    args.output.write(&dst)?;
-    let stored = is_stored(&dst) && pipeline.nodes().iter().any(|n| n.stage() != "stored");
-    report(args, origin, &Done { array, bytes: bytes as u64, seconds, slabs: None, stored: Some(stored) })
+
+    fn pipeline(&self, dtype: DType) -> Result<(Pipeline, Declared), Failure> {
+        let args = self.args;
+        let declared = args.fill.declared(dtype)?;
+        if args.fill.is_given() && self.start.lossless() {
+            return Err(Failure::usage(
+                "the pipeline is lossless: leave --fill-value out, every value is exact",
+            ));
+        }
+        let request = Request {
+            start: self.start,
+            mode: args.mode.as_deref(),
+            bound: args.eb,
+            threshold: args.outlier_threshold.or(declared.threshold),
+            value_base: args.value_base,
+            settings: &args.settings,
+        };
+        Ok((request.pipeline(dtype)?, declared))
+    }
+
+    fn file(&self, input: &Path, output: &OutFile) -> Result<(), Failure> {
+        let args = self.args;
+        let source = Source::open(input, &args.field)?;
+        let (pipeline, declared) = self.pipeline(source.dtype())?;
+        let files = Files { input, output };
+        let refused = |e| self.start.refused(&e);
+        if let Some(bytes) = args.slab {
+            return self.in_slabs(&files, source, (pipeline, declared), bytes);
+        }
+        let planned = |array: &Array| Encoder::new(&pipeline, array, &args.options()).map_err(refused);
+        let early = source.array().as_ref().map(planned).transpose()?;
+        output.check()?;
+        let (array, src) = source.read()?;
+        let mut check = self.check(&pipeline, array.dtype(), declared);
+        if args.fill.is_given() || matches!(request::mode(&pipeline), Some("noa" | "prel")) {
+            check.add(&src);
+        }
+        self.accept(input, array.dtype(), &pipeline, &check)?;
+
+        let encoder = match early {
+            Some(encoder) => encoder,
+            None => planned(&array)?,
+        };
+        if forgets_the_shape(encoder.options()) {
+            reports::note(
+                "the file will not say its shape nor its length before padding; \
+                 it is restored as one dimension, with the padding",
+            );
+        }
+        let from_error = |e| Failure::from_error(&e);
+        let mut workspace = encoder.workspace().map_err(from_error)?;
+        let mut dst = memory::zeroed(encoder.max_compressed_bytes())?;
+        let start = Instant::now();
+        let bytes = encoder.compress(&mut workspace, &src, &mut dst).map_err(from_error)?;
+        let seconds = start.elapsed().as_secs_f64();
+        dst.truncate(bytes);
+        let verified = match args.verify {
+            true => Some(verify::verify(input, &pipeline, (&array, &src), &dst)?),
+            false => None,
+        };
+        output.write(&dst)?;
+        let stored = is_stored(&dst) && pipeline.nodes().iter().any(|n| n.stage() != "stored");
+        let done = Done {
+            array,
+            bytes: bytes as u64,
+            seconds,
+            slabs: None,
+            stored: Some(stored),
+            absolute: Absolute::of(&pipeline, check.range()),
+            verified,
+        };
+        report(args, self.start, &files, &done)
+    }
+
+    fn check(&self, pipeline: &Pipeline, dtype: DType, declared: Declared) -> Check {
+        let threshold = request::real(pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
+        Check::new(dtype, threshold, declared)
+    }
+
+    /// Refuses an array that the bound would not suit.
+    fn accept(&self, input: &Path, dtype: DType, pipeline: &Pipeline, check: &Check) -> Result<(), Failure> {
+        let threshold = request::real(pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
+        let open = self.args.fill.is_given() || threshold.is_infinite();
+        if let Some(mode) = request::relative(pipeline).filter(|_| open) {
+            let name = input::name(input, "standard input");
+            fill::refuse(&name.display().to_string(), mode, dtype, &check.suspects())?;
+        }
+        if let Some(note) = check.note() {
+            reports::note(&note);
+        }
+        Ok(())
+    }
 }
 
 /// Whether a container has the array as it is.
@@ -164,102 +280,8 @@ fn is_stored(container: &[u8]) -> bool {
     fzgm::info(container).is_ok_and(|info| matches!(&info.stages[..], [stage] if stage.name == "stored"))
 }
 
-/// The same slab by slab, with the memory of one.
-fn in_slabs(
-    args: &Args,
-    origin: PipelineSource<'_>,
-    mut pipeline: Pipeline,
-    bytes: u64,
-) -> Result<(), Failure> {
-    let (options, dtype) = (args.options(), args.field.dtype);
-    if forgets_the_shape(&options) {
-        return Err(Failure::usage(
-            "--slab needs containers that say their shape: leave --no-strict or --generation out",
-        ));
-    }
-    let start = Instant::now();
-    let length = input::length(&args.input)?;
-    let array = length.map(|bytes| args.field.array(&args.input, bytes)).transpose()?;
-    let dims = array.as_ref().map(Array::dims).or(args.field.dims());
-    let header = Header::new(dtype, dims, bytes);
-    let mode = request::mode(&pipeline).filter(|mode| ["noa", "prel"].contains(mode));
-    if let Some(mode) = mode.filter(|_| request::real(&pipeline, "value_base") == Some(0.0)) {
-        // A file can be read twice. A stream cannot: there the bound is that of each slab, which is never a larger one.
-        if length.is_some() {
-            let threshold = request::real(&pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
-            let base = slabs::base((&mut input::open(&args.input)?, &args.input), dtype, mode, threshold)?;
-            if base > 0.0 {
-                let set = pipeline.set_everywhere("value_base", |args| args.set_real("value_base", base));
-                set.map_err(|e| Failure::from_error(&e))?;
-            }
-        }
-    }
-    let (mut src, mut sink) = (input::open(&args.input)?, args.output.create()?);
-    let to = args.output.path();
-    let totals = slabs::write((&mut *src, &args.input), (&mut sink, to), &header, &pipeline, &options)?;
-    sink.commit()?;
-    let seconds = start.elapsed().as_secs_f64();
-    let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
-    report(
-        args,
-        origin,
-        &Done { array, bytes: totals.file_bytes, seconds, slabs: Some(totals.slabs), stored: None },
-    )
-}
-
-/// What a report is about.
-struct Done {
-    array: Array,
-    bytes: u64,
-    seconds: f64,
-    slabs: Option<u64>,
-    /// Whether the array is in the container as it is, because the pipeline did not make it smaller; not said of slabs.
-    stored: Option<bool>,
-}
-
-fn report(args: &Args, origin: PipelineSource<'_>, done: &Done) -> Result<(), Failure> {
-    let Done { array, bytes, seconds, slabs, stored } = done;
-    let ratio = ratio(array.bytes(), *bytes);
-    let bits = bits_per_value(*bytes, array.elements());
-    let speed = speed(array.bytes(), *seconds);
-    let beside = args.output.is_stream();
-    if args.json {
-        let (preset, pipeline) = origin.names();
-        let value = json!({
-            "command": "compress",
-            "input": args.input.to_string_lossy(),
-            "output": args.output.path().to_string_lossy(),
-            "dtype": array.dtype().name(),
-            "dims": array.dims(),
-            "preset": preset,
-            "pipeline": pipeline,
-            "device": args.device.to_string(),
-            "array_bytes": array.bytes(),
-            "container_bytes": bytes,
-            "ratio": number(ratio),
-            "bits_per_value": number(bits),
-            "seconds": number(*seconds),
-            "gb_per_s": number(speed),
-            "slabs": slabs,
-            "stored": stored,
-        });
-        return report::print_beside(beside, &format!("{value}\n"));
-    }
-    let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
-    let stored = match stored {
-        Some(true) if array.bytes() > 0 => "stored as it is: the pipeline did not make the array smaller\n",
-        _ => "",
-    };
-    let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{stored}",
-        args.input.display(),
-        shape(array),
-        array.dtype(),
-        array.bytes(),
-        args.output.path().display(),
-        short(ratio),
-        short(bits),
-        short(speed),
-    );
-    report::print_beside(beside, &text)
+/// Where an array comes from, and its container goes.
+struct Files<'a> {
+    input: &'a Path,
+    output: &'a OutFile,
 }

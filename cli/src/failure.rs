@@ -3,6 +3,22 @@
 use fzgm::Error;
 use std::path::Path;
 
+/// Does something with each file. A file that fails takes no other with it: its message is written, and the code of the first failure is the end.
+pub(crate) fn each<T>(
+    files: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut first = None;
+    for file in files {
+        let Err(failure) = work(file) else { continue };
+        match &first {
+            None => first = Some(failure),
+            Some(_) => crate::report::note(&failure.message),
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
 /// A message for people and a code for scripts.
 pub(crate) struct Failure {
     pub(crate) code: u8,
@@ -53,6 +69,10 @@ impl Failure {
 
     pub(crate) fn request(message: impl Into<String>) -> Failure {
         Failure::new(REQUEST, message)
+    }
+
+    pub(crate) fn container(message: impl Into<String>) -> Failure {
+        Failure::new(CONTAINER, message)
     }
 
     pub(crate) fn output(message: impl Into<String>) -> Failure {

@@ -1,26 +1,51 @@
-//! The array that a raw file holds: its type and shape, which the file itself does not say.
+//! Type and shape of an array, as the command line states them.
 
 use crate::failure::Failure;
-use crate::input;
+use crate::named::Named;
 use fzgm::{Array, DType};
 use std::path::Path;
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Field {
-    /// Element type: f32, f64, i8 to i64, u8 to u64
-    #[arg(long, value_parser = dtype)]
-    pub(crate) dtype: DType,
-    /// One to three dimensions, fastest first, such as 512x512x128; x , * and blanks separate
-    /// [default: one, from the length of the file]
-    #[arg(long, value_parser = dims, allow_hyphen_values = true)]
+    /// Element type of a raw array: f32, f64, i8 to i64, u8 to u64
+    ///
+    /// A file of NumPy (.npy) states its type. float32, float64, float, double, int32 and so on are accepted too.
+    #[arg(long, value_parser = dtype(), hide_possible_values = true)]
+    pub(crate) dtype: Option<DType>,
+    /// One to three dimensions, fastest first, such as 512x512x128 [default: those of the file, or one]
+    ///
+    /// The separator may be x, a comma, * or a blank. --shape has the order of C and NumPy.
+    #[arg(long, value_parser = fastest_first, allow_hyphen_values = true)]
     dims: Option<Dims>,
+    /// The dimensions in the order of C and NumPy, slowest first, such as 128,512,512
+    #[arg(long, value_parser = slowest_first, allow_hyphen_values = true, conflicts_with = "dims", value_name = "DIMS")]
+    shape: Option<Dims>,
+    /// The file is a raw array, whatever format its first bytes state
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 #[derive(Clone)]
 struct Dims(Vec<u64>);
 
-pub(crate) fn dtype(text: &str) -> Result<DType, String> {
-    DType::from_name(text).map_err(|e| e.to_string())
+/// An element type, also by its name in C.
+pub(crate) fn dtype() -> Named<DType> {
+    Named {
+        parse: |text| match text {
+            "float" => Ok(DType::F32),
+            "double" => Ok(DType::F64),
+            text => DType::from_name(text).map_err(|e| e.to_string()),
+        },
+        names: || DType::ALL.iter().rev().map(|d| d.name()).collect(),
+    }
+}
+
+fn fastest_first(text: &str) -> Result<Dims, String> {
+    dims(text)
+}
+
+fn slowest_first(text: &str) -> Result<Dims, String> {
+    dims(text).map(|Dims(dims)| Dims(dims.into_iter().rev().collect()))
 }
 
 fn dims(text: &str) -> Result<Dims, String> {
@@ -44,53 +69,50 @@ fn dims(text: &str) -> Result<Dims, String> {
 }
 
 impl Field {
-    /// The dimensions that were given.
+    /// The dimensions that were given, fastest first.
     pub(crate) fn dims(&self) -> Option<&[u64]> {
-        self.dims.as_ref().map(|dims| dims.0.as_slice())
+        self.dims.as_ref().or(self.shape.as_ref()).map(|dims| dims.0.as_slice())
     }
 
-    /// The array of `path` with its bytes. Where the dimensions are given, no more is read than they make and one byte.
-    pub(crate) fn read(&self, path: &Path) -> Result<(Array, Vec<u8>), Failure> {
-        let given = self.dims().map(|dims| Array::new(self.dtype, dims).map_err(|e| Failure::from_error(&e)));
-        let given = given.transpose()?;
-        let (src, more) = input::read(path, given.map(|array| array.bytes()))?;
-        match given {
-            Some(array) if more => {
-                let bytes = array.bytes();
-                let has = match input::length(path)?.filter(|length| *length > bytes) {
-                    Some(length) => format!("{length} bytes"),
-                    None => format!("more than {bytes} bytes"),
-                };
-                Err(other_length(path, &array, &has))
-            }
-            _ => Ok((self.array(path, src.len() as u64)?, src)),
+    /// The same, of an array whose type and shape another file states, where the command line does not.
+    pub(crate) fn like(&self, array: &Array) -> Field {
+        let dims = self.dims().map_or(array.dims().to_vec(), <[u64]>::to_vec);
+        Field {
+            dtype: self.dtype.or(Some(array.dtype())),
+            dims: Some(Dims(dims)),
+            shape: None,
+            raw: self.raw,
         }
     }
 
     /// The array of `path`, which has so many bytes.
-    pub(crate) fn array(&self, path: &Path, bytes: u64) -> Result<Array, Failure> {
-        let Field { dtype, dims } = self;
-        let width = dtype.bytes();
-        let Some(Dims(dims)) = dims else {
-            if bytes % width != 0 {
-                return Err(Failure::usage(format!(
-                    "{} has {bytes} bytes, no whole number of {dtype} of {width} bytes; correct --dtype",
-                    path.display()
-                )));
-            }
-            return Array::new(*dtype, &[bytes / width]).map_err(|e| Failure::from_error(&e));
-        };
-        let array = Array::new(*dtype, dims).map_err(|e| Failure::from_error(&e))?;
+    pub(crate) fn array(&self, dtype: DType, path: &Path, bytes: u64) -> Result<Array, Failure> {
+        let Some(dims) = self.dims() else { return Field::line(dtype, path, bytes) };
+        let array = Array::new(dtype, dims).map_err(|e| Failure::from_error(&e))?;
         if array.bytes() != bytes {
             return Err(other_length(path, &array, &format!("{bytes} bytes")));
         }
         Ok(array)
     }
+
+    /// The array of one dimension in so many bytes.
+    pub(crate) fn line(dtype: DType, path: &Path, bytes: u64) -> Result<Array, Failure> {
+        let width = dtype.bytes();
+        if bytes % width != 0 {
+            return Err(Failure::usage(format!(
+                "{} has {bytes} bytes, no whole number of {dtype} of {width} bytes; correct --dtype",
+                path.display()
+            )));
+        }
+        Array::new(dtype, &[bytes / width]).map_err(|e| Failure::from_error(&e))
+    }
 }
 
-fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
+pub(crate) fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
     let (path, shape, dtype, bytes) = (path.display(), shape(array), array.dtype(), array.bytes());
-    Failure::usage(format!("{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims or --dtype"))
+    Failure::usage(format!(
+        "{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims, --shape or --dtype"
+    ))
 }
 
 /// `1440x721`.
@@ -100,7 +122,7 @@ pub(crate) fn shape(array: &Array) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::dims;
+    use super::{dims, slowest_first};
 
     #[test]
     fn separators() {
@@ -109,6 +131,7 @@ mod tests {
             assert_eq!(parsed(text), Ok(vec![512, 16, 3]), "{text}");
         }
         assert_eq!(parsed("0"), Ok(vec![0]));
+        assert_eq!(slowest_first("3,16,512").map(|d| d.0), Ok(vec![512, 16, 3]));
         for text in ["", " ", "4x", "x4", "4xx4", "4,,4", "-4", "4.0", "1x2x3x4", "99999999999999999999"] {
             assert!(parsed(text).is_err(), "{text}");
         }

@@ -31,7 +31,17 @@ pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure
     let man = args.dir.join("share/man/man1");
     let pages = |man: &Path| {
         fs::create_dir_all(man)?;
-        clap_mangen::generate_to(manual, man)
+        let names: Vec<String> = [String::new()]
+            .into_iter()
+            .chain(manual.get_subcommands().map(|c| format!("-{}", c.get_name())))
+            .collect();
+        clap_mangen::generate_to(manual, man)?;
+        // What stands behind the options has a heading that says nothing.
+        for path in names.iter().map(|name| man.join(format!("fzgm{name}.1"))).filter(|path| path.is_file()) {
+            let page = fs::read_to_string(&path)?.replace(".SH EXTRA\n", ".SH NOTES\n");
+            fs::write(&path, page)?;
+        }
+        Ok(())
     };
     pages(&man).map_err(written)
 }

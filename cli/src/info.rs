@@ -1,10 +1,11 @@
 //! `fzgm info`
 
+use crate::compress::significant;
 use crate::drawing;
-use crate::failure::Failure;
+use crate::failure::{Failure, each};
 use crate::field::shape;
 use crate::input::{self, Whole};
-use crate::report::{self, number, ratio, setting, short};
+use crate::report::{self, number, optional, ratio, setting, short};
 use crate::slabs::{self, Outline};
 use crate::stages;
 use fzgm::{Container, Decoder, Device, Error, Info, Options, StageInfo};
@@ -14,17 +15,17 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A container or a slab file; - for standard input
+    /// Containers or slab files; - for standard input
     #[arg(value_name = "IN", required_unless_present = "stages")]
-    input: Option<PathBuf>,
+    inputs: Vec<PathBuf>,
     /// In place of a container: what stages there are, as `fzgm stages` lists them
-    #[arg(long, conflicts_with_all = ["input", "plan"])]
+    #[arg(long, conflicts_with_all = ["inputs", "plan"])]
     stages: bool,
     /// Draw the stages, and show the steps of the decompression and their memory
     #[arg(long)]
     plan: bool,
     /// With --plan: for what; cuda shows the device functions too, and takes no GPU
-    #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// Write the pipeline as TOML, for --config of another compression, and nothing else
     #[arg(long, conflicts_with_all = ["stages", "plan", "json"])]
@@ -38,7 +39,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Some(input) = &args.input else { return stages::list(&[], args.json) };
+    let several = args.inputs.len() > 1;
+    if several && (args.toml || args.text) {
+        return Err(Failure::usage("--toml and --text write one pipeline; give one file"));
+    }
+    if args.stages {
+        return stages::list(&[], args.json);
+    }
+    each(args.inputs.iter().enumerate(), |(i, input)| {
+        if several && !args.json {
+            report::print(&format!("{}{}:\n", if i > 0 { "\n" } else { "" }, input.display()))?;
+        }
+        file(args, input)
+    })
+}
+
+fn file(args: &Args, input: &Path) -> Result<(), Failure> {
     let (container, slabs) = match input::whole(input)? {
         Whole::Bytes(container) => (container, None),
         Whole::Slabs(mut src) => {
@@ -58,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let described = if empty { None } else { Some(describe(args, input, &container)?) };
     if args.json {
         let mut value = described.as_ref().map_or_else(|| json!({ "command": "info" }), Described::json);
+        value["input"] = input.to_string_lossy().into();
         if let Some(slabs) = &slabs {
             value["slab_file"] = slab_json(slabs);
         }
@@ -180,6 +197,10 @@ fn to_text(info: &Info) -> String {
         "unbounded" => "bound      none: values are lost without a promise".into(),
         mode => format!("bound      {mode} {:?}, {strict}", info.bound),
     });
+    if let Some((bound, base)) = info.absolute_bound().zip(info.value_base) {
+        let of = if info.mode == "prel" { "a largest magnitude" } else { "a value range" };
+        lines.push(format!("absolute   {} in the unit of the data, of {of} of {base}", significant(bound)));
+    }
     if info.outlier_threshold.is_finite() {
         lines.push(format!("exact      magnitudes from {:?}", info.outlier_threshold));
     }
@@ -229,6 +250,8 @@ fn to_json(info: &Info) -> Value {
         "ratio": number(ratio(info.array.bytes(), info.container_bytes)),
         "mode": info.mode,
         "bound": number(info.bound),
+        "absolute_bound": optional(info.absolute_bound()),
+        "value_base": optional(info.value_base),
         "outlier_threshold": number(info.outlier_threshold),
         "strict": info.strict,
         "stages": info.stages.iter().map(stage).collect::<Vec<_>>(),

@@ -1,7 +1,9 @@
 //! What runs need: files, memory, threads and devices.
 
 use crate::failure::Failure;
+use crate::named::{self, Named};
 use crate::progress::Progress;
+use crate::source;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use fzgm::{Device, Error, slabs};
 use std::fs::File;
@@ -58,7 +60,11 @@ pub(crate) enum Whole {
 /// What `path` has, which its first bytes tell. Of a container no more is read than its header states, and one byte to see
 /// whether more follows: a pipe or a device may have no end.
 pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
-    let mut src = open(path)?;
+    whole_of(path, open(path)?)
+}
+
+/// The same of a file that is open.
+pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Failure> {
     let mut all = vec![];
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
     (&mut src).take(4).read_to_end(&mut all).map_err(refused)?;
@@ -67,11 +73,18 @@ pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
     }
     let stated = match stated(&mut src, u64::MAX, &mut all).map_err(refused)? {
         Ok(bytes) => bytes,
+        Err(e @ Error::NotAContainer(_)) => {
+            // More of the beginning names the format.
+            (&mut src).take(source::LONGEST as u64).read_to_end(&mut all).map_err(refused)?;
+            return Err(source::kind(&all).map_or_else(
+                || Failure::reading(path, &e),
+                |found| Failure::container(format!("{} is {}, not a container", path.display(), found.name)),
+            ));
+        }
         Err(e) => return Err(Failure::reading(path, &e)),
     };
     let Some(bytes) = stated else { return Ok(Whole::Bytes(all)) };
-    rest(path, &mut src, &mut all, bytes)?;
-    if all.len() as u64 == bytes && more(path, &mut src)? {
+    if rest(path, &mut src, &mut all, Some(bytes))? {
         let has = match length(path)?.filter(|length| *length > bytes) {
             Some(length) => length.to_string(),
             None => format!("more than {bytes}"),
@@ -102,13 +115,17 @@ pub(crate) fn stated(
     }
 }
 
-/// What `path` has: all of it, or as many bytes as are wanted, and whether there are more.
-pub(crate) fn read(path: &Path, wanted: Option<u64>) -> Result<(Vec<u8>, bool), Failure> {
-    let (mut src, mut all) = (open(path)?, vec![]);
+/// Reads on in `path`, of which `all` has the beginning, until there are as many bytes as are wanted or no more; whether there
+/// are more than wanted.
+pub(crate) fn rest(
+    path: &Path,
+    src: &mut dyn Read,
+    all: &mut Vec<u8>,
+    wanted: Option<u64>,
+) -> Result<bool, Failure> {
     let most = wanted.unwrap_or(u64::MAX);
-    rest(path, &mut src, &mut all, most)?;
-    let more = all.len() as u64 == most && more(path, &mut src)?;
-    Ok((all, more))
+    fill(path, src, all, most)?;
+    Ok(all.len() as u64 == most && more(path, src)?)
 }
 
 /// Whether anything follows.
@@ -118,8 +135,8 @@ fn more(path: &Path, src: &mut dyn Read) -> Result<bool, Failure> {
     Ok(!one.is_empty())
 }
 
-/// Reads on in `path`, of which `all` has the beginning, until there are as many bytes as are wanted or no more.
-fn rest(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Result<(), Failure> {
+/// Reads on until there are as many bytes as are wanted or no more.
+fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Result<(), Failure> {
     /// In pieces, to say how far it is.
     const PIECE: usize = 1 << 24;
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
@@ -159,9 +176,14 @@ pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 /// Of the library, with its list of what there is. `auto` is the CPU, where files are read to.
-pub(crate) fn device(text: &str) -> Result<Device, String> {
-    let device = text.parse().map_err(|e: Error| e.to_string())?;
-    Ok(if device == Device::Auto { Device::Cpu } else { device })
+pub(crate) fn device() -> Named<Device> {
+    Named {
+        parse: |text| {
+            let device = text.parse().map_err(|e: Error| e.to_string())?;
+            Ok(if device == Device::Auto { Device::Cpu } else { device })
+        },
+        names: named::devices,
+    }
 }
 
 /// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.

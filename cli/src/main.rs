@@ -8,12 +8,14 @@ mod devices;
 mod drawing;
 mod failure;
 mod field;
+mod fill;
 mod generate;
 mod hdf5;
 mod info;
 mod input;
 mod listing;
 mod memory;
+mod named;
 mod output;
 mod plot;
 mod presets;
@@ -21,6 +23,7 @@ mod progress;
 mod report;
 mod request;
 mod slabs;
+mod source;
 mod stages;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -41,14 +44,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compress a raw array into a container
+    /// Compress arrays, raw or of NumPy, into containers
+    #[command(after_long_help = compress::EXAMPLES)]
     Compress(compress::Args),
-    /// Restore the array of a container
+    /// Restore the arrays of containers
+    #[command(after_long_help = decompress::EXAMPLES)]
     Decompress(decompress::Args),
-    /// Say what a container holds
+    /// Say what containers hold
     Info(info::Args),
     /// Compare an array with what came back, and judge it by a bound
-    #[command(after_help = compare::EXACTNESS)]
+    #[command(after_long_help = format!("{}\n\n{}", compare::EXACTNESS, compare::EXAMPLES))]
     Compare(compare::Args),
     /// Measure ratio, speed and error in memory
     Bench(bench::Args),

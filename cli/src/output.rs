@@ -2,18 +2,64 @@
 
 use crate::failure::Failure;
 use crate::input;
-use fzgm::AtomicFile;
+use crate::source::npy;
+use fzgm::{Array, AtomicFile};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{ErrorKind, Stdout, Write, stdout};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
-pub(crate) struct OutFile {
-    /// The file to write; - for standard output, with the report on standard error
+pub(crate) struct OutArgs {
+    /// The file to write; a directory for several files; - for standard output, with the report on standard error [default: beside IN]
+    ///
+    /// Without -o, compress writes IN.fzm (IN.fzc with --container compact, IN.fzs with --slab) beside IN, and decompress writes IN without that
+    /// ending.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
-    path: PathBuf,
+    path: Option<PathBuf>,
     /// Replace OUT if it exists
     #[arg(long)]
+    force: bool,
+}
+
+impl OutArgs {
+    /// OUT for each of `inputs`. `name` makes its name from that of a file.
+    pub(crate) fn files(
+        &self,
+        inputs: &[PathBuf],
+        name: impl Fn(&OsStr) -> Result<OsString, String>,
+    ) -> Result<Vec<OutFile>, Failure> {
+        let directory = self.path.as_deref().filter(|path| path.is_dir());
+        if let (Some(path), None, [_, _, ..]) = (&self.path, directory, inputs) {
+            let what = format!("-o {} names one file, and IN are {}", path.display(), inputs.len());
+            return Err(Failure::usage(format!("{what}; name a directory that exists, or leave -o out")));
+        }
+        let mut files: Vec<OutFile> = vec![];
+        for input in inputs {
+            let path = match (&self.path, directory) {
+                (Some(path), None) => path.clone(),
+                _ => {
+                    let own = input.file_name().filter(|_| !input::is_stream(input));
+                    let own = own.ok_or("standard input has no name".to_string()).and_then(&name);
+                    let own = own.map_err(|why| {
+                        Failure::usage(format!("there is no name for OUT: {why}; name it with -o"))
+                    })?;
+                    directory.or(input.parent()).unwrap_or(Path::new("")).join(own)
+                }
+            };
+            if files.iter().any(|other| other.path == path) {
+                let what = format!("{} would be written twice", path.display());
+                return Err(Failure::usage(format!("{what}; compress or decompress these files one by one")));
+            }
+            files.push(OutFile { path, force: self.force });
+        }
+        Ok(files)
+    }
+}
+
+/// A file to write.
+pub(crate) struct OutFile {
+    path: PathBuf,
     force: bool,
 }
 
@@ -52,8 +98,27 @@ impl OutFile {
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write_all(&[bytes])
+    }
+
+    /// An array, as a file of NumPy if that is what the name of OUT ends with.
+    pub(crate) fn write_array(&self, array: &Array, bytes: &[u8]) -> Result<(), Failure> {
+        match self.is_npy() {
+            true => self.write_all(&[&npy::header(array), bytes]),
+            false => self.write(bytes),
+        }
+    }
+
+    /// Whether OUT is a file of NumPy.
+    pub(crate) fn is_npy(&self) -> bool {
+        self.path.extension().is_some_and(|e| e == "npy")
+    }
+
+    fn write_all(&self, parts: &[&[u8]]) -> Result<(), Failure> {
         let mut sink = self.create()?;
-        sink.write_all(bytes).map_err(|e| self.failed(&e))?;
+        for bytes in parts {
+            sink.write_all(bytes).map_err(|e| self.failed(&e))?;
+        }
         sink.commit()
     }
 

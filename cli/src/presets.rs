@@ -1,6 +1,7 @@
 //! `fzgm presets`
 
 use crate::failure::Failure;
+use crate::named;
 use crate::report::{self, setting};
 use fzgm::{DType, Node, PRESETS, Preset, preset};
 use serde_json::{Map, Value, json};
@@ -8,10 +9,10 @@ use serde_json::{Map, Value, json};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The element type whose pipelines are shown
-    #[arg(long, value_parser = crate::field::dtype, default_value = "f32")]
+    #[arg(long, value_parser = crate::field::dtype(), default_value = "f32", hide_possible_values = true)]
     dtype: DType,
     /// Show the file of this preset, to be changed and given to --config
-    #[arg(long, value_name = "PRESET", conflicts_with = "json")]
+    #[arg(long, value_name = "PRESET", conflicts_with = "json", value_parser = named::text(named::presets), hide_possible_values = true)]
     toml: Option<String>,
     /// Also show the presets that are for comparisons
     #[arg(long, conflicts_with = "toml")]
@@ -34,8 +35,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let dtype = args.dtype.name();
         return report::print_json(&json!({ "command": "presets", "dtype": dtype, "presets": presets }));
     }
+    let needs = NEEDS.map(|(name, when)| format!("{name:<6}{when}\n")).concat();
     let texts: Vec<String> = shown.map(|p| to_text(p, args.dtype)).collect();
-    report::print(&texts.join("\n"))
+    report::print(&format!("{needs}\n{}", texts.join("\n")))
+}
+
+/// When to choose which.
+const NEEDS: [(&str, &str); 4] = [
+    ("fast", "for speed, GPUs, and regions of a file; a good ratio"),
+    ("high", "for the highest ratio, and for previews"),
+    ("pfpl", "for mode rel, and for any floats; the default of fzgm compress"),
+    ("bits", "without loss, for any element type"),
+];
+
+/// When to choose this preset, if it is one of the short list.
+fn need(name: &str) -> Option<&'static str> {
+    NEEDS.iter().find(|(n, _)| *n == name).map(|(_, when)| *when)
 }
 
 /// The parameters that a preset sets; the others are in the listing of the stages.
@@ -64,5 +79,5 @@ fn to_json(p: &Preset, dtype: DType) -> Value {
         json!({ "name": node.stage(), "params": params })
     };
     let stages = preset(p.name, dtype).ok().map(|p| p.nodes().iter().map(stage).collect::<Vec<_>>());
-    json!({ "name": p.name, "about": p.about, "lossless": p.lossless, "stages": stages })
+    json!({ "name": p.name, "about": p.about, "when": need(p.name), "lossless": p.lossless, "stages": stages })
 }

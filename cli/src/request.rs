@@ -68,6 +68,12 @@ pub(crate) fn mode(pipeline: &Pipeline) -> Option<&'static str> {
     }
 }
 
+/// The mode, where the bound is a fraction of what the array holds.
+pub(crate) fn relative(pipeline: &Pipeline) -> Option<&'static str> {
+    let mode = mode(pipeline).filter(|mode| ["noa", "prel"].contains(mode));
+    mode.filter(|_| real(pipeline, "value_base") == Some(0.0))
+}
+
 /// What a request starts with.
 #[derive(Clone, Copy)]
 pub(crate) enum PipelineSource<'a> {

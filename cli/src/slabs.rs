@@ -1,21 +1,22 @@
 //! Slab files from streams and into streams, with the memory of one slab.
 
 use crate::failure::Failure;
+use crate::fill::Check;
 use crate::input;
 use crate::memory;
 use crate::progress::Progress;
 use fzgm::slabs::{Header, MAGIC, Reader, Totals, Writer};
-use fzgm::{Array, DType, Options, Pipeline, metrics};
+use fzgm::{Array, Options, Pipeline};
 use std::io::{ErrorKind, Read, Result as IoResult, Write};
 use std::path::Path;
 
-/// Compresses what `src` gives. `from` and `to` are what the two are called.
+/// Compresses what `src` gives. `from` and `to` are what the two are called. `look` sees each slab before it is compressed, and may refuse it.
 pub(crate) fn write(
     (src, from): (&mut dyn Read, &Path),
     (dst, to): (&mut dyn Write, &Path),
     header: &Header,
-    pipeline: &Pipeline,
-    options: &Options,
+    (pipeline, options): (&Pipeline, &Options),
+    look: &dyn Fn(&[u8]) -> Result<(), Failure>,
 ) -> Result<Totals, Failure> {
     let refused = |e| Failure::from_error(&e);
     let row = header.row_bytes();
@@ -43,6 +44,7 @@ pub(crate) fn write(
                 from.display()
             )));
         }
+        look(&slab[..bytes])?;
         writer.write_slab(&slab[..bytes]).map_err(refused)?;
         progress.at(writer.totals().array_bytes);
     }
@@ -96,6 +98,18 @@ pub(crate) struct Outline {
     pub(crate) container: Vec<u8>,
 }
 
+/// The array of a slab file that has a length.
+pub(crate) fn array_of(from: &Path) -> Result<Array, Failure> {
+    if input::length(from)?.is_none() {
+        let what = "a stream of slabs does not state its length at its beginning, which a .npy file does";
+        return Err(Failure::request(format!("{what}; name the file, or write a raw array")));
+    }
+    match input::whole(from)? {
+        input::Whole::Slabs(mut src) => outline(&mut *src, from).map(|o| o.array),
+        input::Whole::Bytes(_) => Err(Failure::request(format!("{} has changed", from.display()))),
+    }
+}
+
 /// Reads what a file says of itself. `src` is behind the magic number.
 pub(crate) fn outline(src: &mut dyn Read, from: &Path) -> Result<Outline, Failure> {
     let (mut reader, mut first) = (open(src, from)?, None);
@@ -115,34 +129,24 @@ fn open<'a>(src: &'a mut dyn Read, from: &Path) -> Result<Reader<impl Read + 'a>
 /// The value range (noa) or the largest magnitude (prel) of a whole array, read in pieces: a slab alone would have a smaller
 /// one, and a bound that is smaller than asked for.
 pub(crate) fn base(
-    (src, from): (&mut dyn Read, &Path),
-    dtype: DType,
+    (mut src, from): (Box<dyn Read>, &Path),
+    check: &mut Check,
     mode: &str,
-    threshold: f64,
 ) -> Result<f64, Failure> {
     let mut piece = memory::zeroed(1 << 22)?;
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     loop {
-        let bytes = fill(src, &mut piece).map_err(|e| Failure::io("read", from, &e))?;
-        let whole = bytes - bytes % dtype.bytes() as usize;
-        let found = &piece[..whole];
-        let m =
-            metrics::compare(dtype, found, found, None, threshold).map_err(|e| Failure::from_error(&e))?;
-        if m.bounded > 0 {
-            (low, high) = (low.min(m.min), high.max(m.max));
-        }
+        let bytes = fill(&mut src, &mut piece).map_err(|e| Failure::io("read", from, &e))?;
+        check.add(&piece[..bytes]);
         if bytes < piece.len() {
             break;
         }
     }
-    if low > high {
-        return Ok(0.0);
-    }
+    let Some((low, high)) = check.range() else { return Ok(0.0) };
     Ok(if mode == "prel" { high.max(-low) } else { range_down(low, high) })
 }
 
 /// high - low, rounded toward zero: a bound is never larger than what was asked for.
-fn range_down(low: f64, high: f64) -> f64 {
+pub(crate) fn range_down(low: f64, high: f64) -> f64 {
     let range = high - low;
     if !range.is_finite() {
         return f64::MAX;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Stages, such as fast [default: all]
-    #[arg(value_name = "STAGE")]
+    #[arg(value_name = "STAGE", value_parser = crate::named::text(crate::named::stages), hide_possible_values = true)]
     names: Vec<String>,
     /// Report as one JSON object
     #[arg(long)]

@@ -30,13 +30,14 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
 /// Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
 /// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
 ///
-/// "pfpl": bounded error, for floats and doubles; quantizer, difference, bitshuffle, rze; "mode" is "noa" and "error_bound"
-/// 1e-3 until they are set. "fz": the same for fields that are smooth in two or three dimensions; lorenzo_quant, bitshuffle,
-/// rze. "cusz", "cusz_ans", "lc_cr": as "fz", with other stages behind lorenzo_quant, and for comparisons "lc_speed", "lc_ratio", "lc_tp".
-/// "cusz_hi_tp", "cusz_hi_cr": for comparisons too, with stage ginterp in place of lorenzo_quant.
-/// "fast": bounded error as "fz", in one stage and the least time. "high": the same for the highest ratio. "bits": lossless, for any type; difference, bitshuffle,
-/// rze. "mode" may be "abs" and "prel" too, and with "pfpl" "rel". A preset may depend on the element type: pass the same
-/// `dtype` to fz_pipeline_finalize().
+/// "fast"  for speed, and for regions: one stage, the least time, a good ratio.
+/// "high"  for the highest ratio, and for previews: one stage, more time.
+/// "pfpl"  for mode "rel", and for any floats: quantizer, difference, bitshuffle, rze.
+/// "bits"  without loss, for any element type: difference, bitshuffle, rze.
+///
+/// "fz", "cusz", "cusz_ans", and "lc_cr" are pipelines of lorenzo_quant with published coders, and "lc_speed", "lc_ratio", "lc_tp", "cusz_hi_tp", and
+/// "cusz_hi_cr" are for comparisons. All but "bits" are for floats and doubles and have mode "noa" and error bound 1e-3 until these are set; they
+/// accept "abs" and "prel" too. A preset may depend on the element type: pass the same `dtype` to fz_pipeline_finalize().
 ///
 /// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
 #[must_use]

@@ -26,6 +26,9 @@ pub struct Info {
     pub mode: &'static str,
     /// The bound that was asked for, in the sense of the mode; 0 for lossless.
     pub bound: f64,
+    /// What the bound is a fraction of, under mode noa the value range and under prel the largest magnitude, to the precision of a float.
+    /// `None`: the container has no such number.
+    pub value_base: Option<f64>,
     /// Values of this magnitude and above are exact.
     pub outlier_threshold: f64,
     /// The stages, producers first.
@@ -109,10 +112,29 @@ pub(crate) fn describe(header: &Header) -> Result<Info> {
         strict: requested.strict,
         mode: mode(pipeline),
         bound: requested.bound,
+        value_base: value_base(&stages),
         outlier_threshold: requested.threshold,
         stages,
         segments: described,
     })
+}
+
+impl Info {
+    /// The error bound in the unit of the data; `None` if it differs from value to value or the container does not state it.
+    pub fn absolute_bound(&self) -> Option<f64> {
+        in_default_environment(|| match self.mode {
+            "abs" => Some(self.bound),
+            "noa" | "prel" => self.value_base.map(|base| self.bound * base),
+            _ => None,
+        })
+    }
+}
+
+/// The base that the first stage with one states.
+fn value_base(stages: &[StageInfo]) -> Option<f64> {
+    let mut params = stages.iter().flat_map(|s| &s.params);
+    let (_, value) = params.find(|(name, _)| ["value_range", "largest_magnitude"].contains(name))?;
+    value.parse().ok()
 }
 
 /// What the pipeline promises: the mode of the first stage that loses something, unless another one adds

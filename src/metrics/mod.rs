@@ -8,6 +8,7 @@
 //! Only bounded values have an error: those that are finite and below the outlier threshold. All others have
 //! to come back bit for bit and take no part in ranges or means.
 
+mod fills;
 mod gap;
 mod tally;
 
@@ -15,6 +16,7 @@ use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use bytemuck::Pod;
+pub use fills::{SuspectedFill, ValueScan, suspected_fills};
 use gap::{Element, mul_down};
 use tally::Tally;
 

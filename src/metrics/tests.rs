@@ -149,3 +149,62 @@ proptest! {
         }
     }
 }
+
+fn bits(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn suspects(values: &[f64], threshold: f64) -> Vec<f64> {
+    suspected_fills(DType::F64, &bits(values), threshold).iter().map(|s| s.value).collect()
+}
+
+#[test]
+fn fill_values_are_suspected() {
+    let wave: Vec<f64> = (0..1000).map(|i| f64::from(i).sin()).collect();
+    let with = |more: &[f64]| [&wave[..], more].concat();
+    let none: [f64; 0] = [];
+    for (more, want) in [
+        (&[][..], &none[..]),
+        (&[1e20], &[1e20]),
+        (&[-1e20, 1e30, 1e30], &[1e30, -1e20]),
+        (&[f64::NAN, f64::INFINITY], &none),
+        (&[-9999.0], &none),
+        (&[-9999.0; 2], &[-9999.0]),
+        (&[9.969209968386869e36; 5000], &[9.969209968386869e36]),
+        (&[f64::from(1e20f32); 3], &[f64::from(1e20f32)]),
+        // Not common, and the gap is too small, or the magnitude.
+        (&[1000.0; 2], &none),
+        (&[30_000.0; 2], &none),
+        (&[123_456.0], &[123_456.0]),
+        // Alone in its binade it is not.
+        (&[-9999.0, -9999.0, -9000.0], &none),
+        (&[-1.0; 2], &none),
+    ] {
+        assert_eq!(suspects(&with(more), f64::INFINITY), want, "{more:?}");
+    }
+    assert_eq!(suspects(&with(&[1e20]), 1e20), none);
+    let found = suspected_fills(DType::F64, &bits(&with(&[1e20, 0.5e20, 0.3e20])), f64::INFINITY);
+    assert_eq!((found[0].threshold, found[0].above, found[0].count), (0.3e20, 3, 1));
+    assert!(found[0].others.0 > -1.0 && found[0].others.1 < 1.0);
+    // Nothing is lost of a constant, or of nothing.
+    for values in [&[0.0, 0.0, 1e20][..], &[5.0, 5.0, 1e20], &[1e20; 4], &[]] {
+        assert_eq!(suspects(values, f64::INFINITY), none);
+    }
+    let tiny: Vec<f64> = (0..1000).map(|i| 1e-9 * f64::from(i)).collect();
+    assert_eq!(suspects(&[&tiny[..], &[-1.0, -1.0]].concat(), f64::INFINITY), [-1.0]);
+}
+
+#[test]
+fn a_scan_in_pieces_is_that_of_the_whole() {
+    let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.7).sin() * 2f64.powi(i % 40)).chain([1e20]).collect();
+    let mut scan = ValueScan::new(DType::F64, f64::INFINITY);
+    values.rchunks(7).for_each(|piece| scan.add(&bits(piece)));
+    assert_eq!(scan.suspects(), suspected_fills(DType::F64, &bits(&values), f64::INFINITY));
+    let m = compare(DType::F64, &bits(&values), &bits(&values), None, f64::INFINITY).unwrap();
+    assert_eq!(scan.range(), Some((m.min, m.max)));
+    // A threshold that f32 does not hold is no lower there.
+    let mut scan = ValueScan::new(DType::F32, 0.1);
+    scan.add(&[0.1f32.to_le_bytes(), 0.09f32.to_le_bytes()].concat());
+    assert_eq!(scan.range(), Some((f64::from(0.09f32), f64::from(0.09f32))));
+    assert!(suspected_fills(DType::I32, &[1; 8], f64::INFINITY).is_empty());
+}

@@ -166,3 +166,29 @@ pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
         Pipeline::from_toml(preset.toml(dtype)?)
     })
 }
+
+/// The preset of this name with a bound: a mode by its name and the error bound, or `lossless` and 0 for a preset that loses nothing.
+///
+/// # Errors
+/// Those of [`preset`]; [`Error::InvalidArgument`] for a mode or a bound that the preset does not accept.
+pub fn preset_within(name: &str, dtype: DType, mode: &str, bound: f64) -> Result<Pipeline> {
+    in_default_environment(|| {
+        let mut pipeline = preset(name, dtype)?;
+        let lossless = PRESETS.iter().any(|p| p.name == name && p.lossless);
+        match (lossless, mode) {
+            (true, "lossless") if bound == 0.0 => return Ok(pipeline),
+            (true, "lossless") => return Err(Error::argument("bound", bound, "0 for a lossless preset")),
+            (true, _) => {
+                return Err(Error::argument("mode", mode, format!("lossless, as preset {name} loses nothing")));
+            }
+            (false, "lossless") => {
+                let expected = format!("abs, noa, prel, or rel; preset {name} has a bound, and bits is lossless");
+                return Err(Error::argument("mode", mode, expected));
+            }
+            _ => {}
+        }
+        pipeline.set_everywhere("mode", |args| args.set_text("mode", mode))?;
+        pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", bound))?;
+        Ok(pipeline)
+    })
+}

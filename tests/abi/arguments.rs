@@ -74,6 +74,7 @@ fn struct_bytes(ctype: &str) -> u32 {
         "fz_preset" => size_of::<fz_preset>(),
         "fz_device" => size_of::<fz_device>(),
         "fz_info" => size_of::<fz_info>(),
+        "fz_fill" => size_of::<fz_fill>(),
         _ => 0,
     };
     bytes as u32

@@ -101,8 +101,11 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
         ],
         "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
-            // A text of no room asks for its length.
-            let mut all = whole(&[0], if is == Is::TextBytes { Want::Anything } else { Want::Failure });
+            // A text of no room asks for its length, and an array may have no elements.
+            let mut all = whole(
+                &[0],
+                if matches!(is, Is::TextBytes | Is::AnyBytes) { Want::Anything } else { Want::Failure },
+            );
             all.extend(whole(&[1, i64::MIN, -1], Want::Failure));
             all
         }
@@ -114,6 +117,9 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
         }
         "int32_t" => whole(&[-1, i32::MIN.into(), i32::MAX.into(), 1000], Want::Failure),
         "int64_t" => whole(&[-1, i64::MIN, i64::MAX], Want::Failure),
+        "double" if is == Is::Threshold => [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0]
+            .map(|v| Attack::new(&v.to_string(), v.to_bits(), REFUSED))
+            .into(),
         "double" => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0]
             .map(|v| Attack::new(&v.to_string(), v.to_bits(), REFUSED))
             .into(),

@@ -34,6 +34,8 @@ pub(crate) enum Is {
     NewSpace,
     Array,
     ArrayBytes,
+    /// Bytes of the array, or of none.
+    AnyBytes,
     Sink,
     SinkBytes,
     Container,
@@ -67,6 +69,8 @@ pub(crate) enum Is {
     Direction,
     Status,
     Real,
+    /// A real number, or infinity.
+    Threshold,
     Whole,
     Described,
     MayResult,
@@ -245,7 +249,7 @@ impl Fixture {
                 (&raw const *self.slot).into()
             }
             Is::Array => self.array.as_ptr().into(),
-            Is::ArrayBytes => Word(4 * self.dims[0]),
+            Is::ArrayBytes | Is::AnyBytes => Word(4 * self.dims[0]),
             Is::Sink => self.sink.as_ptr().into(),
             Is::SinkBytes => Word(self.sink.len() as u64),
             Is::Container => self.container.as_ptr().into(),
@@ -275,7 +279,7 @@ impl Fixture {
             }
             Is::Ndim | Is::One | Is::Step | Is::Direction => Word(1),
             Is::Zero | Is::AnyStage | Is::Status | Is::Stream => Word(0),
-            Is::Real => Word(1e-3f64.to_bits()),
+            Is::Real | Is::Threshold => Word(1e-3f64.to_bits()),
             Is::Whole => Word(1024),
             Is::Buffer => self.buffer.as_ptr().into(),
             Is::BufferBytes => Word(self.buffer.len() as u64),

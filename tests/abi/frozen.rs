@@ -31,6 +31,7 @@ fn layout() -> Vec<Laid> {
         }
         fz_preset { struct_bytes, lossless, name, about }
         fz_options { struct_bytes, strict, generation, container, checksum, threads, device, max_memory_bytes }
+        fz_fill { struct_bytes, found, value, count, threshold, min, max }
         fz_device { struct_bytes, driver_version, capability_major, capability_minor, memory_bytes, name }
         fz_result { bytes, needed, status, stage }
         fz_info {

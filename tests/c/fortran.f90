@@ -69,6 +69,27 @@ contains
     end do
     length = 8_c_int64_t*nx*ny
 
+    block
+      integer(c_int8_t), allocatable, target :: one(:)
+      type(fz_fill_t) :: fill
+
+      capacity = 0
+      call ok(fz_compress_simple(fz_c("fast"), FZ_F64, shape(x, c_int64_t), 2_c_int32_t, FZ_MODE_ABS, 1e-3_c_double, &
+        c_loc(x), length, c_null_ptr, 0_c_int64_t, capacity), "the capacity for compress_simple")
+      allocate (one(capacity))
+      call ok(fz_compress_simple(fz_c("fast"), FZ_F64, shape(x, c_int64_t), 2_c_int32_t, FZ_MODE_ABS, 1e-3_c_double, &
+        c_loc(x), length, c_loc(one), capacity, bytes), "compress_simple")
+      call ok(fz_decompress(c_null_ptr, c_null_ptr, c_loc(one), bytes, c_loc(y), length, restored), "decompress")
+      call check(maxval(abs(x - y)) <= 1e-3_c_double, "the bound of compress_simple")
+      fill%struct_bytes = int(c_sizeof(fill), c_int32_t)
+      call ok(fz_find_fill_value(FZ_F64, c_loc(x), length, huge(1.0_c_double), fill), "find_fill_value")
+      call check(fill%found == 0, "no fill value")
+      x(3, 3) = 1e30_c_double
+      call ok(fz_find_fill_value(FZ_F64, c_loc(x), length, huge(1.0_c_double), fill), "find_fill_value")
+      call check(fill%found == 1 .and. fill%count == 1, "a fill value")
+      x(3, 3) = sin(0.3d0) + 0.03d0
+    end block
+
     call ok(fz_pipeline_new(pipeline), "pipeline_new")
     call ok(fz_pipeline_add_stage(pipeline, fz_c("quantizer"), first), "add_stage")
     call ok(fz_pipeline_add_stage(pipeline, fz_c("rze"), second), "add_stage")

@@ -78,6 +78,7 @@ ok "pkg-config, shared and static, from a moved prefix"
 cmake -S examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$work/moved" >/dev/null
 cmake --build "$work/examples" >/dev/null
 "$work/examples/quickstart" examples/data/egm96.f32 1440 721 >/dev/null
+"$work/examples/graph" examples/data/egm96.f32 1440 721 >/dev/null
 "$work/examples/quickstart_cpp" examples/data/egm96.f32 1440 721 >/dev/null
 "$work/examples/quickstart_f90" examples/data/egm96.f32 1440 721 >/dev/null
 ok "find_package from a moved prefix"

@@ -44,6 +44,7 @@ static_assert(fzgm::dtype_of<unsigned char>() == fzgm::dtype::u8 && fzgm::dtype_
 static_assert(fzgm::dtype_of<std::uint16_t>() == fzgm::dtype::u16 && fzgm::dtype_of<std::int32_t>() == fzgm::dtype::i32);
 template <class T> constexpr bool moves_only =
     std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T> && !std::is_copy_constructible_v<T>;
+static_assert(!std::is_default_constructible_v<fzgm::pipeline>, "a pipeline is made by a function that fills it");
 static_assert(moves_only<fzgm::pipeline> && moves_only<fzgm::plan> && moves_only<fzgm::workspace>);
 static_assert(std::is_convertible_v<const std::vector<float> &, fzgm::const_bytes>);
 static_assert(std::is_convertible_v<std::array<double, 3> &, fzgm::mutable_bytes>);
@@ -81,6 +82,19 @@ void round_trip() {
   }
   const fz_info info = good(fzgm::container_info(container));
   CHECK(info.container == FZ_CONTAINER_COMPACT && info.dims[0] == 120 && info.mode == FZ_MODE_NOA);
+
+  // One call, and options by value.
+  const auto simple = good(fzgm::compress("fast", {120, 100}, fzgm::mode::noa, 1e-3, x));
+  CHECK(good(fzgm::decompress(simple, y)) == x.size() * sizeof(float) && worst_error(x.data(), y.data(), x.size()) <= bound);
+  const auto text = good(fzgm::compress<std::string>("bits", {120, 100}, fzgm::mode::lossless, 0, x));
+  CHECK(good(fzgm::decompress(text, y)) == x.size() * sizeof(float) && x == y);
+  CHECK(status_of([&] { return fzgm::compress("fast", {120, 101}, fzgm::mode::noa, 1e-3, x); }) == FZ_PLAN_MISMATCH);
+  CHECK(good(good(pipeline.finalize(fzgm::dtype::f32, {120, 100}, options)).max_compressed_bytes()) == good(plan.max_compressed_bytes()));
+  CHECK(good(fzgm::find_fill_value(x)).found == 0);
+  auto filled = x;
+  filled[5] = -1e20f;
+  const fz_fill fill = good(fzgm::find_fill_value(filled));
+  CHECK(fill.found == 1 && fill.value == static_cast<double>(-1e20f) && fill.count == 1 && fill.threshold == -fill.value);
 
   float few[4] = {};
   CHECK(status_of([&] { return fzgm::decompress(container, few); }) == FZ_DST_TOO_SMALL);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "status",
     "about",
     "pipeline",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 12] = [
     "plan",
     "workspace",
     "codec",
+    "simple",
     "device",
     "info",
     "file",
@@ -38,6 +39,24 @@ fn the_committed_header_is_current() {
     let made = short_comments(&String::from_utf8(made).expect("a header is text"));
 
     compare(&root.join("include/fzgm.h"), &made);
+}
+
+/// The macros and constants of the version are those of the package.
+#[test]
+fn the_header_has_the_version_of_the_package() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("a header can be read");
+    let (c, fortran) = (read("include/fzgm.h"), read("include/fzgm.f90"));
+    let parts = [
+        ("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
+        ("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
+        ("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
+    ];
+    for (part, number) in parts {
+        assert!(c.contains(&format!("#define FZ_VERSION_{part} {number}\n")), "fzgm.h: {part}");
+        let line = format!("parameter :: FZ_VERSION_{part} = {number}\n");
+        assert!(fortran.contains(&line), "fzgm.f90: {part}");
+    }
 }
 
 /// What is committed is what was made, or becomes it.

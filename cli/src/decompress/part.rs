@@ -1,6 +1,6 @@
 //! `fzgm decompress --region`: of a file no more is read than the region takes.
 
-use super::{Args, report};
+use super::{Work, report};
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::input::{self, Whole};
@@ -67,8 +67,8 @@ enum RegionSource {
 
 impl RegionSource {
     /// What `--region` is given.
-    fn open(args: &Args) -> Result<RegionSource, Failure> {
-        let path = &args.input;
+    fn open(work: &Work<'_>) -> Result<RegionSource, Failure> {
+        let path = work.input;
         // A pipe has no length, and no places.
         if input::length(path)?.is_none() {
             return match input::whole(path)? {
@@ -95,8 +95,8 @@ impl RegionSource {
     }
 
     /// The array, and the length of what it is in.
-    fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
-        let refused = |e| Failure::reading(&args.input, &e);
+    fn array(&self, work: &Work<'_>) -> Result<(Array, u64), Failure> {
+        let refused = |e| Failure::reading(work.input, &e);
         match self {
             RegionSource::Memory(container) => {
                 Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
@@ -106,31 +106,37 @@ impl RegionSource {
         }
     }
 
-    fn restore(&self, args: &Args, Part { origin, extent }: &Part, dst: &mut [u8]) -> Result<(), Failure> {
+    fn restore(
+        &self,
+        work: &Work<'_>,
+        Part { origin, extent }: &Part,
+        dst: &mut [u8],
+    ) -> Result<(), Failure> {
         let done = match self {
             RegionSource::Memory(container) => fzgm::decompress_region(container, origin, extent, dst),
             RegionSource::File(file, _) => file.decompress_region(origin, extent, dst),
             RegionSource::Slabs(file) => file.decompress_region(origin, extent, dst),
         };
-        done.map(drop).map_err(|e| Failure::of_part(&args.input, &e))
+        done.map(drop).map_err(|e| Failure::of_part(work.input, &e))
     }
 }
 
-pub(super) fn run(args: &Args, part: &Part) -> Result<(), Failure> {
+pub(super) fn run(work: &Work<'_>, part: &Part) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
-    if matches!(args.device, Device::Cuda(_)) {
-        let what = format!("--region is restored on the CPU, not on {}; leave --device away", args.device);
+    if matches!(work.args.device, Device::Cuda(_)) {
+        let what =
+            format!("--region is restored on the CPU, not on {}; leave --device away", work.args.device);
         return Err(Failure::request(what));
     }
-    let from = RegionSource::open(args)?;
-    let (whole, bytes) = from.array(args)?;
-    part.inside(&args.input, &whole)?;
+    let from = RegionSource::open(work)?;
+    let (whole, bytes) = from.array(work)?;
+    part.inside(work.input, &whole)?;
     let array = Array::new(whole.dtype(), &part.extent).map_err(|e| Failure::from_error(&e))?;
-    memory::within(&args.input, array.bytes(), args.max_memory)?;
+    memory::within(work.input, array.bytes(), work.args.max_memory)?;
     let mut dst = memory::zeroed(array.bytes())?;
     let start = Instant::now();
-    from.restore(args, part, &mut dst)?;
+    from.restore(work, part, &mut dst)?;
     let seconds = start.elapsed().as_secs_f64();
-    args.output.write(&dst)?;
-    report(args, &array, bytes, seconds, None)
+    work.output.write_array(&array, &dst)?;
+    report(work, &array, bytes, seconds, None)
 }

@@ -1,6 +1,6 @@
 //! `fzgm decompress --preview`: of a file of preset high the front alone is read.
 
-use super::{Args, report};
+use super::{Work, report};
 use crate::failure::Failure;
 use crate::input::{self, Whole};
 use crate::memory;
@@ -15,8 +15,8 @@ enum PreviewSource {
 }
 
 impl PreviewSource {
-    fn open(args: &Args) -> Result<PreviewSource, Failure> {
-        let path = &args.input;
+    fn open(work: &Work<'_>) -> Result<PreviewSource, Failure> {
+        let path = work.input;
         match input::length(path)? {
             Some(bytes) => match ContainerFile::open_front(path) {
                 Ok(file) => Ok(PreviewSource::File(Box::new(file), bytes)),
@@ -34,8 +34,8 @@ impl PreviewSource {
     }
 
     /// The array, and the length of what it is in.
-    fn array(&self, args: &Args) -> Result<(Array, u64), Failure> {
-        let refused = |e| Failure::reading(&args.input, &e);
+    fn array(&self, work: &Work<'_>) -> Result<(Array, u64), Failure> {
+        let refused = |e| Failure::reading(work.input, &e);
         match self {
             PreviewSource::Memory(container) => {
                 Ok((fzgm::info(container).map_err(refused)?.array, container.len() as u64))
@@ -50,28 +50,29 @@ fn of_slabs(path: &Path) -> Failure {
     Failure::request(format!("{}: {what}", path.display()))
 }
 
-pub(super) fn run(args: &Args, step: u64) -> Result<(), Failure> {
+pub(super) fn run(work: &Work<'_>, step: u64) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
-    if matches!(args.device, Device::Cuda(_)) {
-        let what = format!("--preview is restored on the CPU, not on {}; leave --device away", args.device);
+    if matches!(work.args.device, Device::Cuda(_)) {
+        let what =
+            format!("--preview is restored on the CPU, not on {}; leave --device away", work.args.device);
         return Err(Failure::request(what));
     }
     if !step.is_power_of_two() {
         let what = format!("--preview is {step}; give a power of two: 1, 2, 4, and so on");
         return Err(Failure::usage(what));
     }
-    let from = PreviewSource::open(args)?;
-    let (whole, bytes) = from.array(args)?;
+    let from = PreviewSource::open(work)?;
+    let (whole, bytes) = from.array(work)?;
     let array = preview_array(&whole, step).map_err(|e| Failure::from_error(&e))?;
-    memory::within(&args.input, array.bytes(), args.max_memory)?;
+    memory::within(work.input, array.bytes(), work.args.max_memory)?;
     let mut dst = memory::zeroed(array.bytes())?;
     let start = Instant::now();
     let done = match &from {
         PreviewSource::Memory(container) => fzgm::decompress_preview(container, step, &mut dst),
         PreviewSource::File(file, _) => file.decompress_preview(step, &mut dst),
     };
-    done.map_err(|e| Failure::of_part(&args.input, &e))?;
+    done.map_err(|e| Failure::of_part(work.input, &e))?;
     let seconds = start.elapsed().as_secs_f64();
-    args.output.write(&dst)?;
-    report(args, &array, bytes, seconds, None)
+    work.output.write_array(&array, &dst)?;
+    report(work, &array, bytes, seconds, None)
 }

@@ -11,6 +11,7 @@ fn usage_is_exit_2() {
     fixture.run("decompress a.fzm -o b.f32").ok();
     let stage = "[[stage]]\nname = \"a\"\ntype = \"difference\"\ninputs = [{ from = \"a\" }]\n";
     fixture.write("loop.toml", stage.as_bytes());
+    fixture.write("short", &[0; 8]);
     let base = "compress egm96.f32 -o x --dtype f32";
     for (line, says) in [
         ("", &["subcommand"][..]),
@@ -53,7 +54,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --eb 1e-3 --dims -4x4"), &["`-4` is no dimension"]),
         (&format!("{base} --eb 1e-3 --threads -1"), &["--threads", "-1", "1024"]),
         ("stages fast zip", &["no stage `zip`", "rze"]),
-        ("compare egm96.f32 a.fzm --dtype f32", &["4152960", "one type and shape"]),
+        ("compare egm96.f32 short --dtype f32", &["4152960", "one type and shape"]),
         ("compare egm96.f32 b.f32 --dtype f32 --eb 1", &["--mode"]),
         ("compare egm96.f32 b.f32 --dtype f32 --mode psnr --eb 1", &["psnr", "prel"]),
         ("compare egm96.f32 b.f32 --dtype f32 --mode abs --eb 1,5", &["--eb", "`1,5` is no number"]),
@@ -107,11 +108,11 @@ fn files_are_exit_3() {
         ("compare egm96.f32 egm96.f32 --dtype f32 --compressed none", &["cannot read none"]),
         ("bench none --dtype f32", &["cannot read none"]),
         (&format!("{compress} -o a.fzm"), &["a.fzm exists", "--force"]),
-        (&format!("{compress} -o dir"), &["dir is no regular file"]),
-        (&format!("{compress} -o dir --force"), &["dir is no regular file"]),
+        (&format!("{compress} -o /dev/null"), &["/dev/null is no regular file"]),
+        (&format!("{compress} -o /dev/null --force"), &["/dev/null is no regular file"]),
         (&format!("{compress} -o none/x"), &["cannot write none/x"]),
         ("decompress a.fzm -o egm96.f32", &["egm96.f32 exists"]),
-        ("decompress a.fzm -o dir --force", &["dir is no regular file"]),
+        ("decompress a.fzm -o /dev/null --force", &["/dev/null is no regular file"]),
     ] {
         fixture.fails(line, 3, says);
     }

@@ -6,8 +6,10 @@ mod devices;
 #[cfg(target_os = "linux")]
 mod drivers;
 mod failures;
+mod fills;
 mod fixture;
 mod hdf5;
+mod numpy;
 mod page;
 mod pictures;
 mod previews;

@@ -17,6 +17,7 @@ mod judge;
 mod oracle;
 mod pipelines;
 mod plans;
+mod simple;
 mod source;
 mod spaces;
 
@@ -135,6 +136,8 @@ const CALLS: &[Call] = &[
     World::set,
     World::notation,
     World::free_pipeline,
+    World::compress_simple,
+    World::find_fill_value,
     World::container_info,
     World::info_partial,
     World::pipeline_from_container,

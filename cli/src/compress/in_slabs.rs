@@ -1,0 +1,75 @@
+//! `fzgm compress --slab`: slab by slab, with the memory of one.
+
+use super::{Absolute, Done, Files, Work, forgets_the_shape, report};
+use crate::failure::Failure;
+use crate::fill::Declared;
+use crate::input;
+use crate::request;
+use crate::slabs;
+use crate::source::Source;
+use fzgm::Pipeline;
+use fzgm::slabs::Header;
+use std::time::Instant;
+
+impl Work<'_> {
+    pub(super) fn in_slabs(
+        &self,
+        files: &Files<'_>,
+        source: Source,
+        (mut pipeline, declared): (Pipeline, Declared),
+        bytes: u64,
+    ) -> Result<(), Failure> {
+        let (args, input, dtype) = (self.args, files.input, source.dtype());
+        let options = args.options();
+        if forgets_the_shape(&options) {
+            return Err(Failure::usage(
+                "--slab needs containers that say their shape: leave --no-strict or --generation out",
+            ));
+        }
+        let start = Instant::now();
+        let header = Header::new(dtype, source.dims(), bytes);
+        let mut src = source.into_reader()?;
+        files.output.check()?;
+        let mut check = self.check(&pipeline, dtype, declared);
+        let fresh = check.clone();
+        // A file can be read twice. A stream cannot: there the bound is that of each slab, which is never a larger one.
+        let twice = input::length(input)?.is_some();
+        let own = pipeline.clone();
+        let relative = request::relative(&pipeline).filter(|_| twice);
+        if let Some(mode) = relative {
+            let all = Source::open(input, &args.field)?.into_reader()?;
+            let base = slabs::base((all, input), &mut check, mode)?;
+            self.accept(input, dtype, &pipeline, &check)?;
+            if base > 0.0 {
+                let set = pipeline.set_everywhere("value_base", |args| args.set_real("value_base", base));
+                set.map_err(|e| Failure::from_error(&e))?;
+            }
+        }
+        let absolute = Absolute::of(&own, check.range());
+        let look = |slab: &[u8]| {
+            if relative.is_some() || request::relative(&pipeline).is_none() {
+                return Ok(());
+            }
+            let mut check = fresh.clone();
+            check.add(slab);
+            self.accept(input, dtype, &pipeline, &check)
+        };
+        let mut sink = files.output.create()?;
+        let to = files.output.path();
+        let totals =
+            slabs::write((&mut *src, input), (&mut sink, to), &header, (&pipeline, &options), &look)?;
+        sink.commit()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
+        let done = Done {
+            array,
+            bytes: totals.file_bytes,
+            seconds,
+            slabs: Some(totals.slabs),
+            stored: None,
+            absolute,
+            verified: None,
+        };
+        report(args, self.start, files, &done)
+    }
+}

@@ -1,0 +1,138 @@
+//! What `fzgm compress` says when it is done.
+
+use super::{Args, Files};
+use crate::failure::Failure;
+use crate::field::shape;
+use crate::fill::text;
+use crate::report::{self as reports, bits_per_value, number, optional, ratio, short, speed};
+use crate::request::{self, PipelineSource};
+use crate::slabs::range_down;
+use fzgm::metrics::Metrics;
+use fzgm::{Array, DType, Pipeline};
+use serde_json::json;
+
+/// What a report is about.
+pub(super) struct Done {
+    pub(super) array: Array,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    pub(super) slabs: Option<u64>,
+    /// Whether the array is in the container as it is, because the pipeline did not make it smaller; not said of slabs.
+    pub(super) stored: Option<bool>,
+    pub(super) absolute: Option<Absolute>,
+    pub(super) verified: Option<Metrics>,
+}
+
+/// A relative bound in the unit of the data, and what it came from.
+pub(super) struct Absolute {
+    bound: f64,
+    mode: &'static str,
+    error_bound: f64,
+    range: Option<(f64, f64)>,
+    /// Whether the base was given and not measured.
+    given: bool,
+    base: f64,
+}
+
+impl Absolute {
+    /// `None` for pipelines whose bound has no such form, or arrays without bounded values.
+    pub(super) fn of(pipeline: &Pipeline, range: Option<(f64, f64)>) -> Option<Absolute> {
+        let mode = request::mode(pipeline)?;
+        let error_bound = request::real(pipeline, "error_bound")?;
+        let given = request::real(pipeline, "value_base").filter(|base| *base > 0.0);
+        let base = match (mode, given, range) {
+            ("noa" | "prel", Some(base), _) => base,
+            ("noa", None, Some((low, high))) => range_down(low, high),
+            ("prel", None, Some((low, high))) => high.max(-low),
+            _ => return None,
+        };
+        Some(Absolute { bound: error_bound * base, mode, error_bound, range, given: given.is_some(), base })
+    }
+
+    fn text(&self, dtype: DType) -> String {
+        let Absolute { bound, mode, error_bound, .. } = self;
+        let of = match (self.range, *mode) {
+            _ if self.given => format!("the given base {:?}", self.base),
+            (Some((low, high)), "noa") => format!("the range {} to {}", text(dtype, low), text(dtype, high)),
+            _ => format!("the largest magnitude {}", text(dtype, self.base)),
+        };
+        format!("bound {}: {mode} {error_bound:?} of {of}\n", significant(*bound))
+    }
+}
+
+/// Six significant digits.
+pub(crate) fn significant(x: f64) -> String {
+    if x == 0.0 || (1e-4..1e7).contains(&x.abs()) {
+        let digits = 5 - x.abs().max(1e-4).log10().floor() as i32;
+        let text = format!("{x:.*}", digits.clamp(0, 9) as usize);
+        return if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').into()
+        } else {
+            text
+        };
+    }
+    format!("{x:.5e}")
+}
+
+pub(super) fn report(
+    args: &Args,
+    start: PipelineSource<'_>,
+    files: &Files<'_>,
+    done: &Done,
+) -> Result<(), Failure> {
+    let Done { array, bytes, seconds, slabs, stored, absolute, verified } = done;
+    let ratio = ratio(array.bytes(), *bytes);
+    let bits = bits_per_value(*bytes, array.elements());
+    let speed = speed(array.bytes(), *seconds);
+    let beside = files.output.is_stream();
+    if args.json {
+        let (preset, pipeline) = start.names();
+        let value = json!({
+            "command": "compress",
+            "input": files.input.to_string_lossy(),
+            "output": files.output.path().to_string_lossy(),
+            "dtype": array.dtype().name(),
+            "dims": array.dims(),
+            "preset": preset,
+            "pipeline": pipeline,
+            "device": args.device.to_string(),
+            "array_bytes": array.bytes(),
+            "container_bytes": bytes,
+            "ratio": number(ratio),
+            "bits_per_value": number(bits),
+            "seconds": number(*seconds),
+            "gb_per_s": number(speed),
+            "slabs": slabs,
+            "stored": stored,
+            "absolute_bound": optional(absolute.as_ref().map(|a| a.bound)),
+            "value_min": optional(absolute.as_ref().and_then(|a| a.range).map(|r| r.0)),
+            "value_max": optional(absolute.as_ref().and_then(|a| a.range).map(|r| r.1)),
+            "worst_error_over_bound": optional(verified.and_then(|m| m.worst)),
+        });
+        return reports::print_beside(beside, &format!("{value}\n"));
+    }
+    let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
+    let stored = match stored {
+        Some(true) if array.bytes() > 0 => "stored as it is: the pipeline did not make the array smaller\n",
+        _ => "",
+    };
+    let bound = absolute.as_ref().map_or(String::new(), |a| a.text(array.dtype()));
+    let verified = verified.map_or(String::new(), |m| {
+        let worst = m.worst.filter(|worst| *worst > 0.0);
+        let worst =
+            worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));
+        format!("verified: {worst}\n")
+    });
+    let text = format!(
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{bound}{verified}{stored}",
+        files.input.display(),
+        shape(array),
+        array.dtype(),
+        array.bytes(),
+        files.output.path().display(),
+        short(ratio),
+        short(bits),
+        short(speed),
+    );
+    reports::print_beside(beside, &text)
+}

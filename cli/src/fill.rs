@@ -1,0 +1,175 @@
+//! Fill values: those that the command line declares, and those that nobody declared.
+
+use crate::failure::Failure;
+use fzgm::DType;
+use fzgm::metrics::{SuspectedFill, ValueScan};
+
+#[derive(clap::Args)]
+pub(crate) struct FillArgs {
+    /// A fill value such as 1e20 or -9999, kept bit for bit and outside of the value range; none: there are none; may be repeated
+    ///
+    /// The pipelines keep values apart by their magnitude: values of the magnitude of V and above are exact, and a note says how many others
+    /// these are. Under the modes noa and prel, an array with a value that looks like a fill value is refused without this option.
+    #[arg(long = "fill-value", value_name = "V", allow_negative_numbers = true, value_parser = parse, conflicts_with = "outlier_threshold")]
+    values: Vec<Fill>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fill {
+    None,
+    Value(f64),
+}
+
+fn parse(text: &str) -> Result<Fill, String> {
+    match text {
+        "none" => Ok(Fill::None),
+        _ => crate::input::real(text).map(Fill::Value).map_err(|e| format!("{e}, or none")),
+    }
+}
+
+/// Fill values that were declared, and the threshold that keeps them.
+#[derive(Clone)]
+pub(crate) struct Declared {
+    pub(crate) values: Vec<f64>,
+    pub(crate) threshold: Option<f64>,
+    /// Whether the array has no others.
+    pub(crate) none: bool,
+}
+
+impl FillArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        !self.values.is_empty()
+    }
+
+    /// In an array of this type.
+    pub(crate) fn declared(&self, dtype: DType) -> Result<Declared, Failure> {
+        let none = self.values.contains(&Fill::None);
+        if none && self.values.len() > 1 {
+            return Err(Failure::usage("--fill-value none is given together with others; leave it out"));
+        }
+        let (mut values, mut threshold) = (vec![], None);
+        for value in &self.values {
+            let Fill::Value(value) = *value else { continue };
+            let value = if dtype == DType::F32 { f64::from(value as f32) } else { value };
+            if value == 0.0 {
+                return Err(Failure::usage(
+                    "--fill-value is 0 in this type, which no magnitude keeps apart; under mode abs with a small bound zeros stay 0",
+                ));
+            }
+            values.push(value);
+            // NaN and infinities are exact without a threshold.
+            if value.is_finite() {
+                threshold = Some(value.abs().min(threshold.unwrap_or(f64::INFINITY)));
+            }
+        }
+        Ok(Declared { values, threshold, none })
+    }
+}
+
+/// What the values of an array say about its fill values.
+#[derive(Clone)]
+pub(crate) struct Check {
+    scan: ValueScan,
+    dtype: DType,
+    declared: Declared,
+    /// For each declared value the elements that have it.
+    equal: Vec<u64>,
+    exact: u64,
+}
+
+impl Check {
+    /// `threshold`: that of the pipeline.
+    pub(crate) fn new(dtype: DType, threshold: f64, declared: Declared) -> Check {
+        let equal = vec![0; declared.values.len()];
+        Check { scan: ValueScan::new(dtype, threshold), dtype, declared, equal, exact: 0 }
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.scan.add(bytes);
+        let Some(threshold) = self.declared.threshold else { return };
+        let mut element = |x: f64| {
+            if x.is_finite() && x.abs() >= threshold {
+                self.exact += 1;
+                for (value, equal) in self.declared.values.iter().zip(&mut self.equal) {
+                    *equal += u64::from(x == *value);
+                }
+            }
+        };
+        match self.dtype {
+            DType::F32 => {
+                bytes.chunks_exact(4).for_each(|x| element(f64::from(bytemuck::pod_read_unaligned::<f32>(x))))
+            }
+            DType::F64 => bytes.chunks_exact(8).for_each(|x| element(bytemuck::pod_read_unaligned(x))),
+            _ => {}
+        }
+    }
+
+    /// Smallest and largest bounded value.
+    pub(crate) fn range(&self) -> Option<(f64, f64)> {
+        self.scan.range()
+    }
+
+    /// What looks like a fill value and was not declared.
+    pub(crate) fn suspects(&self) -> Vec<SuspectedFill> {
+        if self.declared.none { vec![] } else { self.scan.suspects() }
+    }
+
+    /// What is to be said of the declared values, or nothing.
+    pub(crate) fn note(&self) -> Option<String> {
+        let missing: Vec<String> = self
+            .declared
+            .values
+            .iter()
+            .zip(&self.equal)
+            .filter(|(value, equal)| value.is_finite() && **equal == 0)
+            .map(|(value, _)| format!("no element is {}", text(self.dtype, *value)))
+            .collect();
+        let others = self.exact - self.equal.iter().sum::<u64>();
+        let others = (others > 0).then(|| {
+            let threshold = text(self.dtype, self.declared.threshold.unwrap_or_default());
+            format!(
+                "{others} other elements have a magnitude of {threshold} or more, and are kept exactly too"
+            )
+        });
+        let all: Vec<String> = missing.into_iter().chain(others).collect();
+        (!all.is_empty()).then(|| format!("--fill-value: {}", all.join("; ")))
+    }
+}
+
+/// A value with the digits that its type has.
+pub(crate) fn text(dtype: DType, value: f64) -> String {
+    if dtype == DType::F32 { format!("{:?}", value as f32) } else { format!("{value:?}") }
+}
+
+/// Refuses an array with fill values that nobody declared.
+pub(crate) fn refuse(
+    path: &str,
+    mode: &str,
+    dtype: DType,
+    suspects: &[SuspectedFill],
+) -> Result<(), Failure> {
+    let Some(first) = suspects.first() else { return Ok(()) };
+    let last = suspects.last().unwrap_or(first);
+    let name = |s: &SuspectedFill| {
+        let others = match s.above - s.count {
+            0 => String::new(),
+            n => format!(", and {n} other elements from {} on", text(dtype, s.threshold)),
+        };
+        format!("{} ({} elements{others})", text(dtype, s.value), s.count)
+    };
+    let names: Vec<String> = suspects.iter().map(name).collect();
+    let mut options: Vec<String> =
+        suspects.iter().map(|s| format!("--fill-value {}", text(dtype, s.value))).collect();
+    let mut threshold = ", or --outlier-threshold";
+    if suspects.iter().any(|s| s.above > s.count) {
+        options = vec![format!("--outlier-threshold {}", text(dtype, last.threshold))];
+        threshold = "";
+    }
+    let (low, high) = (text(dtype, last.others.0), text(dtype, last.others.1));
+    Err(Failure::usage(format!(
+        "{path} has what looks like a fill value: {}; all others lie in {low} to {high}, and under mode {mode} its magnitude would make their bound \
+         too large. Give {}{threshold}, or --fill-value none if these are values like others",
+        names.join(", "),
+        options.join(" ")
+    )))
+}

@@ -1,0 +1,180 @@
+//! Fill values that nobody declared: nothing is lost without a word, and no field is refused without one.
+
+use crate::fixture::Fixture;
+use std::fs;
+
+const N: usize = 4096;
+
+/// Fields without fill values.
+fn plain(kind: usize) -> Vec<f32> {
+    let mut seed = 12345u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 40) as f32 / (1 << 24) as f32
+    };
+    (0..N)
+        .map(|i| {
+            let t = i as f32 / 40.0;
+            match kind {
+                // Waves, temperatures, rain (mostly none), mixing ratios, heat, heights.
+                0 => t.sin(),
+                1 => 280.0 + 30.0 * t.sin() + random(),
+                2 => {
+                    if random() < 0.8 {
+                        0.0
+                    } else {
+                        40.0 * random().powi(4)
+                    }
+                }
+                3 => 1e-9 * (9.0 * random()).exp(),
+                4 => 2e9 * (1.0 + t.cos()) + 1e7,
+                _ => 4000.0 * t.sin() + 4400.0,
+            }
+        })
+        .collect()
+}
+
+const FILLS: [&str; 7] = ["one", "mask", "most", "-9999", "two", "coast", "with NaN"];
+
+/// The field with fill values, and where they are.
+fn filled(field: &[f32], fill: &str) -> (Vec<f32>, Vec<bool>) {
+    let mut mask = vec![false; N];
+    let mut values = field.to_vec();
+    for i in 0..N {
+        let share = (i / 64 + i % 64) % 10;
+        let value = match fill {
+            "one" if i == 777 => 1e20,
+            "mask" if share < 3 => 9.96921e36,
+            "most" if share < 9 => 1e30,
+            "-9999" if share < 2 => -9999.0,
+            "two" if share == 0 => 1e30,
+            "two" if share == 5 => -1e20,
+            "coast" if share < 3 => 1e20,
+            // Means of values and fill values.
+            "coast" if share == 3 => 1e20 * (1.0 - 0.001 * (i % 700) as f32),
+            "with NaN" if share == 1 => f32::NAN,
+            "with NaN" if share == 2 => f32::MAX,
+            _ => continue,
+        };
+        (values[i], mask[i]) = (value, true);
+    }
+    (values, mask)
+}
+
+fn write(fixture: &Fixture, values: &[f32]) {
+    fixture.write("x", &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+}
+
+/// The largest error of the values outside of the mask, as a fraction of their range; inside, all come back bit for bit.
+fn error(fixture: &Fixture, values: &[f32], mask: &[bool], exact: bool) -> f32 {
+    fixture.run("decompress x.fzm -o y --force").ok();
+    let restored = fs::read(fixture.path("y")).unwrap();
+    let restored = restored.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+    let (mut worst, mut low, mut high) = (0.0f32, f32::INFINITY, f32::NEG_INFINITY);
+    for ((x, y), masked) in values.iter().zip(restored).zip(mask) {
+        if *masked {
+            assert!(!exact || x.to_bits() == y.to_bits(), "{x} comes back as {y}");
+        } else {
+            (worst, low, high) = (worst.max((x - y).abs()), low.min(*x), high.max(*x));
+        }
+    }
+    worst / (high - low)
+}
+
+#[test]
+fn no_field_is_lost_without_a_word() {
+    let (fixture, mut refused) = (Fixture::new(), 0);
+    for kind in 0..6 {
+        let field = plain(kind);
+        write(&fixture, &field);
+        fixture.run("compress x -o x.fzm --force --dtype f32 --eb 1e-3").ok();
+        assert!(error(&fixture, &field, &[false; N], true) <= 1.0001e-3, "{kind}");
+        for fill in FILLS {
+            let (values, mask) = filled(&field, fill);
+            write(&fixture, &values);
+            let line = "compress x -o x.fzm --force --dtype f32 --eb 1e-3";
+            let run = fixture.run(line);
+            if run.code == Some(0) {
+                // The range is at most four times that of the field.
+                assert!(error(&fixture, &values, &mask, false) <= 4.001e-3, "{kind}, {fill}");
+                continue;
+            }
+            assert_eq!(run.code, Some(2), "{kind}, {fill}: {}", run.err);
+            refused += 1;
+            let options = run.err.split("Give ").nth(1).unwrap().split(", or").next().unwrap();
+            assert!(options.starts_with("--"), "{}", run.err);
+            let run = fixture.run(&format!("{line} {options}"));
+            assert_eq!(run.code, Some(0), "{kind}, {fill}: {}", run.err);
+            assert!(error(&fixture, &values, &mask, true) <= 1.0001e-3, "{kind}, {fill}");
+        }
+    }
+    assert!(refused >= 36, "{refused}");
+}
+
+#[test]
+fn what_is_declared_is_kept() {
+    let fixture = Fixture::new();
+    let (values, mask) = filled(&plain(1), "two");
+    write(&fixture, &values);
+    let line = "compress x -o x.fzm --force --dtype f32";
+    fixture.fails(&format!("{line} --eb 1e-3"), 2, &["1e30", "-1e20", "410 elements", "--fill-value none"]);
+    fixture.fails(&format!("{line} --eb 1e-3 --fill-value 1e30"), 2, &["-1e20"]);
+    fixture.fails(&format!("{line} --mode prel --eb 1e-3"), 2, &["mode prel"]);
+    for options in ["--eb 1e-3 --outlier-threshold 1e19", "--eb 1e-3 --fill-value 1e30 --fill-value -1e20"] {
+        fixture.run(&format!("{line} {options}")).ok();
+        assert!(error(&fixture, &values, &mask, true) <= 1.0001e-3, "{options}");
+    }
+    // It is said what else is exact, and what is not there.
+    let run = fixture.run(&format!("{line} --eb 1e-3 --fill-value 300 --fill-value 1e20"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("no element is 300") && run.err.contains("other elements"), "{}", run.err);
+    // The user's word counts, and modes without a range have nothing to lose.
+    for options in [
+        "--eb 1e-3 --fill-value none",
+        "--mode abs --eb 0.1",
+        "--mode rel --eb 1e-3",
+        "--eb 1e-3 --value-base 60",
+    ] {
+        fixture.run(&format!("{line} {options}")).ok();
+    }
+    for (options, says) in [
+        ("--eb 1e-3 --fill-value none --fill-value 1", "together"),
+        ("--eb 1e-3 --fill-value 0", "0"),
+        ("--eb 1e-3 --fill-value land", "or none"),
+        ("--eb 1e-3 --fill-value 1 --outlier-threshold 1", "--outlier-threshold"),
+        ("--preset bits --fill-value 1", "lossless"),
+    ] {
+        fixture.fails(&format!("{line} {options}"), 2, &[says]);
+    }
+}
+
+#[test]
+fn slabs_and_comparisons_see_them_too() {
+    let fixture = Fixture::new();
+    let (values, mask) = filled(&plain(0), "one");
+    write(&fixture, &values);
+    fixture.fails("compress x -o s --dtype f32 --eb 1e-3 --slab 4K", 2, &["1e20"]);
+    fixture.run("compress x -o s --dtype f32 --eb 1e-3 --slab 4K --fill-value 1e20").ok();
+    fixture.run("compare x s --dtype f32 --mode noa --eb 1.001e-3 --fill-value 1e20").ok();
+    // A field that was lost is seen in a comparison.
+    fixture.run("compress x -o x.fzm --dtype f32 --eb 1e-3 --fill-value none").ok();
+    assert!(error(&fixture, &values, &mask, false) > 0.4);
+    let run = fixture.run("compare x y --dtype f32 --mode noa --eb 1e-3");
+    assert_eq!((run.code, run.out.contains("suspected fill value  1e20")), (Some(1), true), "{}", run.out);
+    let m = fixture.run("compare x x --dtype f32 --json").json();
+    assert_eq!(m["suspected_fill_values"][0].as_f64(), Some(f64::from(1e20f32)));
+    assert!(m["range"].as_f64().unwrap() < 2.1);
+    // The bound in the unit of the data.
+    let m = fixture.run("compress x -o z --dtype f32 --eb 1e-3 --fill-value 1e20 --json").json();
+    let bound = m["absolute_bound"].as_f64().unwrap();
+    assert!((1.9e-3..2.0001e-3).contains(&bound) && m["value_max"].as_f64().unwrap() <= 1.0, "{m}");
+    assert!(fixture.run("info z").ok().contains("absolute   0.00"));
+    let said = fixture.run("info z --json").json()["absolute_bound"].as_f64().unwrap();
+    assert!((said / bound - 1.0).abs() < 1e-6, "{said} {bound}");
+    assert!(
+        fixture
+            .run("compress x -o z --force --dtype f32 --eb 1e-3 --fill-value 1e20")
+            .ok()
+            .contains("noa 0.001 of the range")
+    );
+}
