@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _arrays, _fzgm
-from ._codec import _real, threshold_of
 from ._errors import CallError
+from ._pipelines import real, threshold_of
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,6 @@ def compare(
     if error_bound is not None:
         if not isinstance(mode, (str, type(None))):
             raise CallError(f"mode is of type {type(mode).__name__}; expected 'abs', 'noa', 'prel', or 'rel'")
-        bound = ("noa" if mode is None else mode, _real("error_bound", error_bound))
+        bound = ("noa" if mode is None else mode, real("error_bound", error_bound))
     threshold = math.inf if fill_value is None else threshold_of(fill_value, dtype)
     return Metrics(**_fzgm.compare(dtype, _arrays.flat_bytes(a), _arrays.flat_bytes(b), bound, threshold))
