@@ -257,7 +257,13 @@ part_wheel() {
   [ -x "$python" ] || python3 -m venv build/wheel-venv
   step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask pytest hypothesis
   "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
-  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "$python" -X dev -m pytest -q -p no:cacheprovider python/tests
+  local tests=("$python" -X dev -W error::pytest.PytestUnraisableExceptionWarning -m pytest -q -p no:cacheprovider)
+  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "${tests[@]}" python/tests
+  bash tests/emu/build.sh plain >/dev/null
+  local mode
+  for mode in ORDER=fwd DEFER=1; do
+    step "arrays on the emulator, $mode" env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "FZ_EMU_$mode" "${tests[@]}" python/tests/test_gpu.py
+  done
 }
 
 extension_lints() {

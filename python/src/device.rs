@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a plan does.
 enum Task {
-    Compress(fzgm::Encoder),
+    Compress(Box<fzgm::Encoder>),
     Decompress(Box<fzgm::Decoder>),
 }
 
@@ -117,7 +117,10 @@ impl DevicePlan {
         let options = fzgm::Options { checksum_async: checksum.1, ..options::on_gpu(options, device) };
         let array = options::array(dtype, &dims).or_raise(py)?;
         py.detach(|| {
-            DevicePlan::around(Task::Compress(fzgm::Encoder::new(&pipeline.0, &array, &options)?), device)
+            DevicePlan::around(
+                Task::Compress(Box::new(fzgm::Encoder::new(&pipeline.0, &array, &options)?)),
+                device,
+            )
         })
         .or_raise(py)
     }

@@ -17,6 +17,7 @@ from ._codec import (
     preview,
 )
 from ._compare import Metrics, compare
+from ._details import Details
 from ._device import DeviceArray
 from ._encoders import Decoder, Encoder
 from ._errors import (
@@ -33,7 +34,7 @@ from ._gpu import Call
 from ._pipelines import Pipeline
 
 __all__ = [
-    "Call", "CallError", "ContainerError", "Decoder", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "Info", "InternalError",
+    "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "Info", "InternalError",
     "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
     "preview",
 ]
