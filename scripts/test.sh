@@ -257,7 +257,7 @@ part_wheel() {
   [ -x "$python" ] || python3 -m venv build/wheel-venv
   step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask pytest hypothesis
   "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
-  local tests=("$python" -X dev -W error::pytest.PytestUnraisableExceptionWarning -m pytest -q -p no:cacheprovider)
+  local tests=("$python" -X dev -m pytest -q -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning -W error::ResourceWarning)
   step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "${tests[@]}" python/tests
   bash tests/emu/build.sh plain >/dev/null
   local mode

@@ -2,7 +2,8 @@
 # Builds the Python wheel, with the HDF5 plugin inside, into build/wheels.
 #
 #   scripts/wheel.sh                release build for the CPU and Linux with glibc 2.28 or later
-#   scripts/wheel.sh --cuda         with kernels for NVIDIA GPUs in the extension and the plugin; runs scripts/setup-nvcc.sh if there is no nvcc
+#   scripts/wheel.sh --cuda         with kernels for NVIDIA GPUs in the extension; runs scripts/setup-nvcc.sh if there is no nvcc. The plugin has none:
+#                                   a second copy would make the wheel too large
 #   scripts/wheel.sh --sdist        the source distribution, in addition
 #   scripts/wheel.sh --checked      the build of the tests: the checks of a debug build, compiled in a minute, for this machine, with the kernels of the
 #                                   emulator alone
@@ -49,7 +50,7 @@ fi
 
 if [ -z "$plugin" ]; then
   say "the HDF5 plugin"
-  cargo zigbuild "${build[@]}" -p fzgm-hdf5 --target "$target.$glibc" ${cuda:+--features fzgm-hdf5/cuda}
+  cargo zigbuild "${build[@]}" -p fzgm-hdf5 --target "$target.$glibc"
   plugin=build/wheel-target/$target/release/libh5fzgm.so
 fi
 mkdir -p python/package/fzgm/plugin
