@@ -36,7 +36,7 @@ def test_block(page, text, tmp_path, monkeypatch):
     if "torch" in text and not __import__("torch").cuda.is_available():
         pytest.skip("torch sees no GPU")
     monkeypatch.chdir(tmp_path)
-    x = np.random.default_rng(1).normal(size=(64, 128, 256)).cumsum(-1).astype("f4")
+    x = np.random.default_rng(1).normal(size=(32, 64, 128)).cumsum(-1).astype("f4")
     Path("pipeline.toml").write_text(fzgm.Pipeline.from_preset("pfpl", "f32").to_toml())
     names = {"x": x, "t": x[0], "y": np.empty_like(x), "container": fzgm.compress(x, error_bound=1e-3)}
     exec(compile(text, f"{page}: {tmp_path.name}", "exec"), names)
