@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,6 +13,12 @@ from ._errors import CallError
 
 Pipeline = _fzgm.Pipeline
 _LOSSLESS = {name for name, _, lossless in _fzgm.presets(True) if lossless}
+
+
+@functools.lru_cache(64)
+def _preset(name: str, dtype: str) -> Pipeline:
+    """A preset as it is; pipelines are immutable, and reading one takes longer than a call on a small array."""
+    return Pipeline.from_preset(name, dtype)
 
 
 def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value: Any, pipeline: Any) -> Pipeline:
@@ -27,7 +34,7 @@ def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value
     preset = "fast" if preset is None else preset
     if not isinstance(preset, str):
         raise CallError(f"preset is of type {type(preset).__name__}; expected a name")
-    made = Pipeline.from_preset(preset, dtype)
+    made = _preset(preset, dtype)
     if preset in _LOSSLESS:
         if error_bound is not None or mode is not None or fill_value is not None:
             raise CallError(f"preset {preset} loses nothing; leave out error_bound, mode, and fill_value")
