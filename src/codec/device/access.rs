@@ -3,7 +3,7 @@
 
 use super::{DeviceSlice, Memory};
 use crate::base::byte_source::Source;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, Status};
 use crate::codec::buffer;
 use crate::format::{self, Header};
 use crate::gpu::{Context, Home, OwnStream, download};
@@ -33,6 +33,11 @@ pub unsafe fn copy_to_host(from: DeviceSlice, dst: &mut [u8]) -> Result<()> {
     }
 }
 
+/// Whether the device or the system failed, and not the container.
+fn failed(error: &Error) -> bool {
+    matches!(error.status(), Status::Device | Status::NoDevice | Status::OutOfMemory)
+}
+
 /// A container in device memory.
 struct OnDevice(DeviceSlice, Context);
 
@@ -58,8 +63,11 @@ impl DeviceSlice {
     pub(super) unsafe fn header(self) -> Result<Header> {
         if let Home::Device(index) = self.home()? {
             let front = OnDevice(self, Context::on(index)?);
-            if let Ok(header) = format::read_from(&front) {
-                return Ok(header);
+            match format::read_from(&front) {
+                Ok(header) => return Ok(header),
+                Err(e) if failed(&e) => return Err(e),
+                // The whole container says what is wrong with it.
+                Err(_) => {}
             }
         }
         // SAFETY: the caller's promise.
