@@ -109,10 +109,10 @@ def _writable(view: View, source: Any) -> None:
 
 def compress(plan: Any, source: Any, array: Any, out: Any, device: int, stream: int | None) -> Any:
     """Compresses with a plan and waits: into ``out``, else to where the array is."""
+    room = None if out is None else room_for_container(out, array, device, stream)
     if stream is not None:
-        _fzgm.wait(device, stream)
-    if out is not None:
-        room = room_for_container(out, array, device, stream)
+        _fzgm.wait(device, stream)  # and so for the work that the libraries of both arrays have queued
+    if room is not None:
         return out[: plan.run(source, room.place)]
     if isinstance(array, View):
         memory = plan.compress(source)
