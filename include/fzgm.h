@@ -763,7 +763,7 @@ int32_t fz_plan_decoder(const fz_plan *encoder,
  * Makes the plan that restores a container, from its header, with memory for just that one. Others of the same pipeline, type
  * and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
  *
- * `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
+ * `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory the header is copied.
  * `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
  *
  * It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the header is one
@@ -880,8 +880,8 @@ int32_t fz_compress(const fz_plan *plan,
  * `restored_bytes`      becomes the length of the array; untouched on failure.
  *
  * `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
- * memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
- * container is copied to the host first, to read its header.
+ * memory without a look at it from the host, where fz_decompress_async() would. Without a plan, the header is copied to the host first. A
+ * container that fzgm would write with another header, or that is damaged, is copied as a whole.
  *
  * The container may come from anywhere: whatever its bytes are, the call ends with a status.
  *
@@ -1132,7 +1132,7 @@ int32_t fz_decompress_async(const fz_plan *plan,
 /**
  * Reads the header of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
  *
- * The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
+ * The container may be in memory of any kind; from device memory the call copies the header to the host and waits for that.
  *
  * Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
  * untouched.

@@ -255,9 +255,18 @@ part_wheel() {
   step "the wheel" bash scripts/wheel.sh --checked --plugin="$built/libh5fzgm.so"
   local python=$PWD/build/wheel-venv/bin/python
   [ -x "$python" ] || python3 -m venv build/wheel-venv
-  step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask pytest hypothesis
+  step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask matplotlib pytest hypothesis
   "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
-  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "$python" -X dev -m pytest -q -p no:cacheprovider python/tests
+  local tests=("$python" -X dev -m pytest -q -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning -W error::ResourceWarning)
+  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "${tests[@]}" python/tests
+  bash tests/emu/build.sh plain >/dev/null
+  local emulator=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") mode
+  for mode in ORDER=fwd DEFER=1; do
+    step "arrays on the emulator, $mode" env "${emulator[@]}" "FZ_EMU_$mode" "${tests[@]}" python/tests/test_gpu.py
+  done
+  # The extension has no checks of AddressSanitizer compiled in: it sees memory that is freed twice, and what its own memcpy and allocator see.
+  step "arrays under AddressSanitizer" env "${emulator[@]}" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc LD_PRELOAD="$(g++ -print-file-name=libasan.so)" \
+    "$python" -m pytest -q -p no:cacheprovider python/tests/test_{gpu,wrong_calls,parts,threads}.py
 }
 
 extension_lints() {

@@ -61,8 +61,9 @@ pub use base::param::{Args, Kind, Param, Setting};
 pub use base::reserve::ReserveAllocator;
 pub use base::thread_pool::MAX_THREADS;
 pub use codec::{
-    CallResult, Container, Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress,
-    decompress_preview, decompress_region, info_at, pipeline_at, preview_array,
+    CallResult, Container, Decoder, Device, DeviceBuffer, DeviceSlice, Encoder, Options, ResultBuffer,
+    compress, copy_to_host, decompress, decompress_preview, decompress_region, device_of, info_at, on_device,
+    pipeline_at, preview_array,
 };
 #[cfg(feature = "files")]
 pub use file::AtomicFile;

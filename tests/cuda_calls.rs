@@ -5,7 +5,7 @@
 mod common;
 
 use common::fixture::{self, Fixture};
-use common::gpu::{TestStream, cuda, device};
+use common::gpu::{Block, TestStream, cuda, device};
 use common::samples::Content;
 use fzgm::{Array, DType, Decoder, Device, Options, PRESETS, Stream, compress, decompress};
 use std::sync::{Mutex, PoisonError};
@@ -161,5 +161,36 @@ fn blocking_calls_run_on_the_device() {
         // SAFETY: the blocks are those of the device and live on.
         unsafe { fixture.decoder.decompress_at(&mut dws, from, to) }.unwrap();
         assert!(before < between && between < launches(), "{name} {dtype}: memory of a device");
+    }
+}
+
+#[test]
+fn of_a_container_on_a_device_only_the_header_is_copied() {
+    let Some(_alone) = counting() else { return };
+    let array = Array::new(DType::F32, &[100_000]).unwrap();
+    let pipeline = fixture::lossy("fast", DType::F32);
+    let mut fixture = Fixture::new(&pipeline, &array, &fixture::options());
+    let src = fixture.data(Content::Random, 1);
+    let want = compress(&pipeline, &array, &fixture::options(), &src).unwrap();
+    assert!(want.len() > 50_000);
+    let (block, restored) = (Block::of(&want), Block::new(src.len()));
+    let (container, dst) = (block.slice(0, want.len()), restored.slice(0, src.len()));
+    let calls: [&dyn Fn() -> fzgm::Result<()>; 3] = [
+        &|| unsafe { fzgm::info_at(container) }.map(|_| ()),
+        &|| unsafe { Decoder::open_at(container, &fixture::options()) }.map(|_| ()),
+        &|| unsafe { Decoder::decompress_once_at(container, dst, &fixture::options()) }.map(|_| ()),
+    ];
+    for call in calls {
+        let before = cuda().count("bytes_to_host").unwrap();
+        call().unwrap();
+        let copied = cuda().count("bytes_to_host").unwrap() - before;
+        assert!(copied <= 4096, "{copied} bytes");
+    }
+    assert!(restored.get() == decompress(&want, &Options::default()).unwrap().1);
+    // What is wrong with a container is said as for one on the host.
+    for wrong in [&want[..want.len() - 1], &want[..50], &[7; 5000][..]] {
+        let block = Block::of(wrong);
+        let there = unsafe { fzgm::info_at(block.slice(0, wrong.len())) }.unwrap_err();
+        assert_eq!(there.to_string(), fzgm::info(wrong).unwrap_err().to_string());
     }
 }

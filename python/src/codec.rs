@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use std::sync::{Mutex, PoisonError};
 
 /// Zeroed bytes, or an error where the system has none.
-fn zeroed(bytes: u64) -> fzgm::Result<Vec<u8>> {
+pub(crate) fn zeroed(bytes: u64) -> fzgm::Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory(bytes))?;
     buffer.try_reserve_exact(len).map_err(|_| Error::OutOfMemory(bytes))?;
@@ -72,6 +72,20 @@ pub(crate) fn decompress_region<'py>(
     let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
     let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
     py.detach(|| fzgm::decompress_region(container, &origin, &extent, dst)).or_raise(py)?;
+    Ok(())
+}
+
+/// Restores the elements at multiples of `step` into `dst`.
+#[pyfunction]
+pub(crate) fn preview<'py>(
+    py: Python<'py>,
+    container: Bytes<'py>,
+    step: u64,
+    dst: Bytes<'py>,
+) -> PyResult<()> {
+    let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
+    let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
+    py.detach(|| fzgm::decompress_preview(container, step, dst)).or_raise(py)?;
     Ok(())
 }
 

@@ -6,10 +6,17 @@ use fzgm::{Container, Preset};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The header of a container as a dictionary; dimensions with the fastest first.
+/// The header of a container as a dictionary; dimensions with the fastest first. With `front`, the container may end early.
 #[pyfunction]
-pub(crate) fn info<'py>(py: Python<'py>, container: Bytes<'py>) -> PyResult<Bound<'py, PyDict>> {
-    let info = fzgm::info(shared(&container)?.as_slice()?).or_raise(py)?;
+#[pyo3(signature = (container, front = false))]
+pub(crate) fn info<'py>(py: Python<'py>, container: Bytes<'py>, front: bool) -> PyResult<Bound<'py, PyDict>> {
+    let container = shared(&container)?;
+    let read = if front { fzgm::info_partial } else { fzgm::info };
+    described(py, &read(container.as_slice()?).or_raise(py)?)
+}
+
+/// A header as a dictionary.
+pub(crate) fn described<'py>(py: Python<'py>, info: &fzgm::Info) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("dtype", info.array.dtype().name())?;
     d.set_item("dims", info.array.dims())?;

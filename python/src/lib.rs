@@ -2,22 +2,34 @@
 //! expect: arrays as contiguous bytes, dimensions with the fastest first.
 
 mod codec;
+mod device;
+mod dlpack;
 mod error;
+mod file;
 mod info;
 mod measure;
 mod options;
 mod pipeline;
+mod place;
 mod views;
 
 /// Functions and classes of the package, without conversion of arrays.
 #[pyo3::pymodule]
 mod _fzgm {
     #[pymodule_export]
-    use super::codec::{Decoder, Encoder, compress, decompress, decompress_region};
+    use super::codec::{Decoder, Encoder, compress, decompress, decompress_region, preview};
+    #[pymodule_export]
+    use super::device::{DevicePlan, Pending};
+    #[pymodule_export]
+    use super::dlpack::{Tenure, lend_dlpack, take_dlpack};
+    #[pymodule_export]
+    use super::file::File;
     #[pymodule_export]
     use super::info::{info, presets};
     #[pymodule_export]
     use super::measure::compare;
     #[pymodule_export]
     use super::pipeline::Pipeline;
+    #[pymodule_export]
+    use super::place::{Memory, copy_to_host, device_count, device_index, device_of, info_at, wait};
 }

@@ -23,6 +23,11 @@ pub(crate) fn decoding(threads: u32, max_memory_bytes: u64) -> Options {
     Options { threads, max_memory_bytes, device: Device::Cpu, ..Options::default() }
 }
 
+/// The same for calls on a GPU.
+pub(crate) fn on_gpu(options: Options, index: u32) -> Options {
+    Options { device: Device::Cuda(index), ..options }
+}
+
 /// The array of a type by its name.
 pub(crate) fn array(dtype: &str, dims: &[u64]) -> Result<Array> {
     Array::new(DType::from_name(dtype)?, dims)

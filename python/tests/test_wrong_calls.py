@@ -58,7 +58,9 @@ def test_wrong_shapes(shape):
 
 @pytest.mark.parametrize("buffer", ["text", 5, None, object(), [1, 2]], ids=lambda b: type(b).__name__)
 def test_what_is_no_buffer(buffer):
-    for call in (fzgm.decompress, fzgm.info, lambda b: fzgm.decompress_region(b, 0)):
+    calls = (fzgm.decompress, fzgm.info, lambda b: fzgm.decompress_region(b, 0))
+    # A text is the path of a file to calls that read parts.
+    for call in calls[:1] if isinstance(buffer, str) else calls:
         with pytest.raises(fzgm.CallError, match="expected bytes"):
             call(buffer)
 

@@ -65,8 +65,8 @@ pub unsafe extern "C" fn fz_compress(
 /// `restored_bytes`      becomes the length of the array; untouched on failure.
 ///
 /// `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
-/// memory without a look at it from the host, where fz_decompress_async() would; without a plan, or where it would not, the
-/// container is copied to the host first, to read its header.
+/// memory without a look at it from the host, where fz_decompress_async() would. Without a plan, the header is copied to the host first. A
+/// container that fzgm would write with another header, or that is damaged, is copied as a whole.
 ///
 /// The container may come from anywhere: whatever its bytes are, the call ends with a status.
 ///

@@ -43,7 +43,7 @@ pub struct fz_info {
 
 /// Reads the header of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
 ///
-/// The container may be in memory of any kind; from device memory the call copies it to the host and waits for that.
+/// The container may be in memory of any kind; from device memory the call copies the header to the host and waits for that.
 ///
 /// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
 /// untouched.

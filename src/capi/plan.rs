@@ -109,7 +109,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// Makes the plan that restores a container, from its header, with memory for just that one. Others of the same pipeline, type
 /// and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
 ///
-/// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory it is copied.
+/// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory the header is copied.
 /// `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
 ///
 /// It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the header is one

@@ -17,7 +17,10 @@ use crate::ir::stage::{Generation, Rules};
 use crate::pipeline::Pipeline;
 use crate::plan::{CompileOptions, Target};
 pub use decoder::Decoder;
-pub use device::{CallResult, Device, DeviceSlice, info_at, pipeline_at};
+pub use device::{
+    CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host, device_of, info_at, on_device,
+    pipeline_at,
+};
 pub use encoder::Encoder;
 pub(crate) use preview::restore_preview;
 pub use preview::{decompress_preview, preview_array};

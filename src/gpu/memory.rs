@@ -43,6 +43,21 @@ impl DeviceMemory {
         self.driver.clear(self.address + at as usize, bytes, stream.0)
     }
 
+    /// Copies the front of `from` to the front of this memory and waits.
+    pub(crate) fn copy_front(&self, context: &Context, from: &DeviceMemory, bytes: u64) -> Result<()> {
+        self.inside(0, bytes)?;
+        from.inside(0, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let stream = OwnStream::new(context)?;
+        let s = stream.borrow();
+        context.relaxed(|| {
+            self.driver.copy(self.address, from.address, bytes, s.0)?;
+            s.synchronize(context)
+        })
+    }
+
     /// Copies to the device and waits. Not for streams that are captured.
     pub(crate) fn upload(&self, context: &Context, at: u64, src: &[u8]) -> Result<()> {
         self.inside(at, src.len() as u64)?;

@@ -7,18 +7,19 @@
 """
 
 from ._codec import (
-    Decoder,
-    Encoder,
     Info,
-    Pipeline,
     Preset,
     compress,
     decompress,
     decompress_region,
     info,
     presets,
+    preview,
 )
 from ._compare import Metrics, compare
+from ._details import Details
+from ._device import DeviceArray
+from ._encoders import Decoder, Encoder
 from ._errors import (
     CallError,
     ContainerError,
@@ -29,8 +30,11 @@ from ._errors import (
     PipelineError,
     RoomError,
 )
+from ._gpu import Call
+from ._pipelines import Pipeline
 
 __all__ = [
-    "CallError", "ContainerError", "Decoder", "DeviceError", "Encoder", "Error", "FileError", "Info", "InternalError", "Metrics",
-    "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
+    "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "Info", "InternalError",
+    "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
+    "preview",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Sequence
 
 import numpy as np
@@ -69,13 +70,13 @@ def container_bytes(buffer: Any) -> np.ndarray:
     except TypeError as error:
         raise CallError(f"the container is of type {type(buffer).__name__}; expected bytes or another buffer") from error
     if view.nbytes == 0:
-        raise _empty()
+        raise empty()
     if not view.c_contiguous:
         raise CallError("the container is a buffer with gaps; expected contiguous bytes")
     return np.frombuffer(view.cast("B"), np.uint8)
 
 
-def _empty() -> ContainerError:
+def empty() -> ContainerError:
     error = ContainerError("the container has 0 bytes; expected what compress() returned")
     error.status = 32
     return error
@@ -92,7 +93,22 @@ def as_shape(shape: Any, elements: int) -> tuple[int, ...]:
     return shape
 
 
-def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray) -> np.ndarray:
+def whole_shape(shape: Any) -> tuple[int, ...]:
+    """A shape that a caller gives, or one length."""
+    return tuple(whole("shape", n, 2**56) for n in ((shape,) if np.isscalar(shape) else shape))
+
+
+def whole(what: str, value: Any, most: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise CallError(f"{what} is {value!r}; expected a whole number") from error
+    if not 0 <= number <= most:
+        raise CallError(f"{what} is {number}; expected a whole number from 0 to {most}")
+    return number
+
+
+def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | None) -> np.ndarray:
     """``out`` as a destination of the values of ``container``."""
     if not isinstance(out, np.ndarray):
         raise CallError(f"out is of type {type(out).__name__}; expected a numpy array")
@@ -102,6 +118,10 @@ def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray) -
         raise CallError(f"out has {out.size} elements; the container has {elements}")
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise CallError("out is read-only or not contiguous in C order; expected a writable contiguous array")
-    if np.may_share_memory(out, container):
+    if container is not None and np.may_share_memory(out, container):
         raise CallError("out overlaps the container; expected memory of its own")
     return out
+
+
+def threads_of(threads: Any) -> int:
+    return whole("threads", threads, 1024)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarr.abc.codec import ArrayBytesCodec
 
-from . import _arrays, _codec
+from . import _arrays, _codec, _pipelines
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
@@ -44,8 +44,8 @@ class FzgmCodec(ArrayBytesCodec):
         """Refuses an array that could not be written, when it is created."""
         self._pipeline(_arrays.name_of(dtype.to_native_dtype()))
 
-    def _pipeline(self, dtype: str) -> _codec.Pipeline:
-        return _codec._pipeline(dtype, self.error_bound, self.mode, self.preset, self.fill_value, read_pipeline(self.pipeline))
+    def _pipeline(self, dtype: str) -> _pipelines.Pipeline:
+        return _pipelines.pipeline_of(dtype, self.error_bound, self.mode, self.preset, self.fill_value, read_pipeline(self.pipeline))
 
     async def _encode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
         array = _arrays.as_array(chunk_array.as_numpy_array())
@@ -62,8 +62,8 @@ class FzgmCodec(ArrayBytesCodec):
         raise NotImplementedError("the size of a compressed chunk depends on its values")
 
 
-def read_pipeline(text: str | None) -> _codec.Pipeline | None:
+def read_pipeline(text: str | None) -> _pipelines.Pipeline | None:
     """The pipeline of a configuration, which is text or TOML."""
     if text is None:
         return None
-    return _codec.Pipeline.from_toml(text) if "[[stage]]" in text else _codec.Pipeline.from_text(text)
+    return _pipelines.Pipeline.from_toml(text) if "[[stage]]" in text else _pipelines.Pipeline.from_text(text)

@@ -5,12 +5,11 @@ use super::{CallResult, DeviceSlice, Memory, context_of, gpu_of};
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::parallel::Parallel;
-use crate::codec::{Decoder, Device, Encoder, Options, buffer};
+use crate::codec::{Decoder, Device, Encoder, Options};
 use crate::format::{self, Header, Info};
-use crate::gpu::{Context, Home, OwnStream, Stream, download};
+use crate::gpu::{Context, Home, Stream};
 use crate::pipeline::Pipeline;
 use crate::runtime::workspace::Workspace;
-use std::borrow::Cow;
 
 impl Encoder {
     /// Loads device code and makes the workspace ready for asynchronous calls on `stream`, so that those do nothing but
@@ -118,7 +117,7 @@ impl Encoder {
 }
 
 impl Decoder {
-    /// [`Decoder::open`] for memory of any kind. From a device the container is copied.
+    /// [`Decoder::open`] for memory of any kind. From a device only the header is copied.
     ///
     /// # Errors
     /// As [`Decoder::open`], and those of the device.
@@ -129,7 +128,7 @@ impl Decoder {
         in_default_environment(|| {
             gpu_of(options.device, &[("container", container)])?;
             // SAFETY: the caller's promise.
-            Decoder::open(&unsafe { container.on_host() }?, options)
+            Decoder::of_header(&unsafe { container.header() }?, options)
         })
     }
 
@@ -239,8 +238,7 @@ impl Decoder {
         in_default_environment(|| {
             let index = gpu_of(options.device, &[("container", container), ("dst", dst)])?;
             // SAFETY: the caller's promise.
-            let bytes = &*unsafe { container.on_host() }?;
-            let header = format::read(bytes)?;
+            let header = unsafe { container.header() }?;
             let (need, have) = (header.bound.array.bytes(), dst.bytes);
             // Before memory is allocated: the length is a number from a container that may come from anywhere.
             if need > have {
@@ -250,9 +248,15 @@ impl Decoder {
             let decoder = Decoder::of_header(&header, &Options { device, ..options.clone() })?;
             let ws = &mut decoder.workspace()?;
             let Some(index) = index else {
-                // SAFETY: the caller's promise; it is host memory.
-                return decoder.run(&header, ws, bytes, unsafe { dst.host_mut() });
+                // SAFETY: the caller's promise; both are host memory.
+                return decoder.run(&header, ws, unsafe { container.host() }, unsafe { dst.host_mut() });
             };
+            if let Home::Device(_) = container.home()? {
+                // SAFETY: the caller's promise.
+                return unsafe { decoder.decompress_at(ws, container, dst) };
+            }
+            // SAFETY: the caller's promise.
+            let bytes = &*unsafe { container.on_host() }?;
             // SAFETY: the caller's promise.
             let (container, dst) = unsafe { (container.memory()?, dst.memory_mut()?) };
             decoder.decompress_read(index, ws, (&header, bytes), container, dst)
@@ -297,7 +301,7 @@ impl Decoder {
     }
 }
 
-/// [`crate::info`] for memory of any kind. From a device the container is copied.
+/// [`crate::info`] for memory of any kind. From a device only the header is copied.
 ///
 /// # Errors
 /// As [`crate::info`], and those of the device.
@@ -307,7 +311,7 @@ impl Decoder {
 pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
     in_default_environment(|| {
         // SAFETY: the caller's promise.
-        format::info(&unsafe { container.on_host() }?)
+        format::describe(&unsafe { container.header() }?)
     })
 }
 
@@ -323,61 +327,4 @@ pub unsafe fn pipeline_at(container: DeviceSlice) -> Result<Pipeline> {
         // SAFETY: the caller's promise.
         format::pipeline_of(&unsafe { container.on_host() }?)
     })
-}
-
-impl DeviceSlice {
-    /// The bytes where the processor can read them: themselves, or a copy of what is on a device.
-    ///
-    /// # Safety
-    /// It is memory of as many bytes that nobody changes meanwhile.
-    unsafe fn on_host<'a>(self) -> Result<Cow<'a, [u8]>> {
-        let Home::Device(index) = self.home()? else {
-            // SAFETY: the caller's promise.
-            return Ok(Cow::Borrowed(unsafe { self.host() }));
-        };
-        let context = Context::on(index)?;
-        let mut bytes = buffer(self.bytes)?;
-        download(&context, &mut bytes, self.address, OwnStream::new(&context)?.borrow())?;
-        Ok(Cow::Owned(bytes))
-    }
-
-    /// # Safety
-    /// It is host memory of as many bytes that nobody changes meanwhile.
-    unsafe fn host<'a>(self) -> &'a [u8] {
-        match self.bytes {
-            0 => &[],
-            // SAFETY: the caller's promise.
-            n => unsafe { std::slice::from_raw_parts(self.address as *const u8, n as usize) },
-        }
-    }
-
-    /// # Safety
-    /// It is host memory of as many bytes that nobody else uses meanwhile.
-    unsafe fn host_mut<'a>(self) -> &'a mut [u8] {
-        match self.bytes {
-            0 => &mut [],
-            // SAFETY: the caller's promise.
-            n => unsafe { std::slice::from_raw_parts_mut(self.address as *mut u8, n as usize) },
-        }
-    }
-
-    /// # Safety
-    /// As for [`DeviceSlice::host`], where it is host memory.
-    unsafe fn memory<'a>(self) -> Result<Memory<&'a [u8]>> {
-        Ok(match self.home()? {
-            // SAFETY: the caller's promise.
-            Home::Host => Memory::Host(unsafe { self.host() }),
-            Home::Device(_) | Home::Managed => Memory::Device(self),
-        })
-    }
-
-    /// # Safety
-    /// As for [`DeviceSlice::host_mut`], where it is host memory.
-    unsafe fn memory_mut<'a>(self) -> Result<Memory<&'a mut [u8]>> {
-        Ok(match self.home()? {
-            // SAFETY: the caller's promise.
-            Home::Host => Memory::Host(unsafe { self.host_mut() }),
-            Home::Device(_) | Home::Managed => Memory::Device(self),
-        })
-    }
 }

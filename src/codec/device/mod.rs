@@ -1,10 +1,14 @@
 //! Calls that run on a GPU: on the caller's stream without waiting, or on one of our own until it is done.
 
+mod access;
+mod buffer;
 mod calls;
 mod decoder;
 mod encoder;
 mod prepared;
 
+pub use access::copy_to_host;
+pub use buffer::{DeviceBuffer, ResultBuffer, device_of, on_device};
 pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};

@@ -211,6 +211,14 @@ impl Driver {
         })
     }
 
+    /// Copies within the device, as an operation of the stream.
+    pub(in crate::gpu) fn copy(&self, to: Handle, from: Handle, bytes: u64, stream: Handle) -> Result<()> {
+        // SAFETY: both ranges lie in memory of the caller's.
+        self.check(unsafe {
+            call!(self.table, cuMemcpyDtoDAsync_v2(to as _, from as _, bytes as usize, stream as _))
+        })
+    }
+
     pub(in crate::gpu) fn clear(&self, address: Handle, bytes: u64, stream: Handle) -> Result<()> {
         // SAFETY: the range lies in memory of the caller's.
         self.check(unsafe {

@@ -146,6 +146,7 @@ table! {
     cuMemFreeHost;
     cuMemcpyHtoDAsync_v2;
     cuMemcpyDtoHAsync_v2;
+    cuMemcpyDtoDAsync_v2;
     cuMemsetD8Async;
     cuEventCreate;
     cuEventDestroy_v2;

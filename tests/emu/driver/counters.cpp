@@ -17,11 +17,11 @@ std::recursive_mutex& driver() {
   return lock;
 }
 
-void count(const char* what) { counts()[what]++; }
+void count(const char* what, long n) { counts()[what] += n; }
 }  // namespace fzemu
 
 // Calls since the last reset: "sync" (calls that wait or may), "alloc", "free", "launch", "overlap" (launches that may start before the one ahead has ended), "memset", "copy_dtod", "copy_host"
-// (copies within a stream that touch memory of the host), "load" (of libraries), "graph" (launches of graphs).
+// (copies within a stream that touch memory of the host), "bytes_to_host" (bytes of those that go there), "load" (of libraries), "graph" (launches of graphs).
 extern "C" __attribute__((visibility("default"))) long fzemu_count(const char* what) {
   fzemu::Lock lock(fzemu::driver());
   auto found = fzemu::counts().find(what);

@@ -111,7 +111,7 @@ void finish(Stream& stream, uint64_t number = UINT64_MAX);
 void finish_all();
 
 // ---- counters.cpp
-void count(const char* what);
+void count(const char* what, long n = 1);
 
 // ---- faults.cpp
 // Returns the injected error of this call, or SUCCESS.

@@ -248,6 +248,7 @@ Result copy(Address to, Address from, size_t bytes, Copy kind, void* stream) {
   const bool to_device = kind == Copy::unified ? on_device(to) : kind != Copy::to_host;
   const bool from_device = kind == Copy::unified ? on_device(from) : kind != Copy::to_device;
   count(to_device && from_device ? "copy_dtod" : "copy_host");
+  if (!to_device) count("bytes_to_host", static_cast<long>(bytes));
   Stream* s = stream_of(stream);
   if (!s) return INVALID_HANDLE;
   const bool pageable = (!to_device && !block_at(to)) || (!from_device && !block_at(from));

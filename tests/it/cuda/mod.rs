@@ -7,6 +7,7 @@
 
 mod asynchrony;
 mod bit_flips;
+mod buffers;
 mod container_plans;
 mod damage_on_device;
 mod fast;

@@ -1,0 +1,71 @@
+"""Pipelines, and those that arguments describe."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _fzgm
+from ._errors import CallError
+
+Pipeline = _fzgm.Pipeline
+_LOSSLESS = {name for name, _, lossless in _fzgm.presets(True) if lossless}
+
+
+@functools.lru_cache(64)
+def _preset(name: str, dtype: str) -> Pipeline:
+    """A preset as it is; pipelines are immutable, and reading one takes longer than a call on a small array."""
+    return Pipeline.from_preset(name, dtype)
+
+
+def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value: Any, pipeline: Any) -> Pipeline:
+    """The pipeline that the arguments describe."""
+    if pipeline is not None:
+        given = {"error_bound": error_bound, "mode": mode, "preset": preset, "fill_value": fill_value}
+        for name, value in given.items():
+            if value is not None:
+                raise CallError(f"pipeline and {name} are both given; set {name} with pipeline.set(...) or leave the pipeline out")
+        if not isinstance(pipeline, Pipeline):
+            raise CallError(f"pipeline is of type {type(pipeline).__name__}; expected a fzgm.Pipeline")
+        return pipeline
+    preset = "fast" if preset is None else preset
+    if not isinstance(preset, str):
+        raise CallError(f"preset is of type {type(preset).__name__}; expected a name")
+    made = _preset(preset, dtype)
+    if preset in _LOSSLESS:
+        if error_bound is not None or mode is not None or fill_value is not None:
+            raise CallError(f"preset {preset} loses nothing; leave out error_bound, mode, and fill_value")
+        return made
+    if error_bound is None:
+        raise CallError(
+            f"error_bound is missing, and preset {preset} rounds values; give a bound such as error_bound=1e-3, "
+            "which is 1e-3 of (max - min) in mode noa, or preset='bits', which loses nothing"
+        )
+    if mode is not None and not isinstance(mode, str):
+        raise CallError(f"mode is of type {type(mode).__name__}; expected 'abs', 'noa', 'prel', or 'rel'")
+    made = made.set(error_bound=real("error_bound", error_bound), mode="noa" if mode is None else mode)
+    threshold = threshold_of(fill_value, dtype)
+    return made if threshold == math.inf else made.set(outlier_threshold=threshold)
+
+
+def threshold_of(fill_value: Any, dtype: str) -> float:
+    """The magnitude from which on values are exact: that of the fill value as an array of this type stores it."""
+    if fill_value is None:
+        return math.inf
+    with np.errstate(over="ignore"):
+        fill = abs(float(_arrays.dtype_of(dtype).type(real("fill_value", fill_value))))
+    if fill == 0:
+        raise CallError("fill_value is 0, and values of its magnitude and above are exact, which are all; leave it out")
+    return math.inf if math.isnan(fill) else fill
+
+
+def real(what: str, value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise CallError(f"{what} is {value!r}; expected a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CallError(f"{what} is {value!r}; expected a number") from error

@@ -1,0 +1,121 @@
+//! Memory of arguments: arrays of bytes on the host, or addresses that the package has taken from arrays on a GPU.
+#![allow(unsafe_code)]
+
+use crate::error::OrRaise;
+use crate::info::described;
+use crate::views::{Bytes, exclusive, shared};
+use fzgm::{DeviceBuffer, DeviceSlice, Stream, on_device};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// An argument: bytes on the host, or address and length.
+#[derive(FromPyObject)]
+pub(crate) enum Place<'py> {
+    Host(Bytes<'py>),
+    At((u64, u64)),
+}
+
+/// Keeps what a call reads or writes on the host from all other calls.
+#[allow(dead_code)]
+pub(crate) enum Guard<'py> {
+    Shared(PyReadonlyArray1<'py, u8>),
+    Exclusive(PyReadwriteArray1<'py, u8>),
+    None,
+}
+
+impl<'py> Place<'py> {
+    pub(crate) fn read(&self) -> PyResult<(DeviceSlice, Guard<'py>)> {
+        match self {
+            Place::At(at) => Ok((slice(*at), Guard::None)),
+            Place::Host(bytes) => {
+                let guard = shared(bytes)?;
+                let held = guard.as_slice()?;
+                let at = (held.as_ptr() as u64, held.len() as u64);
+                Ok((slice(at), Guard::Shared(guard)))
+            }
+        }
+    }
+
+    pub(crate) fn write(&self) -> PyResult<(DeviceSlice, Guard<'py>)> {
+        match self {
+            Place::At(at) => Ok((slice(*at), Guard::None)),
+            Place::Host(bytes) => {
+                let mut guard = exclusive(bytes)?;
+                let held = guard.as_slice_mut()?;
+                let at = (held.as_mut_ptr() as u64, held.len() as u64);
+                Ok((slice(at), Guard::Exclusive(guard)))
+            }
+        }
+    }
+}
+
+pub(crate) fn slice((address, bytes): (u64, u64)) -> DeviceSlice {
+    DeviceSlice { address, bytes }
+}
+
+/// Memory of a GPU.
+#[pyclass(frozen, module = "fzgm._fzgm")]
+pub(crate) struct Memory(pub(crate) DeviceBuffer);
+
+#[pymethods]
+impl Memory {
+    #[new]
+    fn new(py: Python<'_>, device: u32, bytes: u64) -> PyResult<Self> {
+        py.detach(|| DeviceBuffer::new(device, bytes)).map(Memory).or_raise(py)
+    }
+
+    #[getter]
+    fn address(&self) -> u64 {
+        self.0.slice().address
+    }
+
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.0.slice().bytes
+    }
+}
+
+/// Copies from an address to the host and waits.
+#[pyfunction]
+pub(crate) fn copy_to_host<'py>(py: Python<'py>, source: (u64, u64), dst: Bytes<'py>) -> PyResult<()> {
+    let mut dst = exclusive(&dst)?;
+    let dst = dst.as_slice_mut()?;
+    // SAFETY: the package holds the array of the address.
+    py.detach(|| unsafe { fzgm::copy_to_host(slice(source), dst) }).or_raise(py)
+}
+
+/// Waits for a stream of a GPU.
+#[pyfunction]
+pub(crate) fn wait(py: Python<'_>, device: u32, stream: usize) -> PyResult<()> {
+    py.detach(|| on_device(device, || Stream::from_raw(stream).wait())).or_raise(py)
+}
+
+/// The GPU of the memory at an address.
+#[pyfunction]
+pub(crate) fn device_of(py: Python<'_>, address: u64) -> PyResult<Option<u32>> {
+    fzgm::device_of(address).or_raise(py)
+}
+
+/// How many GPUs there are.
+#[pyfunction]
+pub(crate) fn device_count(py: Python<'_>) -> PyResult<u32> {
+    py.detach(fzgm::device_count).or_raise(py)
+}
+
+/// The index in `cuda:1` or `cuda`; None for `cpu`.
+#[pyfunction]
+pub(crate) fn device_index(py: Python<'_>, name: &str) -> PyResult<Option<u32>> {
+    match name.parse().or_raise(py)? {
+        fzgm::Device::Cuda(index) => Ok(Some(index)),
+        fzgm::Device::Auto | fzgm::Device::Cpu => Ok(None),
+    }
+}
+
+/// The header of a container on a GPU, as [`crate::info::info`] has it.
+#[pyfunction]
+pub(crate) fn info_at<'py>(py: Python<'py>, container: (u64, u64)) -> PyResult<Bound<'py, PyDict>> {
+    // SAFETY: the package holds the array of the address.
+    let info = py.detach(|| unsafe { fzgm::info_at(slice(container)) }).or_raise(py)?;
+    described(py, &info)
+}

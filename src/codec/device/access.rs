@@ -1,0 +1,131 @@
+//! Memory of callers by its address: what of it the processor reads, and how.
+#![allow(unsafe_code)]
+
+use super::{DeviceSlice, Memory};
+use crate::base::byte_source::Source;
+use crate::base::error::{Error, Result, Status};
+use crate::codec::buffer;
+use crate::format::{self, Header};
+use crate::gpu::{Context, Home, OwnStream, download};
+use std::borrow::Cow;
+
+/// Copies memory of any kind to the host and waits.
+///
+/// # Errors
+/// [`Error::DstTooSmall`]; [`Error::Device`].
+///
+/// # Safety
+/// `from` is memory of as many bytes that nobody changes meanwhile.
+pub unsafe fn copy_to_host(from: DeviceSlice, dst: &mut [u8]) -> Result<()> {
+    let (need, have) = (from.bytes, dst.len() as u64);
+    let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
+    let dst = dst.ok_or(Error::DstTooSmall { need, have })?;
+    match from.home()? {
+        Home::Device(index) => {
+            let context = Context::on(index)?;
+            download(&context, dst, from.address, OwnStream::new(&context)?.borrow())
+        }
+        // SAFETY: the caller's promise.
+        Home::Host | Home::Managed => {
+            dst.copy_from_slice(unsafe { from.host() });
+            Ok(())
+        }
+    }
+}
+
+/// Whether the device or the system failed, and not the container.
+fn failed(error: &Error) -> bool {
+    matches!(error.status(), Status::Device | Status::NoDevice | Status::OutOfMemory)
+}
+
+/// A container in device memory.
+struct OnDevice(DeviceSlice, Context);
+
+impl Source for OnDevice {
+    fn name(&self) -> String {
+        "the container".into()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        download(&self.1, into, self.0.address + at, OwnStream::new(&self.1)?.borrow())
+    }
+}
+
+impl DeviceSlice {
+    /// The header of a container. From a device no more is copied than the header, unless something is wrong with the container.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody changes meanwhile.
+    pub(super) unsafe fn header(self) -> Result<Header> {
+        if let Home::Device(index) = self.home()? {
+            let front = OnDevice(self, Context::on(index)?);
+            match format::read_from(&front) {
+                Ok(header) => return Ok(header),
+                Err(e) if failed(&e) => return Err(e),
+                // The whole container says what is wrong with it.
+                Err(_) => {}
+            }
+        }
+        // SAFETY: the caller's promise.
+        format::read(&unsafe { self.on_host() }?)
+    }
+
+    /// The bytes where the processor can read them: themselves, or a copy of what is on a device.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody changes meanwhile.
+    pub(super) unsafe fn on_host<'a>(self) -> Result<Cow<'a, [u8]>> {
+        let Home::Device(index) = self.home()? else {
+            // SAFETY: the caller's promise.
+            return Ok(Cow::Borrowed(unsafe { self.host() }));
+        };
+        let context = Context::on(index)?;
+        let mut bytes = buffer(self.bytes)?;
+        download(&context, &mut bytes, self.address, OwnStream::new(&context)?.borrow())?;
+        Ok(Cow::Owned(bytes))
+    }
+
+    /// # Safety
+    /// It is host memory of as many bytes that nobody changes meanwhile.
+    pub(super) unsafe fn host<'a>(self) -> &'a [u8] {
+        match self.bytes {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            n => unsafe { std::slice::from_raw_parts(self.address as *const u8, n as usize) },
+        }
+    }
+
+    /// # Safety
+    /// It is host memory of as many bytes that nobody else uses meanwhile.
+    pub(super) unsafe fn host_mut<'a>(self) -> &'a mut [u8] {
+        match self.bytes {
+            0 => &mut [],
+            // SAFETY: the caller's promise.
+            n => unsafe { std::slice::from_raw_parts_mut(self.address as *mut u8, n as usize) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`DeviceSlice::host`], where it is host memory.
+    pub(super) unsafe fn memory<'a>(self) -> Result<Memory<&'a [u8]>> {
+        Ok(match self.home()? {
+            // SAFETY: the caller's promise.
+            Home::Host => Memory::Host(unsafe { self.host() }),
+            Home::Device(_) | Home::Managed => Memory::Device(self),
+        })
+    }
+
+    /// # Safety
+    /// As for [`DeviceSlice::host_mut`], where it is host memory.
+    pub(super) unsafe fn memory_mut<'a>(self) -> Result<Memory<&'a mut [u8]>> {
+        Ok(match self.home()? {
+            // SAFETY: the caller's promise.
+            Home::Host => Memory::Host(unsafe { self.host_mut() }),
+            Home::Device(_) | Home::Managed => Memory::Device(self),
+        })
+    }
+}
