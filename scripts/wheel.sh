@@ -43,7 +43,8 @@ if [ "$profile" = checked ]; then
   export FZGM_CUDA=emulated
 elif [ -n "$cuda" ]; then
   [ -n "${NVCC:-}" ] || bash scripts/setup-nvcc.sh
-  export FZGM_CUDA=require
+  # Machine code for one architecture and PTX for the others, which the driver compiles once: with two the wheel is too large.
+  export FZGM_CUDA=require FZGM_CUDA_ARCHS=${FZGM_CUDA_ARCHS:-90}
 else
   export FZGM_CUDA=off
 fi

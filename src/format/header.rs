@@ -202,7 +202,10 @@ fn read_given(container: &[u8], given: Given) -> Result<Header> {
         Some(magic) if *magic == SLAB_FILE_MAGIC => Err(Error::NotAContainer(
             "it is a slab file, which has several; read it with fzgm::slabs or `fzgm decompress`".into(),
         )),
-        Some(magic) => Err(Error::NotAContainer(format!("it starts with the bytes {:#010x}", u32::from_be_bytes(*magic)))),
+        Some(magic) => Err(Error::NotAContainer(format!(
+            "it starts with the bytes {:#010x}",
+            u32::from_be_bytes(*magic)
+        ))),
         None => Err(Error::NotAContainer(format!("{} bytes are too few", container.len()))),
     }
 }

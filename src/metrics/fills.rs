@@ -20,10 +20,44 @@ const MOST: usize = 8;
 
 /// Magnitudes that are common as fill values.
 const COMMON: &[f64] = &[
-    99.0, 99.9, 99.99, 999.0, 999.9, 999.99, 9999.0, 9999.9, 9999.99, 99_999.0, 999_999.0, 9_999_999.0,
-    99_999_999.0, 32_767.0, 32_768.0, 65_535.0, 2_147_483_647.0, 2_147_483_648.0, 1e10, 1e12, 1e15, 1e16, 1e20,
-    9.99e20, 9.999e20, 1e30, 1e31, 1e32, 1e33, 1e34, 1e35, 9.96921e36, 9.969_209_968_386_869e36, 1e36, 1e37, 1e38,
-    f32::MAX as f64, f64::MAX,
+    99.0,
+    99.9,
+    99.99,
+    999.0,
+    999.9,
+    999.99,
+    9999.0,
+    9999.9,
+    9999.99,
+    99_999.0,
+    999_999.0,
+    9_999_999.0,
+    99_999_999.0,
+    32_767.0,
+    32_768.0,
+    65_535.0,
+    2_147_483_647.0,
+    2_147_483_648.0,
+    1e10,
+    1e12,
+    1e15,
+    1e16,
+    1e20,
+    9.99e20,
+    9.999e20,
+    1e30,
+    1e31,
+    1e32,
+    1e33,
+    1e34,
+    1e35,
+    9.96921e36,
+    9.969_209_968_386_869e36,
+    1e36,
+    1e37,
+    1e38,
+    f32::MAX as f64,
+    f64::MAX,
 ];
 
 /// A value that looks like a fill value.
@@ -84,9 +118,11 @@ impl ValueScan {
     fn elements(&mut self, bytes: &[u8]) {
         match self.dtype {
             DType::F32 => {
-                let least = threshold_bits(self.threshold, |x| u64::from((x as f32).to_bits()), |b| {
-                    f64::from(f32::from_bits(b as u32))
-                });
+                let least = threshold_bits(
+                    self.threshold,
+                    |x| u64::from((x as f32).to_bits()),
+                    |b| f64::from(f32::from_bits(b as u32)),
+                );
                 for bits in values::<u32>(bytes) {
                     self.element(u64::from(bits & 0x7fff_ffff), bits >> 31 != 0, 23, least);
                 }

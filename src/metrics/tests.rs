@@ -196,7 +196,8 @@ fn fill_values_are_suspected() {
 
 #[test]
 fn a_scan_in_pieces_is_that_of_the_whole() {
-    let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.7).sin() * 2f64.powi(i % 40)).chain([1e20]).collect();
+    let values: Vec<f64> =
+        (0..1000).map(|i| (f64::from(i) * 0.7).sin() * 2f64.powi(i % 40)).chain([1e20]).collect();
     let mut scan = ValueScan::new(DType::F64, f64::INFINITY);
     values.rchunks(7).for_each(|piece| scan.add(&bits(piece)));
     assert_eq!(scan.suspects(), suspected_fills(DType::F64, &bits(&values), f64::INFINITY));

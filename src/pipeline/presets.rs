@@ -179,10 +179,15 @@ pub fn preset_within(name: &str, dtype: DType, mode: &str, bound: f64) -> Result
             (true, "lossless") if bound == 0.0 => return Ok(pipeline),
             (true, "lossless") => return Err(Error::argument("bound", bound, "0 for a lossless preset")),
             (true, _) => {
-                return Err(Error::argument("mode", mode, format!("lossless, as preset {name} loses nothing")));
+                return Err(Error::argument(
+                    "mode",
+                    mode,
+                    format!("lossless, as preset {name} loses nothing"),
+                ));
             }
             (false, "lossless") => {
-                let expected = format!("abs, noa, prel, or rel; preset {name} has a bound, and bits is lossless");
+                let expected =
+                    format!("abs, noa, prel, or rel; preset {name} has a bound, and bits is lossless");
                 return Err(Error::argument("mode", mode, expected));
             }
             _ => {}
