@@ -167,50 +167,63 @@ fn promised(info: &Info, range: Option<(f64, f64)>) -> Result<Option<Bound>, Fai
     })
 }
 
-fn report(
+fn ratio(m: &Metrics, dtype: DType, container: Option<u64>) -> Option<f64> {
+    container.map(|bytes| report::ratio(m.elements * dtype.bytes(), bytes))
+}
+
+fn to_json(
     args: &Args,
     judgement: &Judgement,
     (m, dtype): (&Metrics, DType),
     container: Option<u64>,
     legend: Option<&Legend>,
+) -> serde_json::Value {
+    json!({
+        "command": "compare",
+        "dtype": dtype.name(),
+        "elements": m.elements,
+        "bounded": m.bounded,
+        "min": number(m.min),
+        "max": number(m.max),
+        "range": number(m.range),
+        "mode": judgement.mode,
+        "eb": optional(judgement.eb),
+        "suspected_fill_values": judgement.suspects.iter().map(|s| number(s.value)).collect::<Vec<_>>(),
+        "allowed_error": optional(m.allowed),
+        "max_abs_error": number(m.max_abs_error),
+        "max_rel_error": number(m.max_rel_error),
+        "worst_error_over_bound": optional(m.worst),
+        "violations": m.worst.map(|_| m.violations),
+        "exact_mismatches": m.exact_mismatches,
+        "non_finite_mismatches": m.non_finite_mismatches,
+        "rmse": number(m.rmse),
+        "nrmse": number(m.nrmse),
+        "psnr_db": number(m.psnr),
+        "container_bytes": container,
+        "ratio": optional(ratio(m, dtype, container)),
+        "bits_per_value": optional(container.map(|bytes| bits_per_value(bytes, m.elements))),
+        "kept": m.kept(),
+        "plot": legend.map(|l| json!({
+            "file": args.plot.as_ref().map(|p| p.to_string_lossy()),
+            "slice": l.slice,
+            "low": number(l.low),
+            "high": number(l.high),
+            "error": number(l.error),
+        })),
+    })
+}
+
+fn report(
+    args: &Args,
+    judgement: &Judgement,
+    measured: (&Metrics, DType),
+    container: Option<u64>,
+    legend: Option<&Legend>,
 ) -> Result<(), Failure> {
-    let bits = container.map(|bytes| bits_per_value(bytes, m.elements));
-    let ratio = container.map(|bytes| report::ratio(m.elements * dtype.bytes(), bytes));
     if args.json {
-        return report::print_json(&json!({
-            "command": "compare",
-            "dtype": dtype.name(),
-            "elements": m.elements,
-            "bounded": m.bounded,
-            "min": number(m.min),
-            "max": number(m.max),
-            "range": number(m.range),
-            "mode": judgement.mode,
-            "eb": optional(judgement.eb),
-            "suspected_fill_values": judgement.suspects.iter().map(|s| number(s.value)).collect::<Vec<_>>(),
-            "allowed_error": optional(m.allowed),
-            "max_abs_error": number(m.max_abs_error),
-            "max_rel_error": number(m.max_rel_error),
-            "worst_error_over_bound": optional(m.worst),
-            "violations": m.worst.map(|_| m.violations),
-            "exact_mismatches": m.exact_mismatches,
-            "non_finite_mismatches": m.non_finite_mismatches,
-            "rmse": number(m.rmse),
-            "nrmse": number(m.nrmse),
-            "psnr_db": number(m.psnr),
-            "container_bytes": container,
-            "ratio": optional(ratio),
-            "bits_per_value": optional(bits),
-            "kept": m.kept(),
-            "plot": legend.map(|l| json!({
-                "file": args.plot.as_ref().map(|p| p.to_string_lossy()),
-                "slice": l.slice,
-                "low": number(l.low),
-                "high": number(l.high),
-                "error": number(l.error),
-            })),
-        }));
+        return report::print_json(&to_json(args, judgement, measured, container, legend));
     }
+    let (m, dtype) = measured;
     let mut lines = vec![
         format!("elements              {} of {}, {} bounded", m.elements, dtype, m.bounded),
         format!("value range           {:?} to {:?}: {:?}", m.min, m.max, m.range),
@@ -235,9 +248,9 @@ fn report(
     lines.push(format!("non-finite mismatches {}", m.non_finite_mismatches));
     lines.push(format!("PSNR                  {:.2} dB", m.psnr));
     lines.push(format!("NRMSE                 {:.4e}", m.nrmse));
-    if let (Some(bits), Some(ratio)) = (bits, ratio) {
+    if let (Some(bytes), Some(ratio)) = (container, ratio(m, dtype, container)) {
         lines.push(format!("ratio                 {}", report::short(ratio)));
-        lines.push(format!("bits per value        {}", report::short(bits)));
+        lines.push(format!("bits per value        {}", report::short(bits_per_value(bytes, m.elements))));
     }
     if let Some(l) = legend {
         lines.push(format!(

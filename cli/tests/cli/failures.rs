@@ -76,6 +76,11 @@ fn usage_is_exit_2() {
     ] {
         fixture.fails(line.trim(), 2, says);
     }
+}
+
+#[test]
+fn broken_elements_are_usage() {
+    let fixture = Fixture::new();
     fixture.write("odd", &[0; 7]);
     fixture.fails("compress odd -o x --dtype f32 --eb 1", 2, &["7 bytes", "4 bytes"]);
 }

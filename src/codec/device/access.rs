@@ -25,8 +25,8 @@ pub unsafe fn copy_to_host(from: DeviceSlice, dst: &mut [u8]) -> Result<()> {
             let context = Context::on(index)?;
             download(&context, dst, from.address, OwnStream::new(&context)?.borrow())
         }
-        // SAFETY: the caller's promise.
         Home::Host | Home::Managed => {
+            // SAFETY: the caller's promise.
             dst.copy_from_slice(unsafe { from.host() });
             Ok(())
         }

@@ -37,7 +37,7 @@ impl Symbol {
     }
     #[inline(always)]
     fn of(code: u32, context: u8, token: u32) -> Symbol {
-        Symbol((u32::from(context) * SYMBOLS as u32 + token | code << INDEX_BITS) as u16)
+        Symbol(((u32::from(context) * SYMBOLS as u32 + token) | (code << INDEX_BITS)) as u16)
     }
     /// Context and token as one number, the token in the low bits.
     #[inline(always)]
