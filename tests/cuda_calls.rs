@@ -1,5 +1,5 @@
 //! What asynchronous calls ask of the driver, counted by the emulator. In a program of its own: it counts for all threads.
-#![allow(clippy::unwrap_used, clippy::panic, unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 #[allow(dead_code, unreachable_pub)]
 mod common;
