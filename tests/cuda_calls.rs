@@ -169,7 +169,7 @@ fn of_a_container_on_a_device_only_the_header_is_copied() {
     let Some(_alone) = counting() else { return };
     let array = Array::new(DType::F32, &[100_000]).unwrap();
     let pipeline = fixture::lossy("fast", DType::F32);
-    let mut fixture = Fixture::new(&pipeline, &array, &fixture::options());
+    let fixture = Fixture::new(&pipeline, &array, &fixture::options());
     let src = fixture.data(Content::Random, 1);
     let want = compress(&pipeline, &array, &fixture::options(), &src).unwrap();
     assert!(want.len() > 50_000);
