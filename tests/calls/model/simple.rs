@@ -14,6 +14,10 @@ use std::ptr;
 const PRESETS: [&CStr; 4] = [c"fast", c"high", c"pfpl", c"bits"];
 const MODES: [(i32, &str); 3] = [(0, "abs"), (2, "noa"), (3, "prel")];
 
+fn promised(lossless: bool, word: &'static str, bound: f64) -> Promise {
+    if lossless { Promise::Exact } else { Promise::Within(Bound::of(word, bound), f64::INFINITY) }
+}
+
 impl World {
     pub(super) fn compress_simple(&mut self, source: &mut Source) {
         let (preset, mistake) = (*source.pick(&PRESETS), source.mistake(9));
@@ -74,17 +78,13 @@ impl World {
             self.judge.call("fz_compress_simple", status, &[SMALL], &[]);
             place.take(false);
         }
-        let promise = match lossless {
-            true => Promise::Exact,
-            false => Promise::Within(Bound::of(word, bound), f64::INFINITY),
-        };
         let family = self.identity();
         self.keep(Container {
             bytes: dst.get()[..bytes as usize].to_vec(),
             family,
             shape,
             array: data,
-            promise,
+            promise: promised(lossless, word, bound),
             boxes: preset == c"fast",
             restored: None,
             damaged: false,
