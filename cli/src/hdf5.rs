@@ -55,7 +55,7 @@ struct WordsArgs {
 #[derive(clap::Args)]
 struct DescribeArgs {
     /// The cd_values, separated by spaces or commas; none are mode lossless
-    #[arg(value_name = "WORD")]
+    #[arg(value_name = "WORD", allow_negative_numbers = true)]
     words: Vec<String>,
     /// Report as one JSON object
     #[arg(long)]
@@ -154,8 +154,9 @@ fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     report::print(&format!("{}\n{details}", meaning(user)))
 }
 
+/// A word of 32 bits, which h5dump prints as a signed number.
 fn word(text: &str) -> Result<u32, Failure> {
-    text.parse().map_err(|_| {
+    text.parse::<u32>().or_else(|_| text.parse::<i32>().map(|w| w as u32)).map_err(|_| {
         Failure::usage(format!(
             "{text} is no cd_value, which is a number below 2^32; h5dump -pH prints those of a dataset, and python3 -m fzgm_hdf5 describe reads an HDF5 file"
         ))

@@ -166,7 +166,7 @@ def _positive(what: str, bound: Any) -> float:
 
 def describe_words(cd: Any) -> str:
     """What cd_values mean, in words: those of a user, or those that a dataset stores."""
-    cd = [int(word) for word in cd]
+    cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
     if cd in ([], [0]):
         return "lossless"
     if len(cd) < 3:

@@ -424,6 +424,7 @@ class Described(Base):
     def test_of_words(self):
         self.assertEqual(describe_words([]), "lossless")
         self.assertEqual(describe_words(words("abs", 1e-3, "high")), "abs 0.001, preset high")
+        self.assertEqual(describe_words((1, -755914244, 1062232653, 4)), "abs 0.001, preset high")
         self.assertEqual(describe_words((1, *halves(0.5))), "abs 0.5, preset default")
         self.assertEqual(describe_words((1, *halves(0.5), 5)), "abs 0.5, preset number 5, which needs a newer plugin")
         self.assertEqual(describe_words((7, *halves(0.5))), "unknown mode 7 0.5, preset default")

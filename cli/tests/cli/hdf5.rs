@@ -46,6 +46,8 @@ fn words_are_explained() {
     let fixture = Fixture::new();
     assert_eq!(fixture.run("hdf5 describe").ok(), "lossless\n");
     assert_eq!(fixture.run("hdf5 describe 1,3539053052,1062232653,4").ok(), "abs 0.001, preset high\n");
+    // As h5dump prints the words.
+    assert_eq!(fixture.run("hdf5 describe 1 -755914244 1062232653 4").ok(), "abs 0.001, preset high\n");
     let whole = |preset: u32, version: u32, exact: [u32; 2]| {
         let [e0, e1] = exact;
         format!(
