@@ -89,9 +89,7 @@
 #  endif
 #endif
 
-/**
- * The version of this header, for the preprocessor: FZ_VERSION >= FZ_VERSION_NUMBER(0, 1, 0). That of the library that runs is fz_version().
- */
+/** The version of this header, for the preprocessor: FZ_VERSION >= FZ_VERSION_NUMBER(0, 1, 0). That of the library that runs is fz_version(). */
 #define FZ_VERSION_MAJOR 0
 #define FZ_VERSION_MINOR 1
 #define FZ_VERSION_PATCH 0

@@ -164,8 +164,8 @@ fn crates_come_in_one_version() {
 }
 
 /// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
-/// cli/tests and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says, and
-/// tests/hdf5 what hdf5.md does.
+/// cli/tests and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says,
+/// tests/hdf5 what hdf5.md does, and python/tests the blocks in Python.
 #[test]
 fn pages_are_listed_and_their_blocks_checked() {
     let index = read("docs/README.md");
@@ -179,9 +179,10 @@ fn pages_are_listed_and_their_blocks_checked() {
         assert_eq!(text.matches("\n```").count() % 2, 0, "{name}: a block that does not end");
         for block in text.split("\n```").skip(1).step_by(2) {
             let language = block.lines().next().unwrap_or_default();
-            let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text"];
+            let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text", "python"];
             assert!(known.contains(&language), "{name}: a block in `{language}`");
             let run = ["cli.md", "bounds.md", "fill-values.md", "tuning.md", "install.md", "hdf5.md"];
+            assert!(language != "python" || name == "python.md", "{name}: Python that no test runs");
             assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");
         }
     }

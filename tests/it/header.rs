@@ -195,6 +195,8 @@ fn names(header: &str) -> (Vec<String>, Vec<(String, String)>) {
     let functions = words.filter_map(|w| w.split_once('(')).map(|(name, _)| name.to_string());
     let functions = functions.filter(|name| name.starts_with("fz_")).collect();
     let constants = code.lines().filter_map(|l| l.trim().trim_end_matches(',').split_once(" = "));
+    // An assignment in a macro is no constant.
+    let constants = constants.filter(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
     (functions, constants.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
