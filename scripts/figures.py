@@ -40,6 +40,7 @@ TABLES = {
     "h200-scanned": Table("h200", {"program": (OURS,), "value_range": ("scanned",)}, {"preset": "{preset}", **BOUND}, "field", SPEEDS[:1]),
     "h200-others": Table("h200", {"program": OTHERS}, {**PROGRAM, "error bound": BOUND["error bound"]}, "field", SPEEDS),
     "h200-ratio": Table("h200", {"dtype": ("f32",), "mode": ("noa",)}, {**PROGRAM, "error bound": BOUND["error bound"]}, "field", ("ratio",)),
+    "h100": Table("h100", {}, {"preset": "{preset}", **BOUND, "value range": "{value_range}"}, "field", SPEEDS),
     "small": Table("small", {}, {"preset": "{preset}"}, None, {"compress, µs": MICROSECONDS[0], "decompress, µs": MICROSECONDS[1]}),
     "cpu-fields": Table("cpu", {"preset": ("fast",)}, {"machine": "{machine}", "error bound": BOUND["error bound"], "threads": "{threads}"}, "field", SPEEDS),
     "cpu-presets": Table("cpu", {"field": ("turb",), "mode": ("noa",), "bound": ("1e-3",)},

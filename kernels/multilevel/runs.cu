@@ -45,7 +45,7 @@ struct RunPlanner {
     tokens[k] = all + raw;
     if (s.kind != BASE) {
       const uint64_t with = memory.set(k, 1).cost + memory.set(k, 2).cost;
-      const bool few = 4ull * c.busy <= s.steps && with <= all + all / 4;
+      const bool few = 4ull * c.busy <= s.steps && with <= all + 3 * all / 8;
       if (s.kind == DIFFERENCES || with <= all || few) {
         coding.has_masks = 1;
         coding.steps = c.busy;

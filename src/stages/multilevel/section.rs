@@ -191,7 +191,7 @@ impl Symbols {
         };
         let steps = busy.iter().map(|m| m.count_ones() as usize).sum::<usize>();
         let with = busy_cost + mask_cost;
-        let few = 4 * steps <= self.layout.steps && with <= cost + cost / 4;
+        let few = 4 * steps <= self.layout.steps && with <= cost + 3 * cost / 8;
         if kind == Kind::Pass && with > cost && !few {
             return Ok(plain(self, set));
         }
