@@ -106,13 +106,18 @@ fn pages_and_completions() {
     let output = Command::new(PROGRAM).args(["generate", "out"]).current_dir(&fixture.0).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
     let read = |name: &str| fs::read_to_string(fixture.path("out").join(name)).unwrap();
-    let commands = ["compress", "decompress", "info", "compare", "bench", "devices", "stages", "presets"];
-    for command in commands {
+    let commands =
+        ["compress", "decompress", "info", "compare", "bench", "devices", "stages", "presets", "hdf5"];
+    let nested = ["hdf5-words", "hdf5-describe"];
+    for command in commands.iter().chain(&nested) {
         let page = read(&format!("share/man/man1/fzgm-{command}.1"));
         assert!(page.starts_with(".ie") && page.contains(".SH OPTIONS"), "{page}");
     }
     assert!(read("share/man/man1/fzgm.1").contains("Exit codes"));
-    assert_eq!(fs::read_dir(fixture.path("out/share/man/man1")).unwrap().count(), commands.len() + 1);
+    assert_eq!(
+        fs::read_dir(fixture.path("out/share/man/man1")).unwrap().count(),
+        commands.len() + nested.len() + 1
+    );
     let bash = read("share/bash-completion/completions/fzgm");
     let (zsh, fish) =
         (read("share/zsh/site-functions/_fzgm"), read("share/fish/vendor_completions.d/fzgm.fish"));
