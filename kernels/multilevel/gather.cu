@@ -44,7 +44,7 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
   const uint32_t first = min(words, (uint32_t)((16 - reinterpret_cast<uint64_t>(to) % 16) % 16 / 2)), units = (words - first) / 8, rest = first + 8 * units;
   if (lane < first) w[lane] = from[lane];
   if (lane < words - rest) w[rest + lane] = from[rest + lane];
-  // Five aligned pairs of words hold the four of a lane; the fifth one may not belong to the run, but to the same slots.
+  // A lane writes four pairs of words from five aligned ones. Half of the first and of the last one may belong to other slots.
   const uint32_t odd = reinterpret_cast<uint64_t>(from + first) % 4 != 0;
   const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from + first - odd);
 #pragma unroll 2
