@@ -249,7 +249,7 @@ class Added(Copy):
 
     def test_every_file_for_benchmarks(self):
         reports = self.report(line("fast", 1e-3, 7, 1, 2, compress_graph_us=13.8, decompress_graph_us=12.0))
-        for file in ("h200", "small", "cpu"):
+        for file in ("h200", "h100", "small", "cpu"):
             path = os.path.join(self.folder, "measurements", file + ".csv")
             self.assertEqual(run("add", path, reports, "--command", "fzgm bench"), (0, "", ""))
         self.assertEqual(self.here("write"), (0, "", ""))
