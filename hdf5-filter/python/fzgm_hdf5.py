@@ -30,7 +30,7 @@ PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "c
 _USUAL = {"lossless": "default", "abs": "fast", "rel": "pfpl"}
 _PRESETS_OF = {"lossless": ("default",), "abs": tuple(PRESETS), "rel": ("default", "pfpl")}
 _REL = (2.0**-17, 0.25)
-# What word 4 of a dataset has in its upper half; the lower half is the version of the words.
+# The upper half of word 4 of a dataset. The lower half is the version of the words.
 _MAGIC = 0x465A
 _FILL_VERSION = 2
 

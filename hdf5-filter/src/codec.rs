@@ -1,6 +1,7 @@
 //! Chunks to compact frames and back, by plans that a thread keeps.
 
 use crate::Answer;
+use crate::block::Block;
 use crate::presets::Preset;
 use crate::words::{Mode, Stored};
 use fzgm::{
@@ -110,6 +111,14 @@ impl Plan {
         let bytes = self.encoder.compress(&mut workspace, chunk, dst).map_err(text)?;
         self.encoding = (self.encoder.workspace_bytes() <= MAX_KEPT).then_some(workspace);
         Ok(bytes)
+    }
+
+    /// The frame of a chunk.
+    pub(crate) fn frame(&mut self, chunk: &[u8]) -> Answer<Block> {
+        let mut block = Block::new(self.max_bytes())?;
+        let bytes = self.encode(chunk, block.bytes_mut())?;
+        block.shorten(bytes);
+        Ok(block)
     }
 
     pub(crate) fn decode(&mut self, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {

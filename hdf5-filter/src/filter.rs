@@ -18,12 +18,7 @@ pub(crate) fn compress(cd: &[u32], chunk: &[u8]) -> Answer<Block> {
     if form::applies(&stored) {
         return form::compress(&stored, chunk);
     }
-    with_plan(cd, &stored, |plan| {
-        let mut block = Block::new(plan.max_bytes())?;
-        let bytes = plan.encode(chunk, block.bytes_mut())?;
-        block.shorten(bytes);
-        Ok(block)
-    })
+    with_plan(cd, &stored, |plan| plan.frame(chunk))
 }
 
 /// The chunk with the bytes of its elements in the other order.

@@ -11,7 +11,7 @@ use fzgm::DType;
 
 const MAGIC: [u8; 4] = *b"FZH1";
 const HEAD: usize = 32;
-/// What a frame holds.
+/// Contents of a frame.
 const BINS: u8 = 0;
 const VALUES: u8 = 1;
 
@@ -103,7 +103,7 @@ fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     let Some([fill_mark, exact_mark]) = free_marks::<T>(chunk) else {
         // No NaN is left to stand for something else.
         let lossless = Stored { bound: 0.0, fill: None, ..stored.clone() };
-        return plain(&lossless, chunk);
+        return with_plan(&lossless.words(), &lossless, |plan| plan.frame(chunk));
     };
     let mark = |number: u8| T::FIRST_MARK + u64::from(number);
     let step = if stored.user.preset == Preset::High { 2.0 * stored.bound } else { 0.0 };
@@ -145,16 +145,6 @@ fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
         let bytes = plan.encode(&held, frame)?;
         rest[bytes..bytes + exact.len()].copy_from_slice(&exact);
         block.shorten(HEAD + bytes + exact.len());
-        Ok(block)
-    })
-}
-
-/// A frame without a head.
-fn plain(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
-    with_plan(&stored.words(), stored, |plan| {
-        let mut block = Block::new(plan.max_bytes())?;
-        let bytes = plan.encode(chunk, block.bytes_mut())?;
-        block.shorten(bytes);
         Ok(block)
     })
 }

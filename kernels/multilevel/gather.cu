@@ -39,26 +39,14 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
     for (uint32_t i = lane; i < words; i += 32) out.put<uint16_t>(at + 2ull * i, from[i]);
     return;
   }
-  // Words before the first and behind the last 16 bytes of the output.
   uint16_t* w = reinterpret_cast<uint16_t*>(to);
-  const uint32_t first = min(words, (uint32_t)((16 - reinterpret_cast<uint64_t>(to) % 16) % 16 / 2)), units = (words - first) / 8, rest = first + 8 * units;
-  if (lane < first) w[lane] = from[lane];
-  if (lane < words - rest) w[rest + lane] = from[rest + lane];
-  // A lane writes four pairs of words from five aligned ones. Half of the first and of the last one may belong to other slots.
-  const uint32_t odd = reinterpret_cast<uint64_t>(from + first) % 4 != 0;
-  const uint32_t* pairs = reinterpret_cast<const uint32_t*>(from + first - odd);
-#pragma unroll 2
-  for (uint32_t i = lane; i < units; i += 32) {
-    uint32_t v[5];
-#pragma unroll
-    for (uint32_t k = 0; k < 4; k++) v[k] = pairs[4 * i + k];
-    v[4] = odd ? pairs[4 * i + 4] : 0;
-    uint4 unit;
-    unit.x = __funnelshift_r(v[0], v[1], 16 * odd);
-    unit.y = __funnelshift_r(v[1], v[2], 16 * odd);
-    unit.z = __funnelshift_r(v[2], v[3], 16 * odd);
-    unit.w = __funnelshift_r(v[3], v[4], 16 * odd);
-    *reinterpret_cast<uint4*>(w + first + 8 * i) = unit;
+  const uint32_t first = aligned(to, 4) ? 0 : min(words, 1u), pairs = (words - first) / 2;
+  if (lane == 0 && first) w[0] = from[0];
+  if (lane == 0 && first + 2 * pairs < words) w[words - 1] = from[words - 1];
+#pragma unroll 4
+  for (uint32_t i = lane; i < pairs; i += 32) {
+    const uint32_t k = first + 2 * i;
+    *reinterpret_cast<uint32_t*>(w + k) = from[k] | (uint32_t)from[k + 1] << 16;
   }
 }
 

@@ -68,8 +68,12 @@ impl DevicePlan {
         Ok(state)
     }
 
+    fn places(&self) -> MutexGuard<'_, Vec<ResultBuffer>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn place(&self) -> fzgm::Result<ResultBuffer> {
-        let kept = self.places.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.places().pop();
         let mut place = kept.map_or_else(|| ResultBuffer::new(self.device), Ok)?;
         place.clear();
         Ok(place)
@@ -199,7 +203,7 @@ impl DevicePlan {
                     }
                 }
                 let place = self.place()?;
-                self.places.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+                self.places().push(place);
                 Ok(())
             })
         })
@@ -299,6 +303,6 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        self.plan.get().places.lock().unwrap_or_else(PoisonError::into_inner).extend(place);
+        self.plan.get().places().extend(place);
     }
 }

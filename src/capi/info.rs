@@ -149,14 +149,7 @@ impl From<&Info> for fz_info {
             container_bytes: info.container_bytes,
             stages: info.stages.len() as u32,
             strict: info.strict.map_or(-1, i32::from),
-            mode: match info.mode {
-                "abs" => fz_mode::FZ_MODE_ABS,
-                "rel" => fz_mode::FZ_MODE_REL,
-                "noa" => fz_mode::FZ_MODE_NOA,
-                "prel" => fz_mode::FZ_MODE_PREL,
-                "unbounded" => fz_mode::FZ_MODE_UNBOUNDED,
-                _ => fz_mode::FZ_MODE_LOSSLESS,
-            } as i32,
+            mode: fz_mode::of(info.mode) as i32,
             bound: info.bound,
             outlier_threshold: info.outlier_threshold,
         }

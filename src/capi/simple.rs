@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use super::ffi_guard::{FfiError, ffi_guard};
 use super::handle::{Bytes, host, numbers, out, place_for, region, regions, text};
+use super::status::fz_mode;
 use crate::metrics::suspected_fills;
 use crate::{Array, DType, Encoder, Error, Options, preset_within};
 
@@ -68,16 +69,13 @@ pub unsafe extern "C" fn fz_compress_simple(
     })
 }
 
-/// The word of an fz_mode.
+/// The word of an fz_mode that a preset can have.
 fn word(mode: i32) -> crate::Result<&'static str> {
-    match mode {
-        -1 => Ok("lossless"),
-        0 => Ok("abs"),
-        1 => Ok("rel"),
-        2 => Ok("noa"),
-        3 => Ok("prel"),
-        other => Err(Error::argument("mode", other, "an fz_mode from FZ_MODE_LOSSLESS to FZ_MODE_PREL")),
-    }
+    let known = fz_mode::WORDS.iter().find(|(known, _)| *known as i32 == mode);
+    known
+        .map(|(_, word)| *word)
+        .filter(|word| *word != "unbounded")
+        .ok_or_else(|| Error::argument("mode", mode, "an fz_mode from FZ_MODE_LOSSLESS to FZ_MODE_PREL"))
 }
 
 /// What fz_find_fill_value() finds.

@@ -95,6 +95,7 @@ pub enum fz_dtype {
 /// What an error bound is relative to, as int32_t. The words are those of the parameter "mode". x is a value of the array,
 /// x' the restored one, and the ranges are taken over the values that are finite and below the outlier threshold.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub enum fz_mode {
     /// Something is lost, and no bound says how much: differences of floats, or a bound on recoded values.
     FZ_MODE_UNBOUNDED = -2,
@@ -108,6 +109,24 @@ pub enum fz_mode {
     FZ_MODE_NOA = 2,
     /// "prel": |x - x'| <= bound * max |x|.
     FZ_MODE_PREL = 3,
+}
+
+impl fz_mode {
+    /// All modes with the words of [`crate::Info::mode`].
+    pub(super) const WORDS: [(fz_mode, &str); 6] = [
+        (fz_mode::FZ_MODE_UNBOUNDED, "unbounded"),
+        (fz_mode::FZ_MODE_LOSSLESS, "lossless"),
+        (fz_mode::FZ_MODE_ABS, "abs"),
+        (fz_mode::FZ_MODE_REL, "rel"),
+        (fz_mode::FZ_MODE_NOA, "noa"),
+        (fz_mode::FZ_MODE_PREL, "prel"),
+    ];
+
+    /// The mode of a word of an `Info`.
+    pub(super) fn of(word: &str) -> fz_mode {
+        let known = fz_mode::WORDS.into_iter().find(|(_, known)| *known == word);
+        known.map_or(fz_mode::FZ_MODE_LOSSLESS, |(mode, _)| mode)
+    }
 }
 
 /// Forms of compressed bytes, passed as int32_t. Both describe themselves: nothing else is needed to restore an array.

@@ -44,14 +44,13 @@ pub(super) fn both(a: &Path, b: &Path, field: &Field) -> Result<(Side, Side), Fa
 impl<'a> Opened<'a> {
     /// How much a file says of itself.
     fn rank(&self, field: &Field) -> Result<u8, Failure> {
-        if field.raw {
-            return Ok(u8::from(input::length(self.path)?.is_some()));
+        if !field.raw && is_container(&self.first) {
+            return Ok(3);
         }
-        Ok(match () {
-            () if is_container(&self.first) => 3,
-            () if self.first.starts_with(npy::MAGIC) => 2,
-            () => u8::from(input::length(self.path)?.is_some()),
-        })
+        if !field.raw && self.first.starts_with(npy::MAGIC) {
+            return Ok(2);
+        }
+        Ok(u8::from(input::length(self.path)?.is_some()))
     }
 
     /// `other`: the array that it is compared with, if that has been read.

@@ -42,19 +42,25 @@ static KINDS: &[Kind] = &[
     other(b"BZh", "a bzip2 file", UNPACK),
     other(b"\x89BLSC", "a Blosc file", UNPACK),
     other(super::npy::MAGIC, "a NumPy file", "leave --raw out"),
-    other(&fzgm::slabs::MAGIC, "a slab file of fzgm", "fzgm decompress restores it"),
-    other(b"2ZMF", "a container of fzgm", "fzgm decompress restores it"),
-    other(b"FZC1", "a container of fzgm", "fzgm decompress restores it"),
+];
+
+const RESTORE: &str = "fzgm decompress restores it";
+
+/// Those of fzgm.
+static OWN: &[Kind] = &[
+    other(&fzgm::slabs::MAGIC, "a slab file of fzgm", RESTORE),
+    other(b"2ZMF", "a container of fzgm", RESTORE),
+    other(b"FZC1", "a container of fzgm", RESTORE),
 ];
 
 /// The format that a file states, if it is a known one.
 pub(crate) fn kind(beginning: &[u8]) -> Option<&'static Kind> {
-    KINDS.iter().find(|k| beginning.starts_with(k.magic) && complete(k, beginning))
+    KINDS.iter().chain(OWN).find(|k| beginning.starts_with(k.magic) && complete(k, beginning))
 }
 
 /// Whether a file states that it is a container or a slab file.
 pub(crate) fn is_container(beginning: &[u8]) -> bool {
-    kind(beginning).is_some_and(|k| k.name.ends_with("of fzgm"))
+    OWN.iter().any(|k| beginning.starts_with(k.magic))
 }
 
 /// Short magic numbers, which raw values may begin with, have more bytes to compare.
@@ -73,11 +79,11 @@ fn complete(kind: &Kind, beginning: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{KINDS, LONGEST, kind};
+    use super::{KINDS, LONGEST, OWN, kind};
 
     #[test]
     fn all_are_found_and_values_are_not() {
-        for k in KINDS {
+        for k in KINDS.iter().chain(OWN) {
             let mut file = k.magic.to_vec();
             file.extend_from_slice(if k.magic == b"BZh" { b"91AY&SY" } else { &[0; LONGEST] });
             assert_eq!(kind(&file).map(|k| k.name), Some(k.name));

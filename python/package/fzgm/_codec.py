@@ -13,8 +13,7 @@ import numpy as np
 from . import _arrays, _device, _fzgm, _gpu
 from ._encoders import Encoder
 from ._errors import CallError
-from ._pipelines import pipeline_of, threshold_of  # noqa: F401  fzgm.hdf5 imports the second from here
-from ._pipelines import real as _real  # noqa: F401  and this
+from ._pipelines import pipeline_of
 
 
 def compress(

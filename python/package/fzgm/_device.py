@@ -18,16 +18,11 @@ _CODES = {kind: code for code, kind in _KINDS.items()}
 LEGACY = 1  # the default stream, as DLPack and the CUDA array interface number it
 
 
-@dataclass(frozen=True)
-class View:
-    """Contiguous memory on a GPU, and what keeps it."""
+class _Sized:
+    """Lengths from a shape and an element type."""
 
-    address: int
     dtype: np.dtype
     shape: tuple[int, ...]
-    device: int
-    read_only: bool
-    owner: Any
 
     @property
     def size(self) -> int:
@@ -36,6 +31,18 @@ class View:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class View(_Sized):
+    """Contiguous memory on a GPU, and what keeps it."""
+
+    address: int
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    device: int
+    read_only: bool
+    owner: Any
 
     @property
     def place(self) -> tuple[int, int]:
@@ -157,7 +164,7 @@ def index_of(device: Any) -> int | None:
     return _fzgm.device_index(str(device))
 
 
-class DeviceArray:
+class DeviceArray(_Sized):
     """A contiguous array on a GPU, with ``__dlpack__`` and ``__cuda_array_interface__``: ``torch.from_dlpack(a)`` and ``cupy.asarray(a)``
     view it without a copy. ``numpy.asarray(a)`` copies it to the host. Its memory is freed when neither it nor a view is left.
     """
@@ -179,14 +186,6 @@ class DeviceArray:
         array.dtype, array.shape, array.device = dtype, shape, device
         array._memory, array._address, array._stream = memory, memory.address + offset, None
         return array
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
 
     @property
     def ndim(self) -> int:

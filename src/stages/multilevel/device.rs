@@ -170,7 +170,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then(of_type(&p, functions!("list")), wide, THREADS);
     let pool = (bytes - bytes / POOL_LESS + u64::from(RUN_ROOM) * runs).max(known_bytes(&p)).max(4 * n);
     let scratch =
-        common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + up(pool);
+        common_bytes(&p) + up(3 * sections * ENCODER_SET_BYTES) + 2 * up(2 * n) + up(n / 512 + 4) + pool;
     Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
 }
 
