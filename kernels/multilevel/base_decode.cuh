@@ -16,7 +16,7 @@ static_assert(BASE_POINTS <= 1 << 12 && CONTEXTS <= 1 << 4, "a point has 16 bits
 // A step of roots behind one of quotient `before`, which becomes that of the last one.
 template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, bool live, uint32_t& before) {
   const uint32_t lane = threadIdx.x & 31;
-  const Decoded d = decode_token(run, set, patterns, 0, live, Num<T>::BITS);
+  const Decoded d = decode_token(run, set.table(0), patterns, live, Num<T>::BITS);
   // Sums of differences; an exact value starts from 0.
   const uint32_t own = live && !d.exact ? (uint32_t)unzigzag(d.u) : 0, upto = warp_sum_to(own);
   const uint32_t exact = __ballot_sync(ALL, live && d.exact) & (0xffffffffu >> (31 - lane));
@@ -76,7 +76,8 @@ template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& m
       for (uint32_t from = 0; decodes && from < count; from += STEP) {
         const bool live = from + lane < count;
         const uint32_t point = room.points[live ? from + lane : 0], place = point & (BASE_POINTS - 1);
-        const T value = decode_value(run, set, patterns, of, Predicted<T>{room.grid[place], point >> 12}, room.grid[place - left], live);
+        const Predicted<T> guess = {room.grid[place], point >> 12};
+        const T value = decode_value(run, set.table(guess.context), patterns, of, guess, room.grid[place - left], live);
         if (live) room.grid[place] = value;
       }
       __syncthreads();

@@ -1,6 +1,7 @@
 // Stage multilevel, encoder: the plan, and the points of the base section.
 #include "multilevel/base.cuh"
-#include "multilevel/pass_encode.cuh"
+#include "multilevel/keep.cuh"
+#include "multilevel/source.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -42,7 +43,7 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
   const Keeper keeper(memory, 0);
   const Section s = row_section(ROOTS, grid.shape.roots());
   const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * (blockDim.x >> 5);
-  WarpCounts own;
+  uint32_t raw = 0, busy = 0;
 #pragma unroll 1
   for (uint32_t batch = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; batch < s.batches; batch += warps) {
     uint32_t mask = 0;
@@ -59,12 +60,16 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
         t = keeper.put(i, 0, u);
         coarse[grid.known(grid.root(i))] = r.coded ? r.restored : x;
       }
-      mask |= own.add(counts, 0, t, live, Num<T>::BITS) ? 1u << j : 0;
+      const bool is_busy = __any_sync(ALL, t.token != 0);
+      mask |= is_busy ? 1u << j : 0;
+      if (live && is_busy) raw += counts.add(0, t, Num<T>::BITS);
+      if (live && !is_busy) atomicAdd(&counts.quiet[0], 1u);
     }
     if (lane == 0) memory.masks[batch] = (uint8_t)mask;
-    own.note(counts, mask);
+    busy += __popc(mask);
   }
-  own.finish(counts);
+  counts.add_raw(raw);
+  if (busy && lane == 0) atomicAdd(&counts.busy, busy);
 }
 
 // The stencil of a level of the base section, by all of its points.

@@ -43,7 +43,7 @@ FZ_DEV void decode_runs(const Args& a, RunRing* rings) {
         if (!(mask >> j & 1)) continue;
         const uint32_t i = (batch * BATCH + j) * STEP + lane;
         const bool live = i < s.count;
-        const uint32_t t = run.symbol(set, own, live);
+        const uint32_t t = run.symbol(set.table(own), live);
         run.bad |= t >= PATTERN;
         uint32_t u = t;
         if (__any_sync(ALL, t >= 16)) u = code_of(min(t, PATTERN - 1), (uint32_t)run.raw(raw_bits(min(t, PATTERN - 1), 0)));

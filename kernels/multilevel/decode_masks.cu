@@ -16,7 +16,7 @@ FZ_DEV bool decode_mask_run(const Args& a, const DecoderMemory& memory, uint32_t
   for (uint32_t row = 0; row < layout.rows(); row++) {
     const uint32_t batch = layout.batch(number, row, lane);
     const bool live = batch < s.batches;
-    const uint32_t symbol = run.symbol(set, context, live);
+    const uint32_t symbol = run.symbol(set.table(context), live);
     if (!live) continue;
     run.bad |= symbol > 15;
     context = layout.context(symbol & 15);

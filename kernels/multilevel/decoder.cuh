@@ -32,6 +32,7 @@ FZ_DEV Words run_words(const Args& a, const DecoderMemory& memory, const Coding&
 struct Patterns {
   const uint64_t* pattern;
   uint32_t count;
+  Patterns() = default;
   FZ_DEV explicit Patterns(const State& state) : pattern(state.pattern), count(state.patterns) {}
 };
 
@@ -41,8 +42,8 @@ struct Decoded {
   bool exact;
   uint64_t bits;
 };
-FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, uint32_t context, bool live, uint32_t exact) {
-  const uint32_t t = run.symbol(set, context, live);
+FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, bool live, uint32_t exact) {
+  const uint32_t t = run.symbol(table, live);
   Decoded d = {t, false, 0};
   if (!__any_sync(ALL, t >= 16)) return d;
   const uint64_t raw = run.raw(raw_bits(t, exact));
@@ -58,8 +59,8 @@ FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderSet& set, const Patter
   return d;
 }
 // The value of a point that is predicted.
-template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, Predicted<T> p, T b, bool live) {
-  const Decoded d = decode_token(run, set, patterns, p.context, live, Num<T>::BITS);
+template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, const Predictor<T>& of, Predicted<T> p, T b, bool live) {
+  const Decoded d = decode_token(run, table, patterns, live, Num<T>::BITS);
   return d.exact ? Num<T>::value(d.bits) : of.restore(d.u, p, b);
 }
 }  // namespace multilevel

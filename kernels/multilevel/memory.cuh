@@ -35,12 +35,16 @@ struct EncoderSet {
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");
 
-// A set for a decoder: for each 16 slots the symbol of the first one; sum before and frequency.
+// A table for a decoder: for each 16 slots the symbol of the first one; of symbols the sum before and the frequency.
+struct DecoderTable {
+  uint8_t first[1 << (FREQUENCY_BITS - 4)];
+  uint32_t entries[SYMBOLS];
+};
 struct DecoderSet {
   uint8_t map[CONTEXTS];
   uint32_t tables, pad[3];
-  uint32_t entries[TABLES][SYMBOLS];
-  uint8_t first[TABLES][1 << (FREQUENCY_BITS - 4)];
+  DecoderTable of[TABLES];
+  FZ_DEV const DecoderTable& table(uint32_t context) const { return of[map[context]]; }
 };
 static_assert(sizeof(DecoderSet) == DECODER_SET_BYTES, "as in Rust");
 
@@ -76,6 +80,7 @@ struct Memory {
   // For each run where it starts: 8 · batch + step. For each run and mask run its words, and where it is in its section.
   uint32_t *starts, *sizes;
   uint64_t* places;
+  Memory() = default;
   FZ_DEV Memory(const Args& a, const MultilevelParams& p) {
     uint8_t* at = reinterpret_cast<uint8_t*>(a.scratch);
     auto take = [&](uint64_t bytes) { uint8_t* mine = at; at += up(bytes); return mine; };
@@ -136,6 +141,7 @@ struct DecoderMemory : Memory {
   // Sets of the tokens and of the masks, for each section.
   DecoderSet* sets;
   uint8_t* values;
+  DecoderMemory() = default;
   FZ_DEV DecoderMemory(const Args& a, const MultilevelParams& p) : Memory(a, p) {
     sets = reinterpret_cast<DecoderSet*>(rest);
     values = rest + up(2ull * p.sections * sizeof(DecoderSet));

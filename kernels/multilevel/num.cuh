@@ -12,6 +12,28 @@
 
 namespace fz {
 namespace multilevel {
+// A value that is the same in all lanes; the compiler then knows it.
+FZ_DEV uint32_t uniform(uint32_t x) { return __shfl_sync(ALL, x, 0); }
+// A value that the compiler keeps in a register: computing it again would take long.
+FZ_DEV uint32_t kept(uint32_t x) {
+#ifndef FZ_EMULATED
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+// A pointer into shared memory that takes one register.
+template <class T> struct Shared {
+#ifdef FZ_EMULATED
+  T* at;
+  FZ_DEV explicit Shared(T& of) : at(&of) {}
+  FZ_DEV T& operator*() const { return *at; }
+#else
+  uint32_t at;
+  FZ_DEV explicit Shared(T& of) : at(kept((uint32_t)__cvta_generic_to_shared(&of))) {}
+  FZ_DEV T& operator*() const { return *reinterpret_cast<T*>(__cvta_shared_to_generic(at)); }
+#endif
+};
+
 template <class T> struct Num;
 template <> struct Num<float> {
   typedef uint32_t Bits;

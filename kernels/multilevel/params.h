@@ -55,8 +55,8 @@ constexpr static const uint8_t LATTICE = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
 constexpr static const uint32_t RUN_BYTES = 48;
 
-/// Bytes of values that the threads of a block decode at once: wide values take more shared memory.
-constexpr static const uint32_t DECODE_BYTES = 1024;
+/// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
+constexpr static const uint32_t PASS_BYTES = 1024;
 
 /// Bytes of structures in the memory of a device.
 constexpr static const uint64_t PLAN_BYTES = (1 << 13);

@@ -5,22 +5,24 @@ namespace fz {
 namespace multilevel {
 // Shared memory of a block, which has fewer warps for wide values.
 template <class T> struct __align__(16) PassRoom {
-  static constexpr uint32_t WARPS = DECODE_BYTES / 32 / sizeof(T);
+  static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
   DecoderSet set;
   RunRing rings[WARPS];
   StagedTaps<T> taps[WARPS][2];
 };
 
-template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& room) {
+template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T>& of_block) {
+  const Shared<PassRoom<T>> shared(of_block);
+  PassRoom<T>& room = *shared;
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DecoderMemory memory(a, p);
-  if (!is_open(a, memory, p)) return;
+  if (!uniform(is_open(a, memory, p))) return;
   const MultilevelMetadata& m = metadata_of(a);
   const Plan& plan = *memory.plan;
   const uint32_t level = (a.tag & 255) / 4, axis = a.tag % 4;
-  if (m.differences > 0 || level > plan.base_ends) return;
+  if (uniform(m.differences > 0 || level > plan.base_ends)) return;
   const Shape& shape = plan.shape;
-  const bool has = shape.has_pass(level, axis);
+  const bool has = uniform(shape.has_pass(level, axis));
   const Buffers<T> buffers(memory.values, p);
   if (!has) {
     if (!LINES && level > 1) copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));
@@ -29,7 +31,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   const uint32_t number = plan.number[level][axis];
   const DecoderSet& from = memory.set(number, 0);
   // Only the tables that there are.
-  const uint32_t words = (offsetof(DecoderSet, first) + from.tables * sizeof from.first[0]) / 16;
+  const uint32_t words = (offsetof(DecoderSet, of) + from.tables * sizeof(DecoderTable)) / 16;
   for (uint32_t i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<uint4*>(&room.set)[i] = reinterpret_cast<const uint4*>(&from)[i];
   __syncthreads();
   const PassDecoder<T> decoder(a, p, memory, number, room.set);
@@ -38,7 +40,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
   const Target<T> array(output(a, 0), elements(p));
   const Known<T> finer(buffers, shape, level > 1 ? level - 1 : 1);
   const RowTarget<T> target(shape, level > 1 ? &finer : nullptr, array);
-  const uint32_t stencil = stencil_at(m, level);
+  const uint32_t stencil = uniform(stencil_at(m, level));
   const bool good = stencil == 8   ? decoder.template all<8, LINES>(&target, ring, taps)
                     : stencil == 6 ? decoder.template all<6, LINES>(&target, ring, taps)
                     : stencil == 4 ? decoder.template all<4, LINES>(&target, ring, taps)
@@ -52,7 +54,7 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
 #define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES, BLOCKS)                                                    \
   extern "C" __global__ void __launch_bounds__(fz::multilevel::PassRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
     __shared__ fz::multilevel::PassRoom<VALUE> room;                                           \
-    if (fz::cancelled(a)) return;                                                                     \
+    if (fz::multilevel::uniform(fz::cancelled(a))) return;                                                                     \
     fz::multilevel::decode_pass<VALUE, LINES>(a, room);                                               \
   }
 MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true, 4)

@@ -53,7 +53,7 @@ template <class T> struct PassDecoder {
       : a(args), memory(of_call), shape(of_call.plan->shape), s(of_call.plan->of[number]), c(of_call.state->of[number]), masks(of_call.masks + of_call.plan->of[number].first_batch), set(tables),
         known(Buffers<T>(of_call.values, p), of_call.plan->shape, of_call.plan->of[number].level), of(p.threshold, metadata_of(args)), patterns(*of_call.state) {}
 
-  FZ_DEV uint32_t warp() const { return threadIdx.x >> 5; }
+  FZ_DEV uint32_t warp() const { return uniform(threadIdx.x >> 5); }
   // Warps by numbers, so that neighbors are in different blocks.
   FZ_DEV uint32_t spread() const { return warp() * gridDim.x + blockIdx.x; }
   FZ_DEV uint32_t warps() const { return gridDim.x * (blockDim.x >> 5); }
@@ -62,7 +62,7 @@ template <class T> struct PassDecoder {
   template <int STENCIL, bool LINES> FZ_DEV bool runs(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
     bool good = true;
 #pragma unroll 1
-    for (uint32_t number = spread(); number < c.runs; number += warps()) {
+    for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
       if constexpr (LINES) decode_lines<STENCIL>(run, walk, room);
@@ -101,7 +101,7 @@ template <class T> struct PassDecoder {
         const uint32_t j = __ffs((int)left) - 1;
         const T* own = taps + j * STEP;
         const Predicted<T> p = predict_staged<STENCIL, STEP>(of, own, i + j, s.known);
-        const T value = decode_value(run, set, patterns, of, p, own[3 * STEP], line.live);
+        const T value = decode_value(run, set.table(p.context), patterns, of, p, own[3 * STEP], line.live);
         if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
       }
       __syncwarp();
@@ -131,7 +131,7 @@ template <class T> struct PassDecoder {
         if (steps >> j & 1) {
           const T* own = taps + j * ROW_TAPS;
           const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, at.i(), s.known);
-          target.put_step(s, known, at, own[3], decode_value(run, set, patterns, of, p, own[3], at.i() < s.points[0]));
+          target.put_step(s, known, at, own[3], decode_value(run, set.table(p.context), patterns, of, p, own[3], at.i() < s.points[0]));
         }
         at.next(s);
       }

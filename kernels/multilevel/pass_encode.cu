@@ -5,7 +5,18 @@
 namespace fz {
 namespace multilevel {
 // The tag of a launch: level and axis.
-template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, BlockCounts& counts) {
+// Shared memory of a block, which has fewer warps for wide values.
+template <class T> struct EncoderRoom {
+  static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
+  EncoderRoomOfWarp<T> warps[WARPS];
+  BlockCounts counts;
+  Coder<T> coder;
+};
+
+template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoom<T>& of_block) {
+  const Shared<EncoderRoom<T>> shared(of_block);
+  EncoderRoom<T>& room = *shared;
+  BlockCounts& counts = room.counts;
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
   const MultilevelMetadata& m = *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1)));
@@ -19,26 +30,28 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, BlockCount
     copy_known(shape, Known<T>(buffers, shape, level), Known<T>(buffers, shape, level - 1), shape.grid(2, level - 1));
   }
   if (!has) return;
+  if (threadIdx.x == 0) room.coder = Coder<T>(p.threshold, m);
   counts.clear();
   const Section& s = plan.of[plan.number[level][axis]];
-  const PassEncoder<T> encoder(a, p, memory, s, m, counts);
-  WarpCounts own;
+  const PassEncoder<T> encoder(a, p, memory, s, room.coder);
+  EncoderRoomOfWarp<T>& warp = room.warps[threadIdx.x >> 5];
+  WarpCounts own(counts, warp.zero);
   const uint32_t stencil = stencil_of(memory.sums[level]);
   if constexpr (LINES) {
-    if (stencil == 8) encoder.template lines<8>(own);
-    else if (stencil == 6) encoder.template lines<6>(own);
-    else if (stencil == 4) encoder.template lines<4>(own);
-    else encoder.template lines<2>(own);
+    if (stencil == 8) encoder.template lines<8>(own, warp);
+    else if (stencil == 6) encoder.template lines<6>(own, warp);
+    else if (stencil == 4) encoder.template lines<4>(own, warp);
+    else encoder.template lines<2>(own, warp);
   } else {
     Known<T> finer = encoder.known;
     if (level > 1) finer = Known<T>(buffers, shape, level - 1);
     else finer.at = nullptr;
-    if (stencil == 8) encoder.template rows<8>(own, finer);
-    else if (stencil == 6) encoder.template rows<6>(own, finer);
-    else if (stencil == 4) encoder.template rows<4>(own, finer);
-    else encoder.template rows<2>(own, finer);
+    if (stencil == 8) encoder.template rows<8>(own, finer, warp);
+    else if (stencil == 6) encoder.template rows<6>(own, finer, warp);
+    else if (stencil == 4) encoder.template rows<4>(own, finer, warp);
+    else encoder.template rows<2>(own, finer, warp);
   }
-  own.finish(counts);
+  own.finish();
   counts.flush(memory.counts[plan.number[level][axis]]);
 }
 }  // namespace multilevel
@@ -46,12 +59,12 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, BlockCount
 
 // At least `BLOCKS` on a multiprocessor: warps wait for memory and for their own results.
 #define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS)                                                    \
-  extern "C" __global__ void __launch_bounds__(256, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
-    __shared__ fz::multilevel::BlockCounts counts;                                                    \
+  extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
+    __shared__ fz::multilevel::EncoderRoom<VALUE> room;                                                    \
     if (fz::cancelled(a)) return;                                                                     \
-    fz::multilevel::encode_pass<VALUE, LINES>(a, counts);                                             \
+    fz::multilevel::encode_pass<VALUE, LINES>(a, room);                                             \
   }
-MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 4)
-MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 2)
-MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 4)
-MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 2)
+MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 3)
+MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 4)
+MULTILEVEL_PASS_ENCODE(encode_rows_f32, float, false, 3)
+MULTILEVEL_PASS_ENCODE(encode_rows_f64, double, false, 4)

@@ -67,7 +67,7 @@ template <class T> struct Predictor {
   typedef Num<T> N;
   T step, rate, center, low, high, limit, threshold;
   bool lattice;
-  FZ_DEV Predictor() {}
+  Predictor() = default;
   FZ_DEV Predictor(double of_threshold, const MultilevelMetadata& m)
       : step(N::from(m.step)), center(N::from(m.center)), low(N::from(m.low)), high(N::from(m.high)), threshold(N::from(of_threshold)), lattice((m.flags & LATTICE) != 0) {
     rate = step > T(0) ? T(1) / step : T(0);

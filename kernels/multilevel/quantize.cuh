@@ -46,6 +46,7 @@ template <class T> struct Coder {
   Predictor<T> of;
   T bound;
   const MultilevelMetadata* m;
+  Coder() = default;
   FZ_DEV Coder(double threshold, const MultilevelMetadata& metadata) : of(threshold, metadata), bound(N::from(metadata.bound)), m(&metadata) {}
   FZ_DEV Quotient<T> quotient(T x, T p, T most) const {
     const T sum = (x - p) * of.rate + N::MAGIC, q = sum - N::MAGIC, restored = N::fma(q, of.step, p), d = x - restored;

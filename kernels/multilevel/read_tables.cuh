@@ -49,10 +49,10 @@ struct ReadSet {
       const Entries e = with_sums(of[k][lane], of[k][32 + lane]);
       for (uint32_t half = 0; half < 2; half++) {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
-        set.entries[k][s] = decoder_entry(f, before);
+        set.of[k].entries[s] = decoder_entry(f, before);
         // Units of 16 slots of which the first slot is one of this symbol.
         if (f)
-          for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.first[k][unit] = (uint8_t)s;
+          for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.of[k].first[unit] = (uint8_t)s;
       }
     }
   }

@@ -1,6 +1,7 @@
 // Stage multilevel: the batches of a run, and where the codes of their steps are.
 #pragma once
 #include "multilevel/memory.cuh"
+#include "multilevel/num.cuh"
 #include "multilevel/starts.cuh"
 
 namespace fz {
@@ -13,6 +14,10 @@ struct RunSteps {
     last = s.batches;
     to = 0;
     if (run + 1 < c.runs) place(s, c, starts, run + 1, last, to);
+    first = uniform(first);
+    from = uniform(from);
+    last = uniform(last);
+    to = uniform(to);
   }
   FZ_DEV static void place(const Section& s, const Coding& c, const uint32_t* starts, uint32_t run, uint32_t& batch, uint32_t& at) {
     if (c.has_masks) {
@@ -52,14 +57,14 @@ template <bool BACKWARD> struct RunBatches {
   // The next batch and its mask; false: there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
-      if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= s.batches) return false;
+      if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= uniform(s.batches)) return false;
       base = BACKWARD ? base - 32 : base + 32;
       load();
     }
     const int k = BACKWARD ? 31 - __clz((int)pending) : __ffs((int)pending) - 1;
     pending &= ~(1u << k);
     batch = base + k;
-    mask = __shfl_sync(ALL, own, k);
+    mask = uniform(__shfl_sync(ALL, own, k));
     return true;
   }
 };

@@ -18,12 +18,16 @@ struct RunDecoder {
   // Words that this lane will read.
   uint32_t left;
   Words words;
-  RunRing& ring;
+  Shared<RunRing> ring;
+  // The lanes before this one.
+  uint32_t before;
   // Words read, words in the ring; those behind them.
   uint32_t at, filled, ahead;
   bool bad;
 
-  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), words(run), ring(of_ring), at(0), filled(0), ahead(0), bad(false) {
+  // Of a warp that decodes nothing.
+  FZ_DEV explicit RunDecoder(RunRing& of_ring) : x(0), left(0), words{nullptr, 0}, ring(of_ring), before(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {}
+  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), words(run), ring(of_ring), before(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {
     const uint32_t lane = threadIdx.x & 31, head = run[0], width = head & 31;
     uint32_t least = head >> 5, first = 16;
     if (least == ESCAPE) {
@@ -35,15 +39,15 @@ struct RunDecoder {
     const uint32_t bits = (uint32_t)(length - 16ull * left), mine = bits > 0 ? bits - 1 : 0;
     const uint32_t upto = warp_sum_to(mine), all = __shfl_sync(ALL, upto, 31);
     if (bits) x = 1u << mine | run.bits(first + 32ull * width + upto - mine, mine);
-    const uint64_t before = (first + 32ull * width + all + 15) / 16;
+    const uint64_t head_words = (first + 32ull * width + all + 15) / 16;
     const uint64_t sum = __shfl_sync(ALL, warp_sum_to((uint64_t)left), 31);
-    bad = length > 0xffffffffu || before > run.count || run.count - before != sum;
+    bad = length > 0xffffffffu || head_words > run.count || run.count - head_words != sum;
     bad = __any_sync(ALL, bad);
     if (bad) {
       x = left = 0;
       words = run.from(0, 0);
     } else {
-      words = run.from(before, sum);
+      words = run.from(head_words, sum);
     }
     ahead = next();
     more();
@@ -59,7 +63,7 @@ struct RunDecoder {
   FZ_DEV void more() {
     if (filled - at > RING - 64) return;
     __syncwarp();
-    reinterpret_cast<uint32_t*>(ring.words)[filled % RING / 2 + (threadIdx.x & 31)] = ahead;
+    reinterpret_cast<uint32_t*>((*ring).words)[filled % RING / 2 + (threadIdx.x & 31)] = ahead;
     filled += 64;
     ahead = next();
     __syncwarp();
@@ -68,24 +72,23 @@ struct RunDecoder {
     const bool need = active && x < 1u << 16 && left > 0;
     const uint32_t who = __ballot_sync(ALL, need);
     if (need) {
-      x = x << 16 | ring.words[(at + __popc(who & ((1u << (threadIdx.x & 31)) - 1))) % RING];
+      x = x << 16 | (*ring).words[(at + __popc(who & before)) % RING];
       left--;
     }
     at += __popc(who);
     more();
   }
-  // The symbol of this lane, in a context.
-  FZ_DEV uint32_t symbol(const DecoderSet& set, uint32_t context, bool live) {
-    uint32_t s = 0;
-    if (live) {
-      const uint32_t slot = x % ONE_SLOT, table = set.map[context];
-      s = set.first[table][slot / 16];
-      uint32_t e = set.entries[table][s];
-      while (slot - e % ONE_SLOT >= e >> FREQUENCY_BITS) e = set.entries[table][++s];
-      x = (e >> FREQUENCY_BITS) * (x >> FREQUENCY_BITS) + slot - e % ONE_SLOT;
+  // The symbol of this lane, by its table.
+  FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
+    const uint32_t slot = x % ONE_SLOT;
+    uint32_t s = table.first[slot / 16], e = table.entries[s], beyond = slot - e % ONE_SLOT;
+    while (beyond >= e >> FREQUENCY_BITS) {
+      e = table.entries[++s];
+      beyond = slot - e % ONE_SLOT;
     }
+    if (live) x = (e >> FREQUENCY_BITS) * (x >> FREQUENCY_BITS) + beyond;
     refill(live);
-    return s;
+    return live ? s : 0;
   }
   FZ_DEV uint32_t bits(uint32_t count) {
     const uint32_t value = x & ((1u << count) - 1);

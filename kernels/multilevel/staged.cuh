@@ -1,15 +1,16 @@
-// Stage multilevel, decoder: taps of a batch in shared memory. Those of the next batch are on their way while a warp decodes.
+// Stage multilevel: taps of a batch in shared memory. Those of the next batch are on their way while a warp
+// works.
 #pragma once
 #include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
-// A copy into shared memory that a thread does not wait for; copies belong to the next group that ends.
-template <class T> FZ_DEV void copy_async(T* to, const T* from) {
+// A copy of `N` bytes into shared memory that a thread does not wait for; copies belong to the next group that ends.
+template <int N> FZ_DEV void copy_async(void* to, const void* from) {
 #ifdef FZ_EMULATED
-  *to = *from;
+  memcpy(to, from, N);
 #else
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(T)) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from), "n"(N) : "memory");
 #endif
 }
 FZ_DEV void end_group() {
@@ -26,7 +27,7 @@ FZ_DEV void wait_for_group_before() {
 
 // Taps of the steps of a batch: of a pass over z or y by rows of lanes, of a pass over x by steps.
 constexpr uint32_t LINE_TAPS = BATCH + 7, ROW_TAPS = STEP + 8;
-template <class T> struct StagedTaps {
+template <class T> struct __align__(16) StagedTaps {
   T at[LINE_TAPS * STEP];
   static_assert(BATCH * ROW_TAPS <= LINE_TAPS * STEP, "rows need less");
 };
@@ -56,7 +57,7 @@ template <int STENCIL, class T> FZ_DEV void stage_line(StagedTaps<T>& to, const 
   for (uint32_t k = 0; k < TAPS; k++) rows |= mask << (FIRST + k);
 #pragma unroll
   for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++)
-    if (rows >> r & 1) copy_async(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
+    if (rows >> r & 1) copy_async<sizeof(T)>(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
 }
 template <class T> FZ_DEV void stage_rows(StagedTaps<T>& to, const Section& s, const Known<T>& known, RowStep<T> at, uint32_t mask) {
   const uint32_t lane = threadIdx.x & 31;
@@ -67,8 +68,8 @@ template <class T> FZ_DEV void stage_rows(StagedTaps<T>& to, const Section& s, c
       const T* row = known.at + (uint64_t)at.number * known.length;
       const int first = (int)(at.strip * STEP + lane) - 3;
       T* taps = &to.at[j * ROW_TAPS + lane];
-      copy_async(taps, row + max(0, min(first, last)));
-      if (lane < 7) copy_async(taps + STEP, row + min(first + (int)STEP, last));
+      copy_async<sizeof(T)>(taps, row + max(0, min(first, last)));
+      if (lane < 7) copy_async<sizeof(T)>(taps + STEP, row + min(first + (int)STEP, last));
     }
     at.next(s);
   }

@@ -10,8 +10,10 @@ namespace multilevel {
 template <class T> struct Known {
   T* at;
   uint32_t rows, length;
+  // Rows are aligned to 16 bytes.
+  bool wide;
   FZ_DEV Known(const Buffers<T>& buffers, const Shape& s, uint32_t level)
-      : at(buffers.level(level)), rows(s.grid(1, level - 1)), length(halved(s.n[0], level)) {}
+      : at(buffers.level(level)), rows(s.grid(1, level - 1)), length(halved(s.n[0], level)), wide(length % (16 / sizeof(T)) == 0) {}
 };
 
 // A line of steps of a pass over z or y, as a lane sees it.

@@ -2,8 +2,8 @@
 
 use super::grid::{Levels, layout};
 use super::params::{
-    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODE_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
-    MultilevelParams, PLAN_BYTES, POOL_LESS, RUN_ROOM, STATE_BYTES,
+    BASE_POINTS, CHOICE_BYTES, COUNTS_BYTES, DECODER_SET_BYTES, ENCODER_SET_BYTES, MASK_RUN,
+    MultilevelParams, PASS_BYTES, PLAN_BYTES, POOL_LESS, RUN_ROOM, STATE_BYTES,
 };
 use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
@@ -114,10 +114,12 @@ fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
     (1..=most).rev().map(|level| (level, axes(level))).collect()
 }
 
-/// Blocks for a pass of a level.
-fn pass_blocks(p: &MultilevelParams, level: u32) -> u64 {
+/// Blocks for a pass of a level, and their threads, of which wide values have fewer.
+fn pass_launch(p: &MultilevelParams, level: u32) -> (u64, u32) {
     // Half of the points of a level are those of a pass; along x alone levels have half of those of the one below.
-    (elements(p) >> level).div_ceil(256).div_ceil(WARPS).clamp(64, BLOCKS)
+    let blocks = (elements(p) >> level).div_ceil(256).div_ceil(WARPS).clamp(64, BLOCKS);
+    let threads = PASS_BYTES / p.value;
+    (blocks * u64::from(THREADS / threads), threads)
 }
 
 /// Blocks for roots, of which there may be many where x alone is interpolated.
@@ -153,7 +155,8 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
         for axis in axes {
             let name = if axis > 0 { functions!("encode_lines") } else { functions!("encode_rows") };
-            made = made.then_tagged(of_type(&p, name), pass_blocks(&p, level), THREADS, 4 * level + axis);
+            let (blocks, threads) = pass_launch(&p, level);
+            made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }
     // Runs are of different lengths: more blocks than fit at a time.
@@ -201,9 +204,8 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then_tagged("multilevel_sum_lines", wide, THREADS, 2)
         .then(of_type(&p, functions!("restore")), wide, THREADS)
         .then(of_type(&p, functions!("put_exact")), wide, THREADS);
-    let threads = DECODE_BYTES / p.value;
     for (level, axes) in passes(&p) {
-        let blocks = pass_blocks(&p, level) * u64::from(THREADS / threads);
+        let (blocks, threads) = pass_launch(&p, level);
         for axis in axes {
             let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);

@@ -35,8 +35,8 @@ pub const AXIS_SAMPLE: u32 = 1024;
 pub const LATTICE: u8 = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
 pub const RUN_BYTES: u32 = 48;
-/// Bytes of values that the threads of a block decode at once: wide values take more shared memory.
-pub const DECODE_BYTES: u32 = 1024;
+/// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
+pub const PASS_BYTES: u32 = 1024;
 
 /// Bytes of structures in the memory of a device.
 pub const PLAN_BYTES: u64 = 1 << 13;
