@@ -28,6 +28,12 @@ struct RunPlace {
   }
 };
 
+// The code of a step of the base section.
+struct BaseCodes {
+  uint32_t first;
+  FZ_DEV uint32_t at(uint32_t) const { return first; }
+};
+
 template <class T, bool ANYWHERE> struct TokenEncoder {
   const Plan& plan;
   const Section& s;
@@ -36,10 +42,9 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
   const uint2* entries;
   RunEncoder<ANYWHERE>& run;
 
-  // Encodes a step: `kept` is the token and the context of the lane, `at` its point.
-  FZ_DEV void step(uint32_t kept, uint32_t at, bool live) const {
-    const uint32_t t = kept & 63;
-    if (__any_sync(ALL, live && t >= 16)) raw(kept, at, live);
+  // Encodes step j of such codes: `kept` is the token and the context of the lane, 0 if it has no point.
+  template <class Codes> FZ_DEV void step(uint32_t kept, const Codes& codes, uint32_t j, bool live) const {
+    if (__any_sync(ALL, (kept & 63) >= 16)) raw(kept, codes.at(j), live);
     // Unused entries do not matter.
     run.symbol(entries[kept % 1024], live);
   }
@@ -69,36 +74,50 @@ template <class T, bool ANYWHERE> struct TokenEncoder {
     for (uint32_t k = (count + STEP - 1) / STEP; k-- > 0;) {
       const uint32_t at = first + k * STEP + lane;
       const bool live = at < end;
-      step(live ? keeper.kept[at] : 0, at, live);
+      step(live ? keeper.kept[at] : 0, BaseCodes{at}, 0, live);
     }
     return first;
   }
   // Batches backward; the codes of the next one are on their way.
   FZ_DEV void batches(const Coding& c, const uint8_t* masks, const RunSteps& steps) const {
     RunBatches<true> walk(s, c, masks, steps);
-    uint32_t batch = 0, mask = 0;
+    uint32_t batch = 0, mask = 0, live_ahead = 0;
     bool more = walk.next(batch, mask);
     BatchCodes ahead;
     uint32_t kept_ahead[BATCH];
-    if (more) load(batch, mask, ahead, kept_ahead);
+    if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
 #pragma unroll 1
     while (more) {
       const BatchCodes codes = ahead;
-      const uint32_t now = mask;
+      const uint32_t now = mask, live = live_ahead;
       uint32_t kept[BATCH];
 #pragma unroll
       for (uint32_t j = 0; j < BATCH; j++) kept[j] = kept_ahead[j];
       more = walk.next(batch, mask);
-      if (more) load(batch, mask, ahead, kept_ahead);
+      if (more) live_ahead = load(batch, mask, ahead, kept_ahead);
 #pragma unroll
       for (int j = BATCH - 1; j >= 0; j--)
-        if (now >> j & 1) step(kept[j], codes.at[j], codes.live >> j & 1);
+        if (now >> j & 1) step(kept[j], codes, j, live >> j & 1);
     }
   }
-  FZ_DEV void load(uint32_t batch, uint32_t mask, BatchCodes& codes, uint32_t (&kept)[BATCH]) const {
+  // Returns the steps in which the lane has a point.
+  FZ_DEV uint32_t load(uint32_t batch, uint32_t mask, BatchCodes& codes, uint32_t (&kept)[BATCH]) const {
     codes = BatchCodes(s, batch);
+    uint32_t live = codes.live ? mask : 0;
+    if (codes.whole) {
+      const uint16_t* from = keeper.kept + codes.first;
 #pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) kept[j] = (mask & codes.live) >> j & 1 ? keeper.kept[codes.at[j]] : 0;
+      for (uint32_t j = 0; j < BATCH; j++) kept[j] = live >> j & 1 ? from[j * codes.next] : 0;
+      return live;
+    }
+    BatchCodes own = codes;
+#pragma unroll
+    for (uint32_t j = 0; j < BATCH; j++) {
+      if (own.x >= own.width) live &= ~(1u << j);
+      kept[j] = live >> j & 1 ? keeper.kept[own.first] : 0;
+      own.advance();
+    }
+    return live;
   }
 };
 
@@ -124,7 +143,7 @@ template <class T, bool ANYWHERE> FZ_DEV uint32_t encode_run(const Args& a, cons
   const Section& s = memory.plan->of[place.section];
   const Coding& c = memory.state->of[place.section];
   const uint8_t* masks = memory.masks + s.first_batch;
-  const uint2* entries = &memory.set(place.section, place.is_mask ? 2 : c.has_masks).entries[0][0];
+  const uint2* entries = kept(&memory.set(place.section, place.is_mask ? 2 : c.has_masks).entries[0][0]);
   RunEncoder<ANYWHERE> run(end, room);
   if (place.is_mask) {
     encode_masks(run, s, masks, entries, place.run);

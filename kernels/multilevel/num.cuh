@@ -21,6 +21,12 @@ FZ_DEV uint32_t kept(uint32_t x) {
 #endif
   return x;
 }
+template <class T> FZ_DEV T* kept(T* p) {
+#ifndef FZ_EMULATED
+  asm volatile("" : "+l"(p));
+#endif
+  return p;
+}
 // A pointer into shared memory that takes one register.
 template <class T> struct Shared {
 #ifdef FZ_EMULATED

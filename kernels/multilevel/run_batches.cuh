@@ -69,33 +69,46 @@ template <bool BACKWARD> struct RunBatches {
   }
 };
 
-// Codes of the steps of a batch: indices among those of the section for this lane, and steps in which it has a point.
+// Where the codes of the steps of a batch are among those of the section, for a lane. Steps have codes for 32 lanes, `next` from
+// those of the step before, unless rows end within them.
 struct BatchCodes {
-  uint32_t at[BATCH], live;
+  uint32_t first, next;
+  // Of rows that end within steps: the first point of the first step, and a row.
+  uint32_t x, width;
+  bool live, whole;
   FZ_DEV BatchCodes() {}
-  FZ_DEV BatchCodes(const Section& s, uint32_t batch) {
-    const uint32_t lane = threadIdx.x & 31, width = s.points[0];
-    live = 0;
+  FZ_DEV BatchCodes(const Section& s, uint32_t batch) : next(STEP), x(0), width(s.points[0]), live(true), whole(true) {
+    const uint32_t lane = threadIdx.x & 31;
     if (s.in_lines()) {
-      const uint32_t line = batch / s.per_line, i = batch % s.per_line * BATCH, other = line / s.strips, x = line % s.strips * STEP + lane;
-      const uint32_t next = s.axis == 1 ? width : width * s.points[1], first = (s.axis == 1 ? other * s.points[1] * width : other * width) + x;
-      live = x < width ? s.all(batch) : 0;
-#pragma unroll
-      for (uint32_t j = 0; j < BATCH; j++) at[j] = first + (i + j) * next;
-      return;
+      const uint32_t line = batch / s.per_line, i = batch % s.per_line * BATCH, other = line / s.strips;
+      x = line % s.strips * STEP + lane;
+      live = x < width;
+      next = s.axis == 1 ? width : width * s.points[1];
+      first = (s.axis == 1 ? other * s.points[1] * width : other * width) + x + i * next;
+    } else if (width % STEP == 0) {
+      first = batch * BATCH * STEP + lane;
+    } else {
+      const uint32_t row = batch * BATCH / s.strips;
+      x = (batch * BATCH - row * s.strips) * STEP + lane;
+      first = row * width + x;
+      whole = false;
     }
-    uint32_t row = batch * BATCH / s.strips, strip = batch * BATCH % s.strips;
-#pragma unroll
-    for (uint32_t j = 0; j < BATCH; j++) {
-      const uint32_t x = strip * STEP + lane;
-      at[j] = row * width + x;
-      if (x < width && batch * BATCH + j < s.steps) live |= 1u << j;
-      strip++;
-      if (strip == s.strips) {
-        strip = 0;
-        row++;
-      }
-    }
+  }
+  // Goes to the next step of rows that end within steps.
+  FZ_DEV void advance() {
+    first += STEP;
+    x += STEP;
+    const uint32_t in_row = x - (threadIdx.x & 31);
+    if (in_row < width) return;
+    first -= in_row - width;
+    x -= in_row;
+  }
+  // The code of step j.
+  FZ_DEV uint32_t at(uint32_t j) const {
+    if (whole) return first + j * next;
+    BatchCodes other = *this;
+    for (; j > 0; j--) other.advance();
+    return other.first;
   }
 };
 }  // namespace multilevel

@@ -20,14 +20,12 @@ struct RunDecoder {
   Words words;
   Shared<RunRing> ring;
   // The lanes before this one.
-  uint32_t before;
+  uint32_t lanes;
   // Words read, words in the ring; those behind them.
   uint32_t at, filled, ahead;
   bool bad;
 
-  // Of a warp that decodes nothing.
-  FZ_DEV explicit RunDecoder(RunRing& of_ring) : x(0), left(0), words{nullptr, 0}, ring(of_ring), before(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {}
-  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), words(run), ring(of_ring), before(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {
+  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), words(run), ring(of_ring), lanes(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {
     const uint32_t lane = threadIdx.x & 31, head = run[0], width = head & 31;
     uint32_t least = head >> 5, first = 16;
     if (least == ESCAPE) {
@@ -39,15 +37,15 @@ struct RunDecoder {
     const uint32_t bits = (uint32_t)(length - 16ull * left), mine = bits > 0 ? bits - 1 : 0;
     const uint32_t upto = warp_sum_to(mine), all = __shfl_sync(ALL, upto, 31);
     if (bits) x = 1u << mine | run.bits(first + 32ull * width + upto - mine, mine);
-    const uint64_t head_words = (first + 32ull * width + all + 15) / 16;
+    const uint64_t before = (first + 32ull * width + all + 15) / 16;
     const uint64_t sum = __shfl_sync(ALL, warp_sum_to((uint64_t)left), 31);
-    bad = length > 0xffffffffu || head_words > run.count || run.count - head_words != sum;
+    bad = length > 0xffffffffu || before > run.count || run.count - before != sum;
     bad = __any_sync(ALL, bad);
     if (bad) {
       x = left = 0;
       words = run.from(0, 0);
     } else {
-      words = run.from(head_words, sum);
+      words = run.from(before, sum);
     }
     ahead = next();
     more();
@@ -72,7 +70,7 @@ struct RunDecoder {
     const bool need = active && x < 1u << 16 && left > 0;
     const uint32_t who = __ballot_sync(ALL, need);
     if (need) {
-      x = x << 16 | (*ring).words[(at + __popc(who & before)) % RING];
+      x = x << 16 | (*ring).words[(at + __popc(who & lanes)) % RING];
       left--;
     }
     at += __popc(who);

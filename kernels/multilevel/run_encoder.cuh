@@ -2,7 +2,7 @@
 // states.
 #pragma once
 #include "common/coder.cuh"
-#include "multilevel/params.h"
+#include "multilevel/num.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -17,7 +17,9 @@ template <bool ANYWHERE> struct RunEncoder {
   uint8_t* end;
   // Words of all lanes and of this one, and its state.
   uint32_t room, words, own, x;
-  FZ_DEV RunEncoder(uint8_t* of_end, uint32_t of_room) : end(of_end), room(of_room), words(0), own(0), x(0) {}
+  // The lanes before this one.
+  uint32_t lanes;
+  FZ_DEV RunEncoder(uint8_t* of_end, uint32_t of_room) : end(kept(of_end)), room(of_room), words(0), own(0), x(0), lanes(kept((1u << (threadIdx.x & 31)) - 1)) {}
 
   // A word that ends so many words before the end.
   FZ_DEV void put(uint32_t before, uint32_t word) const {
@@ -30,7 +32,7 @@ template <bool ANYWHERE> struct RunEncoder {
     const uint32_t who = __ballot_sync(ALL, need);
     words += __popc(who);
     if (need) {
-      put(words - __popc(who & ((1u << (threadIdx.x & 31)) - 1)), x & 0xffff);
+      put(words - __popc(who & lanes), x & 0xffff);
       x >>= 16;
       own++;
     }
