@@ -70,7 +70,8 @@ template <class T> FZ_DEV Resolved<T> literal(const GinterpParams& p, const Meas
   }
   const T bound = base > T(0) ? user * base : user;
   Resolved<T> r;
-  r.bound = bound == bound ? bound : Real<T>::nan();
+  // 0 times infinity; no reader accepts a NaN.
+  r.bound = bound == bound ? bound : T(0);
   r.finest = HalfStep<T>::of(r.bound);
   r.base = (double)base;
   r.low = -Real<double>::infinity();

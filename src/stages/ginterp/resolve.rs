@@ -141,6 +141,8 @@ fn literal<T: SplineValue>(p: &GinterpParams, range: Option<[f64; 2]>) -> Resolv
     // Neither a negative zero nor NaN, of which there are several.
     let base = if base > T::ZERO { base } else { T::ZERO };
     let bound = if base > T::ZERO { user.mul(base) } else { user };
+    // 0 times infinity; no reader accepts a NaN.
+    let bound = if bound.is_nan() { T::ZERO } else { bound };
     Resolved {
         bound,
         finest: HalfStep::new(bound),

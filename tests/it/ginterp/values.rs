@@ -5,7 +5,7 @@ use crate::common::agreement::{bare, holds, stage};
 use crate::common::rng::Rng;
 use crate::common::run::both_containers;
 use crate::common::samples::{FLOATS, Sample, elements, walk};
-use fzgm::{DType, Pipeline};
+use fzgm::{DType, Options, Pipeline};
 
 /// Whole tiles, ragged ones, tiles next to ragged ones, thin arrays; planes of the stage's own tiles and of smaller ones.
 const SHAPES: [&[u64]; 12] = [
@@ -157,4 +157,17 @@ fn a_constant_needs_no_exact_value() {
     let info = fzgm::info(&container).unwrap();
     let exact = info.stages[0].params.iter().find(|(name, _)| *name == "exact_values").unwrap();
     assert_eq!(exact.1, "0");
+}
+
+/// Strict off: the bound rounds to 0 in f32, and the range is infinite.
+#[test]
+fn a_product_of_zero_and_infinity_is_written_as_a_bound_that_is_read() {
+    let dims = [20, 18, 17];
+    let mut values = vec![1.0; elements(&dims)];
+    (values[5], values[7]) = (f64::INFINITY, 2.0);
+    let sample = Sample::of(DType::F32, &dims, values);
+    for (mode, container) in [("noa", both_containers()[0]), ("prel", both_containers()[1])] {
+        let options = Options { strict: false, ..bare(container) };
+        holds(&pipeline(mode, 1e-50, "u16", &[]), &sample, &options);
+    }
 }
