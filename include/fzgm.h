@@ -737,7 +737,8 @@ int32_t fz_options_init(fz_options *options);
  * The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
  *
  * Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE when
- * options->device is a GPU and there is none. What is wrong with a pipeline or with its fit to the array is all said here.
+ * options->device is a GPU and there is none. What is wrong with a pipeline or with its fit to the array is said here, but
+ * for codes that are too wide for a later stage, such as huffman: only the values decide that.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,

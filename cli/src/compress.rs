@@ -190,11 +190,18 @@ impl Work<'_> {
                 "the pipeline is lossless: leave --fill-value out, every value is exact",
             ));
         }
+        let threshold = args.outlier_threshold.or(declared.threshold);
+        if args.no_strict && threshold.is_some_and(f64::is_finite) {
+            return Err(Failure::usage(
+                "--no-strict has the reference's arithmetic, which counts fill values to the range; \
+                 leave --no-strict out, or --fill-value and --outlier-threshold",
+            ));
+        }
         let request = Request {
             start: self.start,
             mode: args.mode.as_deref(),
             bound: args.eb,
-            threshold: args.outlier_threshold.or(declared.threshold),
+            threshold,
             value_base: args.value_base,
             settings: &args.settings,
         };

@@ -34,7 +34,7 @@ pub(super) const OUTLIER_THRESHOLD: Param = Param {
     kind: Kind::Real { low: 0.0, open: true, high: f64::INFINITY },
     default: Setting::Real(f64::INFINITY),
     unit: "data units",
-    doc: "Values of this magnitude and above (fill values) are exact and outside of the value range.",
+    doc: "Values of this magnitude and above (fill values) are exact and outside of the value range, unless strict is off.",
 };
 
 /// `error_bound` of the stages whose bins have one width.

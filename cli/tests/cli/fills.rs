@@ -143,6 +143,8 @@ fn what_is_declared_is_kept() {
         ("--eb 1e-3 --fill-value land", "or none"),
         ("--eb 1e-3 --fill-value 1 --outlier-threshold 1", "--outlier-threshold"),
         ("--preset bits --fill-value 1", "lossless"),
+        ("--preset pfpl --eb 1e-3 --no-strict --fill-value 1e20", "--no-strict"),
+        ("--preset pfpl --eb 1e-3 --no-strict --outlier-threshold 1e20", "--no-strict"),
     ] {
         fixture.fails(&format!("{line} {options}"), 2, &[says]);
     }
