@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use crate::nvcc::Nvcc;
+use crate::nvcc::{FLAGS, Nvcc};
 
 /// What became of one file of kernels.
 pub(crate) struct Fatbin {
@@ -27,7 +27,7 @@ pub(crate) fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
     let sources = files("cu")?;
     let flags = nvcc.flags();
     let mut hasher = DefaultHasher::new();
-    (&flags, nvcc.text(), &nvcc.path).hash(&mut hasher);
+    (&flags, nvcc.text(), &nvcc.path, FLAGS.map(env::var_os)).hash(&mut hasher);
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let jobs = env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     std::thread::scope(|scope| {

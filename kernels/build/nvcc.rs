@@ -6,17 +6,22 @@ use std::{
     process::Command,
 };
 
-/// What chooses a compiler, or changes what it makes or where. `NVCC_CCBIN` is read by nvcc itself: the compiler of the host.
+/// Variables that select a compiler or change its output. nvcc itself reads `NVCC_CCBIN`, the host compiler, and [`FLAGS`].
 pub(crate) const VARIABLES: &[&str] = &[
     "NVCC",
     "CUDA_HOME",
     "CUDA_PATH",
     "CUDA_ROOT",
     "NVCC_CCBIN",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
     "FZGM_CUDA_ARCHS",
     "FZGM_PTX_ARCH",
     "FZGM_CUDA_CACHE",
 ];
+
+/// Variables with flags that nvcc itself adds to its command line.
+pub(crate) const FLAGS: [&str; 2] = ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"];
 
 /// An nvcc that runs.
 pub(crate) struct Nvcc {
