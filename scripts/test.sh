@@ -186,23 +186,31 @@ c_programs() {
   cmake -S tests/c -B "$tree" -DCMAKE_PREFIX_PATH="$1" -DSANITIZE=$([ "$2" = sanitize ] && echo ON || echo OFF) >"$tree.log" 2>&1 \
     || { cat "$tree.log" >&2; return 1; }
   cmake --build "$tree" -j "$(nproc)" >>"$tree.log" 2>&1 || { tail -n 40 "$tree.log" >&2; return 1; }
-  ctest --test-dir "$tree" --output-on-failure -j "$(nproc)"
+  local without=(-LE long)
+  [ -z "${FZGM_LONG:-}" ] || without=()
+  ctest --test-dir "$tree" --output-on-failure -j "$(nproc)" "${without[@]}"
 }
 
 # Three programs that together call every function; all of them with FZGM_LONG. Not those of the stack, of failed allocations, and of
 # floating-point environments: valgrind has its own stack bounds, malloc, and arithmetic.
 under_valgrind() {
-  local program leaks which=(-name pipelines_shared -o -name wrapper_shared -o -name files_shared)
+  local program leaks busy=0 failed=0 which=(-name pipelines_shared -o -name wrapper_shared -o -name files_shared)
   [ -z "${FZGM_LONG:-}" ] || which=(-name '*_shared' ! -name 'stack_*' ! -name 'memory_*' ! -name 'environment_*')
   while read -r program; do
     # Leaks of a real driver are not ours.
     [[ $program == */cuda_* ]] && ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1' && continue
-    printf '%s: ' "$(basename "$program")"
     leaks=full
     [[ $program == *fork* ]] && leaks=no # A child cannot free what its parent's threads held.
-    valgrind --quiet --error-exitcode=9 --leak-check=$leaks --show-leak-kinds=all --errors-for-leak-kinds=all \
-      --suppressions=tests/c/valgrind.supp "$program"
+    [ $busy -lt "$(nproc)" ] || { wait -n || failed=1; busy=$((busy - 1)); }
+    (
+      valgrind --quiet --error-exitcode=9 --leak-check=$leaks --show-leak-kinds=all --errors-for-leak-kinds=all \
+        --suppressions=tests/c/valgrind.supp "$program" >"$program.valgrind" 2>&1 || { cat "$program.valgrind" >&2; exit 1; }
+      printf '%s: %s\n' "$(basename "$program")" "$(tail -n 1 "$program.valgrind")"
+    ) &
+    busy=$((busy + 1))
   done < <(find build/c-plain -maxdepth 1 -type f -perm -u+x \( "${which[@]}" \) | sort)
+  for (( ; busy > 0; busy--)); do wait -n || failed=1; done
+  return $failed
 }
 
 # The independent decoder in Python, against the same containers; the recipes for Spack and conda; tables and picture of docs/measurements.md.
@@ -288,9 +296,10 @@ installed_hdf5() {
 }
 
 # Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, the
-# fuzz targets compiled, and the kernels for all architectures.
+# fuzz targets compiled, the kernels for all architectures, and on the emulator all arrays of at most 64 KiB and twice the cases under sanitizers.
 part_long() {
-  unset FZGM_CUDA_ARCHS
+  local kind
+  unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS
   need_c
   need_rust
   need_nvcc
@@ -298,8 +307,9 @@ part_long() {
   cargo test --quiet --locked --workspace --features "$features" -- --include-ignored --skip fuzz
   cargo check --quiet --locked --manifest-path fuzz/Cargo.toml
   programs
-  bash tests/emu/build.sh plain
-  run_tests 'it ORDER=fwd contract::' "it ORDER=rev $devices" 'cuda_calls ORDER=fwd'
+  for kind in plain asan; do bash tests/emu/build.sh $kind; done
+  run_tests "it asan $devices" 'it ORDER=fwd contract::' "it ORDER=rev $devices" 'it asan coders::' \
+    'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it ORDER=fwd recompression::' 'cuda_calls ORDER=fwd'
   part_c
   part_hdf5
   say "the filter in other versions of HDF5"
