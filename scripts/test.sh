@@ -17,6 +17,28 @@ step() {
   "$@"
   took "$name" $((SECONDS - started))
 }
+
+# beside <name> <command…>: a step that runs while the script goes on, at most as many as there are processors. Its output is printed at its
+# end. `settled` waits for all of them and fails if one of them has failed.
+beside() {
+  while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+  {
+    log=$(mktemp)
+    set +e
+    (
+      set -e
+      step "$@"
+    ) >"$log" 2>&1
+    code=$?
+    cat "$log"
+    rm "$log"
+    [ $code = 0 ] || printf '%s: %s\n' "$part" "$1" >>build/failed-steps
+  } &
+}
+settled() {
+  wait
+  [ ! -e build/failed-steps ] || die "failed: $(cat build/failed-steps)"
+}
 took() { printf '%s\t%s\t%s\n' "$part" "$1" "$2" >>build/test-seconds.tsv; }
 
 # Format, lints, tests, and documentation.
@@ -218,7 +240,8 @@ part_python() {
   need python3 python3
   python3 -c 'import jinja2, yaml' 2>/dev/null || packages python3-jinja2 python3-yaml # as the recipes are written
   local suite
-  for suite in reference packaging figures; do step "tests/$suite" python3 -m unittest discover -s tests/$suite -t tests/$suite; done
+  for suite in reference packaging figures; do beside "tests/$suite" python3 -m unittest discover -s tests/$suite -t tests/$suite; done
+  settled
 }
 
 # The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran; chunks for a GPU on the emulator.
@@ -240,16 +263,18 @@ part_hdf5() {
   mkdir -p "$folder"
   cp "$built/libh5fzgm.so" "$folder/"
   export HDF5_PLUGIN_PATH=$folder PYTHONPATH=$PWD/hdf5-filter/python
-  step "the filter in h5py" "$python" tests/hdf5/test_h5py.py
-  step "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
-  step "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
-  step "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
-  step "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter
-  step "the plugin and the library in one process" bash tests/hdf5/together.sh "$python" "$built/libfzgm.so"
   step "emulator" bash tests/emu/build.sh plain
-  step "the filter on a GPU" env LD_LIBRARY_PATH="$PWD/build/emu" bash tests/hdf5/device.sh "$python" "$built/libfzgm.a"
-  step "the examples of HDF5" env EMULATOR="$PWD/build/emu" bash tests/hdf5/examples.sh "$python" "$built/libfzgm.a"
-  step "tests of HDF5, netCDF, and hdf5plugin with the filter" bash tests/hdf5/upstream.sh "$python"
+  # Each has a folder of its own. The longest first.
+  beside "the filter in programs in C" bash tests/hdf5/programs.sh hdf5-filter
+  beside "the filter in h5py" "$python" tests/hdf5/test_h5py.py
+  beside "tests of HDF5, netCDF, and hdf5plugin with the filter" bash tests/hdf5/upstream.sh "$python"
+  beside "the filter in h5repack and h5dump" bash tests/hdf5/tools.sh "$python" "$built/fzgm"
+  beside "the filter in netCDF" bash tests/hdf5/netcdf.sh "$python"
+  beside "the filter in parallel HDF5" bash tests/hdf5/parallel.sh "$python" hdf5-filter
+  beside "the plugin and the library in one process" bash tests/hdf5/together.sh "$python" "$built/libfzgm.so"
+  beside "the filter on a GPU" env LD_LIBRARY_PATH="$PWD/build/emu" bash tests/hdf5/device.sh "$python" "$built/libfzgm.a"
+  beside "the examples of HDF5" env EMULATOR="$PWD/build/emu" bash tests/hdf5/examples.sh "$python" "$built/libfzgm.a"
+  settled
 }
 
 # The Python package: built as a wheel, installed into an environment of its own, and tested there.
@@ -266,15 +291,16 @@ part_wheel() {
   step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask matplotlib pytest hypothesis
   "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
   local tests=("$python" -X dev -m pytest -q -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning -W error::ResourceWarning)
-  step "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "${tests[@]}" python/tests
   bash tests/emu/build.sh plain >/dev/null
+  beside "tests of the wheel" env -u HDF5_PLUGIN_PATH FZGM_CLI="$built/fzgm" "${tests[@]}" python/tests
   local emulator=(FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu") mode
   for mode in ORDER=fwd DEFER=1; do
-    step "arrays on the emulator, $mode" env "${emulator[@]}" "FZ_EMU_$mode" "${tests[@]}" python/tests/test_gpu.py
+    beside "arrays on the emulator, $mode" env "${emulator[@]}" "FZ_EMU_$mode" "${tests[@]}" python/tests/test_gpu.py
   done
   # The extension has no checks of AddressSanitizer compiled in: it sees memory that is freed twice, and what its own memcpy and allocator see.
-  step "arrays under AddressSanitizer" env "${emulator[@]}" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc LD_PRELOAD="$(g++ -print-file-name=libasan.so)" \
+  beside "arrays under AddressSanitizer" env "${emulator[@]}" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc LD_PRELOAD="$(g++ -print-file-name=libasan.so)" \
     "$python" -m pytest -q -p no:cacheprovider python/tests/test_{gpu,wrong_calls,parts,threads}.py
+  settled
 }
 
 extension_lints() {
@@ -426,7 +452,7 @@ for part in "${parts[@]}"; do
   [[ " ${all_parts[*]} " == *" $part "* ]] || { printf 'unknown part %s; parts: %s\n' "$part" "${all_parts[*]}" >&2; exit 2; }
 done
 passed=()
-rm -f build/test-seconds.tsv
+rm -f build/test-seconds.tsv build/failed-steps
 for part in "${parts[@]}"; do
   say "part $part"
   started=$SECONDS
