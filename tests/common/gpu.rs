@@ -20,9 +20,9 @@ pub fn is_emulated() -> bool {
     device().is_some() && !cuda().is_real()
 }
 
-/// Whether case `k` of many that are alike is for this run. The emulator runs them in several modes: threads in their order take all of
-/// them; of two other orders, and of streams that run late and the sanitizers, each takes what the other one leaves. On a GPU
-/// `FZGM_PART=i/n` takes every n-th case from the i-th on, so that slow tools can run side by side.
+/// Whether this run includes case `k` of many similar cases. On the emulator, forward order includes all cases. The sanitizers and numbered
+/// orders include one case in four; reverse order and late streams include the other cases. With `FZGM_LONG` the sanitizers include
+/// every second case. On a GPU `FZGM_PART=i/n` includes every n-th case from the i-th on, so that slow tools can run side by side.
 pub fn mine(k: usize) -> bool {
     let is = |name: &str| std::env::var_os(name).is_some();
     if !is_emulated() {
@@ -32,11 +32,11 @@ pub fn mine(k: usize) -> bool {
         return k % n == i;
     }
     match std::env::var("FZ_EMU_ORDER").as_deref() {
-        _ if is("ASAN_OPTIONS") => k % 2 == 1,
-        _ if is("FZ_EMU_DEFER") => k % 2 == 0,
-        Ok("rev") => k % 2 == 0,
+        _ if is("ASAN_OPTIONS") => k % if is("FZGM_LONG") { 2 } else { 4 } == 1,
+        _ if is("FZ_EMU_DEFER") => k % 4 != 1,
+        Ok("rev") => k % 4 != 1,
         Ok("fwd") | Err(_) => true,
-        Ok(_) => k % 2 == 1,
+        Ok(_) => k % 4 == 1,
     }
 }
 
@@ -269,16 +269,16 @@ impl Drop for Graph {
     }
 }
 
-/// Of how many arrays the device gets one.
-fn share() -> u32 {
+/// The device runs one array in this number: 1 with `FZGM_LONG` and on a GPU, else `emulated`.
+fn share(emulated: u32) -> u32 {
     let given = std::env::var("FZGM_SHARE").ok().map(|n| n.parse().unwrap());
-    let usual = if cuda().is_real() || std::env::var_os("FZGM_LONG").is_some() { 1 } else { 4 };
+    let usual = if cuda().is_real() || std::env::var_os("FZGM_LONG").is_some() { 1 } else { emulated };
     given.unwrap_or(usual)
 }
 
 /// Whether case `k` of very many cases that are alike is for a slow device: it gets a few of them.
 pub fn shared(k: usize) -> bool {
-    device().is_some() && k % (share() as usize).pow(2) == 0
+    device().is_some() && k % (share(4) as usize).pow(2) == 0
 }
 
 /// Compresses and decompresses the array on the device, in blocking calls from host memory and in asynchronous calls
@@ -290,11 +290,12 @@ pub fn agrees(
     (container, restored): (&[u8], &[u8]),
 ) {
     let Some(device) = device() else { return };
-    // The emulator takes a minute where a GPU takes a blink: it gets arrays of up to 64 KiB and one in four of them, picked
-    // by what the CPU made of it, so that the choice is the same every time. The long run has them all. Sanitizers slow a
-    // GPU down as much: FZGM_SHARE=n gives it one in n.
+    // The emulator is slow: it runs arrays of up to 64 KiB, and one in 16 of them. The checksum of the container selects
+    // the array, so every run selects the same arrays. With FZGM_LONG the emulator runs all of them. FZGM_SHARE=n selects
+    // one array in n, for sanitizers on a GPU.
     let small = sample.bytes.len() <= 1 << 16;
-    if crc32fast::hash(container) % share() != 0 || !(small || share() == 1 && cuda().is_real()) {
+    let share = share(16);
+    if crc32fast::hash(container) % share != 0 || !(small || share == 1 && cuda().is_real()) {
         return;
     }
     if std::env::var_os("FZGM_SHARE").is_some() {
@@ -304,9 +305,7 @@ pub fn agrees(
     let encoder = Encoder::new(pipeline, &sample.array, &Options { device, ..options.clone() })
         .unwrap_or_else(|e| panic!("{}: on the device: {e}", sample.name));
     blocking(&encoder, sample, container, restored);
-    for fuse in [true, false] {
-        asynchronous(pipeline, sample, &Options { fuse, ..options.clone() }, (container, restored), [1; 3]);
-    }
+    agrees_at(pipeline, sample, options, (container, restored), [1; 3]);
 }
 
 /// The asynchronous calls alone, with the array, the container and the restored array at these places behind aligned addresses.

@@ -62,7 +62,7 @@ fn bits_that_flip_between_calls_do_no_harm() {
     let shapes =
         [(&[6_001][..], Container::Fzm), (&[30, 31, 7], Container::Compact), (&[67, 61], Container::Fzm)];
     let (mut changed, mut calls, mut statuses) = (0, 0, [0; 100]);
-    for (k, (name, dtype)) in kinds.enumerate().filter(|(k, _)| mine(*k)) {
+    for (k, (name, dtype)) in kinds.enumerate().filter(|(k, _)| mine(k + k / 2)) {
         let (dims, container) = shapes[k % shapes.len()];
         let array = Array::new(dtype, dims).unwrap();
         let options = Options { container, ..options() };

@@ -35,7 +35,7 @@ fn mutants_of_every_preset_get_the_verdict_of_the_cpu() {
     let (mut seen, mut counts) = (BTreeMap::<Status, usize>::new(), BTreeMap::<&str, usize>::new());
     for preset in PRESETS {
         for (which, (dtype, dims, container)) in kinds(preset).into_iter().enumerate() {
-            let chosen: Vec<usize> = (which..count()).step_by(4).filter(|k| mine(*k)).collect();
+            let chosen: Vec<usize> = (which..count()).step_by(4).filter(|k| mine(k + k / 4)).collect();
             if chosen.is_empty() {
                 continue;
             }

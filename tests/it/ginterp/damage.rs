@@ -93,12 +93,13 @@ fn damaged_containers_are_data_or_a_status() {
     let mut rng = Rng(88);
     let (mut data, mut refused) = (0, 0);
     for dtype in FLOATS {
-        for dims in [&[20, 18, 35][..], &[40, 70], &[16, 33, 16], &[130, 3], &[500]] {
+        let shapes = [&[20, 18, 35][..], &[40, 70], &[16, 33, 16], &[130, 3], &[500]];
+        for (k, dims) in shapes.into_iter().enumerate() {
             for strict in [true, false] {
                 if !strict && dims.len() == 1 {
                     continue;
                 }
-                let is_mine = gpu::mine(dims[0] as usize);
+                let is_mine = gpu::mine(k);
                 let mut case = decoders(dtype, dims, strict, is_mine);
                 let good = case.bytes.clone();
                 let (start, segments) = layout(&good);
