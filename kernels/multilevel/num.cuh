@@ -12,7 +12,7 @@
 
 namespace fz {
 namespace multilevel {
-// A value that is the same in all lanes; the compiler then knows it.
+// The value of lane 0, for values that are the same in all lanes.
 FZ_DEV uint32_t uniform(uint32_t x) { return __shfl_sync(ALL, x, 0); }
 // A value that the compiler keeps in a register: computing it again would take long.
 FZ_DEV uint32_t kept(uint32_t x) {

@@ -51,11 +51,11 @@ template <class T, bool LINES> FZ_DEV void decode_pass(const Args& a, PassRoom<T
 }  // namespace fz
 
 // At least `BLOCKS` on a multiprocessor: warps wait for memory and for their own results.
-#define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES, BLOCKS)                                                    \
-  extern "C" __global__ void __launch_bounds__(fz::multilevel::PassRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
-    __shared__ fz::multilevel::PassRoom<VALUE> room;                                           \
-    if (fz::multilevel::uniform(fz::cancelled(a))) return;                                                                     \
-    fz::multilevel::decode_pass<VALUE, LINES>(a, room);                                               \
+#define MULTILEVEL_PASS_DECODE(NAME, VALUE, LINES, BLOCKS) \
+  extern "C" __global__ void __launch_bounds__(fz::multilevel::PassRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) { \
+    __shared__ fz::multilevel::PassRoom<VALUE> room; \
+    if (fz::multilevel::uniform(fz::cancelled(a))) return; \
+    fz::multilevel::decode_pass<VALUE, LINES>(a, room); \
   }
 MULTILEVEL_PASS_DECODE(decode_lines_f32, float, true, 4)
 MULTILEVEL_PASS_DECODE(decode_lines_f64, double, true, 2)

@@ -4,7 +4,6 @@
 
 namespace fz {
 namespace multilevel {
-// The tag of a launch: level and axis.
 // Shared memory of a block, which has fewer warps for wide values.
 template <class T> struct EncoderRoom {
   static constexpr uint32_t WARPS = PASS_BYTES / 32 / sizeof(T);
@@ -13,6 +12,7 @@ template <class T> struct EncoderRoom {
   Coder<T> coder;
 };
 
+// The tag of a launch: level and axis.
 template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoom<T>& of_block) {
   const Shared<EncoderRoom<T>> shared(of_block);
   EncoderRoom<T>& room = *shared;
@@ -57,12 +57,12 @@ template <class T, bool LINES> FZ_DEV void encode_pass(const Args& a, EncoderRoo
 }  // namespace multilevel
 }  // namespace fz
 
-// At least `BLOCKS` on a multiprocessor: warps wait for memory and for their own results.
-#define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS)                                                    \
-  extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) {                      \
-    __shared__ fz::multilevel::EncoderRoom<VALUE> room;                                                    \
-    if (fz::cancelled(a)) return;                                                                     \
-    fz::multilevel::encode_pass<VALUE, LINES>(a, room);                                             \
+// At least `BLOCKS` on a multiprocessor: more would leave too few registers.
+#define MULTILEVEL_PASS_ENCODE(NAME, VALUE, LINES, BLOCKS) \
+  extern "C" __global__ void __launch_bounds__(fz::multilevel::EncoderRoom<VALUE>::WARPS * 32, BLOCKS) multilevel_##NAME(FZ_ARGS) { \
+    __shared__ fz::multilevel::EncoderRoom<VALUE> room; \
+    if (fz::cancelled(a)) return; \
+    fz::multilevel::encode_pass<VALUE, LINES>(a, room); \
   }
 MULTILEVEL_PASS_ENCODE(encode_lines_f32, float, true, 3)
 MULTILEVEL_PASS_ENCODE(encode_lines_f64, double, true, 4)

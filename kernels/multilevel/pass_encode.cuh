@@ -63,7 +63,7 @@ template <class T> FZ_APART Coded<T> code_apart(const Coder<T>* coder, T x, Pred
   return c;
 }
 
-// Shared memory of a warp and of a block.
+// Shared memory of a warp.
 template <class T> struct EncoderRoomOfWarp {
   StagedTaps<T> taps[2];
   ZeroCounts zero;

@@ -19,7 +19,7 @@ fn help_is_a_result() {
 #[cfg(unix)]
 #[test]
 fn other_pages_are_true() {
-    for page in ["docs/bounds.md", "docs/fill-values.md", "docs/tuning.md"] {
+    for page in ["docs/bounds.md", "docs/fill-values.md", "docs/other-compressors.md", "docs/tuning.md"] {
         run_all(&Fixture::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
     }
 }
