@@ -193,7 +193,7 @@ impl Work<'_> {
         let threshold = args.outlier_threshold.or(declared.threshold);
         if args.no_strict && threshold.is_some_and(f64::is_finite) {
             return Err(Failure::usage(
-                "--no-strict has the reference's arithmetic, which counts fill values to the range; \
+                "--no-strict has the reference's arithmetic, which includes fill values in the value range; \
                  leave --no-strict out, or --fill-value and --outlier-threshold",
             ));
         }

@@ -32,7 +32,6 @@ FZ_DEV Words run_words(const Args& a, const DecoderMemory& memory, const Coding&
 struct Patterns {
   const uint64_t* pattern;
   uint32_t count;
-  Patterns() = default;
   FZ_DEV explicit Patterns(const State& state) : pattern(state.pattern), count(state.patterns) {}
 };
 

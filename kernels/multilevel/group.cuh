@@ -69,18 +69,8 @@ FZ_DEV void predict_group(Predictions<T>& to, const Predictor<T>& of, const T* t
   uint32_t apart = 0;
 #pragma unroll
   for (uint32_t j = 0; j < GROUP; j++) {
-    const T* t = taps + j * NEXT;
-    const T a = t[2 * APART], b = t[3 * APART], c = t[4 * APART], d = t[5 * APART];
-    T t0 = b, a5 = b, d5 = b, t7 = b;
-    if constexpr (STENCIL >= 6) {
-      a5 = t[APART];
-      d5 = t[6 * APART];
-    }
-    if constexpr (STENCIL == 8) {
-      t0 = t[0];
-      t7 = t[7 * APART];
-    }
-    const Guess<T> g = inside<STENCIL>(t0, a5, a, b, c, d, d5, t7);
+    const Taps<T> w = staged_taps<STENCIL, APART>(taps + j * NEXT);
+    const Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
     if (!of.is_usual(g.p)) apart |= 1u << j;
     to.p[j] = of.finish(g.p);
     to.context[j] = bucket(g.v * of.rate);

@@ -80,7 +80,6 @@ struct Memory {
   // For each run where it starts: 8 · batch + step. For each run and mask run its words, and where it is in its section.
   uint32_t *starts, *sizes;
   uint64_t* places;
-  Memory() = default;
   FZ_DEV Memory(const Args& a, const MultilevelParams& p) {
     uint8_t* at = reinterpret_cast<uint8_t*>(a.scratch);
     auto take = [&](uint64_t bytes) { uint8_t* mine = at; at += up(bytes); return mine; };
@@ -141,7 +140,6 @@ struct DecoderMemory : Memory {
   // Sets of the tokens and of the masks, for each section.
   DecoderSet* sets;
   uint8_t* values;
-  DecoderMemory() = default;
   FZ_DEV DecoderMemory(const Args& a, const MultilevelParams& p) : Memory(a, p) {
     sets = reinterpret_cast<DecoderSet*>(rest);
     values = rest + up(2ull * p.sections * sizeof(DecoderSet));

@@ -32,8 +32,11 @@ template <class T> struct __align__(16) StagedTaps {
   static_assert(BATCH * ROW_TAPS <= LINE_TAPS * STEP, "rows need less");
 };
 
-// The prediction of point i, whose taps are `apart` from each other from t on.
-template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, uint32_t i, uint32_t known) {
+// The taps of a stencil, which are `APART` from each other from t on; the others are not looked at.
+template <class T> struct Taps {
+  T t0, a5, a, b, c, d, d5, t7;
+};
+template <int STENCIL, uint32_t APART, class T> FZ_DEV Taps<T> staged_taps(const T* t) {
   const T a = t[2 * APART], b = t[3 * APART], c = t[4 * APART], d = t[5 * APART];
   T t0 = b, a5 = b, d5 = b, t7 = b;
   if constexpr (STENCIL >= 6) {
@@ -44,9 +47,15 @@ template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_stag
     t0 = t[0];
     t7 = t[7 * APART];
   }
-  if (i >= 3 && i + 5 <= known) return of.template predict<STENCIL>(t0, a5, a, b, c, d, d5, t7);
+  return {t0, a5, a, b, c, d, d5, t7};
+}
+
+// The prediction of point i, whose taps are `apart` from each other from t on.
+template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, uint32_t i, uint32_t known) {
+  const Taps<T> w = staged_taps<STENCIL, APART>(t);
+  if (i >= 3 && i + 5 <= known) return of.template predict<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
   const uint32_t left = i + 1, right = known > left ? known - left : 0;
-  return of.resolve(anywhere(STENCIL, left, right, t0, a5, a, b, c, d, d5, t7, of.step), b, c, right > 0);
+  return of.resolve(anywhere(STENCIL, left, right, w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7, of.step), w.b, w.c, right > 0);
 }
 
 // Begins to copy the taps that the steps of `mask` need. `i`: the first step of the batch.
