@@ -316,11 +316,12 @@ impl<T: SplineValue> Coding for Literal<T> {
                 Some(Line::Across(n)) => *n == Neighbors::Both,
                 None => false,
             };
-            *v = if apart && row.flat && !row.md && row.level == 3 {
+            let x = if apart && row.flat && !row.md && row.level == 3 {
                 p[i].add(code.sub(radius).mul(self.0.step[row.level]))
             } else {
                 self.restore(row.level, code, p[i])
             };
+            *v = x.canonical();
         }
     }
 

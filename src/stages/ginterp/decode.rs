@@ -6,12 +6,12 @@ use super::grid::TileGrid;
 use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
 use super::value::SplineValue;
-use super::walk::{Points, Row, Walk, Window, interleave};
-use super::window::{RowCodes, load_codes, load_values};
+use super::walk::{Points, Row, Walk, Window};
+use super::window::{RowCodes, count_zeros, load_codes, load_values};
 use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
-use crate::stages::wide::{Work, widest};
+use crate::stages::wide::{Work, interleave, widest};
 use bytemuck::Pod;
 use std::borrow::Cow;
 
@@ -75,6 +75,20 @@ fn elements<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     }
 }
 
+struct CountZeros<'a> {
+    width: usize,
+    codes: &'a [u8],
+}
+
+impl Work for CountZeros<'_> {
+    type Result = u64;
+
+    #[inline(always)]
+    fn run(self) -> u64 {
+        count_zeros(self.width, self.codes)
+    }
+}
+
 /// Entries in the order of their tiles.
 struct Lists<'a, T: Clone> {
     indices: Cow<'a, [u32]>,
@@ -92,7 +106,7 @@ impl<'a, T: SplineValue> Lists<'a, T> {
         indices: Cow<'a, [u32]>,
     ) -> Result<Self, Fault> {
         let is_zero = |code: &[u8]| code.iter().all(|&b| b == 0);
-        let zeros = codes.chunks_exact(width).filter(|code| is_zero(code)).count() as u64;
+        let zeros = widest(CountZeros { width, codes });
         // seed: ginterp-count
         if metadata.exact != zeros || indices.len() as u64 != zeros || values.len() as u64 != zeros {
             return Err(Fault::Corrupt);
@@ -233,15 +247,19 @@ impl<T: SplineValue, C: Coding<Value = T>> Decoder<'_, C> {
                 row: vec![],
             };
             memory.walk.levels::<C::Arithmetic>(&window, &self.flags, &mut points);
-            memory.row.resize(window.extent[0], T::ZERO);
+            let n = window.extent[0];
+            memory.row.resize(n, T::ZERO);
             for (k, plane) in band.planes.iter_mut().enumerate().take(mz) {
                 for j in 0..my {
                     let (even, odd) = memory.walk.finest(&window, k * window.extent[1] + j);
-                    interleave(even, odd, &mut memory.row);
-                    memory.row.iter_mut().for_each(|v| *v = v.canonical());
                     let start = j * grid.dims[0] + window.origin[0];
                     // The array may end before its padding does.
                     let out = plane.get_mut(start * w..).unwrap_or_default();
+                    if let Some(Ok(row)) = out.get_mut(..n * w).map(bytemuck::try_cast_slice_mut) {
+                        interleave(even, odd, row);
+                        continue;
+                    }
+                    interleave(even, odd, &mut memory.row);
                     let bytes = bytemuck::cast_slice(&memory.row);
                     let n = out.len().min(bytes.len());
                     out[..n].copy_from_slice(&bytes[..n]);
@@ -330,9 +348,9 @@ impl<T: SplineValue, C: Coding<Value = T>> Points<T> for DecodePoints<'_, C> {
         let at = [if far_y { 0 } else { row.y }, if far_z { 0 } else { row.z }];
         self.codes.resize(n, 0);
         let codes = &mut self.codes;
-        rows.pieces(row, at, n, |points, place, step| {
-            load_codes(d.width, d.codes, place, step, &mut codes[points]);
-        });
+        for piece in rows.pieces(row, at, n) {
+            load_codes(d.width, d.codes, piece.place, piece.step, &mut codes[piece.points]);
+        }
         if !self.kept.is_empty() {
             let spacing = 1 << row.level;
             let first = self.window.place([if row.odd { spacing } else { 0 }, row.y, row.z]);

@@ -259,19 +259,18 @@ impl<T: SplineValue, C: Coding<Value = T>> Points<T> for EncodePoints<'_, '_, C>
         }
         let own = self.rows.owned(row, self.window);
         let (codes, kept) = (&mut *self.codes, &self.row);
-        self.rows.pieces(row, [row.y, row.z], own, |points, place, step| {
-            codes.store(place, step, &kept[points]);
-        });
-        if !all {
-            let entries = &mut *self.entries;
-            self.rows.pieces(row, [row.y, row.z], own, |points, place, step| {
-                let start = points.start;
-                for i in points {
-                    if let Some(value) = e.coding.kept(row, self.x[i], p[i], self.row[i]) {
-                        entries.push((place + (i - start) * step, value));
-                    }
+        for piece in self.rows.pieces(row, [row.y, row.z], own) {
+            codes.store(piece.place, piece.step, &kept[piece.points]);
+        }
+        if all {
+            return;
+        }
+        for piece in self.rows.pieces(row, [row.y, row.z], own) {
+            for (k, i) in piece.points.enumerate() {
+                if let Some(value) = e.coding.kept(row, self.x[i], p[i], self.row[i]) {
+                    self.entries.push((piece.place + k * piece.step, value));
                 }
-            });
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use super::predict::{
     Arithmetic, LevelFlags, Neighbors, Place, RowNeighbors, across, cube, face, face_with_x,
 };
 use super::value::SplineValue;
+use crate::stages::wide::interleave;
 
 /// Tiles beside each other along x, and their far faces.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +154,7 @@ impl<T: SplineValue> Walk<T> {
     }
 
     /// The points of a level to `coarse`.
+    #[inline(always)]
     fn join(&mut self, window: &Window, level: usize) {
         let lattice = Lattice::new(window, level);
         let [n, ny, nz] = lattice.points;
@@ -296,16 +298,4 @@ fn last_pass(window: &Window, flags: LevelFlags) -> usize {
 /// The axis along which a point is predicted where axes follow each other: z, y, x, or x, y, z.
 fn last_axis([x, y, z]: [bool; 3], reverse: bool) -> [bool; 3] {
     if reverse { [x && !y && !z, y && !z, z] } else { [x, y && !x, z && !x && !y] }
-}
-
-/// Even and odd points to a row.
-#[inline(always)]
-pub(super) fn interleave<T: Copy>(even: &[T], odd: &[T], row: &mut [T]) {
-    let mut pairs = row.chunks_exact_mut(2);
-    for ((pair, &e), &o) in (&mut pairs).zip(even).zip(odd) {
-        (pair[0], pair[1]) = (e, o);
-    }
-    if let ([last], Some(&e)) = (pairs.into_remainder(), even.last()) {
-        *last = e;
-    }
 }

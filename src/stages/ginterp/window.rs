@@ -2,7 +2,9 @@
 
 use super::grid::{TileGrid, TileOrder};
 use super::walk::{Row, Window};
+use crate::stages::wide::every_second;
 use bytemuck::Pod;
+use std::ops::Range;
 
 /// Elements of a window along x, about: what its levels take stays in the second cache.
 const WIDTH: usize = 256;
@@ -58,30 +60,60 @@ impl<'a> RowCodes<'a> {
         if row.odd { points / 2 } else { points.div_ceil(2) }
     }
 
-    /// Calls `f` for each piece of a row of `n` points: the points, the place of the first of their codes among all codes, and the
-    /// distance between two. `y` and `z` are coordinates in these tiles.
+    /// The pieces of a row of `n` points, one for each tile. `y` and `z` are coordinates in these tiles.
     #[inline(always)]
-    pub(super) fn pieces(
-        &self,
-        row: &Row<'_>,
-        [y, z]: [usize; 2],
-        n: usize,
-        mut f: impl FnMut(std::ops::Range<usize>, usize, usize),
-    ) {
-        // Points of this row in a tile.
-        let each = self.grid.body[0] >> (row.level + 1);
-        let last = self.grid.tiles[0] - 1;
-        let places = self.orders.each_ref().map(|order| order.row(row.level, row.odd, y, z));
+    pub(super) fn pieces(&self, row: &Row<'_>, [y, z]: [usize; 2], n: usize) -> Pieces {
         let [_, my, mz] = self.grid.owned([0, self.tile[1], self.tile[2]]);
-        let first = self.grid.first_code(self.tile);
-        let (mut start, mut x) = (0, self.tile[0]);
-        while start < n && x <= last {
-            let (place, step) = places[usize::from(x == last)];
-            let tile = first + (x - self.tile[0]) * self.grid.body[0] * my * mz;
-            let end = (start + each).min(n);
-            f(start..end, tile + place, step);
-            (start, x) = (end, x + 1);
+        Pieces {
+            each: self.grid.body[0] >> (row.level + 1),
+            rest: 0..n,
+            inner: self.grid.tiles[0] - 1 - self.tile[0],
+            tile: self.grid.first_code(self.tile),
+            codes: self.grid.body[0] * my * mz,
+            places: self.orders.each_ref().map(|order| order.row(row.level, row.odd, y, z)),
+            ended: false,
         }
+    }
+}
+
+/// A struct in place of closures, which are not compiled for the registers of the function that calls them.
+pub(super) struct Pieces {
+    /// Points of a piece, and those that no piece has yet.
+    each: usize,
+    rest: Range<usize>,
+    /// Tiles before the last one of the array.
+    inner: usize,
+    /// Place of the first code of the tile, and codes of a tile.
+    tile: usize,
+    codes: usize,
+    /// Place in a tile and distance of the codes: of an inner tile, and of the last one.
+    places: [(usize, usize); 2],
+    ended: bool,
+}
+
+/// Points of a row, the place of the first of their codes among all codes, and the distance between two.
+pub(super) struct Piece {
+    pub(super) points: Range<usize>,
+    pub(super) place: usize,
+    pub(super) step: usize,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Piece> {
+        if self.rest.is_empty() || self.ended {
+            return None;
+        }
+        self.ended = self.inner == 0;
+        let (place, step) = self.places[usize::from(self.ended)];
+        let points = self.rest.start..(self.rest.start + self.each).min(self.rest.end);
+        let piece = Piece { points: points.clone(), place: self.tile + place, step };
+        self.rest.start = points.end;
+        self.inner = self.inner.saturating_sub(1);
+        self.tile += self.codes;
+        Some(piece)
     }
 }
 
@@ -140,6 +172,29 @@ fn load_as<const W: usize>(bytes: &[u8], at: usize, step: usize, codes: &mut [u3
     }
 }
 
+/// How many codes are 0.
+#[inline(always)]
+pub(super) fn count_zeros(width: usize, codes: &[u8]) -> u64 {
+    match width {
+        1 => zeros_as::<1>(codes),
+        2 => zeros_as::<2>(codes),
+        _ => zeros_as::<4>(codes),
+    }
+}
+
+#[inline(always)]
+fn zeros_as<const W: usize>(codes: &[u8]) -> u64 {
+    let mut zeros = 0;
+    for part in codes.chunks(W << 12) {
+        let mut of_part = 0;
+        for code in part.chunks_exact(W) {
+            of_part += u32::from(*code == [0; W]);
+        }
+        zeros += u64::from(of_part);
+    }
+    zeros
+}
+
 /// Every `step`th value of `bytes` from element `at` on, at any address.
 #[inline(always)]
 pub(super) fn load_values<T: Pod>(bytes: &[u8], at: usize, step: usize, values: &mut [T]) {
@@ -151,13 +206,8 @@ pub(super) fn load_values<T: Pod>(bytes: &[u8], at: usize, step: usize, values: 
         }
         return;
     };
-    // Pairs are what vectors are made of. The last value may be the last of the array.
-    if let (2, Some((last, values))) = (step, values.split_last_mut()) {
-        for (v, pair) in values.iter_mut().zip(from.chunks_exact(2)) {
-            *v = pair[0];
-        }
-        *last = from[2 * values.len()];
-        return;
+    if step == 2 {
+        return every_second(from, values);
     }
     for (v, from) in values.iter_mut().zip(from.chunks(step)) {
         *v = from[0];

@@ -5,6 +5,7 @@ use super::predict::{Formula, Predictor, Taps};
 use super::value::LevelValue;
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
+use crate::stages::wide::interleave;
 
 /// Points of a task.
 const TASK: usize = 1 << 14;
@@ -174,19 +175,6 @@ impl<T: LevelValue> Known<T> {
     pub(super) fn join_row(&self, pass: &Pass, (row, first): (usize, usize), odd: &[T], out: &mut [T]) {
         let even = self.row(row % pass.points[1], row / pass.points[1]);
         interleave(&even[first..], odd, out);
-    }
-}
-
-/// Points of both in turns; the last one of an odd number is of `even`.
-#[inline(always)]
-fn interleave<T: LevelValue>(even: &[T], odd: &[T], out: &mut [T]) {
-    let mut pairs = out.chunks_exact_mut(2);
-    for ((pair, &even), &odd) in (&mut pairs).zip(even).zip(odd) {
-        pair[0] = even;
-        pair[1] = odd;
-    }
-    if let ([last], Some(&even)) = (pairs.into_remainder(), even.get(odd.len())) {
-        *last = even;
     }
 }
 
