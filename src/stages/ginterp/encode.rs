@@ -71,7 +71,7 @@ fn run<C: Coding>(call: &mut HostCall<'_>, p: &GinterpParams) -> Result<(), Faul
         }
         let found = call
             .threads
-            .each(batch, Walk::new, |walk, band| widest(EncodeBand { encoder: &encoder, walk, band }));
+            .each(batch, Memory::new, |memory, band| widest(EncodeBand { encoder: &encoder, memory, band }));
         if encoder.found.load(Ordering::Relaxed) > room {
             continue;
         }
@@ -132,8 +132,21 @@ struct Encoder<'a, C> {
 
 struct EncodeBand<'a, 'b, C: Coding> {
     encoder: &'a Encoder<'a, C>,
-    walk: &'a mut Walk<C::Value>,
+    memory: &'a mut Memory<C::Value>,
     band: Band<'b>,
+}
+
+/// Memory of a thread.
+struct Memory<T> {
+    walk: Walk<T>,
+    /// The values of a window.
+    values: Vec<T>,
+}
+
+impl<T: SplineValue> Memory<T> {
+    fn new() -> Memory<T> {
+        Memory { walk: Walk::new(), values: vec![] }
+    }
 }
 
 impl<C: Coding> Work for EncodeBand<'_, '_, C> {
@@ -141,28 +154,26 @@ impl<C: Coding> Work for EncodeBand<'_, '_, C> {
 
     #[inline(always)]
     fn run(self) -> Self::Result {
-        self.encoder.band(self.walk, self.band)
+        self.encoder.band(self.memory, self.band)
     }
 }
 
 impl<T: SplineValue, C: Coding<Value = T>> Encoder<'_, C> {
     /// Returns the entries of the lists in the order of the codes, with indices of elements in place of places.
     #[inline(always)]
-    fn band(&self, walk: &mut Walk<T>, band: Band<'_>) -> Entries<T> {
-        let grid = self.grid;
+    fn band(&self, memory: &mut Memory<T>, band: Band<'_>) -> Entries<T> {
+        let (grid, Memory { walk, values }) = (self.grid, memory);
         let mut entries = vec![];
         let mut codes = BandCodes { bytes: band.codes, first: band.first, width: self.width };
         for window in grid.windows(band.y, band.z) {
-            let value = |at: [usize; 3]| {
-                let mut x = [T::ZERO];
-                load_values(self.src, self.element(&window, at), 1, &mut x);
-                x[0]
-            };
+            self.load(&window, values);
+            let value = |at: [usize; 3]| values[window.place(at)];
             walk.start(&window, |at| self.coding.anchor(value(at)));
             let Some(rows) = RowCodes::new(grid, &window, [0, 0]) else { continue };
             let mut points = EncodePoints {
                 encoder: self,
                 window: &window,
+                values,
                 rows,
                 codes: &mut codes,
                 x: vec![],
@@ -187,8 +198,17 @@ impl<T: SplineValue, C: Coding<Value = T>> Encoder<'_, C> {
         entries
     }
 
-    fn element(&self, window: &Window, at: [usize; 3]) -> usize {
-        self.grid.element(std::array::from_fn(|d| window.origin[d] + at[d]))
+    /// The values of a window. Each is read several times, and in the array lines of one place in many planes would take the cache from each
+    /// other where the dimensions are powers of two.
+    #[inline(always)]
+    fn load(&self, window: &Window, values: &mut Vec<T>) {
+        let [nx, ny, nz] = window.extent;
+        values.resize(nx * ny * nz, T::ZERO);
+        for (i, row) in values.chunks_exact_mut(nx).enumerate() {
+            let at = [0, i % ny, i / ny];
+            let first = self.grid.element(std::array::from_fn(|d| window.origin[d] + at[d]));
+            load_values(self.src, first, 1, row);
+        }
     }
 
     /// Adds to the number of entries found; forgets those that nobody will have room for.
@@ -237,6 +257,7 @@ impl BandCodes<'_> {
 struct EncodePoints<'a, 'b, C: Coding> {
     encoder: &'a Encoder<'a, C>,
     window: &'a Window,
+    values: &'a [C::Value],
     rows: RowCodes<'a>,
     codes: &'a mut BandCodes<'b>,
     x: Vec<C::Value>,
@@ -249,10 +270,10 @@ impl<T: SplineValue, C: Coding<Value = T>> Points<T> for EncodePoints<'_, '_, C>
     fn row(&mut self, row: &Row<'_>, p: &[T], v: &mut [T]) {
         let (e, n) = (self.encoder, p.len());
         let spacing = 1 << row.level;
-        let first = e.element(self.window, [if row.odd { spacing } else { 0 }, row.y, row.z]);
+        let first = self.window.place([if row.odd { spacing } else { 0 }, row.y, row.z]);
         self.x.resize(n, T::ZERO);
         self.row.resize(n, 0);
-        load_values(e.src, first, 2 * spacing, &mut self.x);
+        load_values(bytemuck::cast_slice(self.values), first, 2 * spacing, &mut self.x);
         let all = e.coding.encode(row, &self.x, p, v, &mut self.row);
         if row.y == self.window.body[1] || row.z == self.window.body[2] {
             return;
