@@ -2,12 +2,13 @@
 
 python3 overhead.py LIBRARY [--mib 4 512] [--threads 1 2] [--runs 20] [--preset fast]
 
-LIBRARY is a libfzgm.so of the same source, built by `cargo build --release -p libfzgm`. Times are the shortest of all runs, in which Python and C take turns. "kept" keeps plan and
+LIBRARY is a libfzgm.so of the same source, built by `cargo build --release -p libfzgm`. Times are the medians of all runs, in which Python and C take turns, with the shortest in brackets. "kept" keeps plan and
 workspace between calls (Encoder and Decoder), "once" does not (compress and decompress). Run it on an idle machine.
 """
 
 import argparse
 import ctypes
+import statistics
 import time
 
 import fzgm
@@ -65,15 +66,15 @@ def call(function, plan, workspace, src, dst):
     return length.value
 
 
-def shortest(calls):
-    """The shortest time of each call in microseconds; they take turns."""
+def microseconds(calls):
+    """The median and the shortest time of each call; they take turns."""
     times = {name: [] for name in calls}
     for _ in range(options.runs + 2):
         for name, run in calls.items():
             started = time.perf_counter()
             run()
             times[name].append(1e6 * (time.perf_counter() - started))
-    return {name: min(of[2:]) for name, of in times.items()}
+    return {name: (statistics.median(of[2:]), min(of[2:])) for name, of in times.items()}
 
 
 def measure(mib, threads):
@@ -99,7 +100,7 @@ def measure(mib, threads):
         call(c.fz_compress, plan, None, Place(x), Place(fresh))
         c.fz_plan_free(plan)
 
-    times = shortest({
+    times = microseconds({
         ("compress", "kept", "C"): lambda: call(c.fz_compress, plan, packing, Place(x), Place(room)),
         ("compress", "kept", "Python"): lambda: encoder.compress(x),
         ("compress", "once", "C"): compress_once,
@@ -111,8 +112,11 @@ def measure(mib, threads):
     })
     for way in ("compress", "decompress"):
         for kind in ("kept", "once"):
-            in_c, in_python = times[way, kind, "C"], times[way, kind, "Python"]
-            print(f"{mib:5} MiB {threads} threads {way:10} {kind}: C {in_c:10.1f} us, Python {in_python:10.1f} us, {in_python - in_c:+9.1f} us, {in_c / in_python:.3f} of the speed")
+            line = f"{mib:5} MiB {threads} threads {way:10} {kind}:"
+            for in_c, in_python, ends in zip(times[way, kind, "C"], times[way, kind, "Python"], ("{}", "({})")):
+                difference = f"{in_python - in_c:+9.1f} us, {in_c / in_python:.3f} of the speed"
+                line += " " + ends.format(f"C {in_c:10.1f} us, Python {in_python:10.1f} us, {difference}")
+            print(line, flush=True)
 
 
 class Place:
