@@ -548,6 +548,14 @@ module fzgm
       type(fz_info_t), intent(inout) :: info
       integer(c_int32_t) :: fz_container_info
     end function fz_container_info
+    function fz_container_shape(container, container_bytes, dims, ndim) bind(C, name="fz_container_shape")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: container
+      integer(c_int64_t), value :: container_bytes
+      integer(c_int64_t), intent(inout) :: dims(*)
+      integer(c_int32_t), intent(inout) :: ndim
+      integer(c_int32_t) :: fz_container_shape
+    end function fz_container_shape
     function fz_container_info_partial(beginning, beginning_bytes, info, needed_bytes) &
         bind(C, name="fz_container_info_partial")
       import :: c_int32_t, c_int64_t, c_ptr, fz_info_t

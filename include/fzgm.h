@@ -119,6 +119,9 @@ typedef struct CUstream_st *fz_cuda_stream;
  */
 #define FZ_ABI_VERSION 0
 
+/** The largest number of dimensions of an array. */
+#define FZ_MAX_DIMS 8
+
 /**
  * What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
  * container, 40 room, 50 the device, 60 a file, 90 the library. Numbers are never reused; take one that you do not know for a failure.
@@ -463,7 +466,7 @@ typedef struct {
   int32_t container;
   /** Type of the array, an fz_dtype. */
   int32_t dtype;
-  /** Dimensions, 1 to 3. */
+  /** Dimensions, 1 to 3. The slowest dimensions of an array of more are joined; fz_container_shape() returns all of them. */
   uint32_t ndim;
   /** Their lengths in elements, x first; 1 where there is no such dimension. */
   uint64_t dims[3];
@@ -731,7 +734,7 @@ int32_t fz_options_init(fz_options *options);
  * Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
  *
  * `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array `a[nz][ny][nx]` is {nx, ny, nz}.
- * `ndim`     1 to 3.
+ * `ndim`     1 to FZ_MAX_DIMS. Stages tell apart 3 dimensions at most; the slowest ones of more are joined for them.
  * `options`  NULL for the defaults.
  *
  * The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
@@ -1140,6 +1143,21 @@ FZ_NODISCARD
 int32_t fz_container_info(const void *container,
                           uint64_t container_bytes,
                           fz_info *info);
+
+/**
+ * Reads the shape of the array of a container, with all of its dimensions.
+ *
+ * `container`  in memory of any kind, as for fz_container_info(); `container_bytes` is its whole length.
+ * `dims`       receives FZ_MAX_DIMS lengths in elements, x first; 1 where there is no such dimension.
+ * `ndim`       becomes the number of dimensions, 1 to FZ_MAX_DIMS.
+ *
+ * Errors: those of fz_container_info(). `dims` and `*ndim` are then untouched.
+ */
+FZ_NODISCARD
+int32_t fz_container_shape(const void *container,
+                           uint64_t container_bytes,
+                           uint64_t *dims,
+                           uint32_t *ndim);
 
 /**
  * Reads the header of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes

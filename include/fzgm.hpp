@@ -114,12 +114,12 @@ private:
   std::uint64_t size_;
 };
 
-/** Lengths of one to three dimensions, x first. More are refused when a plan is made. */
+/** Lengths of 1 to FZ_MAX_DIMS dimensions, x first. More are refused when a plan is made. */
 class shape {
 public:
   shape(std::initializer_list<std::uint64_t> dims) noexcept : shape(dims.begin(), dims.size()) {}
-  shape(const std::uint64_t *dims, std::size_t ndim) noexcept : ndim_(static_cast<std::uint32_t>(ndim < 4 ? ndim : 4)) {
-    for (std::size_t d = 0; d < ndim && d < 3; d++) dims_[d] = dims[d];
+  shape(const std::uint64_t *dims, std::size_t ndim) noexcept : ndim_(static_cast<std::uint32_t>(ndim <= FZ_MAX_DIMS ? ndim : FZ_MAX_DIMS + 1)) {
+    for (std::size_t d = 0; d < ndim && d < FZ_MAX_DIMS; d++) dims_[d] = dims[d];
   }
   template <class C, class = std::enable_if_t<std::is_same_v<std::remove_const_t<traits::element<const C>>, std::uint64_t>>>
   shape(const C &dims) noexcept : shape(std::data(dims), std::size(dims)) {}
@@ -127,7 +127,7 @@ public:
   std::uint32_t size() const noexcept { return ndim_; }
 
 private:
-  std::uint64_t dims_[3] = {1, 1, 1};
+  std::uint64_t dims_[FZ_MAX_DIMS] = {};
   std::uint32_t ndim_;
 };
 
@@ -511,6 +511,14 @@ inline result<fz_info> container_info(const_bytes container) {
   auto info = detail::sized<fz_info>();
   const std::int32_t status = fz_container_info(container.data(), container.size(), &info);
   return detail::outcome(status, info);
+}
+
+/** The shape of the array of a container. fz_info has at most 3 dimensions, the slowest ones joined. */
+inline result<shape> container_shape(const_bytes container) {
+  std::uint64_t dims[FZ_MAX_DIMS] = {};
+  std::uint32_t ndim = 0;
+  const std::int32_t status = fz_container_shape(container.data(), container.size(), dims, &ndim);
+  return detail::outcome(status, shape(dims, ndim));
 }
 
 /** What the beginning of a container says, or with how many bytes to ask again. */

@@ -53,7 +53,7 @@ mod plan;
 mod runtime;
 pub mod stages;
 
-pub use base::array::Array;
+pub use base::array::{Array, MAX_DIMS};
 pub use base::dtype::DType;
 pub use base::environment::in_default_environment;
 pub use base::error::{Error, Result, Status};

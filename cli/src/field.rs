@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::named::Named;
-use fzgm::{Array, DType};
+use fzgm::{Array, DType, MAX_DIMS};
 use std::path::Path;
 
 #[derive(Clone, clap::Args)]
@@ -12,7 +12,7 @@ pub(crate) struct Field {
     /// A file of NumPy (.npy) states its type. float32, float64, float, double, int32 and so on are accepted too.
     #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     pub(crate) dtype: Option<DType>,
-    /// One to three dimensions, fastest first, such as 512x512x128 [default: those of the file, or one]
+    /// One to eight dimensions, fastest first, such as 512x512x128 [default: those of the file, or one]
     ///
     /// The separator may be x, a comma, * or a blank. --shape has the order of C and NumPy.
     #[arg(long, value_parser = fastest_first, allow_hyphen_values = true)]
@@ -62,8 +62,11 @@ fn dims(text: &str) -> Result<Dims, String> {
             return Err("a dimension is missing; write them as 512x512x128".into());
         }
     }
-    if dims.len() > 3 {
-        return Err(format!("{} dimensions, at most 3 are possible; join the slowest ones", dims.len()));
+    if dims.len() > MAX_DIMS {
+        return Err(format!(
+            "{} dimensions, at most {MAX_DIMS} are possible; join the slowest ones",
+            dims.len()
+        ));
     }
     Ok(Dims(dims))
 }
@@ -132,7 +135,9 @@ mod tests {
         }
         assert_eq!(parsed("0"), Ok(vec![0]));
         assert_eq!(slowest_first("3,16,512").map(|d| d.0), Ok(vec![512, 16, 3]));
-        for text in ["", " ", "4x", "x4", "4xx4", "4,,4", "-4", "4.0", "1x2x3x4", "99999999999999999999"] {
+        for text in
+            ["", " ", "4x", "x4", "4xx4", "4,,4", "-4", "4.0", "1x2x3x4x5x6x7x8x9", "99999999999999999999"]
+        {
             assert!(parsed(text).is_err(), "{text}");
         }
     }

@@ -55,7 +55,7 @@ struct Plane {
 
 impl Plane {
     fn new(array: &Array, slice: Option<u64>) -> Result<(Plane, u64), Failure> {
-        let dims: Vec<usize> = array.dims().iter().map(|d| *d as usize).collect();
+        let dims: Vec<usize> = array.joined_dims().iter().map(|d| *d as usize).collect();
         let (width, height, count) = match dims[..] {
             [x, y, z] => (x, y, z),
             [x, y] => (x, y, 1),

@@ -84,10 +84,28 @@ def test_the_last_dimension_is_the_fastest():
     assert [parameters[d] for d in ("dim_x", "dim_y", "dim_z")] == ["5", "4", "3"]
 
 
-def test_more_than_three_dimensions_are_joined():
-    x = field((2, 3, 4, 5))
+@pytest.mark.parametrize("preset", ["fast", "high", "pfpl"])
+def test_more_than_three_dimensions_are_kept(preset):
+    x = field((2, 3, 4, 1, 5))
+    for container in ("fzm", "compact"):
+        packed = fzgm.compress(x, error_bound=1e-3, preset=preset, container=container)
+        y = fzgm.decompress(packed)
+        assert fzgm.info(packed).shape == x.shape
+        assert_bound(x, y, 1e-3, "noa")
+        assert same_bits(fzgm.decompress(packed, shape=(6, 4, 5)), y.reshape(6, 4, 5))
+        assert same_bits(fzgm.preview(packed, 2), np.ascontiguousarray(y[::2, ::2, ::2, ::2, ::2]))
+        if preset != "pfpl":
+            for region in (np.s_[1, :, 1:3], np.s_[:, 2, :, 0, 4], np.s_[:, 1:2, ::1]):
+                expected = np.ascontiguousarray(y[region]).reshape(y[region].shape)
+                assert same_bits(fzgm.decompress_region(packed, region), expected)
+    encoder = fzgm.Encoder(x.shape, x.dtype, error_bound=1e-3, preset=preset)
+    assert encoder.decoder().decompress(encoder.compress(x)).shape == x.shape
+
+
+def test_more_than_eight_dimensions_are_joined():
+    x = field((2, 3, 1, 1, 2, 1, 2, 1, 4))
     container = fzgm.compress(x, error_bound=1e-3)
-    assert fzgm.decompress(container).shape == (6, 4, 5)
+    assert fzgm.decompress(container).shape == (6, 1, 1, 2, 1, 2, 1, 4)
     assert_bound(x, fzgm.decompress(container, shape=x.shape), 1e-3, "noa")
 
 

@@ -1,4 +1,4 @@
-//! The array as the caller sees it: an element type and one to three dimensions.
+//! The array as the caller sees it: an element type and one to eight dimensions.
 
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
@@ -6,32 +6,44 @@ use crate::base::error::{Error, Result};
 /// No array is longer, so that no sum over the values of a plan overflows.
 const MAX_BYTES: u64 = 1 << 56;
 
+/// The largest number of dimensions.
+pub const MAX_DIMS: usize = 8;
+/// Dimensions that stages tell apart.
+const JOINED: usize = 3;
+
 /// Shape and type of an array. Dimension 0 runs fastest, as the last index of a C array does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
     dtype: DType,
-    dims: [u64; 3],
+    dims: [u64; MAX_DIMS],
     ndim: u8,
+    joined: [u64; JOINED],
     bytes: u64,
 }
 
 impl Array {
-    /// An array of 1 to 3 dimensions; any of them may be 0.
+    /// An array of 1 to [`MAX_DIMS`] dimensions; any of them may be 0.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^56 bytes.
+    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^56 bytes. For more than 3 dimensions a length of 0 counts as 1 in
+    /// this limit.
     pub fn new(dtype: DType, dims: &[u64]) -> Result<Array> {
-        if dims.is_empty() || dims.len() > 3 {
-            return Err(Error::argument("number of dimensions", dims.len(), "1, 2 or 3"));
+        if dims.is_empty() || dims.len() > MAX_DIMS {
+            return Err(Error::argument("number of dimensions", dims.len(), format!("1 to {MAX_DIMS}")));
         }
+        // With ones in place of zeros no product of some dimensions overflows, and the slowest dimensions fit into their place in a container.
+        let least = u64::from(dims.len() > JOINED);
         let bytes = dims
             .iter()
-            .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d))
+            .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d.max(least)))
             .filter(|&n| n <= MAX_BYTES)
             .ok_or_else(|| Error::argument("dims", format!("{dims:?}"), "an array of at most 2^56 bytes"))?;
-        let mut all = [1; 3];
+        let bytes = if dims.contains(&0) { 0 } else { bytes };
+        let (mut all, mut joined) = ([1; MAX_DIMS], [1; JOINED]);
         all[..dims.len()].copy_from_slice(dims);
-        Ok(Array { dtype, dims: all, ndim: dims.len() as u8, bytes })
+        joined[..JOINED - 1].copy_from_slice(&all[..JOINED - 1]);
+        joined[JOINED - 1] = all[JOINED - 1..].iter().product();
+        Ok(Array { dtype, dims: all, ndim: dims.len() as u8, joined, bytes })
     }
 
     /// Type of the elements.
@@ -42,6 +54,16 @@ impl Array {
     /// The dimensions, fastest first.
     pub fn dims(&self) -> &[u64] {
         &self.dims[..usize::from(self.ndim)]
+    }
+
+    /// The dimensions that stages compress, fastest first: at most 3. Of an array with more, the last one is the product of the slowest dimensions.
+    pub fn joined_dims(&self) -> &[u64] {
+        &self.joined[..usize::from(self.ndim).min(JOINED)]
+    }
+
+    /// The same with ones in place of the missing dimensions.
+    pub(crate) fn volume(&self) -> [u64; JOINED] {
+        self.joined
     }
 
     /// Bytes of the whole array.

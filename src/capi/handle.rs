@@ -7,6 +7,7 @@ use std::slice;
 
 use super::ffi_guard::{FfiError, FfiResult, expect_memory};
 use super::handle_registry::{self, Handle};
+use super::status::FZ_MAX_DIMS;
 use crate::DeviceSlice;
 
 fn usable<T>(pointer: *const T, name: &str) -> FfiResult<()> {
@@ -187,8 +188,8 @@ pub(super) unsafe fn host_mut<'a>(bytes: DeviceSlice) -> &'a mut [u8] {
 /// # Safety
 /// As for [`elements`].
 pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> FfiResult<&'a [u64]> {
-    if !(1..=3).contains(&ndim) {
-        return Err(FfiError::argument(format!("ndim is {ndim}; expected 1 to 3")));
+    if !(1..=FZ_MAX_DIMS).contains(&ndim) {
+        return Err(FfiError::argument(format!("ndim is {ndim}; expected 1 to {FZ_MAX_DIMS}")));
     }
     // SAFETY: the caller's promise, passed on; the length was checked above.
     unsafe { elements(numbers, ndim.into(), name) }

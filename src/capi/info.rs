@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::ffi_guard::ffi_guard;
 use super::handle::{host, out, place_for, region};
 use super::pipeline::fz_pipeline;
-use super::status::{fz_container, fz_mode};
+use super::status::{FZ_MAX_DIMS, fz_container, fz_mode};
 use crate::{Container, Error, Info};
 
 /// What fz_container_info() finds.
@@ -18,7 +18,7 @@ pub struct fz_info {
     pub container: i32,
     /// Type of the array, an fz_dtype.
     pub dtype: i32,
-    /// Dimensions, 1 to 3.
+    /// Dimensions, 1 to 3. The slowest dimensions of an array of more are joined; fz_container_shape() returns all of them.
     pub ndim: u32,
     /// Their lengths in elements, x first; 1 where there is no such dimension.
     pub dims: [u64; 3],
@@ -60,6 +60,38 @@ pub unsafe extern "C" fn fz_container_info(
         let container = region(container, container_bytes, "container")?;
         // SAFETY: the caller's promise.
         place.put(fz_info::from(&unsafe { crate::info_at(container) }?));
+        Ok(())
+    })
+}
+
+/// Reads the shape of the array of a container, with all of its dimensions.
+///
+/// `container`  in memory of any kind, as for fz_container_info(); `container_bytes` is its whole length.
+/// `dims`       receives FZ_MAX_DIMS lengths in elements, x first; 1 where there is no such dimension.
+/// `ndim`       becomes the number of dimensions, 1 to FZ_MAX_DIMS.
+///
+/// Errors: those of fz_container_info(). `dims` and `*ndim` are then untouched.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fz_container_shape(
+    container: *const c_void,
+    container_bytes: u64,
+    dims: *mut u64,
+    ndim: *mut u32,
+) -> i32 {
+    ffi_guard(|| {
+        // SAFETY: the caller's promise.
+        let (dims, ndim) =
+            unsafe { (out(dims.cast::<[u64; FZ_MAX_DIMS as usize]>(), "dims")?, out(ndim, "ndim")?) };
+        let container = region(container, container_bytes, "container")?;
+        let (dims, ndim) =
+            (dims.apart_from(container, "container")?, ndim.apart_from(container, "container")?);
+        // SAFETY: the caller's promise.
+        let array = unsafe { crate::info_at(container) }?.array;
+        let mut all = [1; FZ_MAX_DIMS as usize];
+        all[..array.dims().len()].copy_from_slice(array.dims());
+        dims.put(all);
+        ndim.put(array.dims().len() as u32);
         Ok(())
     })
 }
@@ -134,7 +166,7 @@ pub unsafe extern "C" fn fz_pipeline_from_container(
 impl From<&Info> for fz_info {
     fn from(info: &Info) -> Self {
         let mut dims = [1; 3];
-        let shape = info.array.dims();
+        let shape = info.array.joined_dims();
         dims[..shape.len()].copy_from_slice(shape);
         fz_info {
             struct_bytes: size_of::<fz_info>() as u32,

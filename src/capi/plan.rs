@@ -65,7 +65,7 @@ impl fz_plan {
 /// Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
 ///
 /// `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array `a[nz][ny][nx]` is {nx, ny, nz}.
-/// `ndim`     1 to 3.
+/// `ndim`     1 to FZ_MAX_DIMS. Stages tell apart 3 dimensions at most; the slowest ones of more are joined for them.
 /// `options`  NULL for the defaults.
 ///
 /// The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.

@@ -7,6 +7,9 @@ use crate::{DType, Status};
 /// run with a library of another one; the loader sees to that. See fz_abi_version().
 pub const FZ_ABI_VERSION: u32 = 0;
 
+/// The largest number of dimensions of an array.
+pub const FZ_MAX_DIMS: u32 = 8;
+
 /// In place of the index of a stage: every stage that has the parameter. The header writes it as UINT32_MAX.
 ///
 /// cbindgen:ignore

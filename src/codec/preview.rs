@@ -50,24 +50,44 @@ pub(crate) fn restore_preview(
     if need == 0 {
         return Ok(0);
     }
-    let mut shape = [1; 3];
-    shape.iter_mut().zip(array.dims()).for_each(|(s, &n)| *s = n);
     // Steps beyond every extent have one preview.
     let step = usize::try_from(step).unwrap_or(1 << (usize::BITS - 1));
-    let preview = Preview { dtype: array.dtype(), shape, step };
+    let preview = Preview { dtype: array.dtype(), shape: array.volume(), step };
+    if array.dims().len() <= 3 {
+        restore_joined(header, source, &preview, dst)?;
+        return Ok(need as usize);
+    }
+    // A plane whose indices are multiples of the step has a joined index that is one: the preview of the joined array has all of them.
+    let [x, y, z] = preview.count();
+    let plane = x * y * array.dtype().bytes() as usize;
+    let mut joined = buffer((plane * z) as u64)?;
+    restore_joined(header, source, &preview, &mut joined)?;
+    for (index, to) in dst.chunks_exact_mut(plane).enumerate() {
+        let (mut index, mut place, mut stride) = (index, 0, 1);
+        for &n in &array.dims()[2..] {
+            let count = (n as usize).div_ceil(step);
+            place += index % count * stride * step;
+            (index, stride) = (index / count, stride * n as usize);
+        }
+        to.copy_from_slice(&joined[place / step * plane..][..plane]);
+    }
+    Ok(need as usize)
+}
+
+/// The preview of the array as stages see it.
+fn restore_joined(header: &Header, source: &dyn Source, preview: &Preview, dst: &mut [u8]) -> Result<()> {
     let reader = match &header.bound.pipeline.nodes[..] {
         [node] => node.stage.preview_reader().map(|reader| (node, reader)),
         _ => None,
     };
     let Some((node, reader)) = reader else {
-        return whole(header, source, &preview, dst).map(|()| need as usize);
+        return whole(header, source, preview, dst);
     };
     let range =
         header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
     let segment = Segment::new(node.stage(), source, range);
     let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
-    reader.read_preview(&node.args, metadata, &segment, &preview, dst)?;
-    Ok(need as usize)
+    reader.read_preview(&node.args, metadata, &segment, preview, dst)
 }
 
 /// Restores the whole array and copies the elements of the preview.

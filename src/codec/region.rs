@@ -3,8 +3,11 @@
 use crate::base::byte_source::{Segment, Source};
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
+use crate::codec::buffer;
 use crate::format::{Header, read_from};
-use crate::ir::stage::Region;
+use crate::ir::stage::{Region, RegionReader};
+use crate::pipeline::Node;
+use std::ops::Range;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +43,6 @@ pub(crate) fn restore_region(
             ));
         }
     }
-    let (mut first, mut count, mut shape) = ([0; 3], [1; 3], [1; 3]);
     for (d, &length) in dims.iter().enumerate() {
         let end = origin[d].checked_add(extent[d]).filter(|end| *end <= length);
         if end.is_none() {
@@ -51,10 +53,9 @@ pub(crate) fn restore_region(
                 format!("inside of the {length} elements that there are"),
             ));
         }
-        (first[d], count[d], shape[d]) = (origin[d] as usize, extent[d] as usize, length);
     }
     // Not above the bytes of the array.
-    let need = count.iter().product::<usize>() * dtype.bytes() as usize;
+    let need = if extent.contains(&0) { 0 } else { extent.iter().product::<u64>() * dtype.bytes() } as usize;
     let have = dst.len();
     let dst = dst.get_mut(..need).ok_or(Error::DstTooSmall { need: need as u64, have: have as u64 })?;
     let range =
@@ -66,10 +67,81 @@ pub(crate) fn restore_region(
     let segment = Segment::new(node.stage(), source, range);
     let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
     let reader = node.stage.region_reader().ok_or_else(|| whole_only(node.stage()))?;
-    if need > 0 {
-        reader.read_region(&node.args, metadata, &segment, &Region { dtype, shape, first, count }, dst)?;
+    if need == 0 {
+        return Ok(0);
+    }
+    let at = |numbers: &[u64], d: usize, missing: u64| numbers.get(d).copied().unwrap_or(missing) as usize;
+    let region = |planes: Range<usize>| Region {
+        dtype,
+        shape: header.bound.array.volume(),
+        first: [at(origin, 0, 0), at(origin, 1, 0), planes.start],
+        count: [at(extent, 0, 1), at(extent, 1, 1), planes.len()],
+    };
+    let part = Part { reader, node, metadata, segment: &segment };
+    let first = at(origin, 2, 0);
+    if dims.len() <= 3 {
+        part.read(&region(first..first + at(extent, 2, 1)), dst)?;
+        return Ok(need);
+    }
+    let plane = (extent[0] * extent[1] * dtype.bytes()) as usize;
+    if reader.decodes_all() && planes(dims, origin, extent).nth(1).is_some() {
+        // One call for everything between the first plane and the last one.
+        let hull = planes(dims, origin, extent)
+            .fold(usize::MAX..0, |all, run| all.start.min(run.start)..all.end.max(run.end));
+        let mut all = buffer((hull.len() * plane) as u64)?;
+        part.read(&region(hull.clone()), &mut all)?;
+        let mut rest = dst;
+        for run in planes(dims, origin, extent) {
+            let (to, more) = rest.split_at_mut(run.len() * plane);
+            to.copy_from_slice(&all[(run.start - hull.start) * plane..][..to.len()]);
+            rest = more;
+        }
+        return Ok(need);
+    }
+    let mut rest = dst;
+    for run in planes(dims, origin, extent) {
+        let (to, more) = rest.split_at_mut(run.len() * plane);
+        part.read(&region(run), to)?;
+        rest = more;
     }
     Ok(need)
+}
+
+/// What a region is read from.
+struct Part<'a> {
+    reader: &'a dyn RegionReader,
+    node: &'a Node,
+    metadata: &'a [u8],
+    segment: &'a Segment<'a>,
+}
+
+impl Part<'_> {
+    fn read(&self, region: &Region, dst: &mut [u8]) -> Result<()> {
+        self.reader.read_region(&self.node.args, self.metadata, self.segment, region, dst)
+    }
+}
+
+/// The planes of a region of more than 3 dimensions, as ranges of the joined dimension in the order of the array. No extent is 0.
+fn planes<'a>(
+    dims: &'a [u64],
+    origin: &'a [u64],
+    extent: &'a [u64],
+) -> impl Iterator<Item = Range<usize>> + 'a {
+    // As long as a dimension is taken whole, the next slower one continues its range.
+    let mut joined = 2;
+    while joined + 1 < dims.len() && extent[joined] == dims[joined] {
+        joined += 1;
+    }
+    let inner: u64 = dims[2..joined].iter().product();
+    let slow: u64 = extent[joined + 1..].iter().product();
+    (0..slow).map(move |index| {
+        let (mut index, mut start, mut stride) = (index, origin[joined] * inner, inner * dims[joined]);
+        for d in joined + 1..dims.len() {
+            start += (origin[d] + index % extent[d]) * stride;
+            (index, stride) = (index / extent[d], stride * dims[d]);
+        }
+        start as usize..(start + extent[joined] * inner) as usize
+    })
 }
 
 fn whole_only(stages: &str) -> Error {

@@ -3,7 +3,7 @@
 
 use super::header::{Checksum, Given, Header, Requested, Stages, reading};
 use super::template::{Crc, Field, Segment, Template};
-use crate::base::array::Array;
+use crate::base::array::{Array, MAX_DIMS};
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
 use crate::base::wire::Reader;
@@ -16,6 +16,8 @@ use crate::stages;
 /// The first four bytes.
 pub(super) const MAGIC: [u8; 4] = *b"FZC1";
 const VERSION: u8 = 1;
+/// The version of arrays of more than 3 dimensions.
+const MORE_DIMS: u8 = 2;
 const FLAG_CRC: u8 = 1;
 const FLAG_STRICT: u8 = 2;
 const PLACE: &str = "compact frame";
@@ -36,7 +38,7 @@ pub(super) fn template(plan: &BoundPipeline, checksum: bool) -> Result<Template>
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
     t.bytes(|w| {
         w.bytes(&MAGIC);
-        w.u8(VERSION);
+        w.u8(if plan.array.dims().len() > 3 { MORE_DIMS } else { VERSION });
         w.u8(flag(checksum, FLAG_CRC) | flag(plan.rules.strict, FLAG_STRICT));
         w.u8(plan.array.dtype() as u8);
         w.u8(plan.array.dims().len() as u8);
@@ -82,13 +84,17 @@ pub(super) fn read(container: &[u8], given: Given) -> Result<Header> {
     };
     r.before(LEAST - MAGIC.len()).bytes(MAGIC.len())?;
     let [version, flags, dtype, ndim] = r.before(LEAST - START).array()?;
-    if version != VERSION {
-        return Err(Error::NotAContainer(format!(
-            "its compact frame version is {version}; this version reads {VERSION}"
-        )));
-    }
+    let possible = match version {
+        VERSION => 1..=3,
+        MORE_DIMS => 4..=MAX_DIMS,
+        _ => {
+            return Err(Error::NotAContainer(format!(
+                "its compact frame version is {version}; this version reads {VERSION} and {MORE_DIMS}"
+            )));
+        }
+    };
     let refuse = |what: String| Err(Error::corrupt(PLACE, what));
-    if flags & !(FLAG_CRC | FLAG_STRICT) != 0 || ndim == 0 || ndim > 3 {
+    if flags & !(FLAG_CRC | FLAG_STRICT) != 0 || !possible.contains(&usize::from(ndim)) {
         return refuse(format!("flags {flags:#x} or {ndim} dimensions are not possible"));
     }
     let rest = |d: u8| usize::from(ndim - 1 - d) + 2 + RECORD;

@@ -337,6 +337,11 @@ pub struct Region {
 
 /// Restores regions without decoding everything else.
 pub trait RegionReader: Sync {
+    /// Whether each call decodes the whole array, so that one call for all regions is the fastest.
+    fn decodes_all(&self) -> bool {
+        false
+    }
+
     /// Restores `region` to `dst`, which has just its bytes.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ pub(super) fn fit(stage: &'static str, args: &mut Args, array: &Array, most: u64
     let unset = given == [0, 1, 1] && args.int(NAMES[1])? + args.int(NAMES[2])? == 0;
     let mut bound = given;
     if unset && n > 0 {
-        array.dims().iter().zip(&mut bound).for_each(|(&d, b)| *b = d);
+        array.joined_dims().iter().zip(&mut bound).for_each(|(&d, b)| *b = d);
     } else if given[0] == 0 {
         bound[0] = n / given[1].saturating_mul(given[2]);
     }

@@ -46,6 +46,8 @@ pub(crate) enum Is {
     Length,
     Count,
     MayCount,
+    /// A place for several lengths.
+    Lengths,
     Text,
     TextBytes,
     PresetName,
@@ -271,6 +273,7 @@ impl Fixture {
             Is::DType => Word(8),
             Is::Dims => self.dims.as_ptr().into(),
             Is::MayOptions => (&raw const *self.options).into(),
+            Is::Lengths => self.described.as_ptr().into(),
             Is::OptionsOut | Is::Described => {
                 self.described.fill(UNTOUCHED);
                 let length = UNTOUCHED & !u64::from(u32::MAX) | u64::from(struct_bytes);

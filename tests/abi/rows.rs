@@ -141,6 +141,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_compress_async(Encoder, EncoderSpace, Array, ArrayBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_decompress_async(Decoder, DecoderSpace, Container, ContainerBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_container_info(Container, ContainerBytes, Described);
+    fz_container_shape(Container, ContainerBytes, Lengths, Count);
     fz_container_info_partial(Container, ContainerBytes, Described, Needed);
     fz_pipeline_from_container(Container, ContainerBytes, NewPipeline);
     fz_compress_file(Encoder, MayEncoderSpace, Array, ArrayBytes, NewPath, Length);

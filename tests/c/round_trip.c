@@ -27,10 +27,10 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
   fz_plan *plan, *mirror = NULL, *opened = NULL;
   fz_workspace *encoding = NULL, *decoding = NULL;
   fz_info info;
-  uint64_t bytes = 0, again = 0, workspace_bytes = 0;
+  uint64_t bytes = 0, again = 0, workspace_bytes = 0, lengths[FZ_MAX_DIMS];
   unsigned char *container, *second;
   double bound;
-  uint32_t i;
+  uint32_t i, kept = 0;
 
   CHECK(x != NULL);
   fill(x, count);
@@ -53,6 +53,9 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
   memset(&info, 0, sizeof info);
   info.struct_bytes = sizeof info;
   OK(fz_container_info(container, bytes, &info));
+  OK(fz_container_shape(container, bytes, lengths, &kept));
+  CHECK(kept == ndim);
+  for (i = 0; i < FZ_MAX_DIMS; i++) CHECK(lengths[i] == (i < ndim ? dims[i] : 1));
   CHECK(info.struct_bytes == sizeof info);
   CHECK(info.container == kind);
   CHECK(info.dtype == FZ_F32);
@@ -67,7 +70,8 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
     CHECK(info.mode == FZ_MODE_LOSSLESS && info.bound == 0.0);
   }
   CHECK(count < 4096 || info.stages > 1);
-  for (i = 0; i < info.ndim && i < ndim; i++) CHECK(info.dims[i] == dims[i]);
+  CHECK(info.ndim == (ndim < 3 ? ndim : 3));
+  for (i = 0; i < (ndim > 3 ? 2 : ndim); i++) CHECK(info.dims[i] == dims[i]);
 
   OK(fz_plan_decoder(plan, &mirror));
   OK(fz_plan_open(container, bytes, NULL, &opened));
@@ -122,6 +126,7 @@ static void specials(void) {
 }
 
 int main(void) {
+  static const uint64_t more[FZ_MAX_DIMS] = {5, 4, 3, 2, 3, 2, 2, 3};
   static const uint64_t shapes[][3] = {{1, 1, 1}, {2, 1, 1}, {13, 1, 1}, {4096, 1, 1}, {50001, 1, 1}, {144, 73, 1}, {31, 17, 11}};
   size_t i;
   int32_t kind;
@@ -131,6 +136,8 @@ int main(void) {
       const uint32_t ndim = s[2] > 1 ? 3 : s[1] > 1 ? 2 : 1;
       round_trip(s, ndim, (size_t)(s[0] * s[1] * s[2]), kind);
     }
+    round_trip(more, 4, 120, kind);
+    round_trip(more, FZ_MAX_DIMS, 4320, kind);
   }
   specials();
   printf("fzgm %s: round trips within the bound\n", fz_version());

@@ -90,6 +90,8 @@ static fz_pipeline *pipeline, *other;
 static fz_plan *plan, *decoder;
 static fz_workspace *workspace;
 static fz_info info;
+static uint64_t lengths[FZ_MAX_DIMS];
+static uint32_t ndim;
 static fz_stage stage;
 static fz_port port;
 static fz_parameter parameter;
@@ -137,6 +139,7 @@ CALL(decompress_region_file, fz_decompress_region_file(path, origin, extent, ndi
 CALL(decompress_preview_file, fz_decompress_preview_file(path, 2, back + 1, sizeof back - 1, &bytes))
 CALL(file_info, fz_file_info(path, &info))
 CALL(container_info, fz_container_info(container, made, &info))
+CALL(container_shape, fz_container_shape(container, made, lengths, &ndim))
 CALL(container_info_partial, fz_container_info_partial(container, bytes, &info, &needed))
 
 static int32_t texts(void) {
@@ -216,6 +219,7 @@ static void with_pipeline(int boxes) {
   info.struct_bytes = sizeof info;
   RUN(FZ_OK, file_info);
   RUN(FZ_OK, container_info);
+  RUN(FZ_OK, container_shape);
   bytes = 0;
   RUN(FZ_TRUNCATED, container_info_partial);
   bytes = made;

@@ -3,6 +3,7 @@
 
 #include "check.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -82,6 +83,10 @@ void round_trip() {
   }
   const fz_info info = good(fzgm::container_info(container));
   CHECK(info.container == FZ_CONTAINER_COMPACT && info.dims[0] == 120 && info.mode == FZ_MODE_NOA);
+
+  const auto dims = good(fzgm::container_shape(good(fzgm::compress("fast", {10, 8, 5, 6, 5}, fzgm::mode::noa, 1e-3, x))));
+  CHECK(dims.size() == 5 && std::equal(dims.data(), dims.data() + 5, std::vector<std::uint64_t>{10, 8, 5, 6, 5}.begin()));
+  CHECK(status_of([&] { return fzgm::compress("fast", {10, 8, 5, 6, 5, 1, 1, 1, 1}, fzgm::mode::noa, 1e-3, x); }) == FZ_INVALID_ARGUMENT);
 
   // One call, and options by value.
   const auto simple = good(fzgm::compress("fast", {120, 100}, fzgm::mode::noa, 1e-3, x));

@@ -19,6 +19,7 @@ mod containers;
 mod contract;
 mod cuda;
 mod difference;
+mod dimensions;
 mod docs;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod environment;

@@ -257,18 +257,23 @@ fn examples_of_the_pages() {
 }
 
 #[test]
-fn example_of_the_compact_frame() {
+fn examples_of_the_compact_frame() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/format/compact.md");
     let text = std::fs::read_to_string(page).expect("the page");
-    let block =
-        text.split_once("```frame\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
-    let frame: Vec<u8> = block.lines().flat_map(|l| hex(l.split_once('#').map_or(l, |(b, _)| b))).collect();
-    let array = Array::new(DType::U8, &[4]).expect("an array");
-    let options = Options { checksum: false, ..options(Container::Compact, Generation::G2026_08, true) };
-    let pipeline = one_stage("stored", &[]).expect("a pipeline");
-    let made = fzgm::compress(&pipeline, &array, &options, &hex("deadbeef")).expect("a frame");
-    same("the frame", &made, &frame);
-    assert_eq!(fzgm::decompress(&frame, &options).expect("an array").1, hex("deadbeef"));
+    let blocks: Vec<&str> =
+        text.split("```frame\n").skip(1).map(|rest| rest.split_once("```").expect("a block").0).collect();
+    let shapes: [&[u64]; 2] = [&[4], &[1, 2, 1, 2]];
+    assert_eq!(blocks.len(), shapes.len());
+    for (block, dims) in blocks.into_iter().zip(shapes) {
+        let frame: Vec<u8> =
+            block.lines().flat_map(|l| hex(l.split_once('#').map_or(l, |(b, _)| b))).collect();
+        let array = Array::new(DType::U8, dims).expect("an array");
+        let options = Options { checksum: false, ..options(Container::Compact, Generation::G2026_08, true) };
+        let pipeline = one_stage("stored", &[]).expect("a pipeline");
+        let made = fzgm::compress(&pipeline, &array, &options, &hex("deadbeef")).expect("a frame");
+        same("the frame", &made, &frame);
+        assert_eq!(fzgm::decompress(&frame, &options).expect("an array"), (array, hex("deadbeef")));
+    }
 }
 
 // ---- tests/golden/vectors.json -----------------------------------------------------------------------------

@@ -1614,8 +1614,11 @@ def read_extension(container, records):
         magic, version, flags, original, dtype, ndim, zero = struct.unpack_from("<4sHHQBBH", block)
         x, y, z, bound, threshold, pairs = struct.unpack_from("<QQQddQ", block, 20)
         require(magic == b"FZX1", f"{what}: unknown contents")
-        require(version == 1, f"{what}: version {version} is not supported")
-        require(not any(block[68:]), f"{what}: reserved bytes are not zero")
+        require(version == 1 or version == 2 and i == container.result,
+                f"{what}: version {version} is not supported")
+        slow = Cursor(block[68:])
+        slowest = [slow.varint("a dimension") for _ in range(2, ndim)] if version == 2 else []
+        require(not any(slow.data[slow.at:]), f"{what}: reserved bytes are not zero")
         require(pairs == 0 or has_exact_pairs(container.nodes[i].id),
                 f"{what}: {stage_name(container.nodes[i].id)} has no exact pairs")
         container.nodes[i].generation.exact_pairs = pairs
@@ -1626,8 +1629,12 @@ def read_extension(container, records):
         for node in container.nodes:  # bit 1: the file is in the form of May 2026
             node.generation.levels = bool(flags & 2)
         require(dtype < len(DTYPES), f"{what}: unknown type {dtype}")
-        require(1 <= ndim <= 3 and zero == 0, f"{what}: bad number of dimensions")
+        possible = range(4, 9) if version == 2 else range(1, 4)
+        require(ndim in possible and zero == 0, f"{what}: bad number of dimensions")
         dims = [x, y, z]
+        if version == 2:  # stages see the third dimension and the slower ones as one
+            require(math.prod(slowest) == z, f"{what}: the slowest dimensions do not make the third")
+            dims = [x, y, *slowest]
         require(all(d in (0, 1) for d in dims[ndim:]), f"{what}: surplus dimension")
         dims = dims[:ndim]
         require(math.prod(dims) * DTYPE_BYTES[dtype] == original,
@@ -1657,13 +1664,13 @@ def parse_compact(data):
     cursor = Cursor(data)
     cursor.take(4, "the magic")
     version = cursor.unsigned(1, "the version")
-    require(version == 1, f"compact frame: version {version} is not supported")
+    require(version in (1, 2), f"compact frame: version {version} is not supported")
     flags = cursor.unsigned(1, "the flags")
     require(flags & ~3 == 0, f"compact frame: unknown flags {flags:#x}")
     dtype = cursor.unsigned(1, "the type")
     require(dtype < len(DTYPES), f"compact frame: unknown type {dtype}")
     ndim = cursor.unsigned(1, "the number of dimensions")
-    require(1 <= ndim <= 3, f"compact frame: {ndim} dimensions")
+    require(ndim in (range(4, 9) if version == 2 else range(1, 4)), f"compact frame: {ndim} dimensions")
     dims = [cursor.varint("a dimension") for _ in range(ndim)]
     original = cursor.varint("the length of the array")
     require(original == math.prod(dims) * DTYPE_BYTES[dtype],

@@ -45,12 +45,11 @@ impl Part {
                 format!("has {} ranges; give {}, one for each dimension", self.extent.len(), dims.len());
             return Err(refused(what));
         }
-        for ((first, extent), (length, name)) in
-            self.origin.iter().zip(&self.extent).zip(dims.iter().zip(["x", "y", "z"]))
-        {
+        for (d, ((first, extent), length)) in self.origin.iter().zip(&self.extent).zip(dims).enumerate() {
             // Their sum is what was given.
             let end = first + extent;
             if end > *length {
+                let name = ["x", "y", "z"].get(d).map_or(format!("dimension {d}"), |name| (*name).into());
                 return Err(refused(format!("has {first}:{end} for {name}; it may go from 0 to {length}")));
             }
         }

@@ -1,7 +1,7 @@
 //! Files of NumPy: the header of a .npy file, read and written.
 
 use crate::failure::Failure;
-use fzgm::{Array, DType};
+use fzgm::{Array, DType, MAX_DIMS};
 use std::io::Read;
 use std::path::Path;
 
@@ -83,21 +83,21 @@ impl Header {
         Ok(Header { dtype, big_endian, fortran, shape: lengths })
     }
 
-    /// The dimensions as fzgm has them, fastest first. Those of more than three dimensions are refused with the shape to use.
+    /// The dimensions as fzgm has them, fastest first. More than [`MAX_DIMS`] are refused with the shape to use.
     pub(crate) fn dims(&self) -> Result<Vec<u64>, String> {
         let shape = match self.shape[..] {
             [] => vec![1],
             _ => self.shape.clone(),
         };
-        if shape.len() > 3 {
-            let (slow, fast) = shape.split_at(shape.len() - 2);
+        if shape.len() > MAX_DIMS {
+            let (slow, fast) = shape.split_at(shape.len() - (MAX_DIMS - 1));
             let joined =
                 slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or("its shape is too large")?;
+            let joined: Vec<String> = [&[joined], fast].concat().iter().map(u64::to_string).collect();
             return Err(format!(
-                "it has {} dimensions, at most 3 are possible; give --shape {joined},{},{} to join the slowest ones",
+                "it has {} dimensions, at most {MAX_DIMS} are possible; give --shape {} to join the slowest ones",
                 shape.len(),
-                fast[0],
-                fast[1]
+                joined.join(",")
             ));
         }
         Ok(shape.into_iter().rev().collect())
@@ -245,7 +245,10 @@ mod tests {
             assert!(e.contains(says), "{text}: {e}");
         }
         let four = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (5, 4, 3, 2), }").unwrap();
-        assert!(four.dims().unwrap_err().contains("--shape 20,3,2"));
+        assert_eq!(four.dims(), Ok(vec![2, 3, 4, 5]));
+        let nine = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (9, 8, 7, 6, 5, 4, 3, 2, 1), }")
+            .unwrap();
+        assert!(nine.dims().unwrap_err().contains("--shape 72,7,6,5,4,3,2,1"));
     }
 
     #[test]

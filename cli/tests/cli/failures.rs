@@ -19,7 +19,7 @@ fn usage_is_exit_2() {
         ("compress egm96.f32 -o x", &["--dtype"]),
         (&format!("{base} --eb 1e-3 --dims 1440x720"), &["4152960 bytes", "1440x720", "4147200"]),
         (&format!("{base} --eb 1e-3 --dims 1440xx721"), &["dimension"]),
-        (&format!("{base} --eb 1e-3 --dims 1x2x3x4"), &["at most 3"]),
+        (&format!("{base} --eb 1e-3 --dims 1x2x3x4x5x6x7x8x9"), &["at most 8"]),
         (&format!("{base} --eb 1e-3 --dims 4611686018427387904x4"), &["dims"]),
         (base, &["--eb"]),
         (&format!("{base} --eb -1"), &["error_bound", "-1"]),

@@ -71,6 +71,42 @@ fn numpy_goes_in_and_out() {
 }
 
 #[test]
+fn more_than_three_dimensions_are_kept() {
+    let fixture = Fixture::new();
+    let plain = npy("<f4", false, "(1, 3, 2, 2, 5)", &bytes(&cube()));
+    fixture.write("c.npy", &plain);
+    fixture.run("compress c.npy -o c.fzm --preset fast --mode abs --eb 0.25").ok();
+    let dims = serde_json::json!([5, 2, 2, 3, 1]);
+    assert_eq!(fixture.run("info c.fzm --json").json()["dims"], dims);
+    fixture.run("decompress c.fzm -o d.npy").ok();
+    let restored = fs::read(fixture.path("d.npy")).unwrap();
+    assert_eq!(restored[..restored.len() - 240], plain[..plain.len() - 240]);
+    assert_eq!(fixture.run("compare c.npy c.fzm --plot p.png").code, Some(0));
+    for flag in ["--dims 5x2x2x3x1", "--shape 1,3,2,2,5"] {
+        fixture.write("c.f32", &bytes(&cube()));
+        fixture
+            .run(&format!(
+                "compress c.f32 -o raw --force --dtype f32 {flag} --preset fast --mode abs --eb 0.25"
+            ))
+            .ok();
+        assert_eq!(fs::read(fixture.path("raw")).unwrap(), fs::read(fixture.path("c.fzm")).unwrap());
+    }
+    let report = fixture.run("decompress c.fzm -o part --json --region 1:4,0:2,1:2,0:3,0:1").json();
+    assert_eq!(report["dims"], serde_json::json!([3, 2, 1, 3, 1]));
+    let value = |at: usize| &restored[restored.len() - 240 + 4 * at..][..4];
+    let want: Vec<u8> = (0..3)
+        .flat_map(|w| (0..2).flat_map(move |y| (1..4).map(move |x| 20 * w + 10 + 5 * y + x)))
+        .flat_map(|at| value(at).to_vec())
+        .collect();
+    assert_eq!(fs::read(fixture.path("part")).unwrap(), want);
+    fixture.fails(
+        "decompress c.fzm -o x --region 0:5,0:2,0:2,0:4,0:1",
+        2,
+        &["0:4 for dimension 3", "from 0 to 3"],
+    );
+}
+
+#[test]
 fn a_container_is_judged_by_its_own_bound() {
     let fixture = Fixture::new();
     fixture.run("compress egm96.f32 --dtype f32 --eb 1e-3 --verify").ok();
@@ -123,7 +159,7 @@ fn other_formats_are_refused_by_name() {
         ("<f2", "(3,)", 6, "float16"),
         ("<c8", "(3,)", 24, "complex"),
         ("|b1", "(3,)", 3, "uint8"),
-        ("<f4", "(2, 2, 2, 2)", 64, "--shape 4,2,2"),
+        ("<f4", "(2, 2, 1, 1, 1, 1, 1, 1, 1)", 16, "--shape 4,1,1,1,1,1,1,1"),
         ("<f4", "(3,)", 8, "8 bytes behind its header"),
         ("<f4", "(3,)", 16, "more bytes behind its header"),
         ("<f4", "(99999999999, 99999999999)", 16, "too large"),
@@ -133,6 +169,7 @@ fn other_formats_are_refused_by_name() {
     }
     fixture.write("b.npy", &npy("<f4", false, "(2, 2, 2, 2)", &[1; 64]));
     fixture.run("compress b.npy -o y --preset bits --shape 4,2,2").ok();
+    fixture.fails("compress b.npy -o z --preset bits --slab 1K", 2, &["4", "slab file", "join"]);
     fixture.fails("compress b.npy -o z --preset bits --shape 4,2,3", 2, &["16 elements", "24"]);
     for cut in [6, 9, 30] {
         fixture.write("b.npy", &npy("<f4", false, "(3,)", &[0; 12])[..cut]);

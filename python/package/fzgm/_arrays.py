@@ -15,6 +15,7 @@ DTYPES = {np.dtype(t).newbyteorder("="): s for t, s in (
     (np.int8, "i8"), (np.int16, "i16"), (np.int32, "i32"), (np.int64, "i64"),
     (np.float32, "f32"), (np.float64, "f64"),
 )}
+MAX_DIMS = 8
 _BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 
 
@@ -57,9 +58,9 @@ def flat_bytes(array: np.ndarray) -> np.ndarray:
 
 
 def dims_of(shape: Sequence[int]) -> list[int]:
-    """Dimensions as the library counts them: at most 3, the fastest first; slower ones are joined."""
-    if len(shape) > 3:
-        shape = (math.prod(shape[:-2]), *shape[-2:])
+    """Dimensions as the library counts them: at most 8, the fastest first; slower ones are joined."""
+    if len(shape) > MAX_DIMS:
+        shape = (math.prod(shape[: 1 - MAX_DIMS]), *shape[1 - MAX_DIMS :])
     return [int(n) for n in reversed(shape)] or [1]
 
 

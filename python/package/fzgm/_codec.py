@@ -34,7 +34,7 @@ def compress(
     """Compresses an array to bytes, or from an array on a GPU to a ``DeviceArray`` of uint8.
 
     x            array of float32, float64, or integers of 8 to 64 bits, of any shape. An array that is not contiguous in C order, or has
-                 the other byte order, is copied first. Dimensions beyond 3 are stored joined, see ``decompress(shape=)``. Arrays on a GPU
+                 the other byte order, is copied first. Of more than 8 dimensions the slowest ones are joined. Arrays on a GPU
                  may come from every library with DLPack or the CUDA array interface; they must be contiguous.
     error_bound  largest error of a value, in the sense of ``mode``. Required by every preset that rounds; there is no default.
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
@@ -76,8 +76,7 @@ def decompress(
     """Restores the array of a container.
 
     buf    bytes or any contiguous buffer, or an array of bytes on a GPU.
-    shape  shape of the result, with as many elements. A container holds at most 3 dimensions: without ``shape``, an array of
-           more comes back with its slowest dimensions joined.
+    shape  shape of the result, with as many elements; by default that of the array, whose dimensions beyond 8 are joined.
     out    contiguous array of the element type and number of elements of the container, which receives the values and is returned.
     max_memory_bytes  limit of working memory; 0: 8 times the array and 64 MiB.
     device where the result is: ``"cpu"`` for an array of numpy, ``"cuda:N"`` for a ``DeviceArray``; by default where the container is. If either

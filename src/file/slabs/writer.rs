@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
     /// Writes the header. Errors call the destination `name`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an array whose rows have no elements; those of [`Header::array`]; [`Error::File`] if `dst` cannot be
+    /// [`Error::InvalidArgument`] for an array of more than 3 dimensions or whose rows have no elements; those of [`Header::array`]; [`Error::File`] if `dst` cannot be
     /// written.
     pub fn new(
         mut dst: W,
@@ -65,6 +65,14 @@ impl<W: Write> Writer<W> {
         if header.row_bytes() == 0 {
             let dims = format!("{:?}", header.dims(header.slowest.unwrap_or(0)));
             return Err(Error::argument("dims of a slab file", dims, "rows of at least one element"));
+        }
+        let ndim = header.row.len() + 1;
+        if ndim > 3 {
+            return Err(Error::argument(
+                "number of dimensions of a slab file",
+                ndim,
+                "1 to 3; join the slowest ones",
+            ));
         }
         header.array(header.slowest.unwrap_or(header.rows))?;
         let name = name.into();

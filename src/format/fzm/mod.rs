@@ -29,10 +29,11 @@ const CONFIG: usize = 128;
 /// Flags of the core header.
 const DATA_CRC: u16 = 1;
 const HEADER_CRC: u16 = 2;
-/// Where the extension block starts in a stage record, how it starts, and its version.
+/// Where the extension block starts in a stage record, how it starts, its version, and that of arrays of more than 3 dimensions.
 const EXTENSION: usize = 172;
 const EXTENSION_MAGIC: [u8; 4] = *b"FZX1";
 const EXTENSION_VERSION: u16 = 1;
+const EXTENSION_MORE_DIMS: u16 = 2;
 /// Where a stage record states the number of exact values, inside of the block.
 const EXACT_VALUES: usize = 232;
 /// Flags of the extension block: the bound was kept for every value; the forms are those of 2026-05.

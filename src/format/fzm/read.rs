@@ -2,9 +2,9 @@
 
 use super::{
     CONFIG, CORE, CORE_3_0, DATA_CRC, EXACT_VALUES, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC,
-    EXTENSION_STRICT, EXTENSION_VERSION, HEADER_CRC, NO_ID, PORTS, RECORD,
+    EXTENSION_MORE_DIMS, EXTENSION_STRICT, EXTENSION_VERSION, HEADER_CRC, NO_ID, PORTS, RECORD,
 };
-use crate::base::array::Array;
+use crate::base::array::{Array, MAX_DIMS};
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
 use crate::base::wire::Reader;
@@ -257,7 +257,8 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
         return Ok(None);
     }
     let mut r = Reader::new(place, bytes);
-    if r.array()? != EXTENSION_MAGIC || r.u16()? != EXTENSION_VERSION {
+    let (magic, version) = (r.array()?, r.u16()?);
+    if magic != EXTENSION_MAGIC || ![EXTENSION_VERSION, EXTENSION_MORE_DIMS].contains(&version) {
         return refuse("the reserved bytes hold something unknown");
     }
     let flags = r.u16()?;
@@ -265,6 +266,7 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
     let [dtype, ndim, zero_a, zero_b] = r.array()?;
     let dims = [r.u64()?, r.u64()?, r.u64()?];
     let (bound, threshold, _exact_values) = (r.f64()?, r.f64()?, r.u64()?);
+    let slow = if version == EXTENSION_MORE_DIMS { slow_dims(&mut r, ndim)? } else { vec![] };
     if flags & !(EXTENSION_STRICT | EXTENSION_2026_05) != 0
         || zero_a | zero_b != 0
         || r.rest().iter().any(|&b| b != 0)
@@ -275,20 +277,37 @@ fn read_extension(bytes: &[u8]) -> Result<Option<Extension>> {
         return refuse("its bound or its threshold is not possible");
     }
     let dtype = DType::from_number(dtype.into()).map_err(|e| Error::corrupt(place, e.to_string()))?;
-    let Some((dims, unused)) = dims.split_at_checked(ndim.into()) else {
-        return refuse("more than three dimensions");
+    let shape = if slow.is_empty() {
+        let Some((shape, unused)) = dims.split_at_checked(ndim.into()) else {
+            return refuse("more than three dimensions");
+        };
+        if unused.iter().any(|&d| d > 1) {
+            return refuse("a dimension that is not used has a length");
+        }
+        shape.to_vec()
+    } else {
+        [&dims[..2], &slow].concat()
     };
-    if unused.iter().any(|&d| d > 1) {
-        return refuse("a dimension that is not used has a length");
-    }
-    let array = Array::new(dtype, dims).map_err(|e| Error::corrupt(place, e.to_string()))?;
-    if array.bytes() != original {
+    let array = Array::new(dtype, &shape).map_err(|e| Error::corrupt(place, e.to_string()))?;
+    if array.bytes() != original || !slow.is_empty() && array.volume() != dims {
         return refuse("its dimensions do not make its original length");
     }
     let old = flags & EXTENSION_2026_05 != 0;
     let generation = if old { Generation::G2026_05 } else { Generation::G2026_08 };
     let requested = Requested { strict: Some(flags & EXTENSION_STRICT != 0), bound, threshold };
     Ok(Some(Extension { array, requested, generation }))
+}
+
+/// The dimensions from the third one on of an array of more than 3.
+fn slow_dims(r: &mut Reader<'_>, ndim: u8) -> Result<Vec<u64>> {
+    let ndim = usize::from(ndim);
+    if !(4..=MAX_DIMS).contains(&ndim) {
+        return Err(Error::corrupt(
+            "extension block",
+            format!("version 2 has {ndim} dimensions; 4 to {MAX_DIMS} are possible"),
+        ));
+    }
+    (2..ndim).map(|_| r.varint()).collect()
 }
 
 /// Without an extension block: what the first stage says.

@@ -185,7 +185,7 @@ impl Stage for Lorenzo {
         if DIMS.iter().any(|name| args.int(name).is_ok_and(|d| d > 0)) {
             return Ok(());
         }
-        for (name, &d) in DIMS.into_iter().zip(array.dims()) {
+        for (name, &d) in DIMS.into_iter().zip(array.joined_dims()) {
             let d = i64::try_from(d).ok().filter(|d| *d <= i64::from(u32::MAX)).ok_or(Error::TooLarge {
                 stage: SPEC.name,
                 needed: array.bytes(),

@@ -35,6 +35,10 @@ impl PreviewReader for Multilevel {
 }
 
 impl RegionReader for Multilevel {
+    fn decodes_all(&self) -> bool {
+        true
+    }
+
     fn read_region(
         &self,
         args: &Args,

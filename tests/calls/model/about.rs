@@ -53,6 +53,35 @@ impl World {
         }
     }
 
+    pub(super) fn container_shape(&mut self, source: &mut Source) {
+        let Some(c) = one(&self.containers, source) else { return };
+        let container = self.containers[c].clone();
+        let (mistake, mut wrong) = (source.mistake(6), vec![]);
+        let place = Place::or(mistake, &mut wrong);
+        let mut lengths = Box::new([u64::MAX; FZ_MAX_DIMS as usize]);
+        let mut dims = lengths.as_mut_ptr();
+        let mut bytes = Bytes::of(&container.bytes, source.byte());
+        let (mut at, mut length) = (bytes.pointer::<u8>().cast_const(), bytes.len());
+        match mistake {
+            3 => (dims, _) = (ptr::null_mut(), wrong.push(NULL)),
+            4 => (dims, _) = (dims.wrapping_byte_add(1), wrong.push(ARGUMENT)),
+            5 if length > 0 => (at, _) = (ptr::null(), wrong.push(NULL)),
+            6 => (length, _) = (0, wrong.push(NO_CONTAINER)),
+            _ => {}
+        }
+        let right = if container.damaged { DAMAGED } else { &DAMAGED[..1] };
+        let status = unsafe { fz_container_shape(at.cast(), length, dims, place.pointer()) };
+        let done = self.judge.call("fz_container_shape", status, &wrong, right);
+        let ndim = place.take_u32(done) as usize;
+        if !done {
+            assert_eq!(*lengths, [u64::MAX; FZ_MAX_DIMS as usize], "a result is written on failure");
+        } else if !container.damaged && !container.padded {
+            let mut all = container.shape.dims.clone();
+            all.resize(lengths.len(), 1);
+            assert_eq!((ndim, lengths.to_vec()), (container.shape.dims.len(), all));
+        }
+    }
+
     /// As from a stream: so many bytes, and as many as are asked for then.
     pub(super) fn info_partial(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };

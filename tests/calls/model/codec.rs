@@ -246,7 +246,7 @@ impl World {
         let length = (extent.iter().product::<u64>() * container.shape.dtype.bytes()) as usize;
         let mut room = length;
         match source.mistake(5) {
-            1 => (ndim, _) = (*source.pick(&[0, 4]), wrong.push(ARGUMENT)),
+            1 => (ndim, _) = (*source.pick(&[0, FZ_MAX_DIMS + 1]), wrong.push(ARGUMENT)),
             2 => (extent[0], _) = (dims[0] - origin[0] + 1, wrong.push(ARGUMENT)),
             3 => (origin[0], _) = (u64::MAX, wrong.push(ARGUMENT)),
             4 if length > 0 => (room, _) = (length - 1, wrong.push(SMALL)),

@@ -139,6 +139,7 @@ const CALLS: &[Call] = &[
     World::compress_simple,
     World::find_fill_value,
     World::container_info,
+    World::container_shape,
     World::info_partial,
     World::pipeline_from_container,
     World::damage,

@@ -75,7 +75,7 @@ impl World {
         let mut refuse = |status| wrong.push(status);
         let (mut dims, mut ndim, mut number) = (numbers.as_ptr(), shape.dims.len() as u32, dtype as i32);
         match mistake {
-            3 => (ndim, _) = (*source.pick(&[0, 4, u32::MAX]), refuse(ARGUMENT)),
+            3 => (ndim, _) = (*source.pick(&[0, FZ_MAX_DIMS + 1, u32::MAX]), refuse(ARGUMENT)),
             4 => (dims, _) = (ptr::null(), refuse(NULL)),
             5 => (dims, _) = (dims.wrapping_byte_add(1), refuse(ARGUMENT)),
             6 => (number, _) = (*source.pick(&[-1, 10]), refuse(ARGUMENT)),
