@@ -1,8 +1,9 @@
 //! Compression and decompression. The interpreter is released while the library works.
 
-use crate::error::{OrRaise, raise};
+use crate::error::OrRaise;
 use crate::options;
 use crate::pipeline::Pipeline;
+use crate::place::compressed;
 use crate::views::{Bytes, exclusive, shared};
 use fzgm::{Error, Workspace};
 use pyo3::prelude::*;
@@ -36,8 +37,14 @@ pub(crate) fn compress<'py>(
     let array = options::array(dtype, &dims).or_raise(py)?;
     let src = shared(&src)?;
     let src = src.as_slice()?;
-    let bytes = py.detach(|| fzgm::compress(&pipeline.0, &array, &options, src)).or_raise(py)?;
-    Ok(PyBytes::new(py, &bytes))
+    let (encoder, mut workspace) = py
+        .detach(|| {
+            let encoder = fzgm::Encoder::new(&pipeline.0, &array, &options)?;
+            let workspace = encoder.workspace()?;
+            Ok((encoder, workspace))
+        })
+        .or_raise(py)?;
+    compressed(py, &encoder, src, || &mut workspace)
 }
 
 /// Decompresses a container into `dst`, the bytes of an array.
@@ -89,17 +96,11 @@ pub(crate) fn preview<'py>(
     Ok(())
 }
 
-/// What a call of an encoder changes.
-struct Scratch {
-    workspace: Workspace,
-    container: Vec<u8>,
-}
-
 /// A plan of one pipeline for one type and shape, with its workspace.
 #[pyclass(frozen, module = "fzgm._fzgm")]
 pub(crate) struct Encoder {
     encoder: fzgm::Encoder,
-    scratch: Mutex<Scratch>,
+    workspace: Mutex<Workspace>,
 }
 
 #[pymethods]
@@ -118,11 +119,8 @@ impl Encoder {
         let array = options::array(dtype, &dims).or_raise(py)?;
         py.detach(|| {
             let encoder = fzgm::Encoder::new(&pipeline.0, &array, &options)?;
-            let scratch = Scratch {
-                workspace: encoder.workspace()?,
-                container: zeroed(encoder.max_compressed_bytes())?,
-            };
-            Ok(Encoder { encoder, scratch: Mutex::new(scratch) })
+            let workspace = Mutex::new(encoder.workspace()?);
+            Ok(Encoder { encoder, workspace })
         })
         .or_raise(py)
     }
@@ -131,15 +129,9 @@ impl Encoder {
     fn compress<'py>(&self, py: Python<'py>, src: Bytes<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let src = shared(&src)?;
         let src = src.as_slice()?;
-        let compressed = py.detach(|| {
-            // Every call overwrites what an earlier one has left, so a panic of another thread leaves nothing wrong.
-            let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-            let Scratch { workspace, container } = &mut *scratch;
-            let bytes = self.encoder.compress(workspace, src, container)?;
-            // Copied while the lock is held: the next call writes here.
-            Ok(container.get(..bytes).unwrap_or_default().to_vec())
-        });
-        compressed.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error: Error| raise(py, &error))
+        // Every call overwrites what an earlier one has left, so a panic of another thread leaves nothing wrong.
+        let turn = || self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        compressed(py, &self.encoder, src, turn)
     }
 
     /// No container of this encoder is longer.

@@ -4,10 +4,13 @@
 use crate::error::OrRaise;
 use crate::info::described;
 use crate::views::{Bytes, exclusive, shared};
-use fzgm::{DeviceBuffer, DeviceSlice, Stream, on_device};
+use fzgm::{DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Workspace, on_device};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
+use std::ops::DerefMut;
+use std::ptr;
 
 /// An argument: bytes on the host, or address and length.
 #[derive(FromPyObject)]
@@ -52,6 +55,46 @@ impl<'py> Place<'py> {
 
 pub(crate) fn slice((address, bytes): (u64, u64)) -> DeviceSlice {
     DeviceSlice { address, bytes }
+}
+
+/// Compresses `src`, on the CPU, into new bytes, with the workspace that `turn` returns once the interpreter is released. The bytes are allocated when their
+/// length is known, so that nothing is copied.
+pub(crate) fn compressed<'py, W: DerefMut<Target = Workspace>>(
+    py: Python<'py>,
+    encoder: &Encoder,
+    src: &[u8],
+    turn: impl FnOnce() -> W + Send,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let made = py.detach(|| {
+        let mut made = None;
+        encoder.compress_into(&mut turn(), src, |bytes| {
+            // No thread waits for a workspace while it holds the interpreter.
+            let (object, address) =
+                Python::attach(|py| new_bytes(py, bytes)).ok_or(Error::OutOfMemory(bytes))?;
+            made = Some(object);
+            // SAFETY: the object has as many bytes and lives until the call returns. Nobody else knows it, and the call only writes them.
+            Ok(unsafe { std::slice::from_raw_parts_mut(address, bytes as usize) })
+        })?;
+        made.ok_or(Error::Internal("a container has its place"))
+    });
+    Ok(made.or_raise(py)?.into_bound(py))
+}
+
+/// Bytes of a length, not set yet, and where they are.
+fn new_bytes(py: Python<'_>, bytes: u64) -> Option<(Py<PyBytes>, *mut u8)> {
+    let length = ffi::Py_ssize_t::try_from(bytes).ok()?;
+    // SAFETY: without a text the function returns an object of this length that nobody else has, or NULL.
+    let made =
+        unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyBytes_FromStringAndSize(ptr::null(), length)) };
+    let Some(made) = made else {
+        // The exception of the interpreter: the library has its own.
+        drop(PyErr::take(py));
+        return None;
+    };
+    // SAFETY: an object of bytes.
+    let (address, made) =
+        unsafe { (ffi::PyBytes_AsString(made.as_ptr()), made.cast_into_unchecked::<PyBytes>()) };
+    Some((made.unbind(), address.cast()))
 }
 
 /// Memory of a GPU.

@@ -164,9 +164,24 @@ impl Encoder {
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
     /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
+        self.compress_into(ws, src, |_| Ok(dst))
+    }
+
+    /// The same into memory that `dst` returns for a length, which on the CPU is that of the container and on a GPU
+    /// [`Encoder::max_compressed_bytes`]. The call writes nothing beyond the container.
+    ///
+    /// # Errors
+    /// As [`Encoder::compress`], and those of `dst`.
+    pub fn compress_into<'d>(
+        &self,
+        ws: &mut Workspace,
+        src: &[u8],
+        dst: impl FnOnce(u64) -> Result<&'d mut [u8]>,
+    ) -> Result<usize> {
         in_default_environment(|| {
             self.takes(src.len() as u64)?;
             if let Device::Cuda(index) = self.options.device {
+                let dst = dst(self.max_compressed_bytes())?;
                 return self.compress_on(index, ws, device::Memory::Host(src), device::Memory::Host(dst));
             }
             let mut run = cpu::Run { plan: self.plan()?, ws, array: ArrayBinding::Read(src) };
@@ -177,7 +192,7 @@ impl Encoder {
                     if needed > capacity && run.ws.may_grow() =>
                 {
                     let larger = self.with_outliers(needed)?;
-                    larger.compress(&mut larger.workspace()?, src, dst)
+                    larger.compress_into(&mut larger.workspace()?, src, dst)
                 }
                 Err(e) => Err(e),
             }

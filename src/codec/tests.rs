@@ -3,7 +3,7 @@
 
 use super::{Decoder, Device, DeviceSlice, Encoder, Options, compress, decompress};
 use crate::base::tally::{self, Tally};
-use crate::{Array, DType, Pipeline, preset};
+use crate::{Array, DType, Error, Pipeline, preset};
 
 fn field() -> (Array, Vec<u8>) {
     let src = (0..20_000).flat_map(|i| (i as f32 * 1e-3).sin().to_le_bytes()).collect();
@@ -28,6 +28,31 @@ fn an_encoder_binds_once_for_each_of_its_forms() {
         assert_eq!(tally, Tally { cpu_plans: 1, ..Tally::default() }, "{name}: decoder");
         let (_, tally) = tally::of(|| (encoder.device_plan().is_ok(), decoder.device_plan().is_ok()));
         assert_eq!(tally, Tally { gpu_plans: 2, ..Tally::default() }, "{name}: plans for a GPU");
+    }
+}
+
+/// Memory that is asked for has the length of the container, also where the array is stored or the lists of outliers are enlarged.
+#[test]
+fn a_destination_is_asked_for_once_with_its_length() {
+    let (array, src) = field();
+    let noise: Vec<u8> = (0..80_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for (name, src) in [("fast", &src), ("fast", &noise), ("cusz", &src), ("cusz", &noise)] {
+        let pipeline = preset(name, DType::F32).unwrap();
+        let encoder = Encoder::new(&pipeline, &array, &on(Device::Cpu)).unwrap();
+        let (mut room, mut asked) = (vec![0xee; encoder.max_compressed_bytes() as usize], vec![]);
+        let written = encoder.compress_into(&mut encoder.workspace().unwrap(), src, |bytes| {
+            asked.push(bytes as usize);
+            Ok(&mut room[..bytes as usize])
+        });
+        let bytes = written.unwrap();
+        assert_eq!(asked, [bytes]);
+        assert!(room[..bytes] == compress(&pipeline, &array, &on(Device::Cpu), src).unwrap());
+        assert!(room[bytes..].iter().all(|b| *b == 0xee));
+        let refused =
+            encoder.compress_into(&mut encoder.workspace().unwrap(), src, |n| Err(Error::OutOfMemory(n)));
+        assert_eq!(refused, Err(Error::OutOfMemory(bytes as u64)));
+        let short = encoder.compress_into(&mut encoder.workspace().unwrap(), src, |_| Ok(&mut []));
+        assert!(matches!(short, Err(Error::DstTooSmall { .. })), "{short:?}");
     }
 }
 

@@ -84,12 +84,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the container to `dst`: its own form, or that of a stored array where this is shorter. Returns its length.
-    pub(crate) fn seal(
+    /// Writes the container to what `dst` returns for its length: its own form, or that of a stored array where this is shorter. Returns its length.
+    pub(crate) fn seal<'d>(
         self,
         own: &Template,
         stored: Option<&StoredForm<'_>>,
-        dst: &mut [u8],
+        dst: impl FnOnce(u64) -> Result<&'d mut [u8]>,
     ) -> Result<usize> {
         let ArrayBinding::Read(src) = self.array else {
             return Err(Error::Internal("only an encoder seals a container"));
@@ -105,9 +105,9 @@ impl Run<'_> {
                 let length_of = |v: Val| stored.graph.edge(v).max_bytes();
                 let report = Report { length: &length_of, bytes: &|_| Some(src) };
                 let bytes = stored.template.fill(&report, header)?;
-                stored.template.seal(header, bytes, &report, dst, threads)
+                stored.template.seal(header, bytes, &report, dst(bytes)?, threads)
             }
-            _ => own.seal(header, bytes, &report, dst, threads),
+            _ => own.seal(header, bytes, &report, dst(bytes)?, threads),
         }
     }
 }
