@@ -467,8 +467,7 @@ inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst
   return decompress(plan(), none, container, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on, x first, from a container of preset "fast" or "high"; returns its length in bytes. Where
- * `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
+/** Restores the region of `extent` elements from `origin` on, x first; returns its length in bytes. Where `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
 inline result<std::uint64_t> decompress_region(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   // Of two different numbers of dimensions one is not that of the array.
@@ -567,8 +566,7 @@ inline result<std::uint64_t> decompress_file(const std::string &path, mutable_by
   return decompress_file(plan(), none, path, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on from a file of preset "fast", of which the function reads what the region touches,
- * or "high". */
+/** Restores the region of `extent` elements from `origin` on from a file. Of preset "fast" the function reads what the region touches. */
 inline result<std::uint64_t> decompress_region_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   // Of two different numbers of dimensions one is not that of the array.

@@ -62,8 +62,8 @@ pub use base::reserve::ReserveAllocator;
 pub use base::thread_pool::MAX_THREADS;
 pub use codec::{
     CallResult, Container, Decoder, Device, DeviceBuffer, DeviceSlice, Encoder, Options, ResultBuffer,
-    compress, copy_to_host, decompress, decompress_preview, decompress_region, device_of, info_at, on_device,
-    pipeline_at, preview_array,
+    compress, copy_to_host, decompress, decompress_preview, decompress_preview_at, decompress_region,
+    decompress_region_at, device_of, info_at, on_device, pipeline_at, preview_array,
 };
 #[cfg(feature = "files")]
 pub use file::AtomicFile;

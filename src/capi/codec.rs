@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::ffi_guard::{FfiError, FfiResult, ffi_guard};
-use super::handle::{Bytes, handle, host, host_mut, numbers, optional_handle, optional_mut, out, regions};
+use super::handle::{Bytes, handle, numbers, optional_handle, optional_mut, out, regions};
 use super::plan::fz_plan;
 use super::workspace::fz_workspace;
 use crate::{Decoder, DeviceSlice, Options, Workspace};
@@ -103,20 +103,20 @@ pub unsafe extern "C" fn fz_decompress(
 
 /// Restores a region of an array, without the rest.
 ///
-/// `container`           what fz_compress() wrote with preset "fast" or "high", or with stage "fast" or "multilevel" alone;
-///                       `container_bytes` is its whole length.
+/// `container`           what fz_compress() wrote, or an FZM file; `container_bytes` is its whole length.
 /// `origin`, `extent`    `ndim` numbers each, x first: the first element of the region in each dimension, and its length, which may be 0.
 ///                       `ndim` is that of the array.
 /// `dst`                 receives the region as an array of its own, x fastest, at any address; must not overlap with `container`.
 /// `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
 /// `restored_bytes`      becomes that length; untouched on failure.
 ///
-/// All of it is host memory. Of preset "fast" the function reads the header and the chunks that the region touches: the container may be
-/// a file that is mapped. Of preset "high" it decodes the whole array in memory of its own and copies the region. Checksums are of all of
-/// it and are not compared.
+/// `container` and `dst` are memory of any kind, as for fz_compress(); the CPU decodes. Of preset "fast", and of an array that is stored as it is,
+/// the function reads the header and what the region touches: the container may be a file that is mapped. Checksums are of all of it and are not
+/// compared. Of every other preset it decodes the whole array in memory of its own and copies the region; it then compares the checksums, except
+/// those of preset "high".
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a
-/// container of other stages, unless it holds the array as it is, as those do that would not have been shorter; FZ_NOT_A_CONTAINER, FZ_CORRUPT. The contents of `dst` are then undefined.
+/// Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_NOT_A_CONTAINER,
+/// FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY; FZ_DEVICE where a GPU is involved. The contents of `dst` are then undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_region(
@@ -137,9 +137,8 @@ pub unsafe extern "C" fn fz_decompress_region(
         let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
         // SAFETY: the caller's promise.
         let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
-        // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
-        let (container, dst) = unsafe { (host(src), host_mut(dst)) };
-        length.put(crate::decompress_region(container, origin, extent, dst)? as u64);
+        // SAFETY: the caller's promise.
+        length.put(unsafe { crate::decompress_region_at(src, origin, extent, dst) }? as u64);
         Ok(())
     })
 }
@@ -153,14 +152,14 @@ pub unsafe extern "C" fn fz_decompress_region(
 /// `dst_capacity_bytes`  at least the length of the preview. Nothing is written beyond.
 /// `restored_bytes`      becomes that length; untouched on failure.
 ///
-/// Container and `dst` are host memory. The elements have the bits that fz_decompress() restores, so the error bound applies to them. Of
-/// preset "high" the function decodes the front of the container that the step requires; the container may end behind it, and
+/// `container` and `dst` are memory of any kind, as for fz_compress(); the CPU decodes. The elements have the bits that fz_decompress() restores, so the
+/// error bound applies to them. Of preset "high" the function decodes the front of the container that the step requires; the container may end behind it, and
 /// checksums are not compared. Containers of other stages are decoded completely, in memory of the call's own, and their checksums are
 /// compared.
 ///
 /// Errors: FZ_INVALID_ARGUMENT for a step that is no power of two; FZ_DST_TOO_SMALL; FZ_TRUNCATED, with the number of bytes in the text, if
 /// the container ends before the preview does; FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT,
-/// FZ_OUT_OF_MEMORY. The contents of `dst` are then undefined.
+/// FZ_OUT_OF_MEMORY; FZ_DEVICE where a GPU is involved. The contents of `dst` are then undefined.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_preview(
@@ -177,9 +176,8 @@ pub unsafe extern "C" fn fz_decompress_preview(
         // SAFETY: the caller's promise.
         let ((src, dst), length) = (regions(src, dst)?, unsafe { out(restored_bytes, "restored_bytes") }?);
         let length = length.apart_from(dst, "dst")?.apart_from(src, "container")?;
-        // SAFETY: the caller's promise: both are host memory of so many bytes, and they do not overlap.
-        let (container, dst) = unsafe { (host(src), host_mut(dst)) };
-        length.put(crate::decompress_preview(container, step, dst)? as u64);
+        // SAFETY: the caller's promise.
+        length.put(unsafe { crate::decompress_preview_at(src, step, dst) }? as u64);
         Ok(())
     })
 }

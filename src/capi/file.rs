@@ -5,9 +5,7 @@ use std::path::Path;
 
 use super::codec::{region_of, restore, with};
 use super::ffi_guard::ffi_guard;
-use super::handle::{
-    Bytes, handle, host_mut, optional_handle, optional_mut, out, place_for, region, regions, text,
-};
+use super::handle::{Bytes, handle, optional_handle, optional_mut, out, place_for, region, regions, text};
 use super::info::fz_info;
 use super::plan::fz_plan;
 use super::workspace::fz_workspace;
@@ -91,10 +89,10 @@ pub unsafe extern "C" fn fz_decompress_file(
 
 /// Restores a part of the array of a file, without the rest.
 ///
-/// `path`  a file that is one container: what fz_compress_file() wrote with preset "fast" or "high".
+/// `path`  a file that is one container.
 ///
 /// Everything else is as for fz_decompress_region(). Of preset "fast" the function reads the header and the chunks that the region touches, and
-/// the memory of the call does not grow with the file or the region: little more than 1 MiB. Of preset "high" it reads the whole file.
+/// the memory of the call does not grow with the file or with a region in host memory: little more than 1 MiB. Of every other preset it reads the whole file.
 ///
 /// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
 /// length than its header states.
@@ -118,9 +116,9 @@ pub unsafe extern "C" fn fz_decompress_region_file(
         let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
         // Keeps a path of its own: the caller's may lie where the region comes to lie.
         let file = ContainerFile::open(path)?;
-        // SAFETY: the caller's promise: host memory of so many bytes, and neither origin nor extent lies there.
-        let dst = unsafe { host_mut(dst) };
-        length.put(file.decompress_region(origin, extent, dst)? as u64);
+        let most = file.info()?.array.bytes();
+        // SAFETY: the caller's promise; neither origin nor extent lies there.
+        length.put(unsafe { dst.write(most, |dst| file.decompress_region(origin, extent, dst)) }? as u64);
         Ok(())
     })
 }
@@ -150,9 +148,9 @@ pub unsafe extern "C" fn fz_decompress_preview_file(
         let length = length.apart_from(dst, "dst")?;
         // Keeps a path of its own: the caller's may lie where the preview comes to lie.
         let file = ContainerFile::open_front(path)?;
-        // SAFETY: the caller's promise: host memory of so many bytes.
-        let dst = unsafe { host_mut(dst) };
-        length.put(file.decompress_preview(step, dst)? as u64);
+        let most = file.info()?.array.bytes();
+        // SAFETY: the caller's promise.
+        length.put(unsafe { dst.write(most, |dst| file.decompress_preview(step, dst)) }? as u64);
         Ok(())
     })
 }

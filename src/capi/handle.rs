@@ -171,18 +171,6 @@ pub(super) unsafe fn host<'a>(bytes: DeviceSlice) -> &'a [u8] {
     }
 }
 
-/// Host memory to write.
-///
-/// # Safety
-/// It is host memory of as many bytes that nobody else uses meanwhile.
-pub(super) unsafe fn host_mut<'a>(bytes: DeviceSlice) -> &'a mut [u8] {
-    match bytes.bytes {
-        0 => &mut [],
-        // SAFETY: the caller's promise.
-        n => unsafe { slice::from_raw_parts_mut(bytes.address as *mut u8, n as usize) },
-    }
-}
-
 /// A number for each dimension, when there are as many as an array can have.
 ///
 /// # Safety

@@ -7,6 +7,7 @@ mod preview;
 mod region;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use crate::base::array::Array;
 use crate::base::environment::in_default_environment;
@@ -18,8 +19,8 @@ use crate::pipeline::Pipeline;
 use crate::plan::{CompileOptions, Target};
 pub use decoder::Decoder;
 pub use device::{
-    CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host, device_of, info_at, on_device,
-    pipeline_at,
+    CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host, decompress_preview_at,
+    decompress_region_at, device_of, info_at, on_device, pipeline_at,
 };
 pub use encoder::Encoder;
 pub(crate) use preview::restore_preview;

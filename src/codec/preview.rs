@@ -1,6 +1,7 @@
 //! A coarse array from the front of a container.
 
-use super::{Decoder, Options, buffer};
+use super::buffer;
+use super::whole::decode_whole;
 use crate::base::array::Array;
 use crate::base::byte_source::{Segment, Source};
 use crate::base::environment::in_default_environment;
@@ -92,22 +93,7 @@ fn restore_joined(header: &Header, source: &dyn Source, preview: &Preview, dst: 
 
 /// Restores the whole array and copies the elements of the preview.
 fn whole(header: &Header, source: &dyn Source, preview: &Preview, dst: &mut [u8]) -> Result<()> {
-    let end = header.end as u64;
-    if source.bytes() < end {
-        return Err(Error::Truncated { needed: end });
-    }
-    let mut copy = vec![];
-    let container = match source.memory() {
-        Some(container) => container,
-        None => {
-            copy = buffer(end)?;
-            source.fill(0, &mut copy)?;
-            &copy[..]
-        }
-    };
-    let decoder = Decoder::of_header(header, &Options::default())?;
-    let mut array = buffer(header.bound.array.bytes())?;
-    decoder.run(header, &mut decoder.workspace()?, container, &mut array)?;
+    let array = decode_whole(header, source)?;
     let points = preview.shape.map(|n| n as usize);
     let places = Places { first: [0; 3], count: preview.count(), step: [preview.step; 3] };
     places.copy(&array, points, preview.dtype.bytes() as usize, dst);

@@ -3,7 +3,9 @@
 use crate::base::byte_source::{Segment, Source};
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
+use crate::base::gather::Places;
 use crate::codec::buffer;
+use crate::codec::whole::decode_whole;
 use crate::format::{Header, read_from};
 use crate::ir::stage::{Region, RegionReader};
 use crate::pipeline::Node;
@@ -15,12 +17,12 @@ mod tests;
 /// Restores the region of `extent` elements from element `origin` on, both with as many numbers as the array has dimensions, x
 /// first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in bytes.
 ///
-/// Of stage `fast` the function reads the header and the chunks that the region touches, with their entries in the table. Of stage `multilevel` it
-/// decodes the whole array in memory of its own. Checksums, which cover the whole container, are not compared.
+/// Of stage `fast` the function reads the header and the chunks that the region touches, with their entries in the table, and of an array that is stored
+/// as it is the rows; the checksums, which cover the whole container, are not compared. Of every other pipeline it decodes the whole array in memory of
+/// its own; it compares the checksums, except those of stage `multilevel` alone.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], [`Error::Unsupported`] where neither stage `fast`
-/// nor stage `multilevel` is the whole pipeline, and what a container can have wrong.
+/// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], and what a container can have wrong.
 pub fn decompress_region(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
     in_default_environment(|| restore_region(&read_from(&container)?, &container, (origin, extent), dst))
 }
@@ -58,15 +60,6 @@ pub(crate) fn restore_region(
     let need = if extent.contains(&0) { 0 } else { extent.iter().product::<u64>() * dtype.bytes() } as usize;
     let have = dst.len();
     let dst = dst.get_mut(..need).ok_or(Error::DstTooSmall { need: need as u64, have: have as u64 })?;
-    let range =
-        header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
-    let [node] = &header.bound.pipeline.nodes[..] else {
-        let stages: Vec<&str> = header.bound.pipeline.nodes.iter().map(|n| n.stage()).collect();
-        return Err(whole_only(&stages.join(" > ")));
-    };
-    let segment = Segment::new(node.stage(), source, range);
-    let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
-    let reader = node.stage.region_reader().ok_or_else(|| whole_only(node.stage()))?;
     if need == 0 {
         return Ok(0);
     }
@@ -77,14 +70,14 @@ pub(crate) fn restore_region(
         first: [at(origin, 0, 0), at(origin, 1, 0), planes.start],
         count: [at(extent, 0, 1), at(extent, 1, 1), planes.len()],
     };
-    let part = Part { reader, node, metadata, segment: &segment };
+    let part = Part::new(header, source)?;
     let first = at(origin, 2, 0);
     if dims.len() <= 3 {
         part.read(&region(first..first + at(extent, 2, 1)), dst)?;
         return Ok(need);
     }
     let plane = (extent[0] * extent[1] * dtype.bytes()) as usize;
-    if reader.decodes_all() && planes(dims, origin, extent).nth(1).is_some() {
+    if part.decodes_all() && planes(dims, origin, extent).nth(1).is_some() {
         // One call for everything between the first plane and the last one.
         let hull = planes(dims, origin, extent)
             .fold(usize::MAX..0, |all, run| all.start.min(run.start)..all.end.max(run.end));
@@ -108,16 +101,44 @@ pub(crate) fn restore_region(
 }
 
 /// What a region is read from.
-struct Part<'a> {
-    reader: &'a dyn RegionReader,
-    node: &'a Node,
-    metadata: &'a [u8],
-    segment: &'a Segment<'a>,
+enum Part<'a> {
+    /// The segment of the only stage, which restores regions.
+    Segment { reader: &'a dyn RegionReader, node: &'a Node, metadata: &'a [u8], segment: Segment<'a> },
+    /// The decoded array.
+    Array(Vec<u8>),
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn new(header: &'a Header, source: &'a dyn Source) -> Result<Part<'a>> {
+        let reader = match &header.bound.pipeline.nodes[..] {
+            [node] => node.stage.region_reader().map(|reader| (node, reader)),
+            _ => None,
+        };
+        let Some((node, reader)) = reader else {
+            return Ok(Part::Array(decode_whole(header, source)?));
+        };
+        let range =
+            header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
+        let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
+        Ok(Part::Segment { reader, node, metadata, segment: Segment::new(node.stage(), source, range) })
+    }
+
+    /// Whether each call of `read` decodes the whole array.
+    fn decodes_all(&self) -> bool {
+        matches!(self, Part::Segment { reader, .. } if reader.decodes_all())
+    }
+
     fn read(&self, region: &Region, dst: &mut [u8]) -> Result<()> {
-        self.reader.read_region(&self.node.args, self.metadata, self.segment, region, dst)
+        match self {
+            Part::Segment { reader, node, metadata, segment } => {
+                reader.read_region(&node.args, metadata, segment, region, dst)
+            }
+            Part::Array(array) => {
+                let places = Places { first: region.first, count: region.count, step: [1; 3] };
+                places.copy(array, region.shape.map(|n| n as usize), region.dtype.bytes() as usize, dst);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -142,11 +163,4 @@ fn planes<'a>(
         }
         start as usize..(start + extent[joined] * inner) as usize
     })
-}
-
-fn whole_only(stages: &str) -> Error {
-    let what = format!(
-        "regions are restored from stage fast or multilevel alone, not from {stages}; decompress all of it"
-    );
-    Error::Unsupported { stage: "region", what }
 }

@@ -70,8 +70,8 @@ impl ContainerFile {
     }
 
     /// Restores a region, as [`crate::decompress_region`] does. Of stage `fast` the function reads the chunks that the region touches with
-    /// their entries in the table, and of an array that did not compress the rows; its memory does not grow with the region or the file. Of stage
-    /// `multilevel` it reads the whole file.
+    /// their entries in the table, and of an array that did not compress the rows; its memory does not grow with the region or the file. Of other
+    /// pipelines it reads the whole file.
     ///
     /// # Errors
     /// As [`crate::decompress_region`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.

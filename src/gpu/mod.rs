@@ -20,7 +20,7 @@ mod stream;
 
 pub(crate) use context::Context;
 pub(crate) use functions::{LaunchAttrs, function};
-pub(crate) use memory::{DeviceMemory, Pinned, download};
+pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::home;
 pub(crate) use stream::OwnStream;

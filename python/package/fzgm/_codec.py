@@ -127,9 +127,10 @@ def _decompress_on_gpu(buf: Any, shape: Any, out: Any, limit: int, device: Any, 
 
 
 def decompress_region(source: Any, region: Any) -> np.ndarray:
-    """Restores a part of an array of preset ``fast``, without the rest, or of preset ``high``, after decoding the whole array.
+    """Restores a part of an array.
 
-    source  container, or the path of a file; of preset ``fast`` the function reads the chunks that the region touches.
+    source  container, or the path of a file. Of preset ``fast`` the function reads the chunks that the region touches; of other presets it decodes the
+            whole array.
     region  an index of the stored shape: whole numbers and slices of step 1, such as ``np.s_[10:20, :, 5]``. Missing dimensions are taken whole.
     """
     file = _file(source, front=False)

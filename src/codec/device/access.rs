@@ -6,7 +6,7 @@ use crate::base::byte_source::Source;
 use crate::base::error::{Error, Result, Status};
 use crate::codec::buffer;
 use crate::format::{self, Header};
-use crate::gpu::{Context, Home, OwnStream, download};
+use crate::gpu::{Context, Home, OwnStream, download, upload};
 use std::borrow::Cow;
 
 /// Copies memory of any kind to the host and waits.
@@ -87,6 +87,35 @@ impl DeviceSlice {
         let mut bytes = buffer(self.bytes)?;
         download(&context, &mut bytes, self.address, OwnStream::new(&context)?.borrow())?;
         Ok(Cow::Owned(bytes))
+    }
+
+    /// Calls `f` with a container where it lies: of one on a device no more is copied than `f` reads.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody changes meanwhile.
+    pub(super) unsafe fn read<R>(self, f: impl FnOnce(&dyn Source) -> Result<R>) -> Result<R> {
+        match self.home()? {
+            Home::Device(index) => f(&OnDevice(self, Context::on(index)?)),
+            // SAFETY: the caller's promise.
+            Home::Host | Home::Managed => f(&unsafe { self.host() }),
+        }
+    }
+
+    /// Calls `f`, which returns how many bytes it wrote from the first one on, at most `most`: with the memory itself, or with a copy for memory of
+    /// a device.
+    ///
+    /// # Safety
+    /// It is memory of as many bytes that nobody else uses meanwhile.
+    pub(crate) unsafe fn write(self, most: u64, f: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<usize> {
+        let Home::Device(index) = self.home()? else {
+            // SAFETY: the caller's promise.
+            return f(unsafe { self.host_mut() });
+        };
+        let context = Context::on(index)?;
+        let mut copy = buffer(self.bytes.min(most))?;
+        let bytes = f(&mut copy)?;
+        upload(&context, self.address, &copy[..bytes], OwnStream::new(&context)?.borrow())?;
+        Ok(bytes)
     }
 
     /// # Safety

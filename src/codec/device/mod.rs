@@ -5,6 +5,7 @@ mod buffer;
 mod calls;
 mod decoder;
 mod encoder;
+mod part;
 mod prepared;
 
 pub use access::copy_to_host;
@@ -12,6 +13,7 @@ pub use buffer::{DeviceBuffer, ResultBuffer, device_of, on_device};
 pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;
 pub(super) use encoder::{GpuEncoder, LazyEncoder};
+pub use part::{decompress_preview_at, decompress_region_at};
 
 use crate::base::error::{Error, Fault, Result, Status};
 use crate::gpu::{Context, Home, Stream, home};

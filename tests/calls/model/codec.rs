@@ -128,7 +128,6 @@ impl World {
                 shape,
                 array,
                 promise: if padded { Promise::Same } else { promise },
-                boxes: known.is_some_and(|k| k.preset == "fast"),
                 restored: None,
                 damaged: false,
                 padded,
@@ -227,11 +226,6 @@ impl World {
 
     pub(super) fn decompress_region(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };
-        let Some(c) =
-            (if source.rarely(4) { Some(c) } else { self.containers.iter().rposition(|c| c.boxes) })
-        else {
-            return;
-        };
         let container = self.containers[c].clone();
         if container.padded {
             return;
@@ -240,7 +234,7 @@ impl World {
         let mut origin: Vec<u64> = dims.iter().map(|d| u64::from(source.byte()) % (d + 1)).collect();
         let mut extent: Vec<u64> =
             dims.iter().zip(&origin).map(|(d, o)| u64::from(source.byte()) % (d - o + 1)).collect();
-        let (mut wrong, mut right) = (vec![], if container.boxes { vec![OK] } else { vec![OK, UNSUPPORTED] });
+        let (mut wrong, mut right) = (vec![], vec![OK]);
         let mut ndim = dims.len() as u32;
         let expected = container.restored.as_ref().map(|whole| cut(&container, &origin, &extent, whole));
         let length = (extent.iter().product::<u64>() * container.shape.dtype.bytes()) as usize;

@@ -93,8 +93,6 @@ pub struct Container {
     pub shape: Shape,
     pub array: Rc<Vec<u8>>,
     pub promise: Promise,
-    /// Of preset fast, of which boxes can be restored.
-    pub boxes: bool,
     /// What came back, if it has been restored.
     pub restored: Option<Rc<Vec<u8>>>,
     /// Bytes were changed after it had been written.

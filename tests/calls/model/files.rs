@@ -156,7 +156,7 @@ impl World {
         }
         let (origin, extent) = ([0; 3], container.shape.dims.clone());
         let mut dst = Bytes::new(container.array.len(), source.byte());
-        let mut right = if container.boxes { vec![OK] } else { vec![OK, UNSUPPORTED] };
+        let mut right = vec![OK];
         if container.damaged {
             right.extend(DAMAGED.iter().chain(&[ARGUMENT]));
         }

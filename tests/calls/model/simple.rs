@@ -85,7 +85,6 @@ impl World {
             shape,
             array: data,
             promise: promised(lossless, word, bound),
-            boxes: preset == c"fast",
             restored: None,
             damaged: false,
             padded: false,

@@ -62,6 +62,39 @@ fn host_managed_and_device_memory_in_every_combination() {
     }
 }
 
+/// From host and device memory to both, of pipelines that restore parts and of one that does not.
+#[test]
+fn regions_and_previews_in_every_combination() {
+    need_gpu!();
+    let sample = samples::make(DType::F32, &[40, 17, 5, 3], Content::Walk, 3);
+    let (origin, extent) = ([3, 2, 1, 1], [20, 9, 3, 2]);
+    for pipeline in ["fast", "high", "fz"].map(|name| fzgm::preset(name, DType::F32).unwrap()) {
+        let mut made = fzgm::compress(&pipeline, &sample.array, &Options::default(), &sample.bytes).unwrap();
+        let (mut region, mut preview) = (vec![0; 4 * 20 * 9 * 6], vec![0; 4 * 10 * 5 * 2]);
+        fzgm::decompress_region(&made, &origin, &extent, &mut region).unwrap();
+        assert_eq!(fzgm::decompress_preview(&made, 4, &mut preview), Ok(preview.len()));
+        let on_device = Block::of(&made);
+        let bytes = made.len();
+        for container in [host(&mut made), on_device.slice(0, bytes)] {
+            let get_region = |dst| unsafe { fzgm::decompress_region_at(container, &origin, &extent, dst) };
+            let get_preview = |dst| unsafe { fzgm::decompress_preview_at(container, 4, dst) };
+            for (want, get) in [
+                (&region, &get_region as &dyn Fn(DeviceSlice) -> fzgm::Result<usize>),
+                (&preview, &get_preview),
+            ] {
+                let n = want.len();
+                let (mut to_host, to_device) = (vec![0x5a; n + 8], Block::of(&vec![0x5a; n + 8]));
+                assert_eq!(get(host(&mut to_host)), Ok(n));
+                assert_eq!(get(to_device.slice(0, n + 8)), Ok(n));
+                assert!(to_host[..n] == want[..] && to_host[n..] == [0x5a; 8], "{pipeline:?}");
+                assert!(to_device.get() == to_host, "{pipeline:?}");
+                let short = get(to_device.slice(0, n - 1));
+                assert_eq!(short, Err(fzgm::Error::DstTooSmall { need: n as u64, have: n as u64 - 1 }));
+            }
+        }
+    }
+}
+
 #[test]
 fn large_arrays_in_host_memory_go_through_pinned_halves() {
     need_gpu!();
