@@ -134,6 +134,17 @@ impl Encoder {
         compressed(py, &self.encoder, src, turn)
     }
 
+    /// Compresses `src` into `dst` and returns the length of the container.
+    fn compress_to(&self, py: Python<'_>, src: Bytes<'_>, dst: Bytes<'_>) -> PyResult<usize> {
+        let (src, mut dst) = (shared(&src)?, exclusive(&dst)?);
+        let (src, dst) = (src.as_slice()?, dst.as_slice_mut()?);
+        py.detach(|| {
+            let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+            self.encoder.compress(&mut workspace, src, dst)
+        })
+        .or_raise(py)
+    }
+
     /// No container of this encoder is longer.
     #[getter]
     fn max_compressed_bytes(&self) -> u64 {

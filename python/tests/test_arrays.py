@@ -153,6 +153,22 @@ def test_out():
         fzgm.decompress(container, out=out, shape=x.shape)
 
 
+def test_containers_in_memory_of_the_caller():
+    x = field()
+    encoder = fzgm.Encoder(x.shape, x.dtype, error_bound=1e-3)
+    room, packed = np.full(encoder.max_compressed_bytes, 7, "u1"), fzgm.compress(x, error_bound=1e-3)
+    for call in (encoder.compress, lambda x, out: fzgm.compress(x, error_bound=1e-3, out=out)):
+        room[:] = 7
+        part = call(x, out=room)
+        assert part.base is room and part.tobytes() == packed and (room[len(packed) :] == 7).all()
+        assert same_bits(fzgm.decompress(part), fzgm.decompress(packed))
+        for wrong in (room.tolist(), room.view("i1"), room[::2], np.frombuffer(packed, "u1"), x.view("u1").reshape(-1)):
+            with pytest.raises(fzgm.CallError, match="^out "):
+                call(x, out=wrong)
+        with pytest.raises(fzgm.RoomError):
+            call(x, out=room[: len(packed) - 1])
+
+
 def test_encoder_and_decoder():
     encoder = fzgm.Encoder((6, 7, 8), "f4", error_bound=1e-3, preset="high", threads=2)
     decoder = encoder.decoder()

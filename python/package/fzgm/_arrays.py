@@ -124,5 +124,16 @@ def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | 
     return out
 
 
+def check_room(out: Any, array: np.ndarray) -> np.ndarray:
+    """``out`` as a destination of the container of ``array``."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.uint8:
+        raise CallError(f"out is {getattr(out, 'dtype', type(out).__name__)}; expected a numpy array of uint8")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise CallError("out is read-only or not contiguous in C order; expected a writable contiguous array")
+    if np.may_share_memory(out, array):
+        raise CallError("out overlaps x; expected memory of its own")
+    return out
+
+
 def threads_of(threads: Any) -> int:
     return whole("threads", threads, 1024)

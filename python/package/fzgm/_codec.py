@@ -46,7 +46,7 @@ def compress(
     container    ``"fzm"``, the file format, or ``"compact"``, for small arrays.
     checksum     whether checksums are stored.
     device       ``"cuda:N"`` to compress an array of the host on that GPU. Without it, the call runs where ``x`` is.
-    out          for arrays on a GPU: array of uint8 there, such as a tensor of torch. The result is then ``out[:length]``.
+    out          array of uint8 where ``x`` is, such as one of numpy or a tensor of torch. The result is then ``out[:length]``.
     stream       for arrays on a GPU: the call waits for this stream first. It waits without it for the work that the library of ``x`` has queued.
 
     The GIL is released. ``x`` must not change until the call returns. Raises a subclass of ``fzgm.Error``.
@@ -62,8 +62,14 @@ def compress(
                 container=container, checksum=checksum, device=index,
             )
             return encoder._compress(array, out, number)
-        _gpu.only_on_gpus(out=out, stream=stream)
+        _gpu.only_on_gpus(stream=stream)
     array = _arrays.as_array(x)
+    if out is not None:
+        encoder = Encoder(
+            array.shape, array.dtype, error_bound=error_bound, mode=mode, preset=preset, fill_value=fill_value, pipeline=pipeline,
+            threads=threads, container=container, checksum=checksum,
+        )
+        return encoder.compress(array, out=out)
     dtype = _arrays.DTYPES[array.dtype]
     pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
     flat = _arrays.flat_bytes(array)

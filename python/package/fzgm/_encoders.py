@@ -55,9 +55,12 @@ class Encoder:
     def compress(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
         """Compresses an array of the shape and element type of the encoder. ``out`` and ``stream`` are those of ``compress``."""
         if self.device is None:
-            _gpu.only_on_gpus(out=out, stream=stream)
+            _gpu.only_on_gpus(stream=stream)
             array = self._checked(_arrays.as_array(x))
-            return self._plan.compress(_arrays.flat_bytes(array))
+            if out is None:
+                return self._plan.compress(_arrays.flat_bytes(array))
+            room = _arrays.flat_bytes(_arrays.check_room(out, array))
+            return room[: self._plan.compress_to(_arrays.flat_bytes(array), room)]
         number = _device.stream_number(stream)
         view = _device.view_of(x, "x", number)
         return self._compress(_arrays.as_array(x) if view is None else view, out, number)
