@@ -79,8 +79,9 @@ pub(crate) fn restore_region(
     let plane = (extent[0] * extent[1] * dtype.bytes()) as usize;
     if part.decodes_all() && planes(dims, origin, extent).nth(1).is_some() {
         // One call for everything between the first plane and the last one.
-        let hull = planes(dims, origin, extent)
-            .fold(usize::MAX..0, |all, run| all.start.min(run.start)..all.end.max(run.end));
+        let begin = planes(dims, origin, extent).map(|run| run.start).min().unwrap_or(0);
+        let end = planes(dims, origin, extent).map(|run| run.end).max().unwrap_or(0);
+        let hull = begin..end;
         let mut all = buffer((hull.len() * plane) as u64)?;
         part.read(&region(hull.clone()), &mut all)?;
         let mut rest = dst;
