@@ -911,10 +911,11 @@ int32_t fz_decompress(const fz_plan *plan,
  * `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
  * `restored_bytes`      becomes that length; untouched on failure.
  *
- * `container` and `dst` are memory of any kind, as for fz_compress(); the CPU decodes. Of preset "fast", and of an array that is stored as it is,
- * the function reads the header and what the region touches: the container may be a file that is mapped. Checksums are of all of it and are not
- * compared. Of every other preset it decodes the whole array in memory of its own and copies the region; it then compares the checksums, except
- * those of preset "high".
+ * `container` and `dst` are memory of any kind, as for fz_compress(). The CPU decodes.
+ *
+ * Preset "fast", and arrays that are stored without compression: the function reads the header and the chunks or rows of the region, so that the
+ * container may be a mapped file. It does not compare checksums, because a checksum covers the whole container. Other presets: the function
+ * allocates memory for the whole array, decodes it, and copies the region. It compares the checksums, except for preset "high".
  *
  * Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_NOT_A_CONTAINER,
  * FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY; FZ_DEVICE where a GPU is involved. The contents of `dst` are then undefined.

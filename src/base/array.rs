@@ -66,6 +66,12 @@ impl Array {
         self.joined
     }
 
+    /// The dimensions that stages see as one; none of an array of at most 3 dimensions.
+    pub(crate) fn slow_dims(&self) -> &[u64] {
+        let dims = self.dims();
+        if dims.len() > JOINED { &dims[JOINED - 1..] } else { &[] }
+    }
+
     /// Bytes of the whole array.
     pub fn bytes(&self) -> u64 {
         self.bytes

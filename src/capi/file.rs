@@ -116,7 +116,7 @@ pub unsafe extern "C" fn fz_decompress_region_file(
         let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
         // Keeps a path of its own: the caller's may lie where the region comes to lie.
         let file = ContainerFile::open(path)?;
-        let most = file.info()?.array.bytes();
+        let most = file.array().bytes();
         // SAFETY: the caller's promise; neither origin nor extent lies there.
         length.put(unsafe { dst.write(most, |dst| file.decompress_region(origin, extent, dst)) }? as u64);
         Ok(())
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn fz_decompress_preview_file(
         let length = length.apart_from(dst, "dst")?;
         // Keeps a path of its own: the caller's may lie where the preview comes to lie.
         let file = ContainerFile::open_front(path)?;
-        let most = file.info()?.array.bytes();
+        let most = file.array().bytes();
         // SAFETY: the caller's promise.
         length.put(unsafe { dst.write(most, |dst| file.decompress_preview(step, dst)) }? as u64);
         Ok(())

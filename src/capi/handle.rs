@@ -159,18 +159,6 @@ impl<P> Bytes<P> {
     }
 }
 
-/// Host memory to read.
-///
-/// # Safety
-/// It is host memory of as many bytes that nobody changes meanwhile.
-pub(super) unsafe fn host<'a>(bytes: DeviceSlice) -> &'a [u8] {
-    match bytes.bytes {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        n => unsafe { slice::from_raw_parts(bytes.address as *const u8, n as usize) },
-    }
-}
-
 /// A number for each dimension, when there are as many as an array can have.
 ///
 /// # Safety

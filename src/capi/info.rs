@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::ffi_guard::ffi_guard;
-use super::handle::{host, out, place_for, region};
+use super::handle::{out, place_for, region};
 use super::pipeline::fz_pipeline;
 use super::status::{FZ_MAX_DIMS, fz_container, fz_mode};
 use crate::{Container, Error, Info};
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
         let beginning = region(beginning, beginning_bytes, "beginning")?;
         let needed = needed.apart_from(beginning, "beginning")?;
         // SAFETY: the caller's promise.
-        match crate::info_partial(unsafe { host(beginning) }) {
+        match crate::info_partial(unsafe { beginning.host() }) {
             Ok(info) => {
                 needed.put(info.header_bytes);
                 place.put(fz_info::from(&info));

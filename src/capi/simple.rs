@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 use super::ffi_guard::{FfiError, ffi_guard};
-use super::handle::{Bytes, host, numbers, out, place_for, region, regions, text};
+use super::handle::{Bytes, numbers, out, place_for, region, regions, text};
 use super::status::fz_mode;
 use crate::metrics::suspected_fills;
 use crate::{Array, DType, Encoder, Error, Options, preset_within};
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn fz_find_fill_value(
             return Err(Error::argument("outlier_threshold", outlier_threshold, "a number above 0").into());
         }
         // SAFETY: the caller's promise: host memory of so many bytes.
-        let suspects = suspected_fills(dtype, unsafe { host(src) }, outlier_threshold);
+        let suspects = suspected_fills(dtype, unsafe { src.host() }, outlier_threshold);
         let (first, last) = (suspects.first(), suspects.last());
         place.put(fz_fill {
             struct_bytes: size_of::<fz_fill>() as u32,

@@ -3,6 +3,7 @@
 mod decoder;
 mod device;
 mod encoder;
+mod only_stage;
 mod preview;
 mod region;
 #[cfg(test)]

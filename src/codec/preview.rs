@@ -1,9 +1,10 @@
 //! A coarse array from the front of a container.
 
 use super::buffer;
+use super::only_stage::OnlyStage;
 use super::whole::decode_whole;
 use crate::base::array::Array;
-use crate::base::byte_source::{Segment, Source};
+use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::gather::Places;
@@ -54,7 +55,7 @@ pub(crate) fn restore_preview(
     // Steps beyond every extent have one preview.
     let step = usize::try_from(step).unwrap_or(1 << (usize::BITS - 1));
     let preview = Preview { dtype: array.dtype(), shape: array.volume(), step };
-    if array.dims().len() <= 3 {
+    if array.slow_dims().is_empty() {
         restore_joined(header, source, &preview, dst)?;
         return Ok(need as usize);
     }
@@ -65,7 +66,7 @@ pub(crate) fn restore_preview(
     restore_joined(header, source, &preview, &mut joined)?;
     for (index, to) in dst.chunks_exact_mut(plane).enumerate() {
         let (mut index, mut place, mut stride) = (index, 0, 1);
-        for &n in &array.dims()[2..] {
+        for &n in array.slow_dims() {
             let count = (n as usize).div_ceil(step);
             place += index % count * stride * step;
             (index, stride) = (index / count, stride * n as usize);
@@ -77,18 +78,12 @@ pub(crate) fn restore_preview(
 
 /// The preview of the array as stages see it.
 fn restore_joined(header: &Header, source: &dyn Source, preview: &Preview, dst: &mut [u8]) -> Result<()> {
-    let reader = match &header.bound.pipeline.nodes[..] {
-        [node] => node.stage.preview_reader().map(|reader| (node, reader)),
-        _ => None,
-    };
-    let Some((node, reader)) = reader else {
-        return whole(header, source, preview, dst);
-    };
-    let range =
-        header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
-    let segment = Segment::new(node.stage(), source, range);
-    let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
-    reader.read_preview(&node.args, metadata, &segment, preview, dst)
+    match OnlyStage::with(header, source, |stage| stage.preview_reader())? {
+        Some((OnlyStage { node, metadata, segment }, reader)) => {
+            reader.read_preview(&node.args, metadata, &segment, preview, dst)
+        }
+        None => whole(header, source, preview, dst),
+    }
 }
 
 /// Restores the whole array and copies the elements of the preview.

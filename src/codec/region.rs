@@ -1,14 +1,15 @@
 //! A part of an array from a container.
 
-use crate::base::byte_source::{Segment, Source};
+use crate::base::array::MAX_DIMS;
+use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use crate::base::gather::Places;
 use crate::codec::buffer;
+use crate::codec::only_stage::OnlyStage;
 use crate::codec::whole::decode_whole;
 use crate::format::{Header, read_from};
 use crate::ir::stage::{Region, RegionReader};
-use crate::pipeline::Node;
 use std::ops::Range;
 
 #[cfg(test)]
@@ -17,9 +18,9 @@ mod tests;
 /// Restores the region of `extent` elements from element `origin` on, both with as many numbers as the array has dimensions, x
 /// first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in bytes.
 ///
-/// Of stage `fast` the function reads the header and the chunks that the region touches, with their entries in the table, and of an array that is stored
-/// as it is the rows; the checksums, which cover the whole container, are not compared. Of every other pipeline it decodes the whole array in memory of
-/// its own; it compares the checksums, except those of stage `multilevel` alone.
+/// Stage `fast`, and arrays that are stored without compression: the function reads the header and the chunks, with their table entries, or the rows of
+/// the region. It does not compare checksums, because a checksum covers the whole container. Other pipelines: the function allocates memory for the whole
+/// array and decodes it. It compares the checksums, except for stage `multilevel` alone.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], and what a container can have wrong.
@@ -63,75 +64,66 @@ pub(crate) fn restore_region(
     if need == 0 {
         return Ok(0);
     }
-    let at = |numbers: &[u64], d: usize, missing: u64| numbers.get(d).copied().unwrap_or(missing) as usize;
+    let padded = |numbers: &[u64], missing| {
+        let mut all = [missing; MAX_DIMS];
+        all[..numbers.len()].copy_from_slice(numbers);
+        all
+    };
+    let (dims, origin, extent) = (padded(dims, 1), padded(origin, 0), padded(extent, 1));
+    let runs = || planes(dims, origin, extent);
     let region = |planes: Range<usize>| Region {
         dtype,
         shape: header.bound.array.volume(),
-        first: [at(origin, 0, 0), at(origin, 1, 0), planes.start],
-        count: [at(extent, 0, 1), at(extent, 1, 1), planes.len()],
+        first: [origin[0] as usize, origin[1] as usize, planes.start],
+        count: [extent[0] as usize, extent[1] as usize, planes.len()],
     };
-    let part = Part::new(header, source)?;
-    let first = at(origin, 2, 0);
-    if dims.len() <= 3 {
-        part.read(&region(first..first + at(extent, 2, 1)), dst)?;
-        return Ok(need);
-    }
     let plane = (extent[0] * extent[1] * dtype.bytes()) as usize;
-    if part.decodes_all() && planes(dims, origin, extent).nth(1).is_some() {
-        // One call for everything between the first plane and the last one.
-        let begin = planes(dims, origin, extent).map(|run| run.start).min().unwrap_or(0);
-        let end = planes(dims, origin, extent).map(|run| run.end).max().unwrap_or(0);
-        let hull = begin..end;
-        let mut all = buffer((hull.len() * plane) as u64)?;
-        part.read(&region(hull.clone()), &mut all)?;
-        let mut rest = dst;
-        for run in planes(dims, origin, extent) {
-            let (to, more) = rest.split_at_mut(run.len() * plane);
-            to.copy_from_slice(&all[(run.start - hull.start) * plane..][..to.len()]);
-            rest = more;
-        }
-        return Ok(need);
+    let part = Part::new(header, source)?;
+    // If each call decodes the whole array, one call reads all planes from the first one to the last one.
+    let mut hull = None;
+    if part.decodes_all() && runs().nth(1).is_some() {
+        let begin = runs().map(|run| run.start).min().unwrap_or(0);
+        let end = runs().map(|run| run.end).max().unwrap_or(0);
+        let mut planes = buffer(((end - begin) * plane) as u64)?;
+        part.read(&region(begin..end), &mut planes)?;
+        hull = Some((begin, planes));
     }
     let mut rest = dst;
-    for run in planes(dims, origin, extent) {
+    for run in runs() {
         let (to, more) = rest.split_at_mut(run.len() * plane);
-        part.read(&region(run), to)?;
+        match &hull {
+            Some((begin, planes)) => to.copy_from_slice(&planes[(run.start - begin) * plane..][..to.len()]),
+            None => part.read(&region(run), to)?,
+        }
         rest = more;
     }
     Ok(need)
 }
 
-/// What a region is read from.
+/// The source of a region.
 enum Part<'a> {
-    /// The segment of the only stage, which restores regions.
-    Segment { reader: &'a dyn RegionReader, node: &'a Node, metadata: &'a [u8], segment: Segment<'a> },
+    /// The container, whose only stage restores regions.
+    Stage(OnlyStage<'a>, &'a dyn RegionReader),
     /// The decoded array.
     Array(Vec<u8>),
 }
 
 impl<'a> Part<'a> {
     fn new(header: &'a Header, source: &'a dyn Source) -> Result<Part<'a>> {
-        let reader = match &header.bound.pipeline.nodes[..] {
-            [node] => node.stage.region_reader().map(|reader| (node, reader)),
-            _ => None,
-        };
-        let Some((node, reader)) = reader else {
-            return Ok(Part::Array(decode_whole(header, source)?));
-        };
-        let range =
-            header.segments.first().ok_or_else(|| Error::corrupt("segments", "the container has none"))?;
-        let metadata = header.metadata.first().ok_or(Error::Internal("a stage has metadata"))?;
-        Ok(Part::Segment { reader, node, metadata, segment: Segment::new(node.stage(), source, range) })
+        match OnlyStage::with(header, source, |stage| stage.region_reader())? {
+            Some((stage, reader)) => Ok(Part::Stage(stage, reader)),
+            None => Ok(Part::Array(decode_whole(header, source)?)),
+        }
     }
 
-    /// Whether each call of `read` decodes the whole array.
+    /// Whether each call of [`Part::read`] decodes the whole array.
     fn decodes_all(&self) -> bool {
-        matches!(self, Part::Segment { reader, .. } if reader.decodes_all())
+        matches!(self, Part::Stage(_, reader) if reader.decodes_all())
     }
 
     fn read(&self, region: &Region, dst: &mut [u8]) -> Result<()> {
         match self {
-            Part::Segment { reader, node, metadata, segment } => {
+            Part::Stage(OnlyStage { node, metadata, segment }, reader) => {
                 reader.read_region(&node.args, metadata, segment, region, dst)
             }
             Part::Array(array) => {
@@ -143,22 +135,22 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The planes of a region of more than 3 dimensions, as ranges of the joined dimension in the order of the array. No extent is 0.
-fn planes<'a>(
-    dims: &'a [u64],
-    origin: &'a [u64],
-    extent: &'a [u64],
-) -> impl Iterator<Item = Range<usize>> + 'a {
+/// The planes of a region, as ranges of the joined dimension in the order of the array. No extent is 0.
+fn planes(
+    dims: [u64; MAX_DIMS],
+    origin: [u64; MAX_DIMS],
+    extent: [u64; MAX_DIMS],
+) -> impl Iterator<Item = Range<usize>> {
     // As long as a dimension is taken whole, the next slower one continues its range.
     let mut joined = 2;
-    while joined + 1 < dims.len() && extent[joined] == dims[joined] {
+    while joined + 1 < MAX_DIMS && extent[joined] == dims[joined] {
         joined += 1;
     }
     let inner: u64 = dims[2..joined].iter().product();
     let slow: u64 = extent[joined + 1..].iter().product();
     (0..slow).map(move |index| {
         let (mut index, mut start, mut stride) = (index, origin[joined] * inner, inner * dims[joined]);
-        for d in joined + 1..dims.len() {
+        for d in joined + 1..MAX_DIMS {
             start += (origin[d] + index % extent[d]) * stride;
             (index, stride) = (index / extent[d], stride * dims[d]);
         }

@@ -1,6 +1,7 @@
 //! A container in a file that is read at places.
 
 use super::FileOp;
+use crate::base::array::Array;
 use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::Result;
@@ -67,6 +68,11 @@ impl ContainerFile {
     /// As [`crate::info`].
     pub fn info(&self) -> Result<Info> {
         in_default_environment(|| describe(&self.header))
+    }
+
+    /// The array that the container holds.
+    pub(crate) fn array(&self) -> &Array {
+        &self.header.bound.array
     }
 
     /// Restores a region, as [`crate::decompress_region`] does. Of stage `fast` the function reads the chunks that the region touches with

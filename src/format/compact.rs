@@ -38,7 +38,7 @@ pub(super) fn template(plan: &BoundPipeline, checksum: bool) -> Result<Template>
     let flag = |on: bool, bit: u8| if on { bit } else { 0 };
     t.bytes(|w| {
         w.bytes(&MAGIC);
-        w.u8(if plan.array.dims().len() > 3 { MORE_DIMS } else { VERSION });
+        w.u8(if plan.array.slow_dims().is_empty() { VERSION } else { MORE_DIMS });
         w.u8(flag(checksum, FLAG_CRC) | flag(plan.rules.strict, FLAG_STRICT));
         w.u8(plan.array.dtype() as u8);
         w.u8(plan.array.dims().len() as u8);

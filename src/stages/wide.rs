@@ -1,4 +1,4 @@
-//! The same code, compiled for wider registers and for fused multiply-add where the machine has them.
+//! The same code, compiled for wider registers and for fused multiply-add where the machine has them, and loops over rows for it.
 
 #![allow(unsafe_code)]
 

@@ -117,21 +117,22 @@ def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | 
         raise CallError(f"out has element type {out.dtype}; the container has {dtype}")
     if out.size != elements:
         raise CallError(f"out has {out.size} elements; the container has {elements}")
-    if not out.flags.c_contiguous or not out.flags.writeable:
-        raise CallError("out is read-only or not contiguous in C order; expected a writable contiguous array")
-    if container is not None and np.may_share_memory(out, container):
-        raise CallError("out overlaps the container; expected memory of its own")
-    return out
+    return _apart(out, container, "the container")
 
 
 def check_room(out: Any, array: np.ndarray) -> np.ndarray:
     """``out`` as a destination of the container of ``array``."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8:
         raise CallError(f"out is {getattr(out, 'dtype', type(out).__name__)}; expected a numpy array of uint8")
+    return _apart(out, array, "x")
+
+
+def _apart(out: np.ndarray, source: np.ndarray | None, name: str) -> np.ndarray:
+    """``out`` if it is writable, contiguous, and apart from the ``source`` of the call."""
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise CallError("out is read-only or not contiguous in C order; expected a writable contiguous array")
-    if np.may_share_memory(out, array):
-        raise CallError("out overlaps x; expected memory of its own")
+    if source is not None and np.may_share_memory(out, source):
+        raise CallError(f"out overlaps {name}; expected memory of its own")
     return out
 
 

@@ -89,10 +89,10 @@ impl DeviceSlice {
         Ok(Cow::Owned(bytes))
     }
 
-    /// Calls `f` with a container where it lies: of one on a device no more is copied than `f` reads.
+    /// Calls `f` with a container as a source. From a device it copies only the bytes that `f` reads.
     ///
     /// # Safety
-    /// It is memory of as many bytes that nobody changes meanwhile.
+    /// The memory has this length, and nothing changes it during the call.
     pub(super) unsafe fn read<R>(self, f: impl FnOnce(&dyn Source) -> Result<R>) -> Result<R> {
         match self.home()? {
             Home::Device(index) => f(&OnDevice(self, Context::on(index)?)),
@@ -101,11 +101,10 @@ impl DeviceSlice {
         }
     }
 
-    /// Calls `f`, which returns how many bytes it wrote from the first one on, at most `most`: with the memory itself, or with a copy for memory of
-    /// a device.
+    /// Calls `f`, which writes at most `most` bytes from the first one on and returns their number. Memory on a device receives a copy of them.
     ///
     /// # Safety
-    /// It is memory of as many bytes that nobody else uses meanwhile.
+    /// The memory has this length, and nothing else uses it during the call.
     pub(crate) unsafe fn write(self, most: u64, f: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<usize> {
         let Home::Device(index) = self.home()? else {
             // SAFETY: the caller's promise.
@@ -118,9 +117,11 @@ impl DeviceSlice {
         Ok(bytes)
     }
 
+    /// The bytes of host memory.
+    ///
     /// # Safety
-    /// It is host memory of as many bytes that nobody changes meanwhile.
-    pub(super) unsafe fn host<'a>(self) -> &'a [u8] {
+    /// The memory is host memory of this length, and nothing changes it while the slice lives.
+    pub(crate) unsafe fn host<'a>(self) -> &'a [u8] {
         match self.bytes {
             0 => &[],
             // SAFETY: the caller's promise.

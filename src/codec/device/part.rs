@@ -6,32 +6,29 @@ use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::Result;
 use crate::codec::{restore_preview, restore_region};
-use crate::format::{read_from, read_front};
+use crate::format::{Header, read_from, read_front};
 
-/// [`crate::decompress_region`] with memory of any kind; the CPU decodes. Of a container on a device no more is copied than the call reads.
+/// [`crate::decompress_region`] with memory of any kind. The CPU decodes. From a container on a device the function copies only the bytes that it reads.
 ///
 /// # Errors
 /// As [`crate::decompress_region`]; [`crate::Error::Device`].
 ///
 /// # Safety
-/// `container` and `dst` are memory of as many bytes, apart from each other, that nobody else changes meanwhile.
+/// `container` and `dst` have the lengths that they state and do not overlap. Nothing else changes them during the call.
 pub unsafe fn decompress_region_at(
     container: DeviceSlice,
     origin: &[u64],
     extent: &[u64],
     dst: DeviceSlice,
 ) -> Result<usize> {
-    let restore = |source: &dyn Source| {
-        let header = read_from(source)?;
-        let part = |dst: &mut [u8]| restore_region(&header, source, (origin, extent), dst);
-        // SAFETY: the caller's promise.
-        unsafe { dst.write(header.bound.array.bytes(), part) }
+    let restore = |header: &Header, source: &dyn Source, dst: &mut [u8]| {
+        restore_region(header, source, (origin, extent), dst)
     };
     // SAFETY: the caller's promise.
-    in_default_environment(|| unsafe { container.read(restore) })
+    unsafe { restore_part(container, read_from, restore, dst) }
 }
 
-/// [`crate::decompress_preview`] with memory of any kind; the CPU decodes. Of a container on a device no more is copied than the call reads.
+/// [`crate::decompress_preview`] with memory of any kind. The CPU decodes. From a container on a device the function copies only the bytes that it reads.
 ///
 /// # Errors
 /// As [`crate::decompress_preview`]; [`crate::Error::Device`].
@@ -39,12 +36,26 @@ pub unsafe fn decompress_region_at(
 /// # Safety
 /// As for [`decompress_region_at`].
 pub unsafe fn decompress_preview_at(container: DeviceSlice, step: u64, dst: DeviceSlice) -> Result<usize> {
-    let restore = |source: &dyn Source| {
-        let header = read_front(source)?;
-        let preview = |dst: &mut [u8]| restore_preview(&header, source, step, dst);
+    let restore =
+        |header: &Header, source: &dyn Source, dst: &mut [u8]| restore_preview(header, source, step, dst);
+    // SAFETY: the caller's promise.
+    unsafe { restore_part(container, read_front, restore, dst) }
+}
+
+/// # Safety
+/// As for [`decompress_region_at`].
+unsafe fn restore_part(
+    container: DeviceSlice,
+    read: fn(&dyn Source) -> Result<Header>,
+    restore: impl FnOnce(&Header, &dyn Source, &mut [u8]) -> Result<usize>,
+    dst: DeviceSlice,
+) -> Result<usize> {
+    let from = |source: &dyn Source| {
+        let header = read(source)?;
+        let most = header.bound.array.bytes();
         // SAFETY: the caller's promise.
-        unsafe { dst.write(header.bound.array.bytes(), preview) }
+        unsafe { dst.write(most, |dst| restore(&header, source, dst)) }
     };
     // SAFETY: the caller's promise.
-    in_default_environment(|| unsafe { container.read(restore) })
+    in_default_environment(|| unsafe { container.read(from) })
 }

@@ -4,7 +4,6 @@ use super::{
     CONFIG, CORE, DATA_CRC, EXACT_VALUES, EXTENSION, EXTENSION_2026_05, EXTENSION_MAGIC, EXTENSION_MORE_DIMS,
     EXTENSION_STRICT, EXTENSION_VERSION, HEADER_CRC, MAGIC, NO_ID, PORTS, RECORD, VERSION,
 };
-use crate::base::array::Array;
 use crate::base::dtype::DType;
 use crate::base::error::{Error, Result};
 use crate::base::wire::Writer;
@@ -173,16 +172,10 @@ fn stage_record(t: &mut Template, plan: &BoundPipeline, i: usize, ids: &Ids, sta
     }
     t.bytes(|w| {
         if reads_array && has_extension(plan.rules) {
-            slow_dims(&plan.array).into_iter().flatten().for_each(|&d| w.varint(d));
+            plan.array.slow_dims().iter().for_each(|&d| w.varint(d));
         }
         w.pad_to(RECORD - EXACT_VALUES - 8);
     });
-}
-
-/// The dimensions that stages see as one. `None` for an array of at most 3 dimensions.
-fn slow_dims(array: &Array) -> Option<&[u64]> {
-    let joined = array.joined_dims().len();
-    (array.dims().len() > joined).then(|| &array.dims()[joined - 1..])
 }
 
 /// Up to the number of exact values.
@@ -191,7 +184,7 @@ fn extension(t: &mut Template, plan: &BoundPipeline) {
     let old = plan.rules.generation == Generation::G2026_05;
     t.bytes(|w| {
         w.bytes(&EXTENSION_MAGIC);
-        w.u16(if slow_dims(&plan.array).is_some() { EXTENSION_MORE_DIMS } else { EXTENSION_VERSION });
+        w.u16(if plan.array.slow_dims().is_empty() { EXTENSION_VERSION } else { EXTENSION_MORE_DIMS });
         w.u16(flag(plan.rules.strict, EXTENSION_STRICT) | flag(old, EXTENSION_2026_05));
         w.u64(plan.array.bytes());
         w.bytes(&[plan.array.dtype() as u8, plan.array.dims().len() as u8, 0, 0]);

@@ -7,7 +7,7 @@ use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
 use super::value::SplineValue;
 use super::walk::{Points, Row, Walk, Window};
-use super::window::{RowCodes, count_zeros, load_codes, load_values};
+use super::window::{RowCodes, count_zeros, load_codes, stride};
 use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
@@ -355,7 +355,7 @@ impl<T: SplineValue, C: Coding<Value = T>> Points<T> for DecodePoints<'_, C> {
             let spacing = 1 << row.level;
             let first = self.window.place([if row.odd { spacing } else { 0 }, row.y, row.z]);
             self.row.resize(n, T::ZERO);
-            load_values(bytemuck::cast_slice(self.kept), first, 2 * spacing, &mut self.row);
+            stride(&self.kept[first..], 2 * spacing, &mut self.row);
         }
         d.coding.decode(row, &self.codes, &self.row, p, v);
     }

@@ -6,7 +6,7 @@ use super::params::{GinterpMetadata, GinterpParams, STRICT};
 use super::predict::LevelFlags;
 use super::value::SplineValue;
 use super::walk::{Points, Row, Walk, Window};
-use super::window::{RowCodes, load_values, store_codes};
+use super::window::{RowCodes, load_values, store_codes, stride};
 use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
@@ -273,7 +273,7 @@ impl<T: SplineValue, C: Coding<Value = T>> Points<T> for EncodePoints<'_, '_, C>
         let first = self.window.place([if row.odd { spacing } else { 0 }, row.y, row.z]);
         self.x.resize(n, T::ZERO);
         self.row.resize(n, 0);
-        load_values(bytemuck::cast_slice(self.values), first, 2 * spacing, &mut self.x);
+        stride(&self.values[first..], 2 * spacing, &mut self.x);
         let all = e.coding.encode(row, &self.x, p, v, &mut self.row);
         if row.y == self.window.body[1] || row.z == self.window.body[2] {
             return;

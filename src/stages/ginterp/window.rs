@@ -67,11 +67,10 @@ impl<'a> RowCodes<'a> {
         Pieces {
             each: self.grid.body[0] >> (row.level + 1),
             rest: 0..n,
-            inner: self.grid.tiles[0] - 1 - self.tile[0],
+            tiles: self.grid.tiles[0] - self.tile[0],
             tile: self.grid.first_code(self.tile),
             codes: self.grid.body[0] * my * mz,
             places: self.orders.each_ref().map(|order| order.row(row.level, row.odd, y, z)),
-            ended: false,
         }
     }
 }
@@ -81,14 +80,13 @@ pub(super) struct Pieces {
     /// Points of a piece, and those that no piece has yet.
     each: usize,
     rest: Range<usize>,
-    /// Tiles before the last one of the array.
-    inner: usize,
+    /// Tiles of the array from this one on.
+    tiles: usize,
     /// Place of the first code of the tile, and codes of a tile.
     tile: usize,
     codes: usize,
     /// Place in a tile and distance of the codes: of an inner tile, and of the last one.
     places: [(usize, usize); 2],
-    ended: bool,
 }
 
 /// Points of a row, the place of the first of their codes among all codes, and the distance between two.
@@ -103,15 +101,14 @@ impl Iterator for Pieces {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Piece> {
-        if self.rest.is_empty() || self.ended {
+        if self.rest.is_empty() || self.tiles == 0 {
             return None;
         }
-        self.ended = self.inner == 0;
-        let (place, step) = self.places[usize::from(self.ended)];
+        let (place, step) = self.places[usize::from(self.tiles == 1)];
         let points = self.rest.start..(self.rest.start + self.each).min(self.rest.end);
         let piece = Piece { points: points.clone(), place: self.tile + place, step };
         self.rest.start = points.end;
-        self.inner = self.inner.saturating_sub(1);
+        self.tiles -= 1;
         self.tile += self.codes;
         Some(piece)
     }
@@ -206,6 +203,12 @@ pub(super) fn load_values<T: Pod>(bytes: &[u8], at: usize, step: usize, values: 
         }
         return;
     };
+    stride(from, step, values);
+}
+
+/// Every `step`th value from the first one on.
+#[inline(always)]
+pub(super) fn stride<T: Copy>(from: &[T], step: usize, values: &mut [T]) {
     if step == 2 {
         return every_second(from, values);
     }
