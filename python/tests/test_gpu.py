@@ -319,7 +319,7 @@ def test_wrong_calls():
         lambda: fzgm.compress(array, error_bound=1e-3, out=Interface(np.zeros((99, 99), "u1"))),
         lambda: fzgm.compress(array, error_bound=1e-3, out=Interface(np.zeros(100, "u1"))),
         lambda: fzgm.compress(source, error_bound=1e-3, out=overlap),
-        lambda: fzgm.compress(x, error_bound=1e-3, out=np.zeros(9999, "u1")),
+        lambda: fzgm.compress(x, error_bound=1e-3, out=Interface(np.zeros(9999, "u1"))),
         lambda: fzgm.compress(x, error_bound=1e-3, stream=1),
         lambda: fzgm.compress(array, error_bound=1e-3, checksum="sometimes"),
         lambda: fzgm.decompress(container, out=read_only),

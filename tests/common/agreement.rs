@@ -40,7 +40,13 @@ fn case(
     [from, to]: [usize; 2],
     chosen: fn(usize) -> bool,
 ) -> (Vec<u8>, Vec<u8>) {
-    let name = || format!("{}, {}, {options:?}, shifts {from} and {to}", sample.name, p.to_text().unwrap());
+    let name = || {
+        format!(
+            "{}, {}, {options:?}, shifts {from} and {to}",
+            sample.name,
+            p.to_text().or_else(|_| p.to_toml()).unwrap()
+        )
+    };
     let cpu = Options { device: Device::Cpu, ..options.clone() };
     let made = compress(p, &sample.array, &cpu, &sample.bytes).unwrap_or_else(|e| panic!("{}: {e}", name()));
     let (_, restored) = decompress(&made, &cpu).unwrap_or_else(|e| panic!("{}: {e}", name()));
