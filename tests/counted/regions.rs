@@ -379,7 +379,14 @@ fn boxes_that_are_refused() {
     let src = field(DType::F64, &dims, &mut rng);
     let options = Options { container: Container::Compact, ..Options::default() };
     let other = compress(&fz, &array, &options, &src).unwrap();
-    assert_eq!(outcome(&other, &place, &[0; 3], &[1; 3], 8), Err(Status::Unsupported));
+    // Also where the whole array is decoded for it.
+    let whole = decompress(&other, &options).unwrap().1;
+    assert_eq!(
+        outcome(&other, &place, &[7, 5, 1], &[1; 3], 8),
+        Ok(cut(&whole, 8, &dims, &[7, 5, 1], &[1; 3]))
+    );
+    assert_eq!(outcome(&other, &place, &[7, 5, 1], &[1; 3], 7), Err(Status::DstTooSmall));
+    assert_eq!(outcome(&other, &place, &[0, 33, 0], &[1; 3], 8), Err(Status::InvalidArgument));
 }
 
 /// A segment that is longer than table and values is one that no encoder writes, of a part as of the whole.
