@@ -54,8 +54,7 @@ int main(int argc, char **argv) {
 
   TRY(fz_pipeline_set_string(pipeline, quantizer, "mode", "noa"));
   TRY(fz_pipeline_set_double(pipeline, quantizer, "error_bound", 1e-3));
-  TRY(fz_pipeline_set_int(pipeline, quantizer, "zigzag_codes", 1)); /* small negative codes become small numbers, whose high bits are 0 */
-  TRY(fz_pipeline_set_int(pipeline, planes, "element_width", 2));   /* codes have 16 bits */
+  TRY(fz_pipeline_set_int(pipeline, planes, "element_width", 2)); /* codes have 16 bits */
   if (print_ports(pipeline, quantizer)) return 1;
 
   TRY(fz_pipeline_connect(pipeline, quantizer, "codes", planes));

@@ -21,7 +21,7 @@ static int run(int argc, char **argv) {
     return std::fprintf(stderr, "cannot read %s\n", argv[1]), 1;
   }
 
-  auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(mode=noa,zigzag=true) > bitshuffle(width=2) > rze");
+  auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(mode=noa) > bitshuffle(width=2) > rze");
   pipeline.set(fzgm::every_stage, "error_bound", 1e-3); // of the value range
   const auto plan = pipeline.finalize(fzgm::dtype::f32, dims);
   auto workspace = plan.make_workspace();

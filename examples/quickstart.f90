@@ -20,7 +20,7 @@ program quickstart
   read (unit) x
   close (unit)
 
-  call try(fz_pipeline_from_text(fz_c("lorenzo_quant(mode=noa,zigzag=true) > bitshuffle(width=2) > rze"), pipeline))
+  call try(fz_pipeline_from_text(fz_c("lorenzo_quant(mode=noa) > bitshuffle(width=2) > rze"), pipeline))
   call try(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, fz_c("error_bound"), 1.0e-3_c_double)) ! of the value range
   call try(fz_pipeline_finalize(pipeline, FZ_F32, shape(x, c_int64_t), 2_c_int32_t, c_null_ptr, plan))
   call try(fz_max_compressed_bytes(plan, capacity))

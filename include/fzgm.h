@@ -619,7 +619,7 @@ int32_t fz_pipeline_from_toml(const char *toml,
                               fz_pipeline **pipeline);
 
 /**
- * Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
+ * Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
  *
  * A stage reads the first port of the one before it, or another one that is named: "quantizer.outlier_idxs > rze". Parameters
  * that are left out have their defaults. "eb", "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
@@ -1006,11 +1006,11 @@ int32_t fz_compress_simple(const char *preset,
  * before the call.
  *
  * `dtype`              an fz_dtype; arrays of integers have no fill values.
- * `src`, `src_bytes`   the array, in host memory.
+ * `src`, `src_bytes`   the array, in host or device memory. From a device it is copied in pieces to the host, and the call waits for that.
  * `outlier_threshold`  that of the pipeline; infinity: none is set.
  *
- * Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes. `*fill`
- * is then untouched.
+ * Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes;
+ * FZ_OUT_OF_MEMORY; FZ_DEVICE. `*fill` is then untouched.
  */
 FZ_NODISCARD
 int32_t fz_find_fill_value(int32_t dtype,

@@ -6,7 +6,7 @@
  *
  * or, for several arrays of one shape, or with a pipeline of your own:
  *
- *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze");
+ *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze");
  *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
  *   auto workspace = plan.make_workspace();
  *   std::vector<std::byte> container(plan.max_compressed_bytes());
@@ -424,7 +424,7 @@ result<Bytes> compress(const std::string &preset, shape dims, mode what, double 
   return detail::outcome(status, std::move(container));
 }
 
-/** Looks for fill values that nobody declared, in an array of the host; found is 0 without one. */
+/** Looks for fill values that nobody declared; found is 0 without one. The array may lie in device memory. */
 template <class C> result<fz_fill> find_fill_value(const C &src, double outlier_threshold = HUGE_VAL) {
   auto fill = detail::sized<fz_fill>();
   const const_bytes given(src);

@@ -18,3 +18,7 @@ cmake --build build/examples
 
 say "EGM96 geoid, 1440 x 721 floats, each within 1e-3 of the value range"
 build/examples/quickstart examples/data/egm96.f32 1440 721
+
+say "what now"
+printf 'the command line:  export PATH=%s/bin:$PATH\n' "$prefix"
+printf 'the HDF5 filter:   export HDF5_PLUGIN_PATH=%s/lib/fzgm/hdf5\n' "$prefix"

@@ -114,9 +114,9 @@ need_nvcc() {
   say "SKIPPED: nvcc cannot be had (no network?), so kernels are compiled for the emulator only"
 }
 
-# install_fzgm <prefix>: builds through CMake, as a user does, and installs.
+# install_fzgm <prefix>: builds the library, the command line, and the HDF5 filter through CMake, as a user does, and installs them.
 install_fzgm() {
-  cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$1" >build/cmake.log 2>&1 \
+  cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DFZGM_BUILD_HDF5=ON -DCMAKE_INSTALL_PREFIX="$1" >build/cmake.log 2>&1 \
     || { cat build/cmake.log >&2; die "cmake does not configure"; }
   cmake --build build/cmake
   cmake --install build/cmake >build/install.log

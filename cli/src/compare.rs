@@ -7,8 +7,6 @@ use crate::field::Field;
 use crate::fill::{Declared, FillArgs, text};
 use crate::input;
 use crate::named;
-use crate::output::OutFile;
-use crate::plot::{self, Legend};
 use crate::report::{self, bits_per_value, number, optional};
 use fzgm::metrics::{Bound, Metrics, SuspectedFill, ValueScan};
 use fzgm::{DType, Info};
@@ -25,8 +23,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fzgm compare t.npy t.npy.fzm
   fzgm compare t.f32 t.fzm
-  fzgm compare t.f32 restored.f32 --dtype f32 --mode abs --eb 0.01
-  fzgm compare t.f32 restored.f32 --dtype f32 --dims 1440x721 --plot errors.png";
+  fzgm compare t.f32 restored.f32 --dtype f32 --mode abs --eb 0.01";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -52,15 +49,6 @@ pub(crate) struct Args {
     /// The container, for ratio and bits per value, where B is none
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
-    /// Draw a slice of both and their difference into this PNG file; a raw array needs --dims or --shape
-    #[arg(long, value_name = "FILE", value_parser = input::path())]
-    plot: Option<PathBuf>,
-    /// With --plot: the index of the plane in a volume [default: the one in the middle]
-    #[arg(long, value_name = "Z", requires = "plot")]
-    slice: Option<u64>,
-    /// Replace the file of --plot if it exists
-    #[arg(long, requires = "plot")]
-    force: bool,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -86,25 +74,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => Some(std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?.len()),
         None => None,
     };
-    if let Some(path) =
-        args.plot.as_ref().filter(|path| path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("png")))
-    {
-        let what = "--plot writes PNG files; name one that ends with .png";
-        return Err(Failure::usage(format!("{}: {what}", path.display())));
-    }
-    let plot = args.plot.as_ref().map(|path| OutFile::at(path.clone(), args.force));
-    plot.as_ref().map_or(Ok(()), OutFile::check)?;
     let (a, b) = side::both(&args.original, &args.restored, &args.field)?;
     let declared = args.fill.declared(a.array.dtype())?;
     let judgement = args.judgement(given, &declared, &a, &b)?;
     let container = container.or(b.container.as_ref().map(|c| c.0));
     let m = fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, judgement.bound, judgement.threshold)
         .map_err(from_error)?;
-    let legend = match &plot {
-        Some(out) => Some(plot::write(out, &a.array, (&a.bytes, &b.bytes), args.slice)?),
-        None => None,
-    };
-    report(args, &judgement, (&m, a.array.dtype()), container, legend.as_ref())?;
+    report(args, &judgement, (&m, a.array.dtype()), container)?;
     if m.kept() {
         return Ok(());
     }
@@ -172,11 +148,9 @@ fn ratio(m: &Metrics, dtype: DType, container: Option<u64>) -> Option<f64> {
 }
 
 fn to_json(
-    args: &Args,
     judgement: &Judgement,
     (m, dtype): (&Metrics, DType),
     container: Option<u64>,
-    legend: Option<&Legend>,
 ) -> serde_json::Value {
     json!({
         "command": "compare",
@@ -203,13 +177,6 @@ fn to_json(
         "ratio": optional(ratio(m, dtype, container)),
         "bits_per_value": optional(container.map(|bytes| bits_per_value(bytes, m.elements))),
         "kept": m.kept(),
-        "plot": legend.map(|l| json!({
-            "file": args.plot.as_ref().map(|p| p.to_string_lossy()),
-            "slice": l.slice,
-            "low": number(l.low),
-            "high": number(l.high),
-            "error": number(l.error),
-        })),
     })
 }
 
@@ -218,10 +185,9 @@ fn report(
     judgement: &Judgement,
     measured: (&Metrics, DType),
     container: Option<u64>,
-    legend: Option<&Legend>,
 ) -> Result<(), Failure> {
     if args.json {
-        return report::print_json(&to_json(args, judgement, measured, container, legend));
+        return report::print_json(&to_json(judgement, measured, container));
     }
     let (m, dtype) = measured;
     let mut lines = vec![
@@ -251,12 +217,6 @@ fn report(
     if let (Some(bytes), Some(ratio)) = (container, ratio(m, dtype, container)) {
         lines.push(format!("ratio                 {}", report::short(ratio)));
         lines.push(format!("bits per value        {}", report::short(bits_per_value(bytes, m.elements))));
-    }
-    if let Some(l) = legend {
-        lines.push(format!(
-            "plot                  slice {}, values {:?} to {:?}, errors to {:?}",
-            l.slice, l.low, l.high, l.error
-        ));
     }
     report::print(&(lines.join("\n") + "\n"))
 }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     preset: String,
     /// A pipeline of your own in place of a preset, as text
     ///
-    /// Such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
+    /// Such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
     #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
     pipeline: Option<String>,
     /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some

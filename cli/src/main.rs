@@ -17,7 +17,6 @@ mod listing;
 mod memory;
 mod named;
 mod output;
-mod plot;
 mod presets;
 mod progress;
 mod report;

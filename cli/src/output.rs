@@ -132,11 +132,6 @@ impl OutFile {
         Ok(Sink { out: self, place: Place::File(file) })
     }
 
-    /// For a file that is no container.
-    pub(crate) fn at(path: PathBuf, force: bool) -> OutFile {
-        OutFile { path, force }
-    }
-
     /// A report goes where the result does not.
     pub(crate) fn is_stream(&self) -> bool {
         input::is_stream(&self.path)

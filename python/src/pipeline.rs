@@ -17,7 +17,7 @@ pub(crate) struct Pipeline(pub(crate) fzgm::Pipeline);
 
 #[pymethods]
 impl Pipeline {
-    /// Reads a chain of stages, such as ``lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze``.
+    /// Reads a chain of stages, such as ``lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze``.
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
         fzgm::Pipeline::from_text(text).map(Pipeline).or_raise(py)

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use super::ffi_guard::{FfiError, ffi_guard};
 use super::handle::{Bytes, numbers, out, place_for, region, regions, text};
 use super::status::fz_mode;
-use crate::metrics::suspected_fills;
+use crate::metrics::suspected_fills_at;
 use crate::{Array, DType, Encoder, Error, Options, preset_within};
 
 /// Compresses an array in one call.
@@ -103,11 +103,11 @@ pub struct fz_fill {
 /// before the call.
 ///
 /// `dtype`              an fz_dtype; arrays of integers have no fill values.
-/// `src`, `src_bytes`   the array, in host memory.
+/// `src`, `src_bytes`   the array, in host or device memory. From a device it is copied in pieces to the host, and the call waits for that.
 /// `outlier_threshold`  that of the pipeline; infinity: none is set.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes. `*fill`
-/// is then untouched.
+/// Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes;
+/// FZ_OUT_OF_MEMORY; FZ_DEVICE. `*fill` is then untouched.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_find_fill_value(
@@ -130,8 +130,8 @@ pub unsafe extern "C" fn fz_find_fill_value(
         if outlier_threshold.is_nan() || outlier_threshold <= 0.0 {
             return Err(Error::argument("outlier_threshold", outlier_threshold, "a number above 0").into());
         }
-        // SAFETY: the caller's promise: host memory of so many bytes.
-        let suspects = suspected_fills(dtype, unsafe { src.host() }, outlier_threshold);
+        // SAFETY: the caller's promise: memory of so many bytes.
+        let suspects = unsafe { suspected_fills_at(dtype, src, outlier_threshold) }?;
         let (first, last) = (suspects.first(), suspects.last());
         place.put(fz_fill {
             struct_bytes: size_of::<fz_fill>() as u32,

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *m
     ffi_guard(|| unsafe { read(toml, "toml", pipeline, Pipeline::from_toml) })
 }
 
-/// Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze".
+/// Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
 ///
 /// A stage reads the first port of the one before it, or another one that is named: "quantizer.outlier_idxs > rze". Parameters
 /// that are left out have their defaults. "eb", "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",

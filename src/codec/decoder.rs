@@ -80,7 +80,8 @@ impl Decoder {
     pub fn plan(&self) -> Result<&Plan> {
         let compile = || {
             let plan = Plan::compile(&self.bound, Direction::Decode, self.options.on_cpu())?;
-            self.within_limit(plan.workspace_bytes())?;
+            let own = self.bound.graph.decoder_memory();
+            self.within_limit(plan.workspace_bytes().saturating_add(own))?;
             Ok(plan)
         };
         self.cpu.get_or_init(compile).as_ref().map_err(Error::clone)

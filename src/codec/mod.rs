@@ -51,7 +51,7 @@ pub struct Options {
     pub device: Device,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
     pub threads: u32,
-    /// Limit of the working memory of a decompression in bytes; 0: 8 times the array and 64 MiB for what a container asks
+    /// Limit of the working memory of a decompression in bytes, with what the decoder of preset `high` allocates besides its workspace; 0: 8 times the array and 64 MiB for what a container asks
     /// for, none for the decoder of an encoder.
     pub max_memory_bytes: u64,
 }

@@ -1,7 +1,6 @@
 //! A container in a file that is read at places.
 
 use super::FileOp;
-use crate::base::array::Array;
 use crate::base::byte_source::Source;
 use crate::base::environment::in_default_environment;
 use crate::base::error::Result;
@@ -71,7 +70,8 @@ impl ContainerFile {
     }
 
     /// The array that the container holds.
-    pub(crate) fn array(&self) -> &Array {
+    #[cfg(feature = "capi")]
+    pub(crate) fn array(&self) -> &crate::base::array::Array {
         &self.header.bound.array
     }
 

@@ -307,6 +307,12 @@ pub trait BoundStage: Send + Sync {
     fn outlier_lists(&self) -> Range<usize> {
         0..0
     }
+
+    /// The most memory in bytes that the decoder on the CPU allocates besides its operands, for limits of memory. `outputs`: lengths of the
+    /// values at the output ports.
+    fn decoder_memory(&self, _outputs: &[u64]) -> u64 {
+        0
+    }
 }
 
 /// The default error for a fault.

@@ -2,8 +2,12 @@
 //! that the rest of the array is lost. The rule is in `docs/fill-values.md`; it is a function of the values alone, whatever their order.
 
 use super::values;
+use crate::base::byte_source::Source;
 use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
+use crate::base::error::Result;
+use crate::codec::{DeviceSlice, buffer};
+use bytemuck::Pod;
 
 /// Binades that hold no value, between fill values of any kind and the rest.
 const GAP: usize = 16;
@@ -17,6 +21,9 @@ const RARE: u64 = 50;
 const WIDER: f64 = 4.0;
 /// No array has more fill values.
 const MOST: usize = 8;
+
+/// Values of a sample, at most.
+const SAMPLE: usize = 4096;
 
 /// Magnitudes that are common as fill values.
 const COMMON: &[f64] = &[
@@ -278,4 +285,80 @@ pub fn suspected_fills(dtype: DType, bytes: &[u8], outlier_threshold: f64) -> Ve
     let mut scan = ValueScan::new(dtype, outlier_threshold);
     scan.add(bytes);
     scan.suspects()
+}
+
+/// The same where `range`, the value range or a number above it, is known: a sample decides whether all values are looked at. It finds what
+/// [`suspected_fills`] finds unless the values that are no fill values are rarer than one in 4096.
+pub fn suspected_fills_in_range(
+    dtype: DType,
+    bytes: &[u8],
+    outlier_threshold: f64,
+    range: f64,
+) -> Vec<SuspectedFill> {
+    let plain = in_default_environment(|| match dtype {
+        DType::F32 => is_plain(sample::<f32>(bytes, outlier_threshold), range),
+        DType::F64 => is_plain(sample::<f64>(bytes, outlier_threshold), range),
+        _ => true,
+    });
+    if plain { vec![] } else { suspected_fills(dtype, bytes, outlier_threshold) }
+}
+
+/// Bounded values at equal distances, ascending by magnitude.
+fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -> Vec<f64> {
+    let width = size_of::<T>();
+    let distance = (bytes.len() / width).div_ceil(SAMPLE).max(1) * width;
+    let first = bytes.chunks(distance).filter_map(|chunk| values::<T>(chunk.get(..width)?).next());
+    let mut all: Vec<f64> =
+        first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect();
+    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    all
+}
+
+/// Whether no value can be a suspected fill value, going by a sample. If there is one, the others have at most a quarter of the range: all values of
+/// the sample, or those below its largest magnitude, or those below a gap.
+fn is_plain(sample: Vec<f64>, range: f64) -> bool {
+    let Some(most) = sample.last().map(|x| x.abs()) else { return false };
+    let rest = &sample[..sample.partition_point(|x| x.abs() < most)];
+    // The range may have been rounded to f32. Both sides are divided once more, so that no difference overflows.
+    let narrow = |values: &[f64]| {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        high / WIDER - low / WIDER <= range / WIDER / WIDER * (1.0 + 1e-6)
+    };
+    let gap = |w: &[f64]| w[0] != 0.0 && w[1].abs() / 2f64.powi(GAP as i32) >= w[0].abs();
+    !(narrow(&sample) || narrow(rest) || sample.windows(2).any(gap))
+}
+
+/// [`suspected_fills`] of an array in memory of any kind. The call waits for the device and copies the array from there in pieces.
+///
+/// # Errors
+/// [`Error::Device`](crate::Error::Device), [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+///
+/// # Safety
+/// `array` is memory of as many bytes that nobody changes meanwhile.
+#[allow(unsafe_code)]
+pub unsafe fn suspected_fills_at(
+    dtype: DType,
+    array: DeviceSlice,
+    outlier_threshold: f64,
+) -> Result<Vec<SuspectedFill>> {
+    /// Bytes of a piece, a multiple of every width.
+    const PIECE: u64 = 16 << 20;
+    let mut scan = ValueScan::new(dtype, outlier_threshold);
+    let pieces = |source: &dyn Source| {
+        if let Some(bytes) = source.memory() {
+            scan.add(bytes);
+            return Ok(());
+        }
+        let mut piece = buffer(PIECE.min(source.bytes()))?;
+        for at in (0..source.bytes()).step_by(PIECE as usize) {
+            piece.truncate((source.bytes() - at).min(PIECE) as usize);
+            source.fill(at, &mut piece)?;
+            scan.add(&piece);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { array.read(pieces) }?;
+    Ok(scan.suspects())
 }

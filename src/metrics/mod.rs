@@ -16,7 +16,7 @@ use crate::base::dtype::DType;
 use crate::base::environment::in_default_environment;
 use crate::base::error::{Error, Result};
 use bytemuck::Pod;
-pub use fills::{SuspectedFill, ValueScan, suspected_fills};
+pub use fills::{SuspectedFill, ValueScan, suspected_fills, suspected_fills_at, suspected_fills_in_range};
 use gap::{Element, mul_down};
 use tally::Tally;
 

@@ -194,6 +194,52 @@ fn fill_values_are_suspected() {
     assert_eq!(suspects(&[&tiny[..], &[-1.0, -1.0]].concat(), f64::INFINITY), [-1.0]);
 }
 
+/// A sample and the range find what a look at all values finds.
+#[test]
+fn a_sample_decides_as_all_values_do() {
+    let field = |kind: i32, i: i32| match kind {
+        0 => f64::from(i).sin(),
+        1 => 280.0 + 30.0 * (f64::from(i) / 40.0).sin(),
+        2 => f64::from(i % 97).powi(4),
+        3 => 1e-9 * f64::from(i % 1000),
+        4 => 2f64.powi(i * 7919 % 60 - 30),
+        _ => {
+            if i % 100 == 0 {
+                7.0 * f64::from(i % 300)
+            } else {
+                0.0
+            }
+        }
+    };
+    let (mut found, mut plain) = (0, 0);
+    for n in [1, 5, 4096, 20_000] {
+        for (kind, fill) in
+            (0..6).flat_map(|k| [0.0, -9999.0, 9.96921e36, -1e20, 123_456.0, -1.0].map(|f| (k, f)))
+        {
+            for share in [n, 100, 3, 2] {
+                let with = |i: i32| if fill != 0.0 && i % share == share - 1 { fill } else { field(kind, i) };
+                let values: Vec<f64> = (0..n).map(with).collect();
+                let narrow: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+                for (dtype, bytes) in
+                    [(DType::F64, bits(&values)), (DType::F32, bytemuck::cast_slice(&narrow).to_vec())]
+                {
+                    let all = suspected_fills(dtype, &bytes, f64::INFINITY);
+                    let mut scan = ValueScan::new(dtype, f64::INFINITY);
+                    scan.add(&bytes);
+                    let range = scan.range().map_or(0.0, |r| r.1 - r.0);
+                    assert_eq!(
+                        suspected_fills_in_range(dtype, &bytes, f64::INFINITY, range),
+                        all,
+                        "{kind} {fill} {share} {n}"
+                    );
+                    *if all.is_empty() { &mut plain } else { &mut found } += 1;
+                }
+            }
+        }
+    }
+    assert!(found > 100 && plain > 100, "{found} {plain}");
+}
+
 #[test]
 fn a_scan_in_pieces_is_that_of_the_whole() {
     let values: Vec<f64> =

@@ -133,6 +133,15 @@ impl Graph {
         Ok(NodeValues { bound, inputs, outputs, metadata })
     }
 
+    /// The most memory that decoders on the CPU allocate besides the values, if one after the other frees its own.
+    pub(crate) fn decoder_memory(&self) -> u64 {
+        let of = |node: &NodeValues| {
+            let outputs: Vec<u64> = node.outputs.iter().map(|&v| self.edge(v).max_bytes()).collect();
+            node.bound.decoder_memory(&outputs)
+        };
+        self.nodes.iter().map(of).max().unwrap_or(0)
+    }
+
     /// Stages that read `v`, in the order of the container.
     pub(crate) fn consumers(&self, v: Val) -> impl Iterator<Item = usize> + '_ {
         self.order.iter().copied().filter(move |&i| self.nodes[i].inputs.contains(&v))

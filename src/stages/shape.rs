@@ -19,6 +19,15 @@ pub(super) const fn dim_z(most: i64) -> Param {
     dim(NAMES[2], most, "Length of the third dimension; 0: 1.")
 }
 
+/// `axes`: how many dimensions differences are taken in.
+pub(super) const AXES: Param = Param {
+    name: "axes",
+    kind: Kind::Int { low: 0, high: 3 },
+    default: Setting::Int(0),
+    unit: "dimensions",
+    doc: "Dimensions along which values are predicted, the fastest ones; the others are joined to the last of them. 0: all that the array has.",
+};
+
 const fn dim(name: &'static str, most: i64, doc: &'static str) -> Param {
     Param { name, kind: Kind::Int { low: 0, high: most }, default: Setting::Int(0), unit: "elements", doc }
 }
@@ -63,6 +72,18 @@ pub(super) fn ones_last(dims: [u64; 3]) -> [usize; 3] {
 
 pub(super) fn product(dims: [u64; 3]) -> u128 {
     dims.iter().map(|&d| u128::from(d)).fold(1, u128::saturating_mul)
+}
+
+/// Joins the lengths behind the first `axes` to the last of those.
+pub(super) fn join(args: &mut Args) -> Result<()> {
+    let axes = args.int(AXES.name)? as usize;
+    if !(1..NAMES.len()).contains(&axes) {
+        return Ok(());
+    }
+    let dims = dims(args)?;
+    // Their product is that of the array, whose elements were counted.
+    args.set_int(NAMES[axes - 1], dims[axes - 1..].iter().product::<u64>() as i64)?;
+    NAMES[axes..].iter().try_for_each(|name| args.set_int(name, 1))
 }
 
 /// Sets what was left to the array: all three lengths, or x alone.

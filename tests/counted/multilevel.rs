@@ -55,6 +55,12 @@ fn restore(dims: &[u64], dtype: DType, axes: u8, sections: usize, is_serial: boo
         assert_eq!(status, Status::Ok, "{dims:?} token {token}");
         assert!(to.iter().all(|&b| b == 0), "{dims:?} token {token}");
         assert!(peak <= 8 * to.len() + (64 << 20), "{dims:?} token {token}: {peak} bytes of memory");
+        // The limit of memory counts all but the list of exact values, which these streams make without having them.
+        if token == 0 {
+            let tight = Options { max_memory_bytes: peak as u64 - 1, ..options };
+            let refused = Decoder::open(&bad, &tight).err();
+            assert!(matches!(refused, Some(Error::MemoryLimit { .. })), "{dims:?}: {refused:?}");
+        }
         println!("{dtype} {dims:?} token {token}: {:.1} of the array", peak as f64 / to.len() as f64);
         assert!(begun.elapsed() < Duration::from_secs(60), "{dims:?} token {token}: {:?}", begun.elapsed());
     }

@@ -205,3 +205,35 @@ fn limits_of_shapes() {
         }
     }
 }
+
+/// With fewer axes the segments are those of the array with its slowest dimensions joined, and its shape is kept.
+#[test]
+fn fewer_axes_join_the_slowest_dimensions() {
+    for (dims, dtype) in SHAPES
+        .iter()
+        .chain(&[&[40, 30, 20][..], &[700, 3], &[5000]])
+        .flat_map(|d| [(d, DType::F32), (d, DType::F64)])
+    {
+        let sample = make(dtype, dims, Content::Specials, 4);
+        let at = |d: usize| sample.array.joined_dims().get(d).copied().unwrap_or(1);
+        let [x, y, z] = [at(0), at(1), at(2)];
+        for (axes, joined) in [(0, [x, y, z]), (1, [x * y * z, 1, 1]), (2, [x, y * z, 1]), (3, [x, y, z])] {
+            for (name, container) in
+                ["fz", "lc_cr"].into_iter().flat_map(|n| both_containers().map(|c| (n, c)))
+            {
+                let (plain, options) = (preset(name, dtype).unwrap(), options(container, true));
+                let mut fewer = plain.clone();
+                fewer.args_mut(0).unwrap().set_int("axes", axes).unwrap();
+                let (bytes, _) = holds(&fewer, &sample, &options);
+                let other = Array::new(dtype, &joined).unwrap();
+                let other = compress(&plain, &other, &options, &sample.bytes).unwrap();
+                assert!(payload(&bytes) == payload(&other), "{} {name} {axes} {container:?}", sample.name);
+                assert_eq!(info(&bytes).unwrap().array, sample.array);
+                // What is read from the container compresses to the same segments again.
+                let again =
+                    compress(&pipeline_of(&bytes).unwrap(), &sample.array, &options, &sample.bytes).unwrap();
+                assert!(payload(&again) == payload(&other), "{} {name} {axes} {container:?}", sample.name);
+            }
+        }
+    }
+}

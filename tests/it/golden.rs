@@ -46,6 +46,9 @@ fn pipeline(toml: &str) -> Pipeline {
         if kind == "huffman" && !stage.contains_key("bklen") {
             args.set_int("bklen", 1024).unwrap();
         }
+        if kind == "lorenzoquant" {
+            args.set_text("zigzag_codes", "false").unwrap();
+        }
         for (key, value) in stage {
             match key.as_str() {
                 "name" | "type" | "inputs" | "output_type" => {}

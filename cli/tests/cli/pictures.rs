@@ -1,7 +1,7 @@
 //! What is drawn, tabled and generated.
 
 use crate::fixture::{Fixture, PROGRAM};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
@@ -32,48 +32,6 @@ fn the_graph_is_drawn() {
     let drawn: u64 =
         drawn.filter_map(|l| l.strip_suffix(" bytes")?.rsplit(' ').next()?.parse::<u64>().ok()).sum();
     assert_eq!(drawn, stored);
-}
-
-#[test]
-fn plots_are_pictures() {
-    let fixture = Fixture::new();
-    fixture.compressed();
-    fixture.run("decompress a.fzm -o b.f32").ok();
-    let line = "compare egm96.f32 b.f32 --dtype f32 --dims 1440x721 --plot p.png";
-    let plot = fixture.run(&format!("{line} --json")).json()["plot"].clone();
-    assert_eq!((&plot["file"], &plot["slice"]), (&json!("p.png"), &json!(0)));
-    assert!(plot["low"].as_f64().unwrap() < -100.0 && plot["error"].as_f64().unwrap() > 0.1);
-    let (width, height, pixels) = picture(&fixture, "p.png");
-    // Every second value of 1440 and 721, three times, and the colours below.
-    assert_eq!((width, height), (3 * 720 + 16, 361 + 18));
-    let at = |x: usize, y: usize| &pixels[3 * (y * width + x)..][..3];
-    // What came back looks as it did, the errors do not, and between the panels is nothing.
-    let near = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a.abs_diff(*b) < 8);
-    let alike = (0..361).filter(|y| near(at(300, *y), at(728 + 300, *y))).count();
-    assert_eq!((alike, at(724, 100)), (361, &[255; 3][..]));
-    assert!((0..361).filter(|y| near(at(300, *y), at(1456 + 300, *y))).count() < 100);
-    // An array that is the same has no errors: white.
-    fixture.run("compare egm96.f32 egm96.f32 --dtype f32 --plot q.png --dims 40x36x721 --slice 720").ok();
-    let (width, height, pixels) = picture(&fixture, "q.png");
-    assert_eq!((width, height), (3 * 240 + 16, 216 + 18), "six pixels for a value");
-    assert_eq!(&pixels[3 * (100 * width + 600)..][..3], [255; 3]);
-    // One dimension in lines.
-    fixture.run("compare egm96.f32 b.f32 --dtype f32 --plot r.png").ok();
-
-    fixture.fails(line, 3, &["p.png exists", "--force"]);
-    fixture.run(&format!("{line} --force")).ok();
-    fixture.fails(&format!("{line} --force --slice 1"), 2, &["--slice 1"]);
-    fixture.fails(&line.replace("721", "720"), 3, &["p.png exists"]);
-    fixture.fails(&line.replace("721 --plot p", "720 --plot s"), 2, &["4152960 bytes"]);
-}
-
-fn picture(fixture: &Fixture, name: &str) -> (usize, usize, Vec<u8>) {
-    let file = std::io::BufReader::new(fs::File::open(fixture.path(name)).unwrap());
-    let mut reader = png::Decoder::new(file).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let frame = reader.next_frame(&mut pixels).unwrap();
-    assert_eq!(frame.color_type, png::ColorType::Rgb);
-    (frame.width as usize, frame.height as usize, pixels)
 }
 
 #[test]

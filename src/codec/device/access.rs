@@ -93,7 +93,7 @@ impl DeviceSlice {
     ///
     /// # Safety
     /// The memory has this length, and nothing changes it during the call.
-    pub(super) unsafe fn read<R>(self, f: impl FnOnce(&dyn Source) -> Result<R>) -> Result<R> {
+    pub(crate) unsafe fn read<R>(self, f: impl FnOnce(&dyn Source) -> Result<R>) -> Result<R> {
         match self.home()? {
             Home::Device(index) => f(&OnDevice(self, Context::on(index)?)),
             // SAFETY: the caller's promise.

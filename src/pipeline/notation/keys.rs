@@ -42,6 +42,9 @@ pub(super) const FUSION: &str = "fusion_mode";
 /// The element type of stages that keep it.
 pub(super) const DATA: &str = "data_type";
 
+/// The sign of codes: `false` where LorenzoQuant has no such key.
+const ZIGZAG: &str = "zigzag_codes";
+
 /// The keys of the reference that say what parameters of ours say.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
     match stage {
@@ -162,6 +165,9 @@ impl<'a> Keys<'a> {
         if self.stage == "quantizer" && !self.given.contains(&MODE) && !self.given.contains(&"mode") {
             self.args.set_text("mode", "rel")?;
         }
+        if self.stage == "lorenzo_quant" && !self.given.contains(&ZIGZAG) {
+            self.args.set_int(ZIGZAG, 0)?;
+        }
         self.output()
     }
 
@@ -233,7 +239,8 @@ pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String
     // A signed type that is named: only then the reference can be told what becomes of it.
     let signed = input.and_then(|i| DType::from_name(&i).ok()).filter(|i| !i.is_float() && *i == i.signed());
     for (param, value) in args.iter() {
-        if !always_said(param.name) && *value == param.default {
+        let always = always_said(param.name) || (stage, param.name) == ("lorenzo_quant", ZIGZAG);
+        if !always && *value == param.default {
             continue;
         }
         match (param.name, value) {

@@ -32,7 +32,7 @@ impl Pipeline {
         in_default_environment(|| writer::write(self))
     }
 
-    /// Reads a chain of stages: `lorenzo_quant(eb=1e-3,mode=noa,zigzag=true) > bitshuffle(width=2) > rze`.
+    /// Reads a chain of stages: `lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze`.
     ///
     /// # Errors
     /// As [`Pipeline::from_toml`]; all say the column.

@@ -64,9 +64,9 @@ pub(super) const SPEC: Spec = Spec {
         Param {
             name: "zigzag_codes",
             kind: Kind::Flag,
-            default: Setting::Flag(false),
+            default: Setting::Flag(true),
             unit: "",
-            doc: "Codes alternate in sign, so that small differences of both signs have small codes.",
+            doc: "Codes alternate in sign, so that small differences of both signs have small codes; false where stage zigzag follows. In TOML false without the key.",
         },
         Param {
             name: OUTLIER_CAPACITY,
@@ -85,6 +85,7 @@ pub(super) const SPEC: Spec = Spec {
             unit: "",
             doc: "Differences start from the mean of their tile, in one dimension only; means are an output of their own.",
         },
+        shape::AXES,
         DIM_X,
         DIM_Y,
         DIM_Z,
@@ -149,7 +150,8 @@ impl Stage for LorenzoQuant {
     }
 
     fn fit_shape(&self, args: &mut Args, array: &Array) -> Result<()> {
-        shape::fit(SPEC.name, args, array, u32::MAX.into())
+        shape::fit(SPEC.name, args, array, u32::MAX.into())?;
+        shape::join(args)
     }
 
     fn bind(&self, args: &Args, inputs: &[EdgeType], rules: Rules) -> Result<Arc<dyn BoundStage>> {
@@ -162,7 +164,14 @@ impl Stage for LorenzoQuant {
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
         // A container records what the run made of these, or nothing.
-        let unsaid = ["input_type", OUTLIER_CAPACITY, "outlier_threshold", "value_base", "fixed_step"];
+        let unsaid = [
+            "input_type",
+            shape::AXES.name,
+            OUTLIER_CAPACITY,
+            "outlier_threshold",
+            "value_base",
+            "fixed_step",
+        ];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
         if let Some(metadata) = at::<LorenzoQuantMetadata>(metadata, 0) {

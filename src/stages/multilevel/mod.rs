@@ -170,4 +170,18 @@ impl BoundStage for BoundMultilevel {
     fn config(&self, io: Ports<'_>) -> Result<Config> {
         Ok(config::write(self, io.metadata))
     }
+
+    /// For each value a code of 4 bytes, and either a coarser point or a difference of 4 bytes; an entry of 16 bytes for each exact value, which has
+    /// 4 bytes or more in the streams of encoders.
+    fn decoder_memory(&self, outputs: &[u64]) -> u64 {
+        let values = self.dims.iter().product::<u64>();
+        let stream = outputs.iter().sum::<u64>();
+        values
+            .saturating_mul(self.value.bytes() + 8)
+            .saturating_add(stream.saturating_mul(4))
+            .saturating_add(FIXED_MEMORY)
+    }
 }
+
+/// Tables of sections and buffers of threads.
+const FIXED_MEMORY: u64 = 1 << 20;
