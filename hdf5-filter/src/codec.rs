@@ -161,7 +161,9 @@ impl Plan {
     fn decode_other(&self, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
         let failed = |e: Error| format!("a chunk cannot be restored: {e}");
         let decoder = Decoder::open(chunk, &self.options).map_err(failed)?;
-        if is_other(decoder.array(), self.decoder.array(), self.opaque) || dst.len() as u64 != decoder.array().bytes() {
+        if is_other(decoder.array(), self.decoder.array(), self.opaque)
+            || dst.len() as u64 != decoder.array().bytes()
+        {
             return Err(format!(
                 "a chunk cannot be restored: it holds {}, a chunk of this dataset has {}; write it with the type and shape of the dataset's \
                  chunks, or in one dimension",
