@@ -73,7 +73,8 @@ def compress(
     dtype = _arrays.DTYPES[array.dtype]
     pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
     flat = _arrays.flat_bytes(array)
-    return _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, bool(checksum))
+    container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)[0]
+    return _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
 
 
 def decompress(
@@ -97,9 +98,10 @@ def decompress(
         if done is not None:
             return done
     data = _arrays.container_bytes(buf)
-    about = _fzgm.info(data)
-    dtype = _arrays.dtype_of(about["dtype"])
-    stored = tuple(reversed(about["dims"]))
+    # Working memory first: a container above the limit must not cost the memory of a result.
+    plan = _fzgm.Decoder.open(data, _arrays.threads_of(threads), limit)
+    name, dims = plan.array
+    dtype, stored = _arrays.dtype_of(name), tuple(reversed(dims))
     elements = math.prod(stored)
     if out is not None:
         if shape is not None:
@@ -107,9 +109,21 @@ def decompress(
         result = _arrays.check_out(out, dtype, elements, data)
     else:
         shape = stored if shape is None else _arrays.as_shape(shape, elements)
-        result = np.empty(shape, dtype)
-    _fzgm.decompress(data, _arrays.flat_bytes(result), _arrays.threads_of(threads), limit)
+        result = _arrays.new(shape, dtype)
+    plan.decompress(data, _arrays.flat_bytes(result))
     return result
+
+
+def restored_as(buf: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """``decompress`` of a chunk that is described elsewhere too: by the metadata of its array."""
+    about = _fzgm.info(_arrays.container_bytes(buf))
+    found, dims = _arrays.dtype_of(about["dtype"]), about["dims"]
+    if found != dtype.newbyteorder("=") or dims != _arrays.dims_of(shape):
+        raise CallError(
+            f"the chunk holds {found} of shape {tuple(reversed(dims))}, the metadata of its array has {dtype} of shape {shape}; "
+            "restore it with fzgm.decompress, or repair the metadata"
+        )
+    return decompress(buf, shape=shape)
 
 
 def _decompress_on_gpu(buf: Any, shape: Any, out: Any, limit: int, device: Any, stream: Any) -> Any:
@@ -144,7 +158,7 @@ def decompress_region(source: Any, region: Any) -> np.ndarray:
     about = file.info() if file else _fzgm.info(data)
     stored = tuple(reversed(about["dims"]))
     origin, extent, shape = _box(region, stored)
-    result = np.empty(shape, _arrays.dtype_of(about["dtype"]))
+    result = _arrays.new(tuple(shape), _arrays.dtype_of(about["dtype"]))
     if file:
         file.region(origin[::-1], extent[::-1], _arrays.flat_bytes(result))
     else:
@@ -166,7 +180,7 @@ def preview(source: Any, step: int) -> np.ndarray:
     if step == 0 or step & (step - 1):
         raise CallError(f"step is {step}; expected a power of two: 1, 2, 4, and so on")
     shape = tuple(-(-n // step) for n in reversed(about["dims"]))
-    result = np.empty(shape, _arrays.dtype_of(about["dtype"]))
+    result = _arrays.new(tuple(shape), _arrays.dtype_of(about["dtype"]))
     if file:
         file.preview(step, _arrays.flat_bytes(result))
     else:
@@ -176,7 +190,14 @@ def preview(source: Any, step: int) -> np.ndarray:
 
 def _file(source: Any, *, front: bool) -> Any:
     """The open file that a path names; None for a container."""
-    return _fzgm.File(os.fspath(source), front) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    try:
+        path = os.fsdecode(source)
+        os.fsencode(path)
+    except (TypeError, UnicodeError) as error:
+        raise CallError(f"the path is {_arrays.shown(source)}, which no file can have: {error}; expected the path of a file") from error
+    return _fzgm.File(path, front)
 
 
 @dataclass(frozen=True)
@@ -222,7 +243,7 @@ class Preset:
 
 def presets(*, all: bool = False) -> list[Preset]:
     """The presets to choose from; with ``all`` also those for comparisons."""
-    return [Preset(*p) for p in _fzgm.presets(bool(all))]
+    return [Preset(*p) for p in _fzgm.presets(_arrays.flag("all", all))]
 
 
 def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], list[int]]:
@@ -236,10 +257,10 @@ def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], li
         if isinstance(part, slice):
             try:
                 start, stop, step = part.indices(length)
-            except TypeError as error:
-                raise CallError(f"region[{axis}] is {part}; expected a slice of whole numbers") from error
+            except (TypeError, ValueError) as error:
+                raise CallError(f"region[{axis}] is {_slice(part)}; expected a slice of whole numbers with step 1") from error
             if step != 1:
-                raise CallError(f"region[{axis}] has step {step}; expected 1")
+                raise CallError(f"region[{axis}] has step {_arrays.shown(step)}; expected 1")
             origin.append(start)
             extent.append(max(0, stop - start))
             shape.append(extent[-1])
@@ -247,9 +268,13 @@ def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], li
         try:
             index = operator.index(part)
         except TypeError as error:
-            raise CallError(f"region[{axis}] is {part!r}; expected a whole number or a slice") from error
+            raise CallError(f"region[{axis}] is {_arrays.shown(part)}; expected a whole number or a slice with step 1") from error
         if not -length <= index < length:
-            raise CallError(f"region[{axis}] is {index}; the dimension has {length} elements")
+            raise CallError(f"region[{axis}] is {_arrays.shown(index)}; expected -{length} to {length - 1}, since the dimension has {length} elements")
         origin.append(index % length)
         extent.append(1)
     return origin, extent, shape
+
+
+def _slice(part: slice) -> str:
+    return f"slice({_arrays.shown(part.start)}, {_arrays.shown(part.stop)}, {_arrays.shown(part.step)})"

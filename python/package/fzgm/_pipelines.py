@@ -55,8 +55,12 @@ def threshold_of(fill_value: Any, dtype: str) -> float:
     """The magnitude from which on values are exact: that of the fill value as an array of this type stores it."""
     if fill_value is None:
         return math.inf
-    with np.errstate(over="ignore"):
-        fill = abs(float(_arrays.dtype_of(dtype).type(real("fill_value", fill_value))))
+    fill = real("fill_value", fill_value)
+    try:
+        with np.errstate(over="ignore"):
+            fill = abs(float(_arrays.dtype_of(dtype).type(fill)))
+    except (OverflowError, ValueError) as error:
+        raise CallError(f"fill_value is {fill}, which no {_arrays.dtype_of(dtype)} can be; leave it out") from error
     if fill == 0:
         raise CallError("fill_value is 0, and values of its magnitude and above are exact, which are all; leave it out")
     return math.inf if math.isnan(fill) else fill
@@ -64,8 +68,8 @@ def threshold_of(fill_value: Any, dtype: str) -> float:
 
 def real(what: str, value: Any) -> float:
     if isinstance(value, (str, bytes)):
-        raise CallError(f"{what} is {value!r}; expected a number")
+        raise CallError(f"{what} is {_arrays.shown(value)}; expected a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise CallError(f"{what} is {value!r}; expected a number") from error
+        raise CallError(f"{what} is {_arrays.shown(value)}; expected a number") from error
