@@ -9,12 +9,14 @@ array: the bound of the array is kept. A chunk of equal values is then exact.
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.codec import ArrayBytesCodec
 
 from . import _arrays, _codec, _pipelines
+from ._errors import CallError
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
@@ -32,6 +34,11 @@ class FzgmCodec(ArrayBytesCodec):
     preset: str | None = None
     fill_value: float | None = None
     pipeline: str | None = None
+
+    def __post_init__(self) -> None:
+        # As in fzgm.compress, NaN is no fill value; and JSON has no number for it.
+        if isinstance(self.fill_value, float) and math.isnan(self.fill_value):
+            object.__setattr__(self, "fill_value", None)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> FzgmCodec:
@@ -54,8 +61,8 @@ class FzgmCodec(ArrayBytesCodec):
         return chunk_spec.prototype.buffer.from_bytes(compressed)
 
     async def _decode_single(self, chunk_bytes: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
-        array = await asyncio.to_thread(_codec.decompress, chunk_bytes.as_numpy_array(), shape=chunk_spec.shape)
         wanted = chunk_spec.dtype.to_native_dtype()
+        array = await asyncio.to_thread(_codec.restored_as, chunk_bytes.as_numpy_array(), wanted, chunk_spec.shape)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(array.astype(wanted, copy=False))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
@@ -66,4 +73,6 @@ def read_pipeline(text: str | None) -> _pipelines.Pipeline | None:
     """The pipeline of a configuration, which is text or TOML."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        raise CallError(f"pipeline is of type {type(text).__name__}; expected text or TOML, as str(pipeline) returns")
     return _pipelines.Pipeline.from_toml(text) if "[[stage]]" in text else _pipelines.Pipeline.from_text(text)
