@@ -40,7 +40,7 @@ def compress(
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
                  times \\|x\\| of each value, with preset ``"pfpl"``.
     preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` loses nothing.
-    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min).
+    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min). NaN and infinity are the same as none.
     pipeline     in place of preset, mode, bound, and fill value.
     threads      threads of the call; 0 for all cores. The bytes do not depend on it.
     container    ``"fzm"``, the file format, or ``"compact"``, for small arrays.
@@ -82,10 +82,10 @@ def decompress(
 ) -> Any:
     """Restores the array of a container.
 
-    buf    bytes or any contiguous buffer, or an array of bytes on a GPU.
+    buf    bytes or any contiguous buffer, or an array of bytes on a GPU; no path.
     shape  shape of the result, with as many elements; by default that of the array, whose dimensions beyond 8 are joined.
     out    contiguous array of the element type and number of elements of the container, which receives the values and is returned.
-    max_memory_bytes  limit of working memory; 0: 8 times the array and 64 MiB.
+    max_memory_bytes  limit of working memory, which is compared before the result is allocated; 0: 8 times the array and 64 MiB.
     device where the result is: ``"cpu"`` for an array of numpy, ``"cuda:N"`` for a ``DeviceArray``; by default where the container is. If either
            is on a GPU, the call runs there, and ``out`` may be an array there.
     stream for memory on a GPU: the call waits for this stream first.
@@ -151,7 +151,7 @@ def decompress_region(source: Any, region: Any) -> np.ndarray:
 
     source  container, or the path of a file. Of preset ``fast`` the function reads the chunks that the region touches; of other presets it decodes the
             whole array.
-    region  an index of the stored shape: whole numbers and slices of step 1, such as ``np.s_[10:20, :, 5]``. Missing dimensions are taken whole.
+    region  an index of the stored shape: whole numbers and slices with step 1, such as ``np.s_[10:20, :, 5]``, negative ones as in numpy; no Ellipsis. Missing dimensions are whole.
     """
     file = _file(source, front=False)
     data = None if file else _arrays.container_bytes(source)
