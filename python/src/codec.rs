@@ -141,7 +141,7 @@ pub(crate) struct Decoder {
 
 #[pymethods]
 impl Decoder {
-    /// Plans for one container. A memory limit is compared before anything is allocated.
+    /// Plans for one container. A memory limit is compared before working memory is allocated.
     #[staticmethod]
     fn open<'py>(
         py: Python<'py>,

@@ -127,11 +127,13 @@ def test_chunks_of_any_number_of_dimensions():
         assert np.array_equal(zarr.open_array(store)[...], field((*shape, 1))[..., 0])
 
 
-def test_fill_values_of_nan(tmp_path):
+def test_fill_values_that_are_none(tmp_path):
     from fzgm.zarr import FzgmCodec
 
-    codec = FzgmCodec(error_bound=1e-3, fill_value=float("nan"))
-    assert codec == FzgmCodec(error_bound=1e-3)
+    for nothing in (float("nan"), float("inf")):
+        codec = FzgmCodec(error_bound=1e-3, fill_value=nothing)
+        assert codec == FzgmCodec(error_bound=1e-3)
+        assert numcodecs.get_codec({"id": "fzgm", "error_bound": 1e-3, "fill_value": nothing}).get_config()["fill_value"] is None
     zarr.create_array(tmp_path / "x.zarr", data=field(), serializer=codec, compressors=None)
     assert "NaN" not in json.dumps(json.loads((tmp_path / "x.zarr" / "zarr.json").read_text())["codecs"])
 

@@ -57,7 +57,7 @@ def as_array(x: Any, what: str = "x") -> np.ndarray:
     except Error:
         raise
     except MemoryError as error:
-        raise no_memory(f"a copy of {what}") from error
+        raise no_memory(f"a copy of {what}", f"free memory, or pass {what} as a numpy array that is contiguous in C order") from error
     # Arrays of other libraries raise exceptions of any class: those of closed files and stores have no common one.
     except Exception as error:
         raise CallError(f"{what} of type {type(x).__name__} cannot be converted to a numpy array: {error}; expected an array of numbers") from error
@@ -68,11 +68,12 @@ def new(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     try:
         return np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError) as error:
-        raise no_memory(f"an array of {dtype} and shape {shape}, which has {math.prod(shape) * dtype.itemsize} bytes") from error
+        size = math.prod(shape) * dtype.itemsize
+        raise no_memory(f"an array of {dtype} and shape {shape}, which has {size} bytes", "free memory, or restore a smaller part") from error
 
 
-def no_memory(what: str) -> RoomError:
-    error = RoomError(f"the system has no memory for {what}; free memory, or restore a region or a preview")
+def no_memory(what: str, advice: str) -> RoomError:
+    error = RoomError(f"the system has no memory for {what}; {advice}")
     error.status = 43
     return error
 
@@ -141,7 +142,7 @@ def whole_shape(shape: Any) -> tuple[int, ...]:
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
-    """A shape, or one length, as whole numbers of an array that numpy can have."""
+    """A shape, or one length, as whole numbers. Neither numpy nor the library has an array beyond these limits."""
     try:
         lengths = tuple(operator.index(n) for n in ((shape,) if np.isscalar(shape) else shape))
     except (TypeError, ValueError) as error:

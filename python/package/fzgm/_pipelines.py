@@ -66,6 +66,11 @@ def threshold_of(fill_value: Any, dtype: str) -> float:
     return math.inf if math.isnan(fill) else fill
 
 
+def effective_fill(fill_value: Any) -> Any:
+    """A fill value for a configuration in JSON, which has no number for NaN and infinity: they are the same as none."""
+    return None if isinstance(fill_value, float) and not math.isfinite(fill_value) else fill_value
+
+
 def real(what: str, value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise CallError(f"{what} is {_arrays.shown(value)}; expected a number")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numcodecs.abc import Codec
 
-from . import _arrays, _codec
+from . import _arrays, _codec, _pipelines
 from ._errors import CallError
 
 
@@ -24,7 +24,8 @@ class Fzgm(Codec):
         preset: str | None = None,
         fill_value: float | None = None,
     ) -> None:
-        self.error_bound, self.mode, self.preset, self.fill_value = error_bound, mode, preset, fill_value
+        self.error_bound, self.mode, self.preset = error_bound, mode, preset
+        self.fill_value = _pipelines.effective_fill(fill_value)
 
     def encode(self, buf: Any) -> bytes:
         array = _arrays.as_array(buf, "buf")

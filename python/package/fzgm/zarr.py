@@ -9,7 +9,6 @@ array: the bound of the array is kept. A chunk of equal values is then exact.
 from __future__ import annotations
 
 import asyncio
-import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +35,7 @@ class FzgmCodec(ArrayBytesCodec):
     pipeline: str | None = None
 
     def __post_init__(self) -> None:
-        # As in fzgm.compress, NaN is no fill value; and JSON has no number for it.
-        if isinstance(self.fill_value, float) and math.isnan(self.fill_value):
-            object.__setattr__(self, "fill_value", None)
+        object.__setattr__(self, "fill_value", _pipelines.effective_fill(self.fill_value))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> FzgmCodec:
