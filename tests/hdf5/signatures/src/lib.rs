@@ -55,6 +55,9 @@ macro_rules! declared {
 }
 sys::functions!(declared);
 const _: sys::H5Epush2 = H5Epush2;
+// Functions that pause the error stack are newer than hdf5-metno-sys.
+const _: sys::H5Eget_current_stack = H5Eget_current_stack;
+const _: sys::H5Epause_stack = H5Eset_current_stack;
 
 // The plugin reads these ids from variables.
 const _: fn() -> [&'static sys::hid_t; 3] = || [H5E_ERR_CLS, H5E_PLINE, H5E_CANTFILTER];
