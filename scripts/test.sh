@@ -321,8 +321,31 @@ installed_hdf5() {
     build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
 }
 
+# The source distribution of the Python package, compiled and installed by pip in a fresh environment. It has no plugin, and says so.
+from_sdist() {
+  local venv=$PWD/build/sdist-venv
+  bash scripts/wheel.sh --sdist-only
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  env -u CARGO_TARGET_DIR FZGM_CUDA=off "$venv/bin/python" -m pip install --quiet --no-cache-dir build/sdist/fzgm-*.tar.gz
+  "$venv/bin/python" - <<'PYTHON'
+import fzgm, numpy as np
+
+x = np.random.default_rng(1).normal(size=(20, 30, 40)).cumsum(-1).astype("f4")
+for preset in ("fast", "high"):
+    assert fzgm.compare(x, fzgm.decompress(fzgm.compress(x, error_bound=1e-3, preset=preset)), error_bound=1e-3).kept
+try:
+    import fzgm.hdf5
+except fzgm.FileError as error:
+    assert "install a wheel" in str(error), error
+else:
+    raise SystemExit("the source distribution has a plugin")
+PYTHON
+}
+
 # Tests that take too long for every change: five times the mutations, all ignored tests except the fuzzer, every program under valgrind, the
-# fuzz targets compiled, the kernels for all architectures, and on the emulator all arrays of at most 64 KiB and twice the cases under sanitizers.
+# fuzz targets compiled, the Python package installed from its source distribution, the kernels for all architectures, and on the emulator all
+# arrays of at most 64 KiB and twice the cases under sanitizers.
 part_long() {
   local kind
   unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS
@@ -341,6 +364,7 @@ part_long() {
   say "the filter in other versions of HDF5"
   HDF5_PLUGIN_PATH=$PWD/build/hdf5-plugin PYTHONPATH=$PWD/hdf5-filter/python bash tests/hdf5/versions.sh build/hdf5-venv/bin/python build/hdf5-wheels
   installed_hdf5
+  step "the source distribution of the Python package" from_sdist
 }
 
 # Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml says which tests judge them.

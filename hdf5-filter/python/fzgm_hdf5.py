@@ -43,13 +43,14 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
 
     Without a preset they have the number of ``"fast"`` in mode abs and of ``"pfpl"`` in mode rel.
     """
-    if mode == "noa":
+    if isinstance(mode, str) and mode == "noa":
         raise Error("mode is 'noa'; chunks have ranges of their own: expected 'abs' with bound * (max - min) of the whole dataset")
-    if mode not in list(MODES):
-        raise Error(f"mode is {mode!r}; expected one of {', '.join(MODES)}")
-    if preset not in (None, *_PRESETS_OF[mode]):
-        why = ", which needs a newer plugin" if preset == "exact" else f", which mode {mode} does not have" if preset in list(PRESETS) else ""
-        raise Error(f"preset is {preset!r}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise Error(f"mode is {_shown(mode)}; expected one of {', '.join(MODES)}")
+    if preset is not None and (not isinstance(preset, str) or preset not in _PRESETS_OF[mode]):
+        name = preset if isinstance(preset, str) else ""
+        why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not have" if name in PRESETS else ""
+        raise Error(f"preset is {_shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":
         return (0,)
@@ -83,7 +84,7 @@ def filter(
     Integers and all that is no float lose nothing in any mode.
     """
     if wrong:
-        raise Error(f"{wrong[0]!r} is given without a name; expected abs={wrong[0]!r}, rel=… or noa=…")
+        raise Error(f"{_shown(wrong[0])} is given without a name; expected abs={_shown(wrong[0])}, rel=… or noa=…")
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:
         raise Error(f"{' and '.join(given)} are given; expected one of them")
@@ -112,33 +113,53 @@ def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
 
     if isinstance(data, np.ma.MaskedArray):
         raise Error("data is a masked array; pass data.filled(value) and fill_value=value")
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except Exception as error:  # of any library: those of closed files have no common class
+        raise Error(f"data of type {type(data).__name__} cannot be converted to a numpy array: {error}; expected an array of numbers") from error
     if array.dtype.kind not in "iuf":
         raise Error(f"data has element type {array.dtype}; expected numbers")
     counts = np.isfinite(array)
     if fill_value is not None:
         with np.errstate(over="ignore"):
-            counts &= array != array.dtype.type(_real("fill_value", fill_value))
+            counts &= array != _as_element(array.dtype, _real("fill_value", fill_value))
     bounded = array[counts]
     if bounded.size == 0:
         raise Error("data has no finite value other than the fill value; give a bound as abs")
     return float(bounded.min()), float(bounded.max())
 
 
+def _as_element(dtype: Any, fill_value: float) -> Any:
+    """The fill value as an element of an array."""
+    try:
+        return dtype.type(fill_value)
+    except (OverflowError, ValueError) as error:
+        raise Error(f"fill_value is {fill_value}, which no element of type {dtype} can be; leave it out") from error
+
+
+def _shown(value: Any) -> str:
+    """A wrong argument in a message: its value if that is short, else its type."""
+    try:
+        text = repr(value)
+    except Exception:  # an integer of too many digits, or an object of any library
+        text = ""
+    return text if 0 < len(text) <= 80 and "\n" not in text else f"of type {type(value).__name__}"
+
+
 def _real(what: str, value: Any) -> float:
     if isinstance(value, (str, bytes)):
-        raise Error(f"{what} is {value!r}; expected a number")
+        raise Error(f"{what} is {_shown(value)}; expected a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Error(f"{what} is {value!r}; expected a number") from error
+        raise Error(f"{what} is {_shown(value)}; expected a number") from error
 
 
 def _pair(range: Any) -> tuple[float, float]:
     try:
         low, high = range
     except (TypeError, ValueError) as error:
-        raise Error(f"range is {range!r}; expected (min, max)") from error
+        raise Error(f"range is {_shown(range)}; expected (min, max)") from error
     low, high = _real("range[0]", low), _real("range[1]", high)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise Error(f"range is ({low}, {high}); expected finite numbers, the smaller one first")
@@ -166,7 +187,10 @@ def _positive(what: str, bound: Any) -> float:
 
 def describe_words(cd: Any) -> str:
     """What cd_values mean, in words: those of a user, or those that a dataset stores."""
-    cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
+    try:
+        cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Error(f"the cd_values are {_shown(cd)}; expected whole numbers") from error
     if cd in ([], [0]):
         return "lossless"
     if len(cd) < 3:
@@ -189,9 +213,13 @@ def describe_words(cd: Any) -> str:
 
 def describe(dataset: Any) -> str:
     """Bound, preset, and ratio of a dataset of h5py in words, from its cd_values and its size in the file."""
-    if not all(hasattr(dataset, name) for name in ("id", "shape", "dtype")):
+    try:
+        is_dataset = all(hasattr(dataset, name) for name in ("id", "shape", "dtype"))
+        create = dataset.id.get_create_plist() if is_dataset else None
+    except Exception as error:  # of h5py, whose closed datasets raise several
+        raise Error(f"dataset cannot be read: {error}; expected a dataset of a file that is open") from error
+    if create is None:
         raise Error(f"dataset is of type {type(dataset).__name__}; expected a dataset of h5py")
-    create = dataset.id.get_create_plist()
     found = [create.get_filter(k) for k in range(create.get_nfilters())]
     own = [cd for number, _, cd, _ in found if number == FILTER_ID]
     if not own:

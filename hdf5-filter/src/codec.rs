@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     encoder: Encoder,
     decoder: Decoder,
     options: Options,
+    /// The elements are opaque: words of their width, in one dimension.
+    opaque: bool,
     /// Of calls that are over, if it is small.
     encoding: Option<Workspace>,
     decoding: Option<Workspace>,
@@ -53,14 +55,35 @@ fn array(stored: &Stored) -> Answer<Array> {
     if stored.element.opaque {
         return Array::new(dtype, &[bytes / dtype.bytes()]).map_err(text);
     }
-    let mut dims: Vec<u64> = stored.dims.iter().rev().copied().filter(|d| *d > 1).collect();
+    let dims: Vec<u64> = stored.dims.iter().rev().copied().collect();
+    Array::new(dtype, &joined(&dims)).map_err(text)
+}
+
+/// Dimensions, fastest first, as [`array`] has them.
+fn joined(dims: &[u64]) -> Vec<u64> {
+    let mut dims: Vec<u64> = dims.iter().copied().filter(|d| *d != 1).collect();
     let slow: u64 = dims.iter().skip(2).product();
     dims.truncate(2);
-    dims.extend((slow > 1).then_some(slow));
+    dims.extend((slow != 1).then_some(slow));
     if dims.is_empty() {
         dims.push(1);
     }
-    Array::new(dtype, &dims).map_err(text)
+    dims
+}
+
+/// Whether the array of a container cannot be the chunk that it is read for. An array of one dimension has no shape to disagree with, and opaque
+/// elements have only a width.
+fn is_other(is: &Array, chunk: &Array, opaque: bool) -> bool {
+    let same_type = is.dtype() == chunk.dtype() || opaque && is.dtype().bytes() == chunk.dtype().bytes();
+    let dims = joined(is.dims());
+    let same_shape = dims == chunk.dims() || opaque || dims.len() == 1;
+    !same_type || !same_shape || is.bytes() != chunk.bytes()
+}
+
+/// Type and shape for a message, with the slowest dimension first, as in HDF5.
+fn described(array: &Array) -> String {
+    let dims: Vec<u64> = joined(array.dims()).into_iter().rev().collect();
+    format!("{} elements of type {} in the shape {dims:?}", array.elements(), array.dtype())
 }
 
 fn pipeline(stored: &Stored) -> fzgm::Result<Pipeline> {
@@ -97,7 +120,8 @@ impl Plan {
         let pipeline = pipeline(stored).map_err(text)?;
         let encoder = Encoder::new(&pipeline, &array, &options).map_err(text)?;
         let decoder = encoder.decoder().map_err(text)?;
-        Ok(Plan { encoder, decoder, options, encoding: None, decoding: None })
+        let opaque = stored.element.opaque;
+        Ok(Plan { encoder, decoder, options, opaque, encoding: None, decoding: None })
     }
 
     /// Bytes of a compressed chunk at most.
@@ -137,14 +161,14 @@ impl Plan {
     fn decode_other(&self, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
         let failed = |e: Error| format!("a chunk cannot be restored: {e}");
         let decoder = Decoder::open(chunk, &self.options).map_err(failed)?;
-        let (is, be) = (decoder.array(), self.decoder.array());
-        if is.bytes() != dst.len() as u64 || is.dtype().bytes() != be.dtype().bytes() {
+        if is_other(decoder.array(), self.decoder.array(), self.opaque)
+            || dst.len() as u64 != decoder.array().bytes()
+        {
             return Err(format!(
-                "a chunk cannot be restored: it holds {} elements of type {}, a chunk of this dataset has {} of type {}",
-                is.elements(),
-                is.dtype(),
-                be.elements(),
-                be.dtype()
+                "a chunk cannot be restored: it holds {}, a chunk of this dataset has {}; write it with the type and shape of the dataset's \
+                 chunks, or in one dimension",
+                described(decoder.array()),
+                described(self.decoder.array())
             ));
         }
         let mut workspace = decoder.workspace().map_err(failed)?;
@@ -258,6 +282,33 @@ mod tests {
             assert_eq!(dst, chunk);
             assert!(plan.decode(&own, &mut dst[..chunk.len() - 4]).is_err());
         }
+    }
+
+    #[test]
+    fn chunks_of_another_type_or_shape_are_refused() {
+        let chunk = vec![0; 2400];
+        let mut dst = chunk.clone();
+        let mut plan = Plan::on(&stored(Element::number(DType::F32, false), &[20, 30]), Device::Cpu).unwrap();
+        let mut words = Plan::on(&stored(Element::opaque(12), &[10, 20]), Device::Cpu).unwrap();
+        let frame = |dtype: DType, dims: &[u64]| {
+            let array = Array::new(dtype, dims).unwrap();
+            fzgm::compress(&preset("bits", dtype).unwrap(), &array, &Options::default(), &chunk).unwrap()
+        };
+        for dims in [&[30, 20][..], &[30, 1, 20], &[1, 1, 1, 30, 20], &[600], &[1, 600]] {
+            plan.decode(&frame(DType::F32, dims), &mut dst).unwrap();
+            words.decode(&frame(DType::F32, dims), &mut dst).unwrap();
+        }
+        for (dtype, dims, found) in [
+            (DType::F32, &[20, 30][..], "600 elements of type f32 in the shape [30, 20]"),
+            (DType::F32, &[30, 10, 2], "600 elements of type f32 in the shape [2, 10, 30]"),
+            (DType::I32, &[30, 20], "600 elements of type i32 in the shape [20, 30]"),
+            (DType::F64, &[15, 20], "300 elements of type f64 in the shape [20, 15]"),
+        ] {
+            let text = plan.decode(&frame(dtype, dims), &mut dst).unwrap_err();
+            let wanted = "a chunk of this dataset has 600 elements of type f32 in the shape [20, 30]";
+            assert!(text.contains(found) && text.contains(wanted), "{text}");
+        }
+        assert!(words.decode(&frame(DType::F64, &[300]), &mut dst).is_err());
     }
 
     #[test]

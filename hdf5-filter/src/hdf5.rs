@@ -180,25 +180,80 @@ pub(crate) fn report(function: &CStr, text: &str) {
         let push = unsafe { std::mem::transmute::<*mut c_void, H5Epush2>(symbols.get(c"H5Epush2")?) };
         let class = id(symbols, c"H5E_ERR_CLS_g")?;
         let (major, minor) = (id(symbols, c"H5E_PLINE_g")?, id(symbols, c"H5E_CANTFILTER_g")?);
-        // SAFETY: the texts end with zeros, and the format takes one of them.
-        let rc = unsafe {
-            push(
-                0,
-                c"h5fzgm".as_ptr(),
-                function.as_ptr(),
-                0,
-                class,
-                major,
-                minor,
-                c"%s".as_ptr(),
-                text.as_ptr(),
-            )
-        };
-        Some(rc)
+        Some(unpaused(symbols, || {
+            // SAFETY: the texts end with zeros, and the format takes one of them.
+            unsafe {
+                push(
+                    0,
+                    c"h5fzgm".as_ptr(),
+                    function.as_ptr(),
+                    0,
+                    class,
+                    major,
+                    minor,
+                    c"%s".as_ptr(),
+                    text.as_ptr(),
+                )
+            }
+        }))
     });
     if pushed.is_none() {
         eprintln!("{}", text.to_string_lossy());
     }
+}
+
+/// Functions of HDF5 that pause the error stack. Libraries without them have no pauses.
+struct Pauses {
+    is_paused: H5Eis_paused,
+    pause: H5Epause_stack,
+    resume: H5Epause_stack,
+    take: H5Eget_current_stack,
+    put: H5Epause_stack,
+}
+
+impl Pauses {
+    fn resolve(symbols: &Symbols) -> Option<Pauses> {
+        // SAFETY: the functions of these names have had these types since HDF5 has pauses.
+        unsafe {
+            Some(Pauses {
+                is_paused: std::mem::transmute::<*mut c_void, H5Eis_paused>(symbols.get(c"H5Eis_paused")?),
+                pause: std::mem::transmute::<*mut c_void, H5Epause_stack>(symbols.get(c"H5Epause_stack")?),
+                resume: std::mem::transmute::<*mut c_void, H5Epause_stack>(symbols.get(c"H5Eresume_stack")?),
+                take: std::mem::transmute::<*mut c_void, H5Eget_current_stack>(
+                    symbols.get(c"H5Eget_current_stack")?,
+                ),
+                put: std::mem::transmute::<*mut c_void, H5Epause_stack>(
+                    symbols.get(c"H5Eset_current_stack")?,
+                ),
+            })
+        }
+    }
+}
+
+/// Calls `push` while the error stack accepts errors. HDF5 2.0 pauses the stack around a filter that reads, and drops errors in the meantime.
+fn unpaused<T>(symbols: &Symbols, push: impl FnOnce() -> T) -> T {
+    let Some(pauses) = Pauses::resolve(symbols) else { return push() };
+    let mut times = 0;
+    let mut paused = false;
+    // SAFETY: 0 is the stack of this thread, and the place is one of a bool.
+    while unsafe { (pauses.is_paused)(0, &raw mut paused) >= 0 && paused && (pauses.resume)(0) >= 0 } {
+        times += 1;
+    }
+    let done = push();
+    if times > 0 {
+        // A call that pauses the stack clears it first, so that a copy keeps its errors.
+        // SAFETY: the copy is a stack of its own, which `put` closes.
+        unsafe {
+            let taken = (pauses.take)();
+            (0..times).for_each(|_| {
+                (pauses.pause)(0);
+            });
+            if taken >= 0 {
+                (pauses.put)(taken);
+            }
+        }
+    }
+    done
 }
 
 // SAFETY: nothing in it changes, and what it points to is constant.

@@ -1,7 +1,7 @@
 //! Types, constants and functions of HDF5, under the names of its reference manual.
 //!
 //! They are written by hand, because the plugin must build without an HDF5. `tests/hdf5/signatures` compares all of them with
-//! hdf5-metno-sys.
+//! hdf5-metno-sys, except `H5Eis_paused`, which its HDF5 may lack.
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -61,6 +61,11 @@ pub(crate) type H5Epush2 = unsafe extern "C" fn(
     *const c_char,
     ...
 ) -> herr_t;
+
+pub(crate) type H5Eis_paused = unsafe extern "C" fn(hid_t, *mut bool) -> herr_t;
+/// That of `H5Eresume_stack` and `H5Eset_current_stack` too.
+pub(crate) type H5Epause_stack = unsafe extern "C" fn(hid_t) -> herr_t;
+pub(crate) type H5Eget_current_stack = unsafe extern "C" fn() -> hid_t;
 
 /// Gives the functions without which the plugin does not work to a macro.
 macro_rules! functions {

@@ -47,26 +47,6 @@ pub(crate) fn compress<'py>(
     compressed(py, &encoder, src, || &mut workspace)
 }
 
-/// Decompresses a container into `dst`, the bytes of an array.
-#[pyfunction]
-pub(crate) fn decompress<'py>(
-    py: Python<'py>,
-    container: Bytes<'py>,
-    dst: Bytes<'py>,
-    threads: u32,
-    max_memory_bytes: u64,
-) -> PyResult<()> {
-    let (container, mut dst) = (shared(&container)?, exclusive(&dst)?);
-    let (container, dst) = (container.as_slice()?, dst.as_slice_mut()?);
-    let options = options::decoding(threads, max_memory_bytes);
-    py.detach(|| {
-        let decoder = fzgm::Decoder::open(container, &options)?;
-        decoder.decompress(&mut decoder.workspace()?, container, dst)
-    })
-    .or_raise(py)?;
-    Ok(())
-}
-
 /// Restores a part of an array into `dst`.
 #[pyfunction]
 pub(crate) fn decompress_region<'py>(
@@ -152,7 +132,7 @@ impl Encoder {
     }
 }
 
-/// The decoder of what an encoder writes, with its workspace.
+/// The decoder of one container or of what an encoder writes, with its workspace.
 #[pyclass(frozen, module = "fzgm._fzgm")]
 pub(crate) struct Decoder {
     decoder: fzgm::Decoder,
@@ -161,6 +141,25 @@ pub(crate) struct Decoder {
 
 #[pymethods]
 impl Decoder {
+    /// Plans for one container. A memory limit is compared before working memory is allocated.
+    #[staticmethod]
+    fn open<'py>(
+        py: Python<'py>,
+        container: Bytes<'py>,
+        threads: u32,
+        max_memory_bytes: u64,
+    ) -> PyResult<Self> {
+        let container = shared(&container)?;
+        let container = container.as_slice()?;
+        let options = options::decoding(threads, max_memory_bytes);
+        py.detach(|| {
+            let decoder = fzgm::Decoder::open(container, &options)?;
+            let workspace = Mutex::new(decoder.workspace()?);
+            Ok(Decoder { decoder, workspace })
+        })
+        .or_raise(py)
+    }
+
     /// Plans for all containers of an encoder.
     #[staticmethod]
     fn of_encoder(py: Python<'_>, encoder: &Encoder) -> PyResult<Self> {
@@ -170,6 +169,13 @@ impl Decoder {
             Ok(Decoder { decoder, workspace })
         })
         .or_raise(py)
+    }
+
+    /// Element type and dimensions of the array, the fastest first.
+    #[getter]
+    fn array(&self) -> (&'static str, Vec<u64>) {
+        let array = self.decoder.array();
+        (array.dtype().name(), array.dims().to_vec())
     }
 
     /// Decompresses into `dst`. Calls of several threads wait for one another.

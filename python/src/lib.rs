@@ -11,13 +11,14 @@ mod measure;
 mod options;
 mod pipeline;
 mod place;
+mod text;
 mod views;
 
 /// Functions and classes of the package, without conversion of arrays.
 #[pyo3::pymodule]
 mod _fzgm {
     #[pymodule_export]
-    use super::codec::{Decoder, Encoder, compress, decompress, decompress_region, preview};
+    use super::codec::{Decoder, Encoder, compress, decompress_region, preview};
     #[pymodule_export]
     use super::device::{DevicePlan, Pending};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Errors of a restored array.
 
 use crate::error::OrRaise;
+use crate::text::Text;
 use crate::views::{Bytes, shared};
 use fzgm::DType;
 use fzgm::metrics::{self, Bound as ErrorBound};
@@ -14,11 +15,11 @@ pub(crate) fn compare<'py>(
     dtype: &str,
     original: Bytes<'py>,
     restored: Bytes<'py>,
-    bound: Option<(String, f64)>,
+    bound: Option<(Text, f64)>,
     outlier_threshold: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let dtype = DType::from_name(dtype).or_raise(py)?;
-    let bound = bound.map(|(mode, bound)| ErrorBound::from_name(&mode, bound)).transpose().or_raise(py)?;
+    let bound = bound.map(|(mode, bound)| ErrorBound::from_name(&mode.0, bound)).transpose().or_raise(py)?;
     let (original, restored) = (shared(&original)?, shared(&restored)?);
     let (original, restored) = (original.as_slice()?, restored.as_slice()?);
     let m =

@@ -1,7 +1,8 @@
 //! Pipelines: immutable, so that threads may share them and dictionaries may have them as keys.
 
 use crate::error::{OrRaise, raise};
-use fzgm::{DType, Setting};
+use crate::text::Text;
+use fzgm::{DType, Error, Setting};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyType};
@@ -19,14 +20,14 @@ pub(crate) struct Pipeline(pub(crate) fzgm::Pipeline);
 impl Pipeline {
     /// Reads a chain of stages, such as ``lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze``.
     #[staticmethod]
-    fn from_text(py: Python<'_>, text: &str) -> PyResult<Self> {
-        fzgm::Pipeline::from_text(text).map(Pipeline).or_raise(py)
+    fn from_text(py: Python<'_>, text: Text) -> PyResult<Self> {
+        fzgm::Pipeline::from_text(&text.0).map(Pipeline).or_raise(py)
     }
 
     /// Reads a pipeline file.
     #[staticmethod]
-    fn from_toml(py: Python<'_>, toml: &str) -> PyResult<Self> {
-        fzgm::Pipeline::from_toml(toml).map(Pipeline).or_raise(py)
+    fn from_toml(py: Python<'_>, toml: Text) -> PyResult<Self> {
+        fzgm::Pipeline::from_toml(&toml.0).map(Pipeline).or_raise(py)
     }
 
     /// The preset of this name for arrays of one element type (``"f32"`` or ``"float32"``, as all names of types here).
@@ -35,12 +36,12 @@ impl Pipeline {
     #[pyo3(signature = (name, dtype, **parameters))]
     fn from_preset(
         py: Python<'_>,
-        name: &str,
-        dtype: &str,
+        name: Text,
+        dtype: Text,
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let dtype = DType::from_name(dtype).or_raise(py)?;
-        Pipeline(fzgm::preset(name, dtype).or_raise(py)?).set(parameters)
+        let dtype = DType::from_name(&dtype.0).or_raise(py)?;
+        Pipeline(fzgm::preset(&name.0, dtype).or_raise(py)?).set(parameters)
     }
 
     /// The same pipeline with other parameters, each set in every stage that has it.
@@ -48,7 +49,7 @@ impl Pipeline {
     fn set(&self, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut pipeline = self.0.clone();
         for (name, value) in parameters.into_iter().flatten() {
-            set_one(&mut pipeline, name.extract()?, &value)?;
+            set_one(&mut pipeline, &name.extract::<Text>()?.0, &value)?;
         }
         Ok(Pipeline(pipeline))
     }
@@ -110,21 +111,39 @@ fn set_one(pipeline: &mut fzgm::Pipeline, name: &str, value: &Bound<'_, PyAny>) 
     let done = if let Ok(flag) = value.cast::<PyBool>() {
         let flag = i64::from(flag.is_true());
         pipeline.set_everywhere(name, |args| args.set_int(name, flag))
-    } else if let Ok(word) = value.cast::<PyString>() {
-        let word: String = word.extract()?;
+    } else if value.is_instance_of::<PyString>() {
+        let word = value.extract::<Text>()?.0;
         pipeline.set_everywhere(name, |args| args.set_text(name, &word))
     } else if value.is_instance_of::<PyInt>() {
-        let number: i64 = value.extract()?;
+        let number = value.extract().map_err(|_| out_of_range(name, value))?;
         pipeline.set_everywhere(name, |args| args.set_int(name, number))
     } else if value.is_instance_of::<PyFloat>() || value.hasattr("__float__")? {
-        let number: f64 = value.extract()?;
+        let number =
+            value.extract().map_err(|error: PyErr| match error.is_instance_of::<PyTypeError>(py) {
+                true => wrong_type(name, value),
+                false => out_of_range(name, value),
+            })?;
         pipeline.set_everywhere(name, |args| args.set_real(name, number))
     } else {
-        let class = value.get_type().name()?;
-        let what = format!("parameter {name} is a {class}; expected a number, True, False, or a word");
-        return Err(PyTypeError::new_err(what));
+        return Err(wrong_type(name, value));
     };
     done.map_err(|error| raise(py, &error))
+}
+
+fn wrong_type(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let class = value.get_type().name().map_or_else(|_| "another type".into(), |class| class.to_string());
+    PyTypeError::new_err(format!("parameter {name} is a {class}; expected a number, True, False, or a word"))
+}
+
+/// The error for a number that no parameter can have.
+fn out_of_range(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let text = value.str().map(|text| text.to_string()).ok().filter(|text| text.len() <= 80);
+    let error = Error::InvalidArgument {
+        what: format!("parameter {name}"),
+        got: text.unwrap_or_else(|| "a number of more than 80 digits".into()),
+        expected: "a number that fits into 64 bits".into(),
+    };
+    raise(value.py(), &error)
 }
 
 /// The value of a parameter.

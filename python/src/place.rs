@@ -3,6 +3,7 @@
 
 use crate::error::OrRaise;
 use crate::info::described;
+use crate::text::Text;
 use crate::views::{Bytes, exclusive, shared};
 use fzgm::{DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Workspace, on_device};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
@@ -148,8 +149,8 @@ pub(crate) fn device_count(py: Python<'_>) -> PyResult<u32> {
 
 /// The index in `cuda:1` or `cuda`; None for `cpu`.
 #[pyfunction]
-pub(crate) fn device_index(py: Python<'_>, name: &str) -> PyResult<Option<u32>> {
-    match name.parse().or_raise(py)? {
+pub(crate) fn device_index(py: Python<'_>, name: Text) -> PyResult<Option<u32>> {
+    match name.0.parse().or_raise(py)? {
         fzgm::Device::Cuda(index) => Ok(Some(index)),
         fzgm::Device::Auto | fzgm::Device::Cpu => Ok(None),
     }

@@ -133,7 +133,9 @@ def test_read_only_arrays_and_buffers():
 
 
 def test_scalars_and_lists():
-    assert fzgm.decompress(fzgm.compress(np.float32(2.5), error_bound=1e-3)).shape == (1,)
+    packed = fzgm.compress(np.float32(2.5), error_bound=1e-3)
+    assert fzgm.decompress(packed).shape == (1,) and fzgm.decompress(packed, shape=()).shape == ()
+    assert fzgm.compare(np.float32(2.5), fzgm.decompress(packed), error_bound=1e-3, details=True).kept
     assert fzgm.decompress(fzgm.compress([[1, 2], [3, 4]], preset="bits")).tolist() == [[1, 2], [3, 4]]
 
 
@@ -185,6 +187,28 @@ def test_encoder_and_decoder():
             encoder.compress(wrong)
     with pytest.raises(fzgm.CallError, match="plan"):
         decoder.decompress(fzgm.compress(x[:-1], error_bound=1e-3, preset="high"))
+
+
+def test_encoders_of_no_dimension():
+    for dtype, arguments in (("f4", {"error_bound": 1e-3}), ("i2", {"preset": "bits"})):
+        for container in ("fzm", "compact"):
+            encoder = fzgm.Encoder((), dtype, container=container, **arguments)
+            for x in (np.dtype(dtype).type(7), np.array(7, dtype)):
+                packed = encoder.compress(x)
+                assert packed == fzgm.compress(x, container=container, **arguments)
+                y = encoder.decoder().decompress(packed)
+                assert same_bits(y, np.array(7, dtype))
+                out = np.zeros((), dtype)
+                assert encoder.decoder().decompress(packed, out=out) is out and out == 7
+            with pytest.raises(fzgm.CallError, match="the encoder is for"):
+                encoder.compress(np.zeros(1, dtype))
+
+
+def test_a_fill_value_of_nan_is_none():
+    x = field()
+    x[0, 0, 0] = np.nan
+    assert fzgm.compress(x, error_bound=1e-3, fill_value=np.nan) == fzgm.compress(x, error_bound=1e-3)
+    assert fzgm.compare(x, x, error_bound=1e-3, fill_value=float("nan")).kept
 
 
 def test_regions():

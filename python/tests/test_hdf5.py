@@ -123,3 +123,46 @@ def test_registration_is_done_once():
     fzgm.hdf5.register()
     assert fzgm.hdf5.register() == []
     assert os.environ["HDF5_PLUGIN_PATH"].split(":").count(fzgm.hdf5.plugin_path()) == 1
+
+
+def test_closed_files(tmp_path):
+    x = np.arange(1000.0)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        stored = file.create_dataset("t", data=x, **fzgm.hdf5.filter(abs=0.25))
+        assert fzgm.compress(stored, preset="bits") == fzgm.compress(stored[:], preset="bits")
+    calls = [
+        lambda d: fzgm.compress(d, preset="bits"), lambda d: fzgm.compare(x, d), lambda d: fzgm.Encoder(x.shape, "f8", preset="bits").compress(d),
+        fzgm.hdf5.describe, fzgm.hdf5.range_of, lambda d: fzgm.hdf5.filter(noa=1e-3, data=d),
+    ]
+    for call in calls:
+        for closed in (stored, file):
+            with pytest.raises(fzgm.Error, match="expected") as caught:
+                call(closed)
+            assert isinstance(caught.value, ValueError)
+    for call in (fzgm.info, fzgm.decompress, lambda d: fzgm.preview(d, 2), lambda d: fzgm.decompress_region(d, 0)):
+        for closed in (stored, file):
+            with pytest.raises(fzgm.CallError, match="^the container is of type .*; expected"):
+                call(closed)
+
+
+def test_chunks_of_another_type_or_shape(tmp_path):
+    x = np.arange(600, dtype="f4").reshape(20, 30)
+    chunk = fzgm.compress(x, preset="bits", container="compact")
+    for shape, dtype in (((30, 20), "f4"), ((20, 30), "i4")):
+        with h5py.File(tmp_path / "x.h5", "w") as file:
+            written = file.create_dataset("t", shape, dtype, chunks=shape, **fzgm.hdf5.filter())
+            written.id.write_direct_chunk((0, 0), chunk)
+        with h5py.File(tmp_path / "x.h5") as file, pytest.raises(OSError, match=rf"600 elements of type f32 in the shape \[20, 30\].* in the shape \[{shape[0]}, {shape[1]}\]"):
+            file["t"][:]
+
+
+def test_arguments_that_are_no_numbers():
+    for arguments in ({"abs": 10**5000}, {"abs": np.zeros(2)}, {"abs": 1, "preset": np.zeros(2)}, {"noa": 1, "data": np.arange(3), "fill_value": 1e30}):
+        with pytest.raises(fzgm.CallError, match=" is .*; expected|leave it out"):
+            fzgm.hdf5.filter(**arguments)
+    for mode in (np.zeros(2), None, "\ud800"):
+        with pytest.raises(fzgm.CallError, match="^mode is .*; expected one of"):
+            fzgm.hdf5.words(mode)
+    for words in (None, ["a"], [1, 2.5, float("inf")], 5):
+        with pytest.raises(fzgm.CallError, match="^the cd_values are .*; expected"):
+            fzgm.hdf5.describe_words(words)

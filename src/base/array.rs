@@ -25,17 +25,16 @@ impl Array {
     /// An array of 1 to [`MAX_DIMS`] dimensions; any of them may be 0.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^56 bytes. For more than 3 dimensions a length of 0 counts as 1 in
-    /// this limit.
+    /// [`Error::InvalidArgument`] for another number of dimensions or more than 2^56 bytes. A length of 0 counts as 1 in this limit.
     pub fn new(dtype: DType, dims: &[u64]) -> Result<Array> {
         if dims.is_empty() || dims.len() > MAX_DIMS {
             return Err(Error::argument("number of dimensions", dims.len(), format!("1 to {MAX_DIMS}")));
         }
-        // With ones in place of zeros no product of some dimensions overflows, and the slowest dimensions fit into their place in a container.
-        let least = u64::from(dims.len() > JOINED);
+        // With ones in place of zeros no product of some dimensions overflows, whatever their order, and the slowest dimensions fit into their
+        // place in a container.
         let bytes = dims
             .iter()
-            .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d.max(least)))
+            .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d.max(1)))
             .filter(|&n| n <= MAX_BYTES)
             .ok_or_else(|| Error::argument("dims", format!("{dims:?}"), "an array of at most 2^56 bytes"))?;
         let bytes = if dims.contains(&0) { 0 } else { bytes };
@@ -80,5 +79,31 @@ impl Array {
     /// Elements of the whole array.
     pub fn elements(&self) -> u64 {
         self.bytes / self.dtype.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_count_as_ones_in_the_limit() {
+        for ndim in 1..=MAX_DIMS {
+            for zero in 0..ndim {
+                let mut dims = vec![1; ndim];
+                dims[zero] = 0;
+                assert_eq!(Array::new(DType::F32, &dims).map(|a| a.bytes()), Ok(0), "{dims:?}");
+                for long in (0..ndim).filter(|&d| d != zero) {
+                    dims[long] = 1 << 54;
+                    assert_eq!(Array::new(DType::F32, &dims).map(|a| a.bytes()), Ok(0), "{dims:?}");
+                    for length in [(1 << 54) + 1, u64::MAX] {
+                        dims[long] = length;
+                        let refused = Array::new(DType::F32, &dims);
+                        assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{dims:?}");
+                    }
+                    dims[long] = 1;
+                }
+            }
+        }
     }
 }

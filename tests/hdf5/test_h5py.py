@@ -486,13 +486,29 @@ class Direct(Base):
     def test_frames_of_other_pipelines_are_read(self):
         a = field((16, 64), "f4")
         frame = self.frame(a)
-        # Another bound, another shape of the same size, and lossless: what the frame says counts.
+        # Another bound and lossless: the frame says which.
         self.put(frame, **fzgm(abs=1.0))
         self.assertLessEqual(error(self.read(), a), 1e-3)
         self.put(frame, **fzgm())
         self.assertLessEqual(error(self.read(), a), 1e-3)
-        self.put(frame, shape=(64, 16))
-        self.assertLessEqual(error(self.read(), a.reshape(64, 16)), 1e-3)
+        # Dimensions of 1 do not count, and an array of one dimension has the elements of any shape.
+        self.put(frame, shape=(1, 16, 1, 64))
+        self.assertLessEqual(error(self.read(), a.reshape(1, 16, 1, 64)), 1e-3)
+        self.put(self.frame(a.reshape(-1)))
+        self.assertLessEqual(error(self.read(), a), 1e-3)
+
+    def test_frames_of_another_type_or_shape_are_not(self):
+        a = field((16, 64), "f4")
+        for preset in (None, "high"):
+            frame = self.frame(a, preset)
+            found = r"it holds 1024 elements of type f32 in the shape \[16, 64\]"
+            for shape, dtype, own in (((64, 16), "f4", "f32"), ((8, 2, 64), "f4", "f32"), ((16, 64), "i4", "i32"), ((16, 64), "u4", "u32")):
+                if dtype != "f4" and preset == "high":
+                    continue  # a chunk of high has a head, which integers never have
+                self.put(frame, shape, dtype, **fzgm(abs=1e-3, preset=preset))
+                wanted = rf"a chunk of this dataset has 1024 elements of type {own} in the shape \[{', '.join(map(str, shape))}\]"
+                with self.assertRaisesRegex(OSError, f"fzgm: a chunk cannot be restored: {found}, {wanted}"):
+                    self.read()
 
     def test_frames_of_another_length_or_width_are_not(self):
         frame = self.frame(field((16, 64), "f4"))

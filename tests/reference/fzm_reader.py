@@ -42,6 +42,11 @@ def require(condition, message):
         raise FormatError(message)
 
 
+def require_possible(dims, dtype, what):
+    """A length of 0 counts as 1 in the limit of an array."""
+    require(math.prod(max(d, 1) for d in dims) * DTYPE_BYTES[dtype] <= 1 << 56, f"{what}: more than 2^56 bytes")
+
+
 # --- byte helpers ------------------------------------------------------------
 
 DTYPES = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -1639,6 +1644,7 @@ def read_extension(container, records):
         dims = dims[:ndim]
         require(math.prod(dims) * DTYPE_BYTES[dtype] == original,
                 f"{what}: dimensions and length disagree")
+        require_possible(dims, dtype, what)
         require(original <= container.padded_bytes, f"{what}: longer than the padded array")
         require(0 <= bound < math.inf, f"{what}: bad bound")
         require(threshold >= 0, f"{what}: bad outlier threshold")
@@ -1675,6 +1681,7 @@ def parse_compact(data):
     original = cursor.varint("the length of the array")
     require(original == math.prod(dims) * DTYPE_BYTES[dtype],
             "compact frame: dimensions and length disagree")
+    require_possible(dims, dtype, "compact frame")
 
     nodes = []
     num_stages = cursor.unsigned(1, "the number of stages")

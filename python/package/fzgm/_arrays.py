@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from typing import Any, Sequence
 
 import numpy as np
 
-from ._errors import CallError, ContainerError, PipelineError
+from ._errors import CallError, ContainerError, Error, PipelineError, RoomError
 
 DTYPES = {np.dtype(t).newbyteorder("="): s for t, s in (
     (np.uint8, "u8"), (np.uint16, "u16"), (np.uint32, "u32"), (np.uint64, "u64"),
@@ -16,6 +17,8 @@ DTYPES = {np.dtype(t).newbyteorder("="): s for t, s in (
     (np.float32, "f32"), (np.float64, "f64"),
 )}
 MAX_DIMS = 8
+_NUMPY_DIMS = getattr(np, "MAXDIMS", 64)  # numpy 1 has the constant, and 32
+_MOST_BYTES = 2**56  # of an array of the library
 _BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 
 
@@ -25,10 +28,12 @@ def dtype_of(name: str) -> np.dtype:
 
 def name_of(dtype: Any) -> str:
     """The short name of an element type."""
+    if dtype is None:  # float64 to numpy
+        raise PipelineError("dtype is None; expected an element type of numpy, such as 'float32'")
     try:
         dtype = np.dtype(dtype)
-    except TypeError as error:
-        raise PipelineError(f"dtype is {dtype!r}; expected an element type of numpy") from error
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise PipelineError(f"dtype is {shown(dtype)}; expected an element type of numpy, such as 'float32'") from error
     name = DTYPES.get(dtype.newbyteorder("=")) if dtype.kind in "iuf" else None
     if name is None:
         raise PipelineError(
@@ -46,15 +51,45 @@ def as_array(x: Any, what: str = "x") -> np.ndarray:
         raise CallError(f"{what} is of type {type(x).__name__}; expected a numpy array")
     try:
         array = np.asarray(x)
-    except (TypeError, ValueError) as error:
-        raise CallError(f"{what} cannot be converted to a numpy array: {error}") from error
-    name = name_of(array.dtype)
-    return np.ascontiguousarray(array, dtype=_BY_NAME[name])
+        dtype = _BY_NAME[name_of(array.dtype)]
+        # Not ascontiguousarray, which returns one dimension for none.
+        return np.asarray(array, dtype=dtype, order="C")
+    except Error:
+        raise
+    except MemoryError as error:
+        raise no_memory(f"a copy of {what}", f"free memory, or pass {what} as a numpy array that is contiguous in C order") from error
+    # Arrays of other libraries raise exceptions of any class: those of closed files and stores have no common one.
+    except Exception as error:
+        raise CallError(f"{what} of type {type(x).__name__} cannot be converted to a numpy array: {error}; expected an array of numbers") from error
+
+
+def new(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array for a result, or a RoomError."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
+        size = math.prod(shape) * dtype.itemsize
+        raise no_memory(f"an array of {dtype} and shape {shape}, which has {size} bytes", "free memory, or restore a smaller part") from error
+
+
+def no_memory(what: str, advice: str) -> RoomError:
+    error = RoomError(f"the system has no memory for {what}; {advice}")
+    error.status = 43
+    return error
+
+
+def shown(value: Any) -> str:
+    """A wrong argument in a message: its value if that is short, else its type."""
+    try:
+        text = repr(value)
+    except Exception:  # an integer of too many digits, or an object of any library
+        text = ""
+    return text if 0 < len(text) <= 80 and "\n" not in text else f"of type {type(value).__name__}"
 
 
 def flat_bytes(array: np.ndarray) -> np.ndarray:
-    """The bytes of a contiguous array, without a copy."""
-    return array.reshape(-1).view(np.uint8)
+    """The bytes of a contiguous array, without a copy. Subclasses may have views of their own."""
+    return np.asarray(array).reshape(-1).view(np.uint8)
 
 
 def dims_of(shape: Sequence[int]) -> list[int]:
@@ -66,15 +101,25 @@ def dims_of(shape: Sequence[int]) -> list[int]:
 
 def container_bytes(buffer: Any) -> np.ndarray:
     """The bytes of any contiguous buffer, without a copy."""
+    kind = type(buffer).__name__
+    if isinstance(buffer, (str, os.PathLike)):
+        raise CallError(
+            f"the container is a path, of type {kind}; expected bytes, such as pathlib.Path(path).read_bytes(); "
+            "info, preview, and decompress_region accept paths"
+        )
     try:
         view = memoryview(buffer)
     except TypeError as error:
-        raise CallError(f"the container is of type {type(buffer).__name__}; expected bytes or another buffer") from error
+        advice = "; pass file.read()" if hasattr(buffer, "read") else ""
+        raise CallError(f"the container is of type {kind}; expected bytes or another buffer{advice}") from error
+    # Released views, closed memory maps, and types that no buffer has, such as datetime64.
+    except (ValueError, BufferError) as error:
+        raise CallError(f"the container of type {kind} cannot be read as a buffer: {error}; expected bytes or another open buffer") from error
     if view.nbytes == 0:
         raise empty()
     if not view.c_contiguous:
         raise CallError("the container is a buffer with gaps; expected contiguous bytes")
-    return np.frombuffer(view.cast("B"), np.uint8)
+    return np.frombuffer(view, np.uint8)
 
 
 def empty() -> ContainerError:
@@ -85,28 +130,50 @@ def empty() -> ContainerError:
 
 def as_shape(shape: Any, elements: int) -> tuple[int, ...]:
     """A shape of this many elements."""
-    try:
-        shape = tuple(int(n) for n in ((shape,) if np.isscalar(shape) else shape))
-    except (TypeError, ValueError) as error:
-        raise CallError(f"shape is {shape!r}; expected whole numbers") from error
-    if any(n < 0 for n in shape) or math.prod(shape) != elements:
-        raise CallError(f"shape is {shape}; expected a shape of the {elements} elements of the container")
-    return shape
+    lengths = _lengths(shape)
+    if any(n < 0 for n in lengths) or math.prod(lengths) != elements:
+        raise CallError(f"shape is {shown(lengths)}; expected a shape of the {elements} elements of the container")
+    return lengths
 
 
 def whole_shape(shape: Any) -> tuple[int, ...]:
     """A shape that a caller gives, or one length."""
-    return tuple(whole("shape", n, 2**56) for n in ((shape,) if np.isscalar(shape) else shape))
+    return tuple(whole("shape", n, 2**56) for n in _lengths(shape))
+
+
+def _lengths(shape: Any) -> tuple[int, ...]:
+    """A shape, or one length, as whole numbers. Neither numpy nor the library has an array beyond these limits."""
+    try:
+        lengths = tuple(operator.index(n) for n in ((shape,) if np.isscalar(shape) else shape))
+    except (TypeError, ValueError) as error:
+        raise CallError(f"shape is {shown(shape)}; expected a whole number or a tuple of whole numbers") from error
+    if len(lengths) > _NUMPY_DIMS:
+        raise CallError(f"shape has {len(lengths)} dimensions; expected at most {_NUMPY_DIMS}, as numpy has")
+    if math.prod(max(n, 1) for n in lengths) > _MOST_BYTES:
+        raise CallError(f"shape is {shown(lengths)}; expected an array of at most 2^56 bytes, in which a length of 0 counts as 1")
+    return lengths
 
 
 def whole(what: str, value: Any, most: int) -> int:
     try:
         number = operator.index(value)
     except TypeError as error:
-        raise CallError(f"{what} is {value!r}; expected a whole number") from error
+        raise CallError(f"{what} is {shown(value)}; expected a whole number") from error
     if not 0 <= number <= most:
-        raise CallError(f"{what} is {number}; expected a whole number from 0 to {most}")
+        raise CallError(f"{what} is {shown(number)}; expected a whole number from 0 to {most}")
     return number
+
+
+def flag(what: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise CallError(f"{what} is {shown(value)}; expected True or False")
+    return bool(value)
+
+
+def container_of(container: Any) -> str:
+    if not isinstance(container, str) or container not in ("fzm", "compact"):
+        raise CallError(f"container is {shown(container)}; expected 'fzm' or 'compact'")
+    return container
 
 
 def check_out(out: Any, dtype: np.dtype, elements: int, container: np.ndarray | None) -> np.ndarray:

@@ -40,7 +40,7 @@ def compress(
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
                  times \\|x\\| of each value, with preset ``"pfpl"``.
     preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` loses nothing.
-    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min).
+    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min). NaN and infinity are the same as none.
     pipeline     in place of preset, mode, bound, and fill value.
     threads      threads of the call; 0 for all cores. The bytes do not depend on it.
     container    ``"fzm"``, the file format, or ``"compact"``, for small arrays.
@@ -73,7 +73,8 @@ def compress(
     dtype = _arrays.DTYPES[array.dtype]
     pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
     flat = _arrays.flat_bytes(array)
-    return _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, bool(checksum))
+    container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)[0]
+    return _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
 
 
 def decompress(
@@ -81,10 +82,10 @@ def decompress(
 ) -> Any:
     """Restores the array of a container.
 
-    buf    bytes or any contiguous buffer, or an array of bytes on a GPU.
+    buf    bytes or any contiguous buffer, or an array of bytes on a GPU; no path.
     shape  shape of the result, with as many elements; by default that of the array, whose dimensions beyond 8 are joined.
     out    contiguous array of the element type and number of elements of the container, which receives the values and is returned.
-    max_memory_bytes  limit of working memory; 0: 8 times the array and 64 MiB.
+    max_memory_bytes  limit of working memory, which is compared before the result is allocated; 0: 8 times the array and 64 MiB.
     device where the result is: ``"cpu"`` for an array of numpy, ``"cuda:N"`` for a ``DeviceArray``; by default where the container is. If either
            is on a GPU, the call runs there, and ``out`` may be an array there.
     stream for memory on a GPU: the call waits for this stream first.
@@ -97,9 +98,10 @@ def decompress(
         if done is not None:
             return done
     data = _arrays.container_bytes(buf)
-    about = _fzgm.info(data)
-    dtype = _arrays.dtype_of(about["dtype"])
-    stored = tuple(reversed(about["dims"]))
+    # Working memory first: a container above the limit must not cost the memory of a result.
+    plan = _fzgm.Decoder.open(data, _arrays.threads_of(threads), limit)
+    name, dims = plan.array
+    dtype, stored = _arrays.dtype_of(name), tuple(reversed(dims))
     elements = math.prod(stored)
     if out is not None:
         if shape is not None:
@@ -107,9 +109,21 @@ def decompress(
         result = _arrays.check_out(out, dtype, elements, data)
     else:
         shape = stored if shape is None else _arrays.as_shape(shape, elements)
-        result = np.empty(shape, dtype)
-    _fzgm.decompress(data, _arrays.flat_bytes(result), _arrays.threads_of(threads), limit)
+        result = _arrays.new(shape, dtype)
+    plan.decompress(data, _arrays.flat_bytes(result))
     return result
+
+
+def restored_as(buf: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """``decompress`` of a chunk that is described elsewhere too: by the metadata of its array."""
+    about = _fzgm.info(_arrays.container_bytes(buf))
+    found, dims = _arrays.dtype_of(about["dtype"]), about["dims"]
+    if found != dtype.newbyteorder("=") or dims != _arrays.dims_of(shape):
+        raise CallError(
+            f"the chunk holds {found} of shape {tuple(reversed(dims))}, the metadata of its array has {dtype} of shape {shape}; "
+            "restore it with fzgm.decompress, or repair the metadata"
+        )
+    return decompress(buf, shape=shape)
 
 
 def _decompress_on_gpu(buf: Any, shape: Any, out: Any, limit: int, device: Any, stream: Any) -> Any:
@@ -137,14 +151,14 @@ def decompress_region(source: Any, region: Any) -> np.ndarray:
 
     source  container, or the path of a file. Of preset ``fast`` the function reads the chunks that the region touches; of other presets it decodes the
             whole array.
-    region  an index of the stored shape: whole numbers and slices of step 1, such as ``np.s_[10:20, :, 5]``. Missing dimensions are taken whole.
+    region  an index of the stored shape: whole numbers and slices with step 1, such as ``np.s_[10:20, :, 5]``, negative ones as in numpy; no Ellipsis. Missing dimensions are whole.
     """
     file = _file(source, front=False)
     data = None if file else _arrays.container_bytes(source)
     about = file.info() if file else _fzgm.info(data)
     stored = tuple(reversed(about["dims"]))
     origin, extent, shape = _box(region, stored)
-    result = np.empty(shape, _arrays.dtype_of(about["dtype"]))
+    result = _arrays.new(tuple(shape), _arrays.dtype_of(about["dtype"]))
     if file:
         file.region(origin[::-1], extent[::-1], _arrays.flat_bytes(result))
     else:
@@ -166,7 +180,7 @@ def preview(source: Any, step: int) -> np.ndarray:
     if step == 0 or step & (step - 1):
         raise CallError(f"step is {step}; expected a power of two: 1, 2, 4, and so on")
     shape = tuple(-(-n // step) for n in reversed(about["dims"]))
-    result = np.empty(shape, _arrays.dtype_of(about["dtype"]))
+    result = _arrays.new(tuple(shape), _arrays.dtype_of(about["dtype"]))
     if file:
         file.preview(step, _arrays.flat_bytes(result))
     else:
@@ -176,7 +190,14 @@ def preview(source: Any, step: int) -> np.ndarray:
 
 def _file(source: Any, *, front: bool) -> Any:
     """The open file that a path names; None for a container."""
-    return _fzgm.File(os.fspath(source), front) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    try:
+        path = os.fsdecode(source)
+        os.fsencode(path)
+    except (TypeError, UnicodeError) as error:
+        raise CallError(f"the path is {_arrays.shown(source)}, which no file can have: {error}; expected the path of a file") from error
+    return _fzgm.File(path, front)
 
 
 @dataclass(frozen=True)
@@ -222,7 +243,7 @@ class Preset:
 
 def presets(*, all: bool = False) -> list[Preset]:
     """The presets to choose from; with ``all`` also those for comparisons."""
-    return [Preset(*p) for p in _fzgm.presets(bool(all))]
+    return [Preset(*p) for p in _fzgm.presets(_arrays.flag("all", all))]
 
 
 def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], list[int]]:
@@ -236,10 +257,10 @@ def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], li
         if isinstance(part, slice):
             try:
                 start, stop, step = part.indices(length)
-            except TypeError as error:
-                raise CallError(f"region[{axis}] is {part}; expected a slice of whole numbers") from error
+            except (TypeError, ValueError) as error:
+                raise CallError(f"region[{axis}] is {_slice(part)}; expected a slice of whole numbers with step 1") from error
             if step != 1:
-                raise CallError(f"region[{axis}] has step {step}; expected 1")
+                raise CallError(f"region[{axis}] has step {_arrays.shown(step)}; expected 1")
             origin.append(start)
             extent.append(max(0, stop - start))
             shape.append(extent[-1])
@@ -247,9 +268,13 @@ def _box(region: Any, stored: tuple[int, ...]) -> tuple[list[int], list[int], li
         try:
             index = operator.index(part)
         except TypeError as error:
-            raise CallError(f"region[{axis}] is {part!r}; expected a whole number or a slice") from error
+            raise CallError(f"region[{axis}] is {_arrays.shown(part)}; expected a whole number or a slice with step 1") from error
         if not -length <= index < length:
-            raise CallError(f"region[{axis}] is {index}; the dimension has {length} elements")
+            raise CallError(f"region[{axis}] is {_arrays.shown(index)}; expected -{length} to {length - 1}, since the dimension has {length} elements")
         origin.append(index % length)
         extent.append(1)
     return origin, extent, shape
+
+
+def _slice(part: slice) -> str:
+    return f"slice({_arrays.shown(part.start)}, {_arrays.shown(part.stop)}, {_arrays.shown(part.step)})"

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from . import _arrays, _details, _fzgm
 from ._details import Details
 from ._errors import CallError
@@ -54,7 +56,8 @@ def compare(
     ``details=True`` adds structural similarity, histogram, autocorrelation, and spectrum, see ``Details``. That takes seconds for ten million values, and
     ten times the memory of the array as float64.
     """
-    a, b = _arrays.as_array(original, "original"), _arrays.as_array(restored, "restored")
+    # A container of no dimension comes back with one.
+    a, b = (np.atleast_1d(_arrays.as_array(x, what)) for x, what in ((original, "original"), (restored, "restored")))
     if a.shape != b.shape or a.dtype != b.dtype:
         raise CallError(f"original is {a.dtype} of shape {a.shape}, restored {b.dtype} of shape {b.shape}; expected equal ones")
     if mode is not None and error_bound is None:
@@ -67,7 +70,7 @@ def compare(
         bound = ("noa" if mode is None else mode, real("error_bound", error_bound))
     threshold = math.inf if fill_value is None else threshold_of(fill_value, dtype)
     found = _fzgm.compare(dtype, _arrays.flat_bytes(a), _arrays.flat_bytes(b), bound, threshold)
-    if details:
+    if _arrays.flag("details", details):
         allowed = found["allowed"] if bound is not None and bound[0] != "rel" else None
         found["details"] = _details.details(a, b, threshold, allowed)
     return Metrics(**found)

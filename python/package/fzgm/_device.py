@@ -60,7 +60,10 @@ def view_of(x: Any, what: str, stream: int | None = None) -> View | None:
         return None
     ask = getattr(x, "__dlpack_device__", None)
     if ask is not None:
-        kind, _ = ask()
+        try:
+            kind, _ = ask()
+        except Exception as error:  # of any library
+            raise CallError(f"{what} of type {type(x).__name__} has no device: {error}; expected an open array") from error
         if int(kind) in (_CUDA, _MANAGED):
             return _by_dlpack(x, what, LEGACY if stream is None else stream)
         if int(kind) in (_CPU, _PINNED):
@@ -157,10 +160,10 @@ def current_stream(x: Any, device: int) -> tuple[int, Any]:
 
 def index_of(device: Any) -> int | None:
     """The GPU that ``device`` names; None for the CPU."""
-    if isinstance(device, int) and not isinstance(device, bool) and device >= 0:
+    if isinstance(device, int) and not isinstance(device, bool) and 0 <= device < 2**32:
         return device
     if not isinstance(device, str) and type(device).__module__.partition(".")[0] != "torch":
-        raise CallError(f"device is {device!r}; expected 'cpu', 'cuda', or 'cuda:N'")
+        raise CallError(f"device is {_arrays.shown(device)}; expected 'cpu', 'cuda', or 'cuda:N'")
     return _fzgm.device_index(str(device))
 
 
@@ -202,7 +205,7 @@ class DeviceArray(_Sized):
     def __getitem__(self, index: Any) -> DeviceArray:
         """A part ``a[start:stop]`` along the first dimension, without a copy."""
         if not isinstance(index, slice) or not self.shape:
-            raise CallError(f"index is {index!r}; expected a slice of the first dimension, or copy the array with numpy.asarray")
+            raise CallError(f"index is {_arrays.shown(index)}; expected a slice of the first dimension, or copy the array with numpy.asarray")
         start, stop, step = index.indices(self.shape[0])
         if step != 1:
             raise CallError(f"index has step {step}; expected 1")
@@ -217,7 +220,7 @@ class DeviceArray(_Sized):
         if copy is False:
             raise ValueError("the array is on a GPU, so that an array of numpy is a copy of it")
         self._settle()
-        host = np.empty(self.shape, self.dtype)
+        host = _arrays.new(self.shape, self.dtype)
         _fzgm.copy_to_host((self._address, self.nbytes), _arrays.flat_bytes(host))
         return host if dtype is None else host.astype(dtype, copy=False)
 

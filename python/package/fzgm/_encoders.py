@@ -41,7 +41,7 @@ class Encoder:
         self.pipeline = pipeline_of(name, error_bound, mode, preset, fill_value, pipeline)
         self.device = None if device is None else _device.index_of(device)
         dims, threads = _arrays.dims_of(self.shape), _arrays.threads_of(threads)
-        checksum = _gpu.checksums(checksum)
+        container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)
         if self.device is None:
             self._plan = _fzgm.Encoder(self.pipeline, name, dims, threads, container, checksum[0])
         else:
@@ -116,7 +116,7 @@ class Decoder:
             _gpu.only_on_gpus(stream=stream)
             data = _arrays.container_bytes(buf)
             if out is None:
-                out = np.empty(self.shape, self.dtype)
+                out = _arrays.new(self.shape, self.dtype)
             else:
                 _arrays.check_out(out, self.dtype, math.prod(self.shape), data)
             self._plan.decompress(data, _arrays.flat_bytes(out))

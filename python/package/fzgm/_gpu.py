@@ -14,11 +14,11 @@ from ._errors import CallError
 
 def checksums(checksum: Any) -> tuple[bool, bool]:
     """Whether blocking and asynchronous calls write checksums."""
-    if isinstance(checksum, str):
-        if checksum != "always":
-            raise CallError(f"checksum is {checksum!r}; expected True, False, or 'always'")
-        return True, True
-    return bool(checksum), False
+    if isinstance(checksum, (bool, np.bool_)):
+        return bool(checksum), False
+    if not isinstance(checksum, str) or checksum != "always":
+        raise CallError(f"checksum is {_arrays.shown(checksum)}; expected True, False, or 'always'")
+    return True, True
 
 
 def index_for(view: View | None, what: str, device: Any) -> int | None:
@@ -125,7 +125,7 @@ def decompress(
 ) -> Any:
     """Decompresses with a plan and waits: into ``out``, else to the GPU ``to`` or to the host."""
     if out is None:
-        out = np.empty(shape, dtype) if to is None else DeviceArray(shape, dtype, device=to)
+        out = _arrays.new(shape, dtype) if to is None else DeviceArray(shape, dtype, device=to)
     room = room_for_array(out, dtype, math.prod(shape), source if view is None else view, device, stream)
     if stream is not None:
         _fzgm.wait(device, stream)

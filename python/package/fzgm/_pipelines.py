@@ -55,17 +55,26 @@ def threshold_of(fill_value: Any, dtype: str) -> float:
     """The magnitude from which on values are exact: that of the fill value as an array of this type stores it."""
     if fill_value is None:
         return math.inf
-    with np.errstate(over="ignore"):
-        fill = abs(float(_arrays.dtype_of(dtype).type(real("fill_value", fill_value))))
+    fill = real("fill_value", fill_value)
+    try:
+        with np.errstate(over="ignore"):
+            fill = abs(float(_arrays.dtype_of(dtype).type(fill)))
+    except (OverflowError, ValueError) as error:
+        raise CallError(f"fill_value is {fill}, which no {_arrays.dtype_of(dtype)} can be; leave it out") from error
     if fill == 0:
         raise CallError("fill_value is 0, and values of its magnitude and above are exact, which are all; leave it out")
     return math.inf if math.isnan(fill) else fill
 
 
+def effective_fill(fill_value: Any) -> Any:
+    """A fill value for a configuration in JSON, which has no number for NaN and infinity: they are the same as none."""
+    return None if isinstance(fill_value, float) and not math.isfinite(fill_value) else fill_value
+
+
 def real(what: str, value: Any) -> float:
     if isinstance(value, (str, bytes)):
-        raise CallError(f"{what} is {value!r}; expected a number")
+        raise CallError(f"{what} is {_arrays.shown(value)}; expected a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise CallError(f"{what} is {value!r}; expected a number") from error
+        raise CallError(f"{what} is {_arrays.shown(value)}; expected a number") from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zarr.abc.codec import ArrayBytesCodec
 
 from . import _arrays, _codec, _pipelines
+from ._errors import CallError
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
@@ -32,6 +33,9 @@ class FzgmCodec(ArrayBytesCodec):
     preset: str | None = None
     fill_value: float | None = None
     pipeline: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fill_value", _pipelines.effective_fill(self.fill_value))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> FzgmCodec:
@@ -54,8 +58,8 @@ class FzgmCodec(ArrayBytesCodec):
         return chunk_spec.prototype.buffer.from_bytes(compressed)
 
     async def _decode_single(self, chunk_bytes: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
-        array = await asyncio.to_thread(_codec.decompress, chunk_bytes.as_numpy_array(), shape=chunk_spec.shape)
         wanted = chunk_spec.dtype.to_native_dtype()
+        array = await asyncio.to_thread(_codec.restored_as, chunk_bytes.as_numpy_array(), wanted, chunk_spec.shape)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(array.astype(wanted, copy=False))
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
@@ -66,4 +70,6 @@ def read_pipeline(text: str | None) -> _pipelines.Pipeline | None:
     """The pipeline of a configuration, which is text or TOML."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        raise CallError(f"pipeline is of type {type(text).__name__}; expected text or TOML, as str(pipeline) returns")
     return _pipelines.Pipeline.from_toml(text) if "[[stage]]" in text else _pipelines.Pipeline.from_text(text)

@@ -55,6 +55,10 @@ macro_rules! declared {
 }
 sys::functions!(declared);
 const _: sys::H5Epush2 = H5Epush2;
+const _: sys::H5Eget_current_stack = H5Eget_current_stack;
+const _: sys::H5Epause_stack = H5Eset_current_stack;
+// HDF5 has it from 1.14.5 on, and hdf5-metno-sys where it finds such a library.
+const _: Option<sys::H5Eis_paused> = None;
 
 // The plugin reads these ids from variables.
 const _: fn() -> [&'static sys::hid_t; 3] = || [H5E_ERR_CLS, H5E_PLINE, H5E_CANTFILTER];
