@@ -8,6 +8,35 @@ use fzgm::metrics::{self, Bound as ErrorBound};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// The undeclared fill value of the largest magnitude, and its number, in the array whose container this is. None: nothing is suspected, or the bound
+/// does not depend on the values.
+#[pyfunction]
+pub(crate) fn undeclared_fill(
+    py: Python<'_>,
+    dtype: &str,
+    src: Bytes<'_>,
+    container: Bytes<'_>,
+) -> PyResult<Option<(f64, u64)>> {
+    let dtype = DType::from_name(dtype).or_raise(py)?;
+    let (src, container) = (shared(&src)?, shared(&container)?);
+    let (src, container) = (src.as_slice()?, container.as_slice()?);
+    let found = py.detach(|| {
+        let about = fzgm::info(container)?;
+        let range = match about.mode {
+            "noa" => about.value_base,
+            // The range is at most twice the largest magnitude.
+            "prel" => about.value_base.map(|most| 2.0 * most),
+            _ => None,
+        };
+        Ok(range.filter(|_| about.outlier_threshold == f64::INFINITY).and_then(|range| {
+            metrics::suspected_fills_in_range(dtype, src, f64::INFINITY, range)
+                .first()
+                .map(|s| (s.value, s.count))
+        }))
+    });
+    found.or_raise(py)
+}
+
 /// Compares the bytes of two arrays of one type.
 #[pyfunction]
 pub(crate) fn compare<'py>(

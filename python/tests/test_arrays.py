@@ -1,6 +1,7 @@
 """Round trips of arrays: shapes, types, orders, destinations."""
 
 import pickle
+import warnings
 from fractions import Fraction
 
 import fzgm
@@ -266,3 +267,35 @@ def test_compare():
         fzgm.compare(x, y.astype("f8"))
     with pytest.raises(fzgm.CallError, match="without error_bound"):
         fzgm.compare(x, y, mode="abs")
+
+
+PLAIN = np.sin(np.arange(20_000.0)).astype(np.float32)
+FILLED = np.where(np.arange(20_000) % 7 == 0, np.float32(1e20), PLAIN)
+
+
+@pytest.mark.parametrize("mode", ["noa", "prel"])
+@pytest.mark.parametrize("preset", ["fast", "high", "pfpl"])
+def test_an_undeclared_fill_value_gives_a_warning(mode, preset):
+    bound = dict(error_bound=1e-3, mode=mode, preset=preset)
+    with pytest.warns(fzgm.FillValueWarning, match=r"2858 elements are 1e\+20 .*fill_value=1e\+20") as seen:
+        fzgm.compress(FILLED, **bound)
+    assert seen[0].filename == __file__
+    with pytest.warns(fzgm.FillValueWarning) as seen:
+        fzgm.compress(FILLED, out=np.empty(100_000, np.uint8), **bound)
+    assert seen[0].filename == __file__
+    encoder = fzgm.Encoder(FILLED.shape, np.float32, **bound)
+    with pytest.warns(fzgm.FillValueWarning) as seen:
+        encoder.compress(FILLED)
+    assert seen[0].filename == __file__
+
+
+def test_no_warning_without_reason():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fzgm.compress(PLAIN, error_bound=1e-3)
+        fzgm.compress(FILLED, error_bound=1e-3, fill_value=1e20)
+        fzgm.compress(FILLED, error_bound=1e-3, fill_value=float("nan"))
+        fzgm.compress(FILLED, error_bound=1e-3, mode="abs")
+        fzgm.compress(FILLED, preset="bits")
+        fzgm.compress(FILLED.view(np.int32), preset="bits")
+        fzgm.compress(FILLED.astype(np.float64)[:0], error_bound=1e-3)

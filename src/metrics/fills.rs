@@ -296,37 +296,37 @@ pub fn suspected_fills_in_range(
     range: f64,
 ) -> Vec<SuspectedFill> {
     let plain = in_default_environment(|| match dtype {
-        DType::F32 => is_plain(sample::<f32>(bytes, outlier_threshold), range),
-        DType::F64 => is_plain(sample::<f64>(bytes, outlier_threshold), range),
+        DType::F32 => is_plain(&sample::<f32>(bytes, outlier_threshold), range),
+        DType::F64 => is_plain(&sample::<f64>(bytes, outlier_threshold), range),
         _ => true,
     });
     if plain { vec![] } else { suspected_fills(dtype, bytes, outlier_threshold) }
 }
 
-/// Bounded values at equal distances, ascending by magnitude.
+/// Bounded values at equal distances.
 fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -> Vec<f64> {
     let width = size_of::<T>();
     let distance = (bytes.len() / width).div_ceil(SAMPLE).max(1) * width;
     let first = bytes.chunks(distance).filter_map(|chunk| values::<T>(chunk.get(..width)?).next());
-    let mut all: Vec<f64> =
-        first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect();
-    all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    all
+    first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect()
 }
 
 /// Whether no value can be a suspected fill value, going by a sample. If there is one, the others have at most a quarter of the range: all values of
 /// the sample, or those below its largest magnitude, or those below a gap.
-fn is_plain(sample: Vec<f64>, range: f64) -> bool {
-    let Some(most) = sample.last().map(|x| x.abs()) else { return false };
-    let rest = &sample[..sample.partition_point(|x| x.abs() < most)];
+fn is_plain(sample: &[f64], range: f64) -> bool {
+    let most = sample.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     // The range may have been rounded to f32. Both sides are divided once more, so that no difference overflows.
-    let narrow = |values: &[f64]| {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let is_narrow = |below: f64| {
+        let values = || sample.iter().copied().filter(|x| x.abs() < below);
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         high / WIDER - low / WIDER <= range / WIDER / WIDER * (1.0 + 1e-6)
     };
-    let gap = |w: &[f64]| w[0] != 0.0 && w[1].abs() / 2f64.powi(GAP as i32) >= w[0].abs();
-    !(narrow(&sample) || narrow(rest) || sample.windows(2).any(gap))
+    let mut binades = [false; 1 << 11];
+    sample.iter().filter(|x| **x != 0.0).for_each(|x| binades[(x.abs().to_bits() >> 52) as usize] = true);
+    let used: Vec<usize> = (0..binades.len()).filter(|e| binades[*e]).collect();
+    let has_gap = used.windows(2).any(|w| w[1] - w[0] > GAP);
+    !(is_narrow(f64::INFINITY) || is_narrow(most) || has_gap)
 }
 
 /// [`suspected_fills`] of an array in memory of any kind. The call waits for the device and copies the array from there in pieces.

@@ -30,11 +30,12 @@ from ._errors import (
     PipelineError,
     RoomError,
 )
+from ._fills import FillValueWarning
 from ._gpu import Call
 from ._pipelines import Pipeline
 
 __all__ = [
-    "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "Info", "InternalError",
-    "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
+    "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
+    "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
     "preview",
 ]

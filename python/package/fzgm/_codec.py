@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _device, _fzgm, _gpu
+from . import _arrays, _device, _fills, _fzgm, _gpu
 from ._encoders import Encoder
 from ._errors import CallError
 from ._pipelines import pipeline_of
@@ -40,7 +40,8 @@ def compress(
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
                  times \\|x\\| of each value, with preset ``"pfpl"``.
     preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` loses nothing.
-    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min). NaN and infinity are the same as none.
+    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min). With None (default), an array of the host that seems to have fill values
+                 gives a ``FillValueWarning`` under noa and prel. NaN and infinity: none, and no warning.
     pipeline     in place of preset, mode, bound, and fill value.
     threads      threads of the call; 0 for all cores. The bytes do not depend on it.
     container    ``"fzm"``, the file format, or ``"compact"``, for small arrays.
@@ -69,12 +70,16 @@ def compress(
             array.shape, array.dtype, error_bound=error_bound, mode=mode, preset=preset, fill_value=fill_value, pipeline=pipeline,
             threads=threads, container=container, checksum=checksum,
         )
-        return encoder.compress(array, out=out)
+        return encoder._compress_on_host(array, out, 3)
     dtype = _arrays.DTYPES[array.dtype]
+    looks_for_fills = fill_value is None and pipeline is None
     pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
     flat = _arrays.flat_bytes(array)
     container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)[0]
-    return _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
+    made = _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
+    if looks_for_fills:
+        _fills.warn(dtype, flat, made, 2)
+    return made
 
 
 def decompress(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _device, _fzgm, _gpu
+from . import _arrays, _device, _fills, _fzgm, _gpu
 from ._errors import CallError
 from ._gpu import Call
 from ._pipelines import Pipeline, pipeline_of
@@ -39,6 +39,7 @@ class Encoder:
         self.dtype = _arrays.dtype_of(name)
         self.shape = _arrays.whole_shape(shape)
         self.pipeline = pipeline_of(name, error_bound, mode, preset, fill_value, pipeline)
+        self._looks_for_fills = fill_value is None and pipeline is None
         self.device = None if device is None else _device.index_of(device)
         dims, threads = _arrays.dims_of(self.shape), _arrays.threads_of(threads)
         container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)
@@ -56,14 +57,21 @@ class Encoder:
         """Compresses an array of the shape and element type of the encoder. ``out`` and ``stream`` are those of ``compress``."""
         if self.device is None:
             _gpu.only_on_gpus(stream=stream)
-            array = self._checked(_arrays.as_array(x))
-            if out is None:
-                return self._plan.compress(_arrays.flat_bytes(array))
-            room = _arrays.flat_bytes(_arrays.check_room(out, array))
-            return room[: self._plan.compress_to(_arrays.flat_bytes(array), room)]
+            return self._compress_on_host(_arrays.as_array(x), out, 3)
         number = _device.stream_number(stream)
         view = _device.view_of(x, "x", number)
         return self._compress(_arrays.as_array(x) if view is None else view, out, number)
+
+    def _compress_on_host(self, array: np.ndarray, out: Any, level: int) -> Any:
+        flat = _arrays.flat_bytes(self._checked(array))
+        if out is None:
+            made = self._plan.compress(flat)
+        else:
+            room = _arrays.flat_bytes(_arrays.check_room(out, array))
+            made = room[: self._plan.compress_to(flat, room)]
+        if self._looks_for_fills:
+            _fills.warn(_arrays.DTYPES[self.dtype], flat, made, level)
+        return made
 
     def _compress(self, array: Any, out: Any, stream: int | None) -> Any:
         place = _gpu.place(self._checked(array), "x", self.device)

@@ -1,0 +1,28 @@
+"""The warning about fill values that nobody declared."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from . import _fzgm
+from ._arrays import dtype_of
+
+
+class FillValueWarning(UserWarning):
+    """An array seems to have a fill value that is part of the value range, so that the bound is too large for all other values."""
+
+
+def warn(dtype: str, flat: Any, container: Any, level: int) -> None:
+    """Looks at an array of the host after it was compressed with a bound relative to all values. ``level``: frames up to the caller of fzgm."""
+    found = _fzgm.undeclared_fill(dtype, flat, container) if dtype in ("f32", "f64") else None
+    if found is None:
+        return
+    value, count = found
+    value = dtype_of(dtype).type(value)
+    warnings.warn(
+        f"{count} elements are {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
+        f"Pass fill_value={value}, or fill_value=float('nan') if the array has no fill values",
+        FillValueWarning,
+        stacklevel=level + 1,
+    )
