@@ -19,7 +19,7 @@ import os
 import struct
 import sys
 from fractions import Fraction
-from typing import Any
+from typing import Any, Callable
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
@@ -107,6 +107,10 @@ def filter(
 fzgm = filter
 
 
+# Warns of undeclared fill values in an array of numpy. The package fzgm, which has the rule, sets it; without the package nobody looks for them.
+look_for_fills: Callable[[Any], None] | None = None
+
+
 def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
     """Smallest and largest value of an array that is finite and not the fill value."""
     import numpy as np
@@ -126,6 +130,8 @@ def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
     bounded = array[counts]
     if bounded.size == 0:
         raise Error("data has no finite value other than the fill value; give a bound as abs")
+    if fill_value is None and look_for_fills is not None:
+        look_for_fills(array)
     return float(bounded.min()), float(bounded.max())
 
 

@@ -28,7 +28,7 @@ mod _fzgm {
     #[pymodule_export]
     use super::info::{info, presets};
     #[pymodule_export]
-    use super::measure::{compare, undeclared_fill};
+    use super::measure::{compare, suspected_fill, undeclared_fill};
     #[pymodule_export]
     use super::pipeline::Pipeline;
     #[pymodule_export]

@@ -4,12 +4,20 @@ use crate::error::OrRaise;
 use crate::text::Text;
 use crate::views::{Bytes, shared};
 use fzgm::DType;
-use fzgm::metrics::{self, Bound as ErrorBound};
+use fzgm::metrics::{self, Bound as ErrorBound, SuspectedFill};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The undeclared fill value of the largest magnitude, and its number, in the array whose container this is. None: nothing is suspected, or the bound
-/// does not depend on the values.
+/// The suspected fill value of the largest magnitude in an array, and how many elements have its magnitude.
+#[pyfunction]
+pub(crate) fn suspected_fill(py: Python<'_>, dtype: &str, src: Bytes<'_>) -> PyResult<Option<(f64, u64)>> {
+    let dtype = DType::from_name(dtype).or_raise(py)?;
+    let src = shared(&src)?;
+    let src = src.as_slice()?;
+    Ok(py.detach(|| first(&metrics::suspected_fills(dtype, src, f64::INFINITY))))
+}
+
+/// The same of an array that was compressed to `container`. None also if the bound does not depend on all values.
 #[pyfunction]
 pub(crate) fn undeclared_fill(
     py: Python<'_>,
@@ -28,13 +36,14 @@ pub(crate) fn undeclared_fill(
             "prel" => about.value_base.map(|most| 2.0 * most),
             _ => None,
         };
-        Ok(range.filter(|_| about.outlier_threshold == f64::INFINITY).and_then(|range| {
-            metrics::suspected_fills_in_range(dtype, src, f64::INFINITY, range)
-                .first()
-                .map(|s| (s.value, s.count))
-        }))
+        let fills = |range| metrics::suspected_fills_in_range(dtype, src, f64::INFINITY, range);
+        Ok(range.filter(|_| about.outlier_threshold == f64::INFINITY).and_then(|range| first(&fills(range))))
     });
     found.or_raise(py)
+}
+
+fn first(fills: &[SuspectedFill]) -> Option<(f64, u64)> {
+    fills.first().map(|s| (s.value, s.count))
 }
 
 /// Compares the bytes of two arrays of one type.

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import warnings
 from fractions import Fraction
 
 import fzgm
@@ -166,3 +167,17 @@ def test_arguments_that_are_no_numbers():
     for words in (None, ["a"], [1, 2.5, float("inf")], 5):
         with pytest.raises(fzgm.CallError, match="^the cd_values are .*; expected"):
             fzgm.hdf5.describe_words(words)
+
+
+def test_an_undeclared_fill_value_in_the_range_gives_a_warning():
+    plain = np.sin(np.arange(5000.0)).astype(np.float32)
+    filled = np.where(np.arange(5000) % 7 == 0, np.float32(1e20), plain)
+    with pytest.warns(fzgm.FillValueWarning, match="715 elements are 1e\\+20") as seen:
+        fzgm.hdf5.filter(noa=1e-3, data=filled)
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fzgm.hdf5.filter(noa=1e-3, data=filled, fill_value=1e20)
+        fzgm.hdf5.filter(noa=1e-3, data=filled, fill_value=float("nan"))
+        fzgm.hdf5.filter(noa=1e-3, data=plain)
+        fzgm.hdf5.filter(abs=1e-3)

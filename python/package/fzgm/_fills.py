@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from . import _fzgm
-from ._arrays import dtype_of
+from ._arrays import DTYPES, as_array, dtype_of, flat_bytes
 
 
 class FillValueWarning(UserWarning):
@@ -15,7 +17,19 @@ class FillValueWarning(UserWarning):
 
 def warn(dtype: str, flat: Any, container: Any, level: int) -> None:
     """Looks at an array of the host after it was compressed with a bound relative to all values. ``level``: frames up to the caller of fzgm."""
-    found = _fzgm.undeclared_fill(dtype, flat, container) if dtype in ("f32", "f64") else None
+    if dtype in ("f32", "f64"):
+        _warn(dtype, _fzgm.undeclared_fill(dtype, flat, container), level + 1)
+
+
+def warn_of_range(array: np.ndarray) -> None:
+    """Looks at an array from which ``fzgm.hdf5.filter`` takes the range."""
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        array = as_array(array)
+        dtype = DTYPES[array.dtype]
+        _warn(dtype, _fzgm.suspected_fill(dtype, flat_bytes(array)), 4)
+
+
+def _warn(dtype: str, found: tuple[float, int] | None, level: int) -> None:
     if found is None:
         return
     value, count = found

@@ -15,7 +15,7 @@ import os
 import re
 import shlex
 
-from . import _hdf5_filter
+from . import _fills, _hdf5_filter
 from ._errors import CallError, FileError, InternalError
 
 # The module of the plugin that works without this package; its wrong arguments are CallError here.
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _hdf5_filter.Error = CallError
+_hdf5_filter.look_for_fills = _fills.warn_of_range
 # The folder that HDF5 searches if HDF5_PLUGIN_PATH is not set.
 _DEFAULT_FOLDER = "/usr/local/hdf5/lib/plugin"
 _told: set[str] = set()
