@@ -406,7 +406,7 @@ typedef struct {
   int32_t device;
   /**
    * The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
-   * made. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array for a plan of
+   * made. That is the workspace, and for preset high on the CPU the memory that calls allocate besides. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array for a plan of
    * fz_plan_open(), none for one of fz_plan_decoder().
    */
   uint64_t max_memory_bytes;

@@ -4,6 +4,7 @@ use crate::common::fixture::{lossy, options};
 use crate::common::gpu::{Block, TestStream, cuda};
 use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
+use fzgm::metrics::{suspected_fills, suspected_fills_at};
 use fzgm::{DType, Decoder, Device, DeviceSlice, Encoder, Error, Options};
 
 fn host(bytes: &mut [u8]) -> DeviceSlice {
@@ -173,4 +174,25 @@ fn reference_files_decode_on_the_device() {
         files += 1;
     }
     assert!(files >= 41 && alone >= 41, "{files} files, of which {alone} without the host");
+}
+
+/// An array of more bytes than a piece of the copy, with its only fill value behind the first piece.
+#[test]
+fn fill_values_are_found_in_memory_of_any_kind() {
+    need_gpu!();
+    let mut values: Vec<f32> = (0..5_000_000).map(|i| (i as f32 * 0.01).sin()).collect();
+    values[4_999_999] = 1e20;
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let want = suspected_fills(DType::F32, &bytes, f64::INFINITY);
+    assert_eq!(want.len(), 1);
+    let (block, shared) = (Block::of(&bytes), managed(bytes.len()));
+    view(shared).copy_from_slice(&bytes);
+    let mut on_host = bytes.clone();
+    for array in [host(&mut on_host), shared, block.slice(0, bytes.len())] {
+        let found = unsafe { suspected_fills_at(DType::F32, array, f64::INFINITY) }.unwrap();
+        assert_eq!(found, want);
+    }
+    let none = unsafe { suspected_fills_at(DType::F32, block.slice(0, 16 << 20), f64::INFINITY) }.unwrap();
+    assert!(none.is_empty());
+    unsafe { (cuda().cuMemFree_v2)(shared.address as usize) };
 }
