@@ -50,7 +50,7 @@ TABLES = {
     "hdf5-speed": Table("hdf5", {}, {"field": "{field}, {shape}", "filter": "{filter}", "preset": "{preset}"}, None,
                         {"ratio": "ratio", "write, MB/s": "write_mb_per_s", "read, MB/s": "read_mb_per_s", "largest error, in bounds": "largest_error_in_bounds"}),
     "ratios": Table("ratios", {}, {"field": "{field}, {dtype}, {dims}", "error bound": BOUND["error bound"]}, "compressor", ("ratio",)),
-    "ratios-factor": Table("ratios", {"compressor": ("fzgm high",)}, {"field": "{field}"}, "bound", ("factor",)),
+    "ratios-factor": Table("ratios", {"compressor": ("fzgm high",)}, {"field": "{field}, {dims}"}, "bound", ("factor",)),
     "hdf5-bounds": Table("hdf5_bounds", {}, {"data": "{data}"}, "filter", ("largest_error_in_bounds",)),
 }
 # Columns of the rows of the picture.
