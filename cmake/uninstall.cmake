@@ -1,8 +1,15 @@
 # Removes what `cmake --install` wrote, by its manifest. Directories stay: others may use them.
-if(NOT EXISTS ${MANIFEST})
-  message(FATAL_ERROR "nothing to uninstall: ${MANIFEST} does not exist")
+# An install of one component has a manifest of its own: install_manifest_runtime.txt.
+string(REGEX REPLACE "\\.txt$" "_*.txt" pattern "${MANIFEST}")
+file(GLOB manifests "${MANIFEST}" "${pattern}")
+if(NOT manifests)
+  message(FATAL_ERROR "nothing to uninstall: ${MANIFEST} does not exist, and no manifest of a component")
 endif()
-file(STRINGS ${MANIFEST} files)
+set(files "")
+foreach(manifest IN LISTS manifests)
+  file(STRINGS "${manifest}" lines)
+  list(APPEND files ${lines})
+endforeach()
 foreach(file IN LISTS files)
   set(file "$ENV{DESTDIR}${file}")
   if(EXISTS "${file}" OR IS_SYMLINK "${file}")

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::field::{Field, shape};
 use crate::input;
 use crate::named;
+use crate::presets;
 use crate::report::{self, number, short};
 use crate::request::{CustomPipeline, PipelineSource, Request};
 use crate::source::Source;
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     input: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// A preset, or all; may be repeated [default: pfpl, without --pipeline and --config]
+    /// A preset, or all; may be repeated [default: fast, in mode rel pfpl, without --pipeline and --config]
     #[arg(long = "preset", value_name = "PRESET", value_parser = named::text(presets), hide_possible_values = true)]
     presets: Vec<String>,
     /// A pipeline of your own; may be repeated
@@ -206,7 +207,7 @@ impl Args {
         }
         starts.extend(own.iter().map(PipelineSource::Custom));
         if starts.is_empty() {
-            starts.push(PipelineSource::Preset("pfpl"));
+            starts.push(PipelineSource::Preset(presets::usual(self.mode.as_deref())));
         }
         let mut requests = vec![];
         for start in starts {

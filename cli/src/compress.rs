@@ -11,6 +11,7 @@ use crate::input;
 use crate::memory;
 use crate::named;
 use crate::output::{OutArgs, OutFile};
+use crate::presets;
 use crate::report as reports;
 use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
 use crate::source::Source;
@@ -26,7 +27,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fzgm compress t.f32 --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 0.01
   fzgm compress t.npy --preset high --eb 1e-3 --verify
-  fzgm compress a.npy b.npy c.npy -o compressed/ --mode abs --eb 0.01
+  mkdir compressed && fzgm compress a.npy b.npy c.npy -o compressed/ --mode abs --eb 0.01
   fzgm compress sst.f32 -o sst.fzm --dtype f32 --shape 721,1440 --eb 1e-3 --fill-value 1e20
   cat t.f32 | fzgm compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3 > t.fzm";
 
@@ -42,9 +43,9 @@ pub(crate) struct Args {
     output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// The pipeline: fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets`
-    #[arg(long, default_value = "pfpl", value_parser = named::text(named::presets), hide_possible_values = true)]
-    preset: String,
+    /// fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets` [default: fast; in mode rel pfpl]
+    #[arg(long, value_parser = named::text(named::presets), hide_possible_values = true)]
+    preset: Option<String>,
     /// A pipeline of your own in place of a preset, as text
     ///
     /// Such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
@@ -153,7 +154,8 @@ fn forgets_the_shape(options: &Options) -> bool {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let own = args.custom_pipeline()?;
-    let start = own.as_ref().map_or(PipelineSource::Preset(&args.preset), PipelineSource::Custom);
+    let preset = args.preset.as_deref().unwrap_or_else(|| presets::usual(args.mode.as_deref()));
+    let start = own.as_ref().map_or(PipelineSource::Preset(preset), PipelineSource::Custom);
     let work = Work { args, start };
     // What is wrong for any array is said before a file is opened.
     if let Some(dtype) = args.field.dtype {

@@ -40,11 +40,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     report::print(&format!("{needs}\n{}", texts.join("\n")))
 }
 
+/// The preset of a mode where none is named.
+pub(crate) fn usual(mode: Option<&str>) -> &'static str {
+    if mode == Some("rel") { "pfpl" } else { "fast" }
+}
+
 /// When to choose which.
 const NEEDS: [(&str, &str); 4] = [
-    ("fast", "for speed, GPUs, and regions of a file; a good ratio"),
+    ("fast", "for speed, GPUs, and regions of a file; a good ratio; the default of fzgm compress"),
     ("high", "for the highest ratio, and for previews"),
-    ("pfpl", "for mode rel, and for any floats; the default of fzgm compress"),
+    ("pfpl", "for mode rel, where it is the default, and for any floats"),
     ("bits", "without loss, for any element type"),
 ];
 

@@ -11,7 +11,7 @@ pub(super) fn decode_whole(header: &Header, source: &dyn Source) -> Result<Vec<u
     if source.bytes() < end {
         return Err(Error::Truncated { needed: end });
     }
-    let mut copy = vec![];
+    let mut copy;
     let container = match source.memory() {
         Some(container) => container,
         None => {

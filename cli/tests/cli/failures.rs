@@ -32,16 +32,22 @@ fn usage_is_exit_2() {
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),
-        (&format!("{base} --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
+        (&format!("{base} --preset pfpl --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
         (
-            &format!("{base} --eb 1e-3 --set zigzag.radius=5"),
+            &format!("{base} --preset pfpl --eb 1e-3 --set zigzag.radius=5"),
             &["no stage of type `zigzag`", "bitshuffle, difference, quantizer, rze"],
         ),
-        (&format!("{base} --eb 1e-3 --set rla.radius=5"), &["no stage of type `rla`", "quantizer"]),
-        (&format!("{base} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
+        (
+            &format!("{base} --preset pfpl --eb 1e-3 --set rla.radius=5"),
+            &["no stage of type `rla`", "quantizer"],
+        ),
+        (
+            &format!("{base} --preset pfpl --eb 1e-3 --set quantizer.quant_radius=five"),
+            &["quantizer.quant_radius", "five"],
+        ),
         (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
         (&format!("{base} --set eb=1"), &["`eb`", "error_bound"]),
-        (&format!("{base} --eb 1e-3 --set fast.error_bound=1"), &["no stage of type `fast`"]),
+        (&format!("{base} --eb 1e-3 --set quantizer.error_bound=1"), &["no stage of type `quantizer`"]),
         (&format!("{base} --eb 1e-3 --mode abs --value-base 5"), &["--value-base", "abs"]),
         (&format!("{base} --eb 1e-3 --mode rel --value-base 5"), &["--value-base", "rel"]),
         (&format!("{base} --eb 1e-3 --slab -1"), &["--slab", "-1"]),
@@ -91,7 +97,7 @@ fn names_are_refused_with_the_nearest() {
     let base = "compress egm96.f32 -o x --dtype f32 --eb 1e-3";
     for (line, nearest) in [
         (&format!("{base} --preset cusz-hi-cr"), "`cusz_hi_cr`"),
-        (&format!("{base} --set quantradius=5"), "`quant_radius`"),
+        (&format!("{base} --preset pfpl --set quantradius=5"), "`quant_radius`"),
         (&"stages ginterpp".to_string(), "`ginterp`"),
     ] {
         fixture.fails(line, 2, &["the nearest is", nearest]);
@@ -168,7 +174,8 @@ fn requests_beyond_the_library_are_exit_5() {
     let fixture = Fixture::new();
     fixture.compressed();
     fixture.fails("decompress a.fzm -o x --max-memory 1000000", 5, &["--max-memory", "1000000"]);
-    fixture.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["pfpl", "bits"]);
+    fixture.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["fast", "bits"]);
+    fixture.fails("compress egm96.f32 -o x --dtype i32 --mode rel --eb 0.1", 5, &["pfpl", "bits"]);
     fixture.fails(
         "compress egm96.f32 -o x --dtype f32 --eb 1 --generation 2026-05 --container compact",
         5,

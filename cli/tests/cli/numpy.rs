@@ -214,7 +214,7 @@ fn several_files_have_one_call() {
         // What is wrong with the arguments is said before OUT.
         ("compress a.f32 --dtype f32 --eb 1e-3 --dims 7", 2, "28"),
         ("compress a.f32 --dtype f32 --eb 1e-3 --mode exact", 2, "exact"),
-        ("compress a.f32 --dtype i32 --eb 1e-3", 5, "pfpl"),
+        ("compress a.f32 --dtype i32 --eb 1e-3", 5, "fast"),
     ] {
         fixture.fails(line, code, &[says]);
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 #[test]
 fn the_graph_is_drawn() {
     let fixture = Fixture::new();
-    fixture.compressed();
+    fixture.run("compress egm96.f32 -o a.fzm --dtype f32 --dims 1440x721 --preset pfpl --eb 1e-3").ok();
     let text = fixture.run("info a.fzm --plan").ok();
     for line in ["array, 1440x721 of f32", "└─ 0 quantizer", "   └─ codes ─ 1 difference", "─ 3 rze"]
     {

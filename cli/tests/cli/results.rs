@@ -92,7 +92,7 @@ fn lossless_and_compact() {
 #[test]
 fn options_reach_the_container() {
     let fixture = Fixture::new();
-    fixture.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --mode abs --set error_bound=0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
+    fixture.run("compress egm96.f32 -o a --dtype f32 --dims 721,1440 --preset pfpl --mode abs --set error_bound=0.5 --outlier-threshold 100 --set difference.chunk_size=8192")
         .ok();
     let info = fixture.run("info a --json --plan").json();
     assert_eq!(info["dims"], serde_json::json!([721, 1440]));
