@@ -56,7 +56,10 @@ fn usage_is_exit_2() {
         (&format!("{base} --pipeline difference>fast(eb=1)"), &["--pipeline: ", "recoded"]),
         (&format!("{base} --config loop.toml"), &["loop.toml: ", "no stage reads the array"]),
         (&format!("{base} --eb 1e-3 --set error_bound=1"), &["error_bound is given twice", "--eb", "--set"]),
-        (&format!("{base} --eb 1 --mode abs --set quantizer.mode=noa"), &["mode is given twice", "--mode"]),
+        (
+            &format!("{base} --preset pfpl --eb 1 --mode abs --set quantizer.mode=noa"),
+            &["mode is given twice", "--mode"],
+        ),
         (&format!("{base} --eb 1e-3 --dims -4x4"), &["`-4` is no dimension"]),
         (&format!("{base} --eb 1e-3 --threads -1"), &["--threads", "-1", "1024"]),
         ("stages fast zip", &["no stage `zip`", "rze"]),
