@@ -46,16 +46,17 @@ dpkg-deb -x "$deb" "$work/root"
 [ "$(dpkg-deb -f "$deb" Depends)" = "libc6, libgcc-s1" ] || fail "$(dpkg-deb -f "$deb")"
 use "$work/root/usr" "$(basename "$deb")"
 
-for component in runtime development tools; do
+for component in runtime development tools hdf5; do
   cmake --install "$tree" --component $component --prefix "$work/$component" >/dev/null
 done
 [ -n "$(find "$work/runtime" -name 'libfzgm.so.*')" ] || fail "no library in component runtime"
 [ -z "$(find "$work/runtime" -name '*.h' -o -name libfzgm.so -o -name '*.a')" ] || fail "runtime has what development is for"
 [ -e "$work/development/include/fzgm.h" ] && [ -x "$work/tools/bin/fzgm" ] || fail "components are not complete"
-(cd "$work" && find runtime development tools ! -type d | cut -d / -f 2- | sort) >"$work/parts"
+[ -n "$(find "$work/hdf5" -name libh5fzgm.so)" ] || fail "no plugin in component hdf5"
+(cd "$work" && find runtime development tools hdf5 ! -type d | cut -d / -f 2- | sort) >"$work/parts"
 tar -tzf "$tarball" | grep -v '/$' | cut -d / -f 2- | sort >"$work/whole"
 diff "$work/parts" "$work/whole" || fail "the components together are not the package"
-ok "components runtime, development and tools"
+ok "components runtime, development, tools, and hdf5"
 
 for how in add_subdirectory FetchContent; do
   # One build of the library serves all, because the command line is on here too: without it, crates have other features.
