@@ -13,6 +13,7 @@ fn usage_is_exit_2() {
     fixture.write("loop.toml", stage.as_bytes());
     fixture.write("short", &[0; 8]);
     let base = "compress egm96.f32 -o x --dtype f32";
+    let pfpl = format!("{base} --preset pfpl");
     for (line, says) in [
         ("", &["subcommand"][..]),
         ("squash", &["squash"]),
@@ -32,19 +33,13 @@ fn usage_is_exit_2() {
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),
         (&format!("{base} --preset bits --outlier-threshold 5"), &["--outlier-threshold"]),
-        (&format!("{base} --preset pfpl --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
+        (&format!("{pfpl} --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
         (
-            &format!("{base} --preset pfpl --eb 1e-3 --set zigzag.radius=5"),
+            &format!("{pfpl} --eb 1e-3 --set zigzag.radius=5"),
             &["no stage of type `zigzag`", "bitshuffle, difference, quantizer, rze"],
         ),
-        (
-            &format!("{base} --preset pfpl --eb 1e-3 --set rla.radius=5"),
-            &["no stage of type `rla`", "quantizer"],
-        ),
-        (
-            &format!("{base} --preset pfpl --eb 1e-3 --set quantizer.quant_radius=five"),
-            &["quantizer.quant_radius", "five"],
-        ),
+        (&format!("{pfpl} --eb 1e-3 --set rla.radius=5"), &["no stage of type `rla`", "quantizer"]),
+        (&format!("{pfpl} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
         (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
         (&format!("{base} --set eb=1"), &["`eb`", "error_bound"]),
         (&format!("{base} --eb 1e-3 --set quantizer.error_bound=1"), &["no stage of type `quantizer`"]),
@@ -56,10 +51,7 @@ fn usage_is_exit_2() {
         (&format!("{base} --pipeline difference>fast(eb=1)"), &["--pipeline: ", "recoded"]),
         (&format!("{base} --config loop.toml"), &["loop.toml: ", "no stage reads the array"]),
         (&format!("{base} --eb 1e-3 --set error_bound=1"), &["error_bound is given twice", "--eb", "--set"]),
-        (
-            &format!("{base} --preset pfpl --eb 1 --mode abs --set quantizer.mode=noa"),
-            &["mode is given twice", "--mode"],
-        ),
+        (&format!("{pfpl} --eb 1 --mode abs --set quantizer.mode=noa"), &["mode is given twice", "--mode"]),
         (&format!("{base} --eb 1e-3 --dims -4x4"), &["`-4` is no dimension"]),
         (&format!("{base} --eb 1e-3 --threads -1"), &["--threads", "-1", "1024"]),
         ("stages fast zip", &["no stage `zip`", "rze"]),
