@@ -18,7 +18,7 @@ class FillValueWarning(UserWarning):
 def warn(dtype: str, flat: Any, container: Any, level: int) -> None:
     """Looks at an array of the host after it was compressed with a bound relative to all values. ``level``: frames up to the caller of fzgm."""
     if dtype in ("f32", "f64"):
-        _warn(dtype, _fzgm.undeclared_fill(dtype, flat, container), level + 1)
+        _warn(dtype, _fzgm.undeclared_fill(dtype, flat, np.frombuffer(container, np.uint8)), level + 1)
 
 
 def warn_of_range(array: np.ndarray) -> None:
