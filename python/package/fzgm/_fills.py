@@ -34,8 +34,9 @@ def _warn(dtype: str, found: tuple[float, int] | None, level: int) -> None:
         return
     value, count = found
     value = str(dtype_of(dtype).type(value))  # the shortest text of a float32, which format() does not give
+    elements = "1 element is" if count == 1 else f"{count} elements are"
     warnings.warn(
-        f"{count} elements are {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
+        f"{elements} {value} and far from the others, as fill values are; the error bound is relative to a range that includes them. "
         f"Pass fill_value={value}, or fill_value=float('nan') if the array has no fill values",
         FillValueWarning,
         stacklevel=level + 1,
