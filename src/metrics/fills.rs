@@ -303,17 +303,17 @@ pub fn suspected_fills_in_range(
     if plain { vec![] } else { suspected_fills(dtype, bytes, outlier_threshold) }
 }
 
-/// Bounded values at equal distances.
-fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -> Vec<f64> {
+/// Bounded values at equal distances, an odd number of elements: rows often have an even one, and all values would be from one column.
+pub(super) fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -> Vec<f64> {
     let width = size_of::<T>();
-    let distance = (bytes.len() / width).div_ceil(SAMPLE).max(1) * width;
+    let distance = (bytes.len() / width / SAMPLE | 1) * width;
     let first = bytes.chunks(distance).filter_map(|chunk| values::<T>(chunk.get(..width)?).next());
     first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect()
 }
 
 /// Whether no value can be a suspected fill value, going by a sample. If there is one, the others have at most a quarter of the range: all values of
-/// the sample, or those below its largest magnitude, or those below a gap.
-fn is_plain(sample: &[f64], range: f64) -> bool {
+/// the sample, or those below its largest magnitude, or those below a gap, which counts in arrays with a magnitude of 8192 or more.
+pub(super) fn is_plain(sample: &[f64], range: f64) -> bool {
     let most = sample.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     // The range may have been rounded to f32. Both sides are divided once more, so that no difference overflows.
     let is_narrow = |below: f64| {
@@ -326,7 +326,7 @@ fn is_plain(sample: &[f64], range: f64) -> bool {
     sample.iter().filter(|x| **x != 0.0).for_each(|x| binades[(x.abs().to_bits() >> 52) as usize] = true);
     let used: Vec<usize> = (0..binades.len()).filter(|e| binades[*e]).collect();
     let has_gap = used.windows(2).any(|w| w[1] - w[0] > GAP);
-    !(is_narrow(f64::INFINITY) || is_narrow(most) || has_gap)
+    !(is_narrow(f64::INFINITY) || is_narrow(most) || has_gap && range >= LEAST / 2.0)
 }
 
 /// [`suspected_fills`] of an array in memory of any kind. The call waits for the device and copies the array from there in pieces.

@@ -240,6 +240,13 @@ fn a_sample_decides_as_all_values_do() {
     assert!(found > 100 && plain > 100, "{found} {plain}");
 }
 
+/// Rows of 512 that begin near 0: a sample of one column would be far narrower than the range.
+#[test]
+fn a_sample_has_values_of_all_columns() {
+    let values: Vec<f64> = (0..1 << 21).map(|i| f64::from(i % 512) + f64::from(i / 512 % 7) / 8.0).collect();
+    assert!(fills::is_plain(&fills::sample::<f64>(&bits(&values), f64::INFINITY), 511.75));
+}
+
 #[test]
 fn a_scan_in_pieces_is_that_of_the_whole() {
     let values: Vec<f64> =
