@@ -23,7 +23,7 @@ STYLES = (
     ("#CC79A7", polygon((0, -6), (6, 0), (0, 6), (-6, 0))),
     ("#E69F00", polygon((-5.5, -4.5), (5.5, -4.5), (0, 5.5))),
 )
-ACROSS, WIDE, HIGH = 3, 330, 270  # panels in a row; one of them, with its margins
+ACROSS, WIDE, HIGH = 2, 500, 400  # panels in a row; one of them, with its margins
 LEFT, RIGHT, TOP, BOTTOM = 48, 22, 34, 42
 MOST_TICKS = 9
 GREY = ' fill="#444"'

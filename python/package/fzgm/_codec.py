@@ -72,12 +72,11 @@ def compress(
         )
         return encoder._compress_on_host(array, out, 3)
     dtype = _arrays.DTYPES[array.dtype]
-    looks_for_fills = fill_value is None and pipeline is None
     pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
     flat = _arrays.flat_bytes(array)
     container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)[0]
     made = _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
-    if looks_for_fills:
+    if fill_value is None:
         _fills.warn(dtype, flat, made, 2)
     return made
 

@@ -39,7 +39,7 @@ class Encoder:
         self.dtype = _arrays.dtype_of(name)
         self.shape = _arrays.whole_shape(shape)
         self.pipeline = pipeline_of(name, error_bound, mode, preset, fill_value, pipeline)
-        self._looks_for_fills = fill_value is None and pipeline is None
+        self._looks_for_fills = fill_value is None
         self.device = None if device is None else _device.index_of(device)
         dims, threads = _arrays.dims_of(self.shape), _arrays.threads_of(threads)
         container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)
