@@ -306,7 +306,7 @@ pub fn suspected_fills_in_range(
 /// Bounded values at equal distances, an odd number of elements: rows often have an even one, and all values would be from one column.
 pub(super) fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -> Vec<f64> {
     let width = size_of::<T>();
-    let distance = (bytes.len() / width / SAMPLE | 1) * width;
+    let distance = ((bytes.len() / width / SAMPLE) | 1) * width;
     let first = bytes.chunks(distance).filter_map(|chunk| values::<T>(chunk.get(..width)?).next());
     first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect()
 }
