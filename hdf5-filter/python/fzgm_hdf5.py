@@ -46,11 +46,11 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
     if isinstance(mode, str) and mode == "noa":
         raise Error("mode is 'noa'; chunks have ranges of their own: expected 'abs' with bound * (max - min) of the whole dataset")
     if not isinstance(mode, str) or mode not in MODES:
-        raise Error(f"mode is {_shown(mode)}; expected one of {', '.join(MODES)}")
+        raise Error(f"mode is {shown(mode)}; expected one of {', '.join(MODES)}")
     if preset is not None and (not isinstance(preset, str) or preset not in _PRESETS_OF[mode]):
         name = preset if isinstance(preset, str) else ""
         why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not have" if name in PRESETS else ""
-        raise Error(f"preset is {_shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
+        raise Error(f"preset is {shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":
         return (0,)
@@ -84,7 +84,7 @@ def filter(
     Integers and all that is no float lose nothing in any mode.
     """
     if wrong:
-        raise Error(f"{_shown(wrong[0])} is given without a name; expected abs={_shown(wrong[0])}, rel=… or noa=…")
+        raise Error(f"{shown(wrong[0])} is given without a name; expected abs={shown(wrong[0])}, rel=… or noa=…")
     given = [name for name, bound in (("abs", abs), ("rel", rel), ("noa", noa)) if bound is not None]
     if len(given) > 1:
         raise Error(f"{' and '.join(given)} are given; expected one of them")
@@ -107,7 +107,8 @@ def filter(
 fzgm = filter
 
 
-# Warns of undeclared fill values in an array of numpy. The package fzgm, which has the rule, sets it; without the package nobody looks for them.
+# Warns of undeclared fill values in an array of numpy. The package fzgm sets this function, because it has the rule. Without the package, no array is
+# examined.
 look_for_fills: Callable[[Any], None] | None = None
 
 
@@ -143,7 +144,7 @@ def _as_element(dtype: Any, fill_value: float) -> Any:
         raise Error(f"fill_value is {fill_value}, which no element of type {dtype} can be; leave it out") from error
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A wrong argument in a message: its value if that is short, else its type."""
     try:
         text = repr(value)
@@ -154,18 +155,18 @@ def _shown(value: Any) -> str:
 
 def _real(what: str, value: Any) -> float:
     if isinstance(value, (str, bytes)):
-        raise Error(f"{what} is {_shown(value)}; expected a number")
+        raise Error(f"{what} is {shown(value)}; expected a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Error(f"{what} is {_shown(value)}; expected a number") from error
+        raise Error(f"{what} is {shown(value)}; expected a number") from error
 
 
 def _pair(range: Any) -> tuple[float, float]:
     try:
         low, high = range
     except (TypeError, ValueError) as error:
-        raise Error(f"range is {_shown(range)}; expected (min, max)") from error
+        raise Error(f"range is {shown(range)}; expected (min, max)") from error
     low, high = _real("range[0]", low), _real("range[1]", high)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise Error(f"range is ({low}, {high}); expected finite numbers, the smaller one first")
@@ -196,7 +197,7 @@ def describe_words(cd: Any) -> str:
     try:
         cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
     except (TypeError, ValueError, OverflowError) as error:
-        raise Error(f"the cd_values are {_shown(cd)}; expected whole numbers") from error
+        raise Error(f"the cd_values are {shown(cd)}; expected whole numbers") from error
     if cd in ([], [0]):
         return "lossless"
     if len(cd) < 3:

@@ -10,6 +10,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ._errors import CallError, ContainerError, Error, PipelineError, RoomError
+from ._hdf5_filter import shown  # a module that works without this package, and so cannot import it from here
 
 DTYPES = {np.dtype(t).newbyteorder("="): s for t, s in (
     (np.uint8, "u8"), (np.uint16, "u16"), (np.uint32, "u32"), (np.uint64, "u64"),
@@ -76,15 +77,6 @@ def no_memory(what: str, advice: str) -> RoomError:
     error = RoomError(f"the system has no memory for {what}; {advice}")
     error.status = 43
     return error
-
-
-def shown(value: Any) -> str:
-    """A wrong argument in a message: its value if that is short, else its type."""
-    try:
-        text = repr(value)
-    except Exception:  # an integer of too many digits, or an object of any library
-        text = ""
-    return text if 0 < len(text) <= 80 and "\n" not in text else f"of type {type(value).__name__}"
 
 
 def flat_bytes(array: np.ndarray) -> np.ndarray:
