@@ -13,7 +13,7 @@
 //! ```
 //! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
 //! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: base, ir, stages, pipeline, plan, gpu, format, runtime, codec, file, metrics, capi.
+//! only what stands before them in this list: base, ir, stages, pipeline, plan, gpu, format, runtime, codec, file, metrics, choose, capi.
 //!
 //! In one call each way, here with an error of at most a thousandth of the value range:
 //!
@@ -42,6 +42,7 @@ compile_error!("fzgm needs a little-endian machine");
 mod base;
 #[cfg(feature = "capi")]
 pub mod capi;
+mod choose;
 mod codec;
 mod file;
 mod format;
@@ -60,6 +61,7 @@ pub use base::error::{Error, Result, Status};
 pub use base::param::{Args, Kind, Param, Setting};
 pub use base::reserve::ReserveAllocator;
 pub use base::thread_pool::MAX_THREADS;
+pub use choose::{Aim, Choice, Goal, Wish, choose, choose_at};
 pub use codec::{
     CallResult, Container, Decoder, Device, DeviceBuffer, DeviceSlice, Encoder, Options, ResultBuffer,
     compress, copy_to_host, decompress, decompress_preview, decompress_preview_at, decompress_region,

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 use super::ffi_guard::{FfiResult, ffi_guard};
-use super::handle::{Bytes, Out, exclusive, handle, out, place_for, regions};
+use super::handle::{Bytes, Out, exclusive, handle, letters, out, place_for, regions};
 use super::plan::{Task, fz_plan};
 use super::workspace::fz_workspace;
 use crate::{CallResult, DeviceSlice, Stream};
@@ -87,18 +87,13 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
         // SAFETY: the caller's promise; the first field is the length.
         let place = unsafe { place_for(device, "device", "fz_device") }?;
         let info = crate::device_info(index)?;
-        let mut name = [0; 256];
-        // The last one stays a zero.
-        for (to, from) in name[..255].iter_mut().zip(info.name.bytes()) {
-            *to = from as c_char;
-        }
         place.put(fz_device {
             struct_bytes: size_of::<fz_device>() as u32,
             driver_version: info.driver,
             capability_major: info.capability.0,
             capability_minor: info.capability.1,
             memory_bytes: info.memory_bytes,
-            name,
+            name: letters(&info.name),
         });
         Ok(())
     })

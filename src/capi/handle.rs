@@ -159,6 +159,15 @@ impl<P> Bytes<P> {
     }
 }
 
+/// A text with a zero at its end, cut where it is too long.
+pub(super) fn letters<const N: usize>(text: &str) -> [c_char; N] {
+    let mut letters = [0; N];
+    for (to, from) in letters[..N - 1].iter_mut().zip(text.bytes()) {
+        *to = from as c_char;
+    }
+    letters
+}
+
 /// A number for each dimension, when there are as many as an array can have.
 ///
 /// # Safety

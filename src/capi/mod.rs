@@ -6,6 +6,7 @@
 #![allow(unsafe_code, non_camel_case_types, clippy::missing_safety_doc)]
 
 mod about;
+mod choose;
 mod codec;
 mod device;
 mod ffi_guard;
@@ -23,6 +24,7 @@ mod text;
 mod workspace;
 
 pub use about::*;
+pub use choose::*;
 pub use codec::*;
 pub use device::*;
 pub use file::*;

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn fz_compress_simple(
 }
 
 /// The word of an fz_mode that a preset can have.
-fn word(mode: i32) -> crate::Result<&'static str> {
+pub(super) fn word(mode: i32) -> crate::Result<&'static str> {
     let known = fz_mode::WORDS.iter().find(|(known, _)| *known as i32 == mode);
     known
         .map(|(_, word)| *word)

@@ -140,7 +140,7 @@ fn value_base(stages: &[StageInfo]) -> Option<f64> {
 /// What the pipeline promises: the mode of the first stage that loses something, unless another one adds
 /// losses without bound.
 fn mode(pipeline: &Pipeline) -> &'static str {
-    let mut modes = pipeline.nodes.iter().filter_map(|n| n.stage.mode(&n.args));
+    let mut modes = pipeline.losing().filter_map(|n| n.stage.mode(&n.args));
     let first = modes.next().unwrap_or("lossless");
     let unbounded = modes.any(|m| m == UNBOUNDED) || pipeline.recoded_bound().is_some();
     if unbounded { UNBOUNDED } else { first }
@@ -148,6 +148,6 @@ fn mode(pipeline: &Pipeline) -> &'static str {
 
 /// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.
 pub(super) fn requested(pipeline: &Pipeline) -> (f64, f64) {
-    let first = |name: &str| pipeline.nodes.iter().find_map(|n| n.args.real(name).ok());
+    let first = |name: &str| pipeline.losing().find_map(|n| n.args.real(name).ok());
     (first(ERROR_BOUND).unwrap_or(0.0), first(OUTLIER_THRESHOLD).unwrap_or(f64::INFINITY))
 }

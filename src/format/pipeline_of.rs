@@ -42,8 +42,10 @@ pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
             let said =
                 [(ERROR_BOUND, header.requested.bound), (OUTLIER_THRESHOLD, header.requested.threshold)];
             // A file may say anything, also that a bound is 0.
+            let losing: Vec<bool> = pipeline.nodes.iter().map(|n| pipeline.is_losing(n)).collect();
             for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
-                if let Some(node) = pipeline.nodes.iter_mut().find(|n| n.args.has(name)) {
+                let mut nodes = pipeline.nodes.iter_mut().zip(&losing);
+                if let Some((node, _)) = nodes.find(|(n, losing)| **losing && n.args.has(name)) {
                     restate(&mut node.args, name, |_| value)?;
                 }
             }

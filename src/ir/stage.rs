@@ -196,6 +196,12 @@ pub trait Stage: Sync {
         false
     }
 
+    /// The stage restores its input exactly if the values of its first output come back with absolute errors below this number.
+    /// `None`: every error shows.
+    fn absorbs_errors_below(&self) -> Option<f64> {
+        None
+    }
+
     /// Offset in the metadata of the number of exact values, a u64: entries of the outlier lists behind those that
     /// the format knows, of values bit for bit. `None`: the stage never has any.
     fn exact_values_at(&self) -> Option<u64> {

@@ -6,7 +6,7 @@ pub(crate) mod presets;
 use crate::base::array::Array;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::nearest::unknown;
-use crate::base::param::{Args, UNBOUNDED};
+use crate::base::param::{Args, ERROR_BOUND, UNBOUNDED};
 use crate::ir::stage::{Generation, Rules, Stage};
 use crate::stages;
 
@@ -194,7 +194,27 @@ impl Pipeline {
     /// A stage with a bound that does not get the values of the array: something before it recodes them.
     pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
         let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != UNBOUNDED);
-        self.nodes.iter().find(|n| bounded(n) && !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+        let mut losing = self.losing().filter(bounded);
+        losing.find(|n| !self.gets_array(n, MAX_STAGES)).map(Node::stage)
+    }
+
+    /// The stages that lose something which shows in the restored array.
+    pub(crate) fn losing(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|n| self.is_losing(n))
+    }
+
+    /// Whether what this stage loses shows in the restored array.
+    pub(crate) fn is_losing(&self, node: &Node) -> bool {
+        node.stage.mode(&node.args).is_some() && !self.is_absorbed(node)
+    }
+
+    /// Whether the stage before it restores its own input in spite of the errors that this one makes.
+    fn is_absorbed(&self, node: &Node) -> bool {
+        let [Source::Port { node: before, port: 0 }] = node.inputs[..] else { return false };
+        let limit = self.nodes.get(before).and_then(|n| n.stage.absorbs_errors_below());
+        let bound = node.args.real(ERROR_BOUND).ok();
+        node.stage.mode(&node.args) == Some("abs")
+            && limit.zip(bound).is_some_and(|(limit, bound)| bound < limit)
     }
 
     /// The pipeline with the parameters that are left to the shape of the array.

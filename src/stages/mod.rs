@@ -22,6 +22,7 @@ pub mod difference;
 pub mod fast;
 pub mod ginterp;
 pub mod huffman;
+pub mod lattice;
 pub mod lorenzo;
 pub mod lorenzo_quant;
 pub mod merge;
@@ -74,6 +75,7 @@ stages! {
     rre::Rre,
     merge::Merge,
     stored::Stored,
+    lattice::Lattice,
     fast::Fast,
     multilevel::Multilevel,
     ginterp::GINTERP;

@@ -1,0 +1,118 @@
+//! The pipelines that a choice is made from.
+
+use super::{Aim, Choice, Goal, Wish};
+use crate::base::array::Array;
+use crate::base::dtype::DType;
+use crate::base::error::Result;
+use crate::base::param::Args;
+use crate::pipeline::Pipeline;
+use crate::pipeline::presets::preset_within;
+use crate::stages::lattice::FoundLattice;
+
+/// A pipeline with its name.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) preset: &'static str,
+    pub(super) pipeline: Pipeline,
+    pub(super) mode: &'static str,
+    bound: f64,
+}
+
+/// In arrays of fewer elements any preset may be the best one.
+const SMALL: u64 = 1 << 15;
+
+impl Candidate {
+    pub(super) fn preset(preset: &'static str, dtype: DType, mode: &str, bound: f64) -> Result<Candidate> {
+        let known = ["abs", "noa", "rel", "prel"].into_iter().find(|known| *known == mode);
+        let pipeline = preset_within(preset, dtype, mode, bound)?;
+        Ok(Candidate { preset, pipeline, mode: known.unwrap_or("lossless"), bound })
+    }
+
+    /// Whole numbers in place of values, coded by a preset with a bound below one half.
+    fn on_lattice(preset: &'static str, toml: &str, lattice: &FoundLattice) -> Result<Candidate> {
+        let mut pipeline = Pipeline::from_toml(toml)?;
+        pipeline.set_everywhere("formula", |args| lattice.apply(args))?;
+        Ok(Candidate { preset, pipeline, mode: "lossless", bound: 0.0 })
+    }
+
+    fn with_axes(&self, axes: i64) -> Result<Candidate> {
+        let mut other = self.clone();
+        other.pipeline.set_everywhere("axes", |args| args.set_int("axes", axes))?;
+        Ok(other)
+    }
+
+    /// The pipeline as it is tried: with a bound in the unit of the data.
+    pub(super) fn within(&self, bound: f64, wish: &Wish<'_>) -> Result<Pipeline> {
+        let mut pipeline = self.with_threshold(wish)?;
+        if self.mode != "lossless" {
+            pipeline.set_everywhere("mode", |args| args.set_text("mode", "abs"))?;
+            pipeline.set_everywhere("error_bound", |args| args.set_real("error_bound", bound))?;
+        }
+        Ok(pipeline)
+    }
+
+    fn with_threshold(&self, wish: &Wish<'_>) -> Result<Pipeline> {
+        let mut pipeline = self.pipeline.clone();
+        if self.mode != "lossless" {
+            let set = |args: &mut Args| args.set_real("outlier_threshold", wish.outlier_threshold);
+            pipeline.set_everywhere("outlier_threshold", set)?;
+        }
+        Ok(pipeline)
+    }
+
+    pub(super) fn chosen(
+        self,
+        wish: &Wish<'_>,
+        expected_ratio: f64,
+        lattice: Option<FoundLattice>,
+    ) -> Result<Choice> {
+        let pipeline = self.with_threshold(wish)?;
+        let Candidate { preset, mode, bound, .. } = self;
+        let on_lattice = pipeline.nodes().iter().any(|n| n.args().has("formula"));
+        let lattice = lattice.filter(|_| on_lattice).map(|l| l.to_string());
+        Ok(Choice { pipeline, preset, mode, bound, expected_ratio, lattice })
+    }
+}
+
+/// All of them, the fastest first.
+pub(super) fn all(array: &Array, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Vec<Candidate>> {
+    let (dtype, mut all) = (array.dtype(), vec![]);
+    match wish.aim {
+        Aim::Bound(mode, bound) => {
+            let preset = |name| Candidate::preset(name, dtype, mode, bound);
+            if wish.goal == Goal::Balanced || array.elements() < SMALL {
+                all.push(preset("fast")?);
+                for name in ["fz", "cusz"] {
+                    let usual = preset(name)?;
+                    let rank = array.joined_dims().iter().filter(|d| **d > 1).count() as i64;
+                    all.push(usual.clone());
+                    for axes in 1..rank {
+                        all.push(usual.with_axes(axes)?);
+                    }
+                }
+            }
+            if wish.goal == Goal::Ratio {
+                all.push(preset("high")?);
+            }
+        }
+        _ => all.push(Candidate::preset("bits", dtype, "lossless", 0.0)?),
+    }
+    if let Some(lattice) = lattice {
+        if wish.goal != Goal::Ratio {
+            all.push(Candidate::on_lattice("fast", lattice_toml("fast", dtype), &lattice)?);
+        } else {
+            all.push(Candidate::on_lattice("high", lattice_toml("high", dtype), &lattice)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The coder of levels that belongs to a preset.
+fn lattice_toml(preset: &str, dtype: DType) -> &'static str {
+    match (preset, dtype) {
+        ("fast", DType::F32) => include_str!("../../presets/lattice/fast-f32.toml"),
+        ("fast", _) => include_str!("../../presets/lattice/fast-f64.toml"),
+        (_, DType::F32) => include_str!("../../presets/lattice/high-f32.toml"),
+        _ => include_str!("../../presets/lattice/high-f64.toml"),
+    }
+}

@@ -1,0 +1,213 @@
+//! A pipeline by what is in an array: looks at a sample and returns an ordinary pipeline, for plans, graphs, and asynchronous calls.
+//!
+//! The choice depends on the values, their type and shape, and the request alone: not on the device, the threads, or the time.
+
+mod candidates;
+mod sample;
+mod target;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+use crate::base::array::Array;
+use crate::base::byte_source::Source;
+use crate::base::environment::in_default_environment;
+use crate::base::error::{Error, Result};
+use crate::base::nearest::unknown;
+use crate::codec::DeviceSlice;
+use crate::pipeline::Pipeline;
+use crate::pipeline::presets::preset_within;
+use crate::stages::lattice::FoundLattice;
+use candidates::Candidate;
+use sample::Sample;
+use trial::{Part, Trial};
+
+/// What a pipeline is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The least time: preset `fast`, or `pfpl` in mode rel.
+    Speed,
+    /// The highest ratio among pipelines that take at most a few times as long as `fast`.
+    Balanced,
+    /// The highest ratio of all.
+    Ratio,
+}
+
+impl Goal {
+    /// Every goal with its name.
+    pub const ALL: [(Goal, &'static str); 3] =
+        [(Goal::Speed, "speed"), (Goal::Balanced, "balanced"), (Goal::Ratio, "ratio")];
+
+    /// The goal of this name.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn from_name(name: &str) -> Result<Goal> {
+        let found = Goal::ALL.iter().find(|(_, known)| *known == name);
+        found
+            .map(|(goal, _)| *goal)
+            .ok_or_else(|| unknown("goal", name, "", &Goal::ALL.map(|(_, name)| name)))
+    }
+}
+
+/// What restored values must be like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aim<'a> {
+    /// Every bit as before.
+    Lossless,
+    /// Within a bound: a mode by its name and the error bound in the sense of it.
+    Bound(&'a str, f64),
+    /// As near as a container of this ratio permits, in mode noa. The ratio is met to 5 %, or exceeded where no bound makes longer containers.
+    Ratio(f64),
+    /// With this peak signal-to-noise ratio in dB, in mode noa. It is met to 1 dB, or exceeded where smaller errors cost nothing.
+    Psnr(f64),
+}
+
+/// A request of [`choose`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish<'a> {
+    /// What the pipeline is chosen for.
+    pub goal: Goal,
+    /// What restored values must be like.
+    pub aim: Aim<'a>,
+    /// Values of this magnitude and above (fill values) are exact and outside of the value range; infinity: none.
+    pub outlier_threshold: f64,
+}
+
+/// What [`choose`] returns.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The pipeline, with all parameters set.
+    pub pipeline: Pipeline,
+    /// The preset that it is made of.
+    pub preset: &'static str,
+    /// Its mode: `abs`, `noa`, `rel`, `prel`, or `lossless`.
+    pub mode: &'static str,
+    /// The error bound in the sense of the mode; 0 if it is lossless.
+    pub bound: f64,
+    /// Bytes of the array over bytes of a container, as the sample has it; 0 if nothing was compressed for the choice.
+    pub expected_ratio: f64,
+    /// The evenly spaced levels on which the values are, in words.
+    pub lattice: Option<String>,
+}
+
+/// Chooses a pipeline for an array.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for another length, a bound, a threshold, or a target outside of its range; [`Error::UnknownName`] for a mode; [`Error::Unsupported`]
+/// for an aim with losses and integers.
+pub fn choose(array: &Array, src: &[u8], wish: &Wish<'_>) -> Result<Choice> {
+    in_default_environment(|| choose_from(array, &src, wish))
+}
+
+/// [`choose`] with memory of any kind. Of an array in device memory some pieces are copied to the host, all of it for [`Aim::Ratio`] and [`Aim::Psnr`], and the call waits for that.
+///
+/// # Errors
+/// As [`choose`], and [`Error::Device`].
+///
+/// # Safety
+/// `src` is memory of as many bytes that nobody changes meanwhile.
+#[allow(unsafe_code)]
+pub unsafe fn choose_at(array: &Array, src: DeviceSlice, wish: &Wish<'_>) -> Result<Choice> {
+    // SAFETY: the caller's promise.
+    in_default_environment(|| unsafe { src.read(|source| choose_from(array, source, wish)) })
+}
+
+fn choose_from(array: &Array, src: &dyn Source, wish: &Wish<'_>) -> Result<Choice> {
+    if src.bytes() != array.bytes() {
+        let expected = format!("{}, as dims and dtype make", array.bytes());
+        return Err(Error::argument("src_bytes", src.bytes(), expected));
+    }
+    check(array, wish)?;
+    match wish.aim {
+        // Nothing to compare.
+        Aim::Bound("rel", bound) => without_trial("pfpl", array, ("rel", bound), wish),
+        Aim::Bound(mode, bound) if wish.goal == Goal::Speed => {
+            without_trial("fast", array, (mode, bound), wish)
+        }
+        Aim::Lossless if wish.goal == Goal::Speed => without_trial("bits", array, ("lossless", 0.0), wish),
+        Aim::Lossless | Aim::Bound(..) => {
+            let sample = Sample::new(array, src, wish.outlier_threshold)?;
+            let lattice = sample.lattice();
+            best(array, &sample, lattice, wish)
+        }
+        Aim::Ratio(ratio) => target::ratio(array, src, wish, ratio),
+        Aim::Psnr(psnr) => target::psnr(array, src, wish, psnr),
+    }
+}
+
+/// Refuses what no pipeline can be chosen for.
+fn check(array: &Array, wish: &Wish<'_>) -> Result<()> {
+    let threshold = wish.outlier_threshold;
+    if threshold.is_nan() || threshold <= 0.0 {
+        return Err(Error::argument("outlier_threshold", threshold, "a number above 0"));
+    }
+    match wish.aim {
+        Aim::Ratio(ratio) if !(1.0..=1e6).contains(&ratio) => {
+            return Err(Error::argument("target_ratio", ratio, "a number from 1 to 1e6"));
+        }
+        Aim::Psnr(psnr) if !(0.0..=300.0).contains(&psnr) => {
+            return Err(Error::argument("target_psnr", psnr, "a number of dB from 0 to 300"));
+        }
+        Aim::Lossless => return Ok(()),
+        // Checks the type, the mode, and the bound.
+        Aim::Bound("rel", bound) => preset_within("pfpl", array.dtype(), "rel", bound).map(drop)?,
+        Aim::Bound(mode, bound) => preset_within("fast", array.dtype(), mode, bound).map(drop)?,
+        Aim::Ratio(_) | Aim::Psnr(_) => {}
+    }
+    if array.dtype().is_float() {
+        return Ok(());
+    }
+    let what =
+        format!("only floats have an error, and the array has {}; choose a lossless pipeline", array.dtype());
+    Err(Error::Unsupported { stage: "choice", what })
+}
+
+fn without_trial(
+    name: &'static str,
+    array: &Array,
+    (mode, bound): (&str, f64),
+    wish: &Wish<'_>,
+) -> Result<Choice> {
+    Candidate::preset(name, array.dtype(), mode, bound)?.chosen(wish, 0.0, None)
+}
+
+/// The candidate with the highest ratio; one that is listed later must save 2 %. Of each preset only the best form by the first block is tried
+/// with the whole sample.
+fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
+    let trial = Trial::new(sample, array);
+    let mut forms = vec![];
+    for form in
+        candidates::all(array, lattice, wish)?.chunk_by(|a, b| a.preset == b.preset && a.mode == b.mode)
+    {
+        forms.extend(if form.len() > 1 {
+            smallest(form, &trial, wish, Part::First)?
+        } else {
+            form.first().cloned().map(|f| (0.0, f))
+        });
+    }
+    let forms: Vec<Candidate> = forms.into_iter().map(|(_, form)| form).collect();
+    let best = smallest(&forms, &trial, wish, Part::All)?;
+    let (bytes, candidate) = best.ok_or(Error::Internal("no candidate compresses the sample"))?;
+    let ratio = if bytes > 0.0 { array.bytes() as f64 / bytes } else { 0.0 };
+    candidate.chosen(wish, ratio, lattice)
+}
+
+/// The candidate with the shortest container, and its length.
+fn smallest(
+    all: &[Candidate],
+    trial: &Trial<'_>,
+    wish: &Wish<'_>,
+    part: Part,
+) -> Result<Option<(f64, Candidate)>> {
+    /// What a later candidate has in size of the best one before it, at most.
+    const SMALLER: f64 = 0.98;
+    let mut best: Option<(f64, &Candidate)> = None;
+    for candidate in all {
+        let Some(bytes) = trial.bytes(candidate, wish, part)? else { continue };
+        if best.is_none_or(|(least, _)| bytes < SMALLER * least) {
+            best = Some((bytes, candidate));
+        }
+    }
+    Ok(best.map(|(bytes, candidate)| (bytes, candidate.clone())))
+}

@@ -1,0 +1,217 @@
+//! The part of an array that a choice looks at: blocks from all over it, stacked along the slowest dimension.
+
+use crate::base::array::Array;
+use crate::base::byte_source::Source;
+use crate::base::dtype::DType;
+use crate::base::error::Result;
+use crate::codec::buffer;
+use crate::stages::lattice::{self, FoundLattice};
+
+/// Elements of the sample: one of so many of the array, between a least and a most number.
+const SHARE: u64 = 512;
+const LEAST: u64 = 1 << 17;
+const MOST: u64 = 1 << 18;
+/// Elements of a block, at most.
+const BLOCK: u64 = 1 << 16;
+/// Elements of a piece for the value range, and pieces.
+const PIECE: u64 = 1 << 14;
+const PIECES: u64 = 64;
+/// Values that a lattice is looked for in.
+const LATTICE_VALUES: usize = 1 << 13;
+
+pub(super) struct Sample {
+    /// Shape of the stacked blocks, and that of the first block.
+    pub(super) array: Array,
+    pub(super) first: Array,
+    pub(super) bytes: Vec<u8>,
+    /// Smallest and largest bounded value of some pieces; the first is above the second where there is none.
+    pub(super) range: (f64, f64),
+    threshold: f64,
+}
+
+impl Sample {
+    pub(super) fn new(array: &Array, src: &dyn Source, threshold: f64) -> Result<Sample> {
+        let blocks = Blocks::new(array);
+        let bytes = blocks.gather(src)?;
+        let range = (f64::INFINITY, f64::NEG_INFINITY);
+        let (first, all) = (blocks.stacked(array, 1)?, blocks.stacked(array, blocks.count)?);
+        let mut sample = Sample { array: all, first, bytes, range, threshold };
+        if array.dtype().is_float() {
+            sample.measure(array, src)?;
+        }
+        Ok(sample)
+    }
+
+    /// What bounds are fractions of: the range of values, or the largest magnitude.
+    pub(super) fn base(&self, mode: &str) -> Option<f64> {
+        let (low, high) = self.range;
+        (low <= high).then(|| match mode {
+            "noa" => high - low,
+            "prel" => high.max(-low),
+            _ => 1.0,
+        })
+    }
+
+    pub(super) fn lattice(&self) -> Option<FoundLattice> {
+        let values = floats(self.array.dtype(), &self.bytes);
+        // An odd distance, which meets all columns of a block.
+        let step = (values.len() / LATTICE_VALUES).max(1) | 1;
+        let bounded = values.iter().step_by(step).copied().filter(|x| x.abs() < self.threshold);
+        lattice::find(self.array.dtype(), &bounded.collect::<Vec<_>>())
+    }
+
+    /// The range of the sample and of pieces from all over the array.
+    fn measure(&mut self, array: &Array, src: &dyn Source) -> Result<()> {
+        let dtype = array.dtype();
+        let elements = array.elements();
+        let (piece, pieces) = if elements <= PIECE * PIECES { (elements, 1) } else { (PIECE, PIECES) };
+        let mut bytes = buffer(piece * dtype.bytes())?;
+        let mut range = self.range;
+        for i in 0..pieces {
+            let last = elements - piece;
+            let at = if pieces == 1 {
+                0
+            } else {
+                (u128::from(last) * u128::from(i) / u128::from(pieces - 1)) as u64
+            };
+            match src.memory() {
+                Some(all) => widen(
+                    dtype,
+                    &all[(at * dtype.bytes()) as usize..][..bytes.len()],
+                    self.threshold,
+                    &mut range,
+                ),
+                None => {
+                    src.fill(at * dtype.bytes(), &mut bytes)?;
+                    widen(dtype, &bytes, self.threshold, &mut range);
+                }
+            }
+        }
+        widen(dtype, &self.bytes, self.threshold, &mut range);
+        self.range = range;
+        Ok(())
+    }
+}
+
+/// Widens a range by the bounded values among these.
+fn widen(dtype: DType, bytes: &[u8], threshold: f64, (low, high): &mut (f64, f64)) {
+    macro_rules! widen {
+        ($T:ty) => {{
+            let (mut least, mut most) = (<$T>::INFINITY, <$T>::NEG_INFINITY);
+            let threshold = (threshold as $T).min(<$T>::INFINITY);
+            for x in bytes.chunks_exact(size_of::<$T>()) {
+                let x: $T = bytemuck::pod_read_unaligned(x);
+                if x.abs() < threshold {
+                    least = if x < least { x } else { least };
+                    most = if x > most { x } else { most };
+                }
+            }
+            *low = low.min(least.into());
+            *high = high.max(most.into());
+        }};
+    }
+    match dtype {
+        DType::F32 => widen!(f32),
+        DType::F64 => widen!(f64),
+        _ => {}
+    }
+}
+
+/// The values as f64; none of integers.
+fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    match dtype {
+        DType::F32 => bytes.chunks_exact(4).map(|x| bytemuck::pod_read_unaligned::<f32>(x).into()).collect(),
+        DType::F64 => bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect(),
+        _ => vec![],
+    }
+}
+
+/// Where the blocks are.
+struct Blocks {
+    /// Shape of the array, of a block, and the number of blocks.
+    dims: [u64; 3],
+    block: [u64; 3],
+    count: u64,
+    width: u64,
+}
+
+impl Blocks {
+    fn new(array: &Array) -> Blocks {
+        let dims = array.volume();
+        let elements = array.elements();
+        let wanted = (elements / SHARE).clamp(LEAST, MOST);
+        let width = array.dtype().bytes();
+        if elements <= 2 * wanted {
+            return Blocks { dims, block: dims, count: 1, width };
+        }
+        // Of as many dimensions as the array has, and long enough that their edges do not matter.
+        let shape = match dims {
+            [_, 1, 1] => [BLOCK / 4, 1, 1],
+            [_, _, 1] => [512, 64, 1],
+            _ => [128, 32, 16],
+        };
+        let mut block = shape;
+        for d in 0..3 {
+            block[d] = shape[d].min(dims[d]);
+        }
+        // What one dimension lacks, the next one has more.
+        for d in [0, 1, 2] {
+            let volume: u64 = block.iter().product();
+            block[d] = (block[d] * (BLOCK / volume.max(1)).max(1)).min(dims[d]).max(1);
+        }
+        let count = (wanted / block.iter().product::<u64>()).max(1);
+        Blocks { dims, block, count, width }
+    }
+
+    /// The shape of so many blocks one behind the other, with the number of dimensions of the array.
+    fn stacked(&self, array: &Array, count: u64) -> Result<Array> {
+        let mut dims = self.block;
+        let rank = array.joined_dims().len();
+        dims[rank - 1] *= count;
+        Array::new(array.dtype(), &dims[..rank])
+    }
+
+    /// First element of block `i`: points of a sequence that fills the array evenly from the beginning.
+    fn first(&self, i: u64) -> [u64; 3] {
+        // 2^64 over the powers of the root of x^4 = x + 1.
+        const STEPS: [u64; 3] = [0xd1b5_4a32_d192_ed03, 0xabc9_8388_fb8f_ac03, 0x8cb9_2ba7_2f3d_8dd7];
+        let mut first = [0; 3];
+        for d in 0..3 {
+            let place = STEPS[d].wrapping_mul(i + 1);
+            let places = self.dims[d] - self.block[d] + 1;
+            first[d] = (u128::from(place) * u128::from(places) >> 64) as u64;
+        }
+        first
+    }
+
+    fn gather(&self, src: &dyn Source) -> Result<Vec<u8>> {
+        let [bx, by, bz] = self.block;
+        let mut all = buffer(bx * by * bz * self.count * self.width)?;
+        if src.bytes() == 0 {
+            return Ok(all);
+        }
+        let (row, pitch) = ((bx * self.width) as usize, (self.dims[0] * self.width) as usize);
+        // Whole rows of a plane of the block, of which a part is wanted: few copies from a device.
+        let mut rows = buffer(if src.memory().is_some() { 0 } else { pitch as u64 * by })?;
+        let mut out = all.chunks_exact_mut(row);
+        for i in 0..self.count {
+            let [x, y, z] = self.first(i);
+            for k in z..z + bz {
+                let at = (k * self.dims[1] + y) * self.dims[0] * self.width;
+                let rows = match src.memory() {
+                    Some(memory) => &memory[at as usize..],
+                    None => {
+                        src.fill(at, &mut rows)?;
+                        &rows[..]
+                    }
+                };
+                for part in rows.chunks(pitch).take(by as usize) {
+                    if let Some(out) = out.next() {
+                        out.copy_from_slice(&part[(x * self.width) as usize..][..row]);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+}

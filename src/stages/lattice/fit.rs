@@ -1,0 +1,141 @@
+//! A line through values that are nearly at whole multiples of an unknown distance.
+
+/// Level n is at n · scale + offset.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) scale: f64,
+    pub(super) offset: f64,
+}
+
+/// Distances below so many spacings of the type are noise.
+const RESOLVED: f64 = 8.0;
+/// Levels of unpacked 16-bit integers.
+const SHORT: f64 = 65535.0;
+
+/// The line through ascending values, each of which is off by at most the spacing `noise` of its type. `None`: their distances have no common measure.
+pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
+    let mut distances: Vec<f64> = values.windows(2).map(|w| w[1] - w[0]).collect();
+    distances.sort_unstable_by(f64::total_cmp);
+    let smallest = *distances.first()?;
+    let mut scale = smallest;
+    // Each pass that fails makes the scale at most half of what it was.
+    let refined = loop {
+        if scale <= RESOLVED * noise {
+            return None;
+        }
+        match measure(scale, &distances, noise) {
+            Ok(refined) => break refined,
+            Err(smaller) => scale = smaller,
+        }
+    };
+    // The distances from the first value tell the scale to the last bits.
+    let (first, last) = (values[0], values[values.len() - 1]);
+    let from_first: Vec<f64> = values[1..].iter().map(|x| x - first).collect();
+    let scale = measure(refined, &from_first, noise).ok()?;
+    let count = ((last - first) / scale).round();
+    Some(Line { scale: (last - first) / count, offset: first })
+}
+
+/// The scale that ascending distances are multiples of, starting from a value that is right for the smallest one. Otherwise what is left of a distance
+/// that is no multiple.
+fn measure(mut scale: f64, distances: &[f64], noise: f64) -> Result<f64, f64> {
+    let mut largest = 1.0;
+    for &distance in distances {
+        let multiple = (distance / scale).round();
+        let rest = (distance - multiple * scale).abs();
+        // The scale itself is off by the noise over the largest multiple so far.
+        let tolerance = 2.0 * noise * (1.0 + multiple / largest);
+        if rest > tolerance.min(scale / 4.0) {
+            return Err(rest);
+        }
+        if multiple > largest {
+            (largest, scale) = (multiple, distance / multiple);
+        }
+    }
+    Ok(scale)
+}
+
+impl Line {
+    /// Lines to try: with few digits, then through the middle of what the values permit; each with its offset in the places where programs that unpack
+    /// integers have it.
+    pub(super) fn candidates(self, values: &[f64], spacing: fn(f64) -> f64) -> Vec<Line> {
+        let fitted = self.least_squares(values);
+        let count = ((values[values.len() - 1] - values[0]) / self.scale).round();
+        let mut lines = vec![];
+        for scale in [short(fitted.scale, fitted.scale / count / 64.0), fitted.scale] {
+            // At the first value, at zero or next to it, in the middle, and where the first level is the lowest one of 16 bits.
+            let near_zero = (fitted.offset / scale).round();
+            for shift in [0.0, -near_zero, (count / 2.0).round(), (SHORT / 2.0).floor()] {
+                let at = Line { scale, offset: fitted.offset + shift * scale };
+                let digits = Line { scale, offset: short(at.offset, scale / 64.0) };
+                lines.extend([digits, at, at.settled(values, spacing), digits.settled(values, spacing)]);
+            }
+        }
+        lines
+    }
+
+    /// Lines with an offset of few digits, the fewest first, that is the value of a level between the lowest and the highest one.
+    pub(super) fn offsets_with_few_digits(self, values: &[f64], noise: f64) -> impl Iterator<Item = Line> {
+        const MOST: usize = 8;
+        let fitted = self.least_squares(values);
+        let count = ((values[values.len() - 1] - values[0]) / self.scale).round() as u64;
+        let scale = short(fitted.scale, noise / count as f64);
+        let powers = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5];
+        let near = powers.into_iter().flat_map(move |power| {
+            (0..=count).filter_map(move |level| {
+                let offset = fitted.offset + level as f64 * fitted.scale;
+                let nearest = (offset * power).round() / power;
+                ((nearest - offset).abs() <= 2.0 * noise).then_some(Line { scale, offset: nearest })
+            })
+        });
+        near.take(MOST)
+    }
+
+    /// Least squares of values over their levels.
+    fn least_squares(self, values: &[f64]) -> Line {
+        let level = |x: f64| ((x - self.offset) / self.scale).round();
+        let n = values.len() as f64;
+        let (x0, n0) = (values.iter().sum::<f64>() / n, values.iter().map(|&x| level(x)).sum::<f64>() / n);
+        let (mut covariance, mut variance) = (0.0, 0.0);
+        for &x in values {
+            let d = level(x) - n0;
+            covariance += d * (x - x0);
+            variance += d * d;
+        }
+        let scale = if variance > 0.0 { covariance / variance } else { self.scale };
+        Line { scale, offset: x0 - n0 * scale }
+    }
+
+    /// Moved until every value is within half a spacing of its type, as far as that can be had.
+    fn settled(mut self, values: &[f64], spacing: fn(f64) -> f64) -> Line {
+        const ROUNDS: usize = 16;
+        for _ in 0..ROUNDS {
+            let mut moved = false;
+            for &x in values {
+                let level = ((x - self.offset) / self.scale).round();
+                let error = level * self.scale + self.offset - x;
+                let allowed = 0.49 * spacing(x.abs());
+                if error.abs() > allowed {
+                    let part = (error - allowed.copysign(error)) / (1.0 + level * level);
+                    self.scale -= part * level;
+                    self.offset -= part;
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        self
+    }
+}
+
+/// The number with the fewest decimal digits that is this near.
+fn short(x: f64, near: f64) -> f64 {
+    if x.abs() <= near {
+        return 0.0;
+    }
+    (0..17)
+        .find_map(|digits| format!("{x:.digits$e}").parse().ok().filter(|s: &f64| (s - x).abs() <= near))
+        .unwrap_or(x)
+}
