@@ -1,5 +1,6 @@
 //! `fzgm compress`
 
+mod chosen;
 mod in_slabs;
 mod report;
 mod verify;
@@ -15,8 +16,9 @@ use crate::presets;
 use crate::report as reports;
 use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
 use crate::source::Source;
+use chosen::Auto;
 use clap::ValueEnum;
-use fzgm::{Array, Container, DType, Device, Encoder, Generation, Options, Pipeline};
+use fzgm::{Array, Container, DType, Device, Encoder, Generation, Goal, Options, Pipeline};
 pub(crate) use report::significant;
 use report::{Absolute, Done, report};
 use std::ffi::OsString;
@@ -27,6 +29,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   fzgm compress t.f32 --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 0.01
   fzgm compress t.npy --preset high --eb 1e-3 --verify
+  fzgm compress t.npy --lossless
+  fzgm compress t.npy --preset auto:ratio --target-psnr 80
   mkdir compressed && fzgm compress a.npy b.npy c.npy -o compressed/ --mode abs --eb 0.01
   fzgm compress sst.f32 -o sst.fzm --dtype f32 --shape 721,1440 --eb 1e-3 --fill-value 1e20
   cat t.f32 | fzgm compress - -o - --dtype f32 --dims 1440x721 --eb 1e-3 > t.fzm";
@@ -43,8 +47,11 @@ pub(crate) struct Args {
     output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets` [default: fast; in mode rel pfpl]
-    #[arg(long, value_parser = named::text(named::presets), hide_possible_values = true)]
+    /// auto (chosen by a sample of the array), fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets` [default: auto]
+    ///
+    /// auto:speed chooses for the least time, auto:ratio for the highest ratio, and auto is short for auto:balanced. With --set, --slab, --no-strict, or --generation the
+    /// default is fast, and pfpl in mode rel.
+    #[arg(long, value_parser = named::text(presets_and_auto), hide_possible_values = true)]
     preset: Option<String>,
     /// A pipeline of your own in place of a preset, as text
     ///
@@ -59,6 +66,15 @@ pub(crate) struct Args {
     /// noa is what SZ calls REL, and abs is the accuracy of ZFP. rel refers to each value, and only preset pfpl has it.
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
+    /// Every bit comes back; the pipeline is chosen
+    #[arg(long, conflicts_with_all = ["mode", "eb"])]
+    lossless: bool,
+    /// A bound is chosen with which the ratio is this number
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless"])]
+    target_ratio: Option<f64>,
+    /// A bound is chosen with which the peak signal-to-noise ratio has so many dB
+    #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio"])]
+    target_psnr: Option<f64>,
     /// The error bound. A preset that loses something needs it [default: of a pipeline its own]
     #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
@@ -147,6 +163,11 @@ impl Args {
     }
 }
 
+/// What `--preset` accepts.
+fn presets_and_auto() -> Vec<&'static str> {
+    [named::presets(), chosen::WORDS.to_vec()].concat()
+}
+
 /// Files of this form have no place for the shape, and with the reference's arithmetic nothing is added to them.
 fn forgets_the_shape(options: &Options) -> bool {
     !options.strict && options.generation == Generation::G2026_05
@@ -154,9 +175,13 @@ fn forgets_the_shape(options: &Options) -> bool {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let own = args.custom_pipeline()?;
-    let preset = args.preset.as_deref().unwrap_or_else(|| presets::usual(args.mode.as_deref()));
+    let auto = Auto::of(args)?;
+    let preset = match &auto {
+        Some(auto) => auto.stand_in(),
+        None => args.preset.as_deref().unwrap_or_else(|| presets::usual(args.mode.as_deref())),
+    };
     let start = own.as_ref().map_or(PipelineSource::Preset(preset), PipelineSource::Custom);
-    let work = Work { args, start };
+    let work = Work { args, start, auto };
     // What is wrong for any array is said before a file is opened.
     if let Some(dtype) = args.field.dtype {
         work.pipeline(dtype)?;
@@ -169,6 +194,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 struct Work<'a> {
     args: &'a Args,
     start: PipelineSource<'a>,
+    /// The pipeline of `start` stands in for one that is chosen.
+    auto: Option<Auto<'a>>,
 }
 
 impl Work<'_> {
@@ -202,7 +229,7 @@ impl Work<'_> {
         let request = Request {
             start: self.start,
             mode: args.mode.as_deref(),
-            bound: args.eb,
+            bound: args.eb.or(self.auto.and_then(|auto| auto.stand_in_bound())),
             threshold,
             value_base: args.value_base,
             settings: &args.settings,
@@ -213,7 +240,7 @@ impl Work<'_> {
     fn file(&self, input: &Path, output: &OutFile) -> Result<(), Failure> {
         let args = self.args;
         let source = Source::open(input, &args.field)?;
-        let (pipeline, declared) = self.pipeline(source.dtype())?;
+        let (mut pipeline, declared) = self.pipeline(source.dtype())?;
         let files = Files { input, output };
         let refused = |e| self.start.refused(&e);
         if let Some(bytes) = args.slab {
@@ -229,9 +256,15 @@ impl Work<'_> {
         }
         self.accept(input, array.dtype(), &pipeline, &check)?;
 
-        let encoder = match early {
+        let mut choice = None;
+        if let Some(auto) = &self.auto {
+            let threshold = request::real(&pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
+            let (chosen, made) = auto.choose(&array, &src, threshold, args.value_base)?;
+            (pipeline, choice) = (chosen, Some(made));
+        }
+        let encoder = match early.filter(|_| choice.is_none()) {
             Some(encoder) => encoder,
-            None => planned(&array)?,
+            None => Encoder::new(&pipeline, &array, &args.options()).map_err(refused)?,
         };
         if forgets_the_shape(encoder.options()) {
             reports::note(
@@ -260,8 +293,15 @@ impl Work<'_> {
             stored: Some(stored),
             absolute: Absolute::of(&pipeline, check.range()),
             verified,
+            choice: choice.map(|choice| (self.goal(), choice)),
         };
         report(args, self.start, &files, &done)
+    }
+
+    /// The name of the goal of a choice.
+    fn goal(&self) -> &'static str {
+        let goal = self.auto.map(|auto| auto.goal);
+        Goal::ALL.iter().find(|(known, _)| Some(*known) == goal).map_or("", |(_, name)| name)
     }
 
     fn check(&self, pipeline: &Pipeline, dtype: DType, declared: Declared) -> Check {

@@ -69,6 +69,7 @@ impl Work<'_> {
             stored: None,
             absolute,
             verified: None,
+            choice: None,
         };
         report(args, self.start, files, &done)
     }

@@ -1,6 +1,6 @@
 //! What `fzgm compress` says when it is done.
 
-use super::{Args, Files};
+use super::{Args, Files, chosen};
 use crate::failure::Failure;
 use crate::field::shape;
 use crate::fill::text;
@@ -8,7 +8,7 @@ use crate::report::{self as reports, bits_per_value, number, optional, ratio, sh
 use crate::request::{self, PipelineSource};
 use crate::slabs::range_down;
 use fzgm::metrics::Metrics;
-use fzgm::{Array, DType, Pipeline};
+use fzgm::{Array, Choice, DType, Pipeline};
 use serde_json::json;
 
 /// What a report is about.
@@ -21,6 +21,8 @@ pub(super) struct Done {
     pub(super) stored: Option<bool>,
     pub(super) absolute: Option<Absolute>,
     pub(super) verified: Option<Metrics>,
+    /// The goal, and what was chosen for it.
+    pub(super) choice: Option<(&'static str, Choice)>,
 }
 
 /// A relative bound in the unit of the data, and what it came from.
@@ -80,21 +82,26 @@ pub(super) fn report(
     files: &Files<'_>,
     done: &Done,
 ) -> Result<(), Failure> {
-    let Done { array, bytes, seconds, slabs, stored, absolute, verified } = done;
+    let Done { array, bytes, seconds, slabs, stored, absolute, verified, choice } = done;
     let ratio = ratio(array.bytes(), *bytes);
     let bits = bits_per_value(*bytes, array.elements());
     let speed = speed(array.bytes(), *seconds);
     let beside = files.output.is_stream();
     if args.json {
         let (preset, pipeline) = start.names();
+        let chosen = choice.as_ref().map(|(_, choice)| choice);
         let value = json!({
             "command": "compress",
             "input": files.input.to_string_lossy(),
             "output": files.output.path().to_string_lossy(),
             "dtype": array.dtype().name(),
             "dims": array.dims(),
-            "preset": preset,
+            "preset": chosen.map(|c| c.preset).or(preset),
             "pipeline": pipeline,
+            "goal": choice.as_ref().map(|(goal, _)| goal),
+            "mode": chosen.map(|c| c.mode),
+            "error_bound": optional(chosen.map(|c| c.bound)),
+            "lattice": chosen.and_then(|c| c.lattice.as_deref()),
             "device": args.device.to_string(),
             "array_bytes": array.bytes(),
             "container_bytes": bytes,
@@ -123,8 +130,11 @@ pub(super) fn report(
             worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));
         format!("verified: {worst}\n")
     });
+    let chosen = choice
+        .as_ref()
+        .map_or(String::new(), |(goal, c)| format!("chosen for {goal}: {}\n", chosen::text(c)));
     let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{bound}{verified}{stored}",
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{chosen}{bound}{verified}{stored}",
         files.input.display(),
         shape(array),
         array.dtype(),
