@@ -3,6 +3,7 @@
 #include "lattice/params.h"
 
 namespace fz {
+namespace lattice {
 constexpr double MAGIC = 6755399441055744.0;
 FZ_DEV double nearest_integer(double x) { return __dadd_rn(__dadd_rn(x, MAGIC), -MAGIC); }
 
@@ -103,22 +104,23 @@ template <int W> FZ_DEV void decode_lattice(const Args& a, const LatticeParams& 
     store_tile(dst + at, x, n - at);
   }
 }
+}  // namespace lattice
 }  // namespace fz
 
 extern "C" __global__ void __launch_bounds__(256, 4) lattice_encode(FZ_ARGS) {
   if (fz::cancelled(a)) return;
-  const fz::LatticeParams& p = fz::params<fz::LatticeParams>(a);
+  const fz::lattice::LatticeParams& p = fz::params<fz::lattice::LatticeParams>(a);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     fz::publish(fz::output(a, 0), fz::output(a, 0).max);
     fz::publish(fz::output(a, 1), fz::output(a, 1).max);
   }
-  if (p.value == 4) fz::encode_lattice<4>(a, p);
-  else fz::encode_lattice<8>(a, p);
+  if (p.value == 4) fz::lattice::encode_lattice<4>(a, p);
+  else fz::lattice::encode_lattice<8>(a, p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 4) lattice_decode(FZ_ARGS) {
   if (fz::cancelled(a)) return;
-  const fz::LatticeParams& p = fz::params<fz::LatticeParams>(a);
+  const fz::lattice::LatticeParams& p = fz::params<fz::lattice::LatticeParams>(a);
   const uint64_t n = fz::output(a, 0).max;
   // The array may be shorter than its padded length.
   if (fz::length(fz::input(a, 0)) < n || fz::length(fz::input(a, 1)) < n) {
@@ -126,6 +128,6 @@ extern "C" __global__ void __launch_bounds__(256, 4) lattice_decode(FZ_ARGS) {
     return;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) fz::publish(fz::output(a, 0), n);
-  if (p.value == 4) fz::decode_lattice<4>(a, p);
-  else fz::decode_lattice<8>(a, p);
+  if (p.value == 4) fz::lattice::decode_lattice<4>(a, p);
+  else fz::lattice::decode_lattice<8>(a, p);
 }

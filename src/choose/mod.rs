@@ -5,8 +5,6 @@
 mod candidates;
 mod sample;
 mod target;
-#[cfg(test)]
-mod tests;
 mod trial;
 
 use crate::base::array::Array;

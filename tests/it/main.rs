@@ -12,6 +12,7 @@ mod bins;
 mod bound;
 mod campaign;
 mod centering;
+mod choose;
 mod coders;
 mod configs;
 mod container_headers;
