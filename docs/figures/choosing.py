@@ -5,7 +5,7 @@
     python3 -m venv build/figures && build/figures/bin/pip install numpy matplotlib
     build/figures/bin/python docs/figures/choosing.py [--fzgm target/release/fzgm] [--only bounds,spectrum,...]
 
-The fields are examples/data/egm96.f32 and fields of scripts/fields.py, which are computed here. Pictures are PNG files of 64 colors
+The fields are examples/data/egm96.f32 and fields of scripts/fields.py, which are computed here. Pictures are PNG files of 128 colors
 beside this script.
 """
 
@@ -20,6 +20,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import matplotlib.ticker as ticker
 import numpy as np
 from PIL import Image
 
@@ -32,7 +33,7 @@ BOUNDS = (1e-2, 1e-3, 1e-4)
 # Colors of Okabe and Ito, which remain distinct in most kinds of color blindness.
 BLUE, ORANGE, GREEN, PURPLE, GRAY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#555555"
 SHADES = (ORANGE, GREEN, PURPLE)
-# A part of the geoid with steep slopes, south of Java and over it: rows and columns of the array.
+# Indonesia and New Guinea, where the geoid has steep slopes: rows and columns of the array.
 PART = np.s_[280:430, 1120:1345]
 SPACING = 0.25  # degrees between elements of egm96
 
@@ -84,8 +85,8 @@ def save(figure, name):
     path = os.path.join(HERE, name + ".png")
     figure.savefig(path, bbox_inches="tight")
     plt.close(figure)
-    # A palette of 64 colors makes the file a third as large.
-    Image.open(path).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    # A palette makes the file a third as large.
+    Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{name}.png {os.path.getsize(path)} bytes")
 
 
@@ -140,7 +141,9 @@ def spectrum(program, data):
         panel.loglog(waves, spectrum_of(x), color=BLUE, lw=2, label="field")
         for bound, color in zip(BOUNDS, SHADES):
             y, _ = round_trip(program, x, "high", "noa", bound)
-            panel.loglog(waves, spectrum_of(y.astype("f8") - x), color=color, lw=1.3, label=f"error, noa {power(bound)}")
+            errors = spectrum_of(y.astype("f8") - x)
+            panel.loglog(waves, errors, color=color, lw=1.3, label=f"error, noa {power(bound)}")
+        panel.set_ylim(bottom=errors.min() / 10)
         panel.set_title(name)
         panel.set_xlabel(f"waves per row of {x.shape[-1]} elements")
         panel.set_ylabel("power")
@@ -181,6 +184,9 @@ def ratios(program, data):
         panel.set_title(name)
         panel.set_xlabel("error bound, fraction of the value range")
         panel.invert_xaxis()
+        panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter(ticker.NullFormatter())
     axes[0].set_ylabel("ratio")
     axes[0].legend(frameon=False, fontsize=8)
     save(figure, "ratios")

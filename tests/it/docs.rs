@@ -106,8 +106,7 @@ fn pages_name_the_presets_and_the_readme_quotes_the_example_for_gpus() {
 #[test]
 fn the_quick_start_quotes_the_example_of_the_crate() {
     let page = read("docs/quickstart.md");
-    let block =
-        page.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
+    let block = page.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
     let lib = read("src/lib.rs");
     let example = lib.split_once("//! ```rust\n").and_then(|(_, rest)| rest.split_once("//! ```\n"));
     let shown = example
@@ -190,6 +189,7 @@ fn pages_are_listed_and_their_blocks_checked() {
             let run = [
                 "cli.md",
                 "bounds.md",
+                "choosing.md",
                 "fill-values.md",
                 "other-compressors.md",
                 "tuning.md",
