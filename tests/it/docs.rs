@@ -83,25 +83,30 @@ fn the_table_of_statuses_is_that_of_the_code() {
 }
 
 #[test]
-fn the_readme_names_presets_and_quotes_the_quick_start() {
-    let readme = read("README.md");
+fn pages_name_the_presets_and_the_readme_quotes_the_example_for_gpus() {
+    let (readme, choosing) = (read("README.md"), read("docs/choosing.md"));
     for preset in fzgm::PRESETS {
-        let listed = readme.contains(&format!("| `{}` |", preset.name));
-        assert_eq!(listed, !preset.research, "the row of preset {}", preset.name);
+        let row = format!("\n| `{}` |", preset.name);
+        assert_eq!(choosing.contains(&row), !preset.research, "the row of preset {}", preset.name);
+    }
+    // A row of the table in the readme: a need and a preset.
+    let table = readme.split_once("| need | preset |\n|---|---|\n").expect("a table").1;
+    for row in table.lines().take_while(|l| l.starts_with('|')) {
+        let listed = fzgm::PRESETS.iter().any(|p| !p.research && row.ends_with(&format!("| `{}` |", p.name)));
+        assert!(listed, "{row} names no preset");
     }
     let block = readme.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
-    let source = read("examples/quickstart.c");
+    let source = read("examples/compress_cuda.c");
     let mut rest = source.lines();
     for line in block.lines().filter(|l| !l.trim().is_empty()) {
-        assert!(rest.any(|l| l == line), "examples/quickstart.c does not go on with `{line}`");
+        assert!(rest.any(|l| l == line), "examples/compress_cuda.c does not continue with `{line}`");
     }
 }
 
 #[test]
-fn the_readme_quotes_the_example_of_the_crate() {
-    let readme = read("README.md");
-    let block =
-        readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
+fn the_quick_start_quotes_the_example_of_the_crate() {
+    let page = read("docs/quickstart.md");
+    let block = page.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0;
     let lib = read("src/lib.rs");
     let example = lib.split_once("//! ```rust\n").and_then(|(_, rest)| rest.split_once("//! ```\n"));
     let shown = example
@@ -184,6 +189,7 @@ fn pages_are_listed_and_their_blocks_checked() {
             let run = [
                 "cli.md",
                 "bounds.md",
+                "choosing.md",
                 "fill-values.md",
                 "other-compressors.md",
                 "tuning.md",

@@ -19,7 +19,8 @@ fn help_is_a_result() {
 #[cfg(unix)]
 #[test]
 fn other_pages_are_true() {
-    for page in ["docs/bounds.md", "docs/fill-values.md", "docs/other-compressors.md", "docs/tuning.md"] {
+    for page in ["bounds", "choosing", "fill-values", "other-compressors", "tuning"] {
+        let page = format!("docs/{page}.md");
         run_all(&Fixture::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
     }
 }
