@@ -46,6 +46,7 @@ part_rust() {
   need_c
   need_rust
   need_nvcc
+  step style style
   step formats formats
   if rust_tool clippy clippy; then step clippy lints; fi
   step "the plugin alone, for the CPU" cargo check --quiet --locked -p fzgm-hdf5
@@ -53,6 +54,16 @@ part_rust() {
   step "tests on the CPU" rust_tests
   step "examples of the documentation" cargo test --quiet --locked --workspace --features "$features" --doc
   RUSTDOCFLAGS="-D warnings" step documentation cargo doc --quiet --locked --no-deps --workspace --features "$features"
+}
+
+# The English of pages and comments, and links between pages. Files that are not yet clean are in scripts/style.toml.
+style() {
+  need python3 python3
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  local python=build/style-venv/bin/python
+  [ -x build/style-venv/bin/typos ] || { python3 -m venv build/style-venv && "$python" -m pip install --quiet typos==1.52.0; }
+  "$python" -B -m unittest discover -s tests/style -t tests/style
+  "$python" scripts/style.py
 }
 
 formats() {
@@ -456,7 +467,7 @@ part_musl() (
   "$out/quickstart" examples/data/egm96.f32 1440 721
 )
 
-# Licences, duplicates and sources of all crates: deny.toml. cargo-deny is built once, in minutes.
+# Licenses, duplicates and sources of all crates: deny.toml. cargo-deny is built once, in minutes.
 part_deny() (
   need_c
   need_rust

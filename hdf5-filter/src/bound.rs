@@ -41,7 +41,7 @@ pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolv
 }
 
 /// The bound without a fill value. For f32 its six leading bits: then products of its bins up to 2^18 do not round, and
-/// no value lies out of reach of both its neighbours. For f64 the f32 below it, which is what containers hold.
+/// no value lies out of reach of both its neighbors. For f64 the f32 below it, which is what containers hold.
 fn plain(dtype: DType, bound: f64) -> f64 {
     let dropped = if dtype == DType::F32 { 52 - 5 } else { 52 - 23 };
     let rounded = f64::from_bits(bound.to_bits() >> dropped << dropped);

@@ -2,7 +2,7 @@
 //
 // Each thread owns 128 bytes in a row, which are the bits of 32 words of planes whatever the width
 // is: a square of 32 x 32 bits that is transposed in registers. Only for elements of 8 bytes two
-// neighbours first trade halves. Words go to their planes one by one, neighbours beside each other,
+// neighbors first trade halves. Words go to their planes one by one, neighbors beside each other,
 // so that one function serves blocks of all sizes.
 #include "bitshuffle/params.h"
 #include "bitshuffle/transpose.cuh"
@@ -63,7 +63,7 @@ template <> struct Rows<1> {
     }
   }
 };
-// 16 elements a thread: of the 32 of two neighbours the even one takes the high halves, the odd one
+// 16 elements a thread: of the 32 of two neighbors the even one takes the high halves, the odd one
 // the low ones.
 template <> struct Rows<8> {
   static FZ_DEV void make(const uint32_t (&v)[32], uint32_t (&a)[32]) {

@@ -54,7 +54,7 @@ impl Nvcc {
     /// Flags, except for the names of files.
     ///
     /// Nothing is contracted, since the CPU does not either and bytes must be equal. Machine code for the two
-    /// architectures of data centres, which also runs on later chips of the same generation, and PTX for all others. No
+    /// architectures of data centers, which also runs on later chips of the same generation, and PTX for all others. No
     /// -lineinfo: it writes the paths of this machine into the result.
     pub(crate) fn flags(&self) -> Vec<String> {
         let mut flags: Vec<String> = "-std=c++17 -O3 -fmad=false -Ikernels -fatbin --Werror all-warnings"

@@ -1,4 +1,4 @@
-// Lorenzo in two and three dimensions: differences to seven neighbours, and sums along x, y and z.
+// Lorenzo in two and three dimensions: differences to seven neighbors, and sums along x, y and z.
 // One dimension is difference.cu.
 #include "common/units.cuh"
 #include "lorenzo/params.h"
@@ -64,7 +64,7 @@ template <class T> FZ_DEV void decode_x(const Args& a, const LorenzoParams& p) {
   for (uint64_t i = rows * nx + me(); i < n; i += all()) dst.put(i, src.get(i));  // seed: lorenzo-tail
 }
 
-// A thread has a line of `count` elements, `stride` apart; neighbours have neighbouring lines.
+// A thread has a line of `count` elements, `stride` apart; neighbors have neighboring lines.
 template <class T> FZ_DEV void sum_line(const Array<T>& dst, uint64_t from, uint32_t count, uint64_t stride) {
   T sum = dst.get(from);
   for (uint32_t k = 1; k < count; k++) {

@@ -1,6 +1,6 @@
 // LorenzoQuant in three dimensions, brick by brick: a warp has 8 x 8 rows of 32 pieces of 16 bytes,
 // and walks through them plane by plane. A thread keeps the multiples of the plane behind, or the
-// sums up to it, so every value is fetched and quantized once; what it needs of its left neighbour
+// sums up to it, so every value is fetched and quantized once; what it needs of its left neighbor
 // along x comes from the lane before.
 #pragma once
 #include "common/shared_memory.cuh"

@@ -2,7 +2,7 @@
 // its own values from the values themselves, so that nothing passes between threads but in one
 // dimension, and what is listed can be made again.
 //
-// A value that stays exact takes the multiple of its neighbour along x, which may be one that stays
+// A value that stays exact takes the multiple of its neighbor along x, which may be one that stays
 // exact itself: then that of the next one that does not, in its tile; 0 where there is none.
 #pragma once
 #include "lorenzo_quant/multiples.cuh"

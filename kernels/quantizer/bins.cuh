@@ -171,7 +171,7 @@ template <class T> struct Bins {
     return within_bound(x, k) & (R::abs(k) < radius);
   }
   // No bin stands for `x`, which the nearest one does not, although there is one for its size. What
-  // `find` finds, without the bins: as values both neighbours follow from each other, since adding
+  // `find` finds, without the bins: as values both neighbors follow from each other, since adding
   // 1 rounds as converting the sum of integers does.
   FZ_DEV bool misses(T x) const {
     if (hits(x) || !(R::abs(x * inverse) < radius && R::abs(x) < threshold)) return false;

@@ -253,7 +253,7 @@ FZ_DEV void find_steps(Steps& s, const BoundMetadata& metadata) {
   __syncthreads();
 }
 
-// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time.
+// Groups of 32 neighbors, one of `stride` of them. A warp takes up to so many groups at a time.
 constexpr int BATCH = 4;
 struct Sample {
   const uint8_t* src;

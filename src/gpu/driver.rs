@@ -35,7 +35,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The driver, opened and initialised at the first call; the error says why there is none.
+    /// The driver, opened and initialized at the first call; the error says why there is none.
     ///
     /// The library is searched once. A start that fails is repeated at the next call, because its reason may be transient, except
     /// if there is no device.

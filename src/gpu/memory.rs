@@ -141,13 +141,13 @@ impl Pinned {
 
     /// What it holds. No device may write meanwhile.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated, initialised, owned.
+        // SAFETY: allocated, initialized, owned.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
     /// The same, to be changed. No device may read or write meanwhile.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: allocated, initialised, owned, borrowed alone.
+        // SAFETY: allocated, initialized, owned, borrowed alone.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes) }
     }
 }

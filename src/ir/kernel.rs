@@ -15,13 +15,13 @@ pub struct Kernel {
     pub name: &'static str,
     /// The safe Rust body.
     pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
-    /// How it may be fused with its neighbours, under these parameters.
+    /// How it may be fused with its neighbors, under these parameters.
     pub role: fn(&[u8; PARAM_BYTES]) -> Role,
     /// How it runs on a GPU.
     pub(crate) device: OnDevice,
 }
 
-/// What a kernel promises about tiles, so that neighbours can hand them on while they are in the cache.
+/// What a kernel promises about tiles, so that neighbors can hand them on while they are in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Nothing: it runs on its own.

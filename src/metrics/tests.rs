@@ -122,7 +122,7 @@ fn rational(x: f64) -> BigRational {
 }
 
 proptest! {
-    /// The judgement agrees with exact arithmetic, on pairs made to lie close to the bound.
+    /// The judgment agrees with exact arithmetic, on pairs made to lie close to the bound.
     #[test]
     fn abs_agrees_with_rationals(x in any::<f64>(), eb in 1e-300..1e300_f64, nudge in -4..5_i64, down: bool) {
         prop_assume!(x.is_finite());

@@ -7,7 +7,7 @@ use crate::ir::kernel::{MAX_OPERANDS, Role};
 use crate::ir::step::{FusedKernel, Step};
 use crate::ir::value::Val;
 
-/// Fuses neighbouring steps that the target can run as one. Of every run of neighbours the longest possible part is fused.
+/// Fuses neighboring steps that the target can run as one. Of every run of neighbors the longest possible part is fused.
 pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step> {
     let mut at = 0;
     while at < steps.len() {
@@ -32,7 +32,7 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
     steps
 }
 
-/// Takes a neighbour into a step, if it can be.
+/// Takes a neighbor into a step, if it can be.
 type Join = fn(&Graph, &mut Vec<Step>, usize, Target) -> bool;
 
 /// True when the only thing that `first` makes is read by `second` alone, as its first input.

@@ -62,7 +62,7 @@ static inline void fill(float *x, size_t count) {
   }
 }
 
-/* The largest |x - y|, in double so that the check does not round in favour of the library. */
+/* The largest |x - y|, in double so that the check does not round in favor of the library. */
 static inline double worst_error(const float *x, const float *y, size_t count) {
   double worst = 0.0;
   size_t i;

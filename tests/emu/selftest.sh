@@ -30,7 +30,7 @@ while read -r name modes wanted; do
   done
 done <<'CASES'
 # without a bug
-neighbours                       fwd,rev,7,8,deferred,asan           passes
+neighbors                       fwd,rev,7,8,deferred,asan           passes
 look_back                        fwd,rev,7,8,deferred,asan           passes
 functions                        fwd,rev,7,asan                      passes
 event_orders_streams             fwd,deferred,deferred-asan          passes

@@ -333,7 +333,7 @@ fn thresholds() {
 }
 
 /// Half goes to even, by either way of rounding: the radius chooses between them. In f32 and f64 all of these
-/// products are exact, so both neighbours keep the bound and only the rule decides.
+/// products are exact, so both neighbors keep the bound and only the rule decides.
 #[test]
 fn ties_go_to_even() {
     let ties: Vec<f64> = (-9..10).map(|i| f64::from(i) + 0.5).collect();

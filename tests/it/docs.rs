@@ -114,26 +114,6 @@ fn the_readme_quotes_the_example_of_the_crate() {
     assert_eq!(block.lines().collect::<Vec<_>>(), shown);
 }
 
-/// Links of our pages to files of the repository. What names an item of Rust is for rustdoc.
-#[test]
-fn links_lead_somewhere() {
-    let mut pages = [files("docs", &[".md"]), files("src/stages", &[".md"])].concat();
-    pages.extend(["README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "CHANGELOG.md"].map(|p| root().join(p)));
-    for page in pages {
-        let text = read(&page);
-        let inline = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
-        let definitions = text.lines().filter(|l| l.starts_with('[')).filter_map(|l| l.split_once("]: "));
-        for link in inline.chain(definitions.map(|(_, link)| link)) {
-            let target = link.split('#').next().unwrap_or_default();
-            if link.contains("::") || link.contains("://") || target.is_empty() {
-                continue;
-            }
-            let path = page.parent().expect("a folder").join(target);
-            assert!(path.exists(), "{}: {link} leads nowhere", page.display());
-        }
-    }
-}
-
 #[test]
 fn every_dependency_has_its_line() {
     let page = read("THIRD_PARTY.md");

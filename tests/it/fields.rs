@@ -20,7 +20,7 @@ const FEW: &[f64] = &[1e-2, 1e-3, 1e-4, 1e-6];
 
 /// Per cent of the bytes that keeping the bound for every value may cost.
 const MOST_OVERHEAD: f64 = 0.2;
-/// The same of fz, where on the smoothest fields the stand-ins of exact values cost their neighbours a little, and of bounds
+/// The same of fz, where on the smoothest fields the stand-ins of exact values cost their neighbors a little, and of bounds
 /// below 1e-4, where the spacing of f32 is some thousandth of a step and so many values are kept exactly.
 const MOST_OVERHEAD_OF_FINE: f64 = 0.25;
 

@@ -376,7 +376,7 @@ class Adm(OnePort):
         groups, width = -(-self.count // 512), self.width
         cursor = Cursor(data)
         starts = to_words(cursor.take(4 * groups, "ADM"), 4, "ADM")
-        centres = to_words(cursor.take(width * groups, "ADM"), width, "ADM")
+        centers = to_words(cursor.take(width * groups, "ADM"), width, "ADM")
         flags = cursor.take(-(-groups // 8), "ADM")
         codes = cursor.take(self.count, "ADM")
         signals = data[cursor.at:]
@@ -396,11 +396,11 @@ class Adm(OnePort):
                     out += [code | int.from_bytes(own[i * high:i * high + high], "little") << 8
                             for i, code in enumerate(mine)]
                 else:
-                    out += [v & mask for v in self.lane(centres[b], mine, own)]
+                    out += [v & mask for v in self.lane(centers[b], mine, own)]
         return from_words(out, width)
 
     @staticmethod
-    def lane(centre, codes, signal):
+    def lane(center, codes, signal):
         if not codes:
             return
         text = "".join(f"{byte:08b}" for byte in signal)
@@ -410,7 +410,7 @@ class Adm(OnePort):
         for code, more in zip(codes, zeros):
             require(1 <= code <= 253, f"ADM: code {code}")
             far = code // 2 + 126 * more
-            yield centre - far if code % 2 else centre + far
+            yield center - far if code % 2 else center + far
 
 
 class Difference(OnePort):
@@ -670,7 +670,7 @@ class RZE(OnePort):
     Stream: u32 bytes, u32 chunks, a u32 size per chunk (top bit: stored as it
     is), the payloads, zeros up to a multiple of four.
     Payload: kept words, then per bitmap level the bytes that differ from their
-    left neighbour, then the last level whole, the bytes behind the last whole
+    left neighbor, then the last level whole, the bytes behind the last whole
     word, and u16 chunk length.  Level j+1 says which bytes of level j are there.
     """
 
@@ -952,7 +952,7 @@ class Quantizer:
 
 
 class Lorenzo(OnePort):
-    """Integers minus what their neighbours predict; undone by sums along each axis."""
+    """Integers minus what their neighbors predict; undone by sums along each axis."""
 
     name = "Lorenzo"
 

@@ -699,7 +699,7 @@ class LorenzoQuantConfigs(unittest.TestCase):
         return numbers + struct.pack("<ff", asked, 0) + bytes(4)
 
     def test_codes_that_f32_does_not_hold(self):
-        # 2^24 + 1 goes to the even neighbour before anything is added to it or multiplied with it.
+        # 2^24 + 1 goes to the even neighbor before anything is added to it or multiplied with it.
         codes = struct.pack("<3I", 2**24 + 1, 1, 2)
         out = run_stage(1, self.config(1.5, 1.5), [codes, b"", b""])
         self.assertEqual(struct.unpack("<3f", out), (3 * 2.0**24, 3 * 2.0**24, 3 * 2.0**24 + 8))

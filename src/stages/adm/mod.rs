@@ -61,7 +61,7 @@ fn element(args: &Args, edge: EdgeType) -> Result<DType> {
     element.ok_or(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
 }
 
-/// Most bytes of a stream: starts, centres and flags of the groups, a byte an element, and 512 times its width of bits a group.
+/// Most bytes of a stream: starts, centers and flags of the groups, a byte an element, and 512 times its width of bits a group.
 fn stream_bound(elements: u64, width: u64) -> Option<u64> {
     let groups = elements.div_ceil(group::GROUP as u64);
     groups.checked_mul(4 + width + 512 * width)?.checked_add(groups.div_ceil(8) + elements)

@@ -52,7 +52,7 @@ impl<T: FastValue> Exact<T> {
         (self.kind, &self.words)
     }
 
-    /// Finds them, and gives their places the codes of coded neighbours, so that no difference notices them.
+    /// Finds them, and gives their places the codes of coded neighbors, so that no difference notices them.
     pub(super) fn find(&mut self, ndim: u32, coded: &CodedMask, x: &[T; UNIT], codes: &mut Codes) {
         let masks = masks(ndim, coded);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);

@@ -57,7 +57,7 @@ pub struct Fast;
 pub(super) const SPEC: Spec = Spec {
     id: 0x8020,
     name: "fast",
-    about: "rounds floats to bins of twice the error bound and packs differences of neighbours, chunk by chunk; a whole pipeline",
+    about: "rounds floats to bins of twice the error bound and packs differences of neighbors, chunk by chunk; a whole pipeline",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[

@@ -253,7 +253,7 @@ impl RowNeighbors {
 }
 
 /// Between x, whose ranks differ from point to point, and another axis: the prediction of the higher rank, of equal ranks the mean. Where
-/// both are 0, the plane through three neighbours: that of the row `before`, that of the row, and that of both.
+/// both are 0, the plane through three neighbors: that of the row `before`, that of the row, and that of both.
 #[inline(always)]
 pub(super) fn face_with_x<T: SplineValue>(
     x: &[T],

@@ -1,4 +1,4 @@
-//! Boxes of two and three dimensions: differences to seven neighbours, and sums along each axis.
+//! Boxes of two and three dimensions: differences to seven neighbors, and sums along each axis.
 
 use super::params::LorenzoParams;
 use crate::base::dtype::by_width;

@@ -1,4 +1,4 @@
-//! Lorenzo: differences of integers to their neighbours in one, two or three dimensions.
+//! Lorenzo: differences of integers to their neighbors in one, two or three dimensions.
 #![doc = include_str!("spec.md")]
 
 mod grid;
@@ -29,7 +29,7 @@ pub struct Lorenzo;
 pub(super) const SPEC: Spec = Spec {
     id: 12,
     name: "lorenzo",
-    about: "replaces each integer by its difference to what its neighbours in 1, 2 or 3 dimensions predict",
+    about: "replaces each integer by its difference to what its neighbors in 1, 2 or 3 dimensions predict",
     accepts: DType::INTEGERS,
     inputs: IN,
     params: &[

@@ -96,7 +96,7 @@ impl BoundLorenzoQuant {
         if self.capacity < 1.0 {
             return ((self.n as f32 * self.capacity as f32).ceil() as u64).min(self.n);
         }
-        // With neighbours above or behind it, the stand-in of an exact value can be an outlier itself.
+        // With neighbors above or behind it, the stand-in of an exact value can be an outlier itself.
         if self.rules.strict && self.ndim() > 1 { 2 * self.n } else { self.n } // seed: lorenzo-room
     }
 

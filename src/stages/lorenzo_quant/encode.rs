@@ -230,7 +230,7 @@ impl<T: Lane> Coder<'_, T> {
         }
     }
 
-    /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbour along x, so
+    /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbor along x, so
     /// that its difference is 0 there, and no other value notices it. Before the mean of a tile is known, NaN holds its place.
     #[cold]
     fn repair(&self, x: &[T], q: &mut [T], run: RowPart, exact: &mut Entries<T>) {
@@ -337,7 +337,7 @@ fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
     }
 }
 
-/// Differences of neighbours, fresh at the start of every tile.
+/// Differences of neighbors, fresh at the start of every tile.
 #[inline(always)]
 fn along<T: Lane>(a: &[T], out: &mut [T], width: usize) {
     if let Some(first) = out.first_mut() {

@@ -40,7 +40,7 @@ pub struct LorenzoQuant;
 pub(super) const SPEC: Spec = Spec {
     id: 1,
     name: "lorenzo_quant",
-    about: "rounds floats to multiples of twice the error bound and keeps differences of neighbours in 1, 2 or 3 dimensions",
+    about: "rounds floats to multiples of twice the error bound and keeps differences of neighbors in 1, 2 or 3 dimensions",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[

@@ -153,7 +153,7 @@ pub(super) fn mul_toward_zero(a: f64, b: f64) -> f64 {
     toward_zero(p, a.mul_add(b, -p)) // seed: product-rounds-up
 }
 
-/// The neighbour of `x` toward zero when the part that rounding dropped points there.
+/// The neighbor of `x` toward zero when the part that rounding dropped points there.
 fn toward_zero(x: f64, dropped: f64) -> f64 {
     let away = (dropped < 0.0 && x > 0.0) || (dropped > 0.0 && x < 0.0);
     if away { f64::from_bits(x.to_bits() - 1) } else { x }

@@ -13,7 +13,7 @@ use crate::base::error::Fault;
 use crate::base::tile::{TILE, load};
 use crate::ir::kernel::HostCall;
 
-/// Neighbouring values that are sampled together.
+/// Neighboring values that are sampled together.
 const GROUP: usize = params::SAMPLE_GROUP as usize;
 /// Values to sample at least, if there are as many, and the largest share of the array to leave out.
 const SAMPLE: usize = params::SAMPLE_VALUES as usize;

@@ -40,7 +40,7 @@ int attribute(int which) {
 }  // namespace
 
 Context* current_context() { return contexts.empty() ? nullptr : contexts.back(); }
-bool initialised() { return started; }
+bool initialized() { return started; }
 }  // namespace fzemu
 
 #define STARTED if (!started) return NOT_INITIALIZED
@@ -172,7 +172,7 @@ API cuCtxGetApiVersion(Context*, unsigned* version) {
 }
 API cuCtxSynchronize() {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!current_context()) return INVALID_CONTEXT;
   finish_all();
   return SUCCESS;

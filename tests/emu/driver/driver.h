@@ -43,7 +43,7 @@ struct Context {
   uint64_t id;
 };
 Context* current_context();
-bool initialised();
+bool initialized();
 
 // ---- memory.cpp
 enum class Kind { device, pooled, pinned, managed };
@@ -122,7 +122,7 @@ Result called(const char* call);
 #define CALLED if (fzemu::Result fault = fzemu::called(__func__)) return fault
 
 // The call waits for the device, or may: a caller that promises not to block must not make it.
-#define SYNCHRONISES                                               \
+#define SYNCHRONIZES                                               \
   fzemu::Lock lock(fzemu::driver());                               \
   fzemu::count("sync");                                            \
   if (fzemu::Result refused = fzemu::refuse_in_capture()) return refused

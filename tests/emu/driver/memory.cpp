@@ -114,17 +114,17 @@ extern "C" __attribute__((visibility("default"))) int fzemu_live_allocations() {
 
 API cuMemAlloc_v2(Address* out, size_t bytes) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(out, bytes, Kind::device);
 }
 API cuMemAllocManaged(Address* out, size_t bytes, unsigned) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(out, bytes, Kind::managed);
 }
 API cuMemFree_v2(Address a) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!a) return SUCCESS;
   count("free");
   finish_all();
@@ -134,13 +134,13 @@ API cuMemFree_v2(Address a) {
 }
 API cuMemHostAlloc(void** out, size_t bytes, unsigned) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(reinterpret_cast<Address*>(out), bytes, Kind::pinned);
 }
 API cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
 API cuMemFreeHost(void* p) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   count("free");
   finish_all();
   return release(address(p), Kind::pinned, Kind::pinned);
@@ -269,7 +269,7 @@ Result copy(Address to, Address from, size_t bytes, Copy kind, void* stream) {
 }
 
 Result copy_and_wait(Address to, Address from, size_t bytes, Copy kind) {
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!current_context()) return INVALID_CONTEXT;
   finish_all();
   const bool to_device = kind == Copy::unified ? on_device(to) : kind != Copy::to_host;
@@ -303,7 +303,7 @@ API cuMemsetD8Async(Address to, unsigned char value, size_t n, void* s) { CALLED
 API cuMemsetD32Async(Address to, unsigned value, size_t n, void* s) { CALLED; return fill(to, value, n, s); }
 API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (Result r = fill(to, value, n, nullptr)) return r;
   finish_all();
   return SUCCESS;

@@ -61,7 +61,7 @@ fn boxes_are_the_slices_of_the_whole() {
 fn boxes_touch_no_other_chunk() {
     let sample = planes(DType::F32);
     let (mut made, at) = frame(&sample, 1e-3);
-    // Of four chunks, 32 x 32 and what is left of 40 x 33, the first one is spoilt.
+    // Of four chunks, 32 x 32 and what is left of 40 x 33, the first one is spoiled.
     made[at + 7] |= 0x20;
     let mut dst = vec![0; 4096];
     let restore =

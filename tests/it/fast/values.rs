@@ -89,7 +89,7 @@ fn walks_spikes_steps_and_noise_of_every_size() {
 }
 
 #[test]
-fn special_values_harm_no_neighbour() {
+fn special_values_harm_no_neighbor() {
     const SPECIALS: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e20, -1e20, -0.0];
     let mut rng = Rng(71);
     for dtype in FLOATS {

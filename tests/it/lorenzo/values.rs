@@ -101,7 +101,7 @@ fn every_type_of_code_and_radius() {
     }
 }
 
-/// Multiples right at, below and above the largest, of both signs in neighbours, so that differences and sums reach
+/// Multiples right at, below and above the largest, of both signs in neighbors, so that differences and sums reach
 /// what the type holds exactly.
 #[test]
 fn multiples_around_the_guard() {
@@ -305,7 +305,7 @@ fn constants_and_ranges_at_the_ends_of_floats() {
     }
 }
 
-/// Without strict the arithmetic of the reference is used, which loses bounds and harms neighbours of special values.
+/// Without strict the arithmetic of the reference is used, which loses bounds and harms neighbors of special values.
 /// If it did not, the tests above would prove nothing about strict.
 #[test]
 fn the_reference_loses_what_strict_keeps() {
