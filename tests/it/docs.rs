@@ -42,6 +42,20 @@ const HEADINGS: [&str; 10] = [
     "Example",
 ];
 
+/// Headings of a page that defines the decoder before it describes the encoder.
+const DECODER_FIRST: [&str; 10] = [
+    "Purpose",
+    "Ports",
+    "Parameters",
+    "Decoding",
+    "Config bytes",
+    "Encoding",
+    "Bound",
+    "Limits",
+    "Corruption cases",
+    "Example",
+];
+
 #[test]
 fn every_stage_has_its_page() {
     for stage in fzgm::stages::STAGES {
@@ -49,7 +63,7 @@ fn every_stage_has_its_page() {
         let path = format!("src/stages/{}/spec.md", spec.name);
         let page = read(&path);
         let headings: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("# ")).collect();
-        assert_eq!(headings, HEADINGS, "{path}");
+        assert!(headings == HEADINGS || headings == DECODER_FIRST, "{path}: {headings:?}");
         let examples = page.matches("```fz\n").count();
         assert!(examples >= 2, "{path}: {examples} examples");
         for param in spec.params {
