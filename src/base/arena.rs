@@ -9,7 +9,7 @@ pub(crate) const ALIGN: u64 = 256;
 pub(crate) enum Arena {
     /// The block begins `skip` bytes into the memory.
     Own { memory: Vec<u8>, skip: usize },
-    /// Of the caller's; whatever it holds, no call depends on it.
+    /// Memory of the caller. No call depends on its previous contents.
     Lent(&'static mut [u8]),
 }
 
@@ -27,7 +27,7 @@ impl Arena {
         Ok(Arena::Own { memory, skip })
     }
 
-    /// So many bytes of memory that is there; `None` when it has fewer behind its first aligned address.
+    /// An arena of `bytes` bytes in existing memory; `None` if fewer bytes follow its first aligned address.
     pub(crate) fn within(memory: &'static mut [u8], bytes: u64) -> Option<Self> {
         let skip = memory.as_ptr().align_offset(ALIGN as usize);
         let (_, aligned) = memory.split_at_mut_checked(skip)?;

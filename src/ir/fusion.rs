@@ -14,7 +14,7 @@ pub(crate) type FusedKernelRef<'a> = (&'static Kernel, &'a [u8; PARAM_BYTES]);
 pub struct Part {
     /// The kernel.
     pub kernel: &'static Kernel,
-    /// Whether it has such parameters.
+    /// True if the fused kernel supports these parameters.
     pub fits: fn(&[u8; PARAM_BYTES]) -> bool,
 }
 

@@ -1,5 +1,6 @@
-//! What a stage is: a definition with ports, parameters and a wire form, which is bound to the types on its input edges
-//! once per graph. The bound stage infers its outputs and lowers itself to kernel launches; it never runs.
+//! The definition of a stage: ports, parameters, and a wire form. A stage is bound to the types on its input
+//! edges once per graph. The bound stage infers its outputs and lowers itself to kernel launches; it never
+//! runs.
 
 use super::fusion::Fusion;
 use super::versions::{OneVersion, Versions};
@@ -14,7 +15,7 @@ use crate::ir::value::Val;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What never changes about a stage.
+/// The constant properties of a stage.
 #[derive(Debug)]
 pub struct Spec {
     /// Number on the wire: that of the FZM format, or 0x8000 and up for our own; never reused.
@@ -75,14 +76,14 @@ pub struct Ports<'a> {
     pub inputs: &'a [Val],
     /// One per output port.
     pub outputs: &'a [Val],
-    /// The value that holds what only the run knows besides lengths, of [`Stage::metadata_bytes`] bytes.
+    /// The value that holds the metadata of a run other than lengths, of [`Stage::metadata_bytes`] bytes.
     pub metadata: Val,
 }
 
-/// Something that only the run knows and a header carries.
+/// A number that is only known at run time and that a header stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeField {
-    /// Length of a value in units of so many bytes.
+    /// The length of a value in units of this number of bytes.
     Count {
         /// Which value.
         of: Val,
@@ -112,7 +113,7 @@ pub struct Patch {
     pub at: usize,
     /// Bytes of the field.
     pub width: usize,
-    /// What goes there.
+    /// The number that is stored there.
     pub runtime_field: RuntimeField,
 }
 
@@ -125,7 +126,7 @@ pub struct Config {
     pub patches: Vec<Patch>,
 }
 
-/// What the config of a stage in a container says.
+/// The contents of the config of a stage in a container.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The parameters.
@@ -138,14 +139,14 @@ pub struct Parsed {
     pub metadata: Vec<u8>,
 }
 
-/// What a config says about the length of the input.
+/// The length of the input, as far as a config states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many bytes.
+    /// The number of bytes.
     Bytes(u64),
     /// As many bytes as output 0.
     OfOutput,
-    /// So many bytes of each of several inputs.
+    /// The number of bytes of each of several inputs.
     Each(Vec<u64>),
 }
 
@@ -154,7 +155,7 @@ pub(crate) const OUT: &[&str] = &["output"];
 
 /// A stage definition: what does not depend on the data. The registry holds one static object per stage.
 pub trait Stage: Sync {
-    /// What never changes.
+    /// The constant properties.
     fn spec(&self) -> &'static Spec;
 
     /// The stage that writes containers under these rules: another one where the form with a bound has an id of its own.
@@ -186,18 +187,19 @@ pub trait Stage: Sync {
         Ok(1)
     }
 
-    /// Whether the kernels accept an array that is shorter than its padded length.
+    /// True if the kernels accept an array that is shorter than its padded length.
     fn accepts_short_array(&self) -> bool {
         false
     }
 
-    /// Whether the output is the input, so that values keep their meaning and containers can fall back to the stage.
+    /// True if the output is the input, so that values keep their meaning and containers can fall back to the
+    /// stage.
     fn is_identity(&self) -> bool {
         false
     }
 
-    /// Offset in the metadata of the number of exact values, a u64: entries of the outlier lists behind those that
-    /// the format knows, of values bit for bit. `None`: the stage never has any.
+    /// Offset in the metadata of the number of exact values, a u64. They are entries of the outlier lists,
+    /// after those that the format defines, with values bit for bit. `None`: the stage never has any.
     fn exact_values_at(&self) -> Option<u64> {
         None
     }
@@ -256,10 +258,11 @@ pub trait Stage: Sync {
         explain(self.spec().name, fault)
     }
 
-    /// Whether elements of another stage have the form that the parameters state. Only pipelines that compress are checked.
+    /// Checks that the elements of another stage have the form that the parameters state. Only pipelines that
+    /// compress are checked.
     ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a parameter that would make larger containers than its default.
+    /// # Errors [`Error::InvalidArgument`] for a parameter that would make larger containers than its
+    /// default.
     fn check_feed(&self, _args: &Args, _from: &str, _edge: EdgeType) -> Result<()> {
         Ok(())
     }
@@ -343,7 +346,7 @@ pub struct Region {
 
 /// Restores regions without decoding everything else.
 pub trait RegionReader: Sync {
-    /// Whether each call decodes the whole array, so that one call for all regions is the fastest.
+    /// True if each call decodes the whole array, so that one call for all regions is the fastest.
     fn decodes_all(&self) -> bool {
         false
     }

@@ -30,7 +30,7 @@ pub(crate) enum Place {
     Dead,
 }
 
-/// What the planner knows about a value.
+/// The properties of a value in a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     /// Type and length.

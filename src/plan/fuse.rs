@@ -1,6 +1,7 @@
-//! Chains: kernels that hand tiles on are run as one step, and what passed between them needs no memory.
+//! Kernel fusion: kernels that pass tiles to each other run as one step, and the values between them need no
+//! memory.
 //!
-//! A container is written from the pipeline, never from steps: it does not know what was fused.
+//! Containers are written from the pipeline, never from steps, so fusion does not show in them.
 
 use super::{Graph, Target, select_kernels};
 use crate::ir::kernel::{MAX_OPERANDS, Role};
@@ -82,7 +83,7 @@ fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool
     let step = &mut steps[at - 1];
     step.intermediate.get_or_insert(step.ins[0]);
     step.ins[0] = before.ins[0];
-    // Extra inputs stand in the order of the fused kernels: those of the new first one come before the others'.
+    // Extra inputs are in the order of the fused kernels, so those of the new first kernel come first.
     let own = step.ins.len() - step.fused.iter().map(|l| l.extra).sum::<usize>();
     step.ins.splice(own..own, before.ins[1..].iter().copied());
     step.fused.insert(0, fused_kernel(&before));
