@@ -92,7 +92,7 @@ def markdown(marker=""):
     return prose_of
 
 
-def rust_or_c(lines):
+def rust_or_c(lines, rust):
     """Comments of Rust, C, and CUDA, and the names of tests."""
     found = []
     for marker in ("//!", "///", "//"):
@@ -110,7 +110,7 @@ def rust_or_c(lines):
 
     def starred(line):
         stripped, was = line.strip(), inside[0]
-        opens = re.search(r"/\*+<?", line)
+        opens = None if rust else re.search(r"/\*+<?", line)
         if not was and not opens:
             return None
         inside[0] = "*/" not in line[opens.end() if opens else 0:]
@@ -147,7 +147,7 @@ def blocks(path, text):
     if path.endswith(".md"):
         return blocks_of(lines, markdown())
     if path.endswith(SLASHES):
-        return rust_or_c(lines)
+        return rust_or_c(lines, path.endswith(".rs"))
     if path.endswith(".f90"):
         return blocks_of(lines, lambda line: line.strip().lstrip("!<> ") or None if line.strip().startswith("!") else None)
     return hashes(lines)

@@ -94,7 +94,8 @@ impl DType {
 
     /// The type with this number, as stored in headers and passed in C calls.
     ///
-    /// # Errors [`Error::InvalidArgument`] for a number that is no type.
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a number that is no type.
     pub fn from_number(number: i64) -> Result<DType> {
         usize::try_from(number)
             .ok()

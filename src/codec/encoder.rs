@@ -33,7 +33,7 @@ pub struct Encoder {
     gpu: Arc<LazyEncoder>,
 }
 
-/// What the plans of an encoder are compiled from.
+/// The input of the compilation of an encoder's plans.
 pub(super) struct EncoderForm {
     pub(super) bound: BoundPipeline,
     /// The form of what the pipeline does not make smaller. A file in the exact form of the reference is never replaced by a
@@ -55,7 +55,7 @@ impl Encoder {
             let mut workspace_bytes = 0;
             let cpu = OnceLock::new();
             if !matches!(options.device, Device::Cuda(_)) {
-                // What can be read but not written is found by lowering the stages.
+                // Lowering the stages finds forms that can be read but not written.
                 let plan = Plan::compile(&bound, Direction::Encode, options.on_cpu())?;
                 workspace_bytes = plan.workspace_bytes() + template.header_bound();
                 let _ = cpu.set(Ok(plan));
@@ -157,12 +157,12 @@ impl Encoder {
         })
     }
 
-    /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
-    /// too short, the call plans anew with longer ones, in memory of its own.
+    /// Compresses `src` into `dst` and returns the length of the container. If the outlier lists turn out to
+    /// be too short, the call plans again with longer ones, in memory of its own.
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
-    /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
+    /// [`Error::DstTooSmall`]. `dst` is only written if the call succeeds.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.compress_into(ws, src, |_| Ok(dst))
     }
@@ -208,7 +208,7 @@ impl Encoder {
         Err(Error::PlanMismatch(format!("the plan is for an array of {want} bytes, {bytes} were given")))
     }
 
-    /// The same encoder with room for so many outliers.
+    /// An encoder with the same options and room for `needed` outliers.
     pub(super) fn with_outliers(&self, needed: u64) -> Result<Encoder> {
         let elements = self.form.bound.padded_bytes() / self.array().dtype().bytes();
         // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
@@ -231,8 +231,9 @@ impl Encoder {
         Some(cpu::StoredForm { template, graph: &bound.graph })
     }
 
-    /// The decoder of what this encoder writes, planned without any container. Files in the exact form of the
-    /// reference (strict off, generation 2026-05) do not say what the array was: theirs is one padded dimension.
+    /// The decoder for the containers of this encoder, planned without a container. Files in the exact form
+    /// of the reference (strict off, generation 2026-05) do not contain type and shape of the array: their
+    /// decoder restores one padded dimension.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], if the options state a limit.
@@ -241,12 +242,12 @@ impl Encoder {
     }
 }
 
-/// Whether an encoder with these options stores arrays that do not compress.
+/// True if an encoder with these options stores arrays that do not compress.
 pub(super) fn may_store(options: &Options) -> bool {
     options.store_incompressible && !options.is_literal()
 }
 
-/// A pipeline bound to an array and padded as the container has it.
+/// A pipeline bound to an array and padded as in the container.
 fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPipeline> {
     let rules = Rules { strict: options.strict, generation: options.generation };
     let pipeline = pipeline.bound_to(array)?.under(rules);

@@ -22,7 +22,7 @@ use tempfile::{NamedTempFile, TempPath};
 pub struct AtomicFile {
     temporary: NamedTempFile<File>,
     target: PathBuf,
-    /// Whether a file at the target is refused.
+    /// True if an existing file at the target is an error.
     new: bool,
 }
 
@@ -57,7 +57,8 @@ impl AtomicFile {
         AtomicFile::beside(path::absolute(path)?, true)
     }
 
-    /// The name of the target is no part of the temporary one, which could become longer than the file system accepts.
+    /// The temporary name does not contain the name of the target, because it could become longer than the
+    /// file system accepts.
     fn beside(target: PathBuf, new: bool) -> Result<AtomicFile> {
         let folder = target.file_name().and(target.parent()).ok_or(ErrorKind::InvalidInput)?;
         // With a name and the permissions of our own. The random names of `tempfile` need memory that ends the process if it is refused,

@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["a"], "what is written beside is gone");
     }
 
-    /// Programs that have the old file open go on reading that one.
+    /// Programs that have opened the old file continue to read that file.
     #[cfg(unix)]
     #[test]
     fn a_file_is_replaced_behind_its_links_with_its_permissions() {
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(read(&path).expect("read"), b"made");
     }
 
-    /// Nobody writes into it: whoever opens it waits for ever.
+    /// A FIFO without a writer: opening it blocks.
     #[cfg(unix)]
     #[test]
     fn a_pipe_is_refused_before_it_is_opened() {
@@ -110,7 +110,7 @@ mod tests {
 
     /// As their bytes are when they come from memory.
     #[test]
-    fn files_shorter_than_any_head_are_no_containers() {
+    fn files_shorter_than_any_header_are_no_containers() {
         let folder = tempdir().expect("a folder");
         let path = folder.path().join("a");
         for bytes in [&b""[..], b"FZC", b"2ZMF\x00\x02 and more"] {

@@ -6,8 +6,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// What a device knows of a plan besides its launches: the lengths of the tables behind this block,
-/// and their offsets in bytes from here.
+/// The plan as device functions need it besides its launches: the lengths of the tables after this block, and
+/// their offsets in bytes from here.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct PlanTables {
@@ -122,9 +122,9 @@ pub const FIELD_BOUND: u32 = 9;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct SegmentRow {
-    /// What it holds.
+    /// The value of the field.
     pub value: u32,
-    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes;
+    /// 0: the value itself. Otherwise its length in units of this number of bytes, as a number of four bytes;
     /// [`METADATA`]: four of its bytes.
     pub unit: u32,
     /// The field with its length: [`VARINT`] plus an index among the varints, or an index among the

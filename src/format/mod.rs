@@ -1,8 +1,8 @@
-//! Containers: two borders over one report.
+//! Containers: two formats with one common description.
 //!
-//! A header is a template fixed when the plan is made: literal bytes and fields that the run fills in. Writing
-//! is putting them one after the other; nobody asks a stage what happened. Reading gives a pipeline, an array
-//! and segment ranges, and then plans are made as always.
+//! A header is a template that is fixed when the plan is made: literal bytes, and fields that the run fills
+//! in. Writing a header concatenates them, without calls of stages. Reading returns a pipeline, an array, and
+//! segment ranges, from which plans are made like any others.
 
 mod compact;
 pub(crate) mod device_tables;

@@ -18,7 +18,7 @@ use bytemuck::Pod;
 pub(crate) struct Form<'a> {
     /// Its header and segments.
     pub(crate) template: &'a Template,
-    /// Whether it is the array as it is.
+    /// True if the array is stored without coding.
     pub(crate) stored: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
     tables
 }
 
-/// As [`PlanTables::fixed_header`] has it.
+/// The value of [`PlanTables::fixed_header`].
 fn has_fixed_header(plan_tables: &PlanTables, form: &Form<'_>, header: &Parts) -> bool {
     /// Lanes of a warp.
     const LANES: usize = 32;
@@ -212,7 +212,7 @@ fn header(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -
     }
 }
 
-/// Where lengths that only the run knows come from when a container is read, as `Graph::lengths` has it.
+/// The sources of lengths that are only known at run time, when a container is read, as in `Graph::lengths`.
 fn rules(plan: &Plan, template: &Template, named: &dyn Fn(Val) -> Val) -> Vec<RuleRow> {
     let fields = parts(template, named).fields;
     let rule = |(input, output): (Val, Val)| {

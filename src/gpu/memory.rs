@@ -32,7 +32,7 @@ impl DeviceMemory {
         self.bytes
     }
 
-    /// Whether it is memory of this context.
+    /// True if the memory belongs to this context.
     pub(crate) fn belongs(&self, context: &Context) -> bool {
         self.id == context.id
     }
@@ -139,7 +139,7 @@ impl Pinned {
         self.address as u64
     }
 
-    /// What it holds. No device may write meanwhile.
+    /// The contents. No device may write meanwhile.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: allocated, initialized, owned.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }

@@ -15,7 +15,7 @@ const HALF: usize = 4 << 20;
 /// From here on two halves are quicker than the driver's own way.
 const WORTH_IT: usize = 2 * HALF;
 
-/// The halves, each with an event that says when the device is done with it.
+/// The halves, each with an event that marks when the device has finished with it.
 pub(crate) struct PinnedStaging {
     driver: &'static Driver,
     halves: [Pinned; 2],

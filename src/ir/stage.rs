@@ -261,8 +261,8 @@ pub trait Stage: Sync {
     /// Checks that the elements of another stage have the form that the parameters state. Only pipelines that
     /// compress are checked.
     ///
-    /// # Errors [`Error::InvalidArgument`] for a parameter that would make larger containers than its
-    /// default.
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a parameter that would make larger containers than its default.
     fn check_feed(&self, _args: &Args, _from: &str, _edge: EdgeType) -> Result<()> {
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use fills::{SuspectedFill, ValueScan, suspected_fills, suspected_fills_at, s
 use gap::{Element, mul_down};
 use tally::Tally;
 
-/// What the absolute error of a bounded value x may be.
+/// The largest absolute error of a bounded value x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// This much.
@@ -59,7 +59,7 @@ impl Bound {
     }
 }
 
-/// What a comparison found. Where no value is bounded, range and errors are 0.
+/// The result of a comparison. If no value is bounded, range and errors are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// Elements of the array.
@@ -76,7 +76,8 @@ pub struct Metrics {
     pub max_abs_error: f64,
     /// Largest |x - x'| / |x| over the bounded values other than zero.
     pub max_rel_error: f64,
-    /// What an error may be; `None` without a bound, and for rel, where it differs from value to value.
+    /// The largest permitted error; `None` without a bound, and for rel, where it differs from value to
+    /// value.
     pub allowed: Option<f64>,
     /// Largest error / bound; at most 1 exactly when no bounded value violates the bound. `None` without one.
     pub worst: Option<f64>,
@@ -102,8 +103,8 @@ impl Metrics {
     }
 }
 
-/// Compares an array with what came back. Values of magnitude `outlier_threshold` and above have to be exact;
-/// infinity stands for no threshold. Without a bound, errors are measured and not judged.
+/// Compares an array with its restored values. Values of magnitude `outlier_threshold` and above must be
+/// exact; infinity means no threshold. Without a bound, errors are measured and not judged.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for arrays of different lengths, a length that is no whole number of elements,

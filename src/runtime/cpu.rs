@@ -84,7 +84,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the container to what `dst` returns for its length: its own form, or that of a stored array where this is shorter. Returns its length.
+    /// Writes the container to the memory that `dst` returns for its length: the coded form, or the form of a
+    /// stored array if that is shorter. Returns its length.
     pub(crate) fn seal<'d>(
         self,
         own: &Template,

@@ -23,7 +23,7 @@ pub(crate) struct WorkspaceLayout {
     pub(crate) control: u64,
     /// The tables start there.
     pub(crate) image: u64,
-    /// So many bytes of them belong into shared memory.
+    /// The number of their bytes that are copied to shared memory.
     staged: u64,
     arena: u64,
     /// Bytes of all.
@@ -43,12 +43,12 @@ impl WorkspaceLayout {
         WORDS_AT + 2 * 8 * plan.bound.graph.values.len() as u64
     }
 
-    /// Where the length of a value stands.
+    /// The offset of the length of a value.
     pub(crate) fn word(v: Val) -> u64 {
         WORDS_AT + 8 * v.index() as u64
     }
 
-    /// Where stands at which byte of the container a value starts.
+    /// The offset of the number that is the offset of a value in the container.
     pub(crate) fn start(plan: &Plan, v: Val) -> u64 {
         WorkspaceLayout::word(v) + 8 * plan.bound.graph.values.len() as u64
     }
@@ -82,11 +82,12 @@ pub(crate) struct Run<'a> {
     pub(crate) container: Span,
     /// Bytes of the header. Encoding: before the segment that is written in place; decoding: of a header of fixed length, or 0.
     pub(crate) header: u64,
-    /// Whether something of the call is on the stream.
+    /// True if a part of the call is on the stream.
     pub(crate) begun: Cell<bool>,
 }
 
-/// Places of launches in a call. What fails at one place makes the later ones return at once.
+/// Positions of launches in a call. After a failure at one position, launches at later positions return at
+/// once.
 const OPEN: u32 = 0;
 const FIRST_STEP: u32 = 8;
 const CLOSE: u32 = u32::MAX / 2;
@@ -217,12 +218,13 @@ impl Run<'_> {
         self.launch(entry, grid, CONTAINER_BLOCK, &args)
     }
 
-    /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
+    /// The first launch of a call waits for all earlier work on the stream; the others may start early.
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
-        /// Arrays of up to so many bytes take microseconds.
+        /// Arrays of at most this number of bytes take microseconds.
         const SHORT: u64 = 4 << 20;
         let follows = self.begun.replace(true);
-        // What ends a compression has more shared memory than what begins it, and does best with its own division.
+        // The last kernels of a compression have more shared memory than the first ones, and run best with
+        // the default division.
         let suits = self.plan.direction == Direction::Decode || !follows;
         let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
         function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
@@ -280,7 +282,7 @@ impl Run<'_> {
         )
     }
 
-    /// Whether a segment lies at such a place.
+    /// True if a segment is stored at such a place.
     fn sinks_in(&self, place: impl Fn(Place) -> bool) -> bool {
         self.plan.bound.graph.sinks.iter().any(|s| place(self.plan.place(s.value)))
     }

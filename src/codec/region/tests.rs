@@ -1,4 +1,4 @@
-//! What is read of a container for a region, byte by byte.
+//! The bytes of a container that are read for a region.
 
 use super::*;
 use crate::base::array::Array;

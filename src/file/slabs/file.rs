@@ -69,12 +69,13 @@ impl SlabFile {
         self.bytes
     }
 
-    /// Restores the region of `extent` elements from `origin` on, fastest dimension first, into `dst`, as [`crate::decompress_region`] does,
-    /// and returns its bytes. Slabs that it does not touch may be damaged.
+    /// Restores the region of `extent` elements from `origin` on, fastest dimension first, into `dst`, as
+    /// [`crate::decompress_region`] does, and returns its bytes. Slabs outside the region may be damaged.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a region that is not inside of the array; [`Error::DstTooSmall`]; [`Error::Corrupt`] for a
-    /// file whose parts contradict each other; [`Error::Slab`] with what [`crate::decompress_region`] refuses in a slab; [`Error::File`].
+    /// [`Error::InvalidArgument`] for a region that is not inside the array; [`Error::DstTooSmall`];
+    /// [`Error::Corrupt`] for a file whose parts contradict each other; [`Error::Slab`] with the errors of
+    /// [`crate::decompress_region`] in a slab; [`Error::File`].
     pub fn decompress_region(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
         let bytes = self.inside(origin, extent)?;
         if bytes == 0 {
@@ -133,7 +134,7 @@ impl SlabFile {
         Err(Error::argument("region", got, format!("elements of an array of {dims:?}")))
     }
 
-    /// Where the container of the slab is whose length stands at `at`.
+    /// The range of the container whose length is stored at `at`.
     fn container(&self, at: u64) -> Result<Range<u64>> {
         let mut length = [0; 8];
         read(&self.path, read_exact_at(&self.file, at, &mut length))?;

@@ -52,7 +52,7 @@ pub struct Header {
     dtype: DType,
     /// All dimensions but the slowest, fastest first.
     row: Vec<u64>,
-    /// The slowest dimension; `None`: it comes from a stream, and the trailer has it.
+    /// The slowest dimension; `None`: the file comes from a stream, and the trailer contains it.
     slowest: Option<u64>,
     rows: u64,
 }
@@ -103,7 +103,7 @@ impl Header {
         self.row.iter().fold(self.dtype.bytes(), |bytes, d| bytes.saturating_mul(*d))
     }
 
-    /// An array of so many rows: a slab, or the whole.
+    /// An array of `rows` rows: a slab, or the whole array.
     ///
     /// # Errors
     /// As [`Array::new`].
@@ -226,7 +226,8 @@ fn damaged(what: impl Into<String>) -> Error {
     Error::corrupt("slab file", what)
 }
 
-/// What reading a slab file came to: an end before the trailer's is damage, whatever else the system says is not.
+/// The result of reading a slab file. An end before the trailer's end is damage; any other failure is an
+/// error of the file.
 fn read<T>(name: &Path, done: io::Result<T>) -> Result<T> {
     match done {
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err(damaged("the slab file ends early")),
@@ -285,7 +286,7 @@ mod tests {
 
     /// From many threads at once: the file has one place, which none of them moves.
     #[test]
-    fn boxes_are_parts_of_the_slabs() {
+    fn regions_are_parts_of_the_slabs() {
         let (header, values) = volume();
         let file = written(&header, &values, &Options::default()).expect("a file");
         let folder = std::env::temp_dir().join(format!("fzgm-slabs-{}", std::process::id()));

@@ -18,7 +18,7 @@ const CORE: usize = 80;
 const CORE_3_0: usize = 72;
 /// Bytes of a stage record and of a buffer record.
 const RECORD: usize = 256;
-/// Where the ids of output ports stand in a stage record.
+/// Offset of the ids of output ports in a stage record.
 const OUTPUTS: usize = 24;
 /// Ids of buffers that a stage record holds.
 const PORTS: usize = 8;

@@ -149,7 +149,7 @@ fn checksums(core: &Core) -> Vec<Checksum> {
     all
 }
 
-/// What a buffer id stands for.
+/// The value that a buffer id refers to.
 #[derive(Clone, Copy)]
 enum Id {
     Port(usize, usize),
@@ -225,8 +225,8 @@ fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
     }
 }
 
-/// The extension block of the stage that reads the array, which stands first, and the number of exact values of
-/// every stage.
+/// The extension block of the stage that reads the array, which is the first one, and the number of exact
+/// values of every stage.
 fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
     let (mut found, mut pairs) = (None, vec![]);
     for (i, record) in records.chunks_exact(RECORD).enumerate() {
@@ -310,7 +310,7 @@ fn slow_dims(r: &mut Reader<'_>, ndim: u8) -> Result<Vec<u64>> {
     (2..ndim).map(|_| r.varint()).collect()
 }
 
-/// Without an extension block: what the first stage says.
+/// Without an extension block: the array as the first stage describes it.
 fn unmarked(stages: &Stages, padded: u64) -> Result<(Array, Requested)> {
     let array = plain_array(stages.parsed.first().and_then(|p| p.input), padded)?;
     let (bound, threshold) = crate::format::info::requested(&stages.pipeline);
