@@ -101,7 +101,7 @@ def rust_or_c(lines, rust):
         def only(line, prose=prose, marker=marker):
             stripped = line.strip()
             other = next((m for m in ("//!", "///", "//") if stripped.startswith(m)), None)
-            return prose(line if other == marker else "")
+            return prose(line if other == marker and not stripped.startswith("// seed:") else "")
 
         found += blocks_of(lines, only)
     trailing = ((n, re.search(r'[;{},)]\s+//(?!/) ?(.*)$', line)) for n, line in enumerate(lines, 1))
@@ -181,7 +181,7 @@ def lengths(config, path, text):
             fenced ^= line.strip().startswith("```")
             exempt = fenced or line.lstrip().startswith(("|", "[", "```"))
         else:
-            exempt = not line.strip().startswith(("//", "#", "!", "*"))
+            exempt = not line.strip().startswith("//" if path.endswith(SLASHES) else ("#", "!"))
         # A line that cannot be broken is no finding: a link or a path.
         if len(line) > limit and not exempt and " " in line.strip()[:limit].lstrip("/!#* ") and not waived(config, path, lines, number):
             found.append(Finding(path, number, f"{len(line)} columns", f"the limit is {limit}"))

@@ -38,8 +38,7 @@ extern "C" __global__ void __launch_bounds__(1024) ans_open(FZ_ARGS) {
     if (good && tid == 0) o.words = word(12);
   }
   if (good) {
-    // The last byte whose weights start at or before this slot: those without a weight stand before
-    // it.
+    // The last byte whose weights start at or before this slot: bytes without a weight precede it.
     uint32_t low = 0, high = 256;
     while (high - low > 1) {
       const uint32_t m = (low + high) / 2;

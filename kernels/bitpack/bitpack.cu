@@ -44,7 +44,7 @@ FZ_DEV uint32_t max_of(uint4 u, uint32_t width) {
   }
   return most;
 }
-// Of the elements in the first `bytes` of a unit.
+// The largest code among the elements in the first `bytes` of a unit.
 FZ_DEV uint32_t max_code(uint4 u, const Params& p, uint32_t bytes) {
   const uint32_t w[4] = {u.x, u.y, u.z, u.w};
   uint32_t most = 0;
@@ -54,7 +54,7 @@ FZ_DEV uint32_t max_code(uint4 u, const Params& p, uint32_t bytes) {
   return most;
 }
 
-// Whether so many bits are too few for the largest code, or the shift drops some of its element.
+// True if `bits` bits are too few for the largest code, or the shift drops some of its element.
 FZ_DEV bool lost(const Params& p, uint32_t most, uint32_t bits) { return bits_for(most) > bits || (uint64_t)most >> (8 * p.width - p.shift); }
 }  // namespace bitpack
 }  // namespace fz

@@ -87,9 +87,9 @@ template <> struct Rows<8> {
   }
 };
 
-// Where the words of a thread stand: the first of them, and from plane to plane. A place in a plane
-// has the words of all planes-worth of registers that a thread has of it: 4 / W of them, side by
-// side.
+// The places of the words of a thread: the first of them, and the distance from plane to plane. A
+// place in a plane has the words of all planes-worth of registers that a thread has of it: 4 / W of
+// them, side by side.
 template <int W> struct Place {
   uint64_t start, plane;
   // `at`: the thread's bytes in the array, `in_block` in their block.

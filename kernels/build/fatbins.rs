@@ -15,7 +15,7 @@ use std::{
 
 use crate::nvcc::{FLAGS, Nvcc};
 
-/// What became of one file of kernels.
+/// The result of compiling one file of kernels.
 pub(crate) struct Fatbin {
     path: PathBuf,
     /// Its device functions.
@@ -67,7 +67,7 @@ fn compile_one(
     let stem = stem(source);
     let compiled = cache.join(format!("{stem}-{:016x}.fatbin", hasher.finish()));
     if !compiled.exists() {
-        // Whole or not at all, also where two builds come to the same file.
+        // Written completely or not at all, also if two builds compile the same file.
         let part = cache.join(format!("{stem}-{}.part", process::id()));
         run(Command::new(&nvcc.path).args(flags).arg(source).arg("-o").arg(&part))?;
         fs::rename(&part, &compiled).map_err(|e| format!("cannot write {}: {e}", compiled.display()))?;

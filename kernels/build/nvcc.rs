@@ -65,7 +65,8 @@ impl Nvcc {
             flags.extend(["-gencode".into(), format!("arch=compute_{arch},code=sm_{arch}")]);
         }
         flags.extend(["-gencode".into(), format!("arch=compute_{0},code=compute_{0}", ptx_arch())]);
-        // An eighth of the size. nvcc 12.8 has it too, but its results may have to run with drivers that cannot read it.
+        // An eighth of the size. nvcc 12.8 supports it too, but its results may have to run with drivers that
+        // cannot read it.
         if self.version.split('.').next().and_then(|major| major.parse().ok()) >= Some(13) {
             flags.push("--compress-mode=size".into());
         }

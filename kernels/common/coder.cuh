@@ -1,6 +1,6 @@
-// What entropy coders share: streams whose parts have lengths that the data decides. A first pass
+// Shared by entropy coders: streams whose parts have lengths that depend on the data. A first pass
 // codes into slots and counts, a second one moves the slots together; each of its blocks adds up
-// all counts before its own, so that none waits for another.
+// all counts before its own, so that no block waits for another.
 #pragma once
 #include "common/units.cuh"
 
@@ -33,8 +33,8 @@ FZ_DEV void note_tile(uint32_t& tile, uint32_t own) {
   __syncthreads();
 }
 
-// Second pass: what stands before the parts of this block, and where each of them starts behind
-// that; the last entry is where they end.
+// Second pass: the words before the parts of this block, and the start of each part after them; the
+// last entry is the end of the parts.
 struct Places {
   uint64_t w[32], before;
   uint32_t starts[CODER_THREADS + 1];

@@ -1,9 +1,8 @@
-// What stands in lists beside the codes, as quantizer and lorenzo_quant have it: entries of a value
-// and its index.
+// Lists beside the codes, as in quantizer and lorenzo_quant: entries of a value and its index.
 //
-// Encoders go over the array three times: codes, and the entries of each tile are counted; where
-// those of each tile go; the entries themselves, of the tiles that have any. So they ascend,
-// whatever runs first.
+// Encoders read the array three times: to compute codes and count the entries of each tile; to
+// place the entries of each tile; and to write the entries of the tiles that have any. Entries
+// therefore ascend in any order of execution.
 #pragma once
 #include "common/units.cuh"
 
@@ -81,8 +80,7 @@ FZ_DEV void place_tiles(TileCount* found, uint64_t tiles, uint32_t* sums) {
   }
 }
 
-// How many of the flags of a tile stand before those of each unit of this thread. All threads call
-// it.
+// The number of flags of a tile before those of each unit of this thread. All threads call it.
 FZ_DEV void count_before(const uint32_t (&flags)[UNITS], uint32_t (&before)[UNITS], uint32_t* sums) {
   const uint32_t warp = threadIdx.x >> 5;
   uint32_t in_warp = 0;

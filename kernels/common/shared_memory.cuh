@@ -26,7 +26,7 @@ FZ_DEV void fz_copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); 
 template <int BYTES> FZ_DEV void fz_copy(void* shared, const void* global) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(fz_shared_address(shared)), "l"(global), "n"(BYTES) : "memory");
 }
-// What was asked for since the last time belongs together; all but the latest ones have come.
+// Groups the requests since the last call. fz_copies_but waits for all but the latest groups.
 FZ_DEV void fz_copies_close() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATEST> FZ_DEV void fz_copies_but() { asm volatile("cp.async.wait_group %0;" ::"n"(LATEST) : "memory"); }
 // To the second cache. Both are multiples of 16.

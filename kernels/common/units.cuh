@@ -13,7 +13,7 @@ static_assert(UNIT_THREADS * UNITS * 16 == TILE, "a block has one tile");
 // Offset in the tile of unit `i` of this thread.
 FZ_DEV uint32_t unit_at(int i) { return (threadIdx.x >> 5) * (UNITS * 512) + i * 512 + (threadIdx.x & 31) * 16; }
 
-// What moves so many bytes at once.
+// The type that moves `BYTES` bytes at once.
 template <int BYTES> struct Whole;
 template <> struct Whole<4> { typedef uint32_t Word; };
 template <> struct Whole<8> { typedef uint2 Word; };
@@ -71,7 +71,7 @@ FZ_DEV void store_part(uint8_t* p, uint4 v, uint32_t n) {
 // Bytes of a unit at `at` when there are `n`.
 FZ_DEV uint32_t part(uint32_t n, uint32_t at) { return n > at ? n - at : 0; }
 
-// The tile at `src`, of which there are `n` bytes; zeros stand for the rest.
+// The tile at `src`, of which `n` bytes exist; the rest is filled with zeros.
 FZ_DEV void load_tile(uint4 (&u)[UNITS], const uint8_t* src, uint64_t n) {
   if (n >= TILE && aligned(src, 16)) {
 #pragma unroll

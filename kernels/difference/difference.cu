@@ -4,7 +4,7 @@
 
 namespace fz {
 namespace difference {
-// Where the elements of a tile stand in their chunks.
+// The places of the elements of a tile in their chunks.
 struct Chunks {
   uint32_t size, first;
   FZ_DEV Chunks(uint64_t chunk, uint64_t element) : size((uint32_t)chunk), first(1) {
@@ -204,7 +204,7 @@ template <int W, class Code> FZ_DEV void decode(const Args& a, const DifferenceP
   });
 }
 
-// What runs out of each tile, to scratch.
+// The sum at the end of each tile, to scratch.
 template <int W, class Code> FZ_DEV void tails(const Args& a, const DifferenceParams& p, Warps& s) {
   Tail* tails = reinterpret_cast<Tail*>(a.scratch);
   const uint64_t n = least(length(input(a, 0)), output(a, 0).max);
@@ -260,7 +260,7 @@ template <class T> FZ_DEV void sum_floats(const Args& a, uint64_t chunk, T* stag
       const uint32_t m = (uint32_t)least(ROOM, end - at);
       for (uint32_t i = threadIdx.x; i < m; i += blockDim.x) stage[i] = load<T>(src + (at + i) * sizeof(T));
       __syncthreads();
-      // Of a chunk that fills the stage, thread 0 carries the sum along.
+      // In a chunk that fills the stage, thread 0 continues the sum.
       const uint64_t run = chunk && chunk < ROOM ? chunk : ROOM;
       for (uint64_t from = threadIdx.x * run; from < m; from += blockDim.x * run) {
         const uint32_t to = (uint32_t)least(m, from + run);

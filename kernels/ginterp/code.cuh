@@ -15,7 +15,7 @@ FZ_DEV float toward_zero(float x) { return truncf(x); }
 FZ_DEV double toward_zero(double x) { return trunc(x); }
 FZ_DEV float with_sign(float x, float sign) { return copysignf(x, sign); }
 FZ_DEV double with_sign(double x, double sign) { return copysign(x, sign); }
-// 2^(mantissa bits): an integer below half of it that is added stands in the low bits.
+// 2^(mantissa bits): after adding it, an integer below half of it is in the low bits.
 template <class T> FZ_DEV T shift_of() { return sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0); }
 // To an integer toward zero, cut off at its limits; what becomes of a NaN differs in the reference.
 FZ_DEV int32_t integer_of(float x) { return x == x ? __float2int_rz(x) : 0; }

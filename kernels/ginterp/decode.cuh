@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace ginterp {
-// Whether codes and anchors are all there. The answer is the same in all threads of the grid.
+// True if codes and anchors are complete; equal in all threads of the grid.
 FZ_DEV bool is_whole(const Args& a, const GinterpParams& p, const Grid& g) {
   return length(input(a, 0)) / p.code >= g.elements() && length(input(a, 1)) == (uint64_t)g.count() * p.value;
 }

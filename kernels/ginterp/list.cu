@@ -59,7 +59,7 @@ FZ_DEV void list_tile(const Args& a, const Grid& g, const uint32_t (&tile)[3], u
   }
 }
 
-// Lists the entries of the tiles of a block. That of the last tile ends the step.
+// Lists the entries of the tiles of a block. The block of the last tile ends the step.
 template <class C> FZ_DEV void list_tiles(const Args& a, uint16_t (&places)[LIST_THREADS / 32][BATCH]) {
   typedef typename C::Value T;
   typedef typename BitsOf<sizeof(T)>::Type Bits;

@@ -66,7 +66,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     const uint32_t next = (i == 4 ? BODY * BODY * BODY : 0) + (j == 4 ? next_y : 0) + (k == 4 ? next_z : 0);
     return next + c * 64 + ((k & 3) * 4 + (j & 3)) * 4 + (i & 3);
   }
-  // Of the first point of a row at level 0.
+  // The place of the first point of a row at level 0.
   FZ_DEV uint32_t place0(int c, int j, int k) const {
     if (!FULL) return shared.codes.place(0, c, 0, j, k);
     return (j == 8 ? next_y : 0) + (k == 8 ? next_z : 0) + c * 512 + ((k & 7) * 8 + (j & 7)) * 8;

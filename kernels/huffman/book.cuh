@@ -124,7 +124,7 @@ template <class I> FZ_DEV uint32_t book_heap(const BookNodes<I>& b, uint32_t lea
   return made;
 }
 
-// Lengths for the counts, raised to `floor`; says the longest.
+// Lengths for the counts, raised to `floor`; returns the longest.
 template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShared& s, const uint32_t* counts, uint32_t n, uint32_t floor, bool exact) {
   const uint32_t tid = threadIdx.x;
   if (tid == 0) { s.leaves = 0; s.longest = 0; }
@@ -207,7 +207,7 @@ template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShare
   return s.longest;
 }
 
-// From the numbers of codes of each length: first codes, and what stands before them.
+// From the numbers of codes of each length: first codes, and the numbers of codes before them.
 FZ_DEV void book_tables(BookShared& s) {
   const uint32_t tid = threadIdx.x;
   if (tid < 32) {

@@ -50,8 +50,7 @@ template <class T, uint32_t SHARED> FZ_DEV void count_symbols(const Args& a, uin
   __syncthreads();
   for (uint32_t s = threadIdx.x; s < own; s += blockDim.x)
     if (shared[s]) atomicAdd(&counts.of[s], shared[s]);
-  // The block that is the last to come here has all counts before it: those of its own threads
-  // stand before the barrier.
+  // The last block to arrive here sees all counts: those of its own threads precede the barrier.
   __threadfence();
   __syncthreads();
   if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(&counts.done, 1u) + 1 == gridDim.x)) return;
@@ -114,12 +113,12 @@ constexpr uint32_t HUFFMAN_TILE = CODER_TILE;
 constexpr int CODE_WORDS = 1028;
 
 // Entries hold the code at the top and its length at the bottom, so that sums of entries are sums
-// of lengths, and shifts need no mask. Those of longer codes have the symbol at the top, and
+// of lengths, and shifts need no mask. Entries of longer codes have the symbol at the top, and
 // LONG_CODE beside the length.
 constexpr uint32_t LENGTHS = LONG_CODE - 1;
 
 // Table entries of the symbols of a lane, of which a warp has 32 EACH in a row, through shared
-// memory; zeros behind the last of `left`. Says their sum.
+// memory; zeros after the last of `left`. Returns their sum.
 template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[EACH], const uint8_t* src, uint64_t left, uint4* st, const Table& table, int lane) {
   constexpr int PIECES = EACH * 2 * sizeof(T), BYTES = EACH * sizeof(T), UNIT = BYTES % 16 ? 8 : 16, PER = UNIT / sizeof(T);
   auto place = [](int q) { return EACH == 32 ? q ^ (q >> 3 & 3) : q; };
@@ -194,8 +193,8 @@ template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32
   if (pos & 31) to.join(held);
 }
 
-// The cells of one partition by one warp, EACH symbols of a lane at a time; says how many bits they
-// have.
+// The cells of one partition by one warp, EACH symbols of a lane at a time; returns the number of
+// their bits.
 template <class T, int EACH, class Table>
 FZ_DEV uint32_t code_partition(const uint8_t* src, uint64_t n, uint32_t sublen, uint32_t* st, uint32_t* slot, const Table& table, const uint32_t* codes, int lane) {
   uint32_t done = 0, carry = 0;

@@ -31,7 +31,7 @@ FZ_DEV HuffmanForm huffman_form(const HuffmanParams& p, uint64_t n, uint32_t sub
   f.cells_at = f.starts_at + 4ull * f.parts;
   return f;
 }
-// The symbols of an encoder. Every warp asks for this, and divisions would be a good part of its
+// The symbols of an encoder. Every warp calls this, and divisions would be a large part of its
 // work.
 FZ_DEV HuffmanForm huffman_form(const Args& a) {
   const HuffmanParams& p = params<HuffmanParams>(a);

@@ -44,7 +44,7 @@ template <class Book> FZ_DEV uint32_t find_code(const Book& b, const HuffmanKeys
   return 0;
 }
 
-// What codes are looked up in.
+// The tables in which codes are looked up.
 struct HuffmanTables {
   const uint32_t* table;
   uint32_t second, third;
@@ -52,7 +52,7 @@ struct HuffmanTables {
   HuffmanKeys keys;
 
   FZ_DEV uint32_t first_of(uint32_t peek) const { return table[peek >> (32 - FIRST)]; }
-  // What is not in the table before is.
+  // The entry of a later table, if the first one has none.
   FZ_DEV uint32_t next_of(uint32_t e, uint32_t peek, uint32_t which, uint32_t shift) const {
     const uint32_t i = peek >> shift;
     return e == 0 && i < NEXT ? table[(1 << FIRST) + which * NEXT + i] : e;

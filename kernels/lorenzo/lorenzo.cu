@@ -11,7 +11,7 @@ template <class T> struct Array {
   FZ_DEV void put(uint64_t i, T x) const { store<T>(at + i * sizeof(T), x); }
 };
 
-// Elements that both operands have. The plan has seen to it that the box fits.
+// Elements that both operands have. The plan guarantees that the grid fits.
 template <class T> FZ_DEV uint64_t elements(const Args& a) {
   const uint64_t have = length(input(a, 0)), room = output(a, 0).max;
   return (have < room ? have : room) / sizeof(T);

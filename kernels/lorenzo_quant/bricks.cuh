@@ -99,7 +99,7 @@ template <class T> FZ_DEV uint32_t row_of(const Multiples<T>& m, const T (&v)[16
 #pragma unroll
   for (int k = 0; k < N; k++)
     if (exact >> k & 1) q[k] = k && k >= lead ? q[k ? k - 1 : 0] : T(0);
-  // What a lane ends with the next one may have to take over, and so on.
+  // The next lane may have to take over the last multiple of a lane, and so on.
 #pragma unroll
   for (int i = 1; i < Brick<T>::SHARED; i++) {
     const T before = __shfl_up_sync(ALL, q[N - 1], 1);
@@ -127,8 +127,8 @@ template <class T> struct Values {
   }
 };
 
-// Differences below the radius as codes; others give any. Those of 16 bits from f32 by way of the
-// low bits of 2^22 + |d|, which are 2 |d|.
+// Differences below the radius as codes; other differences give any code. Codes of 16 bits from f32
+// are the low bits of 2^22 + |d|, which are 2 |d|.
 template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zigzag, Row<C, N>& made) {
 #pragma unroll
   for (int k = 0; k < N; k++) {
@@ -143,8 +143,8 @@ struct Tallies {
   Tally outliers, exact;
 };
 
-// How often each code occurs in a block, for a coder behind. Of the brick at hand the first planes
-// are counted.
+// The number of occurrences of each code in a block, for a coder after this stage. The first planes
+// of the current brick are counted.
 struct CodeCounts {
   static constexpr bool WANTED = true;
   uint32_t* of;
@@ -163,8 +163,8 @@ struct NoCounts {
   template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t, uint32_t) const {}
 };
 
-// What a call makes of bricks. What is not inlined gets all of it as values: what is pointed to
-// would not stay in registers.
+// The state of a call for bricks. Functions that are not inlined receive it as values, because data
+// behind pointers would not stay in registers.
 template <class T> struct Encoder {
   Multiples<T> m;
   Values<T> values;
@@ -346,7 +346,7 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
         down[k] = r ? down[k] + d : d;
         along[k] = k ? along[k ? k - 1 : 0] + down[k] : down[k];
       }
-      // What the lanes before in the same tile end with.
+      // The last sums of the lanes before in the same tile.
       T before = T(0);
 #pragma unroll
       for (int i = 1; i < Brick<T>::SHARED; i++) {

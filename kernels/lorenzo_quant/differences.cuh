@@ -14,8 +14,8 @@ template <int DIMS> struct Shape {
   static constexpr uint32_t WIDTH = DIMS == 1 ? STRIP : DIMS == 2 ? 32 : 8, HEIGHT = DIMS == 2 ? 32 : 8;
 };
 
-// Differences of one unit: of those that are predicted, the first ones of it. Bits say which are
-// outliers and which exact.
+// Differences of one unit. Of predicted values, only the first ones have differences. Bits mark
+// outliers and exact values.
 template <class T> struct Differences {
   static constexpr int N = 16 / sizeof(T);
   T d[N];
@@ -30,7 +30,7 @@ template <class T> struct Differences {
   }
 };
 
-// The array, and where things lie in it. What lies behind its end counts as zero.
+// The array, and the places of its parts. Values beyond its end count as zero.
 template <class T, int DIMS> struct Field {
   static constexpr int N = 16 / sizeof(T);
   static constexpr uint32_t WIDTH = Shape<DIMS>::WIDTH;
@@ -165,7 +165,7 @@ template <class T, int DIMS> struct Field {
   }
 };
 
-// What the warps of a block tell each other in one dimension: the last multiple of each.
+// The data that the warps of a block exchange in one dimension: the last multiple of each.
 template <class T> struct Last {
   T q[8];
   uint32_t any[8];
@@ -224,7 +224,8 @@ template <class T, int DIMS, class F> FZ_DEV void over_tile(const Field<T, DIMS>
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
-      // Of the nearest lane before this one that has any, and of the last one of all.
+      // The last difference of the nearest lane before this one that has any, and of the last lane
+      // of all.
       const uint32_t below = some[i] & ((1u << lane) - 1);
       const T there = __shfl_sync(ALL, u[i].d[N - 1], below ? 31 - __clz(below) : 0);
       const T top = __shfl_sync(ALL, u[i].d[N - 1], some[i] ? 31 - __clz(some[i]) : 0);

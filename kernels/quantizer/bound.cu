@@ -1,4 +1,4 @@
-// From the bound that the user asks for to the bound that the codes are made with, as
+// The computation of the bound of the codes from the bound of the user, as in
 // src/stages/quantizer/{bound,step}.rs.
 #include "quantizer/bins.cuh"
 
@@ -17,8 +17,7 @@ constexpr unsigned long long COUNTED = 1ull << 40;  // a block, in a word of the
 FZ_DEV bool ends_last(unsigned long long* done, uint32_t* flag) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    // For the whole block: what it wrote stands before the barrier, what it reads behind the next
-    // one.
+    // For the whole block: its writes precede the barrier, and its reads follow the next one.
     __threadfence();
     *flag = atomicAdd(done, 1ull) == gridDim.x - 1;
     __threadfence();
@@ -38,7 +37,7 @@ struct Range {
 };
 FZ_DEV Range no_range() { return {Real<double>::infinity(), -Real<double>::infinity()}; }
 
-// Of a block, in thread 0.
+// The range of a block, in thread 0.
 FZ_DEV Range join(Range r, Range* warps) {
 #pragma unroll
   for (int d = 16; d; d >>= 1) {
@@ -59,8 +58,8 @@ FZ_DEV float upper(float a, float b) { return fmaxf(a, b); }
 FZ_DEV double lower(double a, double b) { return a < b ? a : b; }
 FZ_DEV double upper(double a, double b) { return a > b ? a : b; }
 
-// Calls `f` with each value that this thread has of a tile, and how far behind the start of the
-// tile it stands.
+// Calls `f` with each value of a tile that this thread has, and its offset from the start of the
+// tile.
 template <class T, class F> FZ_DEV void each_value(const uint4 (&u)[UNITS], F f) {
   constexpr int N = 16 / sizeof(T);
 #pragma unroll
@@ -137,7 +136,7 @@ FZ_DEV float smallest_normal() { return __uint_as_float(0x00800000u); }
 // The largest bound of f32 data: twice of it is finite, and so is one over twice of it.
 FZ_DEV float most() { return __uint_as_float(0x7e000000u); }
 
-// What the bound of mode prel is a fraction of.
+// The number that the bound of mode prel is a fraction of.
 FZ_DEV double peak(Range r) {
   const double low = fabs(r.low), high = fabs(r.high);
   return low > high ? low : high;
@@ -253,7 +252,8 @@ FZ_DEV void find_steps(Steps& s, const BoundMetadata& metadata) {
   __syncthreads();
 }
 
-// Groups of 32 neighbors, one of `stride` of them. A warp takes up to so many groups at a time.
+// Groups of 32 neighbors, one of `stride` of them. A warp reads up to this number of groups at a
+// time.
 constexpr int BATCH = 4;
 struct Sample {
   const uint8_t* src;
@@ -286,12 +286,12 @@ FZ_DEV Bins<float> bins_of(const Bins<float>& mine, uint32_t lane) {
   bins.step = __shfl_sync(ALL, mine.step, (int)lane);
   return bins;
 }
-// What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound
-// of this one.
+// The number of misses of the bound of each lane among the first `N` values of each lane. `mine`:
+// with the bound of this lane.
 template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
   const uint32_t lane = threadIdx.x & 31;
-  // Nearly all values are hit, which takes a few operations; of lanes behind the last bound nobody
-  // asks.
+  // Nearly all values are hit, which costs a few operations; the counts of lanes after the last
+  // bound are not used.
   uint32_t some = 0;
 #pragma unroll
   for (uint32_t i = 0; i < 1 + CANDIDATES; i++) {
@@ -409,8 +409,8 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   if (__shfl_sync(fz::ALL, known, 0) / COUNTED != gridDim.x) return;
   while (lane < bounds && known / COUNTED != gridDim.x) known = fz::peek(reinterpret_cast<uint64_t*>(words + lane));
   const uint64_t count = known % COUNTED;
-  // What a bound costs. The CPU stops looking where shrinking alone costs more, which only grows:
-  // it takes the first of the cheapest too.
+  // The cost of a bound. The CPU stops when shrinking alone costs more, which only grows: it
+  // selects the first of the cheapest too.
   double cost = lane < bounds ? (double)count * (double)p.exact_bits + shrink : Real<double>::infinity();
   uint32_t best = lane;
 #pragma unroll

@@ -64,7 +64,7 @@ pub(super) const VALUE_BASE: Param = Param {
     doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
 };
 
-/// What a container says of the number that its bound is a fraction of, by name.
+/// The number that a bound is a fraction of, by name, as a container states it.
 pub(super) fn base_said(args: &Args, base: f32) -> Option<(&'static str, String)> {
     let name = match args.choice("mode") {
         Ok("noa") => "value_range",

@@ -32,7 +32,7 @@ const fn dim(name: &'static str, most: i64, doc: &'static str) -> Param {
     Param { name, kind: Kind::Int { low: 0, high: most }, default: Setting::Int(0), unit: "elements", doc }
 }
 
-/// What the parameters say of the shape, ones in place of zeros but for x.
+/// The shape in the parameters, with ones in place of zeros except for x.
 pub(super) fn dims(args: &Args) -> Result<[u64; 3]> {
     let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
     Ok([dim(NAMES[0])?, dim(NAMES[1])?.max(1), dim(NAMES[2])?.max(1)])

@@ -24,7 +24,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let blocks = shape.output(0).div_ceil(BLOCK.into());
     let device_launch = DeviceLaunch::one("ans_open", blocks.div_ceil(1024), 1024);
-    // What `AnsOpened` in kernels/ans/decode.cu has.
+    // The size of `AnsOpened` in kernels/ans/decode.cu.
     Some(
         device_launch
             .then("ans_decode", blocks.div_ceil(CODER_TILE.into()), CODER_THREADS)

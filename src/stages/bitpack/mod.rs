@@ -135,7 +135,7 @@ impl BoundBitpack {
         Ok(BoundBitpack { input: edge, element: chosen.unsigned(), bits, base, shift })
     }
 
-    /// Bytes that so many bytes of elements become.
+    /// The packed length of `bytes` bytes of elements.
     fn packed(&self, bytes: u64) -> u64 {
         let n = bytes / self.element.bytes();
         match self.bits {
@@ -174,7 +174,8 @@ impl Stage for Bitpack {
     }
 
     fn reencode_params(&self, args: &mut Args, metadata: &[u8]) -> Result<()> {
-        // Whether they were given or found, so many bits make the same container; an array that needs more is rejected.
+        // The same number of bits, given or measured, makes the same container; an array that needs more bits
+        // is rejected.
         match metadata.first() {
             Some(&bits) if bits > 0 && args.set_int("nbits", bits.into()).is_ok() => {
                 args.set_int("auto_detect", 0)

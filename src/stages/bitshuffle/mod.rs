@@ -51,7 +51,7 @@ pub(super) static ENCODE: Kernel =
 pub(super) static DECODE: Kernel =
     Kernel { name: "bitshuffle_decode", host: decode, role, device: |s| on_device("bitshuffle_decode", s) };
 
-/// Tiles stand for themselves where they are made of whole blocks.
+/// Tiles are independent if they consist of whole blocks.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let block = read_params::<BitshuffleParams>(params).block;
     if block > 0 && TILE as u64 % block == 0 { Role::Tile } else { Role::Alone }
@@ -62,7 +62,7 @@ fn on_device(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunc
     Some(DeviceLaunch::one(entry, tiles(shape.output(0)), TILE as u32 / 128))
 }
 
-/// Whether blocks are so long and elements so wide.
+/// True for blocks of this length and elements of this width.
 pub(crate) fn is_plain(params: &[u8; PARAM_BYTES], width: u64, block: u64) -> bool {
     let p = read_params::<BitshuffleParams>(params);
     (p.width, p.block) == (width, block)

@@ -56,14 +56,14 @@ pub(super) static ENCODE: Kernel =
 pub(super) static DECODE: Kernel =
     Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
 
-/// Tiles stand for themselves where each starts a chunk.
+/// Tiles are independent if each starts a chunk.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let p = read_params::<DifferenceParams>(params);
     let chunk = p.chunk * u64::from(p.width);
     if chunk > 0 && TILE as u64 % chunk == 0 { Role::Tile } else { Role::Alone }
 }
 
-/// Whether differences of words of this width are in negabinary, anew every `chunk` bytes.
+/// True if differences of words of this width are in negabinary and start again every `chunk` bytes.
 pub(crate) fn is_negabinary(params: &[u8; PARAM_BYTES], width: u32, chunk: u64) -> bool {
     let p = read_params::<DifferenceParams>(params);
     (p.width, p.code, p.chunk * u64::from(p.width)) == (width, NEGABINARY, chunk)
@@ -89,7 +89,7 @@ fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(device_launch.with(0, TAIL_BYTES * tiles(bytes)))
 }
 
-/// Differences of integers of `width` bytes that start anew every `chunk` elements.
+/// Differences of integers of `width` bytes that start again every `chunk` elements.
 pub(super) fn plain(chunk: u64, width: u64) -> DifferenceParams {
     DifferenceParams { chunk, width: width as u32, floats: 0, code: PLAIN, pad: 0 }
 }

@@ -25,7 +25,7 @@ fn row(src: &[u8], first: usize, values: usize, width: usize) -> Result<&[u8], F
     src.get(first * width..(first + values) * width).ok_or(Fault::BadLaunch)
 }
 
-/// Fills a unit; behind the end of the array its last value goes on, in each dimension.
+/// Fills a unit; beyond the end of the array its last value is repeated, in each dimension.
 fn load<T: FastValue>(
     src: &[u8],
     grid: &ChunkGrid,

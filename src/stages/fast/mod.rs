@@ -1,4 +1,4 @@
-//! Fast: bins, differences and bit planes of small units, in chunks that stand for themselves.
+//! Fast: bins, differences, and bit planes of small units, in independent chunks.
 #![doc = include_str!("spec.md")]
 
 mod bind;

@@ -133,7 +133,7 @@ impl BoundGinterp {
         TileGrid::new(&self.launch()).anchors() as u64
     }
 
-    /// Whether the run looks for the smallest and the largest value.
+    /// True if the run measures the smallest and the largest value.
     fn is_measured(&self) -> bool {
         if self.mode != quantizer::ABS {
             return self.value_base == 0.0;
@@ -148,7 +148,7 @@ impl BoundGinterp {
         launch.threshold = self.threshold;
         launch.value_base = self.value_base;
         launch.mode = self.mode;
-        // Not of bins: 0 means that no step can be had, which only the run knows.
+        // A radius for no bins: 0 means that no step exists, which is only found at run time.
         launch.radius = 1;
         launch.switches = match (self.strict, padded) {
             (true, _) => quantizer::STRICT,

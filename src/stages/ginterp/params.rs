@@ -10,7 +10,7 @@ use bytemuck::{Pod, Zeroable};
 pub const STRICT: u32 = 1;
 /// The bound is absolute.
 pub const ABSOLUTE: u32 = 2;
-/// The range of the array stands behind the metadata of the bound.
+/// The range of the array follows the metadata of the bound.
 pub const MEASURED: u32 = 4;
 /// Mode prel: the base of the bound is the largest magnitude.
 pub const OF_MAGNITUDE: u32 = 8;

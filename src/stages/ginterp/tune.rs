@@ -55,8 +55,8 @@ impl Scale {
     }
 }
 
-/// What is summed: errors of the candidates of each level (modes 3 and 4), or of axes and splines (1 and 2); and the codes other than
-/// that of a hit for each pair of alpha and beta.
+/// The sums of a sample: errors of the candidates of each level (modes 3 and 4), or of axes and splines (1
+/// and 2); and the number of codes other than that of a hit for each pair of alpha and beta.
 #[derive(Debug, PartialEq)]
 pub(super) struct Tally {
     pub(super) sums: [u64; SUMS as usize],
@@ -68,7 +68,7 @@ fn candidate(i: usize) -> LevelFlags {
     LevelFlags { natural: i >= 3, reverse: i % 3 == 1, md: i % 3 == 2 }
 }
 
-/// The array, and what stands in for values that have no bound.
+/// The array, and the placeholder for values without a bound.
 pub(super) struct Sample<'a, C: Coding> {
     pub(super) src: &'a [u8],
     pub(super) grid: &'a TileGrid,

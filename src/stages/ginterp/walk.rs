@@ -17,7 +17,7 @@ pub(super) struct Window {
     /// Elements in each dimension, far faces included.
     pub(super) extent: [usize; 3],
     pub(super) body: [usize; 3],
-    /// Far faces get all of their points, also those that nothing depends on.
+    /// Far faces contain all of their points, also points that no other point depends on.
     pub(super) closed: bool,
 }
 

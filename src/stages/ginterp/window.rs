@@ -39,7 +39,7 @@ pub(super) struct RowCodes<'a> {
 }
 
 impl<'a> RowCodes<'a> {
-    /// Of the tiles from the origin of `window` on, moved by so many tiles along y and z.
+    /// The window of the tiles from the origin of `window` on, moved by `beside` tiles along y and z.
     pub(super) fn new(grid: &'a TileGrid, window: &Window, beside: [usize; 2]) -> Option<RowCodes<'a>> {
         let mut tile: [usize; 3] = std::array::from_fn(|d| window.origin[d] / grid.body[d]);
         tile[1] += beside[0];

@@ -7,7 +7,7 @@ use crate::base::error::Fault;
 use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
-/// Codes up to so many bits are looked up at once.
+/// Codes of at most this number of bits are looked up at once.
 const LOOKED_UP: u32 = 12;
 /// Partitions that one task decodes.
 const TASK: usize = 32;

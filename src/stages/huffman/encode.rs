@@ -90,7 +90,7 @@ fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Writes the stream; says how long it is.
+/// Writes the stream; returns its length.
 fn code<T: Pod + Into<u32>>(
     threads: Parallel<'_>,
     form: &BlobForm,

@@ -58,7 +58,7 @@ pub(super) const SPEC: Spec = Spec {
     ],
 };
 
-/// Length of the codebook unless `bklen` or symbols of one byte say otherwise.
+/// Length of the codebook unless `bklen` or symbols of one byte require another.
 const DEFAULT_SYMBOLS: u32 = 1024;
 /// Symbols have 16 bits at most.
 const MOST_SYMBOLS: i64 = 65536;
@@ -84,8 +84,8 @@ fn symbols(args: &Args, edge: EdgeType) -> Result<DType> {
     Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
 }
 
-/// Most bytes of a stream of so many symbols: header and book, two numbers for each of the shortest partitions, and codes of 28
-/// bits, of which full partitions are whole cells.
+/// The longest stream of `n` symbols: header and book, two numbers for each of the shortest partitions, and
+/// codes of 28 bits, of which full partitions are whole cells.
 fn stream_bound(n: u64, p: &HuffmanParams) -> Option<u64> {
     if n == 0 {
         return Some(0);

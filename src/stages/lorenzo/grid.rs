@@ -44,7 +44,7 @@ fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let (b, width) = (Cuboid::new(&p, dst.len())?, size_of::<T>());
     call.threads.tiles(dst, TILE, |k, out| {
         let from = k * TILE;
-        // What is behind the box stays as it is.
+        // Elements after the grid are copied.
         out.copy_from_slice(src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?);
         let (mut i, end) = (from / width, b.all.min((from + out.len()) / width));
         while i < end {

@@ -63,7 +63,7 @@ pub(super) const SPEC: Spec = Spec {
 
 const WITH_MEANS: &[&str] = &["output", "means"];
 
-/// In one dimension differences start anew every so many elements.
+/// In one dimension differences start again after this number of elements.
 const RUN: u64 = 256;
 
 static ENCODE: Kernel =
@@ -108,9 +108,10 @@ struct BoundLorenzo {
 
 /// How the edge is predicted.
 enum Prediction {
-    /// One dimension: runs of so many elements, so many times over, and whether around their means.
+    /// One dimension: the length of a run of elements, the order of differences, and the means if runs are
+    /// centered.
     Runs { run: u64, order: u32, width: u64, means: Option<LorenzoMeanParams> },
-    /// Two or three, over the elements of a box at the front of the edge.
+    /// Two or three dimensions, for the elements of a grid at the front of the edge.
     Box(LorenzoParams),
 }
 
@@ -118,7 +119,7 @@ fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error 
     Error::argument(format!("{}.{name}", SPEC.name), got, expected)
 }
 
-/// What the parameters say of the shape, ones in place of zeros but for x.
+/// The shape in the parameters, with ones in place of zeros except for x.
 fn dims(args: &Args) -> Result<[u64; 3]> {
     let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
     Ok([dim(DIMS[0])?, dim(DIMS[1])?.max(1), dim(DIMS[2])?.max(1)])
@@ -155,7 +156,7 @@ impl BoundLorenzo {
     }
 }
 
-/// The lengths of a box of two or three dimensions that is at the front of an edge.
+/// The lengths of a grid of two or three dimensions that is at the front of an edge.
 fn box_of(mut dims: [u64; 3], width: u64, input: EdgeType) -> Result<[u32; 3]> {
     if input.length.is_dynamic() {
         let what = "in two or three dimensions it takes a length that is known beforehand; set dim_x, dim_y and dim_z to 1 for one dimension".into();

@@ -19,7 +19,8 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 type Entries<T> = Vec<(u32, T)>;
 
-/// What has no code in a unit: differences, and values; and the means of its tiles, where they are centered.
+/// The parts of a unit without a code: differences, and values; and the means of its tiles, if they are
+/// centered.
 struct Found<T> {
     outliers: Entries<T>,
     exact: Entries<T>,
@@ -146,7 +147,7 @@ impl<T: Lane> Rows<T> {
     }
 }
 
-/// What units share.
+/// The data that units share.
 struct Coder<'a, T> {
     src: &'a [u8],
     quantize: LaneQuantize<T>,
@@ -170,7 +171,7 @@ struct Rows<T> {
     mean: T,
     /// Differences to the plane behind, along x, or both.
     part: [T; STRIP],
-    /// What the next row is taken from.
+    /// The row that the next row is subtracted from.
     above: [T; STRIP],
     /// The multiples of the plane behind, row by row.
     behind: [T; PLANE],
@@ -197,7 +198,7 @@ impl<T: Lane> Coder<'_, T> {
         found
     }
 
-    /// What lies behind the end of the array counts as zero.
+    /// Values beyond the end of the array count as zero.
     #[inline(always)]
     fn multiples(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
@@ -254,7 +255,7 @@ impl<T: Lane> Coder<'_, T> {
         self.count(exact, before);
     }
 
-    /// Adds to the number of entries found; forgets those that nobody will have room for.
+    /// Adds to the number of entries found; drops entries for which no list has room.
     fn count(&self, list: &mut Entries<T>, before: usize) {
         let new = list.len() - before;
         if self.found.fetch_add(new, Ordering::Relaxed) + new > self.room {

@@ -115,7 +115,7 @@ lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ff
 
 /// A code of a difference.
 pub(super) trait DifferenceCode: Word {
-    /// Of a difference that the code holds.
+    /// The code of a difference that it can hold.
     fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self;
     fn difference<T: Lane, const ZIGZAG: bool>(self) -> T;
 }

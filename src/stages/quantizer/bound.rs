@@ -1,4 +1,4 @@
-//! From the bound that the user asks for to the bound that the codes are made with.
+//! The computation of the bound of the codes from the bound of the user.
 
 use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, RANGE, STRICT};
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
@@ -69,7 +69,7 @@ impl<T: Real> ValueRange<T> {
         }
     }
 
-    /// What the bound of mode prel is a fraction of.
+    /// The number that the bound of mode prel is a fraction of.
     fn peak(self) -> T {
         let (low, high) = (self.low.abs(), self.high.abs()); // seed: peak
         if low > high { low } else { high } // seed: lorenzo-largest
@@ -97,7 +97,7 @@ fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<ValueRange
 /// Smallest and largest of the values that count; NaN never does.
 #[inline(always)]
 fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> ValueRange<T> {
-    /// So many at a time that the comparisons do not wait for each other.
+    /// The number of values at a time, so that comparisons do not wait for each other.
     const LANES: usize = 32;
     let (mut low, mut high) = ([ValueRange::<T>::none().low; LANES], [ValueRange::<T>::none().high; LANES]);
     let mut groups = values.chunks_exact(LANES);

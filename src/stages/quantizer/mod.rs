@@ -133,13 +133,13 @@ static REL_ENCODE: Kernel =
 static REL_DECODE: Kernel =
     Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone, device: device::rel_decode };
 
-/// Whether values of this width have codes as wide in their places.
+/// True if values of this width are stored in the places of codes of the same width.
 pub(crate) fn is_in_place(params: &[u8; PARAM_BYTES], width: u32) -> bool {
     let p = read_params::<QuantizerParams>(params);
     (p.value, p.code) == (width, width) && p.switches & IN_PLACE != 0
 }
 
-/// In place, every value stands for itself.
+/// In place, each value is independent of the others.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if read_params::<QuantizerParams>(params).switches & IN_PLACE != 0 { Role::Tile } else { Role::Alone }
 }

@@ -87,7 +87,7 @@ pub(super) trait BinCode: Pod + Send + Sync {
     /// A code of mode rel; not above [`BinCode::MOST`].
     fn from_raw(code: u64) -> Self;
     fn raw(self) -> u64;
-    /// Of a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
+    /// For a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
     fn logarithm(self) -> (f32, u32, u32);
 }
 

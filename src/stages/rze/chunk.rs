@@ -129,7 +129,7 @@ fn eight(bytes: &[u8], i: usize) -> [u8; 8] {
     out
 }
 
-/// Puts the bytes of `word` whose bit of `mask` is set to the front of `out` and says how many they are.
+/// Writes the bytes of `word` whose bit of `mask` is set to the front of `out` and returns their number.
 /// Writes eight bytes.
 #[inline(always)]
 fn compact(out: &mut [u8], word: [u8; 8], mask: u8) -> usize {

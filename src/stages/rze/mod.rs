@@ -96,7 +96,7 @@ impl RzeParams {
     }
 }
 
-/// Whether chunks are tiles of words of one byte, which chains are made for.
+/// True if chunks are tiles of words of one byte, for which fused kernels exist.
 pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<RzeParams>(params);
     p.chunk == 16384 && p.repeats == 0 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
@@ -185,7 +185,7 @@ struct BoundRze {
     bytes: u64,
     chunk: u32,
     word: u32,
-    /// As the parameter has it.
+    /// The value of the parameter.
     layout: &'static str,
     rules: Rules,
 }
@@ -287,5 +287,5 @@ impl Versions for Rze {
     }
 }
 
-/// The bound as a theorem: no stream is longer than `infer` says.
+/// A check of the bound at compile time: no stream is longer than `infer` states.
 const _: () = assert!(SLACK >= 4 + 2048 + 12, "a short chunk of the old layout grows by its bitmaps");
