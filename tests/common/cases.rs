@@ -21,7 +21,7 @@ pub fn of(stage: &str) -> Vec<Vec<Given>> {
     read(stage, "cases")
 }
 
-/// Those of them that are most used.
+/// The most used forms of a stage.
 pub fn main_forms(stage: &str) -> Vec<Vec<Given>> {
     read(stage, "main_forms")
 }

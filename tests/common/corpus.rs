@@ -12,7 +12,7 @@ pub struct Case {
     pub name: String,
     pub bytes: Vec<u8>,
     pub restored: Vec<u8>,
-    /// What was compressed, and how.
+    /// The compressed array and the options.
     pub made_of: Option<(Sample, Options)>,
     pub compact: bool,
     /// Of floats whose bound was not kept strictly.
@@ -83,7 +83,7 @@ pub fn outlier_lists() -> Pipeline {
     p
 }
 
-/// Three streams, two of which only the run knows the lengths of, as one.
+/// Three streams as one; the lengths of two of them are only known at run time.
 pub fn merged() -> Pipeline {
     let mut p = Pipeline::new();
     let root = add(&mut p, "stored", &[]);

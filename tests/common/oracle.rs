@@ -33,7 +33,7 @@ impl Bound {
     }
 }
 
-/// What the judge found in an array that keeps its promise.
+/// The measurements of the judge in an array that keeps its promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Values that the bound is for.

@@ -48,7 +48,7 @@ fn means(dtype: DType, frame: &[u8]) -> Vec<f64> {
 
 /// Whole numbers under a step of 1: the mean of a tile is that of those of its values that are bounded, whatever the others are.
 #[test]
-fn means_are_those_of_carried_values() {
+fn means_are_those_of_bounded_values() {
     let mut rng = Rng(50);
     for dtype in [DType::F32, DType::F64] {
         for n in [1, 5, 255, 257, TILE, TILE + 1, 5 * TILE + 300] {
@@ -204,7 +204,7 @@ fn other_dimensions_and_the_files_of_2026_05_are_refused() {
     }
 }
 
-/// What a hostile or careless writer may put for a mean, and what comes of it on either backend.
+/// Means that a hostile or careless writer may store, and their results on either backend.
 #[test]
 fn any_mean_decodes_to_something() {
     for dtype in [DType::F32, DType::F64] {

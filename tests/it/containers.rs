@@ -49,7 +49,7 @@ fn one_nan(values: &mut [u8], dtype: DType) {
     }
 }
 
-/// What the containers of an array come to.
+/// The totals of the containers of an array.
 #[derive(Default)]
 struct Sum {
     containers: usize,

@@ -1,4 +1,4 @@
-//! What the documentation says of itself and of the code, checked.
+//! Statements of the documentation about itself and about the code, checked.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,8 @@ fn every_dependency_has_its_line() {
     }
 }
 
-/// Of each crate one version, save those that deny.toml skips with a reason; what else it says takes cargo-deny.
+/// Each crate has one version, except those that deny.toml skips with a reason; cargo-deny checks the other
+/// rules.
 #[test]
 fn crates_come_in_one_version() {
     let lock: toml::Table = read("Cargo.lock").parse().expect("toml");
@@ -157,9 +158,9 @@ fn crates_come_in_one_version() {
     assert_eq!(twice, skipped, "crates of several versions, and those that deny.toml skips");
 }
 
-/// One page for each topic, and no block in a language that nothing compiles or runs: tests/c/snippets has C, C++ and Fortran,
-/// cli/tests and tests/notation the commands and pipelines, tests/c/package.sh and packages.sh do what install.md says,
-/// tests/hdf5 what hdf5.md does, and python/tests the blocks in Python.
+/// Each topic has one page, and a test compiles or runs the blocks of every language: tests/c/snippets has C,
+/// C++, and Fortran, cli/tests and tests/notation the commands and pipelines, tests/c/package.sh and
+/// packages.sh run install.md, tests/hdf5 runs hdf5.md, and python/tests the blocks in Python.
 #[test]
 fn pages_are_listed_and_their_blocks_checked() {
     let index = read("docs/README.md");
@@ -203,7 +204,7 @@ fn recipes_are_of_this_version() {
     ] {
         assert!(recipe.contains(&line), "no `{line}`");
     }
-    // What a recipe sets, CMake knows.
+    // CMake has every option that a recipe sets.
     let cmake = read("CMakeLists.txt");
     for word in spack.split(['"', '\'']).filter(|w| w.starts_with("FZGM_") && !w.starts_with("FZGM_CUDA")) {
         assert!(cmake.contains(&format!("({word} ")), "CMakeLists.txt has no {word}");
@@ -211,7 +212,7 @@ fn recipes_are_of_this_version() {
 }
 
 #[test]
-fn modules_use_what_stands_before_them() {
+fn modules_use_only_modules_before_them() {
     let lib = read("src/lib.rs");
     let prose: Vec<&str> = lib.lines().filter_map(|l| l.strip_prefix("//!")).map(str::trim).collect();
     let prose = prose.join(" ");
@@ -240,7 +241,7 @@ fn modules_use_what_stands_before_them() {
         for line in text.lines().filter(|l| !l.trim_start().starts_with("//")) {
             for rest in line.split("crate::").skip(1) {
                 let used: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                // A name that is no module is re-exported at the top; only what stands last may use those.
+                // A name that is no module is re-exported at the top; only the last module may use those.
                 if place(&used).is_some_and(|there| there > here) {
                     back.insert((module.to_string(), used));
                 }
@@ -250,7 +251,8 @@ fn modules_use_what_stands_before_them() {
     assert!(back.is_empty(), "modules that use a later one: {back:?}");
 }
 
-/// What a stage or its kernels are called belongs to its folder: the layers above know stages by the registry alone.
+/// The name of a stage or of its kernels belongs to its folder: the layers above find stages through the
+/// registry alone.
 #[test]
 fn the_core_names_no_stage() {
     let names: Vec<&str> = fzgm::stages::STAGES.iter().map(|s| s.spec().name).collect();
@@ -286,7 +288,7 @@ fn files_are_short() {
     }
 }
 
-/// The repository stands alone: no places of one machine in what it says.
+/// The repository contains no places of one machine.
 #[test]
 fn no_paths_of_a_machine() {
     let words: Vec<String> =

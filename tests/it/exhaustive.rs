@@ -19,12 +19,13 @@ use std::time::Instant;
 const SLAB: u32 = 20;
 /// Slabs that an ordinary run leaves out between two; prime, so that signs, exponents and mantissas all vary.
 const STRIDE: u64 = 401;
-/// Of so many slabs that are run, the oracle judges a part of one too.
+/// The oracle also judges a part of one slab in this number of slabs.
 const JUDGED: u64 = 5;
 
-/// What a value may be off by at least, in f64. eb is lowered by more than the two roundings of the product and of
-/// the difference that it is compared with, 2^-53 of each, can take away: where the computed difference is not above
-/// the computed product, the true one is not above the true product. What is between goes to the oracle.
+/// The smallest possible limit of the error of a value, in f64. eb is lowered by more than the two roundings
+/// of the product and of the difference that it is compared with, 2^-53 of each, can account for: if the
+/// computed difference is not above the computed product, the true one is not above the true product. Values
+/// between the two go to the oracle.
 #[derive(Clone, Copy)]
 enum Fast {
     Abs(f64),
@@ -49,8 +50,8 @@ impl Fast {
         }
     }
 
-    /// True when `y` keeps the bound of `x` for certain. Below 2^-960 the product could be subnormal, and then its
-    /// rounding is no share of it: nothing but equality is certain there.
+    /// True if `y` certainly keeps the bound of `x`. Below 2^-960 the product could be subnormal, and then
+    /// its rounding is not relative: only equality is certain there.
     fn keeps(self, x: f64, y: f64) -> bool {
         let allowed = self.allowed(x);
         ((x - y).abs() <= allowed) & (allowed >= 1e-289)
@@ -219,7 +220,7 @@ fn work<W: Word>(
         }
         check::<W>(&x, y, bound, &mut count);
         if slab / stride % JUDGED == 0 {
-            // The oracle, which knows no floats: values that are not finite have to be the same bits.
+            // The oracle, which has no float arithmetic: values that are not finite must have the same bits.
             let part = slab as usize * 4096 % (bytes - 4096) / 8 * 8;
             let part = part..part + 4096;
             judge(W::DTYPE, &x[part.clone()], &y[part], bound, f64::INFINITY).unwrap();

@@ -14,14 +14,15 @@ use std::path::Path;
 use std::sync::Mutex;
 
 const ALL: &[f64] = &[1e-2, 1e-3, 1e-4, 1e-5, 1e-6];
-/// Of fields of so many elements and more.
+/// The number of elements from which a field counts as large.
 const LARGE: u64 = 1 << 26;
 const FEW: &[f64] = &[1e-2, 1e-3, 1e-4, 1e-6];
 
 /// Per cent of the bytes that keeping the bound for every value may cost.
 const MOST_OVERHEAD: f64 = 0.2;
-/// The same of fz, where on the smoothest fields the stand-ins of exact values cost their neighbors a little, and of bounds
-/// below 1e-4, where the spacing of f32 is some thousandth of a step and so many values are kept exactly.
+/// The limit for fz: on the smoothest fields the stand-ins of exact values cost their neighbors a little.
+/// Also the limit for bounds below 1e-4, where the spacing of f32 is some thousandth of a step and therefore
+/// a part of the values is stored exactly.
 const MOST_OVERHEAD_OF_FINE: f64 = 0.25;
 
 /// A field, and where it lies on the device if there is one.
@@ -38,7 +39,8 @@ impl Bench<'_> {
         Bench { field, on_device: here.then(|| (Block::of(&field.bytes), Block::new(bytes))) }
     }
 
-    /// Compresses and restores on the device what the CPU did, each from the other's container. What differs, if anything.
+    /// Compresses and restores on the device, each from the container of the other side. Returns the
+    /// difference, if any.
     fn compare(&self, encoder: &Encoder, container: &[u8], restored: &[u8]) -> Option<String> {
         let (src, back) = self.on_device.as_ref()?;
         let (array, bytes) = (&self.field.array, self.field.bytes.len());
@@ -55,7 +57,7 @@ impl Bench<'_> {
                 container.len()
             ));
         }
-        // What the CPU wrote, at another address.
+        // The container of the CPU, at another address.
         written.put(0, container);
         let decoder = Decoder::open(container, &options).unwrap();
         let mut ws = decoder.workspace().unwrap();

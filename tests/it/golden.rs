@@ -64,7 +64,7 @@ fn pipeline(toml: &str) -> Pipeline {
                     }
                 }
                 "error_bound_mode" => {
-                    // What LorenzoQuant calls REL is relative to the largest magnitude.
+                    // LorenzoQuant's REL is relative to the largest magnitude.
                     let mode = value.as_str().unwrap();
                     let global = kind == "lorenzoquant" && mode == "REL";
                     args.set_text("mode", if global { "prel" } else { mode }).unwrap();

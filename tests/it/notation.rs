@@ -170,7 +170,7 @@ fn deep_and_long_texts_are_refused() {
     }
 }
 
-/// A pipeline from a stranger says nothing to the terminal that shows its refusal.
+/// Text of an untrusted pipeline does not reach the terminal through an error message.
 #[test]
 fn refusals_are_short_and_hold_no_control_characters() {
     let bad = format!("\\u001b[2J{}", "n".repeat(100_000));
@@ -283,7 +283,7 @@ fn keys_of_stages_are_refused_by_line_key_and_remedy() {
 }
 
 #[test]
-fn keys_of_the_head_and_types_are_refused_by_line_key_and_remedy() {
+fn keys_of_the_header_and_types_are_refused_by_line_key_and_remedy() {
     use Status::{InvalidArgument, InvalidPipeline, UnknownName};
     for (line, status, words) in [
         ("strict = 0", InvalidArgument, &["line 2", "pipeline.strict", "true or false"][..]),
@@ -502,9 +502,9 @@ fn the_type_that_a_pipeline_is_made_for_is_the_only_one() {
     }
 }
 
-/// strict and generation of a file are those of the options, whoever says them.
+/// strict and generation of a file have the effect of the options, from either source.
 #[test]
-fn a_pipeline_may_ask_for_the_form_of_the_reference() {
+fn a_pipeline_may_require_the_form_of_the_reference() {
     let sample = samples::make(DType::F32, &[40, 30], Content::Walk, 3);
     let chain = Pipeline::from_text("lorenzo_quant(mode=noa) > bitshuffle(width=2) > rze").unwrap();
     let toml = chain.to_toml().unwrap();

@@ -7,7 +7,7 @@ use crate::common::samples::{self, Content};
 use fzgm::stages::STAGES;
 use fzgm::{Args, Array, Container, DType, Encoder, Error, Kind, Options, Param, Pipeline, Setting};
 
-/// The refusal of `value` says what was refused.
+/// Checks that the error for `value` names the parameter.
 fn names(refusal: &Error, stage: &str, param: &str, value: &str) {
     let text = refusal.to_string();
     let named = text.contains(&format!("{stage}.{param}")) && text.contains(value);
@@ -26,7 +26,7 @@ fn value(args: &Args, name: &str) -> Setting {
 }
 
 #[test]
-fn real_parameters_end_where_they_say() {
+fn real_parameters_end_at_their_stated_limits() {
     each(|stage, p, args| {
         let Kind::Real { low, open, high } = p.kind else { return };
         let mut try_it = |x: f64, ok: bool| match args.set_real(p.name, x) {
@@ -49,7 +49,7 @@ fn real_parameters_end_where_they_say() {
 }
 
 #[test]
-fn whole_parameters_end_where_they_say() {
+fn whole_parameters_end_at_their_stated_limits() {
     each(|stage, p, args| {
         let tries: Vec<(i64, bool)> = match p.kind {
             Kind::Int { low, high } => {

@@ -53,7 +53,7 @@ fn the_longest_container_counts_grown_lists() {
     both().iter().for_each(|o| comes_back(&p, DType::F32, &bytes(&x, f32::to_le_bytes), o));
 }
 
-/// A bound below the range of f32 stands in a field that the run fills in.
+/// A bound below the range of f32 is stored in a field that the run fills in.
 #[test]
 fn decoders_of_encoders_take_tiny_bounds_and_wide_words() {
     let x: Vec<f64> = (0..1000).map(|i| f64::from(i) * 2e-40).collect();
@@ -84,7 +84,7 @@ fn a_tiny_threshold_can_be_read_back() {
     both().iter().for_each(|o| comes_back(&p, DType::F64, &x, o));
 }
 
-/// Plain differences of floats round, and no bound says how much.
+/// Plain differences of floats round, without a bound.
 #[test]
 fn plain_differences_of_floats_are_not_called_lossless() {
     let x = bytes(&[1e8f32, 1.0], f32::to_le_bytes);

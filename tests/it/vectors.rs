@@ -1,18 +1,18 @@
 //! Worked examples and recorded vectors, stage by stage: the bytes of each stage are compared, not only its
 //! round trip.
 //!
-//! The examples stand in the pages beside the stages, in fenced blocks marked `fz`, one fact a line:
+//! The examples are in the pages beside the stages, in fenced blocks marked `fz`, one fact a line:
 //!
 //! ```text
 //! stage: difference              the stage, alone in its pipeline
 //! set: code=negabinary           a parameter; any number of such lines
-//! strict: off                    on when there is no such line
+//! strict: off                    on if there is no such line
 //! dtype: i32                     the type of the array
-//! dims: 3x2                      its shape; one dimension when there is no such line
-//! input: 0a000000 00*12          bytes in hex; 00*12 stands for twelve zero bytes
+//! dims: 3x2                      its shape; one dimension if there is no such line
+//! input: 0a000000 00*12          bytes in hex; 00*12 means twelve zero bytes
 //! output codes: 0200 0400        an output port and its segment; every port of the stage has its line
 //! config: 0602 10000000          the config of the stage, generation 2026-08
-//! restored: 0c000000 00*12       what decompression gives; the input when there is no such line
+//! restored: 0c000000 00*12       the result of decompression; the input if there is no such line
 //! ```
 
 use fzgm::stages::rze;
@@ -370,7 +370,7 @@ fn setup(v: &Json) -> (String, DType, Vec<(String, String)>) {
         "lorenzoquant" => {
             let direct = ["code_type", "error_bound", "quant_radius", "outlier_capacity"];
             let mut set: Vec<_> = direct.iter().map(|&k| (k, text(k))).collect();
-            // What it calls REL is relative to the largest magnitude.
+            // The reference's REL is relative to the largest magnitude.
             set.push(("mode", text("mode").replace("rel", "prel")));
             set.push(("zigzag_codes", text("zigzag")));
             set.push(("centering", (p["centering"] == true).to_string()));
@@ -416,7 +416,7 @@ fn cut_off(v: &Json, pipeline: &Pipeline, array: &Array, file: &[u8]) {
     same(id, &fzgm::decompress(file, &options).expect(id).1, &bytes(&v["decoded"]));
 }
 
-/// What this version does not read is said to be just that.
+/// Forms that this version does not read are reported as such.
 fn unread(v: &Json, number: u16, config: &[u8]) -> bool {
     let p = &v["params"];
     if p["linear"] != true {

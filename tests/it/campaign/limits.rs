@@ -82,7 +82,8 @@ fn compact_frames_hold_as_many_bytes() {
     assert!(stream(refused - 1) <= u64::from(u32::MAX) && stream(refused) > u64::from(u32::MAX), "{refused}");
 }
 
-/// 5 GiB of u16 are more than RZE can count: the preset says so when it is planned, and the same stages without RZE do not.
+/// 5 GiB of u16 exceed the counters of RZE: the preset is rejected when it is planned, and the stages without
+/// RZE are not.
 #[test]
 fn five_gib_of_u16_are_refused_by_bits() {
     let array = Array::new(DType::U16, &[5 << 29]).unwrap();

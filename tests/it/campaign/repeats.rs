@@ -26,7 +26,7 @@ fn repeats_of_every_call_give_one_hash() {
         let summed = compress(&pipeline, &array, &on_cpu, &src).unwrap();
         let mut written = vec![0; summed.len().max(plain.len())];
         for k in 0..repeats {
-            // What the last call wrote is no part of what this one leaves.
+            // Bytes of the previous call must not remain in the result of this one.
             fixture.container.put(0, &vec![k as u8; plain.len()]);
             fixture.compress(fixture.stream.raw());
             fixture.stream.wait();

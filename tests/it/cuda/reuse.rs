@@ -157,7 +157,7 @@ fn plans_that_take_turns_with_one_workspace() {
     let mut ws: Workspace = encoders[large].workspace().unwrap();
     let (from, stream) = (Block::of(&src), TestStream::new());
     let most = encoders.iter().map(Encoder::max_compressed_bytes).max().unwrap() as usize;
-    // Nothing that waits stands between the calls.
+    // No waiting operation separates the calls.
     let calls = [0, 1, 0, 1].map(|k| (&encoders[k], Block::new(most), Block::new(24)));
     for (encoder, to, result) in &calls {
         let (a, b) = (from.slice(0, src.len()), to.slice(0, to.bytes));

@@ -1,4 +1,4 @@
-//! Stage fast: its values, on the CPU and on devices; its streams, damaged; boxes of its arrays.
+//! Stage fast: its values, on the CPU and on devices; its streams, damaged; regions of its arrays.
 
 mod boxes;
 mod streams;

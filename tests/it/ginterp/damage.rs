@@ -120,7 +120,8 @@ fn damaged_containers_are_data_or_a_status() {
                         };
                     }
                     let what = format!("{dtype} {dims:?} strict {strict} round {round}");
-                    // A plan says of another header that it is not its own; a call that opens it says what is wrong.
+                    // A plan reports another header as a mismatch; a call that opens the container reports
+                    // the defect.
                     let status = if in_header {
                         verdict(&bad, &options(strict), is_mine, &what)
                             .map_or_else(|status| status, |_| Status::Ok)

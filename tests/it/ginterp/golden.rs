@@ -183,7 +183,7 @@ fn slots(flat: bool, level: usize) -> std::ops::Range<usize> {
     }
 }
 
-/// Whether no other sum comes near the smallest one.
+/// True if no other sum is close to the smallest one.
 fn is_decided(sums: &[f64]) -> bool {
     let mut sorted = sums.to_vec();
     sorted.sort_by(f64::total_cmp);

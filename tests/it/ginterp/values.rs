@@ -24,7 +24,7 @@ const SHAPES: [&[u64]; 12] = [
 ];
 const CODES: [&str; 3] = ["u8", "u16", "u32"];
 
-/// What a field holds besides a smooth function.
+/// The special values of a field besides a smooth function.
 #[derive(Clone, Copy, Debug)]
 enum With {
     Nothing,

@@ -40,7 +40,7 @@ impl Setup {
         )
     }
 
-    /// What comes back.
+    /// The restored array.
     fn restores(&self, sample: &Sample, container: Container) -> Vec<u8> {
         holds(&self.pipeline(), sample, &options(container, true)).1
     }
@@ -56,7 +56,7 @@ const RAGGED: [[u64; 3]; 7] =
 
 const SHIFTS: [[usize; 2]; 4] = [[0, 0], [4, 0], [0, 4], [8, 8]];
 
-/// A step of twice the bound, as the type has it.
+/// A step of twice the bound, rounded to the type.
 fn step_of(dtype: DType, eb: f64) -> f64 {
     if dtype == DType::F32 { (2.0 * eb as f32).into() } else { 2.0 * eb }
 }

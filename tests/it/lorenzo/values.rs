@@ -40,7 +40,7 @@ fn keeps(setup: &Setup, sample: &Sample) {
     both_containers().into_iter().for_each(|c| drop(setup.restores(sample, c)));
 }
 
-/// What a sensor that fails, a mask or an overflow leaves behind.
+/// Values that a failing sensor, a mask, or an overflow leaves behind.
 const SPECIALS: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e20, -1e20, 3e38];
 
 #[test]
@@ -128,8 +128,8 @@ fn multiples_around_the_guard() {
     }
 }
 
-/// Values a few units in the last place around every border between multiples: what the check of the encoder has to get
-/// right to the last bit.
+/// Values a few units in the last place around every border between multiples, where the check of the encoder
+/// must be right to the last bit.
 #[test]
 fn values_on_the_border_of_a_multiple() {
     let mut rng = Rng(43);
@@ -339,7 +339,7 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
         let text = refusal(sets).unwrap();
         assert!(text.contains(&format!("lorenzo_quant.{name}")) && text.contains("600"), "{text}");
     }
-    // What a predictor cannot promise, and what can be used in its place.
+    // Modes that a predictor cannot guarantee, and their replacements.
     let text = refusal(&[("mode", "rel")]).unwrap();
     assert!(text.contains("prel") && text.contains("quantizer"), "{text}");
 }
@@ -479,8 +479,9 @@ fn bricks_of_one_kind_of_value() {
     }
 }
 
-/// Multiples of `step` and noise around the `level`th one; every so many values, one half way between two, where only the rounding of a
-/// product tells whether the nearer one keeps the bound. What looks at many values at once has to see that one.
+/// Multiples of `step` and noise around the `level`th one. One value in `every` is halfway between two
+/// multiples, where only the rounding of a product decides if the nearer one keeps the bound. Code that
+/// checks several values at once must detect it.
 fn tie(i: usize, step: f32, level: u32, every: usize, rng: &mut Rng) -> f64 {
     let multiple = f64::from(level + rng.below(3) as u32);
     if i % every == every / 2 {

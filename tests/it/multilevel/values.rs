@@ -212,7 +212,7 @@ fn differences_with_steps_of_zeros_come_back() {
     assert!(coded > 20, "{coded} arrays of differences");
 }
 
-/// More than 4096 roots are a section with runs, in which each step begins anew.
+/// More than 4096 roots are a section with runs, in which each step begins again.
 #[test]
 fn many_roots_come_back() {
     let mut rng = Rng(79);

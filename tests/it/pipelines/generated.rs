@@ -87,7 +87,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     settings(&mut grown, node, ports.len().max(1), rng);
     if node > 0 {
         for k in 0..stage_of(&grown, node).inputs(grown.nodes()[node].args()).unwrap() {
-            // The newest port more often than another, so that chains get long too.
+            // The newest port more often than another, so that chains become long too.
             let at = if k == 0 && rng.below(2) == 0 { ports.len() - 1 } else { rng.below(ports.len()) };
             let (producer, port) = ports.remove(at);
             grown.connect(producer, port, node).unwrap();
@@ -133,7 +133,7 @@ fn sample(rng: &mut Rng) -> Sample {
     samples::make(dtype, &dims, *rng.pick(&CONTENTS), rng.word())
 }
 
-/// What the graph restores is what its quantizer restores alone: nothing behind that loses anything.
+/// The graph restores the values that its quantizer restores alone: no stage after it loses anything.
 fn only_quantizers_lose(p: &Pipeline, sample: &Sample) {
     let alone: Vec<Vec<u8>> = p
         .nodes()
@@ -173,7 +173,7 @@ fn grown_graphs_of_all_stages_keep_the_contract() {
         let mut rng = Rng(seed);
         let sample = sample(&mut rng);
         let p = grow(&sample, &mut rng);
-        // A panic says for which seed: FZGM_SEED repeats it.
+        // A panic names its seed: FZGM_SEED repeats it.
         let told = catch_unwind(AssertUnwindSafe(|| {
             only_quantizers_lose(&p, &sample);
             assert!(holds(&p, &sample));

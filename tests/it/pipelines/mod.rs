@@ -181,7 +181,8 @@ fn random_graphs_are_refused_or_keep_the_contract() {
     assert!(accepted >= 20 && large >= 5 && lossy > 0, "{accepted} {large} {lossy}");
 }
 
-/// Names and lengths of the streams stand in the config, which has to fit a file; each is a stream of its own.
+/// Names and lengths of the streams are stored in the config, which must fit a file; each is a separate
+/// stream.
 #[test]
 fn streams_are_merged_by_name() {
     let two = |names: &str, second: usize| {
@@ -234,7 +235,7 @@ fn graphs_of_every_kind_hold() {
     }
 }
 
-/// Stages of every width behind ports whose length only the run knows, one thread and three.
+/// Stages of every width after ports whose length is only known at run time, with one thread and three.
 #[test]
 fn stages_behind_ports_of_unknown_length() {
     for (stage, sets) in [
