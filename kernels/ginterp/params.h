@@ -13,7 +13,7 @@ constexpr static const uint32_t STRICT = 1;
 /// The bound is absolute.
 constexpr static const uint32_t ABSOLUTE = 2;
 
-/// The range of the array stands behind the metadata of the bound.
+/// The range of the array follows the metadata of the bound.
 constexpr static const uint32_t MEASURED = 4;
 
 /// Mode prel: the base of the bound is the largest magnitude.
