@@ -4,7 +4,7 @@
 use fzgm::{Decoder, Options, decompress_preview, decompress_region};
 use libfuzzer_sys::fuzz_target;
 
-/// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
+/// The room of a caller with a limit on the size of arrays: the caller rejects larger ones.
 const ROOM: usize = 1 << 20;
 
 fuzz_target!(|data: &[u8]| {

@@ -51,7 +51,7 @@ fn plain(dtype: DType, bound: f64) -> f64 {
 /// The largest bound, among some, of which a bin is the fill value.
 fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64> {
     let plain = plain(dtype, bound);
-    // What lies further out than bins reach is kept in any case.
+    // Values beyond the range of bins are always stored exactly.
     let bins = match (dtype, preset) {
         (DType::F32, Preset::Auto | Preset::Pfpl) => 1u64 << 22,
         (DType::F32, Preset::Fast) => 1 << 21,

@@ -1,7 +1,8 @@
-//! What happens when a dataset is created: the words of the user become the stored ones, or the dataset is refused.
+//! The creation of a dataset: the words of the user become the stored ones, or the dataset is rejected.
 //!
-//! Refusals belong here and nowhere later. h5py and netCDF set filters as optional, so a chunk that `filter` refuses is stored as it
-//! is without a word, and parallel HDF5 1.10 then writes a file that cannot be read.
+//! Datasets must be rejected here, not later. h5py and netCDF set filters as optional, so a chunk that
+//! `filter` rejects is stored without compression and without a message, and parallel HDF5 1.10 then writes a
+//! file that cannot be read.
 
 use crate::Answer;
 use crate::bound::{Resolved, resolve};
@@ -28,7 +29,7 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let Resolved { bound, threshold, fill: kept } = resolved;
     let stored = Stored { user, element, bound, threshold, fill: kept, dims };
     stored.chunk_bytes()?;
-    // What a plan refuses is said now.
+    // An error of the plan is reported now.
     let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
@@ -83,7 +84,7 @@ fn first(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     }
 }
 
-/// The fill value of the dataset, as it stands in chunks.
+/// The fill value of the dataset, as stored in chunks.
 fn fill(hdf5: &Hdf5, list: hid_t, kind: hid_t, element: Element) -> Option<f64> {
     let mut bytes = [0; 8];
     let value = bytes.get_mut(..element.bytes as usize)?;

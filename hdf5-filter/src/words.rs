@@ -6,7 +6,7 @@ use super::Answer;
 use super::element::Element;
 use super::presets::Preset;
 
-/// What the user asks for.
+/// The request of the user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
     /// Every byte comes back.
@@ -75,8 +75,8 @@ fn halves(x: u64) -> [u32; 2] {
 }
 
 impl User {
-    /// What the words of a dataset that is created ask for: those of a user, or the stored ones of another dataset, which tools
-    /// hand back.
+    /// The request in the words of a dataset that is created: those of a user, or the stored ones of another
+    /// dataset, which tools pass on.
     pub(crate) fn read(cd: &[u32]) -> Answer<User> {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
@@ -198,7 +198,7 @@ impl Stored {
             Mode::Abs(bound) | Mode::Rel(bound) if element.dtype.is_float() => bound,
             _ => 0.0,
         };
-        // Comparisons that a NaN fails. What is not lossless has a bound.
+        // Comparisons that a NaN fails. Every mode but lossless has a bound.
         let bounded = bound >= 0.0 && bound <= most && (bound > 0.0) == (most > 0.0);
         let sound = bounded && threshold > 0.0;
         if !sound {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_the_user_did_not_ask_for_are_refused() {
+    fn bounds_that_the_user_did_not_request_are_refused() {
         let wrong = [(1.1e-3, 1.0), (0.0, 1.0), (-1e-4, 1.0), (f64::NAN, 1.0), (1e-4, 0.0), (1e-4, f64::NAN)];
         for (bound, threshold) in wrong {
             let s = Stored { bound, threshold, ..stored() };

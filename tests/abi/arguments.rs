@@ -107,7 +107,8 @@ fn a_handle_that_was_freed_is_known() {
     unsafe { fz_plan_free(again) };
 }
 
-/// A capacity that stands for "as much as you like" is more than there is, and the text says which length and which place are meant.
+/// A capacity that means "unlimited" exceeds the memory that exists, and the text names the length and the
+/// argument.
 #[test]
 fn an_overlap_is_told_with_its_numbers() {
     let mut memory = vec![0u8; 8192];

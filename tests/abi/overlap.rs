@@ -13,7 +13,7 @@ struct Lent {
     encoder: *mut fz_plan,
     decoder: *mut fz_plan,
     spaces: [*mut fz_workspace; 2],
-    /// Of the workspaces, and behind them memory of the caller.
+    /// Memory of the workspaces, followed by memory of the caller.
     memory: Vec<u64>,
     /// Bytes of each workspace.
     lent: u64,

@@ -54,7 +54,7 @@ impl Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // What was not made need not go.
+        // A file that was not made need not be removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// All of it, as a box.
+    /// The whole array, as a region.
     fn box_file(&mut self, container: &Container, source: &mut Source) {
         if container.padded {
             return;

@@ -1,4 +1,4 @@
-//! What every call has to keep, whatever it does.
+//! Rules for every call.
 
 use fzgm::capi::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub const MEMORY: i32 = fz_status::FZ_MEMORY_LIMIT as i32;
 pub const NO_DEVICE: i32 = fz_status::FZ_NO_DEVICE as i32;
 pub const FILE: i32 = fz_status::FZ_FILE as i32;
 
-/// What may be said of a damaged container, success included: a bit that nothing sums may flip unnoticed.
+/// Possible statuses of a damaged container, including success: a bit without a checksum may flip unnoticed.
 pub const DAMAGED: &[i32] = &[OK, CORRUPT, CHECKSUM, NO_CONTAINER, UNSUPPORTED, MEMORY, SMALL, MISMATCH];
 
 /// Bytes of every place that no call may write.
@@ -33,7 +33,7 @@ pub const UNTOUCHED: u8 = 0xA5;
 pub type Tally = BTreeMap<&'static str, [u64; 2]>;
 
 pub struct Judge {
-    /// Of the last failure.
+    /// The text of the last failure.
     text: String,
     pub tally: Tally,
 }

@@ -144,7 +144,7 @@ impl World {
             wrong.extend([ARGUMENT, NAME]);
         }
         let status = unsafe { fz_pipeline_connect(handle, producer, given, consumer) };
-        // What ports and inputs there are depends on parameters.
+        // The existing ports and inputs depend on parameters.
         if self.judge.call("fz_pipeline_connect", status, &wrong, &[OK, NAME, PIPELINE]) {
             self.pipelines[p].known = None;
         } else {

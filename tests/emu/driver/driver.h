@@ -1,5 +1,5 @@
-// What the parts of the stand-in driver share. Types of the driver are written as plain integers and pointers: the
-// binary interface is all that a caller sees.
+// Shared by the parts of the emulated driver. Types of the driver are written as plain integers and
+// pointers, because a caller only sees the binary interface.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

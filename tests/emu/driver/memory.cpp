@@ -1,5 +1,6 @@
-// Memory of the device is memory of the process, each allocation by itself: AddressSanitizer sees where one ends. It starts
-// full of 0xcd, so that a read of what nobody wrote shows, and ends full of 0xdd.
+// Device memory is memory of the process, each allocation by itself, so that AddressSanitizer
+// detects its end. It is filled with 0xcd at first, so that reads of uninitialized memory show, and
+// with 0xdd at the end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ void GraphMemory::release() {
 }
 }  // namespace fzemu
 
-// What is allocated now: of the device, pinned, managed.
+// The number of live allocations: of the device, pinned, managed.
 extern "C" __attribute__((visibility("default"))) int fzemu_live_allocations() {
   Lock lock(driver());
   return int(blocks().size());
@@ -200,7 +201,7 @@ API cuMemAllocFromPoolAsync(Address* out, size_t bytes, void*, void* handle) {
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
   if (!stream->capture) {
-    // The address is known at once; that it may not be used before the stream comes to this point is not checked.
+    // The address is known at once; use before the stream reaches this point is not detected.
     return allocate(out, bytes, Kind::pooled);
   }
   if (!out || bytes == 0) return INVALID_VALUE;
@@ -312,7 +313,7 @@ API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
 // ---- what a pointer is
 
 namespace {
-// CUpointer_attribute. Returns false where this driver does not know the attribute.
+// CUpointer_attribute. Returns false for an attribute that this driver does not support.
 bool attribute_of(const Block* block, int which, void* out) {
   switch (which) {
     case 1: *static_cast<Context**>(out) = block ? block->context : nullptr; return true;

@@ -25,7 +25,7 @@ void expect(int line, const char* what, long long got, long long wanted) {
 #define EXPECT(what, wanted) expect(__LINE__, #what, (long long)(what), (long long)(wanted))
 #define OK(call) EXPECT(call, 0)
 
-// Looked up once: a capture forbids to ask.
+// Looked up once, because a capture forbids the query.
 void* function(const char* name) {
   static std::map<std::string, void*> known;
   void*& function = known[name];
@@ -85,7 +85,7 @@ void run_kernel(const char* name) {
   for (unsigned i = 0; right != rights.end() && i < N; i++) EXPECT(got[i], right->second(i));
 }
 
-// ---- cases of the host: what a caller gets wrong
+// ---- cases of the host: errors of a caller
 
 void result_read_early() {
   const Address array = device(THREADS * 4);
