@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from figures_places import LETTERS, places
 
-# The name stands at the point; the group gives color and mark.
+# The name is written at the point; the group determines color and mark.
 Point = collections.namedtuple("Point", "x y name group")
 
 

@@ -70,7 +70,7 @@ def blocks_of(lines, prose_of):
 
 
 def markdown(marker=""):
-    """A function that returns the prose of a line of Markdown behind `marker`, and knows fenced blocks."""
+    """A function that returns the prose of a line of Markdown after `marker`, and skips fenced blocks."""
     fenced = [False]
 
     def prose_of(line):
@@ -154,7 +154,7 @@ def blocks(path, text):
 
 
 def waived(config, path, lines, number):
-    """Whether the line, or a comment before it, says why a rule does not hold, or the list of exceptions has it."""
+    """True if the line, or a comment before it, gives a reason for an exception, or the list of exceptions contains it."""
     here, before = lines[number - 1], lines[number - 2] if number > 1 else ""
     if WAIVER.search(here) or (WAIVER.search(before) and before.strip()[:2] in ("//", "# ", "<!")):
         return True

@@ -18,7 +18,7 @@ step() {
   took "$name" $((SECONDS - started))
 }
 
-# beside <name> <command…>: a step that runs while the script goes on, at most as many as there are processors. Its output is printed at its
+# beside <name> <command…>: a step that runs while the script continues, at most as many as there are processors. Its output is printed at its
 # end. `settled` waits for all of them and fails if one of them has failed.
 beside() {
   while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
@@ -332,7 +332,7 @@ installed_hdf5() {
     build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
 }
 
-# The source distribution of the Python package, compiled and installed by pip in a fresh environment. It has no plugin, and says so.
+# The source distribution of the Python package, compiled and installed by pip in a fresh environment. It has no plugin, and reports this.
 from_sdist() {
   local venv=$PWD/build/sdist-venv
   bash scripts/wheel.sh --sdist-only
@@ -378,7 +378,7 @@ part_long() {
   step "the source distribution of the Python package" from_sdist
 }
 
-# Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml says which tests judge them.
+# Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml lists the tests that judge them.
 part_mutants() (
   need_c
   need_rust
@@ -389,7 +389,7 @@ part_mutants() (
   cargo mutants --output build "${files[@]}"
 )
 
-# Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them. Then every target of fuzz/ for as long,
+# Damaged containers from a random source for FUZZ_SECONDS; prints their number and statuses. Then every target of fuzz/ for as long,
 # from containers of every stage, preset and form on, which the first run writes.
 part_fuzz() {
   need_c
@@ -442,7 +442,7 @@ part_aarch64() (
   "${cargo[@]}" --test it -- --nocapture environment:: containers:: golden:: vectors:: bound:: presets::
   # Every stage takes as long as all of these.
   "${cargo[@]}" --test it -- contract::presets_hold contract::what_does_not_compress
-  # Of the tests over every float two for each type; they share the program.
+  # Two of the tests over every float for each type; they share the program.
   "${cargo[@]}" --test it -- --nocapture every_f32_abs_third every_f32_rel_thousandth random_f64_abs_thousandth random_f64_rel_tenth
 )
 
@@ -473,7 +473,7 @@ part_deny() (
   need_rust
   export PATH=$PWD/build/tools/bin:$PATH
   has cargo-deny || CARGO_TARGET_DIR=$PWD/build/tools/target cargo install --quiet --locked --root "$PWD/build/tools" cargo-deny@0.20
-  # What one of the two does not have the other has.
+  # Each of the two may lack crates that the other one has.
   local check=(check --allow license-exception-not-encountered)
   cargo deny --locked --workspace "${check[@]}" licenses bans sources
   local crate

@@ -41,7 +41,7 @@ FZ_DEV void find_places(const Args& a, uint64_t n, uint32_t value, uint32_t* sum
   place_tiles(reinterpret_cast<TileCount*>(a.scratch), (n + per - 1) / per, sums);
 }
 
-// The lists, tile by tile: most tiles have no entries, and are not read again. Of the `n` elements
+// The lists, tile by tile: most tiles have no entries, and are not read again. Among the `n` elements
 // those after the array are zeros. `find(e, n, x)`: the values of `x` that are outliers, as bits,
 // among `n` from element `e` on.
 template <class T, class F> FZ_DEV void list(const Args& a, uint64_t n, uint32_t* sums, F find) {

@@ -1,8 +1,8 @@
-/* What the C and C++ tests share: checks that say where and why, a field to compress, and the bound computed in C. */
+/* Shared by the C and C++ tests: checks that print place and reason, a field to compress, and the bound computed in C. */
 #ifndef CHECK_H
 #define CHECK_H
 
-#include <fzgm.h> /* first: the header must stand alone */
+#include <fzgm.h> /* first: the header must compile alone */
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 tree=$(realpath "${1:-build/cmake}")
 source=$PWD
 
-# Nothing of this shell: no Rust, no variable that says where something is.
+# An environment without Rust and without variables that name places.
 bare() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH="${libs:-}" PKG_CONFIG_PATH="${libs:+$libs/pkgconfig}" "$@"; }
 bare sh -c 'command -v cargo rustc' && printf 'note: there is a Rust in /usr/bin\n'
 

@@ -715,7 +715,7 @@ class LorenzoQuantConfigs(unittest.TestCase):
 
 
 class FastStreams(unittest.TestCase):
-    """What no encoder writes, one chunk of 16 values."""
+    """A stream that no encoder writes, one chunk of 16 values."""
 
     def restored(self, stream):
         dims = (16, 1, 1)
@@ -975,7 +975,7 @@ class Damage(unittest.TestCase):
             self.assertFalse(self.attempt(file[:size]), size)
 
     def test_truncation_with_lengths_made_right(self):
-        """The header says the shortened length, so the stages have to notice."""
+        """The header states the shortened length, so the stages must detect it."""
         file = golden_bytes("c324.fzm")
         header = struct.unpack_from("<Q", file, 24)[0]
         for size in range(0, 2440, 41):

@@ -52,7 +52,7 @@ impl<R: Read> Reader<R> {
     /// not checked; decompression does so.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a slab that is no part of the array, and for a file whose parts contradict each
+    /// [`Error::Corrupt`] for a slab that does not belong to the array, and for a file whose parts contradict each
     /// other or that ends early; [`Error::File`] if the source cannot be read. Do not read again after an
     /// error.
     pub fn next_container(&mut self) -> Result<Option<&[u8]>> {

@@ -32,7 +32,7 @@ int attribute(int which) {
     case 76: return 0;
     case 81: return 233472;            // shared memory of a multiprocessor
     case 83: return 1;                 // managed memory
-    case 97: return 232448;            // shared memory of a block that asks for more
+    case 97: return 232448;            // shared memory of a block that requests more
     case 115: return 1;                // memory pools
     default: return 0;
   }
