@@ -163,8 +163,9 @@ def waived(config, path, lines, number):
 
 def habits(config, path, text):
     lines, found = text.split("\n"), []
+    rules = [r for r in config["rule"] if "files" not in r or matches(path, r["files"])]
     for block in blocks(path, text):
-        for rule in config["rule"]:
+        for rule in rules:
             for match in re.finditer(rule["pattern"], block.text):
                 number = block.line(match.start())
                 if not waived(config, path, lines, number):

@@ -55,7 +55,7 @@ extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
     STOP
 }
 
-/// The object of the first frame outside of this one.
+/// The object of the first frame outside this one.
 fn outside() -> Option<libc::Dl_info> {
     let own = object(step as *const c_void)?.dli_fbase;
     let mut walk = Walk { own, found: None, steps: 0 };

@@ -55,8 +55,8 @@ template <class T> FZ_DEV void load_lane(uint32_t (&v)[LANE], const uint8_t* src
   for (uint32_t k = 0; k < LANE; k++) v[k] = sizeof(T) == 4 ? w[k * sizeof(T) / 4] : w[k / 2] >> (16 * (k % 2)) & 0xffff;
 }
 
-// The bits of a lane of `bytes` bytes: for each element a one and as many zeros as there are steps,
-// what is left of the last byte ones, or all of the next byte, and zeros behind that.
+// The bits of a lane of `bytes` bytes: for each element a one and as many zeros as there are steps;
+// then ones in the rest of the last byte, or in all of the next byte, followed by zeros.
 FZ_DEV void put_bits(uint8_t* to, uint32_t bytes, const uint32_t (&far)[LANE], uint32_t count, bool ones) {
   uint32_t at = 0, done = 0, byte = 0;
 #pragma unroll
@@ -87,7 +87,7 @@ template <class T> FZ_DEV uint32_t code_group(const Args& a, const AdmForm& f, c
     far[k] = v[k] < center ? center - v[k] : v[k] - center;
     if (k >= count) continue;
     bits += 1 + (far[k] ? (far[k] - 1) / STEP : 0);
-    // The distance bounds what is added, so the sum of the lane is one.
+    // The distance bounds the terms, so the sum of the lane is bounded too.
     fits &= far[k] <= FARTHEST;
   }
   fits &= bits <= 8 * LANE * W;

@@ -76,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_decode(FZ_ARGS) 
     const uint8_t* words = src + f.words_at + 2ull * start;
     uint32_t x = load<uint32_t>(src + STATES_AT + 128ull * block + 4 * lane);
     uint32_t rows = bad ? 0 : (size + 31) / 32;
-    // While there are words for whatever comes, rows of whole blocks need not be looked at one by
-    // one.
+    // While there are enough words for any number of reads, rows of whole blocks need no individual
+    // checks.
     constexpr uint32_t ROWS = 4;
     const uint32_t below = (1u << lane) - 1;
     if (room == BLOCK && aligned(words, 2))

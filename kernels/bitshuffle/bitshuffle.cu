@@ -1,7 +1,7 @@
 // Bitshuffle: blocks of elements as planes of bits.
 //
-// Each thread owns 128 bytes in a row, which are the bits of 32 words of planes whatever the width
-// is: a square of 32 x 32 bits that is transposed in registers. Only for elements of 8 bytes two
+// Each thread owns 128 bytes in a row, which are the bits of 32 words of planes for any width: a
+// square of 32 x 32 bits that is transposed in registers. Only for elements of 8 bytes two
 // neighbors first trade halves. Words go to their planes one by one, neighbors beside each other,
 // so that one function serves blocks of all sizes.
 #include "bitshuffle/params.h"

@@ -22,7 +22,7 @@ pub(crate) struct Fatbin {
     functions: Vec<String>,
 }
 
-/// Compiles as many files at a time as cargo allows; those that have not changed stay as they are.
+/// Compiles as many files at a time as cargo allows; unchanged files are not compiled again.
 pub(crate) fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
     let sources = files("cu")?;
     let flags = nvcc.flags();
@@ -61,7 +61,7 @@ fn compile_one(
         read(&file)?.hash(&mut hasher);
     }
     let functions = functions(&nvcc.path, source)?;
-    // Builds of several profiles can share what they compile, which takes longer than all the rest.
+    // Builds of several profiles can share compiled kernels, which dominate the build time.
     let cache = env::var_os("FZGM_CUDA_CACHE").map_or_else(|| out.join("cache"), PathBuf::from);
     fs::create_dir_all(&cache).map_err(|e| format!("cannot make {}: {e}", cache.display()))?;
     let stem = stem(source);

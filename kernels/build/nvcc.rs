@@ -1,4 +1,4 @@
-//! The compiler for kernels: where it is, and what it is told.
+//! The compiler for kernels: its place, and its arguments.
 
 use std::{
     env, fs,
@@ -87,7 +87,8 @@ fn ptx_arch() -> String {
     env::var("FZGM_PTX_ARCH").unwrap_or_else(|_| "80".into())
 }
 
-/// Explicit wishes first; then the pinned wheels of this project, since results should not depend on what else is installed.
+/// Explicit settings first; then the pinned wheels of this project, because results should not depend on
+/// other installed software.
 fn candidates() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = env::var_os("NVCC").map(PathBuf::from).into_iter().collect();
     for home in ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"] {

@@ -126,7 +126,7 @@ struct PlanTables {
   uint32_t rules_at;
   /// Bytes of the caller's array.
   uint64_t array_bytes;
-  /// The status of a container that states a length beyond what the plan has room for.
+  /// The status of a container that states a length beyond the room of the plan.
   int32_t longer;
   /// 1: the first form has a header of fixed length, which fits into shared memory with the words
   /// of the call. Its segments are values, and no length follows from another. It has at most a

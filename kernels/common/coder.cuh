@@ -20,7 +20,7 @@ struct Out {
   }
 };
 
-// First pass: the sum of what the warps of this block have. Ends with a barrier.
+// First pass: the sum of the counts of the warps of this block. Ends with a barrier.
 FZ_DEV void note_tile(uint32_t& tile, uint32_t own) {
   __shared__ uint32_t sizes[CODER_TILE];
   if ((threadIdx.x & 31) == 0) sizes[threadIdx.x >> 5] = own;

@@ -7,8 +7,7 @@
 //     launch that failed.
 //   - Before `fz::cancelled` or `fz::wait_prerequisites` it reads only its argument block, the
 //     tables of the plan, and the caller's memory. It writes nothing.
-//   - It stays within Operand.max of its outputs and within the lengths of its inputs, whatever the
-//     data are.
+//   - For any data it stays within Operand.max of its outputs and within the lengths of its inputs.
 //   - It publishes the length of every output that has a word, even if the output does not fit.
 //   - Operands have any alignment: the caller's array and the segments of a container are not
 //     aligned.
@@ -31,8 +30,8 @@
 namespace fz {
 // Mask of all lanes of a warp.
 constexpr uint32_t ALL = 0xffffffffu;
-// Besides the statuses of args.h: the container holds the array as it is, and no other launch has
-// anything to do.
+// Besides the statuses of args.h: the container holds the array without coding, and no other launch
+// has work.
 constexpr int32_t STORED = -1;
 
 // The status block: zero when a call starts.

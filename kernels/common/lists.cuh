@@ -13,11 +13,11 @@ struct TileCount {
 };
 static_assert(sizeof(TileCount) == TILE_COUNTS_BYTES, "as in Rust");
 
-// Where a tile starts, in elements, and what there is of `n` from there on.
+// The start of a tile, in elements, and the number of elements of `n` from there on.
 template <class T> FZ_DEV uint64_t first_of(uint64_t tile) { return tile * (TILE / sizeof(T)); }
 FZ_DEV uint32_t rest(uint64_t n, uint64_t first) { return n > first ? (uint32_t)least(n - first, TILE) : 0; }
 
-// `N` elements as words, of which the first `have` are there.
+// `N` elements as words, of which the first `have` exist.
 template <class E, int N> struct Row {
   static_assert(N * sizeof(E) % 4 == 0, "whole words");
   E e[N];
@@ -136,7 +136,7 @@ template <class F, class G> FZ_DEV void each_entry(const Lists& lists, uint64_t 
     }
     return;
   }
-  // Eight steps are fetched at once, because fetching is what takes the time.
+  // Eight steps are fetched at once, because fetching dominates the time.
   constexpr int STEPS = 8;
   if (me >= 32) return;
   for (uint64_t from = 0; from < lists.count; from += 32 * STEPS) {

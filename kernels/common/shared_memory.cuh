@@ -1,4 +1,5 @@
-// Shared memory: what comes from global memory without a register in between, and words in a row.
+// Shared memory: copies from global memory that do not pass through registers, and consecutive
+// words.
 #pragma once
 #include "common/memory.cuh"
 
@@ -35,8 +36,8 @@ FZ_DEV void fz_prefetch(const void* global, uint32_t bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes));
 #endif
 }
-// Words one behind the other in shared memory: those for which `wanted` is 32, others for which it
-// is 0; and bits beside others.
+// Consecutive words in shared memory: those for which `wanted` is 32, others for which it is 0; and
+// bits beside others.
 struct fz_words {
   uint32_t at;
   FZ_DEV explicit fz_words(uint32_t* shared) { at = fz_shared_address(shared); }

@@ -29,7 +29,7 @@ struct BlockSums {
     for (uint32_t level = 0; level < 3; level++)
       if (level < levels) atomicAdd(reinterpret_cast<unsigned long long*>(sums[level]) + (block >> 6 * (level + 1)), (unsigned long long)(COUNTED | (state & COUNT)));
   }
-  // Publishes a block and what it wrote before, by one thread.
+  // Publishes a block and its previous writes, by one thread.
   FZ_DEV void publish(uint32_t block, uint32_t state) const { release(states + block, READY | state); }
   // Publishes a block of which others read nothing else, which needs no release.
   FZ_DEV void publish_inline(uint32_t block, uint32_t state) const { reinterpret_cast<volatile uint32_t*>(states)[block] = READY | state; }
@@ -52,7 +52,8 @@ struct BlockSums {
   }
 
 private:
-  // The sum before a block as far as it is there, in all lanes of a warp. All loads are issued at once.
+  // The sum before a block as far as it has been published, in all lanes of a warp. All loads are
+  // issued at once.
   FZ_DEV uint64_t sum_before(uint32_t block, bool& there) const {
     const uint32_t lane = threadIdx.x & 31, of64 = block >> 6, of4096 = block >> 12;
     uint64_t sum = 0;

@@ -22,8 +22,8 @@ struct fz_cursor {
   }
 };
 #else
-// Bytes one behind the other in shared memory, those that are wanted. Written in C each takes one
-// instruction more.
+// Consecutive bytes in shared memory, those that are wanted. Written in C each needs one more
+// instruction.
 struct fz_cursor {
   uint32_t at;
   FZ_DEV explicit fz_cursor(uint8_t* shared) { at = (uint32_t)__cvta_generic_to_shared(shared); }

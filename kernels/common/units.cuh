@@ -1,4 +1,4 @@
-// Units of 16 bytes, and tiles of them in registers: what word-wise stages are made of.
+// Units of 16 bytes, and tiles of them in registers, for word-wise stages.
 #pragma once
 #include "common/scan.cuh"
 #include "common/words.cuh"
@@ -111,9 +111,9 @@ template <int W, class F> FZ_DEV uint4 each(uint4 u, F f) {
   }
 }
 
-// A kernel that makes a word of every word of `W` bytes; what follows the last whole one is copied.
-// Calls `f(units, source, left, at)` for the tile at byte `at`: `left` is what there is from its
-// start on, in whole words.
+// A kernel that writes one word for every word of `W` bytes; bytes after the last whole word are
+// copied. Calls `f(units, source, left, at)` for the tile at byte `at`: `left` is the number of
+// whole words from its start on.
 template <int W, class F> FZ_DEV void over_words(const Args& a, F f) {
   const Operand &in = input(a, 0), &out = output(a, 0);
   const uint64_t n = least(length(in), out.max), whole = n - n % W;

@@ -1,10 +1,10 @@
 // Stage ginterp: the lists beside the codes.
 //
-// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). The launch
-// behind it (list.cu) writes the entries of all tiles in the order of their codes.
+// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). The next
+// launch (list.cu) writes the entries of all tiles in the order of their codes.
 //
 // Strict decoder: `ginterp_open` has put the exact values into the array. Tiles read them there
-// where a code is 0, and leave them as they are.
+// where a code is 0, and do not change them.
 #pragma once
 #include "common/sums.cuh"
 #include "common/units.cuh"

@@ -4,8 +4,8 @@
 
 namespace fz {
 namespace ginterp {
-// Scratch memory: the results of the run with what decoders compute from them, and for each element
-// the number of its last entry in the lists, counted from 1.
+// Scratch memory: the results of the run with the constants that decoders compute from them, and
+// for each element the number of its last entry in the lists, counted from 1.
 constexpr uint64_t ENTRIES_AT = 256;
 static_assert(sizeof(GinterpMetadata) <= ENTRIES_AT, "they do not overlap");
 FZ_DEV GinterpMetadata* completed(const Args& a) { return reinterpret_cast<GinterpMetadata*>(a.scratch); }

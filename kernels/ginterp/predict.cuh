@@ -1,5 +1,5 @@
 // Stage ginterp: the prediction of one point, operation for operation that of
-// src/stages/ginterp/predict.rs. Nothing is fused but what is written so.
+// src/stages/ginterp/predict.rs. Only operations that are written as fused are fused.
 #pragma once
 #include "ginterp/geometry.cuh"
 

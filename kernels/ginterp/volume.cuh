@@ -1,4 +1,4 @@
-// Stage ginterp, strict volumes with the default flags: what encoder and decoder share.
+// Stage ginterp, strict volumes with the default flags: code that encoder and decoder share.
 //
 // A block has a tile and its far faces: 17 x 17 x 17 points in shared memory. Points are separated
 // by parity, so that each pass reads and writes dense vectors: a row has its even points first, a
@@ -146,7 +146,8 @@ struct VolumeTile {
 
 // Where the codes of a tile are, and those of the tiles behind its far faces.
 struct VolumeCodes {
-  // By x + 2 y + 4 z, each 1 behind the far face, and what this tile and the next one own.
+  // By x + 2 y + 4 z, each 1 after the far face, and the points that this tile and the next one
+  // own.
   uint32_t first[8], owned[2][3];
   // Some thread of the block sets each; a barrier follows.
   FZ_DEV void load(const Grid& g, const VolumeTile& t) {
@@ -181,7 +182,7 @@ template <class T> struct __align__(16) VolumeShared {
   T points[TileLayout<T>::POINTS + Layout<T>::PITCH];
   Numbers<T> numbers;
   VolumeCodes codes;
-  // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
+  // Codes 0 that the tile owns; 1 if the array keeps some values of the tile.
   uint32_t zeros, keeps;
   // By the lanes of a warp.
   FZ_DEV void start(int lane) {

@@ -28,7 +28,7 @@ template <class T> struct DecodeShared {
 struct HuffmanBits {
   const uint8_t* base;  // of word 0
   uint32_t* ring;
-  uint32_t at, end;         // the word that comes next, and where there are no more
+  uint32_t at, end;         // the next word, and the end of the words
   uint32_t fetched, there;  // up to where words are on their way, and have come
   uint32_t a, b, next, used;
 
@@ -49,8 +49,8 @@ struct HuffmanBits {
     next = ring[at++ % AHEAD];
     fetch();
   }
-  // As many as there is room for behind what is not taken yet. Behind the end ones, which are short
-  // codes.
+  // The number of words for which there is room after those not yet consumed. After the end, ones,
+  // which are short codes.
   FZ_DEV void fetch() {
     for (; fetched < (at & ~3u) + AHEAD; fetched += 4) {
       uint32_t* to = ring + fetched % AHEAD;

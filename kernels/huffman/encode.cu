@@ -17,7 +17,7 @@ template <class T, class F> FZ_DEV void each_symbol(uint4 q, F put) {
 }
 
 // A table in each block: the hardware merges additions to one address. Symbols from SHARED on are
-// counted in global memory. Goes from the end to the front, which is what the encoder reads first.
+// counted in global memory. Runs from the end to the front, which the encoder reads first.
 template <class T, uint32_t SHARED> FZ_DEV void count_symbols(const Args& a, uint32_t* shared) {
   if (cancelled(a)) return;
   const HuffmanParams& p = params<HuffmanParams>(a);
@@ -158,7 +158,7 @@ template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[
 }
 
 // The codes of a lane from bit `pos` of `st` on. A word is stored by the lane that completes it;
-// what is left is put beside it.
+// the rest is added beside it.
 template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st) {
   uint32_t held = 0;
   fz_words to(st + (pos >> 5));
@@ -174,7 +174,7 @@ template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t po
   __syncwarp();
   if (pos & 31) to.join(held);
 }
-// The same where there are longer ones: one by one.
+// As put_codes, with longer codes among them: one by one.
 template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st, const uint32_t* codes) {
   uint32_t held = 0;
   fz_words to(st + (pos >> 5));

@@ -45,7 +45,7 @@ FZ_DEV HuffmanForm huffman_form(const Args& a) {
 // Counts of all symbols, from huffman_count for the encoder. The memory is zero when the call
 // starts.
 struct HuffmanCounts {
-  uint32_t largest;  // symbol outside of the code book, or 0
+  uint32_t largest;  // symbol outside the code book, or 0
   uint32_t done;     // blocks, while counting
   uint32_t pad[2];
   uint32_t of[1];

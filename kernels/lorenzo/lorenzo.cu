@@ -50,7 +50,7 @@ template <class T> FZ_DEV void decode_x(const Args& a, const LorenzoParams& p) {
   const Array<T> src = {address(input(a, 0))}, dst = {address(output(a, 0))};
   const uint64_t n = elements<T>(a), nx = p.dims[0], rows = (uint64_t)p.dims[1] * p.dims[2];
   const uint32_t lane = threadIdx.x & 31;
-  // The sum is one of 32 or 64 bits: of what is narrower the upper ones do not count.
+  // The sum has 32 or 64 bits: for narrower types the upper bits do not count.
   typedef decltype(T(0) + 0u) Sum;
   for (uint64_t row = me() / 32; row < rows; row += all() / 32) {
     Sum before = 0;

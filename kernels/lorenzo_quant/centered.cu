@@ -208,7 +208,7 @@ template <class T, class C> FZ_DEV void decode_centered(const Args& a, const Lor
     }
     __syncthreads();
   }
-  // Zeros behind what is predicted.
+  // Zeros after the predicted elements.
   const uint64_t all = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   for (uint64_t i = (uint64_t)p.count * sizeof(T) + me; i < output(a, 0).max; i += all) dst[i] = 0;
 }

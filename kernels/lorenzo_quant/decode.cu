@@ -136,7 +136,7 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
   }
 }
 
-// Zeros behind what is predicted.
+// Zeros after the predicted elements.
 FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   uint8_t* dst = address(output(a, 0));
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -202,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
       fz::store<T>(to, fz::load<T>(e.outliers.values + j * sizeof(T)) + fz::load<T>(to));
     };
     fz::each_entry(e.outliers, wanted<T>(a, p), mixed(a)->outliers != 0, one, [&](uint64_t j, uint32_t i, uint32_t alike) {
-      // The lowest lane of those that are alike does what is to be done for all of them.
+      // The lowest of several lanes with equal data does the work for all of them.
       if (alike & ((1u << lane) - 1)) return;
       for (; alike; alike &= alike - 1) one(j - lane + (__ffs(alike) - 1), i);
     });

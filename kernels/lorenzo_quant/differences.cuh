@@ -1,9 +1,9 @@
-// Differences of multiples, of a tile of values in the order of memory: every thread makes those of
-// its own values from the values themselves, so that nothing passes between threads but in one
-// dimension, and what is listed can be made again.
+// Differences of multiples, of a tile of values in the order of memory: every thread computes those
+// of its own values from the values themselves, so that threads exchange data only in one
+// dimension, and listed differences can be computed again.
 //
-// A value that stays exact takes the multiple of its neighbor along x, which may be one that stays
-// exact itself: then that of the next one that does not, in its tile; 0 where there is none.
+// A value that stays exact has the multiple of its neighbor along x. If that neighbor is exact too,
+// it has the multiple of the next one that is not, in its tile; 0 if there is none.
 #pragma once
 #include "lorenzo_quant/multiples.cuh"
 
@@ -61,7 +61,7 @@ template <class T, int DIMS> struct Field {
     return multiple(i, x, exact);
   }
 
-  // ---- one element, wherever it is: what its unit has in common with others does not matter
+  // ---- one element at any place, independent of its unit
   FZ_DEV T behind(uint64_t i, uint32_t x, bool deep, bool& exact) const {
     const T q = multiple(i, x, exact);
     return DIMS == 3 && deep ? q - multiple(i - (uint64_t)nx * ny, x) : q;
@@ -72,7 +72,7 @@ template <class T, int DIMS> struct Field {
     T d;
     bool exact;
   };
-  // With what it needs as values: what is pointed to would not stay in registers.
+  // Receives its data as values, because data behind pointers would not stay in registers.
   static __device__ __attribute__((noinline)) One apart(const Field f, uint32_t i) { return f.difference(i); }
   FZ_DEV One difference(uint32_t i) const {
     const uint32_t x = i % nx, row = i / nx, y = DIMS == 2 ? row : row % ny, z = DIMS == 2 ? 0 : row / ny;

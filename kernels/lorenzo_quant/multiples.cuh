@@ -18,7 +18,7 @@ template <class T> FZ_DEV T canonical(T x) { return x == x ? x : nan<T>(); }
 FZ_DEV float with_sign(float x, float sign) { return copysignf(x, sign); }
 FZ_DEV double with_sign(double x, double sign) { return copysign(x, sign); }
 
-// Rounded to an integer, half away from zero; what is an integer, infinite or NaN stays as it is.
+// Rounded to an integer, half away from zero; an integer, an infinity, or a NaN is unchanged.
 template <class T> FZ_DEV T round_away(T x) {
   // From here on every float is an integer; below, adding it rounds half to even.
   constexpr T WHOLE = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);

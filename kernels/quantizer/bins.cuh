@@ -27,7 +27,8 @@ template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
   return f;
 }
 FZ_DEV TileMetadata load_tile_metadata(const Operand& o) { return load_aligned<TileMetadata>(o, sizeof(BoundMetadata)); }
-// The same for those who need nearly all of them: two loads, whatever is used where.
+// As load_tile_metadata for functions that need nearly all fields: two loads, independent of the
+// fields in use.
 FZ_DEV TileMetadata load_tile_facts_whole(const Operand& o) {
   const uint4* p = reinterpret_cast<const uint4*>(o.base + sizeof(BoundMetadata));
   const uint4 w[2] = {load_whole(p), load_whole(p + 1)};

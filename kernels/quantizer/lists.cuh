@@ -1,4 +1,4 @@
-// Codes with outliers beside them, whatever the bins are.
+// Codes with outliers beside them, for any kind of bins.
 #pragma once
 #include "common/lists.cuh"
 #include "quantizer/bins.cuh"
@@ -82,7 +82,7 @@ template <class T, class F> FZ_DEV void list(const Args& a, uint64_t n, uint32_t
   }
 }
 
-// The lists of a decoder. They may be longer than what the header counts.
+// The lists of a decoder. They may be longer than the count in the header.
 struct Lists : fz::Lists {
   FZ_DEV Lists(const Args& a, uint32_t value, uint32_t code, const BoundMetadata& f)
       : fz::Lists{address(input(a, 1)), address(input(a, 2)), least(f.outliers, listed(a, value)), length(input(a, 0)) / code} {}

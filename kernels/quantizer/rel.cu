@@ -115,7 +115,8 @@ template <class T, class C> FZ_DEV void list_uncoded(const Args& a, const RelPar
   });
 }
 
-// The magnitude of a bin. Far out 64 bits restore to 0 or infinity, whatever the step.
+// The magnitude of a bin. Bins of 64 bits at large magnitudes restore to 0 or infinity for any
+// step.
 template <class C> FZ_DEV float magnitude_of(C bin) {
   if constexpr (sizeof(C) == 8) return __ll2float_rn((long long)least(bin, 1ull << 51));
   else return __int2float_rn((int)bin);

@@ -10,8 +10,8 @@
 
 namespace fz {
 namespace rze {
-// Where the bitmaps of a chunk of `len` bytes end. WHOLE: it is a tile, known when this is
-// compiled, so that what short chunks need costs the others nothing.
+// The ends of the bitmaps of a chunk of `len` bytes. WHOLE: it is a tile, a constant at compile
+// time, so that the code for short chunks costs whole ones nothing.
 struct RzeForm {
   uint32_t len, b1, b2, b3;
   bool old, whole;

@@ -7,11 +7,12 @@
 //! caller is restored, including exception flags.
 #![allow(unsafe_code)]
 
-/// Runs `body` in the default floating-point environment: round to nearest, subnormal numbers kept, no traps. The environment of
-/// the calling thread is restored when `body` returns or panics, exception flags included.
+/// Runs `body` in the default floating-point environment: round to nearest, subnormal numbers kept, no traps.
+/// The environment of the calling thread is restored when `body` returns or panics, including exception
+/// flags.
 ///
-/// Every function of this crate that computes with floats does so by itself. It applies to x86-64 (MXCSR) and AArch64 (FPCR and
-/// FPSR); on other processors `body` runs as it is.
+/// Every function of this crate that computes with floats calls this itself. It applies to x86-64 (MXCSR) and
+/// AArch64 (FPCR and FPSR); on other processors it only calls `body`.
 pub fn in_default_environment<R>(body: impl FnOnce() -> R) -> R {
     let found = register::read();
     let _restored = Restored(found);

@@ -5,13 +5,13 @@ use crate::base::dtype::DType;
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Stable numbers of the C interface, in decades by what the caller can do about it.
+/// Stable numbers of the C interface, in groups of ten by the possible action of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// An argument is outside of its range.
+    /// An argument is outside its range.
     InvalidArgument = 10,
     /// A pointer that must not be null is null.
     NullPointer = 11,

@@ -187,7 +187,8 @@ impl Args {
         })
     }
 
-    /// Sets a parameter from a whole number; flags take 0 and 1, real parameters take it as it is.
+    /// Sets a parameter from a whole number; flags accept 0 and 1, and real parameters accept every whole
+    /// number.
     ///
     /// # Errors
     /// [`Error::UnknownName`], [`Error::InvalidArgument`].

@@ -155,7 +155,7 @@ impl<const GRAIN: usize, const WORDS: usize> Pool<GRAIN, WORDS> {
             };
             while let Some((at, grains)) = gap(now) {
                 match used.compare_exchange_weak(now, now | grains, Ordering::Acquire, Ordering::Relaxed) {
-                    // The offset is inside of the memory: `word` and `at` are the indices of a grain.
+                    // The offset is inside the memory: `word` and `at` are the indices of a grain.
                     Ok(_) => return self.memory.get().cast::<u8>().wrapping_add((64 * word + at) * GRAIN),
                     Err(other) => now = other,
                 }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn requests_beyond_the_room_are_refused() {
         static POOL: Pool<256, 1> = Pool::new();
         assert!(POOL.take(layout(64 * 256 + 1, 1)).is_null());
         assert!(POOL.take(layout(8, 512)).is_null());

@@ -1,4 +1,4 @@
-//! Counts of what a call binds, compiles and parses, for tests. Each thread has its own.
+//! Counts of bindings, compilations, and parsings of a call, for tests. Each thread has separate counts.
 
 use std::cell::Cell;
 

@@ -9,7 +9,8 @@ use std::{mem, process};
 /// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
 pub const MAX_THREADS: u32 = 1024;
 
-/// Bytes that the system must have before a thread is started, many times what a thread allocates until it works.
+/// Bytes that the system must have before a thread is started, many times the allocations of a thread before
+/// its first task.
 const STARTING: usize = 16 << 10;
 
 /// A pool of threads, none for one thread. They end with it and not some time after it: whoever forks or unloads

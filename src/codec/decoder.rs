@@ -43,7 +43,7 @@ impl Decoder {
         Decoder::new(bound, options, Some(header.clone()), None)
     }
 
-    /// The decoder of what an encoder writes; `bound` is what a reader sees.
+    /// The decoder for containers of an encoder; `bound` is the view of a reader.
     pub(super) fn of_encoder(
         mut bound: BoundPipeline,
         encoder: Arc<LazyEncoder>,

@@ -36,8 +36,8 @@ pub struct Encoder {
 /// The input of the compilation of an encoder's plans.
 pub(super) struct EncoderForm {
     pub(super) bound: BoundPipeline,
-    /// The form of what the pipeline does not make smaller. A file in the exact form of the reference is never replaced by a
-    /// stage that only we read.
+    /// The form of arrays that the pipeline does not make smaller. A file in the exact form of the reference
+    /// is never replaced by a stage that only this library reads.
     pub(super) stored: Option<BoundPipeline>,
     pub(super) options: Options,
 }
@@ -116,7 +116,8 @@ impl Encoder {
         &self.options
     }
 
-    /// No container of this encoder is longer: what does not compress is stored as it is.
+    /// The largest length of a container of this encoder; an array that does not compress is stored without
+    /// coding.
     pub fn max_compressed_bytes(&self) -> u64 {
         // Count ports of four bytes: at most one per stage.
         let own = self.template.header_bound() + self.payload + 4 * self.pipeline().nodes.len() as u64;
@@ -145,11 +146,12 @@ impl Encoder {
         })
     }
 
-    /// The same in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the CPU then take
-    /// no other for arrays, whatever those hold: too many outliers end with [`Error::OutlierCapacity`].
+    /// A workspace in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the
+    /// CPU then allocate no other memory for arrays of any contents: too many outliers end with
+    /// [`Error::OutlierCapacity`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
+    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which allocates its memory itself.
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
         in_default_environment(|| {
             on_host(self.options.device)?;
@@ -266,7 +268,7 @@ fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPi
     BoundPipeline::new(pipeline, *array, padded, rules)
 }
 
-/// The form of an array that is stored as it is.
+/// The form of an array that is stored without coding.
 pub(super) fn bind_stored(array: &Array, options: &Options) -> Result<BoundPipeline> {
     bind(&Pipeline::identity(), array, options)
 }

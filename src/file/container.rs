@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A container in a file, of which no more is read than what is asked for.
+/// A container in a file. Only the bytes that a call needs are read.
 ///
 /// ```no_run
 /// let file = fzgm::ContainerFile::open("field.fzm")?;

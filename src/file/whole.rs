@@ -16,8 +16,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     if read as u64 == bytes { Ok(all) } else { Err(asked.shorter()) }
 }
 
-/// Makes a file of these bytes, in place of the one that may be there. Whatever happens, the path names what it named before
-/// or all of them.
+/// Writes a file of these bytes, which replaces an existing one. At any moment the path names the old file or
+/// the complete new one.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let asked = FileOp { path, doing: "write" };
     let mut file = asked.io(AtomicFile::create(path))?;
@@ -82,7 +82,7 @@ mod tests {
         let mut old = String::new();
         open.read_to_string(&mut old).expect("read");
         assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
-        // A link to nothing: what it names is made.
+        // A dangling link: its target is made.
         fs::remove_file(&path).expect("removed");
         replace(&link, b"made").expect("written");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());

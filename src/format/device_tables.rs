@@ -22,7 +22,7 @@ pub(crate) struct PlanTables {
     pub rules_at: u32,
     /// Bytes of the caller's array.
     pub array_bytes: u64,
-    /// The status of a container that states a length beyond what the plan has room for.
+    /// The status of a container that states a length beyond the room of the plan.
     pub longer: i32,
     /// 1: the first form has a header of fixed length, which fits into shared memory with the words
     /// of the call. Its segments are values, and no length follows from another. It has at most a

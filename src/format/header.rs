@@ -41,7 +41,7 @@ pub(crate) struct Header {
     pub(crate) metadata: Vec<Vec<u8>>,
     /// Where the segments lie in the container, in the order of [`Graph::sinks`].
     pub(crate) segments: Vec<Range<usize>>,
-    /// Checksums as stored, with what they cover.
+    /// Checksums as stored, with the bytes that they cover.
     pub(crate) checksums: Vec<Checksum>,
     /// Bytes of the whole container.
     pub(crate) end: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Header {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How much of a container is there.
+/// The available part of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// All of it and nothing else.
@@ -132,10 +132,10 @@ pub(crate) fn read(container: &[u8]) -> Result<Header> {
     read_given(container, Given::Whole)
 }
 
-/// The same from the beginning of a container; what follows on the header counts as the payload that it states.
+/// Reads the beginning of a container; bytes after the header count as the payload that it states.
 ///
 /// # Errors
-/// [`Error::Truncated`] where the header is longer.
+/// [`Error::Truncated`] if the header is longer.
 pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Header> {
     let may_be = [fzm::MAGIC, compact::MAGIC].iter().any(|magic| magic.starts_with(beginning));
     if beginning.len() < 4 && may_be {

@@ -42,7 +42,7 @@ pub struct Info {
 pub struct StageInfo {
     /// Its name.
     pub name: &'static str,
-    /// Parameters with their values, and what the run resolved.
+    /// Parameters with their values, including values that the run resolved.
     pub params: Vec<(&'static str, String)>,
     /// Per input port: the index of the producing stage and the name of its port; `None`: the array.
     pub inputs: Vec<Option<(usize, &'static str)>>,

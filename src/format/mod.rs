@@ -38,7 +38,7 @@ pub enum Container {
     Compact,
 }
 
-/// The template of what `plan` writes.
+/// The template of the headers of `plan`.
 pub(crate) fn template(plan: &BoundPipeline, container: Container, checksum: bool) -> Result<Template> {
     match container {
         Container::Fzm => fzm::template(plan, checksum),

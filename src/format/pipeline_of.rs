@@ -30,7 +30,8 @@ pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
         for (node, metadata) in pipeline.nodes.iter_mut().zip(&written.metadata) {
             node.stage.reencode_params(&mut node.args, metadata)?;
             restate(&mut node.args, OUTLIER_THRESHOLD, shortest)?;
-            // Under rel a header has what its decoders compute with, and less than that would be another step.
+            // Under rel a header has the bound that its decoders compute with, and fewer digits would mean
+            // another step.
             if node.stage.mode(&node.args) != Some(POINTWISE) {
                 restate(&mut node.args, ERROR_BOUND, shortest)?;
             }

@@ -30,8 +30,8 @@ pub(crate) struct Tables {
     pub(crate) staged: u64,
 }
 
-/// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: what it means when a
-/// header states a length that the plan has no room for.
+/// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: the
+/// status for a header that states a length without room in the plan.
 pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Tables {
     let mut tables = Tables { bytes: vec![0; size_of::<PlanTables>()], staged: 0 };
     let values: Vec<ValueRow> =
@@ -179,7 +179,7 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
     p
 }
 
-/// The row of a form, but for where its bytes are.
+/// The row of a form, except for the place of its bytes.
 fn header(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -> Val) -> HeaderRow {
     let says = |row: &FieldRow, i: usize| row.what == FIELD_SEGMENT_BYTES && row.index == i as u32;
     let segment = |(i, s): (usize, &Segment)| {

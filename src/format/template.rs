@@ -24,7 +24,7 @@ pub(super) enum Field {
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Bytes(Vec<u8>),
-    /// Bytes that no reader needs: what the caller of the encoder asked for. They do not follow from the rest.
+    /// Bytes that no reader needs: the request of the encoder's caller. They do not follow from the rest.
     Informational(Vec<u8>),
     Fixed(Field, usize),
     Varint(Field),

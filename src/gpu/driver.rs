@@ -18,7 +18,8 @@ use table::{Table, call};
 
 /// The return value of the driver: a [`CUresult`], or a number that is none.
 pub(super) type Code = c_int;
-/// A context, a stream, a function: whatever the driver hands out as a pointer, or a device address.
+/// A context, a stream, a function, or anything else that the driver returns as a pointer, or a device
+/// address.
 pub(super) type Handle = usize;
 
 pub(super) const SUCCESS: Code = CUresult::CUDA_SUCCESS as Code;

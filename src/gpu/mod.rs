@@ -79,7 +79,7 @@ pub fn device_functions() -> Vec<&'static str> {
     images::functions().collect()
 }
 
-/// Why this process has no GPU, whatever driver there is.
+/// The reason why this process has no GPU, for any driver.
 fn ruled_out() -> Option<&'static str> {
     if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
         return Some("FZGM_DISABLE_CUDA is set");

@@ -1,7 +1,7 @@
-//! How a kernel runs on a GPU: which functions, over how many blocks, with which memory besides its operands.
+//! The launch of a kernel on a GPU: its functions, the number of blocks, and the memory besides its operands.
 //! `kernels/common/args.h` is generated from this file, `gpu/abi.rs`, and `format/device_tables.rs`.
 //!
-//! Grids come from what is known when the plan is made, work from the words that earlier kernels wrote.
+//! Grids follow from the plan; the amount of work follows from words that earlier kernels wrote.
 
 // cbindgen exports constants that are public.
 #![allow(unreachable_pub)]

@@ -67,7 +67,7 @@ pub struct HostCall<'a> {
     pub(crate) threads: Parallel<'a>,
     /// Kernels fused before a TileConsumer or behind a TileProducer.
     pub(crate) fused: &'a [FusedCall<'a>],
-    /// Bytes of what a TileConsumer takes or a TileProducer makes.
+    /// Bytes that a TileConsumer reads or a TileProducer writes.
     pub(crate) length: u64,
 }
 

@@ -35,7 +35,7 @@ pub struct Spec {
 /// Two switches that concern the bytes of every stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The bound is kept for every value, whatever it costs; off writes the reference's bytes.
+    /// The bound is kept for every value, at any cost in bytes; off writes the reference's bytes.
     pub strict: bool,
     /// The form of the files.
     pub generation: Generation,
@@ -117,7 +117,7 @@ pub struct Patch {
     pub runtime_field: RuntimeField,
 }
 
-/// The config of a stage in a header: what is known beforehand, and the fields that are not.
+/// The config of a stage in a header: its constant bytes, and the fields that are only known at run time.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// With zeros where a patch goes.
@@ -153,7 +153,7 @@ pub enum Length {
 /// The output of stages that have one.
 pub(crate) const OUT: &[&str] = &["output"];
 
-/// A stage definition: what does not depend on the data. The registry holds one static object per stage.
+/// A stage definition, which does not depend on the data. The registry holds one static object per stage.
 pub trait Stage: Sync {
     /// The constant properties.
     fn spec(&self) -> &'static Spec;
@@ -232,7 +232,8 @@ pub trait Stage: Sync {
     /// Reads a config in its widest form.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for what no encoder writes, [`Error::Unsupported`] for what this version does not read.
+    /// [`Error::Corrupt`] for a config that no encoder writes, [`Error::Unsupported`] for one that this
+    /// version does not read.
     fn parse(&self, config: &[u8]) -> Result<Parsed>;
 
     /// How the stage is recorded in files of other generations.
@@ -303,7 +304,7 @@ pub trait BoundStage: Send + Sync {
     /// The config in its widest form; [`Versions::downgrade`] shortens it.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what the generation cannot express.
+    /// [`Error::Unsupported`] for a pipeline that the generation cannot express.
     fn config(&self, io: Ports<'_>) -> Result<Config>;
 
     /// The ports of the outlier lists, which a blocking call enlarges when they are too short.
@@ -354,7 +355,7 @@ pub trait RegionReader: Sync {
     /// Restores `region` to `dst`, which has just its bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], and what reading `segment` ends with.
+    /// [`Error::Corrupt`], and the errors of reading `segment`.
     fn read_region(
         &self,
         args: &Args,

@@ -1,4 +1,4 @@
-//! Values of a plan: what is on its edges, and where it is stored.
+//! Values of a plan: the data on its edges, and the place where it is stored.
 
 use crate::base::edge_type::EdgeType;
 

@@ -27,15 +27,15 @@ pub trait Versions: Sync {
     /// Converts the widest form to the shortest that readers of `generation` understand.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what the generation cannot express.
+    /// [`Error::Unsupported`] for a config that the generation cannot express.
     fn downgrade(&self, _generation: Generation, config: Config) -> Result<Config> {
         Ok(config)
     }
 
-    /// Resolves what an upgraded config leaves open, in a container that records its generation.
+    /// Resolves fields that an upgraded config leaves open, in a container that records its generation.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for what the generation does not have.
+    /// [`Error::Corrupt`] for a config that the generation does not have.
     fn resolve(&self, _config: &mut [u8], _generation: Generation) -> Result<()> {
         Ok(())
     }

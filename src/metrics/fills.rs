@@ -96,7 +96,8 @@ struct Bin {
 
 const EMPTY: Bin = Bin { count: 0, least: u64::MAX, most: 0, of_most: 0 };
 
-/// A summary of the bounded values of an array: their range, and what looks like a fill value. Values are added in any order and pieces.
+/// A summary of the bounded values of an array: their range, and the suspected fill values. Values are added
+/// in any order and in pieces.
 #[derive(Clone)]
 pub struct ValueScan {
     dtype: DType,
@@ -289,8 +290,9 @@ pub fn suspected_fills(dtype: DType, bytes: &[u8], outlier_threshold: f64) -> Ve
     scan.suspects()
 }
 
-/// The same where `range`, the value range or a number above it, is known: a sample decides whether all values are looked at. It finds what
-/// [`suspected_fills`] finds unless the values that are no fill values are rarer than one in 4096.
+/// [`suspected_fills`] with a given `range`, the value range or a number above it: a sample decides whether
+/// all values are read. The result differs from that of [`suspected_fills`] only if the values that are no
+/// fill values are rarer than one in 4096.
 pub fn suspected_fills_in_range(
     dtype: DType,
     bytes: &[u8],

@@ -18,7 +18,7 @@ impl Gap {
         if !high.is_finite() {
             return Gap::INFINITE;
         }
-        // Knuth's TwoSum: what the subtraction dropped.
+        // Knuth's TwoSum: the part that the subtraction dropped.
         let subtrahend = high - a;
         let low = (a - (high - subtrahend)) + (-b - subtrahend);
         if high < 0.0 { Gap { high: -high, low: -low } } else { Gap { high, low } }

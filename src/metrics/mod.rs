@@ -1,12 +1,12 @@
-//! How far a restored array is from the original, judged by the letter of the bound.
+//! Measures the difference of a restored array from the original, and judges it exactly by the bound.
 //!
 //! Differences are exact: |x - x'| is the unevaluated sum of two f64, because one f64 holds neither every
 //! difference of two f64 nor that of a large and a tiny f32. A comparison with the bound is therefore right
-//! down to the last bit. The bounds of the modes noa, prel and rel are products and ranges in f64, each
-//! rounded toward zero: never above what was promised, below it by two units in the last place at most.
+//! down to the last bit. The bounds of the modes noa, prel, and rel are products and ranges in f64, each
+//! rounded toward zero: never above the promised bound, and below it by at most two units in the last place.
 //!
-//! Only bounded values have an error: those that are finite and below the outlier threshold. All others have
-//! to come back bit for bit and take no part in ranges or means.
+//! Only bounded values have an error: those that are finite and below the outlier threshold. All other values
+//! must be restored bit for bit and do not count in ranges and means.
 
 mod fills;
 mod gap;
@@ -72,7 +72,7 @@ pub struct Metrics {
     pub max: f64,
     /// max - min, rounded toward zero.
     pub range: f64,
-    /// Largest |x - x'|; infinite when a bounded value came back as NaN or infinity.
+    /// Largest |x - x'|; infinite if a bounded value was restored as NaN or infinity.
     pub max_abs_error: f64,
     /// Largest |x - x'| / |x| over the bounded values other than zero.
     pub max_rel_error: f64,
@@ -83,7 +83,7 @@ pub struct Metrics {
     pub worst: Option<f64>,
     /// Bounded values beyond the bound.
     pub violations: u64,
-    /// Values that are not bounded and did not come back bit for bit.
+    /// Values that are not bounded and were not restored bit for bit.
     pub exact_mismatches: u64,
     /// Elements whose bits differ and that are NaN or infinite on either side.
     pub non_finite_mismatches: u64,
@@ -97,7 +97,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// True when the bound holds for every bounded value, and all others came back bit for bit.
+    /// True if the bound holds for every bounded value, and all others were restored bit for bit.
     pub fn kept(&self) -> bool {
         self.violations == 0 && self.exact_mismatches == 0 && self.non_finite_mismatches == 0
     }

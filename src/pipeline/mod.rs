@@ -174,7 +174,7 @@ impl Pipeline {
         Ok(&mut to.inputs)
     }
 
-    /// The pipeline of arrays that are stored as they are.
+    /// The pipeline of arrays that are stored without coding.
     pub(crate) fn identity() -> Pipeline {
         let stage = stages::IDENTITY;
         let args = Args::new(stage.spec().name, stage.spec().params);
@@ -227,8 +227,8 @@ impl Pipeline {
     }
 }
 
-/// A pipeline pads by less than this many bytes: what is written has to be read within the memory that a reader
-/// grants a small array.
+/// A pipeline pads by less than this number of bytes, because a container must be readable within the memory
+/// that a reader grants a small array.
 const MAX_PADDING: u64 = 1 << 24;
 
 impl Pipeline {

@@ -46,7 +46,7 @@ fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
     let root = g.root(*between);
     let readers = steps.iter().flat_map(|s| &s.ins).filter(|&&v| g.root(v) == root).count();
     let stored = g.sinks.iter().any(|s| g.root(s.value) == root);
-    // The length of what passes is read from headers: it has to be known without the value.
+    // The length of the value between the kernels is read from headers, so it must be fixed.
     let fixed = !g.edge(*between).length.is_dynamic();
     fixed && root == g.root(*read) && root != Val::ARRAY && readers == 1 && !stored
 }
@@ -90,7 +90,7 @@ fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool
     true
 }
 
-/// Takes step `at`, which makes sums, into the one before it, which makes what they are of.
+/// Fuses step `at`, which computes sums, into the step before it, which computes their terms.
 fn fuse_reduction(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     let (Some(before), Some(sums)) = (steps.get(at - 1), steps.get(at)) else {
         return false;

@@ -51,8 +51,8 @@ pub(crate) struct CompileOptions {
     pub(crate) direct_output: bool,
 }
 
-/// A pipeline bound to an array: what a container describes, and what the plans of both directions and both backends are
-/// compiled from.
+/// A pipeline bound to an array: the description in a container, and the input of the plans of both
+/// directions and both backends.
 #[derive(Clone)]
 pub(crate) struct BoundPipeline {
     pub(crate) pipeline: Pipeline,
@@ -146,7 +146,7 @@ impl Plan {
         &self.bound.array
     }
 
-    /// Bytes of working memory of a call, wherever they start, without what the system needs for threads.
+    /// Bytes of working memory of a call, at any start address, without the system's memory for threads.
     pub fn workspace_bytes(&self) -> u64 {
         self.arena_bytes + ALIGN + 8 * self.bound.graph.values.len() as u64
     }

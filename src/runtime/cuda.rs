@@ -1,8 +1,10 @@
-//! The GPU backend: the steps of a plan as launches on a stream, and the functions that make and read containers.
+//! The GPU backend: the steps of a plan as launches on a stream, and the functions that write and read
+//! containers.
 //!
-//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which are zero between
-//! calls; the tables of the plan; the arena. No memset does that: it would cost what a kernel costs. The last function of a
-//! compression leaves zeros for the next one, and the first one of a decompression, which is short of work, makes its own.
+//! No function here waits for the device. A workspace is one block: status, words, and zeroed memory, which
+//! are zero between calls; the tables of the plan; the arena. A memset would cost as much as a kernel, so the
+//! last function of a compression leaves zeros for the next call, and the first function of a decompression,
+//! which has little work, writes its own.
 
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
@@ -93,7 +95,7 @@ const FIRST_STEP: u32 = 8;
 const CLOSE: u32 = u32::MAX / 2;
 
 impl Run<'_> {
-    /// Clears what has to be zero, where no device function does.
+    /// Clears the memory that must be zero, if no device function does.
     pub(crate) fn clear(&self) -> Result<()> {
         self.memory.clear(0, self.layout.control, self.stream)
     }
@@ -230,8 +232,8 @@ impl Run<'_> {
         function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
     }
 
-    /// The start of a decompression: reads the header, clears what has to be zero, and copies segments where steps want that. A
-    /// compression begins with its first step.
+    /// The start of a decompression: reads the header, clears the memory that must be zero, and copies
+    /// segments for steps that need copies. A compression begins with its first step.
     pub(crate) fn open(&self, params: &ContainerArgs) -> Result<()> {
         /// Bytes that are worth a block, and the most blocks.
         const PIECE: u64 = 1 << 14;
@@ -287,10 +289,10 @@ impl Run<'_> {
         self.plan.bound.graph.sinks.iter().any(|s| place(self.plan.place(s.value)))
     }
 
-    /// Blocks of functions that have to pass over the whole array, or do so only where it is stored as it is.
+    /// Blocks of functions that process the whole array, always or only if it is stored without coding.
     fn copy_grid(&self, always: bool) -> u64 {
-        /// Enough for the largest device of today, several to a multiprocessor. More would take their time where there is
-        /// nothing to copy, as is usual.
+        /// Enough for the largest present device, several to a multiprocessor. More blocks would cost time in
+        /// the usual case without a copy.
         const MOST: u64 = 512;
         /// Bytes that are worth a block.
         const PIECES: [u64; 2] = [1 << 18, 1 << 16];

@@ -104,7 +104,8 @@ impl Workspace {
         )))
     }
 
-    /// Overwrites all memory, so that a test can show that no call depends on what an earlier one left.
+    /// Overwrites all memory, so that a test can show that no call depends on the contents that an earlier
+    /// call left.
     #[doc(hidden)]
     pub fn poison(&mut self, byte: u8) {
         self.arena.bytes_mut().fill(byte);

@@ -101,7 +101,8 @@ pub(super) fn recorded(spec: &Spec, mode: u8, bound: f64, threshold: f64, dims: 
     put("bound", args.set_real("error_bound", bound))?;
     put("threshold", args.set_real("outlier_threshold", threshold))?;
     for (name, d) in DIMS.into_iter().zip(dims) {
-        // Not cut off at what the parameter holds: the message would name another number than the container.
+        // Not cut off at the limit of the parameter: the message would name another number than the
+        // container.
         let Ok(length) = i64::try_from(d) else {
             return refuse(format!("{name} is {d}, which is above 2^40"));
         };

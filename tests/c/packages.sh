@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The archives that CPack makes, unpacked and used where there is no Rust; and fzgm inside of another project's build.
+# The archives that CPack makes, unpacked and used where there is no Rust; and fzgm inside another project's build.
 #
 #   tests/c/packages.sh [<cmake build tree>]
 . "$(dirname "$0")/../shell.sh"

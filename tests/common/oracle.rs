@@ -258,7 +258,7 @@ fn extremes(bounded: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// A float below the bound by more than the rounding of the comparison: an error that is smaller needs no big
 /// integers. Two or three operations make the bound and one makes the error, each off by at most 2^-53 of its
 /// result as long as nothing overflows or is subnormal, so a margin of 2^-49 is more than all of them. 0, which
-/// decides nothing, outside of that range.
+/// decides nothing, outside that range.
 fn clearly_below(extremes: Option<(f64, f64)>, bound: Bound) -> f64 {
     let about = match bound {
         Bound::Abs(eb) => eb,

@@ -8,7 +8,7 @@ class Fiber {
  public:
   // Starts over: the next resume() calls `body`, which must end with leave().
   void start(void (*body)());
-  // Runs it until it pauses or leaves; called from outside of all fibers.
+  // Runs it until it pauses or leaves; called from outside all fibers.
   void resume();
   // Back to resume(). Called from inside.
   void pause();

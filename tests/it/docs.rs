@@ -236,7 +236,7 @@ fn modules_use_only_modules_before_them() {
         }
         let here = place(module).unwrap_or_else(|| panic!("{module} is not in the list of src/lib.rs"));
         let text = read(&path);
-        // Tests inside of a module may use everything.
+        // Tests inside a module may use everything.
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
         for line in text.lines().filter(|l| !l.trim_start().starts_with("//")) {
             for rest in line.split("crate::").skip(1) {

@@ -322,7 +322,7 @@ class Vectors(unittest.TestCase):
             if vector["stored"] == "coded":
                 layout = stage.levels_layout if old else stage.words_layout
                 self.assertEqual(layout(coded, len(data)), data)
-            # And inside of a stream, with the layout found out where it has to be.
+            # And inside a stream, with the layout found out where it has to be.
             stream = rze_encode(data, chunk, width, old, repeats)
             self.assertEqual(stage.decode([stream], Limits(len(data), None)), data)
         self.each("chunk", check)

@@ -84,7 +84,7 @@ struct Frame {
   FZ_DEV uint64_t* word(uint32_t v) const { return reinterpret_cast<uint64_t*>(seen + WORDS_AT) + value(v).word; }
   FZ_DEV uint64_t* start(uint32_t v) const { return word(v) + plan().values; }
   FZ_DEV uint64_t bytes(uint32_t v) const { return value(v).kind == KIND_DYNAMIC ? *word(v) : value(v).max; }
-  // Address of a value outside of the container.
+  // Address of a value outside the container.
   FZ_DEV uint8_t* bytes_of(uint32_t v) const {
     const ValueRow& r = value(v);
     return r.place == PLACE_ARENA ? arena + r.offset : array;

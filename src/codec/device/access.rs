@@ -1,4 +1,4 @@
-//! Memory of callers by its address: what of it the processor reads, and how.
+//! Memory of callers by its address: the parts that the processor reads, and the way it reads them.
 #![allow(unsafe_code)]
 
 use super::{DeviceSlice, Memory};

@@ -165,7 +165,7 @@ pub(super) fn workspace(
 pub struct CallResult {
     /// Bytes of the result; 0 on failure.
     pub bytes: u64,
-    /// Bytes or elements that would have been needed, where that is what failed.
+    /// The required bytes or elements, if there was room for fewer.
     pub needed: u64,
     /// The number of a [`Status`].
     pub status: i32,

@@ -39,8 +39,8 @@ impl Prepared {
             return Ok(());
         }
         preload(context, &self.plan)?;
-        // Calls of another plan may still be on their way in this memory: freeing it waits for them, and what is written
-        // below does not. Copies of the caller's memory are those of blocking calls, which are over.
+        // Calls of another plan may still use this memory: freeing it waits for them, and the writes below do
+        // not. Copies of the caller's memory belong to blocking calls, which have ended.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
         let (array, container, pinned_staging, result) = match kept {
             Some(m) => (m.array, m.container, m.pinned_staging, m.result),

@@ -1,5 +1,5 @@
-//! A slab file that is read at places: its beginning and its end, the lengths of the slabs up to the last one that a region touches, and of
-//! those that it touches what the region needs.
+//! A slab file with random access: its beginning and its end, the lengths of the slabs up to the last one
+//! that a region touches, and the parts of these slabs that the region needs.
 
 use super::{HEADER, Header, TRAILER, damaged, foreign, read};
 use crate::base::array::Array;
@@ -31,7 +31,7 @@ impl SlabFile {
     /// Opens a file that is one slab file and reads its header and its trailer.
     ///
     /// # Errors
-    /// As [`SlabFile::new`]; [`Error::File`] for what is no regular file.
+    /// As [`SlabFile::new`]; [`Error::File`] for a path that is no regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<SlabFile> {
         let path = path.as_ref();
         SlabFile::new(FileOp { path, doing: "read" }.open()?.0, path)
@@ -120,7 +120,7 @@ impl SlabFile {
         self.array.dims().last().copied().unwrap_or(0)
     }
 
-    /// Bytes of a region that is inside of the array.
+    /// Bytes of a region that is inside the array.
     fn inside(&self, origin: &[u64], extent: &[u64]) -> Result<u64> {
         let dims = self.array.dims();
         let fits = |((o, e), d): ((&u64, &u64), &u64)| o.checked_add(*e).is_some_and(|end| end <= *d);

@@ -1,8 +1,8 @@
-//! Slab files: one array in slabs along its slowest dimension, each in a container of its own, so that neither side holds more than one
-//! slab in memory. `docs/files.md` has the bytes.
+//! Slab files: one array in slabs along its slowest dimension, each in a separate container, so that reader
+//! and writer hold only one slab in memory. `docs/files.md` defines the bytes.
 //!
-//! A slab is a number of *rows*. A row is what the array has at one index of its slowest dimension: a plane of a volume, a line of a
-//! plane, an element of a line.
+//! A slab is a number of *rows*. A row is the part of the array at one index of its slowest dimension: a
+//! plane of a volume, a line of a plane, an element of a line.
 //!
 //! ```
 //! use fzgm::slabs::{Header, Reader, Writer};
@@ -115,7 +115,7 @@ impl Header {
         self.row.iter().copied().chain([rows]).collect()
     }
 
-    /// Refuses what cannot be the slab of this index, of which `rows` rows come before.
+    /// Rejects an array that cannot be the slab of this index, with `rows` rows before it.
     fn admit(&self, index: u64, rows: u64, slab: &Array) -> Result<()> {
         let own = slab.dims().last().copied().unwrap_or(0);
         let alike = slab.dtype() == self.dtype && slab.dims() == self.dims(own);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_files_are_read() {
         let (header, values) = volume();
         let file = written(&header, &values, &Options::default()).expect("a file");
         let mut reader = Reader::new(&file[..], "volume").expect("a file");

@@ -129,7 +129,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Each text is one name: what separates names elsewhere is no letter of one.
+    /// Each text is one name: a name cannot contain the characters that separate names elsewhere.
     fn names(&mut self, name: &'static str, most: usize, value: Value<'_>) -> Result<()> {
         let expected = format!("an array of 1 to {most} texts of letters, digits, _, - and .");
         let Value::Names(items) = value else { return Err(self.refuse(name, value, expected)) };
@@ -237,7 +237,7 @@ pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String
     let mut said = vec![];
     let code = args.iter().find(|(p, _)| p.name == "code").map(|(_, v)| v.to_string());
     let input = args.iter().find(|(p, _)| p.name == "input_type").map(|(_, v)| v.to_string());
-    // A signed type that is named: only then the reference can be told what becomes of it.
+    // A named signed type: only with it can the reference be told the output type.
     let signed = input.and_then(|i| DType::from_name(&i).ok()).filter(|i| !i.is_float() && *i == i.signed());
     for (param, value) in args.iter() {
         let always = always_said(param.name) || (stage, param.name) == ("lorenzo_quant", ZIGZAG);

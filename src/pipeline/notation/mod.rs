@@ -1,5 +1,6 @@
-//! Pipelines as people write them: TOML in the schema of FZGPUModules, and chains of stages as text. Both are read into the
-//! same [`Pipeline`] that calls build, and what is written is read back as the same one. `docs/pipelines.md` is their page.
+//! Pipelines as users write them: TOML in the schema of FZGPUModules, and chains of stages as text. Both are
+//! read into the same [`Pipeline`] that calls build, and a written pipeline is read back as an equal one.
+//! `docs/pipelines.md` is their page.
 
 mod keys;
 mod nesting;

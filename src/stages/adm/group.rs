@@ -52,7 +52,7 @@ pub(super) fn encode(elements: &[u32], width: usize, many: bool, codes: &mut [u8
     Coded { center, lane, plain: false }
 }
 
-/// The bits of one lane; what is left of its last byte is ones, or all of the next byte, and zeros behind that.
+/// The bits of one lane; the rest of its last byte, or all of the next byte, is ones, followed by zeros.
 fn lane_bits(elements: &[u32], center: u32, out: &mut [u8], many: bool) {
     let mut at = 0;
     for &v in elements {

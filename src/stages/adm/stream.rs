@@ -83,7 +83,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, (form.bits() + LANES * start) as u64)
 }
 
-/// Groups that are coded together, and where what becomes of them goes.
+/// Groups that are coded together, and the destination of the results.
 struct AdmTask<'a> {
     src: &'a [u8],
     /// Bytes of a lane of each.

@@ -14,7 +14,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("ans_weights", 1, 256)
         .then("ans_code", blocks.div_ceil(CODER_TILE.into()), CODER_THREADS)
         .then("ans_gather", blocks.div_ceil(CODER_THREADS.into()), CODER_THREADS);
-    // Counts; and what `AnsScratch` in kernels/ans/encode.cu lays out.
+    // Counts, and the fields of `AnsScratch` in kernels/ans/encode.cu.
     let scratch = ENCODER_TABLE_BYTES
         + 4 * (blocks.div_ceil(CODER_TILE.into()) + blocks + 8)
         + 2 * u64::from(BLOCK_WORDS) * blocks;

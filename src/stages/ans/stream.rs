@@ -15,7 +15,7 @@ const _: () = assert!(STATES == HEADER + 2 * 256);
 const UNIT: usize = params::WORD_UNIT as usize;
 /// Bytes of the most words of a block.
 const SLOT: usize = 2 * MOST_WORDS;
-/// Words of a block move to the front of its room or before it, also with what fills them up.
+/// Words of a block move to the front of its room or before it, including their padding.
 const _: () = assert!(MOST_WORDS % UNIT == 0);
 /// Blocks that one task codes.
 const TASK: usize = 16;
@@ -67,7 +67,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, (form.words + 2 * total) as u64)
 }
 
-/// Blocks that are coded together, and where what becomes of them goes.
+/// Blocks that are coded together, and the destination of the results.
 struct AnsTask<'a> {
     src: &'a [u8],
     states: &'a mut [u8],

@@ -74,7 +74,7 @@ const METADATA_BYTES: u64 = 8;
 /// Threads of a block of the device functions, which have a tile.
 const THREADS: u32 = 256;
 
-/// The largest element that matters, what follows from it, and the bits.
+/// The largest element that counts, its number of bits, and the packed bits.
 fn encode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<BitpackParams>(shape.params);
     let pack = |r: DeviceLaunch| r.then("bitpack_encode", tiles(shape.output(0)), THREADS).with(8, 0);

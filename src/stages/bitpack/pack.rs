@@ -59,7 +59,7 @@ impl Moved {
         u64::MAX >> (64 - self.width)
     }
 
-    /// The code of an element; what the shift drops is at its top, where no code that is kept has anything.
+    /// The code of an element; the bits that the shift drops are at its top, where kept codes have zeros.
     fn code(&self, x: u64) -> u64 {
         let x = x.wrapping_sub(self.base) & self.mask();
         (x >> self.shift | x << (self.width - self.shift)) & self.mask()

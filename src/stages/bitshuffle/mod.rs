@@ -57,7 +57,7 @@ fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if block > 0 && TILE as u64 % block == 0 { Role::Tile } else { Role::Alone }
 }
 
-/// 128 bytes to a thread, whatever the blocks are.
+/// 128 bytes per thread, for blocks of any size.
 fn on_device(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(DeviceLaunch::one(entry, tiles(shape.output(0)), TILE as u32 / 128))
 }

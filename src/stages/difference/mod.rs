@@ -69,8 +69,8 @@ pub(crate) fn is_negabinary(params: &[u8; PARAM_BYTES], width: u32, chunk: u64) 
     (p.width, p.code, p.chunk * u64::from(p.width)) == (width, NEGABINARY, chunk)
 }
 
-/// Chunks that end with tiles are sums within them; others run from tile to tile, by what runs out of each. Floats
-/// are summed one after the other, a chunk or a tile of small ones in each block.
+/// Chunks that end with tiles are sums within them; other chunks continue from tile to tile with the sum at
+/// the end of each. Floats are summed one by one, a chunk or a tile of small chunks in each block.
 fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<DifferenceParams>(shape.params);
     let bytes = shape.output(0);

@@ -1,4 +1,4 @@
-//! The parameters, checked against what they are applied to.
+//! The parameters, checked against the types and lengths on the edges.
 
 use super::SPEC;
 use super::params::{FastParams, HALF2_REACH};

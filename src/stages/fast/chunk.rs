@@ -115,7 +115,7 @@ impl<T: FastValue, B: Body> ChunkEncoder<T, B> {
         Ok(Entry::Words { form, first: 0, words: self.out.words() as u64 })
     }
 
-    /// The values as they are, without those behind the end of the array.
+    /// The values themselves, without those after the end of the array.
     fn raw(&mut self, src: &[u8], grid: &ChunkGrid, c: &Chunk) -> Result<Entry, Fault> {
         self.out.0.clear();
         for at in c.rows() {

@@ -90,7 +90,7 @@ struct Bands<'a> {
     planes: [&'a mut [u8]; UNITS],
     /// The layers behind it.
     rest: &'a mut [u8],
-    /// Bytes of a plane, and of what a band has of it.
+    /// Bytes of a plane, and of the part in a band.
     plane: usize,
     rows: usize,
     /// Chunks of a band, of the array, and before the next band.

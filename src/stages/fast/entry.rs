@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back() {
+    fn entries_are_read_back() {
         let words = |form, first, words| Entry::Words { form, first, words };
         let all = [
             Entry::Constant(-5),

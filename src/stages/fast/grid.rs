@@ -7,7 +7,7 @@ pub(super) const UNIT: usize = params::UNIT as usize;
 pub(super) const ROW: usize = 32;
 /// Units of a chunk.
 pub(super) const UNITS: usize = params::CHUNK_UNITS as usize;
-/// Values that share a width: half of what a lane has, 4 x 4 of a patch or 16 in a row.
+/// Values that share a width: half of a lane, 4 x 4 of a patch or 16 in a row.
 pub(super) const PART: usize = 16;
 /// Of two parts each.
 pub(super) const LANES: usize = UNIT / PART / 2;

@@ -148,8 +148,8 @@ fn span(widths: &Widths) -> (u32, u32) {
     (least, length(all().max().unwrap_or(0) - least))
 }
 
-/// Gives both halves of each lane the larger width of the two, where what that adds to the planes is not more than what it takes
-/// from the widths: a word in place of two for each of their bits.
+/// Gives both halves of each lane the larger width of the two, if the planes grow by no more than the widths
+/// shrink: one word instead of two for each of their bits.
 fn join(widths: &mut Widths) -> bool {
     let [first, second] = *widths;
     let larger = std::array::from_fn(|lane| first[lane].max(second[lane]));

@@ -39,7 +39,8 @@ pub(super) trait FastValue: Pod + Default + Send + Sync + PartialOrd {
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
 pub(super) struct FastQuantize<T> {
-    /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is coded then.
+    /// 1 / (2 bound): values are multiplied, never divided. Infinite if there is no step, and nothing is
+    /// coded then.
     pub(super) inverse: T,
     pub(super) step: T,
     pub(super) promise: T,

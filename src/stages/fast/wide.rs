@@ -111,7 +111,7 @@ fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut
 /// # Safety
 /// The machine has AVX2.
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
 unsafe fn transpose(values: &Codes, k: i32, planes: &mut [Plane; 8]) {
     // SAFETY: the machine has AVX2; `values` has 32 values from each multiple of 32 below its length.
     unsafe {

@@ -1,4 +1,4 @@
-//! From words to values for registers of 256 bits: what [`super::wide`] is the other way.
+//! From words to values for registers of 256 bits: the inverse of [`super::wide`].
 
 #![allow(unsafe_code)]
 
@@ -56,12 +56,12 @@ unsafe fn places(widths: &Widths, mut planes: &[u8]) -> (Places, usize) {
     (places, i32::BITS as usize)
 }
 
-/// Bits 8 `k` to 8 `k` + 7 of all values, part by part: what `transpose` of [`super::wide`] takes apart.
+/// Bits 8 `k` to 8 `k` + 7 of all values, part by part: the input of `transpose` of [`super::wide`].
 ///
 /// # Safety
-/// The machine has AVX2.
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
 unsafe fn transpose_back(places: &Places, k: usize, most: usize, bytes: &mut [u8; UNIT]) {
     // SAFETY: the machine has AVX2; `bytes` has 32 values from each multiple of 32 below its length.
     unsafe {

@@ -62,7 +62,7 @@ impl Lengths {
     /// The machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
-    #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+    #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
     pub(super) unsafe fn above(&self, plane: u32) -> u64 {
         let [first, second]: [__m256i; 2] = bytemuck::cast(self.0);
         // SAFETY: the machine has AVX2.

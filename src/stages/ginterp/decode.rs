@@ -127,7 +127,7 @@ impl<'a, T: SplineValue> Lists<'a, T> {
         Ok(Lists { indices, values })
     }
 
-    /// Entries of the reference, in any order. Its lists may be longer than what the header counts.
+    /// Entries of the reference, in any order. Its lists may be longer than the count in the header.
     fn outliers(
         grid: &TileGrid,
         metadata: &GinterpMetadata,

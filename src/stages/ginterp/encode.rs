@@ -1,4 +1,4 @@
-//! Kernel `ginterp_encode`: values to codes, anchors, and lists of what has no code.
+//! Kernel `ginterp_encode`: values to codes, anchors, and lists of values without a code.
 
 use super::code::{Bounded, Coding, Literal, Numbers};
 use super::grid::{TileGrid, TileOrder};
@@ -27,7 +27,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 /// Rows of tiles that are worked on at once: enough for all threads, few enough to list them.
 pub(super) const BATCH: usize = 256;
 
-/// Entries of the lists: the place of the code among all codes, and what the lists keep.
+/// Entries of the lists: the place of the code among all codes, and the listed value.
 type Entries<T> = Vec<(usize, T)>;
 
 /// A row of tiles along x.

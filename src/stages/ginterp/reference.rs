@@ -18,7 +18,7 @@ use std::mem::offset_of;
 const WIRE_ABS: u8 = 0;
 const WIRE_PREL: u8 = 1;
 const WIRE_NOA: u8 = 2;
-/// Flags of levels, md, natural and reverse one behind the other.
+/// Flags of levels, then md, natural, and reverse.
 const FLAGS: usize = 18;
 /// Where f64 data has the bound in all its digits, in bytes that the reference reserves.
 const WIDE_BOUND: usize = 91;

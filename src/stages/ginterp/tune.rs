@@ -130,7 +130,7 @@ impl<T: SplineValue, C: Coding<Value = T>> Sample<'_, C> {
         tally
     }
 
-    /// Modes 3 and 4: of all candidates of every level, predicted from values as they are.
+    /// Modes 3 and 4: the errors of all candidates of every level, predicted from unquantized values.
     pub(super) fn candidates(&self) -> Tally {
         let mut tally = Tally::zero();
         let mut walk = Walk::new();
@@ -249,7 +249,7 @@ fn moved(mut at: [usize; 3], d: usize, by: isize) -> [usize; 3] {
     at
 }
 
-/// Sums errors; every value stays what it is.
+/// Sums errors without changing values.
 struct Errors<'a, 'b, C: Coding> {
     sample: &'a Sample<'b, C>,
     window: &'a Window,

@@ -82,7 +82,7 @@ struct Reversed {
 }
 
 impl Reversed {
-    /// Reads what only an encoder can have written: first codes that follow from the numbers of codes.
+    /// Reads a table that an encoder can have written: first codes must follow from the numbers of codes.
     fn read(form: &BlobForm, src: &[u8], keys: Vec<u32>) -> Result<Reversed, Fault> {
         let (mut first, mut entry, mut number) = ([0; LENGTHS], [0; LENGTHS], [0; LENGTHS + 1]);
         for l in 0..LENGTHS {

@@ -65,7 +65,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(device_launch.with(0, SCRATCH_HEADER_BYTES + 8 * bklen + slots.max(book)))
 }
 
-/// Blocks that code: several tiles each, where there are enough of them for every multiprocessor.
+/// Blocks that code: several tiles each, if there are enough tiles for every multiprocessor.
 fn code_blocks(partitions: u64) -> u64 {
     /// This number of blocks keeps any device busy; above it, each block has several tiles.
     const BUSY: u64 = 4096;

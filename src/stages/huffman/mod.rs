@@ -164,7 +164,7 @@ impl Stage for Huffman {
     fn check_feed(&self, args: &Args, from: &str, edge: EdgeType) -> Result<()> {
         let told = args.choice("input_type")?;
         let symbol = symbols(args, edge)?;
-        // Bytes may be meant: they are the symbols of what is wider than a symbol may be.
+        // Symbols may be bytes: elements that are wider than a symbol may be consist of bytes.
         if symbol == DType::U8 || edge.dtype.is_float() || symbol.bytes() == edge.dtype.bytes() {
             return Ok(());
         }

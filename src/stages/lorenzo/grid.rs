@@ -37,7 +37,8 @@ fn put<T: Word>(bytes: &mut [u8], i: usize, value: T) {
     bytes[i * w..(i + 1) * w].copy_from_slice(bytemuck::bytes_of(&value));
 }
 
-/// Row by row: what the rows above and behind leave, and of that the difference along the row.
+/// Row by row: the differences to the rows above and in the plane before, and then their differences along
+/// the row.
 fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<LorenzoParams>();
     let (src, dst) = call.byte_for_byte()?;

@@ -1,4 +1,4 @@
-//! Blocks around their means: what is left of each element, and a mean for each block.
+//! Blocks around their means: the rest of each element, and a mean for each block.
 
 use super::params::LorenzoMeanParams;
 use crate::base::dtype::by_width;

@@ -328,7 +328,7 @@ impl<T: Lane> Coder<'_, T> {
     }
 }
 
-/// a - b, or a where there is nothing to take away.
+/// a - b, or a if there is nothing to subtract.
 #[inline(always)]
 fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
     if any {

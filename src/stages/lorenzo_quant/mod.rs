@@ -1,4 +1,4 @@
-//! LorenzoQuant: differences of rounded values inside of small tiles, and the rest exactly.
+//! LorenzoQuant: differences of rounded values inside small tiles, and the rest exactly.
 #![doc = include_str!("spec.md")]
 
 mod bind;
@@ -163,7 +163,7 @@ impl Stage for LorenzoQuant {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container records the values that the run resolved for these, or nothing.
         let unsaid = [
             "input_type",
             shape::AXES.name,

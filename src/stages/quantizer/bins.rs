@@ -58,8 +58,8 @@ impl<T: Real> Bins<T> {
         (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near) // seed: threshold
     }
 
-    /// The bin on the other side of `x`, where the nearest one does not keep the bound: between two bins the
-    /// rounding of one product can spare what that of the other costs.
+    /// The bin on the other side of `x`, if the nearest one does not keep the bound: between two bins,
+    /// rounding the other product can keep the error within the bound.
     fn other(&self, x: T) -> Option<i64> {
         let scaled = x.mul(self.inverse);
         let inside = scaled.abs() < self.radius && x.abs() < self.threshold;

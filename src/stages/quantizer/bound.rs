@@ -45,7 +45,8 @@ fn resolved<T: Real>(
         return Ok(literal::<T>(p, range));
     }
     let metadata = strict::<T>(p, range);
-    // A step of f64 data has at most 24 significant bits, so its products with bins are exact as they are.
+    // A step of f64 data has at most 24 significant bits, so its products with bins are exact without
+    // rounding.
     let rounds = size_of::<T>() == 4 && metadata.radius > 0;
     if rounds { step::choose::<T>(call, p, metadata) } else { Ok(metadata) }
 }
@@ -156,7 +157,7 @@ fn strict<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMe
     if usable { BoundMetadata { bound, bound_f32, radius: p.radius, ..metadata } } else { metadata }
 }
 
-/// The reference's arithmetic, with what it loses.
+/// The reference's arithmetic, with its losses.
 fn literal<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMetadata {
     let user = T::from_f64((p.error_bound as f32).into());
     let base = match range {

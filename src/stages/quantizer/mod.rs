@@ -176,7 +176,7 @@ impl Stage for Quantizer {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container records the values that the run resolved for these, or nothing.
         let unsaid = ["input_type", "quant_radius", OUTLIER_CAPACITY, "value_base", "fixed_step"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();

@@ -80,7 +80,7 @@ pub(super) trait BinCode: Pod + Send + Sync {
     const ZERO: Self;
     fn from_bin(bin: i64, zigzag: bool) -> Self;
     fn to_bin(self, zigzag: bool) -> i64;
-    /// Half of the code, what the in-place sentinel is compared with.
+    /// Half of the code, which the in-place sentinel is compared with.
     fn half(self) -> u64;
     /// The largest code.
     const MOST: u64;
@@ -91,7 +91,7 @@ pub(super) trait BinCode: Pod + Send + Sync {
     fn logarithm(self) -> (f32, u32, u32);
 }
 
-/// Bins of this magnitude and above restore to 0 or infinity, whatever the step; below they are exact in f64.
+/// Bins of this magnitude and above restore to 0 or infinity for any step; below they are exact in f64.
 const FAR: u64 = 1 << 51;
 
 macro_rules! code {

@@ -143,8 +143,8 @@ impl Logs {
         self.code::<true>(x, bin + toward)
     }
 
-    /// Codes of a tile, 0 for what has none; true when nothing of it belongs to the lists. The first pass has no
-    /// branch; the second one is rare.
+    /// Codes of a tile, 0 for values without a code; true if no value belongs to the lists. The first pass
+    /// has no branch; the second one is rare.
     fn fill<T: Real, C: BinCode>(&self, x: &[T], out: &mut [C]) -> bool {
         if self.launch.switches & STRICT == 0 {
             return fill_by(x, out, |x| self.first::<false>(x));

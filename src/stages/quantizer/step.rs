@@ -52,7 +52,7 @@ pub(super) fn choose<T: Real>(
     let exact = f64::from(p.exact_bits);
     let mut best = (misses(&metadata) * exact, metadata);
     for bound in candidates(metadata.promise, metadata.bound_f32) {
-        // Candidates shrink, so none of the rest is better than what their shrinking costs.
+        // Candidates shrink, so no later candidate costs less than its shrinking.
         let shrink = (1.0 - f64::from(bound) / metadata.bound) * SHRINK_BITS * (sampled * GROUP) as f64;
         if shrink >= best.0 {
             break;

@@ -191,7 +191,7 @@ struct BoundRze {
 }
 
 impl BoundRze {
-    /// The layout to write: refuses what the generation cannot express.
+    /// The layout to write. Rejects a layout that the generation cannot express.
     fn layout_to_write(&self) -> Result<Layout> {
         let BoundRze { chunk, word, layout, rules: Rules { generation, .. }, .. } = *self;
         if layout != "auto" && layout != generation.name() {

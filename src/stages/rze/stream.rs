@@ -174,7 +174,7 @@ fn decode_coded(
 }
 
 /// Byte 4 of the config was 4: `levels` or `word_size`. The first chunk that is neither raw nor all zeros
-/// fits one of the two layouts exactly; where there is none, both read the same.
+/// fits one of the two layouts exactly; if there is none, both layouts have the same result.
 fn tell_layout(
     form: &RzeForm,
     table: &[u8],

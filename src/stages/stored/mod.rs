@@ -1,4 +1,4 @@
-//! Stored: the bytes as they are.
+//! Stored: the bytes without coding.
 #![doc = include_str!("spec.md")]
 
 use super::inputs::{IN, only};

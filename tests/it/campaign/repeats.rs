@@ -57,7 +57,7 @@ fn repeats_of_every_call_give_one_hash() {
     }
 }
 
-/// Container and array as calls outside of any graph leave them.
+/// Container and array as calls outside any graph leave them.
 fn eager(fixture: &mut Fixture) -> ([CallResult; 2], Vec<u8>, Vec<u8>) {
     let (first, second) = fixture.both();
     ([first, second], fixture.container.first(first.bytes as usize), fixture.restored.get())

@@ -1,4 +1,4 @@
-//! Damaged containers on the device: a status each, and nothing outside of the operands is touched. The emulator's
+//! Damaged containers on the device: a status each, and nothing outside the operands is touched. The emulator's
 //! sanitizers and compute-sanitizer watch.
 
 use crate::common::corpus::{self, Case};
