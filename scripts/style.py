@@ -93,7 +93,7 @@ def markdown(marker=""):
 
 
 def rust_or_c(lines, rust):
-    """Comments of Rust, C, and CUDA, and the names of tests."""
+    """Comments of Rust, C, and CUDA, the names of tests, and the texts of listings."""
     found = []
     for marker in ("//!", "///", "//"):
         prose = markdown(marker)
@@ -123,6 +123,9 @@ def rust_or_c(lines, rust):
         name = re.match(r"\s*fn (\w+)\(\) \{", line)
         if name and any("#[test]" in before for before in lines[max(0, n - 4):n - 1]):
             found.append(Block([n], [name[1].replace("_", " ")]))
+        listed = re.match(r'\s*(?:about|doc): "(.*)"', line)
+        if listed:
+            found.append(Block([n], [listed[1]]))
     return found
 
 

@@ -51,7 +51,8 @@ impl Head {
     /// Header, frame, and the values after it, of a chunk that begins with the magic.
     fn split(chunk: &[u8]) -> Answer<(Head, &[u8], &[u8])> {
         let damaged = |what: &str| format!("a chunk cannot be restored: {what}");
-        let (head, rest) = chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its head is cut off"))?;
+        let (head, rest) =
+            chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its header is cut off"))?;
         let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let dtype = DType::from_number(i64::from(head[9])).ok().filter(|d| d.is_float());
         let exact = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
@@ -61,12 +62,12 @@ impl Head {
             VALUES => step.to_bits() == 0,
             form => return Err(damaged(&format!("its form {form} needs a newer plugin"))),
         };
-        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its head is damaged"))?;
+        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its header is damaged"))?;
         let behind = u64::from(exact) * dtype.bytes();
         let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| damaged("its end is cut off"))?;
         let (frame, behind) = rest.split_at(at as usize);
         if checksum(head, behind).to_le_bytes() != head[4..8] {
-            return Err(damaged("the checksum of its head is wrong"));
+            return Err(damaged("the checksum of its header is wrong"));
         }
         let head = Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
         Ok((head, frame, behind))

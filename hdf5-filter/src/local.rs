@@ -33,7 +33,7 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
-            format!("{e}, for the fill value {fill:e}, which must come back as it is")
+            format!("{e}, for the fill value {fill:e}, which must be restored bit for bit")
         }
         _ => e,
     })?;
@@ -73,13 +73,13 @@ fn first(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
         (0, _) => Err("the pipeline does not have the filter".into()),
         (1, None) => Ok(()),
         (1, Some(id)) if lossy => Err(format!(
-            "filter {id} stands before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+            "filter {id} is before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
         )),
         (1, Some(id)) => Err(format!(
-            "filter {id} stands before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+            "filter {id} is before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
         )),
         (n, _) => Err(format!(
-            "fzgm stands in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
+            "fzgm is in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
         )),
     }
 }

@@ -191,7 +191,7 @@ impl Stored {
             false => (exact, None),
         };
         if rank as usize > MAX_RANK || dims.len() != 2 * rank as usize {
-            return Err(damaged("there are fewer or more dimensions than they say"));
+            return Err(damaged("there are fewer or more dimensions than they state"));
         }
         let dims = dims.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
         let most = match user.mode {

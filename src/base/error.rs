@@ -195,7 +195,7 @@ pub enum Error {
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
     /// A beginning of a container that is shorter than its header, or than the front that a preview requires.
-    #[error("the container goes on: its first {needed} bytes are needed, or more")]
+    #[error("the container continues: its first {needed} bytes are needed, or more")]
     Truncated {
         /// Bytes from the start of the container; never more than it has.
         needed: u64,
@@ -318,7 +318,7 @@ impl Error {
 
     /// The error for [`Fault::OutOfRange`]: an element of the input of `stage` that is not `expected`.
     pub(crate) fn out_of_range(stage: &'static str, element: u64, expected: &str) -> Self {
-        Error::argument(format!("an element that {stage} gets"), element, expected)
+        Error::argument(format!("an input element of {stage}"), element, expected)
     }
 
     pub(crate) fn corrupt(place: &'static str, what: impl Into<String>) -> Self {

@@ -80,7 +80,7 @@ pub(crate) fn decoder_view(plan: &BoundPipeline, container: Container) -> Result
         // A reader assumes outlier lists of maximum length.
         Error::TooLarge { .. } => e, // seed: too-large-is-said
         _ => {
-            let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
+            let what = "its first stage does not contain the element type, and files of 2026-05 with strict off have no other field for it; use strict or generation 2026-08";
             Error::Unsupported { stage: "fzm", what: what.into() }
         }
     })

@@ -76,7 +76,7 @@ unsafe fn attribute<T: Default>(attribute: CUpointer_attribute, address: Handle)
         code => Err(Error::Device {
             call: "cuPointerGetAttribute",
             code,
-            text: format!("the driver cannot say where {address:#x} is"),
+            text: format!("the driver cannot determine the memory of {address:#x}"),
         }),
     }
 }

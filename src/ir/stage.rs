@@ -322,7 +322,7 @@ pub trait BoundStage: Send + Sync {
 /// The default error for a fault.
 pub(crate) fn explain(stage: &'static str, fault: Fault) -> Error {
     match fault {
-        Fault::Corrupt => Error::corrupt(stage, "its segment is not what an encoder writes"),
+        Fault::Corrupt => Error::corrupt(stage, "no encoder writes such a segment"),
         Fault::OutlierCapacity { needed, capacity } => Error::OutlierCapacity { stage, needed, capacity },
         Fault::OutOfRange(element) => {
             Error::out_of_range(stage, element, "one that its parameters have room for")

@@ -17,7 +17,7 @@ pub(super) fn verify(plan: &Plan) -> Result<()> {
     known.into_iter().for_each(|v| written[g.root(v).index()] = true);
     for step in &plan.steps {
         if step.ins.iter().any(|&v| !written[g.root(v).index()]) {
-            return Err(Error::Internal("a step reads what no step has written"));
+            return Err(Error::Internal("a step reads a value that no step has written"));
         }
         // If a stage of a container reads one port twice, decoding writes that port twice.
         if (1..step.outs.len()).any(|k| step.outs[..k].iter().any(|&v| g.root(v) == g.root(step.outs[k]))) {

@@ -63,7 +63,7 @@ impl Workspace {
             return Err(Error::argument("the memory of a workspace", have, format!("at least {need} bytes")));
         }
         let arena = Arena::within(memory, plan.arena_bytes);
-        let arena = arena.ok_or(Error::Internal("a workspace takes more than it says"))?;
+        let arena = arena.ok_or(Error::Internal("a workspace needs more than its stated size"))?;
         Workspace::around(arena, plan, header_bytes, threads)
     }
 

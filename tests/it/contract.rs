@@ -92,7 +92,7 @@ fn holds(stage: &str, set: &[Given], samples: &[Sample]) -> Outcome {
                     }
                     Err(e) => {
                         assert!(e.to_string().contains(stage), "{what}: `{e}` does not name the stage");
-                        let element = format!("an element that {stage} gets");
+                        let element = format!("an input element of {stage}");
                         outcome.out_of_range |=
                             matches!(e, Error::InvalidArgument { what, .. } if what == element);
                     }

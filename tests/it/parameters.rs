@@ -138,7 +138,7 @@ fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
                 assert!(!lossless || restored == sample.bytes, "{stage}.{param} = {end} on {dtype}");
             }
             // Not the parameter but what it has no room for.
-            Err(Error::InvalidArgument { what, .. }) if what == format!("an element that {stage} gets") => {
+            Err(Error::InvalidArgument { what, .. }) if what == format!("an input element of {stage}") => {
                 assert!(end != "32", "{stage}.{param} = {end} on {dtype}: {what}");
             }
             Err(Error::InvalidArgument { what, got, .. }) => {

@@ -67,6 +67,9 @@ class Habits(unittest.TestCase):
         self.assertEqual(found("a.rs", "#[test]\nfn it_runs_anew() {\n"), [(2, "`anew`")])
         self.assertEqual(found("a.rs", "fn it_runs_anew() {\n"), [])
 
+    def test_texts_of_listings(self):
+        self.assertEqual(found("a.rs", '    doc: "Starts anew.",\n'), [(1, "`anew`")])
+
     def test_exceptions(self):
         self.assertEqual(found("a.rs", "// anew  style: a quotation\n"), [])
         self.assertEqual(found("a.md", "<!-- style: a quotation -->\nanew\n"), [])

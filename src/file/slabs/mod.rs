@@ -151,7 +151,7 @@ impl Header {
         let version = u16::from_le_bytes([bytes[4], bytes[5]]);
         if version != VERSION {
             return Err(damaged(format!(
-                "is a slab file of version {version}, of which this program knows none"
+                "is a slab file of version {version}, which this program does not support"
             )));
         }
         let dtype = DType::from_number(bytes[6].into()).map_err(|e| damaged(e.to_string()))?;
@@ -177,12 +177,12 @@ impl Header {
         }
         let (slabs, slowest) = (word(trailer, 8), word(trailer, 16));
         if self.slowest.is_some_and(|all| all != slowest) {
-            return Err(damaged(format!("ends at row {slowest}, which is not what its header says")));
+            return Err(damaged(format!("ends at row {slowest}, which contradicts its header")));
         }
         let rows = self.rows;
         if slabs != slowest.div_ceil(rows) || trailer[..8] != [0; 8] || trailer[24..28] != [0; 4] {
             return Err(damaged(format!(
-                "has {slabs} slabs of {rows} rows, its trailer says {slowest} rows"
+                "has {slabs} slabs of {rows} rows, its trailer states {slowest} rows"
             )));
         }
         Ok((slabs, slowest))
@@ -219,7 +219,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 /// The refusal of a slab of another array.
 fn foreign(index: u64, slab: &Array) -> Error {
     let (dtype, dims) = (slab.dtype(), slab.dims());
-    damaged(format!("slab {index} is {dtype} of {dims:?}, which is no part of this array"))
+    damaged(format!("slab {index} is {dtype} of {dims:?}, which does not belong to this array"))
 }
 
 fn damaged(what: impl Into<String>) -> Error {

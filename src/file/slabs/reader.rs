@@ -113,10 +113,10 @@ impl<R: Read> Reader<R> {
         let (slabs, rows) = self.header.ends(&trailer)?;
         let Totals { slabs: found, rows: found_rows, .. } = self.totals;
         if slabs != found {
-            return Err(damaged(format!("has {found} slabs, its trailer says {slabs}")));
+            return Err(damaged(format!("has {found} slabs, its trailer states {slabs}")));
         }
         if rows != found_rows {
-            let what = format!("has slabs of {found_rows} rows together, its trailer says {rows}");
+            let what = format!("has slabs of {found_rows} rows together, its trailer states {rows}");
             return Err(damaged(what));
         }
         // An array that there cannot be may have no slab.
@@ -126,7 +126,7 @@ impl<R: Read> Reader<R> {
         // Unlike `read`, this continues after an interruption.
         match read(&self.name, (&mut self.src).take(1).read_to_end(&mut vec![]))? {
             0 => Ok(()),
-            _ => Err(damaged("goes on behind its trailer")),
+            _ => Err(damaged("continues after its trailer")),
         }
     }
 }

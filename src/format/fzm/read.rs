@@ -40,7 +40,7 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Header> 
     let (stage_records, buffer_records) = records.split_at(RECORD * core.stages);
     if given == Given::Whole && container.len() != core.end {
         let what =
-            format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.header);
+            format!("{} payload bytes are stated, {} exist", core.payload, container.len() - core.header);
         return Err(Error::corrupt(PLACE, what));
     }
     let mut ids: Vec<(u16, Id)> = vec![];
@@ -241,7 +241,7 @@ fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
                 .chain(&block[EXACT_VALUES + 8 - EXTENSION..]);
             if found.is_none() || block[..only.len()] != only || rest.into_iter().any(|&b| b != 0) {
                 let what =
-                    "behind the first stage it holds more than a number of exact values, or stands alone";
+                    "after the first stage it holds more than a number of exact values, or is the only block";
                 return Err(Error::corrupt("extension block", what));
             }
         }

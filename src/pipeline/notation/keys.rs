@@ -159,7 +159,8 @@ impl<'a> Keys<'a> {
     /// Resolves keys that are defined together, and defaults of the schema that differ from ours.
     pub(super) fn finish(mut self) -> Result<()> {
         if let Some((key, other)) = self.twice() {
-            let what = format!("{} has {key} and {other}, which say the same; take one of them", self.stage);
+            let what =
+                format!("{} has {key} and {other}, which have one meaning; use one of them", self.stage);
             return Err(Error::InvalidPipeline(what));
         }
         // seed: notation-default

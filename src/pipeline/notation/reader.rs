@@ -144,7 +144,7 @@ impl File<'_> {
         let (name, kind) = (text("name")?, text("type")?);
         if name == ARRAY {
             return Err(
-                self.wrong(item.span(), format!("{ARRAY} stands for the array; give the stage another name"))
+                self.wrong(item.span(), format!("{ARRAY} means the array; give the stage another name"))
             );
         }
         let line = |e| at(&self.line(item.span()), e);

@@ -57,7 +57,7 @@ fn element(args: &Args, edge: EdgeType) -> Result<DType> {
         ("auto", 4) | ("u32", 4 | 8) => Some(DType::U32),
         _ => None,
     };
-    let accepts = "elements of 2 or 4 bytes, or what its dtype divides";
+    let accepts = "elements of 2 or 4 bytes, or of a multiple of its dtype";
     element.ok_or(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
 }
 

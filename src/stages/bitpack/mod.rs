@@ -37,14 +37,14 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::IntOf(&[0, 1, 2, 4, 8, 16, 32]),
             default: Setting::Int(0),
             unit: "bits",
-            doc: "Bits kept of each element, at most its width, which 0 stands for; an array with an element that needs more is refused.",
+            doc: "Bits kept of each element, at most its width; 0: its width. An array with an element that needs more is rejected.",
         },
         Param {
             name: "auto_detect",
             kind: Kind::Flag,
             default: Setting::Flag(false),
             unit: "",
-            doc: "As many bits as the largest element needs, whatever nbits says.",
+            doc: "The number of bits that the largest element needs; nbits has no effect.",
         },
         Param {
             name: "base",
@@ -58,7 +58,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 31 },
             default: Setting::Int(0),
             unit: "bits",
-            doc: "Low bits dropped from what base leaves; an array with an element that has one there is refused.",
+            doc: "Low bits dropped after subtracting base; an array with an element that has such a bit is rejected.",
         },
     ],
 };

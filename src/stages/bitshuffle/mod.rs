@@ -41,7 +41,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::IntOf(&[1, 2, 4, 8]),
             default: Setting::Int(4),
             unit: "bytes",
-            doc: "Width of an element, whatever type the edge declares.",
+            doc: "Width of an element, regardless of the type on the edge.",
         },
     ],
 };

@@ -46,7 +46,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: u32::MAX as i64 },
             default: Setting::Int(0),
             unit: "bytes",
-            doc: "Start anew every so many bytes, a power of two of elements; 0: one run over the whole array.",
+            doc: "Bytes after which differences start again, a power of two of elements; 0: one run over the whole array.",
         },
     ],
 };

@@ -39,7 +39,7 @@ impl RegionReader for Fast {
         let Region { dtype, shape: dims, first: origin, count: extent } = *region;
         if shape::dims(args)? != dims {
             let what = format!(
-                "the array was compressed as one of {:?}, and boxes are of {dims:?}; decompress all of it",
+                "the array was compressed as one of {:?}, and the region is one of {dims:?}; decompress the whole array",
                 shape::dims(args)?
             );
             return Err(Error::Unsupported { stage: SPEC.name, what });
@@ -69,7 +69,7 @@ impl RegionReader for Fast {
 }
 
 fn damaged(_: Fault) -> Error {
-    Error::corrupt(SPEC.name, "its segment is not what an encoder writes")
+    Error::corrupt(SPEC.name, "no encoder writes such a segment")
 }
 
 /// A region, and the array that it is a part of.

@@ -77,7 +77,7 @@ impl BoundGinterp {
         let order = if self.strict { shape::ones_last(shape) } else { [0, 1, 2] };
         self.dims = order.map(|d| self.shape[d]);
         if !self.strict && self.n > 0 && self.dims[1] < 2 {
-            let expected = "2 or more, whatever dim_z is, because strict is off; give the array two or three dimensions (--dims), or turn strict on";
+            let expected = "2 or more, for any dim_z, because strict is off; give the array two or three dimensions (--dims), or turn strict on";
             return Err(refuse("dim_y", self.shape[1], expected));
         }
         Ok(self)

@@ -39,7 +39,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "u8", "u16", "u32"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Type of the symbols; auto: integers of 1, 2 and 4 bytes as they are, everything else byte by byte.",
+            doc: "Type of the symbols; auto: integers of 1, 2, and 4 bytes; all other types byte by byte.",
         },
         Param {
             name: "bklen",
@@ -53,7 +53,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "coarse", "fine", "2048", "4096"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Symbols that are coded on their own: 768 (coarse), 1024 (fine), so many, or by the length of the array (auto; coarse in files of 2026-05).",
+            doc: "Symbols of a partition: 768 (coarse), 1024 (fine), the number itself, or by the length of the array (auto; coarse in files of 2026-05).",
         },
     ],
 };
@@ -201,7 +201,7 @@ impl BoundStage for BoundHuffman {
         let p = &self.encode;
         if (p.width * p.bklen) % 4 != 0 {
             let expected =
-                format!("a multiple of {}, so that what follows the codebook is aligned", 4 / p.width);
+                format!("a multiple of {}, so that the data after the codebook is aligned", 4 / p.width);
             return Err(Error::argument("huffman.bklen", p.bklen, expected));
         }
         let counts = ctx.temporary(EdgeType::fixed(DType::U8, COUNTS_AT + 4 * u64::from(p.bklen)));

@@ -29,7 +29,7 @@ pub struct Lorenzo;
 pub(super) const SPEC: Spec = Spec {
     id: 12,
     name: "lorenzo",
-    about: "replaces each integer by its difference to what its neighbors in 1, 2 or 3 dimensions predict",
+    about: "replaces each integer by its difference to a prediction from its neighbors in 1, 2 or 3 dimensions",
     accepts: DType::INTEGERS,
     inputs: IN,
     params: &[
@@ -39,7 +39,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 1024 },
             default: Setting::Int(0),
             unit: "elements",
-            doc: "Start anew every so many elements, in one dimension whatever the shape; 0: as the shape has it.",
+            doc: "Elements after which differences start again, in one dimension for any shape; 0: as the shape requires.",
         },
         Param {
             name: "order",

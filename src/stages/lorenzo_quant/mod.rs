@@ -59,7 +59,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 1 << 31 },
             default: Setting::Int(0),
             unit: "steps",
-            doc: "Differences below this have codes; at most half of the range of the codes, which is what 0 stands for.",
+            doc: "Differences below this have codes; at most half of the range of the codes; 0: half of that range.",
         },
         Param {
             name: "zigzag_codes",
@@ -73,7 +73,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: 1.0 },
             default: Setting::Real(0.2),
             unit: "fraction of the elements",
-            doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
+            doc: "Room of the outlier lists; 1: room for every case. Blocking calls enlarge it if it does not suffice.",
         },
         OUTLIER_THRESHOLD,
         VALUE_BASE,

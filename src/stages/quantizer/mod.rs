@@ -54,7 +54,7 @@ pub struct Quantizer;
 pub(super) const SPEC: Spec = Spec {
     id: 14,
     name: "quantizer",
-    about: "rounds floats to bins of twice the error bound and keeps exactly what does not fit",
+    about: "rounds floats to bins of twice the error bound and stores other values exactly",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[
@@ -99,7 +99,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Flag,
             default: Setting::Flag(false),
             unit: "",
-            doc: "Outliers stand as raw bits among the codes; needs zigzag codes as wide as the values. Not under rel.",
+            doc: "Outliers are raw bits among the codes; needs zigzag codes as wide as the values. Not under rel.",
         },
         Param {
             name: OUTLIER_CAPACITY,
@@ -114,7 +114,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
             default: Setting::Real(0.0),
             unit: "data units",
-            doc: "noa and prel: the value range or the largest magnitude, when the caller knows it; 0: measured.",
+            doc: "noa and prel: the value range or the largest magnitude, if it is known in advance; 0: measured.",
         },
         FIXED_STEP,
     ],

@@ -60,7 +60,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "2026-05", "2026-08"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Form of short and nearly full chunks, that of the plan's generation; auto also reads what a file shows.",
+            doc: "Form of short and nearly full chunks, that of the plan's generation; auto also reads the form that a file shows.",
         },
     ],
 };
