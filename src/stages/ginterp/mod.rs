@@ -84,7 +84,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Int { low: 0, high: 1 << 31 },
         default: Setting::Int(0),
         unit: "steps",
-        doc: "Residuals below this have codes, from 1 to twice the radius - 1, and 0 marks an exact value; 0: what the value range needs, at most 127 for u8, else 32767.",
+        doc: "Residuals below this have codes, from 1 to twice the radius - 1, and 0 marks an exact value; 0: the radius that the value range requires, at most 127 for u8, else 32767.",
     },
     Param {
         name: OUTLIER_CAPACITY,
