@@ -94,7 +94,8 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
     }
 }
 
-/// A graph of both directions of every preset: neither its capture nor its launches wait or allocate, whatever the data is like.
+/// A graph of both directions of every preset: neither its capture nor its launches wait or allocate, for any
+/// data.
 #[test]
 fn a_graph_neither_waits_nor_allocates() {
     let Some(_alone) = counting() else { return };
@@ -142,7 +143,7 @@ fn blocking_calls_run_on_the_device() {
             let between = launches();
             decompress(&container, &options).unwrap();
             let what = format!("{name} {dtype} fuse {fuse}");
-            // At least the stages and what makes the container of them.
+            // At least the stages and the functions that write the container.
             assert!(between >= before + 2, "{what}: compress launches {}", between - before);
             assert!(launches() > between, "{what}: decompress launches nothing");
             let on_cpu = Options { device: Device::Cpu, ..options };

@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let Ok(mut ws) = decoder.workspace() else { return };
-    // Just enough: what is written beyond is seen.
+    // Just enough, so that writes beyond the end are detected.
     let mut dst = vec![0; decoder.array().bytes() as usize];
     let _ = decoder.decompress(&mut ws, data, &mut dst);
     let middle: Vec<u64> = decoder.array().dims().iter().map(|d| d / 2).collect();

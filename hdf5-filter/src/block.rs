@@ -1,4 +1,4 @@
-//! Memory that HDF5 takes over: it frees what a filter returns.
+//! Memory that HDF5 takes over: it frees the result of a filter.
 #![allow(unsafe_code)]
 
 use crate::Answer;

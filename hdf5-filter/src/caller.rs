@@ -34,7 +34,7 @@ const MAX_STEPS: u32 = 64;
 fn object(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info =
         libc::Dl_info { dli_fname: null(), dli_fbase: null_mut(), dli_sname: null(), dli_saddr: null_mut() };
-    // SAFETY: any address may be asked for; what is written to is ours.
+    // SAFETY: any address may be queried; the function writes only to memory of this function.
     let known = unsafe { libc::dladdr(address, &mut info) } != 0;
     known.then_some(info)
 }
@@ -59,7 +59,7 @@ extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
 fn outside() -> Option<libc::Dl_info> {
     let own = object(step as *const c_void)?.dli_fbase;
     let mut walk = Walk { own, found: None, steps: 0 };
-    // SAFETY: `step` takes its argument for what it is, and does not unwind.
+    // SAFETY: `step` casts its argument to the type that is passed here, and does not unwind.
     unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
     walk.found
 }

@@ -11,7 +11,7 @@ pub(crate) struct Element {
     pub(crate) swapped: bool,
     /// Bytes of an element of the dataset: those of the type, or a multiple of them where the elements are opaque.
     pub(crate) bytes: u32,
-    /// Strings, compounds, halves and all else that is kept as it is.
+    /// Strings, compounds, halves, and all other types that are stored without conversion.
     pub(crate) opaque: bool,
 }
 

@@ -28,7 +28,7 @@ pub(crate) extern "C" fn H5PLget_plugin_type() -> H5PL_type_t {
     H5PL_TYPE_FILTER
 }
 
-/// The filter; also what `H5Zregister` takes.
+/// The filter; also the argument of `H5Zregister`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn H5PLget_plugin_info() -> *const c_void {
     (&raw const CLASS).cast()

@@ -81,7 +81,7 @@ fn checksum(head: &[u8; HEAD], exact: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// The words of the frames of a dataset: those of its chunks with the bound of what they hold.
+/// The words of the frames of a dataset: those of its chunks with the bound of the values in the frames.
 pub(crate) fn frames(stored: &Stored) -> Stored {
     let bound = if stored.user.preset == Preset::High { bins::NUMBER_BOUND } else { stored.bound };
     Stored { bound, fill: None, ..stored.clone() }

@@ -173,7 +173,8 @@ impl Hdf5 {
     }
 }
 
-/// Puts a sentence on the error stack of the library that called us; on standard error where there is none to be found.
+/// Puts a sentence on the error stack of the library that called the plugin; on standard error if there is
+/// none.
 pub(crate) fn report(function: &CStr, text: &str) {
     let text = CString::new(format!("fzgm: {}", text.replace('\0', " "))).unwrap_or_default();
     let pushed = with_symbols(|symbols| {
@@ -258,5 +259,5 @@ fn unpaused<T>(symbols: &Symbols, push: impl FnOnce() -> T) -> T {
     done
 }
 
-// SAFETY: nothing in it changes, and what it points to is constant.
+// SAFETY: no field changes, and all pointers point to constants.
 unsafe impl Sync for H5Z_class2_t {}

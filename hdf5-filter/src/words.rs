@@ -1,4 +1,5 @@
-//! The cd_values: what a user gives, and what a dataset stores. `docs/hdf5.md` has them as tables.
+//! The cd_values: the words of a user, and the words that a dataset stores. `docs/hdf5.md` has them as
+//! tables.
 //!
 //! The program `fzgm` compiles this file too, for `fzgm hdf5`.
 
@@ -9,7 +10,7 @@ use super::presets::Preset;
 /// The request of the user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
-    /// Every byte comes back.
+    /// Every byte is restored.
     Lossless,
     /// |x - x'| is at most this.
     Abs(f64),
@@ -81,7 +82,8 @@ impl User {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
             (_, true) => {
-                // Their dimensions are not asked for: h5py up to 3.15 hands back sixteen words and what lies behind them in memory.
+                // Their dimensions are not read: h5py up to 3.15 passes on sixteen words, with arbitrary
+                // memory after the actual ones.
                 let ones =
                     cd.iter().enumerate().map(|(i, w)| if i < FIXED_WORDS { *w } else { 1 - i as u32 % 2 });
                 Stored::read(&ones.collect::<Vec<_>>()).map(|s| s.user)
@@ -140,7 +142,8 @@ pub(crate) struct Stored {
     pub(crate) element: Element,
     /// The bound that values are compressed with, not above that of the user; 0 where nothing is lost.
     pub(crate) bound: f64,
-    /// Values of this magnitude and above stay as they are: a fill value that no bin of the bound holds. Else infinity.
+    /// Values of this magnitude and above are stored exactly: a fill value that no bin of the bound holds.
+    /// Else infinity.
     pub(crate) threshold: f64,
     /// The fill value, if the preset has chunks with a form of their own.
     pub(crate) fill: Option<f64>,
@@ -246,7 +249,7 @@ mod tests {
         assert_eq!(Stored::read(&words), Ok(stored()));
         assert_eq!(User::read(&words), Ok(stored().user));
         assert_eq!(User::read(&words[..4]), Ok(stored().user));
-        // Whatever the dimensions are, for which those of the new dataset are taken.
+        // Any dimensions are accepted; those of the new dataset replace them.
         let mut odd = words.clone();
         odd[16..].fill(0xdead_beef);
         assert_eq!(User::read(&odd), Ok(stored().user));

@@ -129,7 +129,7 @@ impl DevicePlan {
         .or_raise(py)
     }
 
-    /// The plan that decompresses what this one writes.
+    /// The plan that decompresses the containers of this one.
     fn decoder(&self, py: Python<'_>) -> PyResult<Self> {
         py.detach(|| DevicePlan::around(Task::Decompress(Box::new(self.encoder()?.decoder()?)), self.device))
             .or_raise(py)

@@ -102,8 +102,8 @@ impl Drop for Tenure {
     }
 }
 
-/// Address, shape, strides in elements or None, code, bits, and lanes of the type, kind and index of the device, whether the memory is
-/// read-only, and what keeps it.
+/// Address, shape, strides in elements or None, code, bits, and lanes of the type, kind and index of the
+/// device, 1 if the memory is read-only, and the owner of the memory.
 type Taken = (u64, Vec<i64>, Option<Vec<i64>>, (u8, u8, u16), (i32, i32), bool, Tenure);
 
 /// Takes a tensor out of the capsule that `__dlpack__` returned.
@@ -171,7 +171,7 @@ unsafe fn end(lent: *mut c_void) {
 }
 
 unsafe extern "C" fn end_plain(managed: *mut Plain) {
-    // SAFETY: the consumer hands back what it got.
+    // SAFETY: the consumer passes back the tensor that it received.
     unsafe { end((*managed).context) }
 }
 

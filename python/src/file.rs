@@ -1,4 +1,4 @@
-//! Containers in files, of which a call reads only what it needs.
+//! Containers in files; a call reads only the bytes that it needs.
 
 use crate::error::OrRaise;
 use crate::info::described;

@@ -20,7 +20,7 @@ pub(crate) enum Place<'py> {
     At((u64, u64)),
 }
 
-/// Keeps what a call reads or writes on the host from all other calls.
+/// Protects the host memory that a call reads or writes from all other calls.
 #[allow(dead_code)]
 pub(crate) enum Guard<'py> {
     Shared(PyReadonlyArray1<'py, u8>),

@@ -33,7 +33,7 @@ impl Attack {
     }
 }
 
-/// The attacks on one argument; `good` is what it would be.
+/// The attacks on one argument; `good` is its valid value.
 pub(crate) fn attacks(
     fixture: &Fixture,
     parameter: &Parameter,

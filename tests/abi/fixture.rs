@@ -1,4 +1,4 @@
-//! Good arguments for every function, by what they are.
+//! Good arguments for every function, by their meaning.
 
 use fzgm::capi::*;
 use std::ffi::{CString, c_char};
@@ -294,7 +294,7 @@ impl Fixture {
         }
     }
 
-    /// Gives back what a call that succeeded put into the slot.
+    /// Frees the object that a successful call put into the slot.
     pub(crate) fn clear(&mut self, is: Is) {
         let made = *self.slot as usize;
         match is {

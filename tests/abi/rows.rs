@@ -1,4 +1,4 @@
-//! One row for each function of the header: how it is called, and what its arguments are.
+//! One row for each function of the header: its call, and the meaning of its arguments.
 
 use crate::fixture::{Is, Word};
 use fzgm::capi::*;

@@ -43,7 +43,7 @@ const STAGE_FIELDS: &[(usize, usize)] = &[
 const BUFFER_FIELDS: &[(usize, usize)] =
     &[(0, 2), (4, 1), (5, 1), (6, 2), (8, 1), (72, 8), (80, 8), (88, 8), (96, 8), (104, 4), (232, 4)];
 
-/// A damaged copy; the name of what was done to it.
+/// A damaged copy; the name of the damage.
 pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
     let mut b = case.bytes.clone();
     let what = match rng.below(12) {
@@ -93,7 +93,8 @@ fn payload_of(b: &[u8], case: &Case) -> usize {
     header_bytes(b, case).unwrap_or(0).min(b.len())
 }
 
-/// A number at a multiple of its width: in the first words of the stream, in what may be tables behind them, or anywhere.
+/// A number at a multiple of its width: in the first words of the stream, in possible tables after them, or
+/// anywhere.
 fn aligned_number(stream: &mut [u8], rng: &mut Rng) -> &'static str {
     let width = *rng.pick(&[1, 2, 4, 4, 4, 8]);
     let room = match rng.below(8) {
@@ -120,7 +121,7 @@ fn exchange(stream: &mut [u8], rng: &mut Rng) -> &'static str {
     "parts exchanged"
 }
 
-/// The beginning of another stream, or what lies at the same place there: its header, its codebook, its table.
+/// The beginning of another stream, or its part at the same place: its header, its codebook, its table.
 fn graft(stream: &mut [u8], other: &[u8], rng: &mut Rng) -> &'static str {
     let room = stream.len().min(other.len());
     let ends = [4, 16, 32, 64, 128, 256, 384, 544, 896, 2432, room];
@@ -264,7 +265,7 @@ fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
     let header = u64::from_le_bytes(b[24..32].try_into().unwrap());
     let Some(payload) = (b.len() as u64).checked_sub(header) else { return };
     b[16..24].copy_from_slice(&payload.to_le_bytes());
-    // The last segment takes what the payload gained or lost.
+    // The last segment is adjusted to the new length of the payload.
     let (stages, buffers) = counts(b);
     let last = CORE + RECORD * (stages + buffers.max(1) - 1);
     if let (true, Some(record)) = (rng.below(2) == 0, b.get_mut(last..last + RECORD)) {
@@ -321,7 +322,7 @@ fn after_varint(b: &[u8], at: usize) -> Option<usize> {
     Some(at + 1 + b.get(at..)?.iter().take_while(|&&x| x & 0x80 != 0).count())
 }
 
-/// Checksums of what is there now.
+/// Checksums of the current bytes.
 pub fn seal(b: &mut [u8], case: &Case) {
     let Some(header) = header_bytes(b, case).filter(|&h| h <= b.len()) else { return };
     if case.compact {

@@ -21,7 +21,8 @@ pub struct Fixture {
     pub stream: TestStream,
 }
 
-/// A preset with a bound of a thousandth of the range, if it takes one, and lists with room for whatever is needed.
+/// A preset with a bound of a thousandth of the range, if it supports one, and lists with room for every
+/// case.
 pub fn lossy(name: &str, dtype: DType) -> Pipeline {
     let mut p = preset(name, dtype).unwrap();
     let _ = p.set_everywhere("mode", |args| args.set_text("mode", "noa"));

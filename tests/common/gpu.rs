@@ -94,7 +94,7 @@ pub fn cuda() -> &'static Cuda {
     cuda
 }
 
-/// The driver, with whatever context the calling thread has.
+/// The driver, with the context of the calling thread, if any.
 pub fn cuda_without_context() -> &'static Cuda {
     &opened().0
 }

@@ -1,5 +1,6 @@
 //! The judge of the error bound, in exact integer arithmetic. It shares no code with the encoder and no
-//! assumption about floats beyond what their bits mean: every finite float is an integer times a power of two.
+//! assumption about floats beyond the meaning of their bits: every finite float is an integer times a power
+//! of two.
 
 use fzgm::DType;
 use num_bigint::BigInt;

@@ -11,8 +11,8 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Allocated less freed by this thread; what another thread frees stays in it. Constant and without a
-    /// destructor, so that counting allocates nothing itself.
+    /// Allocated bytes minus freed bytes of this thread; bytes that another thread frees still count.
+    /// Constant and without a destructor, so that counting allocates nothing itself.
     static HERE: Cell<isize> = const { Cell::new(0) };
 }
 

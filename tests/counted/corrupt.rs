@@ -98,7 +98,8 @@ fn mutations_give_a_status() {
     }
 }
 
-/// The streams of each coder: what they count, where their tables point, whose codebook it is. `FZGM_LONG` makes 20,000 of each.
+/// The streams of each coder, damaged in their counts, the targets of their tables, and their codebooks.
+/// `FZGM_LONG` makes 20,000 of each.
 #[test]
 fn garbled_streams_of_each_coder_give_a_status() {
     let _alone = alone();
@@ -176,7 +177,7 @@ fn fuzz_seeds() {
         let bytes: Vec<u8> = (0..50 + rng.below(550)).map(|_| rng.below(256) as u8).collect();
         put("calls", &seed.to_string(), &bytes);
     }
-    // An array behind each stage with its parameters as they are.
+    // An array after each stage with its default parameters.
     for (i, stage) in fzgm::stages::STAGES.iter().enumerate() {
         let recipe: Vec<u8> = [i as u8].into_iter().chain(stage.spec().params.iter().map(|_| 1)).collect();
         for dtype in [DType::U8, DType::I32, DType::F32] {
@@ -236,7 +237,7 @@ fn every_flipped_bit_of_a_container_with_checksums_is_noticed() {
     }
 }
 
-/// The tool that sets checksums right leaves a sound container as it is; else it would hide damage.
+/// The tool that sets checksums right does not change a sound container; otherwise it would hide damage.
 #[test]
 fn sealing_again_changes_nothing() {
     let _alone = alone();
@@ -291,7 +292,7 @@ fn an_outlier_beyond_the_array_is_corrupt() {
     }
 }
 
-/// A frame has one form: what reads like it and is written otherwise is refused.
+/// A frame has one form: bytes with the same meaning in another form are rejected.
 #[test]
 fn a_frame_in_another_form_is_corrupt() {
     let _alone = alone();

@@ -43,8 +43,8 @@ fn a_workspace_allocates_its_stated_size() {
     }
 }
 
-/// The arrays of a call come from its workspace, whatever their length; what the allocator is asked for besides
-/// (the header of a container, a table of chunks) does not grow with them.
+/// The arrays of a call come from its workspace, for any length; other allocations (the header of a
+/// container, a table of chunks) do not grow with them.
 #[test]
 fn calls_with_a_workspace_hardly_allocate() {
     let _alone = alone();
@@ -80,7 +80,7 @@ fn calls_with_a_workspace_hardly_allocate() {
 
 /// Codebooks can be larger than arrays; their memory is stated in the header.
 #[test]
-fn codebooks_take_what_is_said() {
+fn codebooks_need_the_stated_memory() {
     let _alone = alone();
     for (bklen, n) in [(1 << 16, 1000), (1 << 16, 8_000_000), (1024, 1000), (1024, 8_000_000)] {
         let array = Array::new(DType::U16, &[n]).unwrap();
@@ -167,7 +167,7 @@ fn a_workspace_that_is_too_small_is_refused() {
     assert_eq!(n, own);
 }
 
-/// A workspace at the default room of the lists is at most three times the array, whatever the shape.
+/// A workspace at the default room of the lists is at most three times the array, for any shape.
 #[test]
 fn workspaces_of_the_presets_are_small() {
     let _alone = alone();
@@ -184,7 +184,7 @@ fn workspaces_of_the_presets_are_small() {
     }
 }
 
-/// Memory of the caller's, at an address that is aligned to nothing, with what it needs and not a byte more.
+/// Memory of the caller, at an unaligned address, with just the required bytes.
 fn lent(bytes: u64, skip: usize) -> &'static mut [u8] {
     &mut vec![0xa5; bytes as usize + skip].leak()[skip..]
 }

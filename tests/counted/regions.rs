@@ -1,4 +1,5 @@
-//! Boxes from files: the same bytes and the same refusals as from memory, whatever the file is, and no more memory than is said.
+//! Regions from files: the same bytes and the same errors as from memory, for any file, and no more memory
+//! than stated.
 
 use crate::alloc::peak_of;
 use crate::alone;
@@ -109,7 +110,7 @@ fn regions_of_files_are_the_slices_of_the_whole() {
     let (mut rng, place) = (Rng(90), Place::new());
     for dtype in [DType::F32, DType::F64] {
         for dims in SHAPES {
-            // The last bound is for nothing but what is stored as it is.
+            // The last bound only works for an array that is stored without coding.
             for (container, eb) in both_containers().into_iter().flat_map(|c| [(c, 1e-2), (c, 1e-14)]) {
                 let options = Options { container, ..Options::default() };
                 let bytes = made(dtype, dims, eb, &options, &mut rng);
@@ -285,7 +286,7 @@ fn memory_does_not_grow_with_the_region() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn paths_that_are_no_files_are_refused() {
     let _alone = alone();
     let place = Place::new();
     let open = |path: PathBuf| match decompress_region_file(&path, &[0], &[1], &mut [0; 4]) {

@@ -1,5 +1,6 @@
-//! Bins of preset pfpl, on the CPU and on devices: values at the edges of what has one, in tiles where all other values are common, and
-//! steps that a sample chooses. Chains look for rare values by sums that are taken together, whose limits follow from radius and threshold.
+//! Bins of preset pfpl, on the CPU and on devices: values at the limits of the bins, in tiles where all other
+//! values are common, and steps that a sample chooses. Fused kernels detect rare values by sums over several
+//! values, whose limits follow from radius and threshold.
 
 use crate::common::agreement::{agrees, stage};
 use crate::common::rare::around;

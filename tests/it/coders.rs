@@ -197,7 +197,7 @@ fn recorded_streams_are_written_to_the_byte_and_read() {
 }
 
 #[test]
-fn bytes_and_distances_of_every_kind_come_back() {
+fn bytes_and_distances_of_every_kind_are_restored() {
     let mut rng = Rng(9);
     for (name, values) in contents(65536, &mut rng) {
         for (dtype, coder) in [(DType::U8, "ans"), (DType::U16, "adm"), (DType::U32, "adm")] {
@@ -308,9 +308,9 @@ fn adm_ends_where_its_number_of_groups_implies() {
     }
 }
 
-/// Streams that differ from sound ones in nothing but what a decoder does not need.
+/// Streams that differ from sound ones only in bytes that a decoder does not need.
 #[test]
-fn what_is_left_over_is_corrupt() {
+fn unused_bytes_at_the_end_are_corrupt() {
     type Change = fn(&mut Vec<u8>);
     type Case = (&'static str, &'static [(&'static str, &'static str)], DType, Vec<u32>, Change);
     let all: [Case; 8] = [
@@ -332,7 +332,8 @@ fn what_is_left_over_is_corrupt() {
         }),
         // A zero before the first one of a lane, which has one more than it needs.
         ("adm", &[], DType::U16, vec![9; 15], |s| s[22] = 0x7f),
-        // A group that does not begin where the first one does: its lanes have three bytes of ones but for the first lane.
+        // A group that does not begin where the first one does: its lanes have three bytes of ones, except
+        // the first lane.
         ("adm", &[], DType::U16, (0..512).map(|i| if i == 15 { 1200 } else { 1000 }).collect(), |s| {
             assert_eq!((word(s, 0), s.len()), (0, 4 + 2 + 1 + 512 + 3 * 32));
             s[0] = 1;

@@ -236,7 +236,7 @@ fn presets_hold_for_every_type_and_sample() {
 }
 
 #[test]
-fn what_does_not_compress_is_stored() {
+fn arrays_that_do_not_compress_are_stored() {
     let preset = fzgm::PRESETS.iter().find(|p| p.lossless).unwrap().name;
     let identity = STAGES.iter().find(|s| s.is_identity()).unwrap().spec().name;
     for dtype in DType::ALL {

@@ -76,7 +76,7 @@ fn array_of(dtype: DType, content: u32, len: usize) -> (Array, Vec<u8>) {
             (1, 3) => f64::NAN,
             (1, 5) => f64::NEG_INFINITY,
             (1, 7) => 1e20,
-            // Subnormal numbers of f32, and with them of what products of bounds and ranges are.
+            // Subnormal numbers of f32, which make products of bounds and ranges subnormal too.
             (1, 9) | (2, _) => smooth * 1e-42,
             _ => smooth,
         }

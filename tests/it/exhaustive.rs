@@ -158,7 +158,7 @@ fn long() -> bool {
     std::env::var_os("FZGM_LONG").is_some()
 }
 
-/// An encoder and its decoder with what they need.
+/// An encoder and its decoder with their memory.
 struct Coder {
     encoder: Encoder,
     decoder: Decoder,
@@ -265,8 +265,8 @@ fn every_f32(case: &Case) {
     });
 }
 
-/// Of random bits nearly all are far beyond what codes reach: every other value has an exponent near that of 1, or of
-/// the bound where that is absolute.
+/// Nearly all random bits are far beyond the range of codes: every other value has an exponent near that of
+/// 1, or of the bound if that is absolute.
 fn random_f64(case: &Case) {
     let near = if case.mode == "abs" { case.eb } else { 1.0 };
     let exponent = (near.to_bits() >> 52).clamp(64, 1900);
@@ -304,8 +304,8 @@ tests! {
     random_f64_rel_millionth: random_f64 "rel" 2f64.powi(-20), false;
 }
 
-/// The check of this file would notice: a value one unit in the last place beyond its bound is not let through, and
-/// what it lets through keeps the bound by the oracle.
+/// A test of the check of this file: it rejects a value one unit in the last place beyond its bound, and
+/// values that it accepts keep the bound by the oracle.
 #[test]
 fn the_fast_check_is_never_kinder_than_the_oracle() {
     let mut rng = Rng(31);

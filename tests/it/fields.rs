@@ -1,8 +1,8 @@
-//! Real fields: the bound kept for every value by every preset in all its modes, what strict costs in bytes, and on a GPU
-//! (`FZGM_REQUIRE_GPU=1`) the same containers and the same values.
+//! Real fields: the bound kept for every value by every preset in all its modes, the cost of strict in bytes,
+//! and on a GPU (`FZGM_REQUIRE_GPU=1`) the same containers and the same values.
 //!
-//! `FZGM_FIELDS=dir[:dir]` adds directories of `*.f32` and `*.f64` files with a `fields.json` of their shapes;
-//! `FZGM_TABLE=file` appends a line for each case, with commas.
+//! `FZGM_FIELDS=dir[:dir]` adds directories of `*.f32` and `*.f64` files with a `fields.json` of their
+//! shapes; `FZGM_TABLE=file` appends a line for each case, with commas.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 use crate::common::field::{Field, directory};
@@ -66,8 +66,8 @@ impl Bench<'_> {
     }
 }
 
-/// One preset in one mode with one bound: prints ratio, worst error over bound and what strict adds; returns what breaks a
-/// promise.
+/// One preset in one mode with one bound: prints ratio, worst error over bound, and the cost of strict;
+/// returns a broken promise, if any.
 fn row(bench: &Bench<'_>, preset: &str, mode: &str, eb: f64) -> Option<String> {
     let Field { name, array, bytes, .. } = bench.field;
     let case = format!("{name} {preset} {mode} {eb:?}");
@@ -107,8 +107,8 @@ fn row(bench: &Bench<'_>, preset: &str, mode: &str, eb: f64) -> Option<String> {
     (overhead > limit).then(|| format!("{case}: strict costs {overhead:.3} %"))
 }
 
-/// Of given fields, where the spacing of floats is small beside the bound: where it is not, what strict off saves is the
-/// bound itself. In a corner of one the header weighs more.
+/// True for given fields whose floats are dense compared with the bound: otherwise strict off saves bytes by
+/// breaking the bound. In a corner of a field the header weighs more.
 fn cost_is_asked(field: &Field, mode: &str, eb: f64) -> bool {
     std::env::var_os("FZGM_FIELDS").is_some()
         && !field.has_fills
@@ -173,7 +173,7 @@ fn all_given_fields_keep_their_bounds() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Values that are not bounded come back bit for bit and do not harm the field around them.
+/// Values that are not bounded are restored bit for bit and do not harm the field around them.
 #[test]
 fn fills_and_specials_in_a_real_field() {
     let mut field = Field::shipped();

@@ -201,7 +201,7 @@ fn names(header: &str) -> (Vec<String>, Vec<(String, String)>) {
     (functions, constants.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-/// `fzgm.hpp` and `fzgm.f90` are written by hand: what is new in the header is missed here.
+/// `fzgm.hpp` and `fzgm.f90` are written by hand: this test finds additions to the header that they lack.
 #[test]
 fn cpp_and_fortran_have_everything() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -209,7 +209,7 @@ fn cpp_and_fortran_have_everything() {
     let (c, cpp, fortran) = (read("fzgm.h"), read("fzgm.hpp"), read("fzgm.f90"));
     let (functions, constants) = names(&c);
     assert!(functions.len() > 40 && constants.len() > 40, "{functions:?} {constants:?}");
-    // An old name is a function of C alone; in C++ it calls what the new name calls.
+    // An old name is a function of C alone; in C++ it calls the function of the new name.
     let old: Vec<&str> = c
         .split("Deprecated name of")
         .skip(1)

@@ -1,4 +1,4 @@
-//! Bounds in headers that no encoder of ours writes: what is no bound is damage, on the CPU and on devices.
+//! Bounds in headers that no encoder of ours writes: an invalid bound is damage, on the CPU and on devices.
 
 use crate::common::agreement::stage;
 use crate::common::decoders::Decoders;
@@ -35,7 +35,7 @@ fn places(container: &[u8]) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_is_no_bound_is_corrupt() {
+fn invalid_bounds_are_corrupt() {
     let mut seen = [0; 2];
     for container in both_containers() {
         for fuse in [true, false] {

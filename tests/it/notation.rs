@@ -1,5 +1,5 @@
-//! Pipelines as TOML and as text: what is written is read back as the same pipeline, whatever it is; what is read from anybody
-//! gives a pipeline or a reason; the reference's preset files are read or refused by name.
+//! Pipelines as TOML and as text: a written pipeline is read back as an equal pipeline; any text results in a
+//! pipeline or a reason; the reference's preset files are read or rejected by name.
 
 use crate::common::corpus::add;
 use crate::common::rng::Rng;
@@ -80,7 +80,7 @@ fn run<S: proptest::strategy::Strategy>(seeds: S, test: impl Fn(S::Value)) {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_pipelines_are_read_back() {
     run(proptest::num::u64::ANY, |seed| {
         let rng = &mut Rng(seed);
         let graph = pipeline(rng, true);
@@ -100,7 +100,7 @@ fn what_is_written_is_read_back() {
     });
 }
 
-/// Something is read or there is a reason; what is read can be written and is then the same.
+/// The text is read or there is a reason; a pipeline that is read can be written and is then equal.
 fn holds(text: &str) {
     if let Ok(p) = Pipeline::from_toml(text) {
         assert!(Pipeline::from_toml(&p.to_toml().unwrap()).unwrap() == p, "{text}");
@@ -416,7 +416,7 @@ fn presets_of_the_reference_are_read_or_refused_by_name() {
 }
 
 #[test]
-fn words_of_the_reference_mean_what_they_mean_there() {
+fn words_of_the_reference_keep_their_meaning() {
     let mode = |kind: &str, line: &str| {
         let p =
             Pipeline::from_toml(&format!("[[stage]]\nname = \"s\"\ntype = \"{kind}\"\n{line}\n")).unwrap();

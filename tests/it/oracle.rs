@@ -33,7 +33,7 @@ fn one_ulp_above_an_absolute_bound_is_caught() {
 }
 
 #[test]
-fn what_float_arithmetic_would_round_away_is_caught() {
+fn errors_that_float_arithmetic_would_round_away_are_caught() {
     // The difference is 2^-30 + 2^-100, which no f64 holds.
     let (x, y) = (f64s(&[2f64.powi(-30)]), f64s(&[-2f64.powi(-100)]));
     assert!(!passes(DType::F64, &x, &y, Bound::Abs(2f64.powi(-30)), f64::INFINITY));

@@ -137,7 +137,7 @@ fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
                 let lossless = fzgm::info(&container).unwrap().mode == "lossless";
                 assert!(!lossless || restored == sample.bytes, "{stage}.{param} = {end} on {dtype}");
             }
-            // Not the parameter but what it has no room for.
+            // The error names the value without room, not the parameter.
             Err(Error::InvalidArgument { what, .. }) if what == format!("an input element of {stage}") => {
                 assert!(end != "32", "{stage}.{param} = {end} on {dtype}: {what}");
             }
@@ -184,7 +184,7 @@ fn elements_of_another_stage_are_whole_symbols() {
         |code, told| refusal(&[("ginterp", &[("code_type", code)]), ("huffman", &[("input_type", told)])]);
     let text = of("u32", "u16").unwrap();
     assert!(text.contains("huffman.input_type is u16") && text.contains("ginterp.codes has u32"), "{text}");
-    // Bytes of anything are symbols, and so are halves of what has no symbols of its width.
+    // Bytes of any elements are symbols, and so are halves of elements without symbols of their width.
     for (code, told) in [("u32", "u32"), ("u32", "auto"), ("u16", "u16"), ("u32", "u8"), ("u16", "u8")] {
         assert_eq!(of(code, told), None, "{code} as {told}");
     }

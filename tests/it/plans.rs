@@ -21,7 +21,7 @@ fn both(pipeline: &Pipeline, array: &Array, options: &Options) -> String {
 }
 
 #[test]
-fn plans_are_what_was_reviewed() {
+fn plans_are_the_reviewed_ones() {
     let array = Array::new(DType::F32, &[100, 100, 100]).unwrap();
     let pfpl = preset("pfpl", DType::F32).unwrap();
     snapshot("pfpl-f32", &both(&pfpl, &array, &Options::default()));

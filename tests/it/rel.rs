@@ -26,7 +26,7 @@ fn keeps(eb: f64, code: &str, sample: &Sample, strict: bool) {
     }
 }
 
-/// Arguments of the vectors, and what the powers among them are near to.
+/// Arguments of the vectors, and the numbers that the powers among them are near to.
 fn arguments() -> Vec<f64> {
     let bits = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).unwrap());
     let lines = include_str!("../golden/power.txt").lines().filter(|l| !l.starts_with('#'));

@@ -103,7 +103,7 @@ fn dissect_fzm(file: &[u8]) -> (Vec<u8>, Ports) {
     (config, ports)
 }
 
-/// A minimal FZM 3.1 file of one stage, without checksums: what another writer could have made. `ports` are
+/// A minimal FZM 3.1 file of one stage, without checksums, as another writer could have made it. `ports` are
 /// type and bytes of each output.
 fn fzm_file(stage: u16, padded: u64, config: &[u8], ports: &[(u8, &[u8])]) -> Vec<u8> {
     let mut file = vec![0x32, 0x5a, 0x4d, 0x46, 0x01, 0x03];
@@ -407,7 +407,7 @@ fn ports(container: &[u8]) -> BTreeMap<String, Vec<u8>> {
     dissect(container).1.into_iter().collect()
 }
 
-/// The reference cuts off what does not fit; that is refused here, and what is left of it is read.
+/// The reference cuts off values that do not fit; they are rejected here, and the reference's output is read.
 fn cut_off(v: &Json, pipeline: &Pipeline, array: &Array, file: &[u8]) {
     let id = v["id"].as_str().expect("id");
     let options = options(Container::Compact, Generation::G2026_08, false);
@@ -667,8 +667,8 @@ fn files_of_2026_05_have_no_bound_of_the_largest_magnitude() {
     }
 }
 
-/// Streams of others, whole and damaged in one place each: stage, bytes of the array, config, the stream, and what is wrong
-/// with it.
+/// Streams of others, whole and damaged in one place each: stage, bytes of the array, config, the stream, and
+/// the defect.
 #[test]
 fn streams_of_other_writers() {
     let rle = "00 06000000";
@@ -726,7 +726,7 @@ fn streams_of_other_writers() {
     }
 }
 
-/// A reader that took the `+` in a name for what separates two would have more inputs than the config has lengths.
+/// A reader that split a name at its `+` would have more inputs than the config has lengths.
 #[test]
 fn names_of_other_letters_in_a_merge_are_unsupported() {
     for name in ["03 612b62", "01 2b", "00", "03 612062"] {

@@ -19,7 +19,7 @@ impl World {
         *info.take(true).expect("done")
     }
 
-    /// A description against what was compressed.
+    /// Compares a description with the compressed array.
     pub(super) fn agrees(container: &Container, info: &fz_info) {
         assert_eq!(info.container_bytes, container.bytes.len() as u64);
         if container.padded {

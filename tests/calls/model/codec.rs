@@ -8,7 +8,7 @@ use super::{MOST_BYTES, Plan, World, one};
 use fzgm::capi::*;
 use std::ptr;
 
-/// Two regions and a place for a length, with what is wrong with them.
+/// Two regions and a place for a length, with their mistakes.
 struct Regions {
     src: Bytes,
     dst: Bytes,
@@ -59,7 +59,7 @@ impl Regions {
         }
     }
 
-    /// Judges what was written, and gives the length.
+    /// Judges the written bytes, and returns the length.
     fn written(&self, src: &[u8], done: bool, room: usize) -> usize {
         assert!(self.src.get() == src, "what is only read is changed");
         let length = self.place.take(done) as usize;

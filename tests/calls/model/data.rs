@@ -1,4 +1,4 @@
-//! Arrays, and what was promised of those in containers.
+//! Arrays, and the promises for arrays in containers.
 
 use super::oracle::{Bound, judge};
 use super::source::Source;
@@ -102,7 +102,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// Notes what came back, and compares it with what did before.
+    /// Stores the restored array, and compares it with an earlier one.
     pub fn comes_back(&mut self, restored: &[u8]) {
         if self.damaged {
             return;

@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// A structure that begins with its length, filled with what no call writes.
+/// A structure that begins with its length, filled with bytes that no call writes.
 pub(super) struct Structure<T> {
     room: Box<MaybeUninit<T>>,
     length: u32,

@@ -71,7 +71,7 @@ impl Judge {
     }
 }
 
-/// A place for a result of up to eight bytes between guards, or what is given in its stead.
+/// A place for a result of up to eight bytes between guards, or another argument in its place.
 pub struct Place {
     words: Box<[u64; 3]>,
     address: usize,
@@ -133,7 +133,7 @@ impl Bytes {
         Bytes { all: vec![UNTOUCHED; start + len + GUARD], start, len }
     }
 
-    /// A copy that ends with its memory: what is read beyond is seen by a sanitizer.
+    /// A copy that ends with its memory, so that a sanitizer detects reads beyond it.
     pub fn of(bytes: &[u8], skew: u8) -> Bytes {
         let start = usize::from(skew % 8);
         let mut all = vec![UNTOUCHED; start + bytes.len()];

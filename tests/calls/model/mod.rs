@@ -189,7 +189,7 @@ impl World {
         self.count
     }
 
-    /// Makes a copy of a container that is not what was written.
+    /// Makes a damaged copy of a container.
     fn damage(&mut self, source: &mut Source) {
         if let Some(c) = one(&self.containers, source) {
             let damaged = self.containers[c].damage(source);

@@ -11,7 +11,7 @@ use std::ptr;
 /// Reasons to reject a plan with options that not every pipeline supports.
 const REFUSALS: &[i32] = &[OK, PIPELINE, TYPE, UNSUPPORTED, LARGE, ARGUMENT];
 
-/// Options, and what is wrong with them.
+/// Options, and their mistakes.
 struct Chosen {
     options: Option<fz_options>,
     wrong: Vec<i32>,

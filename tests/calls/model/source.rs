@@ -1,4 +1,4 @@
-//! The bytes that decide what happens.
+//! The bytes that determine the calls.
 
 /// Read from the front; 0 when they have ended.
 pub struct Source<'a> {

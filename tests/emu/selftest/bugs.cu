@@ -1,5 +1,5 @@
-// Kernels with a bug each, and some without. All write operand 0, an array of u32, one for each thread of the grid; right
-// is what main.cpp expects of each.
+// Kernels with a bug each, and some without. All write operand 0, an array of u32, one for each thread of the grid;
+// main.cpp has the right result of each.
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/scan.cuh"

@@ -50,7 +50,7 @@ fn the_longest_array_fits_and_the_next_is_too_large() {
     for dtype in [DType::F32, DType::F64] {
         cases.push(same("pfpl", dtype));
         cases.push((in_mode("rel", dtype), dtype, dtype.bytes()));
-        // Its codes have two bytes, whatever the array has.
+        // Its codes have two bytes for every array.
         cases.push((lossy("fz", dtype), dtype, 2));
     }
     for (pipeline, dtype, code) in cases {
@@ -92,7 +92,7 @@ fn five_gib_of_u16_are_refused_by_bits() {
     Encoder::new(&super::large::without_rze(DType::U16), &array, &Options::default()).unwrap();
 }
 
-/// A stage that counts elements in 32 bits, whatever comes behind it.
+/// A stage that counts elements in 32 bits, with any stages after it.
 #[test]
 fn lists_of_outliers_have_indices_of_32_bits() {
     let mut pipeline = Pipeline::new();

@@ -18,7 +18,7 @@ use fzgm::{DType, Pipeline};
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The right to use the device, or nothing where there is none, which is said.
+/// The right to use the device; without a device nothing, and a message.
 fn device_alone(test: &str) -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     if crate::common::gpu::device().is_none() {
@@ -35,7 +35,7 @@ fn at_full_size() -> bool {
     std::env::var_os("FZGM_LONG").is_some() && crate::common::gpu::cuda().is_real()
 }
 
-/// The pipelines of the campaign, with room for whatever falls out of them.
+/// The pipelines of the campaign, with room for all outliers.
 fn pipelines() -> Vec<(&'static str, Pipeline, DType)> {
     let rel = |dtype| {
         let mut p = lossy("pfpl", dtype);

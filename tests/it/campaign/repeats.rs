@@ -64,7 +64,7 @@ fn eager(fixture: &mut Fixture) -> ([CallResult; 2], Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_graph_of_both_directions_replayed_on_changing_data_is_what_calls_give() {
+fn a_replayed_graph_of_both_directions_has_the_results_of_calls() {
     let Some(_alone) = device_alone("a_graph_of_both_directions") else { return };
     let (elements, replays) = if at_full_size() { ((1 << 20) + 77, 50) } else { (5_003, 9) };
     for (name, pipeline, dtype) in pipelines() {

@@ -77,8 +77,8 @@ fn entries(container: &[u8]) -> u64 {
         .sum()
 }
 
-/// Whatever does not find room is counted to the last entry, also where exact pairs follow the outliers; with the room that
-/// is asked for the call succeeds, and a blocking call finds it by itself.
+/// Entries without room are counted to the last one, also if exact pairs follow the outliers; with the
+/// requested room the call succeeds, and a blocking call finds the room itself.
 #[test]
 fn outliers_that_find_no_room_are_counted() {
     need_gpu!();

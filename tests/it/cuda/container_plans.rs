@@ -6,7 +6,7 @@ use crate::common::samples::Content;
 use crate::cuda::need_gpu;
 use fzgm::{Array, CallResult, Container, DType, Decoder, Device, Error, Options, Status, Stream, Workspace};
 
-/// A decoder that was opened, with what its calls need.
+/// A decoder that was opened, with the memory of its calls.
 struct Opened {
     decoder: Decoder,
     ws: Workspace,
@@ -160,7 +160,7 @@ fn workspaces_are_made_ready_with_the_memory_of_the_plan() {
 
 /// One graph, launched on a container after the other.
 #[test]
-fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
+fn a_graph_of_an_opened_plan_restores_the_container_at_launch() {
     need_gpu!();
     let fixture = Fixture::of("pfpl", DType::F32, 30_000);
     let cases: Vec<_> = [Content::Walk, Content::Zeros, Content::Walk]

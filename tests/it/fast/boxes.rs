@@ -1,4 +1,4 @@
-//! Boxes of arrays: those of the whole array, whatever the other chunks hold.
+//! Regions of arrays equal those of the whole array, for any data in the other chunks.
 
 use super::*;
 use crate::common::rng::Rng;
@@ -61,7 +61,7 @@ fn regions_are_the_slices_of_the_whole() {
 fn regions_touch_no_other_chunk() {
     let sample = planes(DType::F32);
     let (mut made, at) = frame(&sample, 1e-3);
-    // Of four chunks, 32 x 32 and what is left of 40 x 33, the first one is spoiled.
+    // The first one of four chunks, 32 x 32 and the rest of 40 x 33, is spoiled.
     made[at + 7] |= 0x20;
     let mut dst = vec![0; 4096];
     let restore =

@@ -37,7 +37,7 @@ fn with_fills() -> Pipeline {
     pipeline("abs", 0.25, 1e25)
 }
 
-/// Never stored as it is, so that the stage itself is seen.
+/// Never stored without coding, so that the stage itself is tested.
 fn always() -> Options {
     Options { checksum: true, ..bare(Container::Compact) }
 }

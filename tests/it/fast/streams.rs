@@ -1,4 +1,4 @@
-//! Damaged streams: the CPU gives data or a status, and devices give what it gives.
+//! Damaged streams: the CPU returns data or a status, and devices return the same.
 
 use super::*;
 use crate::common::agreement::verdict;
@@ -12,7 +12,7 @@ fn status(container: &[u8]) -> Status {
 }
 
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn streams_that_no_encoder_writes_are_corrupt() {
     for dtype in FLOATS {
         let sample = planes(dtype);
         let (good, at) = frame(&sample, 1e-3);

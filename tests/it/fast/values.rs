@@ -157,7 +157,7 @@ fn values_half_way_between_multiples() {
     }
 }
 
-/// Bounds at the ends of what the types hold, and multiples around the largest that have codes.
+/// Bounds at the limits of the types, and multiples around the largest that have codes.
 #[test]
 fn bounds_down_to_the_limits_of_the_types() {
     let mut rng = Rng(74);

@@ -1,4 +1,4 @@
-//! Containers that no encoder writes: the CPU gives data or a status, and devices give what it gives.
+//! Containers that no encoder writes: the CPU returns data or a status, and devices return the same.
 
 use crate::common::agreement::{bare, stage, verdict};
 use crate::common::decoders::Decoders;
@@ -25,7 +25,7 @@ fn decoders(dtype: DType, dims: &[u64], strict: bool, is_for_device: bool) -> De
 }
 
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn containers_that_no_encoder_writes_are_corrupt() {
     for (k, dtype) in FLOATS.into_iter().enumerate() {
         let mut case = decoders(dtype, &[20, 18, 35], true, gpu::mine(k));
         let good = case.bytes.clone();

@@ -78,7 +78,7 @@ fn damaged_streams() {
     let mut seen = [0; 2];
     for (dims, which) in DIMS.into_iter().zip([Rare::No, Rare::Edges, Rare::No]) {
         let mut sample = field(DType::F32, &dims, (1.0, 32768.0), which, 8);
-        // Two tiles that RZE leaves as they are, and one of zeros.
+        // Two tiles that RZE stores raw, and one of zeros.
         for (i, value) in sample.bytes.chunks_exact_mut(4).enumerate() {
             match i / 8192 {
                 1 | 2 => value.copy_from_slice(&(rng.below(4096) as f32).to_le_bytes()),

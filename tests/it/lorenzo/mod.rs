@@ -46,7 +46,7 @@ impl Setup {
     }
 }
 
-/// Planes of whole tiles: what `fused_fz_decode` takes, with nine planes and more also in two layers.
+/// Planes of whole tiles for `fused_fz_decode`, with nine planes and more also in two layers.
 const BANDED: [[u64; 3]; 7] =
     [[8, 1024, 3], [16, 512, 9], [64, 128, 2], [128, 64, 17], [256, 32, 8], [512, 16, 1], [512, 16, 11]];
 
@@ -75,7 +75,7 @@ fn quantizer(sets: &[(&str, &str)]) -> Pipeline {
     stage("lorenzo_quant", sets)
 }
 
-/// Files in the exact form of the reference forget the shape, and come back padded.
+/// Files in the exact form of the reference do not contain the shape, and are restored padded.
 fn all_ways(p: &Pipeline, sample: &Sample, form: &Options) {
     if form.strict || form.generation != Generation::G2026_05 {
         every_way(p, sample, form).unwrap_or_else(|e| panic!("{} {form:?}: {e}", sample.name));

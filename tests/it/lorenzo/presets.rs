@@ -34,7 +34,7 @@ fn fields_in_preset_fz() {
     }
 }
 
-/// Tiles that are all zeros, that RZE leaves as they are, and everything between, in one field.
+/// Tiles that are all zeros, that RZE stores raw, and everything between, in one field.
 #[test]
 fn tiles_of_every_kind_of_payload() {
     let mut rng = Rng(0xb5c0_fbcf);

@@ -1,5 +1,6 @@
-//! Values where the promise is hardest to keep: special values at every kind of place in a tile, multiples around the guard, spikes, steps,
-//! borders between multiples, with every kind of value at every edge of what a lane, a warp or a tile of a device has.
+//! Values where the promise is hardest to keep: special values at every kind of place in a tile, multiples
+//! around the guard, spikes, steps, borders between multiples, with every kind of value at every edge of a
+//! lane, a warp, or a tile of a device.
 
 use super::*;
 use crate::common::agreement::{agrees, bare};
@@ -101,8 +102,8 @@ fn every_type_of_code_and_radius() {
     }
 }
 
-/// Multiples right at, below and above the largest, of both signs in neighbors, so that differences and sums reach
-/// what the type holds exactly.
+/// Multiples right at, below, and above the largest, of both signs in neighbors, so that differences and sums
+/// reach the exact limit of the type.
 #[test]
 fn multiples_around_the_guard() {
     let mut rng = Rng(42);
@@ -308,7 +309,7 @@ fn constants_and_ranges_at_the_ends_of_floats() {
 /// Without strict the arithmetic of the reference is used, which loses bounds and harms neighbors of special values.
 /// If it did not, the tests above would prove nothing about strict.
 #[test]
-fn the_reference_loses_what_strict_keeps() {
+fn strict_keeps_values_that_the_reference_loses() {
     let mut values: Vec<f64> = (0..2000).map(|i| f64::from(i) * 0.37).collect();
     values[5] = f64::NAN;
     let sample = Sample::of(DType::F32, &[2000], values);
@@ -433,8 +434,8 @@ fn codes_of_every_type_at_every_edge() {
     }
 }
 
-/// Bricks in which nothing but one thing may be wrong: what is found in a hurry is then all there is. Differences of whole
-/// multiples have codes of 32 bits.
+/// Bricks with only one defect, which the quick checks must detect alone. Differences of whole multiples have
+/// codes of 32 bits.
 #[test]
 fn bricks_of_one_kind_of_value() {
     let mut rng = Rng(0x59f1_11f1);

@@ -406,7 +406,7 @@ fn damaged_containers_are_data_or_a_status() {
 
 /// The cases that the page lists, by edits that keep all else right.
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn streams_that_no_encoder_writes_are_corrupt() {
     for dtype in FLOATS {
         let mut all = victims(dtype);
         let differs = all.iter().position(|v| said(&v.bytes, "axes_of_differences").is_some()).unwrap();

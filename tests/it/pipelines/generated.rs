@@ -16,7 +16,7 @@ fn stage_of(p: &Pipeline, node: usize) -> &'static dyn Stage {
     *STAGES.iter().find(|s| s.spec().name == p.nodes()[node].stage()).unwrap()
 }
 
-/// Values for half of the parameters, more for those that choose what code runs.
+/// Values for half of the parameters, more for those that select other code.
 fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
     let stage = p.nodes()[node].stage();
     let args = p.args_mut(node).unwrap();
@@ -24,7 +24,7 @@ fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
     for param in params {
         let name = param.name;
         match (stage, name, param.kind) {
-            // Plain differences of floats round, and what is given as a range is believed.
+            // Plain differences of floats round, and a given range is not checked.
             ("difference", "code", _) => {
                 args.set_text(name, ["negabinary", "zigzag"][rng.below(2)]).unwrap();
             }
@@ -76,7 +76,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     let mut ports = ports(p);
     let joins = ports.len() > 1 && rng.below(6) == 0;
     let name = match p.nodes().len() {
-        // Only what reads the array may lose something.
+        // Only stages that read the array may be lossy.
         0 if sample.array.dtype().is_float() && rng.below(3) > 0 => {
             ["quantizer", "lorenzo_quant", "ginterp", "fast", "multilevel"][rng.below(5)]
         }
@@ -96,7 +96,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     for container in [Container::Compact, Container::Fzm] {
         let options = options(container, true);
         compress(&grown, &sample.array, &options, &sample.bytes).ok()?;
-        // Merges of merges double what they read; a reader takes only so much memory for it.
+        // Merges of merges double their input; a reader has a memory limit.
         let encoder = Encoder::new(&grown, &sample.array, &options).unwrap();
         if encoder.decoder().unwrap().workspace_bytes() > 64 << 20 {
             return None;

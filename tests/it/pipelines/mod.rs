@@ -50,7 +50,7 @@ fn parameters(p: &mut Pipeline, node: usize, rng: &mut Rng) {
     let args = p.args_mut(node).unwrap();
     let params: Vec<_> = args.iter().map(|(param, _)| param).collect();
     for param in params {
-        // Plain differences of floats round: with them nothing could be said of what comes back.
+        // Plain differences of floats round, so they have no guarantee for restored values.
         if stage == "difference" && param.name == "code" {
             args.set_text("code", if rng.below(2) == 0 { "negabinary" } else { "zigzag" }).unwrap();
             continue;
@@ -77,7 +77,7 @@ fn parameters(p: &mut Pipeline, node: usize, rng: &mut Rng) {
     }
 }
 
-/// The quantizers of the graph: their bounds and thresholds. None: what comes back is what went in.
+/// The quantizers of the graph: their bounds and thresholds. None: the graph is lossless.
 fn quantizers(p: &Pipeline) -> Vec<(Bound, f64)> {
     let real = |args: &fzgm::Args, name: &str| {
         let text = args.iter().find(|(p, _)| p.name == name).unwrap().1.to_string();
@@ -313,7 +313,7 @@ fn refusal(p: &Pipeline) -> String {
 }
 
 #[test]
-fn what_is_no_pipeline_is_refused_by_name() {
+fn invalid_pipelines_are_refused_by_name() {
     assert!(refusal(&Pipeline::new()).contains("no stage"));
 
     let mut cycle = Pipeline::new();
