@@ -156,6 +156,9 @@ class Program(unittest.TestCase):
         with open(os.path.join(self.root, "old/a.md"), "w", encoding="utf-8") as file:
             file.write("[a](none.md)\n")
         self.assertEqual(self.run_style()[0], 1)
+        with open(os.path.join(self.root, "old/a.md"), "w", encoding="utf-8") as file:
+            file.write("[a](../new/a.md#none)\n")
+        self.assertEqual(self.run_style()[0], 1)
 
 
 if __name__ == "__main__":
