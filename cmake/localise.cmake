@@ -26,7 +26,7 @@ string(REPLACE ";" "\n" lines "${names}")
 file(WRITE ${dir}/exports.txt "${lines}\n")
 
 # Only what the exported functions need is taken. Group sections are resolved here, as their signatures turn local; a linker
-# that does not know these options gets a second try without them.
+# without these options is tried again without them.
 set(undefined "")
 foreach(name IN LISTS names)
   list(APPEND undefined -Wl,-u,${name})
@@ -43,7 +43,7 @@ if(failed)
   return()
 endif()
 
-# rustc's own objcopy knows rustc's bitcode; it may need the LLVM library that lies beside rustc.
+# rustc's own objcopy reads rustc's bitcode; it may need the LLVM library that lies beside rustc.
 set(rustc $ENV{RUSTC})
 if(NOT rustc)
   set(rustc rustc)

@@ -1,4 +1,4 @@
-/* Compresses a field that lies on a GPU and restores it there, on a stream of its own, and says what that was worth.
+/* Compresses a field that lies on a GPU and restores it there, on a stream of its own, and prints ratio, speed, and errors.
  *
  *   cc compress_cuda.c -lfzgm -lcudart -lm        with the CUDA toolkit in the paths of compiler and linker
  *   compress_cuda [<nx> [<ny> [<nz>]]]            x runs fastest; 512 512 512 unless given */

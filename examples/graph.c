@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   TRY(fz_pipeline_connect(pipeline, quantizer, "outlier_indices", distances));
   TRY(fz_pipeline_connect(pipeline, distances, "output", indices));
 
-  /* What no stage reads goes into the container: here outlier_errors, and what both rze write. */
+  /* Outputs that no stage reads are stored in the container: here outlier_errors, and the outputs of both rze. */
   fz_plan *plan;
   TRY(fz_pipeline_finalize(pipeline, FZ_F32, dims, ndim, NULL, &plan));
   TRY(fz_max_compressed_bytes(plan, &capacity));

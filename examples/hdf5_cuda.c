@@ -32,7 +32,7 @@ int main(void) {
   H5Pset_chunk(dcpl, 3, chunk);
   H5Pset_fzgm(dcpl, FZGM_ABS, 0.01);
   hid_t set = H5Dcreate2(file, "field", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-  if (set < 0) return 1; /* the error stack says why: no plugin, or a bound that does not fit */
+  if (set < 0) return 1; /* the error stack contains the reason: no plugin, or a bound that does not fit */
 
   fzgm_chunks chunks;
   int status = fzgm_chunks_open(&chunks, set, FZ_DEVICE_AUTO);

@@ -18,7 +18,7 @@ case $in in
     words=$(python3 -c 'import struct, sys; print(*struct.unpack("<II", struct.pack("<d", float(sys.argv[1]))), sep=",")' "$bound")
     names=$(IFS=,; echo "$*")
     h5repack -f "${names:+$names:}UD=32770,0,4,1,$words,3" -l "${names:+$names:}CHUNK=$chunk" "$in" "$out"
-    # It says that all is well when a filter refuses a dataset, and leaves that dataset as it was.
+    # h5repack reports success if a filter rejects a dataset, and copies that dataset unchanged.
     h5dump -pH "$out" | grep -q "FILTER_ID 32770" || { echo "$out has no filter" >&2; exit 1; }
     ;;
 esac

@@ -1,4 +1,4 @@
-/* Compresses a raw float32 file in memory, restores it, and says what that was worth.
+/* Compresses a raw float32 file in memory, restores it, and prints ratio and errors.
  *
  *   quickstart <file.f32> <nx> [<ny> [<nz>]]        x runs fastest */
 #include <fzgm.h>
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   if (!x || !y || !file || fread(x, sizeof *x, count, file) != count) return fprintf(stderr, "cannot read %s\n", argv[1]), 1;
   fclose(file);
 
-  /* What: a pipeline of stages. How: a plan for this type and shape, shared by any number of threads. */
+  /* A pipeline of stages, and a plan for this type and shape, shared by any number of threads. */
   fz_pipeline *pipeline;
   fz_plan *plan, *decoder;
   TRY(fz_pipeline_from_preset("pfpl", FZ_F32, &pipeline));
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
   TRY(fz_pipeline_finalize(pipeline, FZ_F32, dims, ndim, NULL, &plan));
   TRY(fz_plan_decoder(plan, &decoder));
 
-  /* Where: a workspace per call in flight; with one, a call does not allocate anew. */
+  /* One workspace per call in flight; calls reuse its memory. */
   fz_workspace *encoding, *decoding;
   TRY(fz_workspace_new(plan, &encoding));
   TRY(fz_workspace_new(decoder, &decoding));

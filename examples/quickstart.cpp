@@ -1,4 +1,4 @@
-// Compresses a raw float32 file in memory, restores it, and says what that was worth. C++17.
+// Compresses a raw float32 file in memory, restores it, and prints ratio and errors. C++17.
 //
 //   quickstart_cpp <file.f32> <nx> [<ny> [<nz>]]        x runs fastest
 #include <fzgm.hpp>
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   if (argc < 3 || argc > 5) return std::fprintf(stderr, "usage: %s <file.f32> <nx> [<ny> [<nz>]]\n", argv[0]), 2;
   try {
     return run(argc, argv);
-  } catch (const std::exception &e) { // fzgm::error says which stage, port or value, and what would have been accepted
+  } catch (const std::exception &e) { // fzgm::error names the stage, port, or value, and the accepted ones
     return std::fprintf(stderr, "%s\n", e.what()), 1;
   }
 }

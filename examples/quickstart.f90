@@ -1,4 +1,4 @@
-! Compresses a raw float32 file in memory, restores it, and says what that was worth. Fortran 2008.
+! Compresses a raw float32 file in memory, restores it, and prints ratio and errors. Fortran 2008.
 !
 !   quickstart_f90 <file.f32> <nx> <ny>        x runs fastest
 program quickstart

@@ -11,7 +11,7 @@
 /* Until The HDF Group assigns another; files with this one will always be read. */
 #define H5Z_FILTER_FZGM 32770
 
-/* What may be lost. */
+/* The mode of the error bound. */
 #define FZGM_LOSSLESS 0 /* nothing */
 #define FZGM_ABS 1      /* |x - x'| <= bound */
 #define FZGM_REL 2      /* |x - x'| <= bound * |x| */
@@ -55,7 +55,7 @@ static inline herr_t H5Pset_fzgm(hid_t dcpl, unsigned mode, double bound) {
   return H5Pset_fzgm_preset(dcpl, mode, bound, preset);
 }
 
-/* For programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot ask for type and
+/* For programs that are linked to HDF5 statically and do not export its functions, so that the plugin cannot query type and
  * chunk: native float or double, without a fill value other than 0. The chunk must have been set. */
 static inline herr_t H5Pset_fzgm_explicit(hid_t dcpl, size_t element_bytes, unsigned mode, double bound) {
   hsize_t dims[32];

@@ -6,7 +6,7 @@
  *   for each chunk: if (fzgm_chunks_write(&chunks, offset, in_device_memory)) ...
  *   fzgm_chunks_close(&chunks);
  *
- * What can fail returns 0, an fz_status with its text in fz_last_error(), or -1 with its text on the error stack of HDF5. */
+ * Functions that can fail return 0, an fz_status with its text in fz_last_error(), or -1 with its text on the error stack of HDF5. */
 #ifndef FZGM_HDF5_CHUNKS_H
 #define FZGM_HDF5_CHUNKS_H
 
@@ -59,7 +59,7 @@ static inline int32_t fzgm_chunks_words(hid_t dataset, unsigned cd[76], size_t *
                               "chunks of presets high and high_once have a form of the filter; write them with H5Dwrite, or choose another preset");
   if (*count < 12 || *count > 76 || cd[4] != 0x465a0001u || cd[11] > 32 || *count != 12 + 2 * (size_t)cd[11])
     return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the dataset stores no complete cd_values of this version");
-  /* The memory of the caller is as long as a chunk of the dataset, whatever a damaged file says here. */
+  /* The memory of the caller is as long as a chunk of the dataset, even if a damaged file states another length here. */
   known = rank == (int)cd[11] && bytes == cd[6];
   for (i = 0; known && i < rank; i++) known = chunk[i] == (cd[12 + 2 * i] | ((uint64_t)cd[13 + 2 * i] << 32));
   if (!known) return fzgm_chunks_failed("fzgm_chunks_open", __LINE__, "the cd_values are not those of the dataset's type and chunk");
@@ -145,7 +145,7 @@ static inline int32_t fzgm_chunks_open(fzgm_chunks *chunks, hid_t dataset, int32
   return rc;
 }
 
-/* Compresses a chunk and writes it. What makes the chunk on a GPU has to be done before, see fz_compress(). Not for files that several
+/* Compresses a chunk and writes it. Work on the GPU that computes the chunk must have completed, see fz_compress(). Not for files that several
  * ranks have open: HDF5 has no collective form of H5Dwrite_chunk.
  *
  * `offset`  of its first element in the dataset, as H5Dwrite_chunk takes it.

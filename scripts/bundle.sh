@@ -23,7 +23,7 @@ pack() {
     | sed -n 's#.*"executable":"\([^"]*/it-[^"/]*\)".*#\1#p')
   cp "$program" "$bundle/tests/$name"
 }
-# What compares with the CPU and what only a device does, with the checks of a debug build; what takes a processor long, without.
+# Comparisons with the CPU and tests of devices have the checks of a debug build; programs that keep a processor busy for long do not.
 pack it
 install_fzgm "$PWD/$bundle/prefix" # the same compiler output serves the tests
 CARGO_TARGET_DIR=build/cmake/cargo pack full --release

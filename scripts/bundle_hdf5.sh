@@ -31,7 +31,7 @@ cargo build --quiet --locked --release -p libfzgm
 cargo build --quiet --locked --release -p fzgm-hdf5 --features cuda
 cp "$target/release/libh5fzgm.so" "$folder/plugin/"
 archive=$(pkg-config --libs-only-L hdf5-serial | sed 's/^-L//; s/ .*//')/libhdf5.a
-# With its names, so that the plugin finds its functions. What it would fetch files from the network with is left open, and never called.
+# With its names, so that the plugin finds its functions. Its functions for files from the network are left undefined, and never called.
 hdf5=(-Wl,--export-dynamic -Wl,--whole-archive "$archive" -Wl,--no-whole-archive -Wl,-z,lazy -Wl,--unresolved-symbols=ignore-all -l:libsz.a -l:libaec.a -l:libz.a)
 flags=(-std=c99 -D_GNU_SOURCE -O2 -Iinclude -Ihdf5-filter)
 rest=("$target/release/libfzgm.a" "${hdf5[@]}" -lgcc_s -lutil -lrt -lpthread -lm -ldl)

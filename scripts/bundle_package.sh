@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with a GPU and no cargo: builds examples/compress_cuda.c against the installed package of the bundle, as its
-# users do, and runs it. By CMake with gcc, shared and static; by nvcc; by gcc with what pkg-config says.
+# users do, and runs it. By CMake with gcc, shared and static; by nvcc; by gcc with the flags of pkg-config.
 set -euo pipefail
 cd "$(dirname "$0")"
 prefix=$PWD/prefix work=$(mktemp -d)
@@ -22,7 +22,7 @@ for kind in shared static; do
   [ $kind = static ] && static=ON
   cmake -S examples -B "$work/$kind" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release -DFZGM_USE_STATIC=$static
   cmake --build "$work/$kind" --target compress_cuda
-  # What links the shared library names it, and what does not needs none.
+  # A program with the shared library names it, and a program without it needs none.
   needed=$(readelf -d "$work/$kind/compress_cuda" | grep -c 'NEEDED.*libfzgm' || true)
   [ "$needed" = $([ $kind = shared ] && echo 1 || echo 0) ] || { echo "$kind links libfzgm.so $needed times"; exit 1; }
   run "cmake, gcc, $kind" "$work/$kind/compress_cuda"

@@ -3,8 +3,8 @@
 #
 #   run.sh [-j N] [<part or group>…]     without any: the group suite. `run.sh list` names all.
 #
-# -j: so many parts at a time, which is for what compares and what checks: not for bench, memory, limits and large.
-# FZGM_FIELDS: folders of fields for the part fields. THIN: the sanitizers see so many times fewer arrays.
+# -j: the number of parts at a time, for comparisons and checks only: not for bench, memory, limits, and large.
+# FZGM_FIELDS: folders of fields for the part fields. THIN: the factor by which the sanitizers run fewer arrays.
 set -u
 cd "$(dirname "$0")" || exit 1
 # Python where there is no xz.
@@ -21,11 +21,11 @@ abi=libfzgm.so.$(sed -n 's/^#define FZ_ABI_VERSION //p' prefix/include/fzgm.h)
 ln -sf "$so" "$lib/$abi"
 ln -sf "$abi" "$lib/libfzgm.so"
 export LD_LIBRARY_PATH=$PWD/$lib:${LD_LIBRARY_PATH:-} FZGM_REQUIRE_GPU=1 FZGM_GOLDEN=$PWD/golden FZGM_CODERS=$PWD/golden/coders FZGM_STAGES=$PWD/src/stages FZGM_TABLE=$out/fields.csv
-# Outside of the bundle, which may come anew.
+# Outside the bundle, which may be replaced.
 made=$(dirname "$(mktemp -u)")/fzgm-fields
 
 # Name, group, seconds that it may take, command, which may start with settings. `long` is a program of tests at full size. The
-# tools of compute-sanitizer stand as commands of that name; with them the device gets one of $SHARE small arrays.
+# tools of compute-sanitizer are commands of that name; with them the device runs one of $SHARE small arrays.
 parts() {
   cat <<'TABLE'
 cuda          suite       400 tests/it cuda:: fast:: ginterp:: lorenzo:: bins:: rel:: header_bounds::
@@ -146,7 +146,7 @@ made_fields() {
 # measure <options of fzgm bench>…
 measure() { prefix/bin/fzgm bench --device cuda --value-base "$@"; }
 
-# Whole calls. The parts have other names than their group, so that each can be asked for alone. What they make goes into folders of
+# Whole calls. The parts have other names than their group, so that each can be selected alone. Their results are in folders of
 # $made, of which itself the part fields_512 tests every file. preset fz has no room for the fill values of climate.
 bench_f32() {
   local name dims more
@@ -197,7 +197,7 @@ twice() {
 
 long() { FZGM_LONG=1 "$@" --test-threads=1; }
 
-# To ask the driver where an address lives is an error of its interface when the answer is "I do not know".
+# The sanitizer reports a query for an address as an error if the driver has no record of the address.
 sanitize() {
   local tool=$1 flags=() share
   share=${SHARE:-$([ "$1" = racecheck ] && echo 24 || echo 4)}
@@ -207,7 +207,7 @@ sanitize() {
     compute-sanitizer --tool "$tool" --error-exitcode 9 "${flags[@]}" "$@" --test-threads=1
 }
 
-# one <command…>: what a line of the table says, in this process.
+# one <command…>: runs a line of the table, in this process.
 one() {
   while [[ $1 == *=* ]]; do export "${1?}"; shift; done
   case $1 in
@@ -216,7 +216,7 @@ one() {
   esac
 }
 
-# part <name> <group> <seconds> <command…>: says at once what there is to say.
+# part <name> <group> <seconds> <command…>: runs a part and prints its result at once.
 part() {
   local name=$1 group=$2 limit=$3 log=$logs/$1.log started=$SECONDS result code=0 said
   shift 3

@@ -58,7 +58,7 @@ DRAWN = {"dtype": ("f32",), "mode": ("noa",), "bound": ("1e-3",), "field": ("tur
 
 
 class Damaged(Exception):
-    """What is wrong with a file, and where."""
+    """The defect of a file, and its place."""
 
 
 def read(path):
@@ -160,7 +160,7 @@ def provenance(file, rows):
 
 
 def table(spec, rows):
-    """A table in Markdown, and the lines that say where its figures come from."""
+    """A table in Markdown, and the lines with the sources of its figures."""
     rows = chosen(rows, spec.where)
     columns = list(spec.cells.values()) if isinstance(spec.cells, dict) else list(spec.cells)
     name = lambda row: tuple(text.format_map(row).strip(", ") for text in spec.lines.values())

@@ -1,9 +1,9 @@
-"""Where names stand beside the marks of a picture. Part of figures.py."""
+"""The places of names beside the marks of a picture. Part of figures.py."""
 
 import math
 
 LETTERS = 11  # their size, in pixels
-# Where a name may stand: it begins (1), ends (-1) or has its middle (0) so far from the mark.
+# Possible places of a name: its beginning (1), end (-1), or middle (0), and the distance from the mark.
 BESIDE = ((1, 9, 0), (-1, -9, 0), (0, 0, -14), (0, 0, 14), (1, 6, -13), (1, 6, 13), (-1, -6, -13), (-1, -6, 13), (0, 0, -26), (0, 0, 26),
           (1, 6, -26), (1, 6, 26), (-1, -6, -26), (-1, -6, 26), (0, 0, -38), (0, 0, 38))
 
@@ -23,7 +23,7 @@ def away(a, x, y):
 
 
 def choices(i, marks, room):
-    """Where the name of a mark may stand: (place out of BESIDE, box, cost). It should be inside of the room, not over marks, and closer to its own
+    """Possible places of the name of a mark: (place out of BESIDE, box, cost). It should be inside of the room, not over marks, and closer to its own
     than to any other."""
     x, y, name = marks[i]
     half_width = 0.31 * LETTERS * len(name)
@@ -36,7 +36,7 @@ def choices(i, marks, room):
 
 
 def places(marks, room):
-    """For each (x, y, name) where the name stands, out of BESIDE: what costs least, where names should not be over each other."""
+    """The place in BESIDE for each (x, y, name): the cheapest places, which avoid names over each other."""
     possible = [list(choices(i, marks, room)) for i in range(len(marks))]
 
     def cost(choice, others):
@@ -53,6 +53,6 @@ def places(marks, room):
     def whole(found):
         return round(sum(cost(choice, found[:i]) for i, choice in enumerate(found)), 6)
 
-    # Who comes first makes a difference.
+    # The result depends on the first name.
     best = min((arranged(first) for first in range(len(marks))), key=whole)
     return [place for place, _, _ in best]

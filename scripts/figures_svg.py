@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from figures_places import LETTERS, places
 
-# The name stands at the point; the group gives colour and mark.
+# The name is written at the point; the group determines color and mark.
 Point = collections.namedtuple("Point", "x y name group")
 
 
@@ -15,7 +15,7 @@ def polygon(*corners):
     return lambda x, y: '<polygon points="%s"/>' % " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
 
 
-# Colours of Okabe and Ito, which the colour-blind tell apart; marks do the same without colour.
+# Colors of Okabe and Ito, which the color-blind tell apart; marks do the same without color.
 STYLES = (
     ("#0072B2", lambda x, y: f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'),
     ("#D55E00", polygon((-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5))),
@@ -72,9 +72,9 @@ def panel(left, top, title, points, groups, xs):
     room = (frame[0], frame[1] - 6, frame[2] + 16, frame[3])  # of the names, up to the title and the next panel
     for p, (x, y, _), (side, dx, dy) in zip(points, marks, places(marks, room)):
         which = groups.index(p.group)
-        colour, mark = STYLES[which % len(STYLES)]
-        out.append(f'<g fill="{colour}">{mark(x, y)}</g>')
-        bold = f' font-weight="bold" fill="{colour}"' if which == 0 else ""
+        color, mark = STYLES[which % len(STYLES)]
+        out.append(f'<g fill="{color}">{mark(x, y)}</g>')
+        bold = f' font-weight="bold" fill="{color}"' if which == 0 else ""
         out.append(text(x + dx, y + dy + 0.35 * LETTERS, p.name, f' text-anchor="{ANCHORS[side]}"{bold}'))
     return out
 
@@ -84,8 +84,8 @@ def legend(left, top, groups, title, note):
     out = [text(x, y, title, TITLE)]
     for which, group in enumerate(groups):
         y += 26
-        colour, mark = STYLES[which % len(STYLES)]
-        out += [f'<g fill="{colour}">{mark(x + 6, y - 4)}</g>', text(x + 20, y, group)]
+        color, mark = STYLES[which % len(STYLES)]
+        out += [f'<g fill="{color}">{mark(x + 6, y - 4)}</g>', text(x + 20, y, group)]
     lines = ["better: up, and to the right", *textwrap.wrap(note, 46)]
     return out + [text(x, y + 30 + 18 * i, line, GREY) for i, line in enumerate(lines)]
 

@@ -11,7 +11,7 @@ need_rust
 out=$root/build/fuzz
 seconds=${FUZZ_SECONDS:-300}
 fuzzer=$root/build/cargo-fuzz/bin/cargo-fuzz
-# As cargo-fuzz itself asks for: crates name statics alike.
+# The same setting as cargo-fuzz, because crates give statics equal names.
 export ASAN_OPTIONS=detect_odr_violation=0 RUST_BACKTRACE=1
 # Files that a target writes need not reach a disk.
 [ ! -w /dev/shm ] || export TMPDIR=/dev/shm

@@ -1,4 +1,4 @@
-"""What the scripts share that compare fzgm with the compressors of the package hdf5plugin: the packages, the filters, and errors in bounds."""
+"""Shared by the scripts that compare fzgm with the compressors of the package hdf5plugin: the packages, the filters, and errors in bounds."""
 
 import importlib.util
 import os

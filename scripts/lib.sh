@@ -4,7 +4,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # Builds of all kinds compile a kernel once between them.
 export FZGM_CUDA_CACHE=${FZGM_CUDA_CACHE:-$root/build/fatbins}
-# What cargo keeps for the next change of a line would fill gigabytes, and these scripts build a tree as it is.
+# Incremental builds would store gigabytes for later changes, and these scripts build a fixed tree.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
 say() { printf '\n== %s\n' "$*"; }
@@ -16,7 +16,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; elif has sudo; then sudo "$@"; else return 1; fi
 }
 
-# packages <package…>: installs what apt knows; says what is missing where there is no apt or no right to use it.
+# packages <package…>: installs packages by apt; prints the missing ones if apt or the right to use it is missing.
 packages() {
   has apt-get || die "please install: $* (there is no apt-get here)"
   say "installing $*"
@@ -40,13 +40,13 @@ need() {
 
 need_c() {
   need cc gcc c++ g++ cmake cmake make make
-  # A compiler without the C library's headers, as slim images have it, is no compiler.
+  # A compiler without the C library's headers, as in slim images, is no compiler.
   echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 || packages libc6-dev
 }
 
 rust_wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-# rust_is_new_enough <rustc>: it exists and is at least the version that Cargo.toml asks for.
+# rust_is_new_enough <rustc>: it exists and is at least the version that Cargo.toml requires.
 rust_is_new_enough() {
   local version
   version=$("$1" --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
@@ -74,7 +74,7 @@ need_rust() {
   local bin="${HOME:-/root}/.cargo/bin"
   # Once: with another PATH everything would be built again, since another nvcc may be on it.
   if [ -d "$bin" ] && [[ ":$PATH:" != *":$bin:"* ]]; then export PATH="$bin:$PATH"; fi
-  # cargo fetches crates over TLS and needs to know whom to trust.
+  # cargo fetches crates over TLS and needs certificates.
   [ -e /etc/ssl/certs/ca-certificates.crt ] || ! has apt-get || packages ca-certificates
   has cargo && rust_is_new_enough rustc && return 0
   use_versioned_rust && return 0
@@ -103,7 +103,7 @@ TEXT
   exit 1
 }
 
-# need_nvcc: what is tested has its kernels. Who has no network gets those of the emulator alone, and is told.
+# need_nvcc: tests need kernels. Without a network only those of the emulator are compiled, with a message.
 need_nvcc() {
   [ -z "${FZGM_CUDA:-}" ] || return 0
   export FZGM_CUDA=require

@@ -18,7 +18,7 @@ step() {
   took "$name" $((SECONDS - started))
 }
 
-# beside <name> <command…>: a step that runs while the script goes on, at most as many as there are processors. Its output is printed at its
+# beside <name> <command…>: a step that runs while the script continues, at most as many as there are processors. Its output is printed at its
 # end. `settled` waits for all of them and fails if one of them has failed.
 beside() {
   while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
@@ -46,6 +46,7 @@ part_rust() {
   need_c
   need_rust
   need_nvcc
+  step style style
   step formats formats
   if rust_tool clippy clippy; then step clippy lints; fi
   step "the plugin alone, for the CPU" cargo check --quiet --locked -p fzgm-hdf5
@@ -53,6 +54,16 @@ part_rust() {
   step "tests on the CPU" rust_tests
   step "examples of the documentation" cargo test --quiet --locked --workspace --features "$features" --doc
   RUSTDOCFLAGS="-D warnings" step documentation cargo doc --quiet --locked --no-deps --workspace --features "$features"
+}
+
+# The English of pages and comments, and links between pages. Files that are not yet clean are in scripts/style.toml.
+style() {
+  need python3 python3
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  local python=build/style-venv/bin/python
+  [ -x build/style-venv/bin/typos ] || { python3 -m venv build/style-venv && "$python" -m pip install --quiet typos==1.52.0; }
+  "$python" -B -m unittest discover -s tests/style -t tests/style
+  "$python" scripts/style.py
 }
 
 formats() {
@@ -321,7 +332,7 @@ installed_hdf5() {
     build/hdf5-venv/bin/python tests/hdf5/test_h5py.py
 }
 
-# The source distribution of the Python package, compiled and installed by pip in a fresh environment. It has no plugin, and says so.
+# The source distribution of the Python package, compiled and installed by pip in a fresh environment. It has no plugin, and reports this.
 from_sdist() {
   local venv=$PWD/build/sdist-venv
   bash scripts/wheel.sh --sdist-only
@@ -367,7 +378,7 @@ part_long() {
   step "the source distribution of the Python package" from_sdist
 }
 
-# Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml says which tests judge them.
+# Mutants of the Rust library by cargo-mutants, for the files of MUTANTS (all); .cargo/mutants.toml lists the tests that judge them.
 part_mutants() (
   need_c
   need_rust
@@ -378,7 +389,7 @@ part_mutants() (
   cargo mutants --output build "${files[@]}"
 )
 
-# Damaged containers from a random source for FUZZ_SECONDS; says how many, and what became of them. Then every target of fuzz/ for as long,
+# Damaged containers from a random source for FUZZ_SECONDS; prints their number and statuses. Then every target of fuzz/ for as long,
 # from containers of every stage, preset and form on, which the first run writes.
 part_fuzz() {
   need_c
@@ -431,7 +442,7 @@ part_aarch64() (
   "${cargo[@]}" --test it -- --nocapture environment:: containers:: golden:: vectors:: bound:: presets::
   # Every stage takes as long as all of these.
   "${cargo[@]}" --test it -- contract::presets_hold contract::what_does_not_compress
-  # Of the tests over every float two for each type; they share the program.
+  # Two of the tests over every float for each type; they share the program.
   "${cargo[@]}" --test it -- --nocapture every_f32_abs_third every_f32_rel_thousandth random_f64_abs_thousandth random_f64_rel_tenth
 )
 
@@ -456,13 +467,13 @@ part_musl() (
   "$out/quickstart" examples/data/egm96.f32 1440 721
 )
 
-# Licences, duplicates and sources of all crates: deny.toml. cargo-deny is built once, in minutes.
+# Licenses, duplicates and sources of all crates: deny.toml. cargo-deny is built once, in minutes.
 part_deny() (
   need_c
   need_rust
   export PATH=$PWD/build/tools/bin:$PATH
   has cargo-deny || CARGO_TARGET_DIR=$PWD/build/tools/target cargo install --quiet --locked --root "$PWD/build/tools" cargo-deny@0.20
-  # What one of the two does not have the other has.
+  # Each of the two may lack crates that the other one has.
   local check=(check --allow license-exception-not-encountered)
   cargo deny --locked --workspace "${check[@]}" licenses bans sources
   local crate

@@ -10,7 +10,7 @@
 #                                   emulator alone
 #   scripts/wheel.sh --plugin=FILE  with a plugin that has been built
 #
-# The build tools are installed into build/wheel-tools: maturin, zig as the linker (it knows the symbols of every glibc), and the programs that
+# The build tools are installed into build/wheel-tools: maturin, zig as the linker (it has the symbols of every glibc), and the programs that
 # judge the result, auditwheel and abi3audit. PYTHON names the interpreter, python3 by default.
 . "$(dirname "$0")/lib.sh"
 need_rust

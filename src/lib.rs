@@ -11,11 +11,12 @@
 //!                                             │
 //!                           Workspace ──▶ run ──▶ container       workspace, backend, format
 //! ```
-//! A stage never executes: it infers what comes out of it and emits launches of kernels. Lengths are
-//! constants or words with a proven maximum, so nothing is ever asked back between two kernels. Modules use
-//! only what stands before them in this list: base, ir, stages, pipeline, plan, gpu, format, runtime, codec, file, metrics, choose, capi.
+//! A stage never executes: it infers its outputs and emits launches of kernels. Lengths are constants, or
+//! numbers with a proven maximum that kernels publish, so the host never waits between two kernels. A module
+//! uses only modules before it in this list: base, ir, stages, pipeline, plan, gpu, format, runtime, codec,
+//! file, metrics, choose, capi.
 //!
-//! In one call each way, here with an error of at most a thousandth of the value range:
+//! One call compresses and one restores, here with an error of at most a thousandth of the value range:
 //!
 //! ```rust
 //! use fzgm::{Array, DType, Options, compress, decompress, preset};
@@ -34,7 +35,7 @@
 //! # Ok::<(), fzgm::Error>(())
 //! ```
 //!
-//! To go on, start at [`Encoder`] and [`Decoder`], which keep plans and memory from call to call.
+//! [`Encoder`] and [`Decoder`] keep plans and memory from call to call.
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("fzgm needs a little-endian machine");

@@ -168,7 +168,7 @@ fn threads_from_c() {
 }
 
 #[test]
-fn containers_and_boxes_from_c() {
+fn containers_and_regions_from_c() {
     let dtype = fz_dtype::FZ_F32 as i32;
     let container = round_trip(c"fast", dtype, 1);
     let (src, bytes) = (container.as_ptr().cast(), container.len() as u64);

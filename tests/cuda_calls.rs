@@ -1,4 +1,5 @@
-//! What asynchronous calls ask of the driver, counted by the emulator. In a program of its own: it counts for all threads.
+//! The driver calls of asynchronous calls, counted by the emulator. This is a separate program because it
+//! counts for all threads.
 #![allow(clippy::unwrap_used, clippy::panic, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 #[allow(dead_code, unreachable_pub)]
@@ -27,7 +28,7 @@ fn counting() -> Option<impl Drop> {
     Some(alone)
 }
 
-/// What an asynchronous call must not ask for.
+/// Driver calls that an asynchronous call must not make.
 fn counts() -> [u64; 6] {
     ["sync", "alloc", "free", "load", "copy_host", "memset"].map(|what| cuda().count(what).unwrap())
 }
@@ -93,7 +94,8 @@ fn a_call_neither_waits_nor_allocates_nor_loads() {
     }
 }
 
-/// A graph of both directions of every preset: neither its capture nor its launches wait or allocate, whatever the data is like.
+/// A graph of both directions of every preset: neither its capture nor its launches wait or allocate, for any
+/// data.
 #[test]
 fn a_graph_neither_waits_nor_allocates() {
     let Some(_alone) = counting() else { return };
@@ -123,8 +125,8 @@ fn a_graph_neither_waits_nor_allocates() {
     }
 }
 
-/// A call that is told a device, or gets memory of one, and quietly runs on the CPU makes the same bytes: only the launches
-/// tell.
+/// A call with a device, or with memory of one, that runs on the CPU instead would write the same bytes: only
+/// the number of launches shows it.
 #[test]
 fn blocking_calls_run_on_the_device() {
     let Some(_alone) = counting() else { return };
@@ -141,7 +143,7 @@ fn blocking_calls_run_on_the_device() {
             let between = launches();
             decompress(&container, &options).unwrap();
             let what = format!("{name} {dtype} fuse {fuse}");
-            // At least the stages and what makes the container of them.
+            // At least the stages and the functions that write the container.
             assert!(between >= before + 2, "{what}: compress launches {}", between - before);
             assert!(launches() > between, "{what}: decompress launches nothing");
             let on_cpu = Options { device: Device::Cpu, ..options };
@@ -187,7 +189,7 @@ fn of_a_container_on_a_device_only_the_header_is_copied() {
         assert!(copied <= 4096, "{copied} bytes");
     }
     assert!(restored.get() == decompress(&want, &Options::default()).unwrap().1);
-    // What is wrong with a container is said as for one on the host.
+    // Defects of a container are reported as for one on the host.
     for wrong in [&want[..want.len() - 1], &want[..50], &[7; 5000][..]] {
         let block = Block::of(wrong);
         let there = unsafe { fzgm::info_at(block.slice(0, wrong.len())) }.unwrap_err();

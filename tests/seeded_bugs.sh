@@ -3,8 +3,8 @@
 # one fails. Prints a table of bugs and catchers; fails when a bug is not caught or no longer applies.
 #
 #   tests/seeded_bugs.sh [name…]       all bugs, or those named; a minute or two for each
-#   tests/seeded_bugs.sh --apply       runs nothing: says which bugs no longer change their file
-#   RESUME=1 tests/seeded_bugs.sh      goes on where a run that was cut off has ended: bugs that were caught are not tried again
+#   tests/seeded_bugs.sh --apply       runs nothing: prints the bugs that no longer change their file
+#   RESUME=1 tests/seeded_bugs.sh      continues an interrupted run: bugs that were caught are not tried again
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=tests/seeded_bugs/list.tsv
@@ -16,7 +16,7 @@ bug() {
   ! grep -q " seed: $1\$" "$2" || program="/ seed: $1\$/{ /^ *\\/\\/ seed:/n"$'\n'" $3"$'\n}'
   sed "$program" "$2" && ! sed "$program" "$2" | cmp -s - "$2"
 }
-# Where the markers are: a bug with a marker follows it, whatever the list says of its file.
+# The places of the markers: a bug with a marker applies there, even if the list names another file.
 declare -A marked=()
 while IFS=: read -r file name; do marked[$name]=$file; done < <(grep -roE ' seed: [a-z0-9-]+$' src cli libfzgm hdf5-filter kernels | sed 's/ seed: //')
 # The bugs that are asked for.
@@ -43,7 +43,7 @@ work=${SEEDED_BUGS_DIR:-$PWD/build/seeded-bugs}
 tree=$work/tree
 caught=$work/caught # name and catcher, tabs between them
 export CARGO_TARGET_DIR=${SEEDED_BUGS_TARGET:-$work/target} PROPTEST_RNG_SEED=1
-# Nobody looks at these programs: no lines for a debugger, and below no libraries for C.
+# These programs are never debugged: no lines for a debugger, and below no libraries for C.
 export CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 # Programs and modules of tests, quick ones first: most bugs fall to the first two.
 tests=("it bound" "it recompression" "it lorenzo" "it centering" "it fast" "it ginterp" "counted boxes" "it golden" "it vectors" "it coders" "it contract"
@@ -67,7 +67,7 @@ one() {
 }
 # found: the test that has failed.
 found() { grep -oE "^test [a-z0-9_:]+ \.\.\. FAILED|^    [a-z0-9_:]+$" "$log" | head -n 1 | sed 's/^test //; s/ \.\.\. FAILED//; s/^ *//'; }
-# first_of <test>…: runs the tests one by one; prints the first that fails, with what it says.
+# first_of <test>…: runs the tests one by one; prints the first that fails, with its output.
 first_of() {
   local t log=$work/log
   for t in "$@"; do
@@ -88,7 +88,7 @@ suite() {
   first_of "${tests[@]}"
 }
 
-# on_device <test>…: for bugs in kernels and in code that calls the driver, on the emulator. For kernels the programs stay as they are, the driver is made anew.
+# on_device <test>…: for bugs in kernels and in code that calls the driver, on the emulator. For kernels the programs do not change, and the driver is built again.
 on_device() {
   local features=() limit=900
   if ! (cd "$tree" && tests/emu/build.sh plain) >"$work/log" 2>&1; then echo "DOES NOT COMPILE"; return; fi

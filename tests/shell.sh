@@ -1,4 +1,4 @@
-# What test scripts share; sourced, not run: where they lie, a folder that goes when they end, and how they say what came out.
+# Shared by test scripts; sourced, not run: their place, a folder that is removed at their end, and their messages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

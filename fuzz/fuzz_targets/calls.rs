@@ -9,8 +9,8 @@ use std::sync::Once;
 
 fuzz_target!(|data: &[u8]| {
     static START: Once = Once::new();
-    // What there is on a GPU is for others.
-    // SAFETY: nobody else reads the environment yet.
+    // Calls on a GPU are not tested here.
+    // SAFETY: no other thread reads the environment yet.
     START.call_once(|| unsafe { std::env::set_var("FZGM_DISABLE_CUDA", "1") });
     model::run(data);
 });

@@ -1,4 +1,4 @@
-//! Compact frames: the fuzzer need not find the magic, and what is accepted has one form only.
+//! Compact frames: the fuzzer need not find the magic, and an accepted frame has only one form.
 #![no_main]
 
 use fzgm::{Decoder, Options};
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let Ok(mut ws) = decoder.workspace() else { return };
-    // Just enough: what is written beyond is seen.
+    // Just enough, so that writes beyond the end are detected.
     let mut dst = vec![0; decoder.array().bytes() as usize];
     let _ = decoder.decompress(&mut ws, &frame, &mut dst);
 });

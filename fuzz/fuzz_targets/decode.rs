@@ -4,7 +4,7 @@
 use fzgm::{Decoder, Options, decompress_preview, decompress_region};
 use libfuzzer_sys::fuzz_target;
 
-/// The room of a caller who knows how large the arrays are: larger claims are his to refuse.
+/// The room of a caller with a limit on the size of arrays: the caller rejects larger ones.
 const ROOM: usize = 1 << 20;
 
 fuzz_target!(|data: &[u8]| {
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let Ok(mut ws) = decoder.workspace() else { return };
-    // Just enough: what is written beyond is seen.
+    // Just enough, so that writes beyond the end are detected.
     let mut dst = vec![0; decoder.array().bytes() as usize];
     let _ = decoder.decompress(&mut ws, data, &mut dst);
     let middle: Vec<u64> = decoder.array().dims().iter().map(|d| d / 2).collect();

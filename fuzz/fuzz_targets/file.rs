@@ -1,4 +1,4 @@
-//! Any bytes as a file: read at places, it says what it says in memory.
+//! Any bytes as a file: reading a file has the same result as reading memory.
 #![no_main]
 
 use fzgm::{ContainerFile, decompress_region};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::FromRawFd;
 
-/// Larger boxes are the caller's to refuse.
+/// The caller rejects larger regions.
 const ROOM: usize = 1 << 16;
 
 /// A file that is nowhere.

@@ -40,7 +40,7 @@ use libfuzzer_sys::fuzz_target;
 use std::ffi::c_void;
 use words::{Mode, Stored, User};
 
-/// Chunks that a dataset might have; words that say more are refused by memory alone.
+/// Chunks that a dataset might have; words for larger chunks are rejected because of their memory.
 const ROOM: usize = 1 << 20;
 
 /// Words that the plugin might have written, from a few bytes: else hardly any would be accepted.
@@ -62,7 +62,8 @@ fn stored(recipe: &[u8; 12]) -> Option<Stored> {
     Some(Stored { user, element, bound, threshold, fill, dims })
 }
 
-/// As HDF5 calls the filter: a block of `malloc`, which it exchanges. What came of it, if it succeeded.
+/// Calls the filter as HDF5 does, with a block of `malloc`, which it exchanges. Returns the result of a
+/// success.
 fn run(flags: u32, cd: &[u32], chunk: &[u8]) -> Option<Vec<u8>> {
     let class = entry::H5PLget_plugin_info().cast::<sys::H5Z_class2_t>();
     // SAFETY: the pointer is that of a static.
@@ -93,7 +94,7 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// What comes back keeps the bound of the user.
+/// The restored values keep the bound of the user.
 fn judge(stored: &Stored, chunk: &[u8], restored: &[u8]) {
     let (mut chunk, mut restored) = (chunk.to_vec(), restored.to_vec());
     assert_eq!(chunk.len(), restored.len());

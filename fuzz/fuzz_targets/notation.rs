@@ -1,4 +1,5 @@
-//! Any text as a pipeline, in both forms: what is read can be written, and is the same when it is read again.
+//! Any text as a pipeline, in both forms: a pipeline that is read can be written, and is equal when it is
+//! read again.
 #![no_main]
 
 use fzgm::Pipeline;

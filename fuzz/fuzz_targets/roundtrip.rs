@@ -1,5 +1,5 @@
-//! Any bytes as an array through any chain of stages: what the encoder accepts comes back, whole where every
-//! stage is lossless, and twice the same in any case.
+//! Any bytes as an array through any chain of stages: every array that the encoder accepts is restored,
+//! without loss if every stage is lossless, and twice with equal bytes in any case.
 #![no_main]
 
 use fzgm::{Array, Container, DType, Encoder, Options, Pipeline, compress, decompress};
@@ -15,7 +15,8 @@ fn pipeline(mut recipe: &[u8]) -> fzgm::Result<Pipeline> {
             let [choice, rest @ ..] = recipe else { break };
             recipe = rest;
             let args = p.args_mut(node)?;
-            // Most parameters stay as they are; what a stage refuses is refused when the plan is made.
+            // Most parameters keep their defaults; values that a stage rejects are rejected when the plan is
+            // made.
             match (choice % 4, param.kind) {
                 (0, fzgm::Kind::Choice(words)) => {
                     args.set_text(param.name, words[usize::from(*choice / 4) % words.len()])?

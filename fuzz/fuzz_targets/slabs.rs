@@ -1,4 +1,5 @@
-//! Any bytes as a slab file. The checksums of header and trailer are set right, else little would get past them.
+//! Any bytes as a slab file. The checksums of header and trailer are set right, because otherwise few files
+//! would pass them.
 #![no_main]
 
 use fzgm::slabs::{MAGIC, Reader, SlabFile};
@@ -8,7 +9,7 @@ use std::io::Write;
 
 const HEADER: usize = 48;
 const TRAILER: usize = 32;
-/// What is restored at most.
+/// The largest restored array.
 const MOST: u64 = 1 << 20;
 
 fn seal(bytes: &mut [u8]) {

@@ -193,7 +193,7 @@ def _positive(what: str, bound: Any) -> float:
 
 
 def describe_words(cd: Any) -> str:
-    """What cd_values mean, in words: those of a user, or those that a dataset stores."""
+    """The meaning of cd_values, in words: those of a user, or those that a dataset stores."""
     try:
         cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
     except (TypeError, ValueError, OverflowError) as error:

@@ -1,5 +1,5 @@
-//! Bins of preset high: a value becomes the number of its bin before it is predicted, and is restored as the bin. A restored value is
-//! restored as itself ever after, whatever its neighbors become.
+//! Bins of preset high: a value becomes the number of its bin before it is predicted, and is restored as the
+//! bin. A restored value is restored without change ever after, for any changes of its neighbors.
 
 /// Values of f32 or f64, as the form of chunks needs them.
 pub(crate) trait Real: Copy {

@@ -1,4 +1,4 @@
-//! Memory that HDF5 takes over: it frees what a filter returns.
+//! Memory that HDF5 takes over: it frees the result of a filter.
 #![allow(unsafe_code)]
 
 use crate::Answer;
@@ -11,7 +11,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// So many zeros.
+    /// A block of zeros.
     pub(crate) fn new(bytes: u64) -> Answer<Block> {
         let refused = || format!("there is no memory for {bytes} bytes");
         let len = usize::try_from(bytes).map_err(|_| refused())?;
@@ -21,7 +21,7 @@ impl Block {
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: `start` has `len` bytes, which were set, and nobody else has the pointer.
+        // SAFETY: `start` has `len` bytes, which were set, and no other pointer to them exists.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 

@@ -1,12 +1,12 @@
-//! The bound that values are compressed with. It depends on the dataset alone and not on what a chunk holds, so that a chunk which
-//! is restored, changed in part and compressed again moves no other value.
+//! The bound that values are compressed with. It depends on the dataset alone and not on the values of a
+//! chunk, so that a chunk which is restored, changed in part, and compressed again changes no other value.
 
 use crate::element::Element;
 use crate::presets::Preset;
 use crate::words::{Mode, User};
 use fzgm::DType;
 
-/// A bound with the fill value: every value at or above the threshold stays as it is.
+/// A bound with the fill value: every value at or above the threshold is stored exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) bound: f64,
@@ -15,7 +15,8 @@ pub(crate) struct Resolved {
     pub(crate) fill: Option<f64>,
 }
 
-/// The bound of a dataset. The fill value, if there is one, has to come back bit for bit: programs compare with it.
+/// The bound of a dataset. The fill value, if there is one, must be restored bit for bit: programs compare
+/// with it.
 pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolved {
     let exact_from = |bound, threshold| Resolved { bound, threshold, fill: None };
     let size = fill.map(f64::abs).filter(|f| f.is_finite() && *f > 0.0);
@@ -40,8 +41,9 @@ pub(crate) fn resolve(user: User, element: Element, fill: Option<f64>) -> Resolv
     }
 }
 
-/// The bound without a fill value. For f32 its six leading bits: then products of its bins up to 2^18 do not round, and
-/// no value lies out of reach of both its neighbours. For f64 the f32 below it, which is what containers hold.
+/// The bound without a fill value. For f32 its six leading bits: then products of its bins up to 2^18 do not
+/// round, and no value is out of reach of both its neighbors. For f64 the f32 below it, which is the type in
+/// containers.
 fn plain(dtype: DType, bound: f64) -> f64 {
     let dropped = if dtype == DType::F32 { 52 - 5 } else { 52 - 23 };
     let rounded = f64::from_bits(bound.to_bits() >> dropped << dropped);
@@ -51,7 +53,7 @@ fn plain(dtype: DType, bound: f64) -> f64 {
 /// The largest bound, among some, of which a bin is the fill value.
 fn with_fill(dtype: DType, preset: Preset, bound: f64, fill: f64) -> Option<f64> {
     let plain = plain(dtype, bound);
-    // What lies further out than bins reach is kept in any case.
+    // Values beyond the range of bins are always stored exactly.
     let bins = match (dtype, preset) {
         (DType::F32, Preset::Auto | Preset::Pfpl) => 1u64 << 22,
         (DType::F32, Preset::Fast) => 1 << 21,

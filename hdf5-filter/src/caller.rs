@@ -1,7 +1,9 @@
-//! Which of the objects in this process called us: a process may hold several HDF5 libraries, whose ids mean nothing to each other.
+//! Finds the object in this process that called the plugin. A process may hold several HDF5 libraries, whose
+//! ids have no meaning for each other.
 //!
-//! Debian gives the symbols of its builds different versions, wheels of h5py and netCDF4 carry renamed libraries that are visible to
-//! nobody: a plugin that is linked to one of them, or asks for whichever comes first, works with that one alone.
+//! Debian gives the symbols of its builds different versions, and wheels of h5py and netCDF4 contain renamed
+//! libraries with hidden symbols: a plugin that is linked to one of them, or uses the first one found, works
+//! with that one alone.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -15,7 +17,7 @@ unsafe extern "C" {
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// What the steps of a walk share.
+/// Data that the steps of a walk share.
 struct Walk {
     /// Where this object lies.
     own: *mut c_void,
@@ -23,7 +25,7 @@ struct Walk {
     steps: u32,
 }
 
-/// `_URC_END_OF_STACK`, which ends a walk, and `_URC_NO_REASON`, which goes on.
+/// `_URC_END_OF_STACK`, which ends a walk, and `_URC_NO_REASON`, which continues it.
 const STOP: c_int = 5;
 const ON: c_int = 0;
 /// Frames of our own between a callback and here are a few.
@@ -32,13 +34,14 @@ const MAX_STEPS: u32 = 64;
 fn object(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info =
         libc::Dl_info { dli_fname: null(), dli_fbase: null_mut(), dli_sname: null(), dli_saddr: null_mut() };
-    // SAFETY: any address may be asked for; what is written to is ours.
+    // SAFETY: any address may be queried; the function writes only to memory of this function.
     let known = unsafe { libc::dladdr(address, &mut info) } != 0;
     known.then_some(info)
 }
 
 extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of the call in `outside`, which outlives the walk and is used by nobody meanwhile.
+    // SAFETY: the argument is that of the call in `outside`, which outlives the walk, and no other code uses
+    // it meanwhile.
     let walk = unsafe { &mut *argument.cast::<Walk>() };
     // SAFETY: the context is the one that the unwinder hands us.
     let ip = unsafe { _Unwind_GetIP(context) };
@@ -52,11 +55,11 @@ extern "C" fn step(context: *mut c_void, argument: *mut c_void) -> c_int {
     STOP
 }
 
-/// The object of the first frame outside of this one.
+/// The object of the first frame outside this one.
 fn outside() -> Option<libc::Dl_info> {
     let own = object(step as *const c_void)?.dli_fbase;
     let mut walk = Walk { own, found: None, steps: 0 };
-    // SAFETY: `step` takes its argument for what it is, and does not unwind.
+    // SAFETY: `step` casts its argument to the type that is passed here, and does not unwind.
     unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
     walk.found
 }
@@ -78,7 +81,8 @@ impl Symbols {
     }
 }
 
-/// What `f` makes of the symbols of the object that called us, else of those of the process as a whole.
+/// The result of `f` for the symbols of the object that called the plugin, else for those of the process as a
+/// whole.
 pub(crate) fn with_symbols<T>(f: impl Fn(&Symbols) -> Option<T>) -> Option<T> {
     if let Some(info) = outside() {
         let flags = libc::RTLD_LAZY | libc::RTLD_LOCAL | libc::RTLD_NOLOAD;
@@ -86,7 +90,7 @@ pub(crate) fn with_symbols<T>(f: impl Fn(&Symbols) -> Option<T>) -> Option<T> {
         let mut handle = unsafe { libc::dlopen(info.dli_fname, flags) };
         if handle.is_null() {
             // The program itself, which may hold HDF5 and is loaded under no name.
-            // SAFETY: a null name stands for it.
+            // SAFETY: a null name means the program.
             handle = unsafe { libc::dlopen(null(), libc::RTLD_LAZY) };
         }
         if !handle.is_null() {

@@ -71,8 +71,8 @@ fn joined(dims: &[u64]) -> Vec<u64> {
     dims
 }
 
-/// Whether the array of a container cannot be the chunk that it is read for. An array of one dimension has no shape to disagree with, and opaque
-/// elements have only a width.
+/// True if the array of a container cannot be the chunk that it is read for. An array of one dimension has no
+/// shape to compare, and opaque elements have only a width.
 fn is_other(is: &Array, chunk: &Array, opaque: bool) -> bool {
     let same_type = is.dtype() == chunk.dtype() || opaque && is.dtype().bytes() == chunk.dtype().bytes();
     let dims = joined(is.dims());
@@ -176,7 +176,7 @@ impl Plan {
     }
 }
 
-/// What a plan is kept under.
+/// The key of a cached plan.
 #[derive(PartialEq)]
 struct Key {
     words: Vec<u32>,
@@ -184,7 +184,8 @@ struct Key {
 }
 
 thread_local! {
-    /// The last one used is the first. Of each thread its own, so that a child of a fork finds no lock that nobody opens.
+    /// The last one used is the first. Each thread has its own list, so that a child of a fork does not wait
+    /// for a lock of another thread.
     static PLANS: RefCell<Vec<(Key, Plan)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -229,9 +230,9 @@ fn on_device<T>(
 
 /// Calls `f` with the plan of a dataset.
 ///
-/// What fails on a GPU is done again on the CPU, which makes the same bytes: the GPU may be one that this machine does not
-/// have, or that a fork has left behind, and a chunk must never be refused for that. A wish that is no device is said by `local`
-/// alone, for the same reason.
+/// A failure on a GPU is repeated on the CPU, which writes the same bytes: the GPU may not exist on this
+/// machine, or a fork may have left it behind, and a chunk must never be rejected for that reason. For the
+/// same reason only `local` reports an invalid device.
 pub(crate) fn with_plan<T>(
     words: &[u32],
     stored: &Stored,

@@ -1,4 +1,4 @@
-//! What the elements of a dataset are to the codec: numbers that it knows, or words of which it knows the width alone.
+//! The elements of a dataset for the codec: numbers of a known type, or words with only a width.
 
 use fzgm::DType;
 
@@ -7,11 +7,11 @@ use fzgm::DType;
 pub(crate) struct Element {
     /// Type of the array that a chunk becomes.
     pub(crate) dtype: DType,
-    /// The bytes of every number stand in the other order.
+    /// The bytes of every number are in the other order.
     pub(crate) swapped: bool,
     /// Bytes of an element of the dataset: those of the type, or a multiple of them where the elements are opaque.
     pub(crate) bytes: u32,
-    /// Strings, compounds, halves and all else that is kept as it is.
+    /// Strings, compounds, halves, and all other types that are stored without conversion.
     pub(crate) opaque: bool,
 }
 
@@ -19,12 +19,13 @@ const SWAPPED: u32 = 1 << 8;
 const OPAQUE: u32 = 1 << 9;
 
 impl Element {
-    /// A number that the library knows.
+    /// A number of a type that the library supports.
     pub(crate) fn number(dtype: DType, swapped: bool) -> Element {
         Element { dtype, swapped: swapped && dtype.bytes() > 1, bytes: dtype.bytes() as u32, opaque: false }
     }
 
-    /// Elements of so many bytes, as words of the largest width that divides them: fields of a record are as wide, as a rule.
+    /// Elements of `bytes` bytes, as words of the largest width that divides them, which is usually the width
+    /// of the fields of a record.
     pub(crate) fn opaque(bytes: u32) -> Element {
         let dtype = match bytes {
             b if b % 8 == 0 => DType::U64,

@@ -28,13 +28,14 @@ pub(crate) extern "C" fn H5PLget_plugin_type() -> H5PL_type_t {
     H5PL_TYPE_FILTER
 }
 
-/// The filter; also what `H5Zregister` takes.
+/// The filter; also the argument of `H5Zregister`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn H5PLget_plugin_info() -> *const c_void {
     (&raw const CLASS).cast()
 }
 
-/// What `body` returns, or nothing, with the reason on the error stack. It runs in the default floating-point environment.
+/// The result of `body`; on failure nothing, with the reason on the error stack. Runs in the default
+/// floating-point environment.
 fn wall<T>(function: &CStr, body: impl FnOnce() -> Answer<T>) -> Option<T> {
     in_default_environment(|| caught(function, body))
 }
@@ -62,7 +63,8 @@ extern "C" fn can_apply(_: hid_t, kind: hid_t, space: hid_t) -> htri_t {
 extern "C" fn set_local(list: hid_t, kind: hid_t, space: hid_t) -> herr_t {
     let done = wall(c"set_local", || match Hdf5::of_caller() {
         Some(hdf5) => local::complete(&hdf5, list, kind, space),
-        // A program without names of its functions; `filter` says so if its cd_values are not complete.
+        // A program that does not export its functions; `filter` reports it if its cd_values are not
+        // complete.
         None => Ok(()),
     });
     if done.is_some() { 0 } else { -1 }

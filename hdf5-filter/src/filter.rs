@@ -1,4 +1,4 @@
-//! What happens to a chunk. Nothing here asks HDF5 for anything, so that files can be read by every program.
+//! Filters a chunk. No function here calls HDF5, so that every program can read the files.
 
 use crate::Answer;
 use crate::block::Block;

@@ -1,5 +1,5 @@
-//! The form of chunks of presets high and high_once: a frame of numbers of bins or of values, in which NaNs stand for the fill value and
-//! for values without a bin. `docs/hdf5.md` has it as a table.
+//! The form of chunks of presets high and high_once: a frame of numbers of bins or of values, in which NaNs
+//! mark the fill value and values without a bin. `docs/hdf5.md` has a table of it.
 
 use crate::Answer;
 use crate::bins::{self, Real};
@@ -21,9 +21,9 @@ struct Head {
     /// Twice the bound; 0 if the frame holds values.
     step: f64,
     dtype: DType,
-    /// Number of the NaN that stands for the fill value.
+    /// Number of the NaN that marks the fill value.
     fill_mark: u8,
-    /// Number of the NaN that stands for the next value behind the frame.
+    /// Number of the NaN that marks the next value after the frame.
     exact_mark: u8,
     /// Values behind the frame.
     exact: u32,
@@ -32,7 +32,7 @@ struct Head {
 }
 
 impl Head {
-    /// The head with its checksum, which covers the values behind the frame too.
+    /// The header with its checksum, which also covers the values after the frame.
     fn bytes(&self, exact: &[u8]) -> [u8; HEAD] {
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(&MAGIC);
@@ -48,10 +48,11 @@ impl Head {
         head
     }
 
-    /// Head, frame, and the values behind it, of a chunk that begins with the magic.
+    /// Header, frame, and the values after it, of a chunk that begins with the magic.
     fn split(chunk: &[u8]) -> Answer<(Head, &[u8], &[u8])> {
         let damaged = |what: &str| format!("a chunk cannot be restored: {what}");
-        let (head, rest) = chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its head is cut off"))?;
+        let (head, rest) =
+            chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its header is cut off"))?;
         let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let dtype = DType::from_number(i64::from(head[9])).ok().filter(|d| d.is_float());
         let exact = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
@@ -61,12 +62,12 @@ impl Head {
             VALUES => step.to_bits() == 0,
             form => return Err(damaged(&format!("its form {form} needs a newer plugin"))),
         };
-        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its head is damaged"))?;
+        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its header is damaged"))?;
         let behind = u64::from(exact) * dtype.bytes();
         let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| damaged("its end is cut off"))?;
         let (frame, behind) = rest.split_at(at as usize);
         if checksum(head, behind).to_le_bytes() != head[4..8] {
-            return Err(damaged("the checksum of its head is wrong"));
+            return Err(damaged("the checksum of its header is wrong"));
         }
         let head = Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
         Ok((head, frame, behind))
@@ -80,13 +81,13 @@ fn checksum(head: &[u8; HEAD], exact: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// The words of the frames of a dataset: those of its chunks with the bound of what they hold.
+/// The words of the frames of a dataset: those of its chunks with the bound of the values in the frames.
 pub(crate) fn frames(stored: &Stored) -> Stored {
     let bound = if stored.user.preset == Preset::High { bins::NUMBER_BOUND } else { stored.bound };
     Stored { bound, fill: None, ..stored.clone() }
 }
 
-/// Whether the chunks of a dataset have the form.
+/// True if the chunks of a dataset have the form.
 pub(crate) fn applies(stored: &Stored) -> bool {
     stored.user.preset.has_form() && stored.bound > 0.0
 }
@@ -101,7 +102,7 @@ pub(crate) fn compress(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
 
 fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     let Some([fill_mark, exact_mark]) = free_marks::<T>(chunk) else {
-        // No NaN is left to stand for something else.
+        // Every NaN is in use, so none can mark another value.
         let lossless = Stored { bound: 0.0, fill: None, ..stored.clone() };
         return with_plan(&lossless.words(), &lossless, |plan| plan.frame(chunk));
     };
@@ -162,7 +163,7 @@ fn free_marks<T: Real>(chunk: &[u8]) -> Option<[u8; 2]> {
     Some([free.next()?, free.next()?])
 }
 
-/// Restores a chunk of such a dataset. A frame without a head is restored as it is.
+/// Restores a chunk of such a dataset. A frame without a header is restored without this form.
 pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<()> {
     let frames = frames(stored);
     if !chunk.starts_with(&MAGIC) {
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_read_back_and_no_bit_is_lost_on_them() {
+    fn headers_are_read_back_and_no_bit_is_lost_on_them() {
         let exact = [1, 2, 3, 4, 5, 6, 7, 8];
         let chunk = [&head().bytes(&exact)[..], b"frame", &exact].concat();
         assert_eq!(Head::split(&chunk), Ok((head(), &b"frame"[..], &exact[..])));

@@ -70,7 +70,7 @@ impl Hdf5 {
         unsafe { (self.H5Tget_size)(kind) }
     }
 
-    /// Whether bytes stand in the other order; nothing for orders that are neither.
+    /// True if bytes are in the other order; `None` for orders that are neither.
     pub(crate) fn swapped(&self, kind: hid_t) -> Option<bool> {
         // SAFETY: as in `class`.
         match unsafe { (self.H5Tget_order)(kind) } {
@@ -80,7 +80,7 @@ impl Hdf5 {
         }
     }
 
-    /// Of an integer; of another type it would leave noise on the error stack.
+    /// For an integer type; another type would leave an error on the error stack.
     pub(crate) fn unsigned(&self, kind: hid_t) -> bool {
         // SAFETY: as in `class`.
         unsafe { (self.H5Tget_sign)(kind) == H5T_SGN_NONE }
@@ -113,7 +113,8 @@ impl Hdf5 {
             .ok()
             .filter(|r| *r <= MAX_RANK)?;
         let mut dims = vec![0; rank];
-        // SAFETY: there is room for as many numbers as the space has dimensions, and null asks for no other ones.
+        // SAFETY: there is room for one number per dimension of the space, and null requests no maximum
+        // dimensions.
         let ok = unsafe { (self.H5Sget_simple_extent_dims)(space, dims.as_mut_ptr(), null_mut()) } >= 0;
         ok.then_some(dims)
     }
@@ -172,7 +173,8 @@ impl Hdf5 {
     }
 }
 
-/// Puts a sentence on the error stack of the library that called us; on standard error where there is none to be found.
+/// Puts a sentence on the error stack of the library that called the plugin; on standard error if there is
+/// none.
 pub(crate) fn report(function: &CStr, text: &str) {
     let text = CString::new(format!("fzgm: {}", text.replace('\0', " "))).unwrap_or_default();
     let pushed = with_symbols(|symbols| {
@@ -230,7 +232,8 @@ impl Pauses {
     }
 }
 
-/// Calls `push` while the error stack accepts errors. HDF5 2.0 pauses the stack around a filter that reads, and drops errors in the meantime.
+/// Calls `push` while the error stack accepts errors. HDF5 2.0 pauses the stack around a filter that reads,
+/// and drops errors in the meantime.
 fn unpaused<T>(symbols: &Symbols, push: impl FnOnce() -> T) -> T {
     let Some(pauses) = Pauses::resolve(symbols) else { return push() };
     let mut times = 0;
@@ -256,5 +259,5 @@ fn unpaused<T>(symbols: &Symbols, push: impl FnOnce() -> T) -> T {
     done
 }
 
-// SAFETY: nothing in it changes, and what it points to is constant.
+// SAFETY: no field changes, and all pointers point to constants.
 unsafe impl Sync for H5Z_class2_t {}

@@ -4,9 +4,9 @@
 //!  H5Dcreate ─▶ set_local ─ type, chunk, fill ─▶ Stored cd_values        local, words, element, bound
 //!  H5Dwrite, H5Dread ─▶ filter ─ cd_values ─▶ plan of this thread        filter, form, codec
 //! ```
-//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`, `sys`), of which a process may hold
-//! several. `filter` needs none of them; all that a chunk takes stands in the cd_values and in the chunk. No state is shared
-//! between threads.
+//! HDF5 is not linked: its functions are those of the library that called (`caller`, `hdf5`, `sys`), of which
+//! a process may hold several. `filter` needs none of them, because the cd_values and the chunk contain
+//! everything. No state is shared between threads.
 
 mod bins;
 mod block;
@@ -26,5 +26,5 @@ mod words;
 #[global_allocator]
 static ALLOCATOR: fzgm::ReserveAllocator = fzgm::ReserveAllocator;
 
-/// What makes a callback fail: a sentence for the user, which goes to the error stack of HDF5.
+/// The result of a callback. A failure is a sentence for the user on the error stack of HDF5.
 type Answer<T> = Result<T, String>;

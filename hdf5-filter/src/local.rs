@@ -1,7 +1,8 @@
-//! What happens when a dataset is created: the words of the user become the stored ones, or the dataset is refused.
+//! The creation of a dataset: the words of the user become the stored ones, or the dataset is rejected.
 //!
-//! Refusals belong here and nowhere later. h5py and netCDF set filters as optional, so a chunk that `filter` refuses is stored as it
-//! is without a word, and parallel HDF5 1.10 then writes a file that cannot be read.
+//! Datasets must be rejected here, not later. h5py and netCDF set filters as optional, so a chunk that
+//! `filter` rejects is stored without compression and without a message, and parallel HDF5 1.10 then writes a
+//! file that cannot be read.
 
 use crate::Answer;
 use crate::bound::{Resolved, resolve};
@@ -28,11 +29,11 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let Resolved { bound, threshold, fill: kept } = resolved;
     let stored = Stored { user, element, bound, threshold, fill: kept, dims };
     stored.chunk_bytes()?;
-    // What a plan refuses is said now.
+    // An error of the plan is reported now.
     let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
-            format!("{e}, for the fill value {fill:e}, which must come back as it is")
+            format!("{e}, for the fill value {fill:e}, which must be restored bit for bit")
         }
         _ => e,
     })?;
@@ -72,18 +73,18 @@ fn first(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
         (0, _) => Err("the pipeline does not have the filter".into()),
         (1, None) => Ok(()),
         (1, Some(id)) if lossy => Err(format!(
-            "filter {id} stands before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+            "filter {id} is before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
         )),
         (1, Some(id)) => Err(format!(
-            "filter {id} stands before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+            "filter {id} is before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
         )),
         (n, _) => Err(format!(
-            "fzgm stands in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
+            "fzgm is in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
         )),
     }
 }
 
-/// The fill value of the dataset, as it stands in chunks.
+/// The fill value of the dataset, as stored in chunks.
 fn fill(hdf5: &Hdf5, list: hid_t, kind: hid_t, element: Element) -> Option<f64> {
     let mut bytes = [0; 8];
     let value = bytes.get_mut(..element.bytes as usize)?;

@@ -57,7 +57,7 @@ impl Preset {
         }
     }
 
-    /// Whether chunks have a form of the filter around the frame, and the words the fill value.
+    /// True if chunks have a form of the filter around the frame, and the words contain the fill value.
     pub(crate) const fn has_form(self) -> bool {
         matches!(self, Preset::High | Preset::HighOnce)
     }

@@ -63,7 +63,7 @@ pub(crate) type H5Epush2 = unsafe extern "C" fn(
 ) -> herr_t;
 
 pub(crate) type H5Eis_paused = unsafe extern "C" fn(hid_t, *mut bool) -> herr_t;
-/// That of `H5Eresume_stack` and `H5Eset_current_stack` too.
+/// Also the type of `H5Eresume_stack` and `H5Eset_current_stack`.
 pub(crate) type H5Epause_stack = unsafe extern "C" fn(hid_t) -> herr_t;
 pub(crate) type H5Eget_current_stack = unsafe extern "C" fn() -> hid_t;
 

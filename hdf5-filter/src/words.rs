@@ -1,4 +1,5 @@
-//! The cd_values: what a user gives, and what a dataset stores. `docs/hdf5.md` has them as tables.
+//! The cd_values: the words of a user, and the words that a dataset stores. `docs/hdf5.md` has them as
+//! tables.
 //!
 //! The program `fzgm` compiles this file too, for `fzgm hdf5`.
 
@@ -6,10 +7,10 @@ use super::Answer;
 use super::element::Element;
 use super::presets::Preset;
 
-/// What the user asks for.
+/// The request of the user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
-    /// Every byte comes back.
+    /// Every byte is restored.
     Lossless,
     /// |x - x'| is at most this.
     Abs(f64),
@@ -75,13 +76,14 @@ fn halves(x: u64) -> [u32; 2] {
 }
 
 impl User {
-    /// What the words of a dataset that is created ask for: those of a user, or the stored ones of another dataset, which tools
-    /// hand back.
+    /// The request in the words of a dataset that is created: those of a user, or the stored ones of another
+    /// dataset, which tools pass on.
     pub(crate) fn read(cd: &[u32]) -> Answer<User> {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
             (_, true) => {
-                // Their dimensions are not asked for: h5py up to 3.15 hands back sixteen words and what lies behind them in memory.
+                // Their dimensions are not read: h5py up to 3.15 passes on sixteen words, with arbitrary
+                // memory after the actual ones.
                 let ones =
                     cd.iter().enumerate().map(|(i, w)| if i < FIXED_WORDS { *w } else { 1 - i as u32 % 2 });
                 Stored::read(&ones.collect::<Vec<_>>()).map(|s| s.user)
@@ -140,7 +142,8 @@ pub(crate) struct Stored {
     pub(crate) element: Element,
     /// The bound that values are compressed with, not above that of the user; 0 where nothing is lost.
     pub(crate) bound: f64,
-    /// Values of this magnitude and above stay as they are: a fill value that no bin of the bound holds. Else infinity.
+    /// Values of this magnitude and above are stored exactly: a fill value that no bin of the bound holds.
+    /// Else infinity.
     pub(crate) threshold: f64,
     /// The fill value, if the preset has chunks with a form of their own.
     pub(crate) fill: Option<f64>,
@@ -191,14 +194,14 @@ impl Stored {
             false => (exact, None),
         };
         if rank as usize > MAX_RANK || dims.len() != 2 * rank as usize {
-            return Err(damaged("there are fewer or more dimensions than they say"));
+            return Err(damaged("there are fewer or more dimensions than they state"));
         }
         let dims = dims.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
         let most = match user.mode {
             Mode::Abs(bound) | Mode::Rel(bound) if element.dtype.is_float() => bound,
             _ => 0.0,
         };
-        // Comparisons that a NaN fails. What is not lossless has a bound.
+        // Comparisons that a NaN fails. Every mode but lossless has a bound.
         let bounded = bound >= 0.0 && bound <= most && (bound > 0.0) == (most > 0.0);
         let sound = bounded && threshold > 0.0;
         if !sound {
@@ -246,7 +249,7 @@ mod tests {
         assert_eq!(Stored::read(&words), Ok(stored()));
         assert_eq!(User::read(&words), Ok(stored().user));
         assert_eq!(User::read(&words[..4]), Ok(stored().user));
-        // Whatever the dimensions are, for which those of the new dataset are taken.
+        // Any dimensions are accepted; those of the new dataset replace them.
         let mut odd = words.clone();
         odd[16..].fill(0xdead_beef);
         assert_eq!(User::read(&odd), Ok(stored().user));
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_the_user_did_not_ask_for_are_refused() {
+    fn bounds_that_the_user_did_not_request_are_refused() {
         let wrong = [(1.1e-3, 1.0), (0.0, 1.0), (-1e-4, 1.0), (f64::NAN, 1.0), (1e-4, 0.0), (1e-4, f64::NAN)];
         for (bound, threshold) in wrong {
             let s = Stored { bound, threshold, ..stored() };

@@ -10,11 +10,11 @@ constexpr uint32_t FARTHEST = 256 * STEP, PLAIN = 1u << 31;
 
 // Where the parts of a stream are.
 struct AdmForm {
-  uint64_t n, centres_at, flags_at, codes_at, bits_at;
+  uint64_t n, centers_at, flags_at, codes_at, bits_at;
   uint32_t groups;
   FZ_DEV AdmForm(uint64_t elements, uint32_t width) : n(elements), groups((uint32_t)((elements + GROUP - 1) / GROUP)) {
-    centres_at = 4ull * groups;
-    flags_at = centres_at + (uint64_t)width * groups;
+    centers_at = 4ull * groups;
+    flags_at = centers_at + (uint64_t)width * groups;
     codes_at = flags_at + (groups + 7) / 8;
     bits_at = codes_at + n;
   }
@@ -55,8 +55,8 @@ template <class T> FZ_DEV void load_lane(uint32_t (&v)[LANE], const uint8_t* src
   for (uint32_t k = 0; k < LANE; k++) v[k] = sizeof(T) == 4 ? w[k * sizeof(T) / 4] : w[k / 2] >> (16 * (k % 2)) & 0xffff;
 }
 
-// The bits of a lane of `bytes` bytes: for each element a one and as many zeros as there are steps,
-// what is left of the last byte ones, or all of the next byte, and zeros behind that.
+// The bits of a lane of `bytes` bytes: for each element a one and as many zeros as there are steps;
+// then ones in the rest of the last byte, or in all of the next byte, followed by zeros.
 FZ_DEV void put_bits(uint8_t* to, uint32_t bytes, const uint32_t (&far)[LANE], uint32_t count, bool ones) {
   uint32_t at = 0, done = 0, byte = 0;
 #pragma unroll
@@ -78,16 +78,16 @@ template <class T> FZ_DEV uint32_t code_group(const Args& a, const AdmForm& f, c
   load_lane<T>(v, address(input(a, 0)) + ((uint64_t)group * GROUP + lane * LANE) * W, count);
 #pragma unroll
   for (uint32_t k = 0; k < LANE; k++) sum += v[k];
-  const uint32_t centre = __reduce_add_sync(ALL, sum) / (uint32_t)least(f.n - (uint64_t)group * GROUP, GROUP);
-  if (lane == 0) out.put<T>(f.centres_at + (uint64_t)W * group, (T)centre);
+  const uint32_t center = __reduce_add_sync(ALL, sum) / (uint32_t)least(f.n - (uint64_t)group * GROUP, GROUP);
+  if (lane == 0) out.put<T>(f.centers_at + (uint64_t)W * group, (T)center);
   uint32_t far[LANE], bits = 0;
   bool fits = true;
 #pragma unroll
   for (uint32_t k = 0; k < LANE; k++) {
-    far[k] = v[k] < centre ? centre - v[k] : v[k] - centre;
+    far[k] = v[k] < center ? center - v[k] : v[k] - center;
     if (k >= count) continue;
     bits += 1 + (far[k] ? (far[k] - 1) / STEP : 0);
-    // The distance bounds what is added, so the sum of the lane is one.
+    // The distance bounds the terms, so the sum of the lane is bounded too.
     fits &= far[k] <= FARTHEST;
   }
   fits &= bits <= 8 * LANE * W;
@@ -97,7 +97,7 @@ template <class T> FZ_DEV uint32_t code_group(const Args& a, const AdmForm& f, c
   uint8_t* slot = sc.slots + (uint64_t)group * sc.stride + lane * bytes;
 #pragma unroll
   for (uint32_t k = 0; k < LANE; k++) {
-    const uint32_t r = far[k] ? 2 * (far[k] - (far[k] - 1) / STEP * STEP) + (v[k] < centre) : 1;
+    const uint32_t r = far[k] ? 2 * (far[k] - (far[k] - 1) / STEP * STEP) + (v[k] < center) : 1;
     code[k / 4] |= ((plain ? v[k] : r) & 0xff) << (8 * (k % 4));
     if (plain)
       for (uint32_t j = 1; j < W; j++) slot[k * (W - 1) + j - 1] = k < count ? (uint8_t)(v[k] >> (8 * j)) : 0;
@@ -172,7 +172,7 @@ template <class T> FZ_DEV bool decode_group(const Args& a, const AdmForm& f, uin
   const uint32_t bytes = (uint32_t)(next - start), end = 8 * bytes;
   const uint8_t* bits = src + f.bits_at + 32 * start + lane * bytes;
   const uint8_t* codes = src + f.codes_at + (uint64_t)group * GROUP + lane * LANE;
-  const T centre = load<T>(src + f.centres_at + (uint64_t)W * group);
+  const T center = load<T>(src + f.centers_at + (uint64_t)W * group);
   const Operand& out = output(a, 0);
   const uint64_t at = (uint64_t)group * GROUP + lane * LANE, room = out.max / W;
   uint8_t* dst = address(out) + at * W;
@@ -186,7 +186,7 @@ template <class T> FZ_DEV bool decode_group(const Args& a, const AdmForm& f, uin
     } else {
       good = one < end && v >= 1 && v <= 253;
       const uint32_t then = next_one(bits, one + 1, end), steps = then - one - 1, far = v / 2 + STEP * steps;
-      v = v & 1 ? centre - far : centre + far;
+      v = v & 1 ? center - far : center + far;
       one = then;
     }
     if (at + k < room) store<T>(dst + k * W, (T)v);

@@ -38,8 +38,7 @@ extern "C" __global__ void __launch_bounds__(1024) ans_open(FZ_ARGS) {
     if (good && tid == 0) o.words = word(12);
   }
   if (good) {
-    // The last byte whose weights start at or before this slot: those without a weight stand before
-    // it.
+    // The last byte whose weights start at or before this slot: bytes without a weight precede it.
     uint32_t low = 0, high = 256;
     while (high - low > 1) {
       const uint32_t m = (low + high) / 2;
@@ -77,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(CODER_THREADS) ans_decode(FZ_ARGS) 
     const uint8_t* words = src + f.words_at + 2ull * start;
     uint32_t x = load<uint32_t>(src + STATES_AT + 128ull * block + 4 * lane);
     uint32_t rows = bad ? 0 : (size + 31) / 32;
-    // While there are words for whatever comes, rows of whole blocks need not be looked at one by
-    // one.
+    // While there are enough words for any number of reads, rows of whole blocks need no individual
+    // checks.
     constexpr uint32_t ROWS = 4;
     const uint32_t below = (1u << lane) - 1;
     if (room == BLOCK && aligned(words, 2))

@@ -66,13 +66,13 @@ extern "C" __global__ void __launch_bounds__(256) ans_weights(FZ_ARGS) {
   for (uint32_t k = 0; k < 256; k++) rank += keys[k] > keys[s];
   order[rank] = s;
   __syncthreads();
-  // What is missing goes to the smallest bytes.
+  // Missing weight goes to the smallest bytes.
   for (sum = total; sum < ONE;) {
     const uint32_t some = min(ONE - sum, 256u);
     if (s < some) weights[s]++;
     sum += some;
   }
-  // What is too much is taken from the smallest weights above one, by rank.
+  // Excess weight is subtracted from the smallest weights above one, by rank.
   while (sum > ONE) {
     const uint32_t above = __syncthreads_count(weights[order[s]] > 1), some = min(sum - ONE, above);
     if (s < above && s + some >= above) weights[order[s]]--;  // seed: ans-taken

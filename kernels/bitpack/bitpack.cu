@@ -7,8 +7,8 @@ namespace fz {
 namespace bitpack {
 struct Params : BitpackParams {
   FZ_DEV uint32_t mask() const { return ALL >> (32 - 8 * width); }
-  // The code of an element; what the shift drops is at its top, where no code that is kept has
-  // anything.
+  // The code of an element; the bits that the shift drops are at its top, where kept codes have
+  // zeros.
   FZ_DEV uint32_t code(uint32_t x) const {
     x = (x - base) & mask();
     return (x >> shift | (uint32_t)((uint64_t)x << (8 * width - shift))) & mask();
@@ -44,7 +44,7 @@ FZ_DEV uint32_t max_of(uint4 u, uint32_t width) {
   }
   return most;
 }
-// Of the elements in the first `bytes` of a unit.
+// The largest code among the elements in the first `bytes` of a unit.
 FZ_DEV uint32_t max_code(uint4 u, const Params& p, uint32_t bytes) {
   const uint32_t w[4] = {u.x, u.y, u.z, u.w};
   uint32_t most = 0;
@@ -54,7 +54,7 @@ FZ_DEV uint32_t max_code(uint4 u, const Params& p, uint32_t bytes) {
   return most;
 }
 
-// Whether so many bits are too few for the largest code, or the shift drops some of its element.
+// True if `bits` bits are too few for the largest code, or the shift drops some of its element.
 FZ_DEV bool lost(const Params& p, uint32_t most, uint32_t bits) { return bits_for(most) > bits || (uint64_t)most >> (8 * p.width - p.shift); }
 }  // namespace bitpack
 }  // namespace fz
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) bitpack_scan(FZ_ARGS) {
   if ((threadIdx.x & 31) == 0 && most) atomicMax(bitpack::largest(a), (unsigned long long)most);
 }
 
-// Bits that were asked for have to do. Only what is launched after this one sees that they do not.
+// A requested number of bits must suffice. Only launches after this one see that it does not.
 extern "C" __global__ void __launch_bounds__(32) bitpack_judge(FZ_ARGS) {
   if (cancelled(a)) return;
   const auto most = (uint32_t)*bitpack::largest(a);

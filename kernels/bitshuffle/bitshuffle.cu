@@ -1,8 +1,8 @@
 // Bitshuffle: blocks of elements as planes of bits.
 //
-// Each thread owns 128 bytes in a row, which are the bits of 32 words of planes whatever the width
-// is: a square of 32 x 32 bits that is transposed in registers. Only for elements of 8 bytes two
-// neighbours first trade halves. Words go to their planes one by one, neighbours beside each other,
+// Each thread owns 128 bytes in a row, which are the bits of 32 words of planes for any width: a
+// square of 32 x 32 bits that is transposed in registers. Only for elements of 8 bytes two
+// neighbors first trade halves. Words go to their planes one by one, neighbors beside each other,
 // so that one function serves blocks of all sizes.
 #include "bitshuffle/params.h"
 #include "bitshuffle/transpose.cuh"
@@ -63,7 +63,7 @@ template <> struct Rows<1> {
     }
   }
 };
-// 16 elements a thread: of the 32 of two neighbours the even one takes the high halves, the odd one
+// 16 elements a thread: of the 32 of two neighbors the even one takes the high halves, the odd one
 // the low ones.
 template <> struct Rows<8> {
   static FZ_DEV void make(const uint32_t (&v)[32], uint32_t (&a)[32]) {
@@ -87,9 +87,9 @@ template <> struct Rows<8> {
   }
 };
 
-// Where the words of a thread stand: the first of them, and from plane to plane. A place in a plane
-// has the words of all planes-worth of registers that a thread has of it: 4 / W of them, side by
-// side.
+// The places of the words of a thread: the first of them, and the distance from plane to plane. A
+// place in a plane has the words of all planes-worth of registers that a thread has of it: 4 / W of
+// them, side by side.
 template <int W> struct Place {
   uint64_t start, plane;
   // `at`: the thread's bytes in the array, `in_block` in their block.

@@ -15,14 +15,14 @@ use std::{
 
 use crate::nvcc::{FLAGS, Nvcc};
 
-/// What became of one file of kernels.
+/// The result of compiling one file of kernels.
 pub(crate) struct Fatbin {
     path: PathBuf,
     /// Its device functions.
     functions: Vec<String>,
 }
 
-/// Compiles as many files at a time as cargo allows; those that have not changed stay as they are.
+/// Compiles as many files at a time as cargo allows; unchanged files are not compiled again.
 pub(crate) fn compile(nvcc: &Nvcc, out: &Path) -> Result<Vec<Fatbin>, String> {
     let sources = files("cu")?;
     let flags = nvcc.flags();
@@ -61,13 +61,13 @@ fn compile_one(
         read(&file)?.hash(&mut hasher);
     }
     let functions = functions(&nvcc.path, source)?;
-    // Builds of several profiles can share what they compile, which takes longer than all the rest.
+    // Builds of several profiles can share compiled kernels, which dominate the build time.
     let cache = env::var_os("FZGM_CUDA_CACHE").map_or_else(|| out.join("cache"), PathBuf::from);
     fs::create_dir_all(&cache).map_err(|e| format!("cannot make {}: {e}", cache.display()))?;
     let stem = stem(source);
     let compiled = cache.join(format!("{stem}-{:016x}.fatbin", hasher.finish()));
     if !compiled.exists() {
-        // Whole or not at all, also where two builds come to the same file.
+        // Written completely or not at all, also if two builds compile the same file.
         let part = cache.join(format!("{stem}-{}.part", process::id()));
         run(Command::new(&nvcc.path).args(flags).arg(source).arg("-o").arg(&part))?;
         fs::rename(&part, &compiled).map_err(|e| format!("cannot write {}: {e}", compiled.display()))?;

@@ -1,4 +1,4 @@
-//! The compiler for kernels: where it is, and what it is told.
+//! The compiler for kernels: its place, and its arguments.
 
 use std::{
     env, fs,
@@ -54,7 +54,7 @@ impl Nvcc {
     /// Flags, except for the names of files.
     ///
     /// Nothing is contracted, since the CPU does not either and bytes must be equal. Machine code for the two
-    /// architectures of data centres, which also runs on later chips of the same generation, and PTX for all others. No
+    /// architectures of data centers, which also runs on later chips of the same generation, and PTX for all others. No
     /// -lineinfo: it writes the paths of this machine into the result.
     pub(crate) fn flags(&self) -> Vec<String> {
         let mut flags: Vec<String> = "-std=c++17 -O3 -fmad=false -Ikernels -fatbin --Werror all-warnings"
@@ -65,7 +65,8 @@ impl Nvcc {
             flags.extend(["-gencode".into(), format!("arch=compute_{arch},code=sm_{arch}")]);
         }
         flags.extend(["-gencode".into(), format!("arch=compute_{0},code=compute_{0}", ptx_arch())]);
-        // An eighth of the size. nvcc 12.8 has it too, but its results may have to run with drivers that cannot read it.
+        // An eighth of the size. nvcc 12.8 supports it too, but its results may have to run with drivers that
+        // cannot read it.
         if self.version.split('.').next().and_then(|major| major.parse().ok()) >= Some(13) {
             flags.push("--compress-mode=size".into());
         }
@@ -86,7 +87,8 @@ fn ptx_arch() -> String {
     env::var("FZGM_PTX_ARCH").unwrap_or_else(|_| "80".into())
 }
 
-/// Explicit wishes first; then the pinned wheels of this project, since results should not depend on what else is installed.
+/// Explicit settings first; then the pinned wheels of this project, because results should not depend on
+/// other installed software.
 fn candidates() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = env::var_os("NVCC").map(PathBuf::from).into_iter().collect();
     for home in ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"] {

@@ -112,8 +112,8 @@ struct DeviceLaunch;
 /// One device function over a grid.
 struct KernelLaunch;
 
-/// What a device knows of a plan besides its launches: the lengths of the tables behind this block,
-/// and their offsets in bytes from here.
+/// The plan as device functions need it besides its launches: the lengths of the tables after this block, and
+/// their offsets in bytes from here.
 struct PlanTables {
   /// [`ValueRow`]s, by number of the value.
   uint32_t values;
@@ -126,7 +126,7 @@ struct PlanTables {
   uint32_t rules_at;
   /// Bytes of the caller's array.
   uint64_t array_bytes;
-  /// The status of a container that states a length beyond what the plan has room for.
+  /// The status of a container that states a length beyond the room of the plan.
   int32_t longer;
   /// 1: the first form has a header of fixed length, which fits into shared memory with the words
   /// of the call. Its segments are values, and no length follows from another. It has at most a
@@ -190,9 +190,9 @@ struct FieldRow {
 
 /// A segment of a container.
 struct SegmentRow {
-  /// What it holds.
+  /// The value of the field.
   uint32_t value;
-  /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes;
+  /// 0: the value itself. Otherwise its length in units of this number of bytes, as a number of four bytes;
   /// [`METADATA`]: four of its bytes.
   uint32_t unit;
   /// The field with its length: [`VARINT`] plus an index among the varints, or an index among the
@@ -219,8 +219,8 @@ struct Operand {
   uint64_t offset;
   /// The word with its length in bytes; 0: the length is `max`.
   uint64_t bytes;
-  /// Length, or room where only the run knows the length. The caller's array may be shorter than
-  /// the plan's.
+  /// The length, or the room if the length is only known at run time. The caller's array may be shorter
+  /// than the plan's.
   uint64_t max;
 };
 

@@ -1,6 +1,6 @@
-// What entropy coders share: streams whose parts have lengths that the data decides. A first pass
+// Shared by entropy coders: streams whose parts have lengths that depend on the data. A first pass
 // codes into slots and counts, a second one moves the slots together; each of its blocks adds up
-// all counts before its own, so that none waits for another.
+// all counts before its own, so that no block waits for another.
 #pragma once
 #include "common/units.cuh"
 
@@ -20,7 +20,7 @@ struct Out {
   }
 };
 
-// First pass: the sum of what the warps of this block have. Ends with a barrier.
+// First pass: the sum of the counts of the warps of this block. Ends with a barrier.
 FZ_DEV void note_tile(uint32_t& tile, uint32_t own) {
   __shared__ uint32_t sizes[CODER_TILE];
   if ((threadIdx.x & 31) == 0) sizes[threadIdx.x >> 5] = own;
@@ -33,8 +33,8 @@ FZ_DEV void note_tile(uint32_t& tile, uint32_t own) {
   __syncthreads();
 }
 
-// Second pass: what stands before the parts of this block, and where each of them starts behind
-// that; the last entry is where they end.
+// Second pass: the words before the parts of this block, and the start of each part after them; the
+// last entry is the end of the parts.
 struct Places {
   uint64_t w[32], before;
   uint32_t starts[CODER_THREADS + 1];

@@ -7,8 +7,7 @@
 //     launch that failed.
 //   - Before `fz::cancelled` or `fz::wait_prerequisites` it reads only its argument block, the
 //     tables of the plan, and the caller's memory. It writes nothing.
-//   - It stays within Operand.max of its outputs and within the lengths of its inputs, whatever the
-//     data are.
+//   - For any data it stays within Operand.max of its outputs and within the lengths of its inputs.
 //   - It publishes the length of every output that has a word, even if the output does not fit.
 //   - Operands have any alignment: the caller's array and the segments of a container are not
 //     aligned.
@@ -31,8 +30,8 @@
 namespace fz {
 // Mask of all lanes of a warp.
 constexpr uint32_t ALL = 0xffffffffu;
-// Besides the statuses of args.h: the container holds the array as it is, and no other launch has
-// anything to do.
+// Besides the statuses of args.h: the container holds the array without coding, and no other launch
+// has work.
 constexpr int32_t STORED = -1;
 
 // The status block: zero when a call starts.
@@ -45,9 +44,9 @@ struct Status {
 FZ_DEV Status* status_of(const Args& a) { return reinterpret_cast<Status*>(a.status); }
 
 // Waits until earlier launches have ended and their writes are visible. Every thread of a launch
-// that goes on calls it. With programmatic dependent launch a grid may start before the one ahead
-// of it has ended, which hides its start-up time. From here on the next grid may start: its blocks
-// are scheduled when all blocks of this grid have started.
+// that does not return calls it. With programmatic dependent launch a grid may start before the
+// grid ahead of it has ended, which hides its start-up time. From here on the next grid may start:
+// its blocks are scheduled when all blocks of this grid have started.
 #ifdef FZ_EMULATED
 FZ_DEV void wait_prerequisites() { fzemu::wait_prerequisites(); }
 #else
@@ -65,8 +64,8 @@ FZ_DEV unsigned long long failure(const Args& a) {
   return *reinterpret_cast<volatile unsigned long long*>(&status_of(a)->failed);
 }
 
-// Whether an earlier launch failed: the answer is the same in all threads of the grid. Failures of
-// this launch do not count, so that blocks which wait for each other do not wait for ever.
+// True if an earlier launch failed; equal in all threads of the grid. Failures of this launch do
+// not count, so that blocks which wait for each other do not wait indefinitely.
 FZ_DEV bool cancelled(const Args& a, unsigned long long failed) { return failed != 0 && (failed >> 32) <= a.step; }
 FZ_DEV bool cancelled(const Args& a) { return cancelled(a, failure(a)); }
 

@@ -1,9 +1,8 @@
-// What stands in lists beside the codes, as quantizer and lorenzo_quant have it: entries of a value
-// and its index.
+// Lists beside the codes, as in quantizer and lorenzo_quant: entries of a value and its index.
 //
-// Encoders go over the array three times: codes, and the entries of each tile are counted; where
-// those of each tile go; the entries themselves, of the tiles that have any. So they ascend,
-// whatever runs first.
+// Encoders read the array three times: to compute codes and count the entries of each tile; to
+// place the entries of each tile; and to write the entries of the tiles that have any. Entries
+// therefore ascend in any order of execution.
 #pragma once
 #include "common/units.cuh"
 
@@ -14,11 +13,11 @@ struct TileCount {
 };
 static_assert(sizeof(TileCount) == TILE_COUNTS_BYTES, "as in Rust");
 
-// Where a tile starts, in elements, and what there is of `n` from there on.
+// The start of a tile, in elements, and the number of elements of `n` from there on.
 template <class T> FZ_DEV uint64_t first_of(uint64_t tile) { return tile * (TILE / sizeof(T)); }
 FZ_DEV uint32_t rest(uint64_t n, uint64_t first) { return n > first ? (uint32_t)least(n - first, TILE) : 0; }
 
-// `N` elements as words, of which the first `have` are there.
+// `N` elements as words, of which the first `have` exist.
 template <class E, int N> struct Row {
   static_assert(N * sizeof(E) % 4 == 0, "whole words");
   E e[N];
@@ -81,8 +80,7 @@ FZ_DEV void place_tiles(TileCount* found, uint64_t tiles, uint32_t* sums) {
   }
 }
 
-// How many of the flags of a tile stand before those of each unit of this thread. All threads call
-// it.
+// The number of flags of a tile before those of each unit of this thread. All threads call it.
 FZ_DEV void count_before(const uint32_t (&flags)[UNITS], uint32_t (&before)[UNITS], uint32_t* sums) {
   const uint32_t warp = threadIdx.x >> 5;
   uint32_t in_warp = 0;
@@ -138,7 +136,7 @@ template <class F, class G> FZ_DEV void each_entry(const Lists& lists, uint64_t 
     }
     return;
   }
-  // Eight steps are fetched at once, because fetching is what takes the time.
+  // Eight steps are fetched at once, because fetching dominates the time.
   constexpr int STEPS = 8;
   if (me >= 32) return;
   for (uint64_t from = 0; from < lists.count; from += 32 * STEPS) {

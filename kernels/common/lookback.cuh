@@ -4,8 +4,8 @@
 //
 // Blocks must start in the order of their index, as they do on all devices so far: then every block
 // that others wait for is running or has ended. A ticket per block would not rely on this, and
-// costs 4 %. Every block must publish, whatever the data and the destination are. Sums do not
-// depend on the order in which blocks arrive, and neither do the bytes.
+// costs 4 %. Every block must publish, for any data and any destination. Sums do not depend on the
+// order in which blocks arrive, and neither do the bytes.
 #pragma once
 #include "common/memory.cuh"
 

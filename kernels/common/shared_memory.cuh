@@ -1,4 +1,5 @@
-// Shared memory: what comes from global memory without a register in between, and words in a row.
+// Shared memory: copies from global memory that do not pass through registers, and consecutive
+// words.
 #pragma once
 #include "common/memory.cuh"
 
@@ -26,7 +27,7 @@ FZ_DEV void fz_copies_done() { asm volatile("cp.async.wait_all;" ::: "memory"); 
 template <int BYTES> FZ_DEV void fz_copy(void* shared, const void* global) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(fz_shared_address(shared)), "l"(global), "n"(BYTES) : "memory");
 }
-// What was asked for since the last time belongs together; all but the latest ones have come.
+// Groups the requests since the last call. fz_copies_but waits for all but the latest groups.
 FZ_DEV void fz_copies_close() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATEST> FZ_DEV void fz_copies_but() { asm volatile("cp.async.wait_group %0;" ::"n"(LATEST) : "memory"); }
 // To the second cache. Both are multiples of 16.
@@ -35,8 +36,8 @@ FZ_DEV void fz_prefetch(const void* global, uint32_t bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes));
 #endif
 }
-// Words one behind the other in shared memory: those for which `wanted` is 32, others for which it
-// is 0; and bits beside others.
+// Consecutive words in shared memory: those for which `wanted` is 32, others for which it is 0; and
+// bits beside others.
 struct fz_words {
   uint32_t at;
   FZ_DEV explicit fz_words(uint32_t* shared) { at = fz_shared_address(shared); }

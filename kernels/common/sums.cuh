@@ -10,7 +10,7 @@
 
 namespace fz {
 struct BlockSums {
-  // Of a state: it is published; the count of the block. Other bits are free.
+  // Bits of a state: it is published; the count of the block. Other bits are free.
   static constexpr uint32_t READY = 1u << 31, COUNT = 0x7fff;
   static constexpr uint64_t COUNTED = 1ull << 40, SUM = COUNTED - 1;
   uint64_t* sums[3];
@@ -29,11 +29,11 @@ struct BlockSums {
     for (uint32_t level = 0; level < 3; level++)
       if (level < levels) atomicAdd(reinterpret_cast<unsigned long long*>(sums[level]) + (block >> 6 * (level + 1)), (unsigned long long)(COUNTED | (state & COUNT)));
   }
-  // Publishes a block and what it wrote before, by one thread.
+  // Publishes a block and its previous writes, by one thread.
   FZ_DEV void publish(uint32_t block, uint32_t state) const { release(states + block, READY | state); }
   // Publishes a block of which others read nothing else, which needs no release.
   FZ_DEV void publish_inline(uint32_t block, uint32_t state) const { reinterpret_cast<volatile uint32_t*>(states)[block] = READY | state; }
-  // Whether a sum over 64^(1 + level) blocks has all of its terms.
+  // True if a sum over 64^(1 + level) blocks has all of its terms.
   static FZ_DEV bool complete(uint64_t sum, int level) { return sum / COUNTED == 1ull << 6 * (level + 1); }
   // The count of a block of an earlier launch.
   FZ_DEV uint32_t counted(uint32_t block) const { return state(block) & COUNT; }
@@ -52,7 +52,8 @@ struct BlockSums {
   }
 
 private:
-  // The sum before a block as far as it is there, in all lanes of a warp. All loads are issued at once.
+  // The sum before a block as far as it has been published, in all lanes of a warp. All loads are
+  // issued at once.
   FZ_DEV uint64_t sum_before(uint32_t block, bool& there) const {
     const uint32_t lane = threadIdx.x & 31, of64 = block >> 6, of4096 = block >> 12;
     uint64_t sum = 0;

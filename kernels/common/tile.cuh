@@ -1,11 +1,14 @@
-// Register tiles: one block of 128 threads holds one tile of 16384 bytes, 32 words of four bytes in each thread.
+// Register tiles: one block of 128 threads holds one tile of 16384 bytes, 32 words of four bytes in
+// each thread.
 //
 // A tile has one of three layouts:
-//   E (elements)  v[i] = word 32 t + i      a thread owns 128 bytes in a row
-//   H (halves)    v[16 h + i] = word 2048 h + 16 t + i    64 bytes in a row of each half of the tile
-//   P (planes)    v[p] = word 128 p + t     row p of 512 bytes, a word in every thread
-// The 32 elements of four bytes that feed one word of every bit plane are those that one thread owns, so bitshuffle
-// turns E into P without a byte leaving its thread; of elements of two bytes those are what a thread owns in H. Coders take and make P, which is also what loads word by word give.
+//     E (elements)  v[i] = word 32 t + i      a thread owns 128 bytes in a row
+//     H (halves)    v[16 h + i] = word 2048 h + 16 t + i    64 bytes in a row of each half of the tile
+//     P (planes)    v[p] = word 128 p + t     row p of 512 bytes, a word in every thread
+// One thread owns the 32 elements of four bytes that form one word of every bit plane, so
+// bitshuffle turns E into P without exchanging bytes between threads; for elements of two bytes
+// layout H has this property. Coders read and write P, which is also the result of loading word by
+// word.
 #pragma once
 #include "common/scan.cuh"
 #include "common/shared_memory.cuh"
@@ -19,8 +22,8 @@ struct fz_cursor {
   }
 };
 #else
-// Bytes one behind the other in shared memory, those that are wanted. Written in C each takes one
-// instruction more.
+// Consecutive bytes in shared memory, those that are wanted. Written in C each needs one more
+// instruction.
 struct fz_cursor {
   uint32_t at;
   FZ_DEV explicit fz_cursor(uint8_t* shared) { at = (uint32_t)__cvta_generic_to_shared(shared); }
@@ -90,8 +93,8 @@ enum : int { E = 0, H = 1 };
 // A thread copies eight pieces, so far apart in memory and when staged.
 constexpr int COPIES = 8;
 template <int LAYOUT> FZ_DEV constexpr uint32_t apart(int i) { return LAYOUT == E ? i * 512 : (i >> 2) * 8192 + (i & 3) * 512; }
-// Where the first of them stands in memory; and when staged, where the even and the odd ones do,
-// less how far they are apart.
+// The place of the first of them in memory; and in the staging area, the places of the even and the
+// odd ones, minus `apart`.
 template <int LAYOUT> FZ_DEV uint32_t first_copy(int tid) { return (tid >> 5) * (LAYOUT == E ? 4096 : 2048) + (tid & 31) * 16; }
 template <int LAYOUT> FZ_DEV char* staged(uint4* s, int tid, int odd) {
   const int row = LAYOUT == E ? tid >> 3 & 3 : tid >> 2 & 7, piece = LAYOUT == E ? (tid & 7) ^ (odd * 4 + row) : (tid & 3) ^ (row >> 1);
@@ -149,9 +152,9 @@ template <int LAYOUT> FZ_DEV void write(uint8_t* to, uint64_t at, uint64_t have,
   }
 }
 
-// ---- P layout: word by word What is known of the rows of a tile. `live`, the same in the whole
-// warp: which groups of 8 rows may have something. Some stages know more: bit 31 - p of octets[j],
-// whether byte j of this thread in row p has.
+// ---- P layout: word by word. The known zeros of the rows of a tile. `live`, equal in the whole
+// warp: the groups of 8 rows that may have nonzero bytes. Some stages provide more: bit 31 - p of
+// octets[j] is set if byte j of this thread in row p may be nonzero.
 struct Rows {
   uint32_t live, octets[4];
 };

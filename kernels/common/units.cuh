@@ -1,4 +1,4 @@
-// Units of 16 bytes, and tiles of them in registers: what word-wise stages are made of.
+// Units of 16 bytes, and tiles of them in registers, for word-wise stages.
 #pragma once
 #include "common/scan.cuh"
 #include "common/words.cuh"
@@ -13,7 +13,7 @@ static_assert(UNIT_THREADS * UNITS * 16 == TILE, "a block has one tile");
 // Offset in the tile of unit `i` of this thread.
 FZ_DEV uint32_t unit_at(int i) { return (threadIdx.x >> 5) * (UNITS * 512) + i * 512 + (threadIdx.x & 31) * 16; }
 
-// What moves so many bytes at once.
+// The type that moves `BYTES` bytes at once.
 template <int BYTES> struct Whole;
 template <> struct Whole<4> { typedef uint32_t Word; };
 template <> struct Whole<8> { typedef uint2 Word; };
@@ -71,7 +71,7 @@ FZ_DEV void store_part(uint8_t* p, uint4 v, uint32_t n) {
 // Bytes of a unit at `at` when there are `n`.
 FZ_DEV uint32_t part(uint32_t n, uint32_t at) { return n > at ? n - at : 0; }
 
-// The tile at `src`, of which there are `n` bytes; zeros stand for the rest.
+// The tile at `src`, of which `n` bytes exist; the rest is filled with zeros.
 FZ_DEV void load_tile(uint4 (&u)[UNITS], const uint8_t* src, uint64_t n) {
   if (n >= TILE && aligned(src, 16)) {
 #pragma unroll
@@ -111,9 +111,9 @@ template <int W, class F> FZ_DEV uint4 each(uint4 u, F f) {
   }
 }
 
-// A kernel that makes a word of every word of `W` bytes; what follows the last whole one is copied.
-// Calls `f(units, source, left, at)` for the tile at byte `at`: `left` is what there is from its
-// start on, in whole words.
+// A kernel that writes one word for every word of `W` bytes; bytes after the last whole word are
+// copied. Calls `f(units, source, left, at)` for the tile at byte `at`: `left` is the number of
+// whole words from its start on.
 template <int W, class F> FZ_DEV void over_words(const Args& a, F f) {
   const Operand &in = input(a, 0), &out = output(a, 0);
   const uint64_t n = least(length(in), out.max), whole = n - n % W;

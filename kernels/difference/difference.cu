@@ -4,13 +4,13 @@
 
 namespace fz {
 namespace difference {
-// Where the elements of a tile stand in their chunks.
+// The places of the elements of a tile in their chunks.
 struct Chunks {
   uint32_t size, first;
   FZ_DEV Chunks(uint64_t chunk, uint64_t element) : size((uint32_t)chunk), first(1) {
     if (chunk) first = (uint32_t)((chunk & (chunk - 1)) == 0 ? element & (chunk - 1) : element % chunk);
   }
-  // Place of element `i` of the tile; never 0 where there are no chunks.
+  // Place of element `i` of the tile; never 0 without chunks.
   FZ_DEV uint32_t place(uint32_t i) const {
     if (!size) return 1;
     const uint64_t at = (uint64_t)first + i;
@@ -107,14 +107,14 @@ struct Warps {
   uint32_t cut[8];
 };
 
-// The sums of a tile of packed words, in their places; `carry` runs into it. The result is what
-// runs out, without `carry` where a chunk starts in the tile.
+// The sums of a tile of packed words, in their places; `carry` is added at the start. The result is
+// the sum at the end, without `carry` if a chunk starts in the tile.
 template <int W> FZ_DEV Tail sum_tile(uint4 (&u)[UNITS], const Chunks& chunks, uint64_t carry, Warps& s) {
   typedef Pack<W> P;
   constexpr int N = Unit<W>::N, PER = Unit<W>::PER, BITS = 8 * W;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   P row = 0, into[UNITS];  // sum that runs into the row, and into each unit, as a whole register; only W bytes of it count
-  uint32_t cut = 0, apart = 0;  // a start was seen in the warp; units that a start parts from what runs into the warp
+  uint32_t cut = 0, apart = 0;  // a start was seen in the warp; units that a start separates from the sum before the warp
 #pragma unroll
   for (int i = 0; i < UNITS; i++) {
     Unit<W> unit(u[i]);
@@ -146,7 +146,7 @@ template <int W> FZ_DEV Tail sum_tile(uint4 (&u)[UNITS], const Chunks& chunks, u
       }
     }
     u[i] = unit.packed();
-    // Over the lanes; a lane adds what comes from after the last start only.
+    // Over the lanes; a lane adds only the terms after the last start.
     const uint32_t starts = __ballot_sync(ALL, open < 16 / W), upto = starts & ((2u << lane) - 1), below = starts & ((1u << lane) - 1);
     const int first = upto ? 31 - __clz(upto) : 0;
 #pragma unroll
@@ -192,7 +192,8 @@ template <int W, class Code> FZ_DEV void encode(const Args& a, const DifferenceP
   differences<W>(a, p.chunk, [](Pack<W> x, Pack<W> before) { return Code::template of<W>(sub<W>(x, before)); });
 }
 
-// Chunks that do not end with tiles run from one into the next: what does is in scratch then.
+// Chunks that do not end with tiles continue from one tile to the next: the sum at the end of each
+// tile is then in scratch memory.
 FZ_DEV bool runs_on(const DifferenceParams& p) { return p.chunk == 0 || TILE % (p.chunk * p.width) != 0; }
 
 template <int W, class Code> FZ_DEV void decode(const Args& a, const DifferenceParams& p, Warps& s) {
@@ -204,7 +205,7 @@ template <int W, class Code> FZ_DEV void decode(const Args& a, const DifferenceP
   });
 }
 
-// What runs out of each tile, to scratch.
+// The sum at the end of each tile, to scratch.
 template <int W, class Code> FZ_DEV void tails(const Args& a, const DifferenceParams& p, Warps& s) {
   Tail* tails = reinterpret_cast<Tail*>(a.scratch);
   const uint64_t n = least(length(input(a, 0)), output(a, 0).max);
@@ -260,7 +261,7 @@ template <class T> FZ_DEV void sum_floats(const Args& a, uint64_t chunk, T* stag
       const uint32_t m = (uint32_t)least(ROOM, end - at);
       for (uint32_t i = threadIdx.x; i < m; i += blockDim.x) stage[i] = load<T>(src + (at + i) * sizeof(T));
       __syncthreads();
-      // Of a chunk that fills the stage, thread 0 carries the sum along.
+      // In a chunk that fills the stage, thread 0 continues the sum.
       const uint64_t run = chunk && chunk < ROOM ? chunk : ROOM;
       for (uint64_t from = threadIdx.x * run; from < m; from += blockDim.x * run) {
         const uint32_t to = (uint32_t)least(m, from + run);
@@ -306,7 +307,8 @@ extern "C" __global__ void __launch_bounds__(256, 3) difference_decode_tails(FZ_
   by_code(p, [&](auto w, auto code) { tails<decltype(w)::BYTES, decltype(code)>(a, p, s); });
 }
 
-// One block: from what runs out of each tile to what runs into it. Every thread has a run of tiles.
+// One block: from the sums at the ends of tiles to the sums at their starts. Every thread has a run
+// of tiles.
 extern "C" __global__ void __launch_bounds__(1024) difference_decode_carry(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   __shared__ fz::difference::Tail ends[1024];

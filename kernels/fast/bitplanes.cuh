@@ -8,7 +8,7 @@ namespace fast {
 constexpr uint32_t HEADER_WORDS = 16;
 struct Shared {
   uint4 codes[CHUNK_UNITS][256];
-  // Of each unit: number of words, descriptor, least code, and first code.
+  // For each unit: number of words, descriptor, least code, and first code.
   uint32_t words[8], descriptors[8];
   int32_t least[8], firsts[8];
   // The code, if all codes are equal, and if also no value is an exception.

@@ -112,14 +112,14 @@ template <int DIM> FZ_DEV Box box_of(const Params& p, const Chunk& c) {
   b.values = b.x * b.y * b.z;
   return b;
 }
-// Index of the first value of row `r` of the box.
+// Index of the first value of row `r` of the chunk.
 template <int DIM> FZ_DEV uint64_t box_row(const Params& p, const Chunk& c, const Box& b, uint32_t r) {
   if (DIM == 1) return (uint64_t)c.number * CHUNK;
   if (DIM == 2) return ((uint64_t)c.y * 256 + r) * p.x() + c.x * 32;
   return (((uint64_t)c.z * 8 + r / b.y) * p.y() + c.y * 32 + r % b.y) * p.x() + c.x * 32;
 }
 
-// Whether rows of whole units can be accessed in pieces of 16 bytes.
+// True if rows of whole units can be accessed in pieces of 16 bytes.
 template <class T, int DIM> FZ_DEV bool in_pieces(const Params& p, const void* array) {
   return aligned(array, 16) & (DIM == 1 || p.x() * (uint32_t)sizeof(T) % 16 == 0);
 }
@@ -148,8 +148,8 @@ FZ_DEV void transpose8(uint32_t (&w)[8]) {
   }
 }
 
-// Values that are equal in all lanes, in a form that the compiler knows to be uniform: otherwise it
-// guards every shuffle against missing lanes.
+// Values that are equal in all lanes, in a form that the compiler recognizes as uniform: otherwise
+// it guards every shuffle against missing lanes.
 FZ_DEV uint32_t warp_of() { return __shfl_sync(ALL, threadIdx.x >> 5, 0); }
 FZ_DEV bool warp_cancelled(const Args& a) { return __any_sync(ALL, cancelled(a)); }
 

@@ -7,7 +7,7 @@
 namespace fz {
 namespace fast {
 // Shared memory of a block: first the words of the chunk, across all shares; then a unit in each
-// share. Of a longer chunk each warp copies the words it needs to its share.
+// share. If the chunk is longer, each warp copies the words it needs to its share.
 struct Shares {
   static constexpr uint32_t PIECES = 376;
   // Padding behind the words for the header of a unit, as in Room.

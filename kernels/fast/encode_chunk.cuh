@@ -73,7 +73,7 @@ FZ_DEV void note_code(Shared& s, const Coded& c, bool exists, bool single) {
   const int32_t only = c.kind == NONE ? code : SEVERAL;  // seed: one-code-exact
   s.only[c.k] = !exists ? ABSENT : only;  // seed: one-code-absent
 }
-// Whether a chunk is constant. Its first unit exists.
+// True if a chunk is constant. Its first unit exists.
 FZ_DEV bool constant(const Shared& s) {
   const int32_t own = s.only[threadIdx.x & 7], first = s.only[0];
   return __all_sync(ALL, (own == first || own == ABSENT) && first != SEVERAL);

@@ -3,7 +3,7 @@
 // theirs, and writes its words to their place.
 //
 // A block waits for those before it, see common/lookback.cuh. Every block publishes its number of
-// words, whatever the data and the destination are.
+// words, for any data and any destination.
 #pragma once
 #include "fast/encode_unit.cuh"
 

@@ -4,7 +4,7 @@
 
 namespace fz {
 namespace fast {
-// Whether all codes are equal, with an early exit. The order of equal codes does not matter.
+// True if all codes are equal, with an early exit. The order of equal codes does not matter.
 template <class C> FZ_DEV bool one_code(const C (&q)[32]) {
   const C first = __shfl_sync(ALL, q[0], 0);
   bool same = (q[0] == first) & (q[31] == first);

@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace fast {
-// The state of a chunk: flags and its number of words, which are what is summed.
+// The state of a chunk: flags, and its number of words, which is summed.
 enum : uint32_t { READY = 1u << 31, COPIED = 1u << 30, IS_RAW = 1u << 29, IS_CONSTANT = 1u << 28, IS_REFERENCED = 1u << 27, WORDS = 0x7fff };
 static_assert(READY == BlockSums::READY && WORDS == BlockSums::COUNT, "as in sums.cuh");
 struct LookbackState : BlockSums {

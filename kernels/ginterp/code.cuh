@@ -15,9 +15,9 @@ FZ_DEV float toward_zero(float x) { return truncf(x); }
 FZ_DEV double toward_zero(double x) { return trunc(x); }
 FZ_DEV float with_sign(float x, float sign) { return copysignf(x, sign); }
 FZ_DEV double with_sign(double x, double sign) { return copysign(x, sign); }
-// 2^(mantissa bits): an integer below half of it that is added stands in the low bits.
+// 2^(mantissa bits): after adding it, an integer below half of it is in the low bits.
 template <class T> FZ_DEV T shift_of() { return sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0); }
-// To an integer toward zero, cut off at its limits; what becomes of a NaN differs in the reference.
+// To an integer toward zero, cut off at its limits; the result for a NaN differs in the reference.
 FZ_DEV int32_t integer_of(float x) { return x == x ? __float2int_rz(x) : 0; }
 FZ_DEV int32_t integer_of(double x) { return x == x ? __double2int_rz(x) : (int32_t)0x80000000u; }
 FZ_DEV uint32_t unsigned_of(float x) { return __float2uint_rz(x); }
@@ -74,7 +74,7 @@ template <class V> struct Bounded {
     const V b = d - x, dropped = (x - (d - b)) + (-r - b);
     return dropped == V(0) || (dropped < V(0)) != (d < V(0));
   }
-  // The code of `x`, or 0; `v` is what later points are predicted from.
+  // The code of `x`, or 0; `v` is the value that later points are predicted from.
   FZ_DEV uint32_t encode(V x, V p, V& v) const {
     p = limits.clamp(p);
     const V e = x - p, t = Real<V>::abs(e) * (n.rcp * V(0.5)) + V(0.5), q = with_sign(toward_zero(t), e);

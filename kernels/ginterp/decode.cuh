@@ -1,4 +1,5 @@
-// Stage ginterp, decoders: the codes of a tile and of its far faces, and what both ways share.
+// Stage ginterp, decoders: the codes of a tile and of its far faces, and code that both decoders
+// share.
 #pragma once
 #include "ginterp/code.cuh"
 #include "ginterp/lists.cuh"
@@ -6,7 +7,7 @@
 
 namespace fz {
 namespace ginterp {
-// Whether codes and anchors are all there. The answer is the same in all threads of the grid.
+// True if codes and anchors are complete; equal in all threads of the grid.
 FZ_DEV bool is_whole(const Args& a, const GinterpParams& p, const Grid& g) {
   return length(input(a, 0)) / p.code >= g.elements() && length(input(a, 1)) == (uint64_t)g.count() * p.value;
 }
@@ -80,7 +81,7 @@ template <class R, class C, class T> FZ_DEV void set_anchors(const Args& a, cons
   if (inside) v[R::index(at[0], at[1], at[2])] = coding.anchor(load<T>(address(input(a, 1)) + (uint64_t)g.number(tile) * sizeof(T)));
 }
 
-// Stores the values of a tile, and its anchor as it is. `is_kept(x, y, z)`: the array already has
+// Stores the values of a tile, and its anchor unchanged. `is_kept(x, y, z)`: the array already has
 // the value.
 template <class R, class T, class Kept> FZ_DEV void store_tile_values(const Args& a, const Grid& g, const TileCodes& codes, const Window& w, const T* v, Kept is_kept) {
   typedef typename BitsOf<sizeof(T)>::Type Bits;

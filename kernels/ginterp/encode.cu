@@ -21,8 +21,8 @@ FZ_DEV uint32_t sum_of_block(uint32_t n, uint32_t* words) {
   return words[33];
 }
 
-// Lengths of what has the same length in every call, and zeros behind the codes: files of the
-// reference have codes of the padding too. False if there is nothing to encode.
+// Lengths that are equal in every call, and zeros after the codes: files of the reference have
+// codes of the padding too. False if there is nothing to encode.
 FZ_DEV bool begin(const Args& a, const GinterpParams& p, const Grid& g) {
   const Operand& codes = output(a, 0);
   const uint64_t me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, threads = (uint64_t)gridDim.x * blockDim.x;

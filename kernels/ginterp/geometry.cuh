@@ -38,7 +38,7 @@ struct CodeRow {
   uint32_t first, step;
 };
 
-// The order of the codes of a tile that owns so many elements.
+// The order of the codes of a tile that owns this number of elements in each dimension.
 struct TileOrder {
   uint32_t owned[3];
   FZ_DEV uint32_t codes() const { return owned[0] * owned[1] * owned[2]; }

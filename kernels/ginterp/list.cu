@@ -1,4 +1,5 @@
-// Stage ginterp: the lists of what has no code, in the order of codes, behind the launch that encodes.
+// Stage ginterp: the lists of values without a code, in the order of codes, after the launch that
+// encodes.
 #include "ginterp/code.cuh"
 #include "ginterp/lists.cuh"
 
@@ -59,7 +60,7 @@ FZ_DEV void list_tile(const Args& a, const Grid& g, const uint32_t (&tile)[3], u
   }
 }
 
-// Lists the entries of the tiles of a block. That of the last tile ends the step.
+// Lists the entries of the tiles of a block. The block of the last tile ends the step.
 template <class C> FZ_DEV void list_tiles(const Args& a, uint16_t (&places)[LIST_THREADS / 32][BATCH]) {
   typedef typename C::Value T;
   typedef typename BitsOf<sizeof(T)>::Type Bits;
@@ -91,7 +92,7 @@ template <class C> FZ_DEV void list_tiles(const Args& a, uint16_t (&places)[LIST
     g.tile_of(number, tile);
     const uint64_t place = g.first_code(tile);
     if constexpr (C::STRICT_LAYOUT) {
-      // The values whose code is 0, as they are.
+      // The unchanged values whose code is 0.
       const uint32_t fits = fitting(output(a, 0), p.code, place, g.order(tile).codes());
       const bool vectors = p.code == 2 && aligned(codes + 2 * place, 16);
       const auto entries = [&](uint32_t i) {

@@ -1,10 +1,10 @@
 // Stage ginterp: the lists beside the codes.
 //
-// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). The launch
-// behind it (list.cu) writes the entries of all tiles in the order of their codes.
+// Encoder: the block of a tile adds the number of its entries to sums (common/sums.cuh). The next
+// launch (list.cu) writes the entries of all tiles in the order of their codes.
 //
 // Strict decoder: `ginterp_open` has put the exact values into the array. Tiles read them there
-// where a code is 0, and leave them as they are.
+// where a code is 0, and do not change them.
 #pragma once
 #include "common/sums.cuh"
 #include "common/units.cuh"
@@ -15,8 +15,8 @@ namespace ginterp {
 // Results of the run; they lie in the arena, aligned.
 FZ_DEV const GinterpMetadata& metadata_of(const Operand& o) { return *reinterpret_cast<const GinterpMetadata*>(address(o)); }
 
-// Whether levels 0 and 1 are predicted along all axes at once, and no flag is set besides: volumes
-// have functions of their own for these flags.
+// True if levels 0 and 1 are predicted along all axes at once, and no other flag is set: volumes
+// have separate functions for these flags.
 FZ_DEV bool has_default_flags(const GinterpMetadata& m) { return *reinterpret_cast<const uint64_t*>(m.flags) == 0x0101; }
 static_assert(MD == 1 && offsetof(GinterpMetadata, flags) % 8 == 0, "a word of flags");
 
@@ -73,8 +73,8 @@ template <> struct BitsOf<8> { typedef uint64_t Type; };
 // Entries of both lists, or of the shorter one.
 FZ_DEV uint64_t listed_entries(const Args& a, uint32_t width) { return least(length(input(a, 2)) / width, length(input(a, 3)) / 4); }
 
-// The exact value of an element whose code, at `place` among all codes, is 0. The array has it, but
-// for elements of the padding behind the array.
+// The exact value of an element whose code, at `place` among all codes, is 0. The array contains
+// it, except for elements of the padding after the array.
 template <class T> FZ_DEV T exact_value(const Args& a, const Grid& g, uint32_t place, uint32_t element) {
   const Operand& out = output(a, 0);
   if (element < out.max / sizeof(T)) return load<T>(address(out) + (uint64_t)element * sizeof(T));

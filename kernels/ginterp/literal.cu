@@ -4,8 +4,8 @@
 
 namespace fz {
 namespace ginterp {
-// Scratch memory: the results of the run with what decoders compute from them, and for each element
-// the number of its last entry in the lists, counted from 1.
+// Scratch memory: the results of the run with the constants that decoders compute from them, and
+// for each element the number of its last entry in the lists, counted from 1.
 constexpr uint64_t ENTRIES_AT = 256;
 static_assert(sizeof(GinterpMetadata) <= ENTRIES_AT, "they do not overlap");
 FZ_DEV GinterpMetadata* completed(const Args& a) { return reinterpret_cast<GinterpMetadata*>(a.scratch); }
@@ -14,8 +14,8 @@ FZ_DEV uint32_t* entries_of(const Args& a) { return reinterpret_cast<uint32_t*>(
 // Entries of the lists. They may be longer than the header counts.
 FZ_DEV uint64_t outliers_of(const Args& a, const GinterpParams& p) { return least(metadata_of(input(a, 4)).outliers, listed_entries(a, p.value)); }
 
-// The bound as f64: f64 data has it in a field of its own, in files that this library wrote. A
-// field that the header does not have is all ones.
+// The bound as f64: for f64 data it has a separate field in files of this library. A field that the
+// header does not have is all ones.
 template <class T> FZ_DEV double bound_of(const GinterpMetadata& m) {
   if (sizeof(T) == 8 && m.bound > 0.0 && (float)m.bound == m.bound_f32) return m.bound;
   return (double)m.bound_f32;

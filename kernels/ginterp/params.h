@@ -13,13 +13,13 @@ constexpr static const uint32_t STRICT = 1;
 /// The bound is absolute.
 constexpr static const uint32_t ABSOLUTE = 2;
 
-/// The range of the array stands behind the metadata of the bound.
+/// The range of the array follows the metadata of the bound.
 constexpr static const uint32_t MEASURED = 4;
 
 /// Mode prel: the base of the bound is the largest magnitude.
 constexpr static const uint32_t OF_MAGNITUDE = 8;
 
-/// Edge of a tile, but for strict planes, whose tiles have edge `WIDE`.
+/// Edge of a tile, except for strict planes, whose tiles have edge `WIDE`.
 constexpr static const uint32_t BODY = 16;
 
 constexpr static const uint32_t WIDE = 64;

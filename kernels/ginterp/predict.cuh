@@ -1,5 +1,5 @@
 // Stage ginterp: the prediction of one point, operation for operation that of
-// src/stages/ginterp/predict.rs. Nothing is fused but what is written so.
+// src/stages/ginterp/predict.rs. Only operations that are written as fused are fused.
 #pragma once
 #include "ginterp/geometry.cuh"
 
@@ -11,12 +11,13 @@ FZ_DEV double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
 // The neighbors of a point along an axis: those at distances -3, -1, 1, and 3 in units of the spacing.
 // BEFORE: -1 alone; BOTH: -1 and 1; LEFT: also 3; RIGHT: also -3; CUBIC: all four.
 enum Neighbors : uint32_t { BEFORE, BOTH, LEFT, RIGHT, CUBIC };
-// Of a point `at` in a tile of `extent` elements, far face included.
+// The neighbors of a point `at` in a tile of `extent` elements, far face included.
 FZ_DEV Neighbors neighbors_of(uint32_t at, uint32_t spacing, uint32_t extent) {
   const bool near = at >= 3 * spacing, far = at + 3 * spacing < extent, next = at + spacing < extent;
   return near && far ? CUBIC : near && next ? RIGHT : far ? LEFT : next ? BOTH : BEFORE;
 }
-// Of the predictions along two axes the one with the higher rank counts, of equal ranks the mean.
+// The rank of a prediction. Between two axes, the prediction with the higher rank counts; if ranks
+// are equal, their mean.
 FZ_DEV uint32_t rank_of(Neighbors n) { return n == CUBIC ? 3u : n >= LEFT ? 2u : (uint32_t)n; }
 
 // Where a line is evaluated, as far as roundings depend on it.

@@ -13,8 +13,8 @@ template <class T> struct HalfStep {
   FZ_DEV static HalfStep none() { return {T(0), T(0)}; }
 };
 
-// Sets steps and their inverses for so many levels. The step of the finest level shrinks by alpha a
-// level, at most by beta. One thread calls it.
+// Sets the steps of all levels and their inverses. The step of the finest level is divided by alpha
+// for each level, at most by beta. One thread calls it.
 template <class T> FZ_DEV void set_steps(GinterpMetadata& m, HalfStep<T> finest, double alpha, double beta, uint32_t levels) {
   const T base = T(2) * finest.half, inverse = finest.inverse;
   T step = base, rcp = inverse;

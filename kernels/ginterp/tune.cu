@@ -10,7 +10,8 @@ template <class T, class R> struct TuneMemory {
   GinterpMetadata made;
 };
 
-// Modes 3 and 4: errors of all candidates of a level in a window, predicted from values as they are.
+// Modes 3 and 4: errors of all candidates of a level in a window, predicted from unquantized
+// values.
 template <class C, class R> FZ_DEV void sum_candidates(Tally& tally, const Sample<C>& s, const Window& w, uint32_t level, TuneMemory<typename C::Value, R>& memory) {
   typedef typename C::Value T;
   each_element(w.extent, [&](uint32_t x, uint32_t y, uint32_t z) { memory.v[R::index(x, y, z)] = s.coding.anchor(s.value(w.element(s.g, x, y, z))); });

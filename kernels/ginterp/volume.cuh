@@ -1,4 +1,4 @@
-// Stage ginterp, strict volumes with the default flags: what encoder and decoder share.
+// Stage ginterp, strict volumes with the default flags: code that encoder and decoder share.
 //
 // A block has a tile and its far faces: 17 x 17 x 17 points in shared memory. Points are separated
 // by parity, so that each pass reads and writes dense vectors: a row has its even points first, a
@@ -108,7 +108,7 @@ template <class T> struct Numbers {
   FZ_DEV T nearest_to_zero() const { return Real<T>::clamp(T(0), all[LOW], all[HIGH]); }
 };
 
-// Those of one level, in registers.
+// The steps of one level, in registers.
 template <class T> struct Scale {
   T half_rcp, step, limit, bound, shift, low, high;
   FZ_DEV Scale(const Numbers<T>& n, int level)
@@ -127,7 +127,7 @@ struct VolumeTile {
 #pragma unroll
     for (int d = 0; d < 3; d++) extent[d] = (int)min((uint32_t)EXTENT, g.dims[d] - tile[d] * BODY);
   }
-  // Of a dimension that is not known when this is compiled: an array with such an index would be in
+  // For a dimension that is not a constant at compile time: an array with such an index would be in
   // local memory.
   FZ_DEV int extent_along(int d) const { return d == 0 ? extent[0] : d == 1 ? extent[1] : extent[2]; }
   FZ_DEV bool has_far_faces() const { return extent[0] == EXTENT && extent[1] == EXTENT && extent[2] == EXTENT; }
@@ -146,7 +146,8 @@ struct VolumeTile {
 
 // Where the codes of a tile are, and those of the tiles behind its far faces.
 struct VolumeCodes {
-  // By x + 2 y + 4 z, each 1 behind the far face, and what this tile and the next one own.
+  // By x + 2 y + 4 z, each 1 after the far face, and the points that this tile and the next one
+  // own.
   uint32_t first[8], owned[2][3];
   // Some thread of the block sets each; a barrier follows.
   FZ_DEV void load(const Grid& g, const VolumeTile& t) {
@@ -162,8 +163,8 @@ struct VolumeCodes {
       if (n == 11 + d) owned[1][d] = rest > BODY ? min(rest - BODY, BODY) : 0;
     }
   }
-  // The place among all codes of point i, j, k of class `c`, which the array has. Levels 0 and 1 have
-  // classes; 2 stands for the points whose coordinates are multiples of 4. The first points of the
+  // The place among all codes of point i, j, k of class `c`, which the array has. Levels 0 and 1
+  // have classes; 2 means the points whose coordinates are multiples of 4. The first points of the
   // next tiles are those with an index of 8, or 4 at levels 1 and 2.
   FZ_DEV uint32_t place(int level, int c, int i, int j, int k) const {
     const int edge = level == 0 ? 8 : 4;
@@ -177,11 +178,11 @@ struct VolumeCodes {
 };
 
 template <class T> struct __align__(16) VolumeShared {
-  // Behind the points a row of zeros, which stands for rows that there are not.
+  // After the points, a row of zeros, which is used in place of missing rows.
   T points[TileLayout<T>::POINTS + Layout<T>::PITCH];
   Numbers<T> numbers;
   VolumeCodes codes;
-  // Codes 0 that the tile owns; whether the array keeps some values of the tile as they are.
+  // Codes 0 that the tile owns; 1 if the array keeps some values of the tile.
   uint32_t zeros, keeps;
   // By the lanes of a warp.
   FZ_DEV void start(int lane) {

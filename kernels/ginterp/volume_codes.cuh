@@ -19,7 +19,7 @@ template <class C> struct CodeWords {
     if (N == 2) return i & 1 ? w[i / 2 % N] >> 16 : w[i / 2 % N] & 0xffff;
     return w[i % N];
   }
-  // Codes in the low bits of words; `mask` says which.
+  // Codes in the low bits of words; `mask` selects them.
   FZ_DEV void set(const uint32_t (&code)[4], uint32_t mask) {
     if (N == 1) {
       w[0] = __byte_perm(__byte_perm(code[0], code[1], 0x0040), __byte_perm(code[2], code[3], 0x0040), 0x5410);

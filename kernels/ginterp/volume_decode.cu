@@ -6,8 +6,8 @@ namespace fz {
 namespace ginterp {
 template <class T> FZ_DEV T canonical(T x) { return x == x ? x : Real<T>::not_a_number(); }
 
-// Puts the points that the tile owns into the array. `vectors`: four at a time. `keeps`: some values
-// of the array stay as they are.
+// Puts the points that the tile owns into the array. `vectors`: four at a time. `keeps`: some
+// values of the array are not changed.
 template <class T, class C> FZ_DEV void store_points(const Args& a, const VolumeShared<T>& s, const VolumeTile& tile, bool vectors, bool keeps) {
   typedef TileLayout<T> L;
   typedef typename Real<T>::Bits Bits;
@@ -30,7 +30,7 @@ template <class T, class C> FZ_DEV void store_points(const Args& a, const Volume
     const int x = n & 15, y = n >> 4 & 15, z = n >> 8;
     const uint32_t element = tile.at(x, y, z);
     if (!tile.has(x, y, z) || element >= room) continue;
-    // The array has what has no code.
+    // The array already contains values without a code.
     if (keeps && fz::load<C>(codes + (uint64_t)g.place(element) * sizeof(C)) == 0) continue;
     uint8_t* to = dst + (uint64_t)element * sizeof(T);
     const uint8_t* anchor = address(input(a, 1)) + (uint64_t)blockIdx.x * sizeof(T);

@@ -4,8 +4,9 @@
 
 namespace fz {
 namespace ginterp {
-// A value that is not bounded becomes NaN, so that the threshold is of no concern later. Without a
-// threshold values stay as they are: what is not finite has no code, and never becomes a neighbor.
+// A value that is not bounded becomes NaN, so that the threshold does not matter later. Without a
+// threshold values are unchanged: a value that is not finite has no code, and never becomes a
+// neighbor.
 template <class T> FZ_DEV T bounded_or_nan(T v, T threshold) { return fabs(v) < threshold ? v : Real<T>::not_a_number(); }
 
 // Puts the points of a tile into shared memory, at any address, by all threads.

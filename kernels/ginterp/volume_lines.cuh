@@ -8,9 +8,9 @@ namespace ginterp {
 // Ranks of a prediction along an axis.
 constexpr int NEAREST = 0, LINEAR = 1, QUADRATIC = 2, CUBIC = 3;
 
-// A prediction along an axis from neighbors at distances -3, -1, 1 and 3, of which `a`, `c` and `d`
-// say whether there are the first and the last two. One formula has the roundings of all cases if
-// neighbors that there are not are 0.
+// A prediction along an axis from neighbors at distances -3, -1, 1, and 3; `a`, `c`, and `d` are
+// true if the first and the last two exist. One formula has the roundings of all cases if missing
+// neighbors are 0.
 template <class T> struct Line {
   T w1, w2, scale;
   bool a, c, d;
@@ -40,7 +40,7 @@ template <class T> struct Line {
     scale = rank == CUBIC ? T(0.0625) : T(0.125);
   }
   FZ_DEV T of(T va, T vb, T vc, T vd) const { return (Real<T>::fma(w2, vc, Real<T>::fma(w1, vb, -va)) - vd) * scale; }
-  // Of the point at `v`, whose neighbors are multiples of `apart` away.
+  // The prediction of the point at `v`, whose neighbors are multiples of `apart` away.
   FZ_DEV T at(const T* v, int apart) const {
     const T va = a ? v[-3 * apart] : T(0), vc = c ? v[apart] : T(0), vd = d ? v[3 * apart] : T(0);
     return of(va, v[-apart], vc, vd);

@@ -29,7 +29,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
   uint64_t room;
   // FULL: codes from this tile to the ones behind its far faces.
   uint32_t next_y, next_z;
-  // Not FULL: rows of eight codes are there, at multiples of their length.
+  // Not FULL: rows of eight codes exist, at multiples of their length.
   bool whole_rows;
   // Not FULL: exact values lie in the tile, where the array has them at no address for whole values.
   bool listed;
@@ -66,12 +66,12 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     const uint32_t next = (i == 4 ? BODY * BODY * BODY : 0) + (j == 4 ? next_y : 0) + (k == 4 ? next_z : 0);
     return next + c * 64 + ((k & 3) * 4 + (j & 3)) * 4 + (i & 3);
   }
-  // Of the first point of a row at level 0.
+  // The place of the first point of a row at level 0.
   FZ_DEV uint32_t place0(int c, int j, int k) const {
     if (!FULL) return shared.codes.place(0, c, 0, j, k);
     return (j == 8 ? next_y : 0) + (k == 8 ? next_z : 0) + c * 512 + ((k & 7) * 8 + (j & 7)) * 8;
   }
-  // How many of four points are there, from `x` on.
+  // The number of existing points among four, from `x` on.
   FZ_DEV int there(int x) const { return FULL ? 4 : max(0, min(4, (tile.extent[0] - x + 1) / 2)); }
 
   // ---- points
@@ -92,7 +92,7 @@ template <class T, class C, bool ENCODE, bool FULL> struct Walk {
     }
     return v[0];
   }
-  // Four points of a row, of which `have` are there.
+  // Four points of a row, of which `have` exist.
   FZ_DEV void four(const Scale<T>& n, const T* own, T (&p)[4], T (&v)[4], CodeWords<C>& codes, bool owned, int have, int px, int py, int pz) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) p[i] = R::clamp(p[i], n.low, n.high);

@@ -28,7 +28,7 @@ struct Window {
       extent[d] = min(g.body[d] + (g.body[d] > 1 ? 1 : 0), g.dims[d] - first[d]);
     }
   }
-  // Of the tile with these numbers.
+  // The window of the tile with these numbers.
   static FZ_DEV Window of(const Grid& g, const uint32_t (&tile)[3]) {
     const uint32_t first[3] = {tile[0] * g.body[0], tile[1] * g.body[1], tile[2] * g.body[2]};
     return Window(g, first);
@@ -36,7 +36,7 @@ struct Window {
   FZ_DEV uint32_t element(const Grid& g, uint32_t x, uint32_t y, uint32_t z) const {
     return g.element(origin[0] + x, origin[1] + y, origin[2] + z);
   }
-  // Whether a point is an anchor of this tile or of one behind it.
+  // True if a point is an anchor of this tile or of a tile after it.
   FZ_DEV bool is_anchor(uint32_t x, uint32_t y, uint32_t z) const {
     return (x == 0 || x == body[0]) && (y == 0 || y == body[1]) && (z == 0 || z == body[2]);
   }

@@ -41,8 +41,8 @@ FZ_DEV void book_sort(uint64_t* key, uint32_t n) {
 }
 
 // One warp, no barrier. Per round all nodes that do not exceed the smallest sum are paired in
-// merged order, which is what taking the two smallest again and again does: new sums go behind
-// equal ones. The minimum doubles every two rounds.
+// merged order, with the result of repeatedly pairing the two smallest: new sums go after equal
+// ones. The minimum doubles every two rounds.
 template <class I> FZ_DEV uint32_t book_queues(const BookNodes<I>& b, uint32_t leaves, int lane) {
   uint32_t leaf = 0, node = 0, made = 0;
   while ((leaves - leaf) + (made - node) > 1) {
@@ -124,7 +124,7 @@ template <class I> FZ_DEV uint32_t book_heap(const BookNodes<I>& b, uint32_t lea
   return made;
 }
 
-// Lengths for the counts, raised to `floor`; says the longest.
+// Lengths for the counts, raised to `floor`; returns the longest.
 template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShared& s, const uint32_t* counts, uint32_t n, uint32_t floor, bool exact) {
   const uint32_t tid = threadIdx.x;
   if (tid == 0) { s.leaves = 0; s.longest = 0; }
@@ -207,14 +207,14 @@ template <class I> FZ_DEV uint32_t book_lengths(const BookNodes<I>& b, BookShare
   return s.longest;
 }
 
-// From the numbers of codes of each length: first codes, and what stands before them.
+// From the numbers of codes of each length: first codes, and the numbers of codes before them.
 FZ_DEV void book_tables(BookShared& s) {
   const uint32_t tid = threadIdx.x;
   if (tid < 32) {
     const uint32_t own = s.number[tid];
     s.entry[tid] = warp_sum_to(own) - own;
-    // One step after the other, in all lanes: what is in registers comes sooner than what one of
-    // them would put into memory.
+    // One step after the other, in all lanes: values in registers arrive sooner than values that
+    // one lane would put into memory.
     uint32_t first = 0, mine = 0;
 #pragma unroll
     for (int l = 30; l >= 1; l--) {

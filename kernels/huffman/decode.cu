@@ -15,7 +15,7 @@ constexpr int GROUP = 8;
 constexpr uint32_t NEED = 8;  // seed: long-need
 
 template <class T> struct DecodeShared {
-  // Symbols of a row, which a warp writes as pieces of 16 bytes: a lane has so many of them.
+  // Symbols of a row, which a warp writes as pieces of 16 bytes, PIECES for each lane.
   static constexpr uint32_t ROW = sizeof(T) == 4 ? 16 : 32, PIECES = ROW * sizeof(T) / 16;
   uint4 table[TABLE / 4];
   uint4 ahead[DECODE_THREADS][AHEAD / 4];
@@ -28,7 +28,7 @@ template <class T> struct DecodeShared {
 struct HuffmanBits {
   const uint8_t* base;  // of word 0
   uint32_t* ring;
-  uint32_t at, end;         // the word that comes next, and where there are no more
+  uint32_t at, end;         // the next word, and the end of the words
   uint32_t fetched, there;  // up to where words are on their way, and have come
   uint32_t a, b, next, used;
 
@@ -49,8 +49,8 @@ struct HuffmanBits {
     next = ring[at++ % AHEAD];
     fetch();
   }
-  // As many as there is room for behind what is not taken yet. Behind the end ones, which are short
-  // codes.
+  // The number of words for which there is room after those not yet consumed. After the end, ones,
+  // which are short codes.
   FZ_DEV void fetch() {
     for (; fetched < (at & ~3u) + AHEAD; fetched += 4) {
       uint32_t* to = ring + fetched % AHEAD;
@@ -201,8 +201,8 @@ template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>&
     uint64_t taken = 0;
     for (uint64_t at = 0; at < f.sublen && row0 + at < n; at += ROW) {
       const uint32_t before = bits.used;
-      // Lanes that are at their end go on over ones, which is as fast, and nobody looks at what
-      // they find.
+      // Lanes that are at their end continue with ones, which is as fast; their results are not
+      // used.
       if (!__any_sync(ALL, mine > at && mine - at < ROW)) {
         const bool wrong = decode_row(s, bits, tables);
         if (mine > at) {

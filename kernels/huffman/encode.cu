@@ -17,7 +17,7 @@ template <class T, class F> FZ_DEV void each_symbol(uint4 q, F put) {
 }
 
 // A table in each block: the hardware merges additions to one address. Symbols from SHARED on are
-// counted in global memory. Goes from the end to the front, which is what the encoder reads first.
+// counted in global memory. Runs from the end to the front, which the encoder reads first.
 template <class T, uint32_t SHARED> FZ_DEV void count_symbols(const Args& a, uint32_t* shared) {
   if (cancelled(a)) return;
   const HuffmanParams& p = params<HuffmanParams>(a);
@@ -50,8 +50,7 @@ template <class T, uint32_t SHARED> FZ_DEV void count_symbols(const Args& a, uin
   __syncthreads();
   for (uint32_t s = threadIdx.x; s < own; s += blockDim.x)
     if (shared[s]) atomicAdd(&counts.of[s], shared[s]);
-  // The block that is the last to come here has all counts before it: those of its own threads
-  // stand before the barrier.
+  // The last block to arrive here sees all counts: those of its own threads precede the barrier.
   __threadfence();
   __syncthreads();
   if (!__syncthreads_or(threadIdx.x == 0 && atomicAdd(&counts.done, 1u) + 1 == gridDim.x)) return;
@@ -114,12 +113,12 @@ constexpr uint32_t HUFFMAN_TILE = CODER_TILE;
 constexpr int CODE_WORDS = 1028;
 
 // Entries hold the code at the top and its length at the bottom, so that sums of entries are sums
-// of lengths, and shifts need no mask. Those of longer codes have the symbol at the top, and
+// of lengths, and shifts need no mask. Entries of longer codes have the symbol at the top, and
 // LONG_CODE beside the length.
 constexpr uint32_t LENGTHS = LONG_CODE - 1;
 
 // Table entries of the symbols of a lane, of which a warp has 32 EACH in a row, through shared
-// memory; zeros behind the last of `left`. Says their sum.
+// memory; zeros after the last of `left`. Returns their sum.
 template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[EACH], const uint8_t* src, uint64_t left, uint4* st, const Table& table, int lane) {
   constexpr int PIECES = EACH * 2 * sizeof(T), BYTES = EACH * sizeof(T), UNIT = BYTES % 16 ? 8 : 16, PER = UNIT / sizeof(T);
   auto place = [](int q) { return EACH == 32 ? q ^ (q >> 3 & 3) : q; };
@@ -159,7 +158,7 @@ template <class T, int EACH, class Table> FZ_DEV uint32_t look_up(uint32_t (&v)[
 }
 
 // The codes of a lane from bit `pos` of `st` on. A word is stored by the lane that completes it;
-// what is left is put beside it.
+// the rest is added beside it.
 template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st) {
   uint32_t held = 0;
   fz_words to(st + (pos >> 5));
@@ -175,7 +174,7 @@ template <int EACH> FZ_DEV void put_codes(const uint32_t (&v)[EACH], uint32_t po
   __syncwarp();
   if (pos & 31) to.join(held);
 }
-// The same where there are longer ones: one by one.
+// As put_codes, with longer codes among them: one by one.
 template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32_t pos, uint32_t* st, const uint32_t* codes) {
   uint32_t held = 0;
   fz_words to(st + (pos >> 5));
@@ -194,8 +193,8 @@ template <int EACH> FZ_DEV void put_long_codes(const uint32_t (&v)[EACH], uint32
   if (pos & 31) to.join(held);
 }
 
-// The cells of one partition by one warp, EACH symbols of a lane at a time; says how many bits they
-// have.
+// The cells of one partition by one warp, EACH symbols of a lane at a time; returns the number of
+// their bits.
 template <class T, int EACH, class Table>
 FZ_DEV uint32_t code_partition(const uint8_t* src, uint64_t n, uint32_t sublen, uint32_t* st, uint32_t* slot, const Table& table, const uint32_t* codes, int lane) {
   uint32_t done = 0, carry = 0;

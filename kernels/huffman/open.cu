@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) huffman_open(FZ_ARGS) {
       if (keys(k) >= p.bklen) wrong = 1;
     __syncthreads();
     if (symbols && !wrong) {
-      // Up to there only codes start that are longer than so many bits.
+      // Up to this slot only codes of more than `longer` bits start.
       auto shift_for = [&](uint32_t longer) {
         const uint32_t end = b.first[longer] << (32 - longer);
         return end == 0 ? 0 : max(22 - __clz((int)(end - 1)), 0);

@@ -24,7 +24,7 @@ constexpr static const uint32_t MAX_PARTITION = 4096;
 /// their own.
 constexpr static const uint32_t SHARED_SYMBOLS = 1024;
 
-/// Offset of the counts of all symbols, behind the largest symbol outside of the code book, or 0.
+/// Offset of the counts of all symbols, behind the largest symbol outside the code book, or 0.
 constexpr static const uint64_t COUNTS_AT = 16;
 
 /// Scratch of an encoder: bytes of its header, and bytes per symbol that a long book needs while it

@@ -31,7 +31,7 @@ FZ_DEV HuffmanForm huffman_form(const HuffmanParams& p, uint64_t n, uint32_t sub
   f.cells_at = f.starts_at + 4ull * f.parts;
   return f;
 }
-// The symbols of an encoder. Every warp asks for this, and divisions would be a good part of its
+// The symbols of an encoder. Every warp calls this, and divisions would be a large part of its
 // work.
 FZ_DEV HuffmanForm huffman_form(const Args& a) {
   const HuffmanParams& p = params<HuffmanParams>(a);
@@ -45,7 +45,7 @@ FZ_DEV HuffmanForm huffman_form(const Args& a) {
 // Counts of all symbols, from huffman_count for the encoder. The memory is zero when the call
 // starts.
 struct HuffmanCounts {
-  uint32_t largest;  // symbol outside of the code book, or 0
+  uint32_t largest;  // symbol outside the code book, or 0
   uint32_t done;     // blocks, while counting
   uint32_t pad[2];
   uint32_t of[1];

@@ -4,9 +4,9 @@
 
 namespace fz {
 namespace huffman {
-// Codes up to FIRST bits are looked up at once. Longer ones are the smallest numbers, so that two
-// more tables have entries for as many bits as what is left for them can have: most of what is too
-// long for the second is in the third.
+// Codes up to FIRST bits are looked up at once. Longer codes are the smallest numbers, so two more
+// tables have entries for the remaining bits: most of the codes that are too long for the second
+// table are in the third.
 constexpr uint32_t FIRST = 11, NEXT = 1024, TABLE = (1 << FIRST) + 2 * NEXT;
 
 // Results of `huffman_open`, in scratch memory.
@@ -16,7 +16,7 @@ struct HuffmanOpened {
   uint32_t symbol, sublen;
   uint64_t cells;
   uint32_t first[32], number[32], entry[32];
-  uint32_t shift[4];           // what the second and third table leave of 32 bits
+  uint32_t shift[4];           // bits that the second and third table do not use, of 32
   uint4 table[TABLE / 4];      // words: symbol << 16 | length, or 0
 };
 static_assert(sizeof(HuffmanOpened) <= OPENED_BYTES, "as in Rust");
@@ -34,7 +34,7 @@ struct HuffmanKeys {
   }
 };
 
-// The code at the top of `peek`: symbol << 16 | length, or 0 where there is none.
+// The code at the top of `peek`: symbol << 16 | length, or 0 if there is none.
 template <class Book> FZ_DEV uint32_t find_code(const Book& b, const HuffmanKeys& keys, uint32_t peek, uint32_t l) {
 #pragma unroll 1
   for (; l < 32; l++) {
@@ -44,7 +44,7 @@ template <class Book> FZ_DEV uint32_t find_code(const Book& b, const HuffmanKeys
   return 0;
 }
 
-// What codes are looked up in.
+// The tables in which codes are looked up.
 struct HuffmanTables {
   const uint32_t* table;
   uint32_t second, third;
@@ -52,7 +52,7 @@ struct HuffmanTables {
   HuffmanKeys keys;
 
   FZ_DEV uint32_t first_of(uint32_t peek) const { return table[peek >> (32 - FIRST)]; }
-  // What is not in the table before is.
+  // The entry of a later table, if the first one has none.
   FZ_DEV uint32_t next_of(uint32_t e, uint32_t peek, uint32_t which, uint32_t shift) const {
     const uint32_t i = peek >> shift;
     return e == 0 && i < NEXT ? table[(1 << FIRST) + which * NEXT + i] : e;

@@ -1,4 +1,4 @@
-// Lorenzo in two and three dimensions: differences to seven neighbours, and sums along x, y and z.
+// Lorenzo in two and three dimensions: differences to seven neighbors, and sums along x, y and z.
 // One dimension is difference.cu.
 #include "common/units.cuh"
 #include "lorenzo/params.h"
@@ -11,7 +11,7 @@ template <class T> struct Array {
   FZ_DEV void put(uint64_t i, T x) const { store<T>(at + i * sizeof(T), x); }
 };
 
-// Elements that both operands have. The plan has seen to it that the box fits.
+// Elements that both operands have. The plan guarantees that the grid fits.
 template <class T> FZ_DEV uint64_t elements(const Args& a) {
   const uint64_t have = length(input(a, 0)), room = output(a, 0).max;
   return (have < room ? have : room) / sizeof(T);
@@ -50,7 +50,7 @@ template <class T> FZ_DEV void decode_x(const Args& a, const LorenzoParams& p) {
   const Array<T> src = {address(input(a, 0))}, dst = {address(output(a, 0))};
   const uint64_t n = elements<T>(a), nx = p.dims[0], rows = (uint64_t)p.dims[1] * p.dims[2];
   const uint32_t lane = threadIdx.x & 31;
-  // The sum is one of 32 or 64 bits: of what is narrower the upper ones do not count.
+  // The sum has 32 or 64 bits: for narrower types the upper bits do not count.
   typedef decltype(T(0) + 0u) Sum;
   for (uint64_t row = me() / 32; row < rows; row += all() / 32) {
     Sum before = 0;
@@ -64,7 +64,7 @@ template <class T> FZ_DEV void decode_x(const Args& a, const LorenzoParams& p) {
   for (uint64_t i = rows * nx + me(); i < n; i += all()) dst.put(i, src.get(i));  // seed: lorenzo-tail
 }
 
-// A thread has a line of `count` elements, `stride` apart; neighbours have neighbouring lines.
+// A thread has a line of `count` elements, `stride` apart; neighbors have neighboring lines.
 template <class T> FZ_DEV void sum_line(const Array<T>& dst, uint64_t from, uint32_t count, uint64_t stride) {
   T sum = dst.get(from);
   for (uint32_t k = 1; k < count; k++) {

@@ -7,7 +7,7 @@
 namespace fz {
 namespace lorenzo {
 
-/// Parameters of the kernels of boxes.
+/// Parameters of the kernels of two and three dimensions.
 struct LorenzoParams {
   uint32_t dims[3];
   /// Bytes of an element.

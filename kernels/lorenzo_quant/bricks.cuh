@@ -1,7 +1,7 @@
 // LorenzoQuant in three dimensions, brick by brick: a warp has 8 x 8 rows of 32 pieces of 16 bytes,
-// and walks through them plane by plane. A thread keeps the multiples of the plane behind, or the
-// sums up to it, so every value is fetched and quantized once; what it needs of its left neighbour
-// along x comes from the lane before.
+// and walks through them plane by plane. A thread keeps the multiples of the previous plane, or the
+// sums up to it, so every value is fetched and quantized once; the left neighbor along x comes from
+// the lane before.
 #pragma once
 #include "common/shared_memory.cuh"
 #include "lorenzo_quant/multiples.cuh"
@@ -62,7 +62,7 @@ struct Tally {
   }
 };
 
-// Multiples of values that lie safely within what has one, and keep the promise at once. Strict.
+// Multiples of values that safely have a multiple and keep the promise at once. Strict.
 template <class T> struct PlainMultiples {
   static constexpr T WHOLE = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
   T inverse, step, promise, limit;
@@ -78,7 +78,7 @@ template <class T> struct PlainMultiples {
   // As Multiples::of; `good` stays true where the answer is right.
   FZ_DEV T of(T x, bool& good) const {
     const T scaled = x * inverse;
-    // Half away from zero, below WHOLE: what is cut off behind adding a half.
+    // Half away from zero, below WHOLE: the integer part after adding a half.
     const T size = toward_zero(toward_zero(Real<T>::abs(scaled), T(0.5)), WHOLE) - WHOLE;
     const T q = with_sign(size, scaled);
     good = good & (Real<T>::abs(x) < limit) & (Real<T>::abs(x - q * step) <= promise);  // seed: near-promise
@@ -99,7 +99,7 @@ template <class T> FZ_DEV uint32_t row_of(const Multiples<T>& m, const T (&v)[16
 #pragma unroll
   for (int k = 0; k < N; k++)
     if (exact >> k & 1) q[k] = k && k >= lead ? q[k ? k - 1 : 0] : T(0);
-  // What a lane ends with the next one may have to take over, and so on.
+  // The next lane may have to take over the last multiple of a lane, and so on.
 #pragma unroll
   for (int i = 1; i < Brick<T>::SHARED; i++) {
     const T before = __shfl_up_sync(ALL, q[N - 1], 1);
@@ -127,8 +127,8 @@ template <class T> struct Values {
   }
 };
 
-// Differences below the radius as codes; others give any. Those of 16 bits from f32 by way of the
-// low bits of 2^22 + |d|, which are 2 |d|.
+// Differences below the radius as codes; other differences give any code. Codes of 16 bits from f32
+// are the low bits of 2^22 + |d|, which are 2 |d|.
 template <class T, class C, int N> FZ_DEV void codes_of(const T (&d)[N], bool zigzag, Row<C, N>& made) {
 #pragma unroll
   for (int k = 0; k < N; k++) {
@@ -143,8 +143,8 @@ struct Tallies {
   Tally outliers, exact;
 };
 
-// How often each code occurs in a block, for a coder behind. Of the brick at hand the first planes
-// are counted.
+// The number of occurrences of each code in a block, for a coder after this stage. The first planes
+// of the current brick are counted.
 struct CodeCounts {
   static constexpr bool WANTED = true;
   uint32_t* of;
@@ -163,8 +163,8 @@ struct NoCounts {
   template <class C, int N> FZ_DEV void add(const Row<C, N>&, uint32_t, uint32_t) const {}
 };
 
-// What a call makes of bricks. What is not inlined gets all of it as values: what is pointed to
-// would not stay in registers.
+// The state of a call for bricks. Functions that are not inlined receive it as values, because data
+// behind pointers would not stay in registers.
 template <class T> struct Encoder {
   Multiples<T> m;
   Values<T> values;
@@ -297,8 +297,8 @@ template <class T, class C, class Counts> FZ_DEV void encode_bricks(const Args& 
   tallies.exact.close(totals + 8);
 }
 
-// Codes back to values, where no sum of them rounds, in whatever order it is made: a tile has 512
-// of them, of up to 16 bits for f32 and up to 32 for f64.
+// Codes back to values, where no sum of them rounds in any order: a tile has 512 of them, of up to
+// 16 bits for f32 and up to 32 for f64.
 template <class T, class C, bool PIECES, bool ZIGZAGS>
 FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, uint64_t n, T step, uint2* ahead) {
   constexpr int N = 16 / sizeof(T);
@@ -313,7 +313,7 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
     for (int k = 0; k < N; k++) sums[r][k] = T(0);
   typedef typename Whole<N * sizeof(C)>::Word Word;
   Word* const own = reinterpret_cast<Word*>(ahead + (threadIdx.x >> 5) * (AHEAD * SIDE * 32)) + (threadIdx.x & 31);
-  // Every lane takes what it has fetched itself.
+  // Every lane uses the values that it has fetched itself.
   const auto fetch = [&](uint32_t z) {
     if (z < planes && b.have)
 #pragma unroll
@@ -346,7 +346,7 @@ FZ_DEV void decode_brick(const Brick<T>& b, const uint8_t* codes, uint8_t* dst, 
         down[k] = r ? down[k] + d : d;
         along[k] = k ? along[k ? k - 1 : 0] + down[k] : down[k];
       }
-      // What the lanes before in the same tile end with.
+      // The last sums of the lanes before in the same tile.
       T before = T(0);
 #pragma unroll
       for (int i = 1; i < Brick<T>::SHARED; i++) {

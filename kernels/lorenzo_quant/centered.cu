@@ -21,21 +21,21 @@ FZ_DEV uint64_t tiles_of(const Args& a, const LorenzoQuantParams& p) {
 }
 FZ_DEV TileCount* found_of(const Args& a) { return reinterpret_cast<TileCount*>(a.zeroed + sizeof(Totals)); }
 
-// What the threads of a block tell each other.
+// The data that the threads of a block exchange.
 template <class T> struct CenteredShared {
   T q[STRIP], sums[LANES];
   uint32_t counts[LANES], words[32], total;
 };
 
-// A tile in the threads of a block; bits say which elements of a thread are outliers and which
-// exact.
+// A tile in the threads of a block; bits mark the elements of a thread that are outliers and those
+// that are exact.
 template <class T> struct Centered {
   T d[EACH], mean;
   uint32_t outliers, exact;
 
   static FZ_DEV uint32_t at(int k) { return k * LANES + threadIdx.x; }
-  // The multiple of element `e`, or what stands in for it: the one before it, the mean where there
-  // is none.
+  // The multiple of element `e`, or its stand-in: the multiple before it, or the mean if there is
+  // none.
   FZ_DEV T standing(const CenteredShared<T>& b, uint32_t e, bool strict) const {
     if (!strict) return b.q[e];
     for (;; e--) {
@@ -115,7 +115,7 @@ template <class T, class C> FZ_DEV void encode_centered(const Args& a, const Lor
   }
 }
 
-// Zeros behind the entries, for a stage that gets all of the room.
+// Zeros after the entries, for a stage that reads all of the room.
 FZ_DEV void clear_list(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
@@ -159,7 +159,7 @@ template <class T> FZ_DEV void list_centered(const Args& a, const LorenzoQuantPa
   }
 }
 
-// Each value of a group of lanes gets what stands 1, then 2, 4, ... before it.
+// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
 template <int WIDTH, class T> FZ_DEV T sum_in_lanes(T v) {
   const int lane = threadIdx.x & (WIDTH - 1);
   for (int d = 1; d < WIDTH; d <<= 1) {
@@ -170,7 +170,7 @@ template <int WIDTH, class T> FZ_DEV T sum_in_lanes(T v) {
 }
 
 // Sums in groups of four, of the 32 groups of a part, of the eight parts, and then the mean: the
-// order shows where they round. Where there are outliers, differences stand in the array.
+// order matters where sums round. If there are outliers, differences are stored in the array.
 template <class T, class C> FZ_DEV void decode_centered(const Args& a, const LorenzoQuantParams& p, T* parts) {
   const uint32_t warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const Entries e(a, p);
@@ -208,7 +208,7 @@ template <class T, class C> FZ_DEV void decode_centered(const Args& a, const Lor
     }
     __syncthreads();
   }
-  // Zeros behind what is predicted.
+  // Zeros after the predicted elements.
   const uint64_t all = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   for (uint64_t i = (uint64_t)p.count * sizeof(T) + me; i < output(a, 0).max; i += all) dst[i] = 0;
 }

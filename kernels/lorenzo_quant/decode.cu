@@ -1,14 +1,14 @@
-// LorenzoQuant: codes, outliers and exact pairs back to values.
+// LorenzoQuant: restores values from codes, outliers, and exact pairs.
 //
-// Sums are made in the order of the format, which shows where they round. Where there are outliers,
-// differences stand in the array before they become values: entries may come in any order, and
-// several may have one index.
+// Sums are computed in the order of the format, which matters where they round. If there are
+// outliers, differences are stored in the array before they become values: entries may come in any
+// order, and several may have one index.
 #include "lorenzo_quant/bricks.cuh"
 #include "lorenzo_quant/entries.cuh"
 
 namespace fz {
 namespace lorenzo_quant {
-// What a decoder of one type takes differences from, and puts values to.
+// The source of differences and the destination of values of a decoder for one type.
 template <class T, class C> struct Flow {
   const uint8_t* codes;
   uint8_t* dst;
@@ -32,7 +32,7 @@ template <class T, class C> struct Flow {
   }
 };
 
-// Each value of a group of lanes gets what stands 1, then 2, 4, ... before it.
+// Each value of a group of lanes is added to those at the distances 1, 2, 4, ... after it.
 template <int WIDTH, class T> FZ_DEV T sum_along(T v) {
   const int lane = threadIdx.x & (WIDTH - 1);
 #pragma unroll
@@ -136,7 +136,7 @@ template <class T, class C> FZ_DEV void decode_3d(const Flow<T, C>& f, const uin
   }
 }
 
-// Zeros behind what is predicted.
+// Zeros after the predicted elements.
 FZ_DEV void clear_behind(const Args& a, const LorenzoQuantParams& p) {
   uint8_t* dst = address(output(a, 0));
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -165,7 +165,7 @@ template <int DIMS, int VALUE> FZ_DEV void decode_as(const Args& a, double* shar
 }  // namespace lorenzo_quant
 }  // namespace fz
 
-// Checks the lists. Where there are outliers, the differences that codes stand for.
+// Checks the lists. If there are outliers, computes the differences of the codes.
 extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_open(FZ_ARGS) {
   if (fz::cancelled(a)) return;
   using namespace fz::lorenzo_quant;
@@ -202,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
       fz::store<T>(to, fz::load<T>(e.outliers.values + j * sizeof(T)) + fz::load<T>(to));
     };
     fz::each_entry(e.outliers, wanted<T>(a, p), mixed(a)->outliers != 0, one, [&](uint64_t j, uint32_t i, uint32_t alike) {
-      // The lowest lane of those that are alike does what is to be done for all of them.
+      // The lowest of several lanes with equal data does the work for all of them.
       if (alike & ((1u << lane) - 1)) return;
       for (; alike; alike &= alike - 1) one(j - lane + (__ffs(alike) - 1), i);
     });
@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
   else add(double());
 }
 
-// SHARED elements of two words are what blocks pass on; of those so many run on a multiprocessor at
-// a time.
+// SHARED: elements of two words that blocks pass on. BLOCKS: the number of blocks that run on a
+// multiprocessor at a time.
 #define LORENZO_DECODE(NAME, DIMS, VALUE, SHARED, BLOCKS)                                  \
   extern "C" __global__ void __launch_bounds__(256, BLOCKS) lorenzo_quant_decode_##NAME(FZ_ARGS) { \
     if (fz::cancelled(a)) return;                                                                \
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(256) lorenzo_quant_decode_lists(FZ_
 
 LORENZO_DECODE(1d, 1, 0, 8, 4)
 LORENZO_DECODE(2d, 2, 0, 1, 4)
-// The sums of a brick stand in registers.
+// The sums of a brick are in registers.
 LORENZO_DECODE(3d_f32, 3, 4, fz::lorenzo_quant::AHEAD_WORDS, 2)
 LORENZO_DECODE(3d_f64, 3, 8, fz::lorenzo_quant::AHEAD_WORDS, 2)
 

@@ -1,9 +1,9 @@
-// Differences of multiples, of a tile of values in the order of memory: every thread makes those of
-// its own values from the values themselves, so that nothing passes between threads but in one
-// dimension, and what is listed can be made again.
+// Differences of multiples, of a tile of values in the order of memory: every thread computes those
+// of its own values from the values themselves, so that threads exchange data only in one
+// dimension, and listed differences can be computed again.
 //
-// A value that stays exact takes the multiple of its neighbour along x, which may be one that stays
-// exact itself: then that of the next one that does not, in its tile; 0 where there is none.
+// A value that stays exact has the multiple of its neighbor along x. If that neighbor is exact too,
+// it has the multiple of the next one that is not, in its tile; 0 if there is none.
 #pragma once
 #include "lorenzo_quant/multiples.cuh"
 
@@ -14,8 +14,8 @@ template <int DIMS> struct Shape {
   static constexpr uint32_t WIDTH = DIMS == 1 ? STRIP : DIMS == 2 ? 32 : 8, HEIGHT = DIMS == 2 ? 32 : 8;
 };
 
-// Differences of one unit: of those that are predicted, the first ones of it. Bits say which are
-// outliers and which exact.
+// Differences of one unit. Of predicted values, only the first ones have differences. Bits mark
+// outliers and exact values.
 template <class T> struct Differences {
   static constexpr int N = 16 / sizeof(T);
   T d[N];
@@ -30,7 +30,7 @@ template <class T> struct Differences {
   }
 };
 
-// The array, and where things lie in it. What lies behind its end counts as zero.
+// The array, and the places of its parts. Values beyond its end count as zero.
 template <class T, int DIMS> struct Field {
   static constexpr int N = 16 / sizeof(T);
   static constexpr uint32_t WIDTH = Shape<DIMS>::WIDTH;
@@ -61,7 +61,7 @@ template <class T, int DIMS> struct Field {
     return multiple(i, x, exact);
   }
 
-  // ---- one element, wherever it is: what its unit has in common with others does not matter
+  // ---- one element at any place, independent of its unit
   FZ_DEV T behind(uint64_t i, uint32_t x, bool deep, bool& exact) const {
     const T q = multiple(i, x, exact);
     return DIMS == 3 && deep ? q - multiple(i - (uint64_t)nx * ny, x) : q;
@@ -72,7 +72,7 @@ template <class T, int DIMS> struct Field {
     T d;
     bool exact;
   };
-  // With what it needs as values: what is pointed to would not stay in registers.
+  // Receives its data as values, because data behind pointers would not stay in registers.
   static __device__ __attribute__((noinline)) One apart(const Field f, uint32_t i) { return f.difference(i); }
   FZ_DEV One difference(uint32_t i) const {
     const uint32_t x = i % nx, row = i / nx, y = DIMS == 2 ? row : row % ny, z = DIMS == 2 ? 0 : row / ny;
@@ -165,7 +165,7 @@ template <class T, int DIMS> struct Field {
   }
 };
 
-// What the warps of a block tell each other in one dimension: the last multiple of each.
+// The data that the warps of a block exchange in one dimension: the last multiple of each.
 template <class T> struct Last {
   T q[8];
   uint32_t any[8];
@@ -224,7 +224,8 @@ template <class T, int DIMS, class F> FZ_DEV void over_tile(const Field<T, DIMS>
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
-      // Of the nearest lane before this one that has any, and of the last one of all.
+      // The last difference of the nearest lane before this one that has any, and of the last lane
+      // of all.
       const uint32_t below = some[i] & ((1u << lane) - 1);
       const T there = __shfl_sync(ALL, u[i].d[N - 1], below ? 31 - __clz(below) : 0);
       const T top = __shfl_sync(ALL, u[i].d[N - 1], some[i] ? 31 - __clz(some[i]) : 0);

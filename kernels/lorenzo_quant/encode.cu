@@ -92,14 +92,14 @@ template <class T, int DIMS> FZ_DEV void list(const Args& a, const LorenzoQuantP
   }
 }
 
-// Zeros behind the entries, for a stage that gets all of the room.
+// Zeros after the entries, for a stage that reads all of the room.
 FZ_DEV void clear(uint8_t* list, uint64_t from, uint64_t to, uint32_t width) {
   const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
   for (uint64_t i = from * width + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < to * width; i += step) list[i] = 0;
 }
 
-// Of arrays of 4 or 8 bytes a value, or of both (0). What warps tell each other has room for
-// either.
+// For arrays of 4 or 8 bytes a value, or of both (0). The memory that warps exchange data in has
+// room for either.
 template <int DIMS, int VALUE> FZ_DEV void encode_as(const Args& a, uint32_t* sums, Last<double>* ends) {
   const LorenzoQuantParams& p = params<LorenzoQuantParams>(a);
   by_types(p, [&](auto value, auto code) {
@@ -131,7 +131,7 @@ FZ_DEV void encode_and_count(const Args& a, uint32_t* shared) {
   uint32_t* all = reinterpret_cast<uint32_t*>(counts_of(a, p) + huffman::COUNTS_AT);
   for (uint32_t i = threadIdx.x; i < symbols; i += blockDim.x) {
     uint32_t found = shared[i];
-    // What is behind the array are zeros.
+    // Elements beyond the array are zeros.
     if (i == 0 && blockIdx.x == 0) found += (uint32_t)(output(a, 0).max / p.code - p.count);
     if (found) atomicAdd(&all[i], found);
   }

@@ -11,14 +11,14 @@ namespace fz {
 namespace lorenzo_quant {
 template <class T> using Real = quantizer::Real<T>;
 
-// What arithmetic makes of what is no number, the same on every backend.
+// The NaN that arithmetic results in, equal on every backend.
 template <class T> FZ_DEV T nan() { return Real<T>::value((typename Real<T>::Bits)(sizeof(T) == 4 ? 0x7fffffffull : 0x7fffffffffffffffull)); }
 template <class T> FZ_DEV T canonical(T x) { return x == x ? x : nan<T>(); }
 
 FZ_DEV float with_sign(float x, float sign) { return copysignf(x, sign); }
 FZ_DEV double with_sign(double x, double sign) { return copysign(x, sign); }
 
-// Rounded to an integer, half away from zero; what is an integer, infinite or NaN stays as it is.
+// Rounded to an integer, half away from zero; an integer, an infinity, or a NaN is unchanged.
 template <class T> FZ_DEV T round_away(T x) {
   // From here on every float is an integer; below, adding it rounds half to even.
   constexpr T WHOLE = sizeof(T) == 4 ? T(8388608.0) : T(4503599627370496.0);
@@ -27,9 +27,9 @@ template <class T> FZ_DEV T round_away(T x) {
   return a < WHOLE ? with_sign(away, x) : x;
 }
 
-// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. NaN: `x` has
-// to be kept as it is. Rare, and so no part of what everybody runs. Differences to both are floats,
-// as the page of the stage proves, so the comparisons are exact.
+// The multiple that represents `x`: the nearest, or the one on the other side of `x`. NaN: `x` must
+// be stored exactly. This is rare, and so a separate function. Differences to both are floats, as
+// the page of the stage proves, so the comparisons are exact.
 template <class T> __device__ __attribute__((noinline)) T find(T x, T inverse, T step, T promise, T guard) {
   const T nearest = round_away(x * inverse);
   // NaN fails, and with it every value under a step that is none.

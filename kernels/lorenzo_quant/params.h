@@ -12,7 +12,7 @@ constexpr static const uint32_t ZIGZAG = 1;
 
 constexpr static const uint32_t STRICT = 2;
 
-/// The port feeds another stage, which gets the whole list in files of May 2026.
+/// The port feeds another stage, which receives the whole list in files of May 2026.
 constexpr static const uint32_t WHOLE_ERRORS = 4;
 
 constexpr static const uint32_t WHOLE_INDICES = 8;
@@ -49,7 +49,7 @@ struct LorenzoQuantParams {
 
 /// Results of the run that a container carries, as kernels write them.
 struct LorenzoQuantMetadata {
-  /// Half of the step of the decoder; 0: `bound_f32` has it.
+  /// Half of the decoder's step; 0: `bound_f32` contains it.
   double bound;
   /// Entries behind the outliers that are values bit for bit.
   uint64_t exact;

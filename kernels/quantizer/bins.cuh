@@ -17,7 +17,7 @@ struct TileMetadata {
 };
 static_assert(sizeof(TileMetadata) == TILE_FACTS_BYTES, "as in Rust");
 
-// BoundMetadata lie in the arena, at a place that the plan knows, aligned.
+// BoundMetadata is stored in the arena, at a fixed aligned place of the plan.
 template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
   static_assert(sizeof(F) == 32, "two pieces");
   const uint4* p = reinterpret_cast<const uint4*>(o.base + at);
@@ -27,7 +27,8 @@ template <class F> FZ_DEV F load_aligned(const Operand& o, uint32_t at) {
   return f;
 }
 FZ_DEV TileMetadata load_tile_metadata(const Operand& o) { return load_aligned<TileMetadata>(o, sizeof(BoundMetadata)); }
-// The same for those who need nearly all of them: two loads, whatever is used where.
+// As load_tile_metadata for functions that need nearly all fields: two loads, independent of the
+// fields in use.
 FZ_DEV TileMetadata load_tile_facts_whole(const Operand& o) {
   const uint4* p = reinterpret_cast<const uint4*>(o.base + sizeof(BoundMetadata));
   const uint4 w[2] = {load_whole(p), load_whole(p + 1)};
@@ -65,7 +66,7 @@ template <> struct Real<float> {
   static FZ_DEV float abs(float x) { return fabsf(x); }
   static FZ_DEV float round(float x) { return rintf(x); }
   static FZ_DEV int32_t bin(float x) { return __float2int_rn(x); }
-  // What the CPU makes of 0 times infinity.
+  // The result of 0 times infinity on the CPU.
   static FZ_DEV float nan() { return __uint_as_float(0xffc00000u); }
 };
 template <> struct Real<double> {
@@ -101,7 +102,7 @@ FZ_DEV TileMetadata tile_metadata(const QuantizerParams& p, const BoundMetadata&
   t.above = fine ? FLOOR + 2 * power : 0;
   return t;
 }
-// BoundMetadata and what tiles make of them.
+// BoundMetadata and the constants that tiles derive from it.
 template <class T> FZ_DEV void store_all(const Args& a, const QuantizerParams& p, const BoundMetadata& f) {
   store_metadata(a, f);
   if constexpr (sizeof(T) == 4) *reinterpret_cast<TileMetadata*>(address(output(a, 0)) + sizeof(BoundMetadata)) = tile_metadata(p, f);
@@ -132,7 +133,7 @@ template <class T> struct Bins {
   }
   FZ_DEV bool within_bound(T x, T k) const { return R::abs(x - k * step) <= promise; }
 
-  // The bin of `x`, and whether it may stand for `x`. The check is the decoder's own expression.
+  // The bin of `x`, and true if it may represent `x`. The check is the decoder's own expression.
   template <bool FAST> FZ_DEV bool nearest(T x, Bin& bin) const {
     const T q = scaled(x);
     T k;
@@ -158,10 +159,10 @@ template <class T> struct Bins {
     return within_bound(x, k) && R::abs(k) < radius;
   }
 
-  // The bin that stands for `x`, if any.
+  // The bin that represents `x`, if any.
   template <bool FAST> FZ_DEV bool find(T x, Bin& bin) const { return nearest<FAST>(x, bin) || other(x, bin); }
 
-  // The value of the nearest bin, and whether it stands for `x`, threshold aside.
+  // The value of the nearest bin, and true if it represents `x` regardless of the threshold.
   FZ_DEV T nearest_value(T x) const {
     const T q = x * inverse;
     return fast() ? (q + R::MAGIC) - R::MAGIC : R::round(q);
@@ -170,9 +171,9 @@ template <class T> struct Bins {
     const T k = nearest_value(x);
     return within_bound(x, k) & (R::abs(k) < radius);
   }
-  // No bin stands for `x`, which the nearest one does not, although there is one for its size. What
-  // `find` finds, without the bins: as values both neighbours follow from each other, since adding
-  // 1 rounds as converting the sum of integers does.
+  // True if no bin represents `x`, which the nearest bin does not, although a bin for its magnitude
+  // exists. The result of `find` without the bins: as values both neighbors follow from each other,
+  // because adding 1 rounds like converting the sum of integers.
   FZ_DEV bool misses(T x) const {
     if (hits(x) || !(R::abs(x * inverse) < radius && R::abs(x) < threshold)) return false;
     const T k = nearest_value(x), other = k + (x - k * step > T(0) ? T(1) : T(-1));

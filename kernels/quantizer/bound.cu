@@ -1,4 +1,4 @@
-// From the bound that the user asks for to the bound that the codes are made with, as
+// The computation of the bound of the codes from the bound of the user, as in
 // src/stages/quantizer/{bound,step}.rs.
 #include "quantizer/bins.cuh"
 
@@ -12,13 +12,12 @@ struct Counts {
 static_assert(sizeof(Counts) == BOUND_COUNTS_BYTES, "as in Rust");
 constexpr unsigned long long COUNTED = 1ull << 40;  // a block, in a word of the sample
 
-// True in all threads of the block that ends last, and it sees what the others have written.
+// True in all threads of the block that ends last, which then sees the writes of the others.
 // `flag`: a shared word.
 FZ_DEV bool ends_last(unsigned long long* done, uint32_t* flag) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    // For the whole block: what it wrote stands before the barrier, what it reads behind the next
-    // one.
+    // For the whole block: its writes precede the barrier, and its reads follow the next one.
     __threadfence();
     *flag = atomicAdd(done, 1ull) == gridDim.x - 1;
     __threadfence();
@@ -38,7 +37,7 @@ struct Range {
 };
 FZ_DEV Range no_range() { return {Real<double>::infinity(), -Real<double>::infinity()}; }
 
-// Of a block, in thread 0.
+// The range of a block, in thread 0.
 FZ_DEV Range join(Range r, Range* warps) {
 #pragma unroll
   for (int d = 16; d; d >>= 1) {
@@ -59,8 +58,8 @@ FZ_DEV float upper(float a, float b) { return fmaxf(a, b); }
 FZ_DEV double lower(double a, double b) { return a < b ? a : b; }
 FZ_DEV double upper(double a, double b) { return a > b ? a : b; }
 
-// Calls `f` with each value that this thread has of a tile, and how far behind the start of the
-// tile it stands.
+// Calls `f` with each value of a tile that this thread has, and its offset from the start of the
+// tile.
 template <class T, class F> FZ_DEV void each_value(const uint4 (&u)[UNITS], F f) {
   constexpr int N = 16 / sizeof(T);
 #pragma unroll
@@ -123,7 +122,7 @@ FZ_DEV double sub_toward_zero(double a, double b) {
   const double bb = a - d;
   return toward_zero(d, (a - (d + bb)) + (bb - b));
 }
-// The one product that is meant to be fused: it gives what the rounding of `a * b` dropped.
+// The one product that is fused on purpose: it results in the part that rounding `a * b` dropped.
 FZ_DEV double mul_toward_zero(double a, double b) {
   const double p = a * b;
   if (infinite(p)) return largest_like(p);
@@ -137,7 +136,7 @@ FZ_DEV float smallest_normal() { return __uint_as_float(0x00800000u); }
 // The largest bound of f32 data: twice of it is finite, and so is one over twice of it.
 FZ_DEV float most() { return __uint_as_float(0x7e000000u); }
 
-// What the bound of mode prel is a fraction of.
+// The number that the bound of mode prel is a fraction of.
 FZ_DEV double peak(Range r) {
   const double low = fabs(r.low), high = fabs(r.high);
   return low > high ? low : high;
@@ -179,7 +178,7 @@ template <class T> FZ_DEV BoundMetadata strict_metadata(const QuantizerParams& p
   return f;
 }
 
-// The reference's arithmetic, with what it loses.
+// The reference's arithmetic, with its losses.
 template <class T> FZ_DEV BoundMetadata literal_metadata(const QuantizerParams& p, bool measured, Range r) {
   const T user = Real<T>::from((double)(float)p.error_bound);
   float base = measured ? (p.mode == PREL ? (r.low > r.high ? 0.0f : (float)peak(r)) : (float)((T)r.high - (T)r.low)) : p.mode == ABS ? 0.0f : (float)p.value_base;
@@ -253,7 +252,8 @@ FZ_DEV void find_steps(Steps& s, const BoundMetadata& metadata) {
   __syncthreads();
 }
 
-// Groups of 32 neighbours, one of `stride` of them. A warp takes up to so many groups at a time.
+// Groups of 32 neighbors, one of `stride` of them. A warp reads up to this number of groups at a
+// time.
 constexpr int BATCH = 4;
 struct Sample {
   const uint8_t* src;
@@ -266,7 +266,7 @@ struct Sample {
     groups = all < ALL - SAMPLE_STRIDE ? ((uint32_t)all + stride - 1) / stride : (all + stride - 1) / stride;
   }
   FZ_DEV const uint8_t* value(uint64_t group) const { return src + (group * stride * SAMPLE_GROUP + (threadIdx.x & 31)) * 4; }
-  // From a group on, every `apart`th; zeros, which no bound misses, where there is none.
+  // From a group on, every `apart`th; zeros, which no bound misses, if there is none.
   FZ_DEV void fetch(float (&x)[BATCH], uint64_t from, uint64_t apart) const {
     const bool whole = aligned(src, 4);
 #pragma unroll
@@ -286,12 +286,12 @@ FZ_DEV Bins<float> bins_of(const Bins<float>& mine, uint32_t lane) {
   bins.step = __shfl_sync(ALL, mine.step, (int)lane);
   return bins;
 }
-// What the bound of each lane misses of the first `N` values of each lane. `mine`: with the bound
-// of this one.
+// The number of misses of the bound of each lane among the first `N` values of each lane. `mine`:
+// with the bound of this lane.
 template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<float>& mine, uint32_t bounds) {
   const uint32_t lane = threadIdx.x & 31;
-  // Nearly all values are hit, which takes a few operations; of lanes behind the last bound nobody
-  // asks.
+  // Nearly all values are hit, which costs a few operations; the counts of lanes after the last
+  // bound are not used.
   uint32_t some = 0;
 #pragma unroll
   for (uint32_t i = 0; i < 1 + CANDIDATES; i++) {
@@ -350,9 +350,9 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
   if (stored) *reinterpret_cast<Range*>(fz::address(fz::output(a, 0)) + sizeof(BoundMetadata)) = range;
 }
 
-// Strict, f32: what every candidate misses of a sample, all at once, and then the choice. Where no
-// range is measured it runs alone: each block makes the metadata for itself, which costs nothing while
-// the sample is on its way.
+// Strict, f32: the misses of every candidate in a sample, all at once, and then the choice. If no
+// range is measured it runs alone: each block computes the metadata itself, which costs nothing
+// while the sample is being loaded.
 extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) {
   using namespace fz::quantizer;
   constexpr uint32_t WARPS = 8;
@@ -367,7 +367,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   float x[BATCH];
   sample.fetch(x, first, warps);
   const bool measured = p.mode != ABS && p.value_base == 0.0;
-  // Asked for now, and looked at when it is there: what the steps are takes a while too.
+  // Requested now, and read later: computing the steps takes time too.
   const unsigned long long failed = fz::failure(a);
   if (measured && fz::cancelled(a, failed)) return;
   BoundMetadata metadata = measured ? load_metadata(fz::output(a, 0)) : strict_metadata<float>(p, false, no_range());
@@ -379,7 +379,7 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
     if (!measured && blockIdx.x == 0 && threadIdx.x == 0) store_all<float>(a, p, metadata);
     return;
   }
-  // Lane i has what belongs to bound i.
+  // Lane i has the numbers of bound i.
   const uint32_t bounds = steps.bounds;
   const float bound = lane < bounds ? steps.bound[lane] : metadata.bound_f32;
   BoundMetadata own = metadata;
@@ -393,9 +393,9 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
       if (from > first) sample.fetch(x, from, warps);
       missed += missed_of<BATCH>(x, mine, bounds);
     }
-  // A word for each bound has what all blocks count, and above it how many have counted: one
-  // addition, so that nothing has to be ordered. The block that comes last to the first word looks
-  // at the others until all are there.
+  // A word for each bound has the counts of all blocks, and above them the number of blocks that
+  // have counted: one addition, so that no order is needed. The block that arrives last at the
+  // first word reads the others until all blocks have counted.
   counted[warp][lane] = missed;
   __syncthreads();
   if (warp != 0) return;
@@ -409,8 +409,8 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   if (__shfl_sync(fz::ALL, known, 0) / COUNTED != gridDim.x) return;
   while (lane < bounds && known / COUNTED != gridDim.x) known = fz::peek(reinterpret_cast<uint64_t*>(words + lane));
   const uint64_t count = known % COUNTED;
-  // What a bound costs. The CPU stops looking where shrinking alone costs more, which only grows:
-  // it takes the first of the cheapest too.
+  // The cost of a bound. The CPU stops when shrinking alone costs more, which only grows: it
+  // selects the first of the cheapest too.
   double cost = lane < bounds ? (double)count * (double)p.exact_bits + shrink : Real<double>::infinity();
   uint32_t best = lane;
 #pragma unroll

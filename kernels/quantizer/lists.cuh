@@ -1,4 +1,4 @@
-// Codes with outliers beside them, whatever the bins are.
+// Codes with outliers beside them, for any kind of bins.
 #pragma once
 #include "common/lists.cuh"
 #include "quantizer/bins.cuh"
@@ -41,9 +41,9 @@ FZ_DEV void find_places(const Args& a, uint64_t n, uint32_t value, uint32_t* sum
   place_tiles(reinterpret_cast<TileCount*>(a.scratch), (n + per - 1) / per, sums);
 }
 
-// The lists, tile by tile: most tiles have nothing for them, and are not looked at again. Of the
-// `n` elements those behind the array are zeros. `find(e, n, x)`: which of the values `x` are
-// outliers, as bits; of `n` from element `e` on.
+// The lists, tile by tile: most tiles have no entries, and are not read again. Among the `n` elements
+// those after the array are zeros. `find(e, n, x)`: the values of `x` that are outliers, as bits,
+// among `n` from element `e` on.
 template <class T, class F> FZ_DEV void list(const Args& a, uint64_t n, uint32_t* sums, F find) {
   constexpr int N = 16 / sizeof(T);
   typedef typename Real<T>::Bits Bits;
@@ -82,7 +82,7 @@ template <class T, class F> FZ_DEV void list(const Args& a, uint64_t n, uint32_t
   }
 }
 
-// The lists of a decoder. They may be longer than what the header counts.
+// The lists of a decoder. They may be longer than the count in the header.
 struct Lists : fz::Lists {
   FZ_DEV Lists(const Args& a, uint32_t value, uint32_t code, const BoundMetadata& f)
       : fz::Lists{address(input(a, 1)), address(input(a, 2)), least(f.outliers, listed(a, value)), length(input(a, 0)) / code} {}

@@ -26,8 +26,8 @@ constexpr static const uint32_t STRICT = 4;
 /// Zeros pad the array and belong to the value range (not strict only).
 constexpr static const uint32_t PADDED = 8;
 
-/// The smallest and the largest value are measured in any mode, and stand behind the metadata as two
-/// f64 in place of the constants for tiles. Other stages use it.
+/// The smallest and the largest value are measured in any mode, and follow the metadata as two f64 in place
+/// of the constants for tiles. Other stages use it.
 constexpr static const uint32_t RANGE = 16;
 
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
@@ -108,8 +108,8 @@ struct BoundMetadata {
   uint32_t radius;
   /// Entries of the outlier lists. Only decoders read it.
   uint32_t outliers;
-  /// The bound that every error is compared with: the promised one, rounded down to the type of
-  /// the values. Only encoders know it.
+  /// The bound that every error is compared with: the promised one, rounded down to the type of the values.
+  /// Decoders do not use it.
   double promise;
 };
 

@@ -40,7 +40,7 @@ FZ_DEV double exp2(float y) {
       0x3eb62c0223a5c824ull, 0x3e7b5253d395e7c4ull, 0x3e3e4cf5158b8ecaull, 0x3dfe8cac7351bb25ull, 0x3dbc3bd650fc2986ull, 0x3d7816193166d0f9ull, 0x3d3314964d5878a9ull,
   };
   y = fminf(fmaxf(y, -200.0f), 200.0f);
-  // What is left of y is a multiple of its last place, so taking n away rounds nothing.
+  // The rest of y is a multiple of its last place, so subtracting n rounds nothing.
   const float n = rintf(y);
   const double r = (double)__fsub_rn(y, n);
   double p = from_bits(D[13]);

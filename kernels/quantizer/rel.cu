@@ -22,20 +22,20 @@ template <class T, class C, bool IS_STRICT> struct Logs {
 
   static FZ_DEV bool normal(float x) { return __uint_as_float(0x00800000u) <= x && x <= __uint_as_float(0x7f7fffffu); }
 
-  // Whether some bin may stand for `x`.
+  // True if some bin may represent `x`.
   FZ_DEV bool bounded(double x) const {
     const float narrow = (float)fabs(x);
     return normal(narrow) & ((IS_STRICT ? fabs(x) : (double)narrow) < threshold);
   }
-  // No radius is above what stands for bins of 2^31 and more and for none at all. Only a bound that
-  // is not strict has those.
+  // No radius is above the number for bins of 2^31 and more and for no bin. Only a bound that is
+  // not strict has those.
   FZ_DEV int32_t bin(double x) const {
     const float q = __fmul_rn(__double2float_rn(power::log2((float)fabs(x))), p.inverse);
     return fabsf(q) < 2147483648.0f ? __float2int_rn(q) : INT32_MIN;
   }
 
-  // The code of `x` in this bin, 0 if the bin may not stand for it. `back`: what the decoder makes
-  // of it, without the sign.
+  // The code of `x` in this bin, 0 if the bin may not represent it. `back`: the value that the
+  // decoder restores, without the sign.
   FZ_DEV C code(double x, int32_t bin, float& back) const {
     const double magnitude = fabs(x);
     const float narrow = (float)magnitude;
@@ -50,7 +50,7 @@ template <class T, class C, bool IS_STRICT> struct Logs {
   }
 };
 
-// What the code 0 stands for under strict, without a place in the lists.
+// The value that code 0 restores under strict, without an entry in the lists.
 template <class T> FZ_DEV bool plus_zero(T x) { return Real<T>::bits(x) == 0; }
 
 // One unit of a tile at a time: hundreds of operations for each value hide the loads, and four
@@ -98,8 +98,8 @@ template <class T, class C, bool IS_STRICT> FZ_DEV void encode(const Args& a, co
   }
 }
 
-// Outliers are what has the code 0, so nothing is computed again. Where there is no room for a
-// code, the call fails, whatever stands in its lists.
+// Outliers are the values with code 0, so nothing is computed again. If there is no room for a
+// code, the call fails, and the contents of its lists do not matter.
 template <class T, class C> FZ_DEV void list_uncoded(const Args& a, const RelParams& p, uint32_t* sums) {
   constexpr int N = 16 / sizeof(T);
   const Arrays<T, C> at(a);
@@ -115,7 +115,8 @@ template <class T, class C> FZ_DEV void list_uncoded(const Args& a, const RelPar
   });
 }
 
-// The magnitude of a bin. Far out 64 bits restore to 0 or infinity, whatever the step.
+// The magnitude of a bin. Bins of 64 bits at large magnitudes restore to 0 or infinity for any
+// step.
 template <class C> FZ_DEV float magnitude_of(C bin) {
   if constexpr (sizeof(C) == 8) return __ll2float_rn((long long)least(bin, 1ull << 51));
   else return __int2float_rn((int)bin);

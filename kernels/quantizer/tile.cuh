@@ -5,8 +5,8 @@
 #include "common/tile.cuh"
 
 namespace fz {
-// The second try of a warp, for words whose bits stand in `st`: rare, so it runs in a loop and is
-// no part of what everybody runs. Its code then has to be fetched, and so is short.
+// The second try of a warp, for words whose bits are in `st`. It is rare, so it is a separate
+// function with a loop, whose short code is fetched when needed.
 template <class B> __device__ __attribute__((noinline)) uint2 quantize_again(const B q, uint4* st, const uint2 halo, int tid) {
   char* row = reinterpret_cast<char*>(st) + tid * 128;
 #pragma unroll 1
@@ -22,9 +22,9 @@ template <class B> __device__ __attribute__((noinline)) uint2 quantize_again(con
   q.quantize(before);
   return make_uint2(before[0], before[1]);
 }
-// Codes of a tile in E layout whose bits also stand in `st`, and of the words before the slice of a
-// warp: first the nearest bins of all, as if they stood for their values. They come out as
-// q.shifted() more than they are.
+// Codes of a tile in E layout whose bits are also in `st`, and of the words before the slice of a
+// warp: first the nearest bins of all, as if they represented their values. The codes are too large
+// by q.shifted().
 template <class B> FZ_DEV void quantize_tile(const B& q, uint32_t (&v)[32], uint32_t (&halo)[2], uint4* st, int tid) {
   const uint2 given = make_uint2(halo[0], halo[1]);
   if (__all_sync(ALL, q.nearest(v, halo))) return;
@@ -38,9 +38,9 @@ template <class B> FZ_DEV void quantize_tile(const B& q, uint32_t (&v)[32], uint
 
 template <int W> struct TileBins;
 
-// f32, whose radius is at most 2^22. A zigzag code is made by the addition of floats that puts 2
-// |k| into the low bits of a sum; what else stands in the sum is taken out of all codes only where
-// somebody asks for codes that are not differences.
+// f32, whose radius is at most 2^22. A zigzag code results from the addition of floats that puts 2
+// |k| into the low bits of a sum; the other bits of the sum are removed from codes only if codes
+// that are not differences are needed.
 template <> struct TileBins<4> {
   // floor: is added to |k|; from 2^22 to 2^23, where floats are halves. above: the bits of sums of
   // good bins are less, one by one and all taken together.
@@ -70,8 +70,8 @@ template <> struct TileBins<4> {
   static FZ_DEV uint32_t code_of(float k) { return sum_of(k, 4194304.0f) - quantizer::FLOOR + sign_of(k); }
   FZ_DEV float error(float x, float k) const { return fabsf(__fadd_rn(x, -__fmul_rn(k, step))); }
 
-  // The code of the nearest bin, shifted; `good` stays true and `sums` below `above` where that is
-  // known to stand for x. Bitwise, so that nothing branches.
+  // The code of the nearest bin, shifted; `good` stays true and `sums` below `above` if the bin
+  // certainly represents x. Bitwise, so that nothing branches.
   FZ_DEV uint32_t nearest(uint32_t bits, bool& good, uint32_t& sums) const {
     const float x = __uint_as_float(bits), k = bin_of(__fmul_rn(x, inverse));
     // Not strict: the promise is infinite, and no comparison with NaN is true; but the sum of one
@@ -81,9 +81,9 @@ template <> struct TileBins<4> {
     sums |= sum;
     return sum + sign_of(k);
   }
-  // The code of a bin that stands for x, or the bits of x. Between two bins the rounding of one
-  // product can spare what that of the other costs. A block in which this happens keeps others
-  // waiting, so it does not branch either.
+  // The code of a bin that represents x, or the bits of x. Between two bins, rounding the other
+  // product can keep the error within the bound. A block in which this happens delays others, so it
+  // does not branch either.
   FZ_DEV uint32_t find(uint32_t bits) const {
     const float x = __uint_as_float(bits), scaled = __fmul_rn(x, inverse), k = bin_of(scaled);
     const float apart = __fadd_rn(x, -__fmul_rn(k, step)), other = __fadd_rn(k, apart > 0.0f ? 1.0f : -1.0f);
@@ -92,8 +92,8 @@ template <> struct TileBins<4> {
     return (first | second) & (fabsf(x) < threshold) ? code_of(first ? k : other) : bits;
   }
 
-  // Four answers that do not wait for each other. Of the words before a slice the nearer one is an
-  // element; where there is none a zero is as good as any.
+  // Four results that do not wait for each other. The nearer one of the words before a slice is an
+  // element; if there is none, any value works, such as zero.
   FZ_DEV bool nearest(uint32_t (&v)[32], uint32_t (&halo)[2]) const {
     bool good[4] = {true, true, true, true};
     uint32_t sums[4] = {0, 0, 0, 0};

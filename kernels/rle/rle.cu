@@ -129,13 +129,13 @@ struct Index {
   FZ_DEV uint32_t* ends(uint64_t tiles) const { return reinterpret_cast<uint32_t*>(before() + tiles); }
 };
 FZ_DEV Index index_of(const Args& a) { return {reinterpret_cast<uint64_t*>(a.scratch)}; }
-// Tiles that the index has room for, which the plan knows.
+// The number of tiles that the index has room for, fixed by the plan.
 FZ_DEV uint64_t tiles_of_runs(const Operand& out, uint64_t width) {
   const uint64_t tiles = (out.max / width + TILE_RUNS - 1) / TILE_RUNS;
   return tiles ? tiles : 1;
 }
 
-// A stream whose parts are where its numbers say; without runs where they are nowhere.
+// A stream whose parts are at the places that its numbers state; without runs if they are nowhere.
 struct Stream {
   const uint8_t* at;
   Parts parts;
@@ -210,8 +210,8 @@ extern "C" __global__ void __launch_bounds__(256) rle_encode_count(FZ_ARGS) {
   rle::with_type(p.width, [&](auto t) { rle::encode_count<decltype(t)>(a, p, s); });
 }
 
-// One block: how many runs begin before each tile, and the last of them; what stands around values
-// and lengths.
+// One block: the number of runs that begin before each tile, and the last of them; the fields
+// around values and lengths.
 extern "C" __global__ void __launch_bounds__(1024) rle_encode_place(FZ_ARGS) {
   __shared__ uint32_t w[32];
   __shared__ uint32_t all;
@@ -322,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(256) rle_decode_ends(FZ_ARGS) {
     end += s.length_of(run);
     ends[run] = (uint32_t)end;
     if (p.chunk && end > begin) {
-      // No run leaves its chunk, and the table says which one opens it.
+      // No run leaves its chunk, and the table states which run opens it.
       const uint64_t chunk = begin / p.chunk;
       wrong |= chunk != (end - 1) / p.chunk || (begin % p.chunk == 0 && load<uint32_t>(s.at + 4 + 4 * chunk) != run);  // seed: rle-chunk
     }

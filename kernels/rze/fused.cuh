@@ -53,7 +53,7 @@ template <class A, class... R> struct Stages<A, R...> {
   }
 };
 
-// The layout of the tile in registers. That of a short tile is always E.
+// The layout of the tile in registers. A short tile always has layout E.
 template <bool WHOLE, class FUSED> FZ_DEV constexpr int layout_of() { return WHOLE && FUSED::HALVES ? H : E; }
 
 struct EncodeShared {
@@ -159,7 +159,7 @@ template <bool SMALL, class... S> FZ_DEV void fused_encode(const Args& a, Encode
 }
 
 // The index that earlier kernels write: the layout of the stream, and for each chunk of the array
-// its start, its length, and whether it is raw. A chunk that the stream does not contain gets an
+// its start, its length, and whether it is raw. A chunk that the stream does not contain has an
 // impossible length.
 struct RzeIndex {
   const uint64_t* words;

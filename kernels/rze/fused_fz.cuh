@@ -74,7 +74,7 @@ struct Column {
     while (tiles < min(8u, p.dims[2] - layer) && (uint64_t)(first + tiles * plane_tiles) * 8192 < n) tiles++;  // seed: band-planes
     whole = aligned(address(output(a, 0)), 16) && n == p.count;
   }
-  // Whether values are stored in pieces and without canonical NaNs: the array is complete, and the
+  // True if values are stored in pieces and without canonical NaNs: the array is complete, and the
   // step is finite.
   FZ_DEV bool plain() const { return whole && !listed && fabsf(step) < quantizer::Real<float>::infinity(); }
   FZ_DEV uint32_t tile(uint32_t z) const { return first + min(z, tiles - 1) * plane_tiles; }

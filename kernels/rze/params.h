@@ -17,7 +17,7 @@ constexpr static const uint32_t LAYOUT_AMBIGUOUS = 2;
 /// Bytes of a stream in front of its table.
 constexpr static const uint32_t STREAM_HEADER_BYTES = 8;
 
-/// Marks the entry of a chunk that is stored as it is.
+/// Marks the entry of a raw chunk.
 constexpr static const uint32_t RAW = 2147483648;
 
 /// Up to this many chunks all blocks run at the same time, and each finds its own chunk.

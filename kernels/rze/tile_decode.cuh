@@ -1,5 +1,5 @@
-// The way back of rze.cuh, for payloads from anybody: whatever the bytes say, all reads stay in the
-// buffer, and a tile that does not use up its payload to the last byte is found out.
+// The inverse of rze.cuh, for payloads from any source: for any bytes, all reads stay in the
+// buffer, and a tile that does not use up its payload to the last byte is detected.
 #pragma once
 #include "rze/tile_encode.cuh"
 
@@ -50,7 +50,7 @@ FZ_DEV uint32_t rze_fetch_payload(uint4* buf, const Bytes& stream, uint64_t from
 }
 
 FZ_DEV uint32_t four_at(const uint32_t* b, uint32_t at) { return __funnelshift_r(b[at >> 2], b[(at >> 2) + 1], (at & 3) * 8); }
-// Four bytes of a level: entries of the list at q, of which r are used up; a mark goes on to the
+// Four bytes of a level: entries of the list at q, of which r are used up; a mark advances to the
 // next one. Byte j is entry r - 1 + (marks up to j): five candidates, permuted by table.
 FZ_DEV uint32_t rze_repeat4(const RzeDecoder& s, const uint32_t* b, uint32_t q, uint32_t r, uint32_t marks) {
   const uint32_t at = q + r - 1, k = at >> 2, shift = (at & 3) * 8;
@@ -156,7 +156,7 @@ FZ_DEV bool rze_spread(RzeDecoder& s, const uint32_t* b, uint32_t P, uint32_t (&
   return sums.x + sums.y + sums.z + sums.w == s.kept;
 }
 
-// The chunk whose payload stands at P of the buffer, after a barrier. False in some thread: it is
+// The chunk whose payload is at P of the buffer, after a barrier. False in some thread: it is
 // corrupt, and w is anything.
 FZ_DEV bool rze_decode_tile(uint32_t (&w)[32], uint32_t& live, const RzeForm& f, RzeDecoder& s, const uint4* buf, uint32_t P, uint32_t size, bool raw, int tid) {
   const uint32_t* b = reinterpret_cast<const uint32_t*>(buf);
@@ -186,7 +186,7 @@ FZ_DEV bool rze_decode_tile(uint32_t (&w)[32], uint32_t& live, const RzeForm& f,
   return rze_spread(s, b, P, w, live, tid) && ok;
 }
 
-// Whether a chunk of this length may have such an entry; afterwards `size` is at most that of a
+// True if a chunk of this length may have such an entry; afterwards `size` is at most that of a
 // tile.
 FZ_DEV bool rze_plausible(uint32_t len, bool old, uint64_t size, bool raw) {
   if (raw) return size == len;

@@ -10,8 +10,8 @@
 
 namespace fz {
 namespace rze {
-// Where the bitmaps of a chunk of `len` bytes end. WHOLE: it is a tile, known when this is
-// compiled, so that what short chunks need costs the others nothing.
+// The ends of the bitmaps of a chunk of `len` bytes. WHOLE: it is a tile, a constant at compile
+// time, so that the code for short chunks costs whole ones nothing.
 struct RzeForm {
   uint32_t len, b1, b2, b3;
   bool old, whole;
@@ -22,7 +22,7 @@ template <bool WHOLE> FZ_DEV RzeForm rze_form(uint32_t len, bool old) {
   const uint32_t b1 = (len + 7) / 8, b2 = (b1 + 7) / 8;
   return {len, b1, b2, (b2 + 7) / 8, true, false};
 }
-// Whether parts of these sizes are stored raw instead.
+// True if parts of these sizes are stored raw instead.
 FZ_DEV bool rze_raw(const RzeForm& f, uint32_t kept, uint32_t r0, uint32_t r1, uint32_t r2) {
   const uint32_t s0 = kept + r0, s1 = s0 + r1, s2 = s1 + r2, A = TILE - 2;
   if (!f.old) return s2 + 4 >= A || s2 + 6 >= f.len;
@@ -38,7 +38,7 @@ struct RzeEncoder {
   uint64_t before;
 };
 // Level 0: the 16 words of row p from 20 p on, against bank conflicts. It is used up before the
-// payload is written, and so stands behind the tile in the staging area.
+// payload is written, so it follows the tile in the staging area.
 constexpr int RZE_M0 = 32 * 20 * 4;
 // A chunk that turns out to be raw may fill all levels first: 2048, 256, 32 bytes and the end of
 // the payload.
@@ -46,8 +46,8 @@ constexpr int RZE_STAGE = 16384 + RZE_M0;
 static_assert(RZE_M0 >= 2048 + 256 + 32 + 32, "room for all levels");
 FZ_DEV uint32_t* rze_m0(uint8_t* st) { return reinterpret_cast<uint32_t*>(st + 16384); }
 
-// Eight lanes exchange words, so that each gets a nibble of all: the bits of a lane's number trade
-// places with those of the number of a bit that are worth 16, 8 and 4.
+// Eight lanes exchange words, so that each has a nibble of all: the bits of a lane's number trade
+// places with the bits of the number of a bit that are worth 16, 8, and 4.
 struct RzeTrade {
   uint32_t select4, select2, shift, mask;
   FZ_DEV explicit RzeTrade(int lane)
@@ -123,7 +123,7 @@ FZ_DEV uint32_t rze_below(uint32_t marks, uint32_t first, uint32_t n) {
   return first >= n ? 0 : n - first >= 32 ? marks : marks & ((1u << (n - first)) - 1);
 }
 
-// What a thread knows of its 16 bytes of level 0.
+// The data of a thread on its 16 bytes of level 0.
 struct RzeOwn {
   uint32_t m[4], marks, rank;
 };
@@ -150,7 +150,7 @@ FZ_DEV RzeOwn rze_count(RzeEncoder& s, const uint32_t* m0, const RzeForm& f, int
   return o;
 }
 
-// The levels above by one warp, which therefore knows the length first and says it; returns the
+// The levels above by one warp, which therefore has the length first and publishes it; returns the
 // entry of the table.
 template <class F>
 FZ_DEV void rze_upper(RzeEncoder& s, uint8_t* st, const RzeForm& f, uint32_t kept, uint32_t r0, int lane, F publish) {

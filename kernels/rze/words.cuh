@@ -93,7 +93,7 @@ FZ_DEV uint32_t words_repeat_out(WordsShared& s, const WordsForm& f, int j, uint
   return all;
 }
 
-// The entry of the chunk, whose payload then stands in s.payload unless it is raw.
+// The entry of the chunk, whose payload is then in s.payload unless it is raw.
 FZ_DEV uint32_t words_encode(WordsShared& s, const WordsForm& f, int tid) {
   const uint32_t kept = f.word == 1 ? words_keep<uint8_t>(s, f, tid) : f.word == 2 ? words_keep<uint16_t>(s, f, tid)
                       : f.word == 4 ? words_keep<uint32_t>(s, f, tid) : words_keep<uint64_t>(s, f, tid);
@@ -159,8 +159,8 @@ template <class T> FZ_DEV bool words_restore(WordsShared& s, const WordsForm& f,
   return true;
 }
 
-// The chunk whose payload of `size` bytes stands in s.payload, to s.chunk; the same answer in all
-// threads: whether it is sound.
+// The chunk whose payload of `size` bytes is in s.payload, to s.chunk. Returns true if it is sound;
+// equal in all threads.
 FZ_DEV bool words_decode(WordsShared& s, const WordsForm& f, uint32_t size, int tid) {
   const uint8_t* payload = reinterpret_cast<const uint8_t*>(s.payload);
   uint8_t* chunk = reinterpret_cast<uint8_t*>(s.chunk);

@@ -1,4 +1,4 @@
-"""What calls from Python cost over those from C, in one process and on the same array.
+"""The cost of calls from Python compared with those from C, in one process and on the same array.
 
 python3 overhead.py LIBRARY [--mib 4 512] [--threads 1 2] [--runs 20] [--preset fast]
 
@@ -41,7 +41,7 @@ class Options(ctypes.Structure):
 
 
 def plan_of(x, threads):
-    """A plan of C; made anew it is what `compress` of Python does for each call."""
+    """A plan of C. `compress` of Python makes one for each call."""
     pipeline, plan, chosen = ctypes.c_void_p(), ctypes.c_void_p(), Options()
     ok(c.fz_pipeline_from_preset(options.preset.encode(), F32, ctypes.byref(pipeline)))
     ok(c.fz_pipeline_set_string(pipeline, EVERY_STAGE, b"mode", b"noa"))

@@ -109,7 +109,7 @@ impl Encoder {
     fn compress<'py>(&self, py: Python<'py>, src: Bytes<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let src = shared(&src)?;
         let src = src.as_slice()?;
-        // Every call overwrites what an earlier one has left, so a panic of another thread leaves nothing wrong.
+        // Every call overwrites the results of an earlier one, so a panic of another thread does no harm.
         let turn = || self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         compressed(py, &self.encoder, src, turn)
     }
@@ -132,7 +132,7 @@ impl Encoder {
     }
 }
 
-/// The decoder of one container or of what an encoder writes, with its workspace.
+/// The decoder of one container or of the containers of an encoder, with its workspace.
 #[pyclass(frozen, module = "fzgm._fzgm")]
 pub(crate) struct Decoder {
     decoder: fzgm::Decoder,

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a plan does.
+/// The direction of a plan.
 enum Task {
     Compress(Box<fzgm::Encoder>),
     Decompress(Box<fzgm::Decoder>),
@@ -24,7 +24,7 @@ struct Last {
     _keeper: Option<Py<PyAny>>,
 }
 
-/// What a call changes.
+/// The state that a call changes.
 struct State {
     workspace: Workspace,
     /// The last asynchronous call, unless somebody has waited for it: it may use the workspace still.
@@ -129,7 +129,7 @@ impl DevicePlan {
         .or_raise(py)
     }
 
-    /// The plan that decompresses what this one writes.
+    /// The plan that decompresses the containers of this one.
     fn decoder(&self, py: Python<'_>) -> PyResult<Self> {
         py.detach(|| DevicePlan::around(Task::Decompress(Box::new(self.encoder()?.decoder()?)), self.device))
             .or_raise(py)

@@ -97,13 +97,13 @@ unsafe impl Sync for Tenure {}
 
 impl Drop for Tenure {
     fn drop(&mut self) {
-        // SAFETY: the capsule was consumed, so nobody else releases the tensor.
+        // SAFETY: the capsule was consumed, so no other code releases the tensor.
         unsafe { self.0.release() }
     }
 }
 
-/// Address, shape, strides in elements or None, code, bits, and lanes of the type, kind and index of the device, whether the memory is
-/// read-only, and what keeps it.
+/// Address, shape, strides in elements or None, code, bits, and lanes of the type, kind and index of the
+/// device, 1 if the memory is read-only, and the owner of the memory.
 type Taken = (u64, Vec<i64>, Option<Vec<i64>>, (u8, u8, u16), (i32, i32), bool, Tenure);
 
 /// Takes a tensor out of the capsule that `__dlpack__` returned.
@@ -128,7 +128,7 @@ pub(crate) fn take_dlpack(capsule: &Bound<'_, PyAny>) -> PyResult<Taken> {
             (Managed::Plain(managed), &(*managed).tensor, false)
         } else {
             let managed = pointer.cast::<Versioned>();
-            // What follows on the deleter may be another in another version.
+            // The fields after the deleter may differ in another version.
             if (*managed).major != 1 {
                 let what =
                     format!("the array is of DLPack version {}; expected 1 or below", (*managed).major);
@@ -146,7 +146,7 @@ pub(crate) fn take_dlpack(capsule: &Bound<'_, PyAny>) -> PyResult<Taken> {
     let (shape, strides) = (numbers(tensor.shape).unwrap_or_default(), numbers(tensor.strides));
     let DataType { code, bits, lanes } = tensor.dtype;
     let device = (tensor.device.kind, tensor.device.index);
-    // SAFETY: the capsule is valid, and the name lives for ever. From here on the tensor is ours.
+    // SAFETY: the capsule is valid, and the name is never freed. From here on the tensor is ours.
     if unsafe { ffi::PyCapsule_SetName(object, names.1.as_ptr()) } != 0 {
         return Err(PyErr::fetch(capsule.py()));
     }
@@ -165,13 +165,13 @@ struct Lent {
 /// Ends a loan. Without an interpreter the owner stays, as everything else does.
 unsafe fn end(lent: *mut c_void) {
     Python::try_attach(|_| {
-        // SAFETY: it came from a box, and a deleter is called once.
+        // SAFETY: the pointer was made from a Box, and a deleter is called once.
         drop(unsafe { Box::from_raw(lent.cast::<Lent>()) });
     });
 }
 
 unsafe extern "C" fn end_plain(managed: *mut Plain) {
-    // SAFETY: the consumer hands back what it got.
+    // SAFETY: the consumer passes back the tensor that it received.
     unsafe { end((*managed).context) }
 }
 
@@ -180,9 +180,9 @@ unsafe extern "C" fn end_versioned(managed: *mut Versioned) {
     unsafe { end((*managed).context) }
 }
 
-/// Ends the loan of a capsule that nobody has consumed.
+/// Ends the loan of a capsule that was not consumed.
 unsafe extern "C" fn unused(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this with the capsule; its name says what it holds.
+    // SAFETY: the interpreter calls this with the capsule; its name determines its contents.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, PLAIN.0.as_ptr()) != 0 {
             Managed::Plain(ffi::PyCapsule_GetPointer(capsule, PLAIN.0.as_ptr()).cast()).release();
@@ -245,13 +245,14 @@ pub(crate) fn lend_dlpack(
             true => ((&raw mut (*lent).versioned).cast::<c_void>(), VERSIONED.0),
         }
     };
-    // SAFETY: the name lives for ever, the pointer until a deleter is called. A null capsule is an error that is set.
+    // SAFETY: the name is never freed, and the pointer is valid until a deleter is called. A null capsule
+    // means that an exception is set.
     match unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(pointer, name.as_ptr(), Some(unused)))
     } {
         Ok(capsule) => Ok(capsule.unbind()),
         Err(error) => {
-            // SAFETY: nobody else has it.
+            // SAFETY: no other pointer to it exists.
             drop(unsafe { Box::from_raw(lent) });
             Err(error)
         }

@@ -1,4 +1,4 @@
-//! Containers in files, of which a call reads only what it needs.
+//! Containers in files; a call reads only the bytes that it needs.
 
 use crate::error::OrRaise;
 use crate::info::described;
@@ -22,7 +22,7 @@ impl File {
             .or_raise(py)
     }
 
-    /// The header, as [`crate::info::info`] has it.
+    /// The header, in the form of [`crate::info::info`].
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         described(py, &self.0.info().or_raise(py)?)
     }

@@ -44,7 +44,7 @@ impl Pipeline {
         Pipeline(fzgm::preset(&name.0, dtype).or_raise(py)?).set(parameters)
     }
 
-    /// The same pipeline with other parameters, each set in every stage that has it.
+    /// A pipeline with other parameters, each set in every stage that has this parameter.
     #[pyo3(signature = (**parameters))]
     fn set(&self, parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut pipeline = self.0.clone();

@@ -20,7 +20,7 @@ pub(crate) enum Place<'py> {
     At((u64, u64)),
 }
 
-/// Keeps what a call reads or writes on the host from all other calls.
+/// Protects the host memory that a call reads or writes from all other calls.
 #[allow(dead_code)]
 pub(crate) enum Guard<'py> {
     Shared(PyReadonlyArray1<'py, u8>),
@@ -58,8 +58,8 @@ pub(crate) fn slice((address, bytes): (u64, u64)) -> DeviceSlice {
     DeviceSlice { address, bytes }
 }
 
-/// Compresses `src`, on the CPU, into new bytes, with the workspace that `turn` returns once the interpreter is released. The bytes are allocated when their
-/// length is known, so that nothing is copied.
+/// Compresses `src`, on the CPU, into new bytes, with the workspace that `turn` returns once the interpreter
+/// is released. The bytes are allocated when their length is known, so that nothing is copied.
 pub(crate) fn compressed<'py, W: DerefMut<Target = Workspace>>(
     py: Python<'py>,
     encoder: &Encoder,
@@ -73,7 +73,8 @@ pub(crate) fn compressed<'py, W: DerefMut<Target = Workspace>>(
             let (object, address) =
                 Python::attach(|py| new_bytes(py, bytes)).ok_or(Error::OutOfMemory(bytes))?;
             made = Some(object);
-            // SAFETY: the object has as many bytes and lives until the call returns. Nobody else knows it, and the call only writes them.
+            // SAFETY: the object has `bytes` bytes and lives until the call returns. No other code has a
+            // pointer to it, and the call only writes it.
             Ok(unsafe { std::slice::from_raw_parts_mut(address, bytes as usize) })
         })?;
         made.ok_or(Error::Internal("a container has its place"))
@@ -84,7 +85,7 @@ pub(crate) fn compressed<'py, W: DerefMut<Target = Workspace>>(
 /// Bytes of a length, not set yet, and where they are.
 fn new_bytes(py: Python<'_>, bytes: u64) -> Option<(Py<PyBytes>, *mut u8)> {
     let length = ffi::Py_ssize_t::try_from(bytes).ok()?;
-    // SAFETY: without a text the function returns an object of this length that nobody else has, or NULL.
+    // SAFETY: without a text the function returns an object of this length that no other code has, or NULL.
     let made =
         unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyBytes_FromStringAndSize(ptr::null(), length)) };
     let Some(made) = made else {
@@ -156,7 +157,7 @@ pub(crate) fn device_index(py: Python<'_>, name: Text) -> PyResult<Option<u32>> 
     }
 }
 
-/// The header of a container on a GPU, as [`crate::info::info`] has it.
+/// The header of a container on a GPU, in the form of [`crate::info::info`].
 #[pyfunction]
 pub(crate) fn info_at<'py>(py: Python<'py>, container: (u64, u64)) -> PyResult<Bound<'py, PyDict>> {
     // SAFETY: the package holds the array of the address.

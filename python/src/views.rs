@@ -1,4 +1,4 @@
-//! Views of arrays. A call that writes an array excludes all others of it, in whatever thread.
+//! Views of arrays. A call that writes an array excludes all others of it, in every thread.
 
 use crate::error::raise;
 use fzgm::Error;

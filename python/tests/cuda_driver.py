@@ -26,7 +26,7 @@ def start():
 
 
 def emulated():
-    """Whether the driver is the emulator."""
+    """True if the driver is the emulator."""
     return lib is not None and hasattr(lib, "fzemu_count")
 
 
@@ -134,7 +134,7 @@ api.PyCapsule_GetName.argtypes = [ctypes.py_object]
 
 
 class Capsules(Array):
-    """Exports by ``__dlpack__``, of version 1 where the consumer knows it; counts what comes back, and the streams that consumers name."""
+    """Exports by ``__dlpack__``, of version 1 if the consumer supports it; counts released tensors, and the streams that consumers name."""
 
     kind, versions, major, code, strides = 2, True, 1, None, None
 

@@ -1,4 +1,4 @@
-"""Arrays on a GPU, or on the emulator in its place. The arrays are those of a library that knows the driver and nothing of fzgm."""
+"""Arrays on a GPU, or on the emulator in its place. The arrays are those of a library that uses the driver and not fzgm."""
 
 import ctypes
 import gc

@@ -51,7 +51,7 @@ def test_the_interpreter_is_released():
 
 
 def test_one_destination_for_two_threads():
-    """The second thread gets an exception or a turn, never the memory of the first one."""
+    """The second thread receives an exception or a turn, never the memory of the first one."""
     x = np.random.default_rng(0).normal(size=500_000).astype("f4")
     container = fzgm.compress(x, error_bound=1e-3)
     out = np.empty_like(x)

@@ -268,7 +268,7 @@ def test_statuses():
     "call",
     [
         lambda: fzgm.Pipeline.from_text("nonsense"), lambda: fzgm.Pipeline.from_toml("a = ["),
-        lambda: fzgm.Pipeline.from_preset("fast", "f16"), lambda: fzgm.Pipeline.from_preset("fast", "f32", colour=1),
+        lambda: fzgm.Pipeline.from_preset("fast", "f16"), lambda: fzgm.Pipeline.from_preset("fast", "f32", color=1),
         lambda: fzgm.Pipeline.from_preset("fast", "f32", mode="x"), lambda: fzgm.Pipeline.from_preset("fast", "u8"),
         lambda: fzgm.Encoder((3, "a"), "f4", error_bound=1), lambda: fzgm.Encoder((3,), "f2", error_bound=1),
         lambda: fzgm.Encoder((3,), "nonsense", error_bound=1), lambda: fzgm.Encoder((2**50, 2**50), "f4", error_bound=1),

@@ -9,14 +9,15 @@ pub(crate) const ALIGN: u64 = 256;
 pub(crate) enum Arena {
     /// The block begins `skip` bytes into the memory.
     Own { memory: Vec<u8>, skip: usize },
-    /// Of the caller's; whatever it holds, no call depends on it.
+    /// Memory of the caller. No call depends on its previous contents.
     Lent(&'static mut [u8]),
 }
 
 impl Arena {
-    /// Zeroed by the system, so pages that a call never touches cost nothing: a container that is refused after its header has been
-    /// read takes no memory, whatever it claims. The alignment is found by hand, since Rust's allocator writes the zeros itself
-    /// where more than that of `malloc` is asked for.
+    /// Zeroed by the system, so pages that a call never touches cost nothing: a container that is rejected
+    /// after its header has been read allocates no memory, even if it states a large size. The alignment is
+    /// computed here, because Rust's allocator writes the zeros itself if more alignment than that of
+    /// `malloc` is requested.
     pub(crate) fn new(bytes: u64) -> Result<Self> {
         let missing = || Error::OutOfMemory(bytes);
         let room = bytes.checked_next_multiple_of(ALIGN).and_then(|n| n.checked_add(ALIGN - 1));
@@ -27,7 +28,7 @@ impl Arena {
         Ok(Arena::Own { memory, skip })
     }
 
-    /// So many bytes of memory that is there; `None` when it has fewer behind its first aligned address.
+    /// An arena of `bytes` bytes in existing memory; `None` if fewer bytes follow its first aligned address.
     pub(crate) fn within(memory: &'static mut [u8], bytes: u64) -> Option<Self> {
         let skip = memory.as_ptr().align_offset(ALIGN as usize);
         let (_, aligned) = memory.split_at_mut_checked(skip)?;
@@ -120,7 +121,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_not_touched_takes_no_memory() {
+    fn untouched_memory_costs_nothing() {
         let before = resident();
         let arena = Arena::new(1 << 30).expect("memory");
         assert_eq!(arena.bytes()[1 << 29], 0);

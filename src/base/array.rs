@@ -30,8 +30,8 @@ impl Array {
         if dims.is_empty() || dims.len() > MAX_DIMS {
             return Err(Error::argument("number of dimensions", dims.len(), format!("1 to {MAX_DIMS}")));
         }
-        // With ones in place of zeros no product of some dimensions overflows, whatever their order, and the slowest dimensions fit into their
-        // place in a container.
+        // With ones in place of zeros, no product of dimensions overflows in any order, and the slowest
+        // dimensions fit into their field of a container.
         let bytes = dims
             .iter()
             .try_fold(dtype.bytes(), |n, &d| n.checked_mul(d.max(1)))
@@ -55,7 +55,8 @@ impl Array {
         &self.dims[..usize::from(self.ndim)]
     }
 
-    /// The dimensions that stages compress, fastest first: at most 3. Of an array with more, the last one is the product of the slowest dimensions.
+    /// The dimensions that stages compress, fastest first, at most 3. For an array with more dimensions, the
+    /// last one is the product of the slowest dimensions.
     pub fn joined_dims(&self) -> &[u64] {
         &self.joined[..usize::from(self.ndim).min(JOINED)]
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Where a container lies: in memory, or in a file.
 pub(crate) trait Source {
-    /// What errors call it.
+    /// The name of the source in errors.
     fn name(&self) -> String;
 
     /// How many bytes it has.
@@ -44,7 +44,7 @@ fn part(all: &[u8], at: u64, bytes: usize) -> Result<&[u8]> {
     range.and_then(|r| all.get(r)).ok_or(Error::Internal("a source is read beyond its end"))
 }
 
-/// A segment of a container. What lies beyond its ends is not read, whatever is asked for.
+/// A segment of a container. Bytes beyond its ends are never read, even if they are requested.
 pub struct Segment<'a> {
     stage: &'static str,
     source: &'a dyn Source,
@@ -52,7 +52,7 @@ pub struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// What `stage` wrote, at `range` of the container.
+    /// The segment of `stage`, at `range` of the container.
     pub(crate) fn new(stage: &'static str, source: &'a dyn Source, range: &Range<usize>) -> Segment<'a> {
         Segment { stage, source, range: range.start as u64..range.end as u64 }
     }
@@ -90,7 +90,7 @@ impl<'a> Segment<'a> {
             return part(all, at, bytes);
         }
         if buffer.len() < bytes {
-            // What it has is not kept, and few requests lead to the longest.
+            // The old contents are not needed, and few requests lead to the longest buffer.
             *buffer = vec![];
             let room = bytes.checked_next_power_of_two().unwrap_or(bytes);
             buffer.try_reserve_exact(room).map_err(|_| Error::OutOfMemory(room as u64))?;

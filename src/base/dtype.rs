@@ -92,7 +92,7 @@ impl DType {
         }
     }
 
-    /// The type with this number, as it stands in headers and in C calls.
+    /// The type with this number, as stored in headers and passed in C calls.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a number that is no type.

@@ -2,10 +2,10 @@
 
 use crate::base::dtype::DType;
 
-/// The length of a value in bytes. `max` is a theorem, never a hint: memory is laid out from it, and the
-/// true length is a word that a kernel publishes.
+/// The length of a value in bytes. `max` is a proven maximum, never a hint: memory is laid out from it, and a
+/// kernel publishes the true length at run time.
 ///
-/// Bytes, not elements: a stage that takes plain bytes can then stand on any edge without a conversion.
+/// The unit is bytes, not elements, so a stage that reads plain bytes can read any edge without a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteLength {
     /// Known when the plan is made.
@@ -27,13 +27,13 @@ impl ByteLength {
         }
     }
 
-    /// True when only the run knows the length.
+    /// True if the length is only known at run time.
     pub const fn is_dynamic(self) -> bool {
         matches!(self, ByteLength::Dynamic { .. })
     }
 }
 
-/// What flows along an edge: the type of the elements and how many bytes of them.
+/// The type and the length of the data on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeType {
     /// Type of the elements.

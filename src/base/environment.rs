@@ -1,16 +1,18 @@
 //! The floating-point environment of a call.
 //!
-//! A program may run with another environment than the default one: `-ffast-math` and Intel's compilers flush subnormal numbers to
-//! zero, Fortran's debug builds trap on invalid operations, some codes round upward. Results of the library must not depend on
-//! it, so every entry of the library runs in the default environment: round to nearest, subnormal numbers kept, no traps. The
-//! caller gets its own back, exception flags included.
+//! A program may run in another environment than the default one: `-ffast-math` and Intel's compilers flush
+//! subnormal numbers to zero, debug builds of Fortran trap on invalid operations, and some codes round
+//! upward. Results of the library must not depend on the environment, so every entry of the library runs in
+//! the default one: round to nearest, subnormal numbers kept, no traps. On return the environment of the
+//! caller is restored, including exception flags.
 #![allow(unsafe_code)]
 
-/// Runs `body` in the default floating-point environment: round to nearest, subnormal numbers kept, no traps. The environment of
-/// the calling thread is restored when `body` returns or panics, exception flags included.
+/// Runs `body` in the default floating-point environment: round to nearest, subnormal numbers kept, no traps.
+/// The environment of the calling thread is restored when `body` returns or panics, including exception
+/// flags.
 ///
-/// Every function of this crate that computes with floats does so by itself. It applies to x86-64 (MXCSR) and AArch64 (FPCR and
-/// FPSR); on other processors `body` runs as it is.
+/// Every function of this crate that computes with floats calls this itself. It applies to x86-64 (MXCSR) and
+/// AArch64 (FPCR and FPSR); on other processors it only calls `body`.
 pub fn in_default_environment<R>(body: impl FnOnce() -> R) -> R {
     let found = register::read();
     let _restored = Restored(found);
@@ -39,7 +41,7 @@ impl Drop for Restored {
     }
 }
 
-// Miri knows no assembly; it computes in the default environment.
+// Miri does not support inline assembly; it computes in the default environment.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod register {
     use std::arch::asm;
@@ -115,7 +117,7 @@ mod tests {
     #[cfg(target_arch = "aarch64")]
     const STRANGE: (u64, u64) = (1 << 24 | 1 << 22, 1);
 
-    /// What `f` returns under [`STRANGE`], and the environment that it leaves.
+    /// The result of `f` under [`STRANGE`], and the environment that `f` leaves.
     fn strange<R>(f: impl FnOnce() -> R) -> (R, register::Environment) {
         let before = read();
         write(STRANGE);
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_runs_in_the_default_and_the_caller_gets_its_own_back() {
+    fn the_body_runs_in_the_default_environment_and_the_callers_is_restored() {
         // Traps are on: the invalid operation ends the process unless they are masked.
         let ((inside, nan, results), after) = strange(|| {
             in_default_environment(|| (read(), black_box(0.0f32) / black_box(0.0), sum_and_quotient()))

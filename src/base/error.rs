@@ -1,17 +1,17 @@
-//! What can go wrong, once for Rust and once as a stable number for C.
+//! Errors: one enum for Rust, and stable numbers for C.
 
 use crate::base::dtype::DType;
 
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Stable numbers of the C interface, in decades by what the caller can do about it.
+/// Stable numbers of the C interface, in groups of ten by the possible action of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(i32)]
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// An argument is outside of its range.
+    /// An argument is outside its range.
     InvalidArgument = 10,
     /// A pointer that must not be null is null.
     NullPointer = 11,
@@ -31,7 +31,7 @@ pub enum Status {
     Corrupt = 30,
     /// A checksum does not match.
     Checksum = 31,
-    /// The bytes are no container that this version knows.
+    /// The bytes are not a container that this version supports.
     NotAContainer = 32,
     /// A beginning of a container is shorter than its header.
     Truncated = 33,
@@ -45,11 +45,11 @@ pub enum Status {
     OutOfMemory = 43,
     /// The system started no more threads.
     NoThreads = 44,
-    /// There is no GPU that this library can use; the text says why.
+    /// There is no usable GPU; the text states the reason.
     NoDevice = 50,
     /// A call of the CUDA driver failed.
     Device = 51,
-    /// A file cannot be read or written; the text names it and says why.
+    /// A file cannot be read or written; the text names the file and the reason.
     File = 60,
     /// A defect of the library itself; please report it.
     Internal = 90,
@@ -111,7 +111,7 @@ impl Status {
     }
 }
 
-/// What was wrong, where, with which value, and what to do about it.
+/// An error. Its text states the defect, its place, the value, and a remedy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -122,7 +122,7 @@ pub enum Error {
         what: String,
         /// Its value.
         got: String,
-        /// What would have been accepted.
+        /// The accepted values.
         expected: String,
     },
     /// Plan, workspace, container or buffer do not fit together.
@@ -149,7 +149,7 @@ pub enum Error {
         port: &'static str,
         /// The type on the edge.
         got: DType,
-        /// What the port takes.
+        /// The types that the port accepts.
         accepts: &'static str,
     },
     /// The graph as a whole.
@@ -160,7 +160,7 @@ pub enum Error {
     Unsupported {
         /// The stage or the part of the library.
         stage: &'static str,
-        /// What is not supported, and what to use in its place.
+        /// The unsupported feature, and what to use instead.
         what: String,
     },
     /// A 32-bit field of the wire form would overflow.
@@ -178,7 +178,7 @@ pub enum Error {
     Corrupt {
         /// The record or the stage.
         place: &'static str,
-        /// What does not hold.
+        /// The invariant that does not hold.
         what: String,
     },
     /// A checksum.
@@ -195,7 +195,7 @@ pub enum Error {
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
     /// A beginning of a container that is shorter than its header, or than the front that a preview requires.
-    #[error("the container goes on: its first {needed} bytes are needed, or more")]
+    #[error("the container continues: its first {needed} bytes are needed, or more")]
     Truncated {
         /// Bytes from the start of the container; never more than it has.
         needed: u64,
@@ -228,7 +228,7 @@ pub enum Error {
         /// The limit in force.
         limit: u64,
     },
-    /// The system has no memory left: so many bytes were requested, or 0 if the system does not say how many.
+    /// The system has no memory left. The number of bytes requested, or 0 if it is unknown.
     #[error("{}", out_of_memory(*.0))]
     OutOfMemory(u64),
     /// The system's limit of threads, or of memory for their stacks.
@@ -238,7 +238,7 @@ pub enum Error {
     NoThreads {
         /// How many the workspace is to have.
         threads: u64,
-        /// What the system says.
+        /// The message of the system.
         why: String,
     },
     /// No GPU, no driver, or one that is too old.
@@ -251,7 +251,7 @@ pub enum Error {
         call: &'static str,
         /// Its number.
         code: i32,
-        /// What the driver says about it.
+        /// The message of the driver.
         text: String,
     },
     /// A file.
@@ -261,7 +261,7 @@ pub enum Error {
         doing: &'static str,
         /// Which one.
         path: String,
-        /// What the system says, or what is wrong with it.
+        /// The message of the system, or the defect of the file.
         why: String,
     },
     /// A slab of a slab file.
@@ -269,7 +269,7 @@ pub enum Error {
     Slab {
         /// Which one, from 0.
         index: u64,
-        /// What was wrong with it. Its status is that of the whole.
+        /// The error of the part. Its status is the status of the whole.
         source: Box<Error>,
     },
     /// A broken invariant.
@@ -318,7 +318,7 @@ impl Error {
 
     /// The error for [`Fault::OutOfRange`]: an element of the input of `stage` that is not `expected`.
     pub(crate) fn out_of_range(stage: &'static str, element: u64, expected: &str) -> Self {
-        Error::argument(format!("an element that {stage} gets"), element, expected)
+        Error::argument(format!("an input element of {stage}"), element, expected)
     }
 
     pub(crate) fn corrupt(place: &'static str, what: impl Into<String>) -> Self {
@@ -326,7 +326,7 @@ impl Error {
     }
 }
 
-/// What a kernel reports: no text, so that a device can report it too.
+/// The report of a kernel. It has no text, so that a device can report it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The bytes that were read cannot have been written by the encoder.
@@ -340,7 +340,7 @@ pub enum Fault {
     },
     /// An element of the array that the parameters of the stage have no code for, the largest one.
     OutOfRange(u64),
-    /// The system refused a request of so many bytes.
+    /// The system refused a request of this number of bytes.
     OutOfMemory(u64),
     /// The launch itself is malformed: a defect of the planner.
     BadLaunch,

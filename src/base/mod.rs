@@ -1,4 +1,5 @@
-//! What every other module builds on: element types, arrays, lengths, parameters, errors, and the process environment.
+//! The base of all other modules: element types, arrays, lengths, parameters, errors, and the process
+//! environment.
 
 pub(crate) mod arena;
 pub(crate) mod array;

@@ -6,8 +6,9 @@ use strsim::osa_distance;
 /// Longer names than any of ours are not compared: the work is the product of the lengths.
 const LONGEST: usize = 64;
 
-/// The known name that goes on where this one ends, or else the one with the fewest letters to insert, drop, replace, or swap with
-/// the next one, if those are not most; the first of several. Case does not count.
+/// The known name of which `name` is a beginning, or else the one with the fewest letters to insert, drop,
+/// replace, or swap with the next letter, unless these are most of its letters; the first of several. Case
+/// does not count.
 pub(crate) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > LONGEST {
         return None;

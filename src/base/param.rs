@@ -34,14 +34,14 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// What a parameter accepts.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// `low < v <= high` where `open`, `low <= v <= high` otherwise; never NaN.
     Real {
         /// Lower end.
         low: f64,
-        /// Whether the lower end itself is excluded.
+        /// True if the lower end itself is excluded.
         open: bool,
         /// Upper end, included.
         high: f64,
@@ -61,7 +61,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Names of letters, digits, `_`, `-` and `.`, separated by `+`.
     Names {
-        /// So many at most.
+        /// The largest number of entries.
         most: usize,
     },
 }
@@ -95,9 +95,9 @@ impl std::fmt::Display for Kind {
 pub struct Param {
     /// Name in C and on the command line.
     pub name: &'static str,
-    /// What it accepts.
+    /// The accepted values.
     pub kind: Kind,
-    /// Its value when nobody sets it.
+    /// The value if none is set.
     pub default: Setting,
     /// Unit, or "" for a bare number.
     pub unit: &'static str,
@@ -187,7 +187,8 @@ impl Args {
         })
     }
 
-    /// Sets a parameter from a whole number; flags take 0 and 1, real parameters take it as it is.
+    /// Sets a parameter from a whole number; flags accept 0 and 1, and real parameters accept every whole
+    /// number.
     ///
     /// # Errors
     /// [`Error::UnknownName`], [`Error::InvalidArgument`].

@@ -1,9 +1,10 @@
-//! A reserve of memory for small requests, for when the system has no memory left.
+//! A reserve of memory for small requests, used when the system has no memory left.
 //!
-//! Rust aborts the process when a small allocation fails, and a simulation must not end because an array could not be compressed.
-//! So a shared library of this crate has [`ReserveAllocator`]: it takes memory from the system, and from a fixed reserve when the
-//! system refuses. The call goes on, and the C interface then returns `FZ_OUT_OF_MEMORY` in place of a handle that would keep memory of
-//! the reserve. Large requests are not served: the code that makes them handles the refusal itself.
+//! Rust aborts the process when a small allocation fails, and a simulation must not end because an array
+//! could not be compressed. A shared library of this crate therefore has [`ReserveAllocator`]: it allocates
+//! from the system, and from a fixed reserve if the system refuses. The call then completes, and the C
+//! interface returns `FZ_OUT_OF_MEMORY` instead of a handle that would keep memory of the reserve. The
+//! reserve does not cover large requests, because the code that makes them handles the refusal itself.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,12 +20,12 @@ static LARGE: Pool<16384, 4> = Pool::new();
 /// Requests that the reserve has served since the process began.
 static SERVED: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the system grants a request of so many bytes now, not counting the reserve.
+/// True if the system grants a request of this number of bytes now, not counting the reserve.
 pub(crate) fn system_has(bytes: usize) -> bool {
     let Ok(layout) = Layout::array::<u8>(bytes.max(1)) else { return false };
-    // SAFETY: the size is not 0; the block goes back at once, as the layout says.
+    // SAFETY: the size is not 0; the block is freed at once with the same layout.
     unsafe {
-        // Unseen, or the compiler would take a block that nobody uses for granted.
+        // Hidden from the compiler, which may remove an allocation that is never used.
         let block = black_box(System.alloc(layout));
         if !block.is_null() {
             System.dealloc(block, layout);
@@ -45,15 +46,16 @@ pub(crate) fn system_has(bytes: usize) -> bool {
 pub struct ReserveAllocator;
 
 impl ReserveAllocator {
-    /// How many requests the reserve has served since the process began. What is made while the number grows may keep memory
-    /// of the reserve, and should not be kept.
+    /// The number of requests that the reserve has granted since the process began. Objects that are made
+    /// while this number grows may use memory of the reserve, and should not be kept.
     pub fn served() -> u64 {
         SERVED.load(Ordering::Relaxed)
     }
 }
 
-// SAFETY: every block is either one of the system's allocator or one of a pool, which hands a byte out once at a time and aligned as
-// the layout says. Which of them a block belongs to is told by its address, so each goes back to where it came from. Nothing unwinds.
+// SAFETY: every block belongs either to the system's allocator or to a pool, which hands out each byte once
+// at a time and aligned as the layout requires. The address of a block determines its owner, so each block is
+// returned to its owner. Nothing unwinds.
 unsafe impl GlobalAlloc for ReserveAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -69,7 +71,7 @@ unsafe impl GlobalAlloc for ReserveAllocator {
         }
         let block = take(layout);
         if !block.is_null() {
-            // SAFETY: the block has that many bytes and is nobody else's.
+            // SAFETY: the block has `layout.size()` bytes and no other owner.
             unsafe { block.write_bytes(0, layout.size()) };
         }
         block
@@ -153,7 +155,7 @@ impl<const GRAIN: usize, const WORDS: usize> Pool<GRAIN, WORDS> {
             };
             while let Some((at, grains)) = gap(now) {
                 match used.compare_exchange_weak(now, now | grains, Ordering::Acquire, Ordering::Relaxed) {
-                    // The offset is inside of the memory: `word` and `at` are the indices of a grain.
+                    // The offset is inside the memory: `word` and `at` are the indices of a grain.
                     Ok(_) => return self.memory.get().cast::<u8>().wrapping_add((64 * word + at) * GRAIN),
                     Err(other) => now = other,
                 }
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn requests_beyond_the_room_are_refused() {
         static POOL: Pool<256, 1> = Pool::new();
         assert!(POOL.take(layout(64 * 256 + 1, 1)).is_null());
         assert!(POOL.take(layout(8, 512)).is_null());

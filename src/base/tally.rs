@@ -1,8 +1,8 @@
-//! Counts of what a call binds, compiles and parses, for tests. Each thread has its own.
+//! Counts of bindings, compilations, and parsings of a call, for tests. Each thread has separate counts.
 
 use std::cell::Cell;
 
-/// What is counted.
+/// The counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Pipelines bound to an array.
@@ -24,7 +24,7 @@ pub(crate) fn count(one: impl FnOnce(&mut Tally)) {
     TALLY.set(tally);
 }
 
-/// What `call` counts on this thread.
+/// The counts of `call` on this thread.
 pub(crate) fn of<R>(call: impl FnOnce() -> R) -> (R, Tally) {
     TALLY.set(Tally::default());
     let result = call();

@@ -9,7 +9,8 @@ use std::{mem, process};
 /// More threads than any machine of today has cores for one array; beyond, a typing error would swamp it.
 pub const MAX_THREADS: u32 = 1024;
 
-/// Bytes that the system must have before a thread is started, many times what a thread allocates until it works.
+/// Bytes that the system must have before a thread is started, many times the allocations of a thread before
+/// its first task.
 const STARTING: usize = 16 << 10;
 
 /// A pool of threads, none for one thread. They end with it and not some time after it: whoever forks or unloads
@@ -21,7 +22,7 @@ pub(crate) struct ThreadPool {
 }
 
 impl ThreadPool {
-    /// `count` threads; 0 stands for all cores, and 1 makes no thread at all.
+    /// A pool of `count` threads. 0 means all cores; 1 starts no thread.
     pub(crate) fn new(count: u32) -> Result<ThreadPool> {
         if count > MAX_THREADS {
             return Err(Error::argument("threads", count, format!("0 (all cores) to {MAX_THREADS}")));
@@ -63,10 +64,10 @@ impl Drop for ThreadPool {
         drop(self.pool.take());
         for thread in self.threads.drain(..) {
             if self.process == process::id() {
-                // A thread that panicked has nothing to say any more.
+                // The panic of a thread is not an error of the pool.
                 let _ = thread.join();
             } else {
-                // A child of fork() has the handles but not the threads; to wait for those would be for ever.
+                // A child of fork() has the handles but not the threads, so joining them would never return.
                 mem::forget(thread);
             }
         }

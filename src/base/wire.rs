@@ -9,7 +9,7 @@ pub(crate) struct Reader<'a> {
     place: &'static str,
     given: usize,
     rest: &'a [u8],
-    /// Of a beginning: bytes that follow in any case on what is read next.
+    /// For a beginning: the number of bytes that follow the next field in any case.
     follow: Option<usize>,
 }
 
@@ -18,12 +18,13 @@ impl<'a> Reader<'a> {
         Reader { place, given: bytes.len(), rest: bytes, follow: None }
     }
 
-    /// Of the beginning of something longer.
+    /// A reader of the beginning of longer data.
     pub(crate) fn beginning(place: &'static str, bytes: &'a [u8]) -> Self {
         Reader { follow: Some(0), ..Reader::new(place, bytes) }
     }
 
-    /// Says how many bytes follow at least on the next that is read, so that few questions lead to the end.
+    /// Declares that at least this number of bytes follows the next field, so that few requests reach the
+    /// end.
     pub(crate) fn before(&mut self, bytes: usize) -> &mut Self {
         self.follow = self.follow.map(|_| bytes);
         self

@@ -43,7 +43,7 @@ impl Decoder {
         Decoder::new(bound, options, Some(header.clone()), None)
     }
 
-    /// The decoder of what an encoder writes; `bound` is what a reader sees.
+    /// The decoder for containers of an encoder; `bound` is the view of a reader.
     pub(super) fn of_encoder(
         mut bound: BoundPipeline,
         encoder: Arc<LazyEncoder>,
@@ -105,8 +105,9 @@ impl Decoder {
         Ok(gpu)
     }
 
-    /// Rejects more working memory than the options allow. Unless they say how much, what a container needs has a limit; what
-    /// follows from the pipeline of an encoder has none, because the room for its longest lists is the caller's own choice.
+    /// Rejects more working memory than the options allow. Without a limit in the options, the memory that a
+    /// container requires has a limit. The memory that follows from the pipeline of an encoder has none,
+    /// because the caller chose the room for its longest lists.
     fn within_limit(&self, need: u64) -> Result<()> {
         let limit = match self.options.max_memory_bytes {
             0 if self.opened.is_none() => return Ok(()),
@@ -165,8 +166,9 @@ impl Decoder {
         })
     }
 
-    /// Restores the array of `container` to the front of `dst`; returns its bytes. What does not compress is
-    /// stored by every encoder, so a stored container of the same array is taken as well.
+    /// Restores the array of `container` to the front of `dst`; returns its bytes. Every encoder stores an
+    /// array that does not compress, so a stored container of an array of this type and shape is accepted
+    /// too.
     ///
     /// # Errors
     /// [`Error::DstTooSmall`], [`Error::PlanMismatch`] for a container of another pipeline or array,
@@ -231,7 +233,7 @@ impl Decoder {
 
     /// The lengths of all values of a plan of this decoder, its temporaries included, when it has room for them.
     pub(super) fn lengths(plan: &Plan, header: &Header) -> Result<Vec<u64>> {
-        // Of the container itself they were checked when its header was read.
+        // The lengths of the container itself were checked when its header was read.
         plan.bound.graph.lengths(&header.lengths, &header.segment_bytes()).map_err(|_| {
             Error::PlanMismatch(
                 "the container is longer than the one that the plan was opened from; open it by itself"

@@ -33,11 +33,11 @@ pub struct Encoder {
     gpu: Arc<LazyEncoder>,
 }
 
-/// What the plans of an encoder are compiled from.
+/// The input of the compilation of an encoder's plans.
 pub(super) struct EncoderForm {
     pub(super) bound: BoundPipeline,
-    /// The form of what the pipeline does not make smaller. A file in the exact form of the reference is never replaced by a
-    /// stage that only we read.
+    /// The form of arrays that the pipeline does not make smaller. A file in the exact form of the reference
+    /// is never replaced by a stage that only this library reads.
     pub(super) stored: Option<BoundPipeline>,
     pub(super) options: Options,
 }
@@ -55,7 +55,7 @@ impl Encoder {
             let mut workspace_bytes = 0;
             let cpu = OnceLock::new();
             if !matches!(options.device, Device::Cuda(_)) {
-                // What can be read but not written is found by lowering the stages.
+                // Lowering the stages finds forms that can be read but not written.
                 let plan = Plan::compile(&bound, Direction::Encode, options.on_cpu())?;
                 workspace_bytes = plan.workspace_bytes() + template.header_bound();
                 let _ = cpu.set(Ok(plan));
@@ -116,7 +116,8 @@ impl Encoder {
         &self.options
     }
 
-    /// No container of this encoder is longer: what does not compress is stored as it is.
+    /// The largest length of a container of this encoder; an array that does not compress is stored without
+    /// coding.
     pub fn max_compressed_bytes(&self) -> u64 {
         // Count ports of four bytes: at most one per stage.
         let own = self.template.header_bound() + self.payload + 4 * self.pipeline().nodes.len() as u64;
@@ -145,11 +146,12 @@ impl Encoder {
         })
     }
 
-    /// The same in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the CPU then take
-    /// no other for arrays, whatever those hold: too many outliers end with [`Error::OutlierCapacity`].
+    /// A workspace in `memory`, at any address and at least [`Encoder::workspace_bytes`] long. Calls on the
+    /// CPU then allocate no other memory for arrays of any contents: too many outliers end with
+    /// [`Error::OutlierCapacity`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which takes memory of its own.
+    /// [`Error::InvalidArgument`] for less memory, or for a plan of a GPU, which allocates its memory itself.
     pub fn workspace_in(&self, memory: &'static mut [u8]) -> Result<Workspace> {
         in_default_environment(|| {
             on_host(self.options.device)?;
@@ -157,12 +159,12 @@ impl Encoder {
         })
     }
 
-    /// Compresses `src` into `dst` and returns the length of the container. When the outlier lists turn out
-    /// too short, the call plans anew with longer ones, in memory of its own.
+    /// Compresses `src` into `dst` and returns the length of the container. If the outlier lists turn out to
+    /// be too short, the call plans again with longer ones, in memory of its own.
     ///
     /// # Errors
     /// [`Error::PlanMismatch`] for another length of `src` or a workspace that is too small,
-    /// [`Error::DstTooSmall`]. `dst` is only written when the call succeeds.
+    /// [`Error::DstTooSmall`]. `dst` is only written if the call succeeds.
     pub fn compress(&self, ws: &mut Workspace, src: &[u8], dst: &mut [u8]) -> Result<usize> {
         self.compress_into(ws, src, |_| Ok(dst))
     }
@@ -208,7 +210,7 @@ impl Encoder {
         Err(Error::PlanMismatch(format!("the plan is for an array of {want} bytes, {bytes} were given")))
     }
 
-    /// The same encoder with room for so many outliers.
+    /// An encoder with the same options and room for `needed` outliers.
     pub(super) fn with_outliers(&self, needed: u64) -> Result<Encoder> {
         let elements = self.form.bound.padded_bytes() / self.array().dtype().bytes();
         // Clearly more, because the room is reckoned in f32; every step is at least a doubling, so few are needed.
@@ -231,8 +233,9 @@ impl Encoder {
         Some(cpu::StoredForm { template, graph: &bound.graph })
     }
 
-    /// The decoder of what this encoder writes, planned without any container. Files in the exact form of the
-    /// reference (strict off, generation 2026-05) do not say what the array was: theirs is one padded dimension.
+    /// The decoder for the containers of this encoder, planned without a container. Files in the exact form
+    /// of the reference (strict off, generation 2026-05) do not contain type and shape of the array: their
+    /// decoder restores one padded dimension.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], if the options state a limit.
@@ -241,12 +244,12 @@ impl Encoder {
     }
 }
 
-/// Whether an encoder with these options stores arrays that do not compress.
+/// True if an encoder with these options stores arrays that do not compress.
 pub(super) fn may_store(options: &Options) -> bool {
     options.store_incompressible && !options.is_literal()
 }
 
-/// A pipeline bound to an array and padded as the container has it.
+/// A pipeline bound to an array and padded as in the container.
 fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPipeline> {
     let rules = Rules { strict: options.strict, generation: options.generation };
     let pipeline = pipeline.bound_to(array)?.under(rules);
@@ -265,7 +268,7 @@ fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPi
     BoundPipeline::new(pipeline, *array, padded, rules)
 }
 
-/// The form of an array that is stored as it is.
+/// The form of an array that is stored without coding.
 pub(super) fn bind_stored(array: &Array, options: &Options) -> Result<BoundPipeline> {
     bind(&Pipeline::identity(), array, options)
 }

@@ -29,7 +29,7 @@ pub use preview::{decompress_preview, preview_array};
 pub use region::decompress_region;
 pub(crate) use region::restore_region;
 
-/// What concerns a plan as a whole.
+/// Options of a whole plan.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Keep the bound for every value (default). Off writes the reference's bytes, with their losses.
@@ -47,22 +47,24 @@ pub struct Options {
     pub checksum: bool,
     /// Write checksums in asynchronous calls too (off by default: they cost a pass over the container).
     pub checksum_async: bool,
-    /// What runs calls. Never shows in the bytes.
+    /// The processor that runs calls. It has no effect on the bytes.
     pub device: Device,
     /// Threads of a call; 1 by default, 0 for all cores. Never shows in the bytes.
     pub threads: u32,
-    /// Limit of the working memory of a decompression in bytes, with what the decoder of preset `high` allocates besides its workspace; 0: 8 times the array and 64 MiB for what a container asks
-    /// for, none for the decoder of an encoder.
+    /// Limit of the working memory of a decompression in bytes, including the memory that the decoder of
+    /// preset `high` allocates besides its workspace. 0: for memory that a container requires, 8 times the
+    /// array and 64 MiB; no limit for the decoder of an encoder.
     pub max_memory_bytes: u64,
 }
 
 impl Options {
-    /// Whether containers are in the exact form of the reference.
+    /// True if containers are in the exact form of the reference.
     pub(crate) fn is_literal(&self) -> bool {
         !self.strict && self.generation == Generation::G2026_05
     }
 
-    /// With what the pipeline asks for: a departure from the defaults holds whoever asks for it.
+    /// The options together with the requirements of a pipeline. A departure from the defaults in either of
+    /// them holds.
     fn with(&self, asked: Rules) -> Options {
         let old = [self.generation, asked.generation].contains(&Generation::G2026_05);
         Options {

@@ -1,4 +1,4 @@
-//! The stage of a pipeline that has one, with what a container holds of it: what readers of parts are given.
+//! The stage of a pipeline with one stage, and its part of a container: the input of readers of parts.
 
 use crate::base::byte_source::{Segment, Source};
 use crate::base::error::{Error, Result};

@@ -23,16 +23,18 @@ pub fn preview_array(array: &Array, step: u64) -> Result<Array> {
     Array::new(array.dtype(), &dims)
 }
 
-/// Restores the elements at multiples of `step` in every dimension into the beginning of `dst`: the array that [`preview_array`]
-/// describes, x fastest. Returns its length in bytes. The elements have the bits that [`crate::decompress`] restores, so the error
-/// bound applies to them.
+/// Restores the elements at multiples of `step` in every dimension into the beginning of `dst`: the array
+/// that [`preview_array`] describes, x fastest. Returns its length in bytes. The elements have the bits that
+/// [`crate::decompress`] restores, so the error bound applies to them.
 ///
-/// Of stage `multilevel` the function decodes the front of the container that the step requires, and `container` may end behind that
-/// front; checksums are not compared. Containers of other stages are decoded completely, with comparison of their checksums.
+/// For stage `multilevel` the function decodes the front of the container that the step requires, and
+/// `container` may end after that front; checksums are not compared. Containers of other stages are decoded
+/// completely, and their checksums are compared.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a step that is no power of two; [`Error::DstTooSmall`]; [`Error::Truncated`] with the bytes that the
-/// preview requires if `container` has fewer; and what a container can have wrong.
+/// [`Error::InvalidArgument`] for a step that is no power of two; [`Error::DstTooSmall`];
+/// [`Error::Truncated`] with the bytes that the preview requires if `container` has fewer; and the errors of
+/// a damaged container.
 pub fn decompress_preview(container: &[u8], step: u64, dst: &mut [u8]) -> Result<usize> {
     in_default_environment(|| restore_preview(&read_front(&container)?, &container, step, dst))
 }

@@ -15,15 +15,18 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// Restores the region of `extent` elements from element `origin` on, both with as many numbers as the array has dimensions, x
-/// first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in bytes.
+/// Restores the region of `extent` elements from element `origin` on, both with one number for each dimension
+/// of the array, x first, into the beginning of `dst`: an array of its own, x fastest. Returns its length in
+/// bytes.
 ///
-/// Stage `fast`, and arrays that are stored without compression: the function reads the header and the chunks, with their table entries, or the rows of
-/// the region. It does not compare checksums, because a checksum covers the whole container. Other pipelines: the function allocates memory for the whole
-/// array and decodes it. It compares the checksums, except for stage `multilevel` alone.
+/// Stage `fast`, and arrays that are stored without compression: the function reads the header and the
+/// chunks, with their table entries, or the rows of the region. It does not compare checksums, because a
+/// checksum covers the whole container. Other pipelines: the function allocates memory for the whole array
+/// and decodes it. It compares the checksums, except for stage `multilevel` alone.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a region that is not inside of the array, [`Error::DstTooSmall`], and what a container can have wrong.
+/// [`Error::InvalidArgument`] for a region that is not inside the array, [`Error::DstTooSmall`], and the
+/// errors of a damaged container.
 pub fn decompress_region(container: &[u8], origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
     in_default_environment(|| restore_region(&read_from(&container)?, &container, (origin, extent), dst))
 }
@@ -116,7 +119,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Whether each call of [`Part::read`] decodes the whole array.
+    /// True if each call of [`Part::read`] decodes the whole array.
     fn decodes_all(&self) -> bool {
         matches!(self, Part::Stage(_, reader) if reader.decodes_all())
     }

@@ -23,7 +23,7 @@ fn an_encoder_binds_once_for_each_of_its_forms() {
         let pipeline = preset(name, DType::F32).unwrap();
         let (encoder, tally) = tally::of(|| Encoder::new(&pipeline, &array, &Options::default()).unwrap());
         assert_eq!(tally, Tally { graphs, cpu_plans: 1, ..Tally::default() }, "{name}");
-        // The view of a reader is there already, and so is what plans for a GPU are compiled from.
+        // The view of a reader already exists, and so does the input of the compilation of plans for a GPU.
         let (decoder, tally) = tally::of(|| encoder.decoder().unwrap());
         assert_eq!(tally, Tally { cpu_plans: 1, ..Tally::default() }, "{name}: decoder");
         let (_, tally) = tally::of(|| (encoder.device_plan().is_ok(), decoder.device_plan().is_ok()));

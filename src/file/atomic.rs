@@ -8,8 +8,8 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::{NamedTempFile, TempPath};
 
-/// A file that is written under another name in the folder of its path, and takes the path by [`AtomicFile::commit`]. Until then, and if
-/// it is dropped, the path names what it named before.
+/// A file that is written under another name in the folder of its path, and renamed to the path by
+/// [`AtomicFile::commit`]. Until then, and if it is dropped, the file at the path is unchanged.
 ///
 /// ```no_run
 /// use std::io::Write;
@@ -22,7 +22,7 @@ use tempfile::{NamedTempFile, TempPath};
 pub struct AtomicFile {
     temporary: NamedTempFile<File>,
     target: PathBuf,
-    /// Whether a file at the target is refused.
+    /// True if an existing file at the target is an error.
     new: bool,
 }
 
@@ -41,8 +41,8 @@ impl AtomicFile {
             Err(e) => return Err(e),
         };
         let file = AtomicFile::beside(target, false)?;
-        // Before the first byte: what only its owner may read is never readable for others. A file system without permissions
-        // refuses to set them, even to the present ones.
+        // Before the first byte, so that a file for its owner alone is never readable for others. A file
+        // system without permissions refuses to set them, even to the present ones.
         if let Some(wanted) = replaced.filter(|wanted| file.permissions().ok().as_ref() != Some(wanted)) {
             file.temporary.as_file().set_permissions(wanted)?;
         }
@@ -57,7 +57,8 @@ impl AtomicFile {
         AtomicFile::beside(path::absolute(path)?, true)
     }
 
-    /// The name of the target is no part of the temporary one, which could become longer than the file system accepts.
+    /// The temporary name does not contain the name of the target, because it could become longer than the
+    /// file system accepts.
     fn beside(target: PathBuf, new: bool) -> Result<AtomicFile> {
         let folder = target.file_name().and(target.parent()).ok_or(ErrorKind::InvalidInput)?;
         // With a name and the permissions of our own. The random names of `tempfile` need memory that ends the process if it is refused,
@@ -79,13 +80,13 @@ impl AtomicFile {
         Ok(self.temporary.as_file().metadata()?.permissions())
     }
 
-    /// Waits until the disk has all bytes, then gives the file its path. One of [`AtomicFile::create_new`] never replaces another
-    /// file, except where the file system can neither rename without replacement nor link: there a file that is made at the same
-    /// moment may be lost.
+    /// Waits until the disk has all bytes, then gives the file its path. A file of [`AtomicFile::create_new`]
+    /// never replaces another file, except if the file system can neither rename without replacement nor
+    /// link: a file that is made at the same moment may then be lost.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] for a file of [`AtomicFile::create_new`]; otherwise those of the system. The path names what it
-    /// named before.
+    /// [`ErrorKind::AlreadyExists`] for a file of [`AtomicFile::create_new`]; otherwise those of the system.
+    /// The file at the path is then unchanged.
     pub fn commit(self) -> Result<()> {
         let AtomicFile { mut temporary, target, new } = self;
         temporary.as_file().sync_all()?;
@@ -159,7 +160,7 @@ mod tests {
         }
     }
 
-    /// No check comes between: what another program made meanwhile is there to stay.
+    /// Without a check in between: a file that another program made meanwhile must remain.
     #[test]
     fn a_new_file_replaces_nothing() {
         let folder = tempfile::tempdir().expect("a folder");

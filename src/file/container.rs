@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A container in a file, of which no more is read than what is asked for.
+/// A container in a file. Only the bytes that a call needs are read.
 ///
 /// ```no_run
 /// let file = fzgm::ContainerFile::open("field.fzm")?;
@@ -28,8 +28,9 @@ impl ContainerFile {
     /// Opens a file that is one container and reads its header.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for what is no regular file or cannot be read; [`crate::Error::Corrupt`] for a file of another length than its header
-    /// states; [`crate::Error::NotAContainer`], [`crate::Error::Unsupported`].
+    /// [`crate::Error::File`] for a path that is no regular file or cannot be read; [`crate::Error::Corrupt`]
+    /// for a file of another length than its header states; [`crate::Error::NotAContainer`],
+    /// [`crate::Error::Unsupported`].
     pub fn open(path: impl AsRef<Path>) -> Result<ContainerFile> {
         let path = path.as_ref();
         let (file, bytes) = FileOp { path, doing: "read" }.open()?;
@@ -39,8 +40,8 @@ impl ContainerFile {
     /// Opens a file that may end before its container does, for [`ContainerFile::info`] and previews.
     ///
     /// # Errors
-    /// As [`ContainerFile::open`], but a file that is shorter than its header states is no error; [`crate::Error::Truncated`] for one that ends
-    /// within its header.
+    /// As [`ContainerFile::open`], but a file that is shorter than its header states is no error;
+    /// [`crate::Error::Truncated`] for a file that ends within its header.
     pub fn open_front(path: impl AsRef<Path>) -> Result<ContainerFile> {
         let path = path.as_ref();
         let (file, bytes) = FileOp { path, doing: "read" }.open()?;
@@ -75,21 +76,24 @@ impl ContainerFile {
         &self.header.bound.array
     }
 
-    /// Restores a region, as [`crate::decompress_region`] does. Of stage `fast` the function reads the chunks that the region touches with
-    /// their entries in the table, and of an array that did not compress the rows; its memory does not grow with the region or the file. Of other
-    /// pipelines it reads the whole file.
+    /// Restores a region, as [`crate::decompress_region`] does. For stage `fast` the function reads the
+    /// chunks that the region touches with their entries in the table, and for an array that did not compress
+    /// the rows; its memory does not grow with the region or the file. For other pipelines it reads the whole
+    /// file.
     ///
     /// # Errors
-    /// As [`crate::decompress_region`]; [`crate::Error::File`] where the system does not give what the file had when it was opened.
+    /// As [`crate::decompress_region`]; [`crate::Error::File`] if the system does not return the bytes that
+    /// the file had when it was opened.
     pub fn decompress_region(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
         in_default_environment(|| restore_region(&self.header, &self.place, (origin, extent), dst))
     }
 
-    /// Restores the elements at multiples of `step`, as [`crate::decompress_preview`] does. Of stage `multilevel` the function reads the header and
-    /// the front of the file that the step requires; of other stages it reads the whole file.
+    /// Restores the elements at multiples of `step`, as [`crate::decompress_preview`] does. For stage
+    /// `multilevel` the function reads the header and the front of the file that the step requires; for other
+    /// stages it reads the whole file.
     ///
     /// # Errors
-    /// As [`crate::decompress_preview`]; [`crate::Error::File`] where the file became shorter.
+    /// As [`crate::decompress_preview`]; [`crate::Error::File`] if the file became shorter.
     pub fn decompress_preview(&self, step: u64, dst: &mut [u8]) -> Result<usize> {
         in_default_environment(|| restore_preview(&self.header, &self.place, step, dst))
     }

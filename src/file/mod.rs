@@ -21,7 +21,7 @@ use std::path::Path;
 /// Why a folder, a pipe or a device is refused.
 const NOT_REGULAR: &str = "it is no regular file";
 
-/// What a file is asked for; every error names the file.
+/// An operation on a file; its errors name the file.
 struct FileOp<'p> {
     path: &'p Path,
     doing: &'static str,

@@ -16,8 +16,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     if read as u64 == bytes { Ok(all) } else { Err(asked.shorter()) }
 }
 
-/// Makes a file of these bytes, in place of the one that may be there. Whatever happens, the path names what it named before
-/// or all of them.
+/// Writes a file of these bytes, which replaces an existing one. At any moment the path names the old file or
+/// the complete new one.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let asked = FileOp { path, doing: "write" };
     let mut file = asked.io(AtomicFile::create(path))?;
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["a"], "what is written beside is gone");
     }
 
-    /// Programs that have the old file open go on reading that one.
+    /// Programs that have opened the old file continue to read that file.
     #[cfg(unix)]
     #[test]
     fn a_file_is_replaced_behind_its_links_with_its_permissions() {
@@ -82,14 +82,14 @@ mod tests {
         let mut old = String::new();
         open.read_to_string(&mut old).expect("read");
         assert_eq!((old.as_str(), read(&path).expect("read").as_slice()), ("old", &b"new"[..]));
-        // A link to nothing: what it names is made.
+        // A dangling link: its target is made.
         fs::remove_file(&path).expect("removed");
         replace(&link, b"made").expect("written");
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         assert_eq!(read(&path).expect("read"), b"made");
     }
 
-    /// Nobody writes into it: whoever opens it waits for ever.
+    /// A FIFO without a writer: opening it blocks.
     #[cfg(unix)]
     #[test]
     fn a_pipe_is_refused_before_it_is_opened() {
@@ -110,7 +110,7 @@ mod tests {
 
     /// As their bytes are when they come from memory.
     #[test]
-    fn files_shorter_than_any_head_are_no_containers() {
+    fn files_shorter_than_any_header_are_no_containers() {
         let folder = tempdir().expect("a folder");
         let path = folder.path().join("a");
         for bytes in [&b""[..], b"FZC", b"2ZMF\x00\x02 and more"] {

@@ -137,8 +137,8 @@ pub(super) fn read(container: &[u8], given: Given) -> Result<Header> {
         end,
         bytes: container[..header].to_vec(),
     };
-    // Writing what was parsed has to give the same bytes: one comparison that covers reserved bits, counts, orders and
-    // unused fields.
+    // Writing the parsed header must result in the same bytes: one comparison that covers reserved bits,
+    // counts, orders, and unused fields.
     if parsed.is_canonical()? {
         Ok(parsed)
     } else {

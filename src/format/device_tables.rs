@@ -6,8 +6,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// What a device knows of a plan besides its launches: the lengths of the tables behind this block,
-/// and their offsets in bytes from here.
+/// The plan as device functions need it besides its launches: the lengths of the tables after this block, and
+/// their offsets in bytes from here.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct PlanTables {
@@ -22,7 +22,7 @@ pub(crate) struct PlanTables {
     pub rules_at: u32,
     /// Bytes of the caller's array.
     pub array_bytes: u64,
-    /// The status of a container that states a length beyond what the plan has room for.
+    /// The status of a container that states a length beyond the room of the plan.
     pub longer: i32,
     /// 1: the first form has a header of fixed length, which fits into shared memory with the words
     /// of the call. Its segments are values, and no length follows from another. It has at most a
@@ -122,9 +122,9 @@ pub const FIELD_BOUND: u32 = 9;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct SegmentRow {
-    /// What it holds.
+    /// The value of the field.
     pub value: u32,
-    /// 0: the value itself. Else its length in units of so many bytes, as a number of four bytes;
+    /// 0: the value itself. Otherwise its length in units of this number of bytes, as a number of four bytes;
     /// [`METADATA`]: four of its bytes.
     pub unit: u32,
     /// The field with its length: [`VARINT`] plus an index among the varints, or an index among the

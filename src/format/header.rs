@@ -1,4 +1,4 @@
-//! What both containers come down to when they are read.
+//! The header of a container, common to both formats.
 
 use super::{compact, crc32, fzm, template};
 use crate::base::array::Array;
@@ -15,10 +15,10 @@ use std::ops::Range;
 /// The first bytes of a slab file, whose slabs are containers.
 pub const SLAB_FILE_MAGIC: [u8; 4] = *b"FZS1";
 
-/// What a container says of where it comes from, besides what is needed to read it.
+/// Information on the origin of a container that is not needed to read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Requested {
-    /// Whether the bound was kept for every value; `None`: the container does not say.
+    /// True if the bound was kept for every value; `None`: the container does not state it.
     pub(crate) strict: Option<bool>,
     /// The bound that the user asked for; 0: none, or not said.
     pub(crate) bound: f64,
@@ -35,13 +35,13 @@ pub(crate) struct Header {
     /// Bytes of the padded array.
     pub(crate) padded: u64,
     pub(crate) requested: Requested,
-    /// Per stage, what it says of the length of its input.
+    /// The length of the input of each stage, as far as the container states it.
     pub(crate) lengths: Vec<Length>,
     /// Per stage, its metadata.
     pub(crate) metadata: Vec<Vec<u8>>,
     /// Where the segments lie in the container, in the order of [`Graph::sinks`].
     pub(crate) segments: Vec<Range<usize>>,
-    /// Checksums as stored, with what they cover.
+    /// Checksums as stored, with the bytes that they cover.
     pub(crate) checksums: Vec<Checksum>,
     /// Bytes of the whole container.
     pub(crate) end: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Header {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How much of a container is there.
+/// The available part of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// All of it and nothing else.
@@ -63,10 +63,10 @@ pub(super) enum Given {
 pub(crate) struct Checksum {
     pub(crate) what: &'static str,
     pub(crate) stored: u32,
-    /// What is covered before and after the field itself.
+    /// The bytes that the checksum covers before and after the field itself.
     pub(crate) before: Range<usize>,
     pub(crate) after: Range<usize>,
-    /// Whether the field counts as four zeros in between.
+    /// True if the field counts as four zeros between them.
     pub(crate) zeros: bool,
 }
 
@@ -84,7 +84,7 @@ impl Header {
         self.segments.iter().map(|r| r.len() as u64).collect()
     }
 
-    /// Whether a writer of the bound pipeline writes this very header; checksums may be any.
+    /// True if a writer of the bound pipeline writes this very header; checksums may differ.
     pub(super) fn is_canonical(&self) -> Result<bool> {
         let graph = &self.bound.graph;
         let words = graph.lengths(&self.lengths, &self.segment_bytes())?;
@@ -132,10 +132,10 @@ pub(crate) fn read(container: &[u8]) -> Result<Header> {
     read_given(container, Given::Whole)
 }
 
-/// The same from the beginning of a container; what follows on the header counts as the payload that it states.
+/// Reads the beginning of a container; bytes after the header count as the payload that it states.
 ///
 /// # Errors
-/// [`Error::Truncated`] where the header is longer.
+/// [`Error::Truncated`] if the header is longer.
 pub(crate) fn read_beginning(beginning: &[u8]) -> Result<Header> {
     let may_be = [fzm::MAGIC, compact::MAGIC].iter().any(|magic| magic.starts_with(beginning));
     if beginning.len() < 4 && may_be {
@@ -163,10 +163,10 @@ fn another_length(source: &dyn Source, stated: u64) -> Error {
     Error::corrupt("length", what)
 }
 
-/// The same of a container that may end before its header says.
+/// Reads a container that may end before the length that its header states.
 ///
 /// # Errors
-/// [`Error::Truncated`] where it ends within its header; [`Error::Corrupt`] where something follows it.
+/// [`Error::Truncated`] if it ends within its header; [`Error::Corrupt`] if bytes follow it.
 pub(crate) fn read_front(source: &dyn Source) -> Result<Header> {
     /// Most headers are shorter.
     const FIRST: u64 = 4096;
@@ -182,7 +182,7 @@ pub(crate) fn read_front(source: &dyn Source) -> Result<Header> {
             Ok(header) if header.end as u64 >= all => return Ok(header),
             Ok(header) => return Err(another_length(source, header.end as u64)),
             Err(Error::Truncated { needed }) if needed <= all => wanted = needed,
-            // The header goes on behind the end of what there is.
+            // The header ends after the last available byte.
             Err(Error::Truncated { .. }) if wanted < all => wanted = all,
             Err(Error::Truncated { needed }) => match read(&beginning) {
                 Err(e @ Error::NotAContainer(_)) => return Err(e),
@@ -217,7 +217,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// The graph that these stages make of the array. What would be the caller's mistake elsewhere is damage
+    /// The graph of these stages on the array. Errors that are the caller's mistake elsewhere are damage
     /// here.
     pub(super) fn graph(&self, array: Array, padded: u64, rules: Rules) -> Result<Graph> {
         Graph::new(&self.pipeline, array, padded, rules).map_err(|e| match e {
@@ -231,7 +231,7 @@ impl Stages {
         let (Some(node), Some(parsed)) = (self.pipeline.nodes.get(i), self.parsed.get_mut(i)) else {
             return Err(Error::Internal("a stage was not parsed"));
         };
-        // To kernels on a device eight bytes of ones say that the header does not tell.
+        // Eight bytes of ones tell kernels on a device that the header does not contain the number.
         if count == u64::MAX {
             return Err(Error::corrupt("exact values", format!("no list holds {count} of them")));
         }

@@ -1,4 +1,4 @@
-//! What a container says of itself, for people and programs.
+//! The description of a container, for users and programs.
 
 use super::header::{Header, read, read_beginning};
 use crate::base::array::Array;
@@ -20,20 +20,20 @@ pub struct Info {
     pub container_bytes: u64,
     /// Bytes of its header, which is all that this was read from.
     pub header_bytes: u64,
-    /// Whether the bound was kept for every value; `None`: the container does not say.
+    /// True if the bound was kept for every value; `None`: the container does not state it.
     pub strict: Option<bool>,
     /// `abs`, `noa`, `rel`, `prel`, `lossless`, or `unbounded` where floats are rounded without a promise.
     pub mode: &'static str,
     /// The bound that was asked for, in the sense of the mode; 0 for lossless.
     pub bound: f64,
-    /// What the bound is a fraction of, under mode noa the value range and under prel the largest magnitude, to the precision of a float.
-    /// `None`: the container has no such number.
+    /// The base of a relative bound: under mode noa the value range and under prel the largest magnitude, to
+    /// the precision of a float. `None`: the container has no such number.
     pub value_base: Option<f64>,
     /// Values of this magnitude and above are exact.
     pub outlier_threshold: f64,
     /// The stages, producers first.
     pub stages: Vec<StageInfo>,
-    /// What the container stores.
+    /// The segments of the container.
     pub segments: Vec<SegmentInfo>,
 }
 
@@ -42,7 +42,7 @@ pub struct Info {
 pub struct StageInfo {
     /// Its name.
     pub name: &'static str,
-    /// Parameters with their values, and what the run resolved.
+    /// Parameters with their values, including values that the run resolved.
     pub params: Vec<(&'static str, String)>,
     /// Per input port: the index of the producing stage and the name of its port; `None`: the array.
     pub inputs: Vec<Option<(usize, &'static str)>>,
@@ -67,17 +67,17 @@ pub fn info(container: &[u8]) -> Result<Info> {
     in_default_environment(|| describe(&read(container)?))
 }
 
-/// Describes a container of which only the beginning is there. More than the header may be given; what lies behind is not
-/// looked at, and [`Info::container_bytes`] is what the header says.
+/// Describes a container from its beginning. `beginning` may be longer than the header; bytes after the
+/// header are not read, and [`Info::container_bytes`] is the length that the header states.
 ///
 /// # Errors
-/// [`crate::Error::Truncated`] with the bytes to ask again with, which are never more than the container has; otherwise as
-/// [`info`].
+/// [`crate::Error::Truncated`] with the number of bytes for the next attempt, which never exceeds the length
+/// of the container; otherwise as [`info`].
 pub fn info_partial(beginning: &[u8]) -> Result<Info> {
     in_default_environment(|| describe(&read_beginning(beginning)?))
 }
 
-/// What a header says.
+/// The description in a header.
 pub(crate) fn describe(header: &Header) -> Result<Info> {
     let Header { bound: BoundPipeline { pipeline, array, graph, .. }, requested, segments, .. } = header;
     let ports = |node: usize| -> Result<&'static [&'static str]> {
@@ -137,8 +137,7 @@ fn value_base(stages: &[StageInfo]) -> Option<f64> {
     value.parse().ok()
 }
 
-/// What the pipeline promises: the mode of the first stage that loses something, unless another one adds
-/// losses without bound.
+/// The mode of the bound: that of the first lossy stage, unless another stage adds losses without bound.
 fn mode(pipeline: &Pipeline) -> &'static str {
     let mut modes = pipeline.losing().filter_map(|n| n.stage.mode(&n.args));
     let first = modes.next().unwrap_or("lossless");
@@ -146,7 +145,7 @@ fn mode(pipeline: &Pipeline) -> &'static str {
     if unbounded { UNBOUNDED } else { first }
 }
 
-/// The bound and the threshold that the pipeline asks for; 0 and infinity for a lossless one.
+/// The bound and the threshold of the pipeline; 0 and infinity for a lossless one.
 pub(super) fn requested(pipeline: &Pipeline) -> (f64, f64) {
     let first = |name: &str| pipeline.losing().find_map(|n| n.args.real(name).ok());
     (first(ERROR_BOUND).unwrap_or(0.0), first(OUTLIER_THRESHOLD).unwrap_or(f64::INFINITY))

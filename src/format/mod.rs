@@ -1,8 +1,8 @@
-//! Containers: two borders over one report.
+//! Containers: two formats with one common description.
 //!
-//! A header is a template fixed when the plan is made: literal bytes and fields that the run fills in. Writing
-//! is putting them one after the other; nobody asks a stage what happened. Reading gives a pipeline, an array
-//! and segment ranges, and then plans are made as always.
+//! A header is a template that is fixed when the plan is made: literal bytes, and fields that the run fills
+//! in. Writing a header concatenates them, without calls of stages. Reading returns a pipeline, an array, and
+//! segment ranges, from which plans are made like any others.
 
 mod compact;
 pub(crate) mod device_tables;
@@ -38,7 +38,7 @@ pub enum Container {
     Compact,
 }
 
-/// The template of what `plan` writes.
+/// The template of the headers of `plan`.
 pub(crate) fn template(plan: &BoundPipeline, container: Container, checksum: bool) -> Result<Template> {
     match container {
         Container::Fzm => fzm::template(plan, checksum),
@@ -80,7 +80,7 @@ pub(crate) fn decoder_view(plan: &BoundPipeline, container: Container) -> Result
         // A reader assumes outlier lists of maximum length.
         Error::TooLarge { .. } => e, // seed: too-large-is-said
         _ => {
-            let what = "its first stage does not say what the elements are, and files of 2026-05 with strict off say it nowhere else; use strict or generation 2026-08";
+            let what = "its first stage does not contain the element type, and files of 2026-05 with strict off have no other field for it; use strict or generation 2026-08";
             Error::Unsupported { stage: "fzm", what: what.into() }
         }
     })

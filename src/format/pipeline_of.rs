@@ -9,9 +9,11 @@ use crate::format::Container;
 use crate::ir::stage::Rules;
 use crate::pipeline::{Node, Pipeline, Source};
 
-/// The pipeline that wrote a container, as far as its header says: with the same options it makes the same container of the
-/// same array. A header does not say what room there was for outliers, in what partitions huffman codes, whether a range was measured or given, and, in a compact
-/// frame, more than seven digits of a bound, nor the threshold of lorenzo_quant. What did not compress has the pipeline `stored`.
+/// The pipeline that wrote a container, as far as its header contains it. With the same options and the same
+/// array, this pipeline writes the same container. A header does not contain the room for outliers, the
+/// partitions of huffman, and whether a range was measured or given. A compact frame also contains only seven
+/// digits of a bound, and no threshold of lorenzo_quant. An array that did not compress has the pipeline
+/// `stored`.
 ///
 /// # Errors
 /// [`crate::Error::NotAContainer`], [`crate::Error::Corrupt`], [`crate::Error::Unsupported`].
@@ -20,19 +22,21 @@ pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
         let header = read(container)?;
         let ours = header.canonical();
         let written = ours.as_ref().unwrap_or(&header);
-        // Where a header says nothing of it, it is the exact form of the reference, or one that no encoder here writes.
+        // A header without the field is in the exact form of the reference, or in one that no encoder here
+        // writes.
         let strict = header.requested.strict.unwrap_or(ours.is_none());
         let rules = Rules { strict, ..written.bound.rules };
         let mut pipeline = Pipeline { nodes: written.bound.pipeline.nodes.clone(), rules };
         for (node, metadata) in pipeline.nodes.iter_mut().zip(&written.metadata) {
             node.stage.reencode_params(&mut node.args, metadata)?;
             restate(&mut node.args, OUTLIER_THRESHOLD, shortest)?;
-            // Under rel a header has what its decoders compute with, and less than that would be another step.
+            // Under rel a header has the bound that its decoders compute with, and fewer digits would mean
+            // another step.
             if node.stage.mode(&node.args) != Some(POINTWISE) {
                 restate(&mut node.args, ERROR_BOUND, shortest)?;
             }
             unbind(node, &header.bound.array)?;
-            // As it is where nobody connects it.
+            // The default of a stage without connections.
             if node.inputs == [Source::Array] {
                 node.inputs.clear();
             }
@@ -41,7 +45,7 @@ pub fn pipeline_of(container: &[u8]) -> Result<Pipeline> {
             // The extension block has them of the first stage that takes them.
             let said =
                 [(ERROR_BOUND, header.requested.bound), (OUTLIER_THRESHOLD, header.requested.threshold)];
-            // A file may say anything, also that a bound is 0.
+            // A damaged file may contain any number, including a bound of 0.
             let losing: Vec<bool> = pipeline.nodes.iter().map(|n| pipeline.is_losing(n)).collect();
             for (name, value) in said.into_iter().filter(|(_, value)| *value > 0.0) {
                 let mut nodes = pipeline.nodes.iter_mut().zip(&losing);
@@ -64,7 +68,7 @@ fn shortest(value: f64) -> f64 {
     if f64::from(narrow) == value { narrow.to_string().parse().unwrap_or(value) } else { value }
 }
 
-/// Whether the header has an extension block, where bounds are doubles.
+/// True if the header has an extension block, in which bounds are doubles.
 fn in_double(header: &Header) -> bool {
     header.container == Container::Fzm && header.requested.strict.is_some()
 }

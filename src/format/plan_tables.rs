@@ -18,7 +18,7 @@ use bytemuck::Pod;
 pub(crate) struct Form<'a> {
     /// Its header and segments.
     pub(crate) template: &'a Template,
-    /// Whether it is the array as it is.
+    /// True if the array is stored without coding.
     pub(crate) stored: bool,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Tables {
     pub(crate) staged: u64,
 }
 
-/// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: what it means when a
-/// header states a length that the plan has no room for.
+/// The tables of a plan. `named` turns the values of the templates into those of the plan. `longer`: the
+/// status for a header that states a length without room in the plan.
 pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val, longer: Status) -> Tables {
     let mut tables = Tables { bytes: vec![0; size_of::<PlanTables>()], staged: 0 };
     let values: Vec<ValueRow> =
@@ -67,7 +67,7 @@ pub(crate) fn image(plan: &Plan, forms: &[Form<'_>], named: &dyn Fn(Val) -> Val,
     tables
 }
 
-/// As [`PlanTables::fixed_header`] has it.
+/// The value of [`PlanTables::fixed_header`].
 fn has_fixed_header(plan_tables: &PlanTables, form: &Form<'_>, header: &Parts) -> bool {
     /// Lanes of a warp.
     const LANES: usize = 32;
@@ -179,7 +179,7 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
     p
 }
 
-/// The row of a form, but for where its bytes are.
+/// The row of a form, except for the place of its bytes.
 fn header(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -> Val) -> HeaderRow {
     let says = |row: &FieldRow, i: usize| row.what == FIELD_SEGMENT_BYTES && row.index == i as u32;
     let segment = |(i, s): (usize, &Segment)| {
@@ -212,7 +212,7 @@ fn header(tables: &mut Tables, form: &Form<'_>, p: &Parts, named: &dyn Fn(Val) -
     }
 }
 
-/// Where lengths that only the run knows come from when a container is read, as `Graph::lengths` has it.
+/// The sources of lengths that are only known at run time, when a container is read, as in `Graph::lengths`.
 fn rules(plan: &Plan, template: &Template, named: &dyn Fn(Val) -> Val) -> Vec<RuleRow> {
     let fields = parts(template, named).fields;
     let rule = |(input, output): (Val, Val)| {

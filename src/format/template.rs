@@ -24,7 +24,7 @@ pub(super) enum Field {
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     Bytes(Vec<u8>),
-    /// Bytes that no reader needs: what the caller of the encoder asked for. They do not follow from the rest.
+    /// Bytes that no reader needs: the request of the encoder's caller. They do not follow from the rest.
     Informational(Vec<u8>),
     Fixed(Field, usize),
     Varint(Field),
@@ -32,7 +32,7 @@ pub(super) enum Piece {
     Crc(Crc),
 }
 
-/// What a checksum covers.
+/// The bytes that a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crc {
     /// The payload.
@@ -207,7 +207,7 @@ impl Template {
         Ok(())
     }
 
-    /// Where the pieces stand in a header that was filled in.
+    /// The places of the pieces in a completed header.
     fn places(&self, header: &[u8]) -> Vec<(Range<usize>, &Piece)> {
         let (mut places, mut at) = (vec![], 0);
         for piece in &self.pieces {
@@ -224,7 +224,7 @@ impl Template {
         places
     }
 
-    /// Whether filling it in gives this header, in which checksums and what is only said may be anything.
+    /// True if the completed template is this header, except for checksums and informational fields.
     pub(super) fn matches(&self, report: &Report<'_>, header: &[u8]) -> Result<bool> {
         let mut own = vec![];
         self.header(report, &mut own)?;
@@ -239,7 +239,7 @@ impl Template {
         Ok(own == header) // seed: one-form
     }
 
-    /// Says what a header says that it makes.
+    /// Copies the informational fields of `header`, so that comparing with it succeeds.
     pub(crate) fn adopt_informational(&mut self, header: &[u8]) {
         let said = self.places(header).into_iter().map(|(at, piece)| match piece {
             Piece::Informational(_) => header.get(at).map(<[u8]>::to_vec),
@@ -268,7 +268,7 @@ fn put(number: u64, out: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a run leaves behind, or what a parsed container says of one: lengths, metadata and segments.
+/// The results of a run, or their description in a parsed container: lengths, metadata, and segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Report<'a> {
     /// Length of a value.

@@ -1,8 +1,8 @@
-//! What the host passes to device functions: one argument block, and the fixed places in a
+//! The arguments that the host passes to device functions: one argument block, and the fixed places in a
 //! workspace.
 //!
-//! All device functions take one argument block, [`LaunchArgs`]; `kernels/common/args.h` is
-//! generated from this file.
+//! All device functions have one argument block, [`LaunchArgs`]; `kernels/common/args.h` is generated from
+//! this file.
 
 // cbindgen exports constants that are public.
 #![allow(unreachable_pub)]
@@ -21,8 +21,8 @@ pub(crate) struct Operand {
     pub offset: u64,
     /// The word with its length in bytes; 0: the length is `max`.
     pub bytes: u64,
-    /// Length, or room where only the run knows the length. The caller's array may be shorter than
-    /// the plan's.
+    /// The length, or the room if the length is only known at run time. The caller's array may be shorter
+    /// than the plan's.
     pub max: u64,
 }
 

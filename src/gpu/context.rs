@@ -15,7 +15,7 @@ pub(crate) struct Context {
     /// Index of the device.
     pub(crate) device: u32,
     pushed: bool,
-    /// What was pushed has to be popped by the same thread.
+    /// A context must be popped by the thread that pushed it.
     thread: PhantomData<*mut ()>,
 }
 

@@ -16,9 +16,10 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use table::{Table, call};
 
-/// What the driver returns: a [`CUresult`], or a number that is none.
+/// The return value of the driver: a [`CUresult`], or a number that is none.
 pub(super) type Code = c_int;
-/// A context, a stream, a function: whatever the driver hands out as a pointer, or a device address.
+/// A context, a stream, a function, or anything else that the driver returns as a pointer, or a device
+/// address.
 pub(super) type Handle = usize;
 
 pub(super) const SUCCESS: Code = CUresult::CUDA_SUCCESS as Code;
@@ -35,10 +36,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The driver, opened and initialised at the first call; the error says why there is none.
+    /// The driver, opened and initialized at the first call; the error states why there is none.
     ///
-    /// The library is searched once. A start that fails is repeated at the next call, because its reason may be transient, except
-    /// if there is no device.
+    /// The library is searched once. A start that fails is repeated at the next call, because its reason may
+    /// be transient, except if there is no device.
     pub(crate) fn get() -> Result<&'static Driver> {
         // Usual reasons are static, so that nothing is left on the heap for a leak checker to wonder about.
         static TABLE: OnceLock<Result<Table, Cow<'static, str>>> = OnceLock::new();
@@ -77,7 +78,8 @@ impl Driver {
             .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later").into())
     }
 
-    /// Initializes the driver, or says why there is no device, which does not change while a process runs.
+    /// Initializes the driver, or returns the reason why there is no device, which does not change while a
+    /// process runs.
     fn start(table: &'static Table) -> Result<Result<Driver, String>> {
         const NONE: Code = CUresult::CUDA_ERROR_NO_DEVICE as Code;
         let mut driver = Driver { table, version: 0, devices: 0, process: std::process::id() };
@@ -104,14 +106,15 @@ impl Driver {
         Ok(Ok(driver))
     }
 
-    /// What [`call!`] returned, as an error if it is one.
+    /// The return value of [`call!`], as an error if it is one.
     fn check(&self, (call, code): (&'static str, Code)) -> Result<()> {
         if code == SUCCESS {
             return Ok(());
         }
         let text = |get: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
             let mut text = std::ptr::null();
-            // SAFETY: the place for the result is live; what it becomes is null or a string that lives for ever.
+            // SAFETY: the place for the result is live; the driver sets it to null or to a string that is
+            // never freed.
             unsafe {
                 let _ = get(code, &mut text);
                 if text.is_null() {

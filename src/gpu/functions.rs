@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// How a launch stands among others.
+/// The relation of a launch to other launches.
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchAttrs {
-    /// What is ahead on the stream is a launch of ours, and this one may start before that has ended.
+    /// The previous work on the stream is a launch of this library, and this launch may start before it has
+    /// ended.
     pub(crate) follows: bool,
-    /// It is short, as are those around it, and asks for the division of on-chip memory that suits them.
+    /// This launch and those around it are short and request the division of on-chip memory that suits them.
     pub(crate) short: bool,
 }
 
@@ -23,7 +24,7 @@ pub(crate) struct LaunchAttrs {
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
     handle: Handle,
-    /// Whether its code can wait for the launch ahead of it by itself.
+    /// True if the code of the function can wait for the launch before it.
     waits: bool,
 }
 

@@ -8,7 +8,7 @@ type Image = Aligned<[u8]>;
 
 include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
 
-/// Whether there is any.
+/// True if there is any image.
 pub(super) fn exist() -> bool {
     !IMAGES.is_empty()
 }

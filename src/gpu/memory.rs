@@ -32,7 +32,7 @@ impl DeviceMemory {
         self.bytes
     }
 
-    /// Whether it is memory of this context.
+    /// True if the memory belongs to this context.
     pub(crate) fn belongs(&self, context: &Context) -> bool {
         self.id == context.id
     }
@@ -139,15 +139,15 @@ impl Pinned {
         self.address as u64
     }
 
-    /// What it holds. No device may write meanwhile.
+    /// The contents. No device may write meanwhile.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated, initialised, owned.
+        // SAFETY: allocated, initialized, owned.
         unsafe { std::slice::from_raw_parts(self.address, self.bytes) }
     }
 
     /// The same, to be changed. No device may read or write meanwhile.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: allocated, initialised, owned, borrowed alone.
+        // SAFETY: allocated, initialized, owned, borrowed alone.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes) }
     }
 }

@@ -1,6 +1,8 @@
-//! The CUDA driver, as far as plans need it: functions by name, memory, streams, contexts that are left as found.
+//! The CUDA driver, as far as plans need it: functions by name, memory, streams, and contexts that are left
+//! unchanged.
 //!
-//! libcuda is opened at run time and only when somebody asks for a device, so the library runs where there is none.
+//! libcuda is opened at run time, when a device is first requested, so the library also runs on machines
+//! without it.
 // Without the feature, no memory belongs to a device and nothing is launched.
 #![cfg_attr(not(feature = "cuda"), allow(dead_code))]
 
@@ -31,7 +33,7 @@ use crate::base::error::Result;
 use absent::{self as driver, self as pointer};
 use driver::Driver;
 
-/// Where memory is, as far as a call has to know.
+/// The kind of memory, as far as a call needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
     /// The processor reads and writes it.
@@ -42,7 +44,7 @@ pub(crate) enum Home {
     Managed,
 }
 
-/// What there is to know about a device.
+/// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Name, as the driver gives it.
@@ -77,7 +79,7 @@ pub fn device_functions() -> Vec<&'static str> {
     images::functions().collect()
 }
 
-/// Why this process has no GPU, whatever driver there is.
+/// The reason why this process has no GPU, for any driver.
 fn ruled_out() -> Option<&'static str> {
     if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
         return Some("FZGM_DISABLE_CUDA is set");

@@ -15,7 +15,7 @@ const HALF: usize = 4 << 20;
 /// From here on two halves are quicker than the driver's own way.
 const WORTH_IT: usize = 2 * HALF;
 
-/// The halves, each with an event that says when the device is done with it.
+/// The halves, each with an event that marks when the device has finished with it.
 pub(crate) struct PinnedStaging {
     driver: &'static Driver,
     halves: [Pinned; 2],
@@ -87,7 +87,8 @@ impl PinnedStaging {
             if k < pieces {
                 let n = range(k, dst.len()).len();
                 let half = &mut pinned_staging.halves[k % 2].bytes_mut()[..n];
-                // SAFETY: what it held was copied out one round ago; it is not touched before its event has passed.
+                // SAFETY: the previous contents were copied out one round ago; the half is not touched before
+                // its event has completed.
                 unsafe { pinned_staging.driver.download(half, from as Handle + k * HALF, stream.0)? };
                 pinned_staging.driver.record(pinned_staging.passed[k % 2].handle, stream.0)?;
             }

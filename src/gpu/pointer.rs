@@ -1,8 +1,8 @@
-//! Where an address of the caller's lives.
+//! The kind of memory at an address of the caller.
 //!
-//! The question is put to libcuda itself and only where the process has it: whoever holds a device pointer has loaded it, and
-//! an array in host memory never starts CUDA. So it is answered also where this build or this driver cannot run anything:
-//! then a device pointer is an error and not an access to memory that is not there.
+//! The query goes to libcuda, and only if the process has loaded it: a process with a device pointer has
+//! loaded it, and an array in host memory never starts CUDA. The query therefore also works if this build or
+//! this driver cannot run kernels: a device pointer is then an error and not an invalid memory access.
 #![allow(unsafe_code)]
 
 use super::Home;
@@ -36,22 +36,22 @@ pub(crate) fn home(address: u64) -> Result<Home> {
     }
 }
 
-/// Whether the driver knows an address: pinned memory of the host, among others.
+/// True if the driver has a record of an address: pinned memory of the host, among others.
 pub(super) fn pinned(address: u64) -> Result<bool> {
     // SAFETY: the attribute is an unsigned int.
     Ok(unsafe { attribute::<u32>(MEMORY_TYPE, address as Handle)? }.is_some_and(|kind| kind != 0))
 }
 
-/// The context that device memory belongs to; `None`: the driver no longer knows the address.
+/// The context that device memory belongs to; `None`: the driver has no record of the address.
 pub(super) fn context_of(address: Handle) -> Result<Option<Handle>> {
     // SAFETY: the attribute is a handle.
     unsafe { attribute::<Handle>(CONTEXT, address) }
 }
 
-/// An attribute of an address; `None`: the driver does not know the address, or is not running.
+/// An attribute of an address; `None`: the driver has no record of the address, or is not running.
 ///
 /// # Safety
-/// The attribute is of type `T`.
+/// The attribute must be of type `T`.
 unsafe fn attribute<T: Default>(attribute: CUpointer_attribute, address: Handle) -> Result<Option<T>> {
     const INVALID: Code = CUresult::CUDA_ERROR_INVALID_VALUE as Code;
     const NOT_STARTED: Code = CUresult::CUDA_ERROR_NOT_INITIALIZED as Code;
@@ -76,7 +76,7 @@ unsafe fn attribute<T: Default>(attribute: CUpointer_attribute, address: Handle)
         code => Err(Error::Device {
             call: "cuPointerGetAttribute",
             code,
-            text: format!("the driver cannot say where {address:#x} is"),
+            text: format!("the driver cannot determine the memory of {address:#x}"),
         }),
     }
 }

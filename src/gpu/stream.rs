@@ -9,7 +9,7 @@ use crate::base::error::Result;
 pub struct Stream(pub(crate) Handle);
 
 impl Stream {
-    /// The stream that a `cudaStream_t` or `CUstream` stands for.
+    /// The stream of a `cudaStream_t` or `CUstream`.
     pub fn from_raw(stream: usize) -> Stream {
         Stream(stream)
     }

@@ -1,7 +1,7 @@
-//! How a kernel runs on a GPU: which functions, over how many blocks, with which memory besides its operands.
+//! The launch of a kernel on a GPU: its functions, the number of blocks, and the memory besides its operands.
 //! `kernels/common/args.h` is generated from this file, `gpu/abi.rs`, and `format/device_tables.rs`.
 //!
-//! Grids come from what is known when the plan is made, work from the words that earlier kernels wrote.
+//! Grids follow from the plan; the amount of work follows from words that earlier kernels wrote.
 
 // cbindgen exports constants that are public.
 #![allow(unreachable_pub)]
@@ -42,7 +42,7 @@ pub(crate) struct DeviceLaunch {
     pub scratch: u64,
 }
 
-/// What is known of a launch when the plan is made.
+/// The properties of a launch that are fixed when the plan is made.
 pub(crate) struct LaunchShape<'a> {
     /// The parameter block.
     pub params: &'a [u8; PARAM_BYTES],
@@ -68,7 +68,7 @@ impl LaunchShape<'_> {
 pub(crate) type OnDevice = fn(&LaunchShape<'_>) -> Option<DeviceLaunch>;
 
 impl DeviceLaunch {
-    /// One function over so many blocks of so many threads, at least one block.
+    /// One function with `grid` blocks, at least one, of `block` threads.
     pub(crate) fn one(entry: &'static str, grid: u64, block: u32) -> DeviceLaunch {
         DeviceLaunch::default().then(entry, grid, block)
     }
@@ -96,7 +96,7 @@ impl DeviceLaunch {
     }
 }
 
-/// Tiles of so many bytes.
+/// The number of tiles of `bytes` bytes.
 pub(crate) fn tiles(bytes: u64) -> u64 {
     bytes.div_ceil(TILE.into())
 }

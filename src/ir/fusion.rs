@@ -1,7 +1,7 @@
-//! Device functions that run several kernels at once, so that what passes between them stays on the multiprocessor.
+//! Device functions that run several kernels at once, so that intermediate values stay on the multiprocessor.
 //!
-//! A fused kernel is listed by its last stage in the encoder's direction, and matched by the identity of the kernels.
-//! Containers never show which kernels were fused.
+//! A fused kernel is listed by its last stage in the encoder's direction, and matched by the identity of the
+//! kernels. Containers never show which kernels were fused.
 
 use crate::ir::device::{DeviceLaunch, LaunchShape, PARAM_BYTES};
 use crate::ir::kernel::Kernel;
@@ -14,7 +14,7 @@ pub(crate) type FusedKernelRef<'a> = (&'static Kernel, &'a [u8; PARAM_BYTES]);
 pub struct Part {
     /// The kernel.
     pub kernel: &'static Kernel,
-    /// Whether it has such parameters.
+    /// True if the fused kernel supports these parameters.
     pub fits: fn(&[u8; PARAM_BYTES]) -> bool,
 }
 

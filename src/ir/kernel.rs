@@ -15,13 +15,13 @@ pub struct Kernel {
     pub name: &'static str,
     /// The safe Rust body.
     pub host: fn(&mut HostCall<'_>) -> Result<(), Fault>,
-    /// How it may be fused with its neighbours, under these parameters.
+    /// How it may be fused with its neighbors, under these parameters.
     pub role: fn(&[u8; PARAM_BYTES]) -> Role,
     /// How it runs on a GPU.
     pub(crate) device: OnDevice,
 }
 
-/// What a kernel promises about tiles, so that neighbours can hand them on while they are in the cache.
+/// The guarantees of a kernel about tiles, which allow neighbors to pass them on in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Nothing: it runs on its own.
@@ -36,7 +36,8 @@ pub enum Role {
     /// It makes nothing but sums of input 0, of a known length. A GPU may have a function that makes them on the way, while it makes
     /// that input as its own output 0.
     Reduction,
-    /// It goes on from tiles of input 0 to an array of other length. A GPU may have a function for it and what stands before it.
+    /// It reads tiles of input 0 and writes an array of another length. A GPU may have one function for it
+    /// and the kernels before it.
     TileSink,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn alone(_: &[u8; PARAM_BYTES]) -> Role {
     Role::Alone
 }
 
-/// A parameter block as the type that the stage wrote; zeros stand for what is missing.
+/// A parameter block as the type that the stage wrote. Missing bytes are zeros.
 pub(crate) fn read_params<P: Pod>(block: &[u8; PARAM_BYTES]) -> P {
     let mut params = P::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut params);
@@ -66,7 +67,7 @@ pub struct HostCall<'a> {
     pub(crate) threads: Parallel<'a>,
     /// Kernels fused before a TileConsumer or behind a TileProducer.
     pub(crate) fused: &'a [FusedCall<'a>],
-    /// Bytes of what a TileConsumer takes or a TileProducer makes.
+    /// Bytes that a TileConsumer reads or a TileProducer writes.
     pub(crate) length: u64,
 }
 
@@ -91,8 +92,8 @@ impl<'a> HostCall<'a> {
         self.outs.get_mut(i).map(std::mem::take).ok_or(Fault::BadLaunch)
     }
 
-    /// Input 0 and output 0 of a kernel that makes a byte of every byte. Where only the run knows how many
-    /// there are, the output has room for more: it is cut and its length published.
+    /// Input 0 and output 0 of a kernel that writes one byte for every byte. If the length is only known at
+    /// run time, the output has room for more: it is cut, and its length is published.
     pub(crate) fn byte_for_byte(&mut self) -> Result<(&'a [u8], &'a mut [u8]), Fault> {
         let (src, dst) = (self.input(0)?, self.output(0)?);
         let bytes = dst.len().min(src.len());

@@ -7,7 +7,7 @@ use crate::ir::step::{DeviceStep, Step};
 use crate::ir::value::{Place, Val, Value};
 use bytemuck::Pod;
 
-/// What a bound stage lowers itself with: it allocates temporaries and records launches.
+/// The context in which a bound stage lowers itself: it allocates temporaries and records launches.
 pub struct LoweringContext<'a> {
     pub(crate) stage: &'static str,
     pub(crate) node: usize,

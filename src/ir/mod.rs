@@ -1,4 +1,5 @@
-//! The intermediate representation: what a stage is, and the values, kernels and steps that it lowers itself to.
+//! The intermediate representation: the definition of a stage, and the values, kernels, and steps that it
+//! lowers itself to.
 
 pub(crate) mod device;
 pub(crate) mod fusion;

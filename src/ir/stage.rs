@@ -1,5 +1,6 @@
-//! What a stage is: a definition with ports, parameters and a wire form, which is bound to the types on its input edges
-//! once per graph. The bound stage infers its outputs and lowers itself to kernel launches; it never runs.
+//! The definition of a stage: ports, parameters, and a wire form. A stage is bound to the types on its input
+//! edges once per graph. The bound stage infers its outputs and lowers itself to kernel launches; it never
+//! runs.
 
 use super::fusion::Fusion;
 use super::versions::{OneVersion, Versions};
@@ -14,7 +15,7 @@ use crate::ir::value::Val;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What never changes about a stage.
+/// The constant properties of a stage.
 #[derive(Debug)]
 pub struct Spec {
     /// Number on the wire: that of the FZM format, or 0x8000 and up for our own; never reused.
@@ -34,7 +35,7 @@ pub struct Spec {
 /// Two switches that concern the bytes of every stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The bound is kept for every value, whatever it costs; off writes the reference's bytes.
+    /// The bound is kept for every value, at any cost in bytes; off writes the reference's bytes.
     pub strict: bool,
     /// The form of the files.
     pub generation: Generation,
@@ -75,14 +76,14 @@ pub struct Ports<'a> {
     pub inputs: &'a [Val],
     /// One per output port.
     pub outputs: &'a [Val],
-    /// The value that holds what only the run knows besides lengths, of [`Stage::metadata_bytes`] bytes.
+    /// The value that holds the metadata of a run other than lengths, of [`Stage::metadata_bytes`] bytes.
     pub metadata: Val,
 }
 
-/// Something that only the run knows and a header carries.
+/// A number that is only known at run time and that a header stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeField {
-    /// Length of a value in units of so many bytes.
+    /// The length of a value in units of this number of bytes.
     Count {
         /// Which value.
         of: Val,
@@ -112,11 +113,11 @@ pub struct Patch {
     pub at: usize,
     /// Bytes of the field.
     pub width: usize,
-    /// What goes there.
+    /// The number that is stored there.
     pub runtime_field: RuntimeField,
 }
 
-/// The config of a stage in a header: what is known beforehand, and the fields that are not.
+/// The config of a stage in a header: its constant bytes, and the fields that are only known at run time.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// With zeros where a patch goes.
@@ -125,7 +126,7 @@ pub struct Config {
     pub patches: Vec<Patch>,
 }
 
-/// What the config of a stage in a container says.
+/// The contents of the config of a stage in a container.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The parameters.
@@ -138,23 +139,23 @@ pub struct Parsed {
     pub metadata: Vec<u8>,
 }
 
-/// What a config says about the length of the input.
+/// The length of the input, as far as a config states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many bytes.
+    /// The number of bytes.
     Bytes(u64),
     /// As many bytes as output 0.
     OfOutput,
-    /// So many bytes of each of several inputs.
+    /// The number of bytes of each of several inputs.
     Each(Vec<u64>),
 }
 
 /// The output of stages that have one.
 pub(crate) const OUT: &[&str] = &["output"];
 
-/// A stage definition: what does not depend on the data. The registry holds one static object per stage.
+/// A stage definition, which does not depend on the data. The registry holds one static object per stage.
 pub trait Stage: Sync {
-    /// What never changes.
+    /// The constant properties.
     fn spec(&self) -> &'static Spec;
 
     /// The stage that writes containers under these rules: another one where the form with a bound has an id of its own.
@@ -186,12 +187,13 @@ pub trait Stage: Sync {
         Ok(1)
     }
 
-    /// Whether the kernels accept an array that is shorter than its padded length.
+    /// True if the kernels accept an array that is shorter than its padded length.
     fn accepts_short_array(&self) -> bool {
         false
     }
 
-    /// Whether the output is the input, so that values keep their meaning and containers can fall back to the stage.
+    /// True if the output is the input, so that values keep their meaning and containers can fall back to the
+    /// stage.
     fn is_identity(&self) -> bool {
         false
     }
@@ -202,8 +204,8 @@ pub trait Stage: Sync {
         None
     }
 
-    /// Offset in the metadata of the number of exact values, a u64: entries of the outlier lists behind those that
-    /// the format knows, of values bit for bit. `None`: the stage never has any.
+    /// Offset in the metadata of the number of exact values, a u64. They are entries of the outlier lists,
+    /// after those that the format defines, with values bit for bit. `None`: the stage never has any.
     fn exact_values_at(&self) -> Option<u64> {
         None
     }
@@ -236,7 +238,8 @@ pub trait Stage: Sync {
     /// Reads a config in its widest form.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for what no encoder writes, [`Error::Unsupported`] for what this version does not read.
+    /// [`Error::Corrupt`] for a config that no encoder writes, [`Error::Unsupported`] for one that this
+    /// version does not read.
     fn parse(&self, config: &[u8]) -> Result<Parsed>;
 
     /// How the stage is recorded in files of other generations.
@@ -262,7 +265,8 @@ pub trait Stage: Sync {
         explain(self.spec().name, fault)
     }
 
-    /// Whether elements of another stage have the form that the parameters state. Only pipelines that compress are checked.
+    /// Checks that the elements of another stage have the form that the parameters state. Only pipelines that
+    /// compress are checked.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a parameter that would make larger containers than its default.
@@ -306,7 +310,7 @@ pub trait BoundStage: Send + Sync {
     /// The config in its widest form; [`Versions::downgrade`] shortens it.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what the generation cannot express.
+    /// [`Error::Unsupported`] for a pipeline that the generation cannot express.
     fn config(&self, io: Ports<'_>) -> Result<Config>;
 
     /// The ports of the outlier lists, which a blocking call enlarges when they are too short.
@@ -324,7 +328,7 @@ pub trait BoundStage: Send + Sync {
 /// The default error for a fault.
 pub(crate) fn explain(stage: &'static str, fault: Fault) -> Error {
     match fault {
-        Fault::Corrupt => Error::corrupt(stage, "its segment is not what an encoder writes"),
+        Fault::Corrupt => Error::corrupt(stage, "no encoder writes such a segment"),
         Fault::OutlierCapacity { needed, capacity } => Error::OutlierCapacity { stage, needed, capacity },
         Fault::OutOfRange(element) => {
             Error::out_of_range(stage, element, "one that its parameters have room for")
@@ -349,7 +353,7 @@ pub struct Region {
 
 /// Restores regions without decoding everything else.
 pub trait RegionReader: Sync {
-    /// Whether each call decodes the whole array, so that one call for all regions is the fastest.
+    /// True if each call decodes the whole array, so that one call for all regions is the fastest.
     fn decodes_all(&self) -> bool {
         false
     }
@@ -357,7 +361,7 @@ pub trait RegionReader: Sync {
     /// Restores `region` to `dst`, which has just its bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], and what reading `segment` ends with.
+    /// [`Error::Corrupt`], and the errors of reading `segment`.
     fn read_region(
         &self,
         args: &Args,

@@ -7,7 +7,7 @@ use crate::ir::value::Val;
 /// One launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// What runs.
+    /// The kernel that runs.
     pub kernel: &'static Kernel,
     /// How it may be fused.
     pub role: Role,
@@ -25,11 +25,11 @@ pub(crate) struct Step {
     pub fused: Vec<FusedKernel>,
     /// Intermediate between the fused kernels and the step's own. Only its length exists.
     pub intermediate: Option<Val>,
-    /// What it needs on a device; empty in plans for the CPU.
+    /// The device data of the step; empty in plans for the CPU.
     pub device: DeviceStep,
 }
 
-/// What a step has on a device besides its operands.
+/// Device data of a step besides its operands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceStep {
     /// Its functions.
@@ -40,7 +40,7 @@ pub(crate) struct DeviceStep {
     pub scratch: Option<Val>,
 }
 
-/// A kernel fused to a step. Its inputs but the first stand at the end of the step's.
+/// A kernel fused to a step. Its inputs but the first are the last inputs of the step.
 #[derive(Clone, Debug)]
 pub(crate) struct FusedKernel {
     pub(crate) kernel: &'static Kernel,

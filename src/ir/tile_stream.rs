@@ -1,8 +1,8 @@
-//! Tiles on their way through several kernels without leaving the cache.
+//! Tiles that pass through several kernels without leaving the cache.
 //!
-//! A TileConsumer pulls: it asks for a tile, and the kernels before it make that tile of theirs. A TileProducer pushes:
-//! it makes a tile, and the kernels behind it turn it into a tile of the last output. The kernels are the same
-//! functions that run on their own over whole values, so the bytes are the same.
+//! A TileConsumer pulls: it requests a tile, and the kernels before it compute their tile. A TileProducer
+//! pushes: it computes a tile, and the kernels after it turn that into a tile of the last output. The kernels
+//! are the functions that also run on whole values, so the bytes are equal.
 
 use crate::base::error::Fault;
 use crate::base::parallel::{Parallel, TILES_PER_TASK};
@@ -52,7 +52,7 @@ impl Relay {
     }
 }
 
-/// What a TileConsumer takes.
+/// The tiles that a TileConsumer reads.
 #[derive(Clone, Copy)]
 pub(crate) struct TileSource<'a> {
     pub(crate) base: &'a [u8],
@@ -88,7 +88,7 @@ impl<'a> TileSource<'a> {
     }
 }
 
-/// What a TileProducer makes.
+/// The tiles that a TileProducer writes.
 pub(crate) struct TileTarget<'a> {
     pub(crate) out: &'a mut [u8],
     pub(crate) fused: &'a [FusedCall<'a>],

@@ -1,4 +1,4 @@
-//! Values of a plan: what is on its edges, and where it is stored.
+//! Values of a plan: the data on its edges, and the place where it is stored.
 
 use crate::base::edge_type::EdgeType;
 
@@ -30,7 +30,7 @@ pub(crate) enum Place {
     Dead,
 }
 
-/// What the planner knows about a value.
+/// The properties of a value in a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     /// Type and length.

@@ -8,13 +8,13 @@ use crate::base::error::{Error, Result};
 use crate::base::param::Args;
 use crate::ir::stage::{Config, Generation, Ports, Rules, RuntimeField};
 
-/// The type of a port in a buffer record where the reference does not know any.
+/// The type of a port in a buffer record if the reference leaves it open.
 pub(crate) const UNKNOWN_TYPE: u8 = 0xff;
 
 /// The port of the number of outliers, which files of 2026-05 have and whose value their header repeats.
 pub(crate) const COUNT_PORT: &str = "outlier_count";
 
-/// What differs between generations of files, for one stage. The defaults are those of a stage with one form.
+/// Differences between generations of files, for one stage. The defaults are those of a stage with one form.
 pub trait Versions: Sync {
     /// Converts a config from a container to the widest form.
     ///
@@ -27,15 +27,15 @@ pub trait Versions: Sync {
     /// Converts the widest form to the shortest that readers of `generation` understand.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for what the generation cannot express.
+    /// [`Error::Unsupported`] for a config that the generation cannot express.
     fn downgrade(&self, _generation: Generation, config: Config) -> Result<Config> {
         Ok(config)
     }
 
-    /// Resolves what an upgraded config leaves open, in a container that records its generation.
+    /// Resolves fields that an upgraded config leaves open, in a container that records its generation.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for what the generation does not have.
+    /// [`Error::Corrupt`] for a config that the generation does not have.
     fn resolve(&self, _config: &mut [u8], _generation: Generation) -> Result<()> {
         Ok(())
     }
@@ -74,7 +74,7 @@ pub trait Versions: Sync {
         (found == ports || self.former_ports() == Some(found) && found == ports + 1).then_some(ports)
     }
 
-    /// Whether `allocated_size` of a buffer record is the capacity of the list and not its length.
+    /// True if `allocated_size` of a buffer record is the capacity of the list and not its length.
     fn records_capacity(&self) -> bool {
         false
     }
@@ -95,8 +95,8 @@ pub(crate) fn no_such_config(id: u16, bytes: usize) -> Error {
     Error::corrupt("stage record", format!("stage {id} has no config of {bytes} bytes"))
 }
 
-/// Whether files under these rules carry an extension block. Files in the exact form of the reference do not, and then
-/// have no mark of their generation.
+/// True if files under these rules contain an extension block. Files in the exact form of the reference have
+/// no block, and then no mark of their generation.
 pub(crate) fn has_extension(rules: Rules) -> bool {
     rules.strict || rules.generation == Generation::G2026_08
 }

@@ -1,5 +1,6 @@
-//! Fill values that nobody declared. A mode that is relative to the values, noa or prel, would take them for values and make the bound so large
-//! that the rest of the array is lost. The rule is in `docs/fill-values.md`; it is a function of the values alone, whatever their order.
+//! Undeclared fill values. A mode that is relative to the values, noa or prel, would treat them as values,
+//! and the bound would become so large that the rest of the array is lost. The rule is in
+//! `docs/fill-values.md`; it is a function of the values alone, in any order.
 
 use super::values;
 use crate::base::byte_source::Source;
@@ -15,7 +16,7 @@ const GAP: usize = 16;
 const LEAST: f64 = 8192.0;
 /// From this magnitude on every value above the gap counts.
 const HUGE: f64 = 1e15;
-/// How rare values above the gap are, whatever they are: one in so many.
+/// The largest share of values above the gap is 1 / `RARE`.
 const RARE: u64 = 50;
 /// How much a common fill value makes the value range larger.
 const WIDER: f64 = 4.0;
@@ -74,8 +75,8 @@ pub struct SuspectedFill {
     pub value: f64,
     /// How many elements have this magnitude.
     pub count: u64,
-    /// The smallest magnitude that is as far from the rest: that of the value, unless others lie beside it, such as means of values and fill
-    /// values. This `outlier_threshold` keeps all of them.
+    /// The smallest magnitude that is as far from the rest: the magnitude of the value, unless other values
+    /// are close to it, such as means of values and fill values. This `outlier_threshold` keeps all of them.
     pub threshold: f64,
     /// How many elements have that magnitude or a larger one.
     pub above: u64,
@@ -95,7 +96,8 @@ struct Bin {
 
 const EMPTY: Bin = Bin { count: 0, least: u64::MAX, most: 0, of_most: 0 };
 
-/// A summary of the bounded values of an array: their range, and what looks like a fill value. Values are added in any order and pieces.
+/// A summary of the bounded values of an array: their range, and the suspected fill values. Values are added
+/// in any order and in pieces.
 #[derive(Clone)]
 pub struct ValueScan {
     dtype: DType,
@@ -106,7 +108,8 @@ pub struct ValueScan {
 }
 
 impl ValueScan {
-    /// Of an array whose values of magnitude `outlier_threshold` and above are exact. Arrays of integers have no summary.
+    /// A scan of an array whose values of magnitude `outlier_threshold` and above are exact. Arrays of
+    /// integers have no summary.
     pub fn new(dtype: DType, outlier_threshold: f64) -> ValueScan {
         let exponents = match dtype {
             DType::F32 => 1 << 8,
@@ -169,7 +172,7 @@ impl ValueScan {
         in_default_environment(|| self.range_below(self.bins[0].len()))
     }
 
-    /// What looks like a fill value, largest magnitude first.
+    /// The suspected fill values, largest magnitude first.
     pub fn suspects(&self) -> Vec<SuspectedFill> {
         in_default_environment(|| self.search())
     }
@@ -213,7 +216,7 @@ impl ValueScan {
         Some((low, high))
     }
 
-    /// The largest magnitude before `end`: its binade, its value, and how many have it.
+    /// The largest magnitude before `end`: its binade, its value, and the number of its occurrences.
     fn largest(&self, end: usize) -> Option<(usize, f64, u64)> {
         let top = (0..end).rev().find(|e| self.count(*e) > 0)?;
         let [positive, negative] = [self.bins[0][top], self.bins[1][top]];
@@ -237,7 +240,7 @@ impl ValueScan {
         wider.then_some((suspect, top))
     }
 
-    /// Whether a magnitude is `common` in this element type, also rounded to f32 before.
+    /// True if a magnitude is `common` in this element type, also if it was rounded to f32 before.
     fn is(&self, magnitude: f64, common: f64) -> bool {
         let rounded = f64::from(common as f32);
         magnitude == rounded || self.dtype == DType::F64 && magnitude == common
@@ -279,16 +282,17 @@ fn threshold_bits(threshold: f64, to: impl Fn(f64) -> u64, from: impl Fn(u64) ->
     least.min(infinity)
 }
 
-/// What looks like a fill value in an array whose values of magnitude `outlier_threshold` and above are exact, largest magnitude first.
-/// Arrays of integers have none.
+/// The suspected fill values of an array whose values of magnitude `outlier_threshold` and above are exact,
+/// largest magnitude first. Arrays of integers have none.
 pub fn suspected_fills(dtype: DType, bytes: &[u8], outlier_threshold: f64) -> Vec<SuspectedFill> {
     let mut scan = ValueScan::new(dtype, outlier_threshold);
     scan.add(bytes);
     scan.suspects()
 }
 
-/// The same where `range`, the value range or a number above it, is known: a sample decides whether all values are looked at. It finds what
-/// [`suspected_fills`] finds unless the values that are no fill values are rarer than one in 4096.
+/// [`suspected_fills`] with a given `range`, the value range or a number above it: a sample decides whether
+/// all values are read. The result differs from that of [`suspected_fills`] only if the values that are no
+/// fill values are rarer than one in 4096.
 pub fn suspected_fills_in_range(
     dtype: DType,
     bytes: &[u8],
@@ -311,8 +315,9 @@ pub(super) fn sample<T: Pod + Into<f64>>(bytes: &[u8], outlier_threshold: f64) -
     first.map(Into::into).filter(|x| x.abs() < outlier_threshold.min(f64::INFINITY)).collect()
 }
 
-/// Whether no value can be a suspected fill value, going by a sample. If there is one, the others have at most a quarter of the range: all values of
-/// the sample, or those below its largest magnitude, or those below a gap, which counts in arrays with a magnitude of 8192 or more.
+/// True if a sample shows that no value can be a suspected fill value. If there is one, the other values have
+/// at most a quarter of the range: all values of the sample, or those below its largest magnitude, or those
+/// below a gap, which counts in arrays with a magnitude of 8192 or more.
 pub(super) fn is_plain(sample: &[f64], range: f64) -> bool {
     let most = sample.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     // The range may have been rounded to f32. Both sides are divided once more, so that no difference overflows.
@@ -329,13 +334,14 @@ pub(super) fn is_plain(sample: &[f64], range: f64) -> bool {
     !(is_narrow(f64::INFINITY) || is_narrow(most) || has_gap && range >= LEAST / 2.0)
 }
 
-/// [`suspected_fills`] of an array in memory of any kind. The call waits for the device and copies the array from there in pieces.
+/// [`suspected_fills`] of an array in memory of any kind. The call waits for the device and copies the array
+/// from there in pieces.
 ///
 /// # Errors
 /// [`Error::Device`](crate::Error::Device), [`Error::OutOfMemory`](crate::Error::OutOfMemory).
 ///
 /// # Safety
-/// `array` is memory of as many bytes that nobody changes meanwhile.
+/// `array` must be memory of the stated length that does not change during the call.
 #[allow(unsafe_code)]
 pub unsafe fn suspected_fills_at(
     dtype: DType,

@@ -18,7 +18,7 @@ impl Gap {
         if !high.is_finite() {
             return Gap::INFINITE;
         }
-        // Knuth's TwoSum: what the subtraction dropped.
+        // Knuth's TwoSum: the part that the subtraction dropped.
         let subtrahend = high - a;
         let low = (a - (high - subtrahend)) + (-b - subtrahend);
         if high < 0.0 { Gap { high: -high, low: -low } } else { Gap { high, low } }
@@ -30,7 +30,7 @@ impl Gap {
         Gap { high, low: (distance - high as i128) as f64 }
     }
 
-    /// Whether the distance is above `bound`. high is the nearest f64, so low only decides between equals.
+    /// True if the distance is above `bound`. high is the nearest f64, so low only decides between equals.
     pub(super) fn exceeds(self, bound: f64) -> bool {
         self.high > bound || (self.high == bound && self.low > 0.0)
     }

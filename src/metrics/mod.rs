@@ -1,12 +1,12 @@
-//! How far a restored array is from the original, judged by the letter of the bound.
+//! Measures the difference of a restored array from the original, and judges it exactly by the bound.
 //!
 //! Differences are exact: |x - x'| is the unevaluated sum of two f64, because one f64 holds neither every
 //! difference of two f64 nor that of a large and a tiny f32. A comparison with the bound is therefore right
-//! down to the last bit. The bounds of the modes noa, prel and rel are products and ranges in f64, each
-//! rounded toward zero: never above what was promised, below it by two units in the last place at most.
+//! down to the last bit. The bounds of the modes noa, prel, and rel are products and ranges in f64, each
+//! rounded toward zero: never above the promised bound, and below it by at most two units in the last place.
 //!
-//! Only bounded values have an error: those that are finite and below the outlier threshold. All others have
-//! to come back bit for bit and take no part in ranges or means.
+//! Only bounded values have an error: those that are finite and below the outlier threshold. All other values
+//! must be restored bit for bit and do not count in ranges and means.
 
 mod fills;
 mod gap;
@@ -20,7 +20,7 @@ pub use fills::{SuspectedFill, ValueScan, suspected_fills, suspected_fills_at, s
 use gap::{Element, mul_down};
 use tally::Tally;
 
-/// What the absolute error of a bounded value x may be.
+/// The largest absolute error of a bounded value x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// This much.
@@ -59,7 +59,7 @@ impl Bound {
     }
 }
 
-/// What a comparison found. Where no value is bounded, range and errors are 0.
+/// The result of a comparison. If no value is bounded, range and errors are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// Elements of the array.
@@ -72,17 +72,18 @@ pub struct Metrics {
     pub max: f64,
     /// max - min, rounded toward zero.
     pub range: f64,
-    /// Largest |x - x'|; infinite when a bounded value came back as NaN or infinity.
+    /// Largest |x - x'|; infinite if a bounded value was restored as NaN or infinity.
     pub max_abs_error: f64,
     /// Largest |x - x'| / |x| over the bounded values other than zero.
     pub max_rel_error: f64,
-    /// What an error may be; `None` without a bound, and for rel, where it differs from value to value.
+    /// The largest permitted error; `None` without a bound, and for rel, where it differs from value to
+    /// value.
     pub allowed: Option<f64>,
     /// Largest error / bound; at most 1 exactly when no bounded value violates the bound. `None` without one.
     pub worst: Option<f64>,
     /// Bounded values beyond the bound.
     pub violations: u64,
-    /// Values that are not bounded and did not come back bit for bit.
+    /// Values that are not bounded and were not restored bit for bit.
     pub exact_mismatches: u64,
     /// Elements whose bits differ and that are NaN or infinite on either side.
     pub non_finite_mismatches: u64,
@@ -96,14 +97,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// True when the bound holds for every bounded value, and all others came back bit for bit.
+    /// True if the bound holds for every bounded value, and all others were restored bit for bit.
     pub fn kept(&self) -> bool {
         self.violations == 0 && self.exact_mismatches == 0 && self.non_finite_mismatches == 0
     }
 }
 
-/// Compares an array with what came back. Values of magnitude `outlier_threshold` and above have to be exact;
-/// infinity stands for no threshold. Without a bound, errors are measured and not judged.
+/// Compares an array with its restored values. Values of magnitude `outlier_threshold` and above must be
+/// exact; infinity means no threshold. Without a bound, errors are measured and not judged.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for arrays of different lengths, a length that is no whole number of elements,

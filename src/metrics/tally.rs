@@ -3,7 +3,7 @@
 use super::Bound;
 use super::gap::{Element, Gap, mul_down};
 
-/// What is known of the elements seen so far.
+/// The statistics of the elements seen so far.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) bound: Option<Bound>,

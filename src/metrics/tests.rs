@@ -122,7 +122,7 @@ fn rational(x: f64) -> BigRational {
 }
 
 proptest! {
-    /// The judgement agrees with exact arithmetic, on pairs made to lie close to the bound.
+    /// The judgment agrees with exact arithmetic, on pairs made to lie close to the bound.
     #[test]
     fn abs_agrees_with_rationals(x in any::<f64>(), eb in 1e-300..1e300_f64, nudge in -4..5_i64, down: bool) {
         prop_assume!(x.is_finite());
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(m.worst.unwrap() > 1.0, beyond);
     }
 
-    /// The resolved bounds are never above what was promised, and hardly below it.
+    /// The resolved bounds are never above the promised ones, and hardly below them.
     #[test]
     fn bounds_are_not_rounded_up(a in any::<f32>(), b in any::<f32>(), eb in 1e-9..1.0_f64) {
         prop_assume!(a.is_finite() && b.is_finite());
@@ -194,7 +194,7 @@ fn fill_values_are_suspected() {
     assert_eq!(suspects(&[&tiny[..], &[-1.0, -1.0]].concat(), f64::INFINITY), [-1.0]);
 }
 
-/// A sample and the range find what a look at all values finds.
+/// A sample and the range have the result of reading all values.
 #[test]
 fn a_sample_decides_as_all_values_do() {
     let field = |kind: i32, i: i32| match kind {

@@ -1,4 +1,5 @@
-//! What the user asks for: a graph of stages as plain data. No types bound, no memory, no backend.
+//! A pipeline as the user states it: a graph of stages as plain data, with no bound types, memory, or
+//! backend.
 
 pub(crate) mod notation;
 pub(crate) mod presets;
@@ -61,11 +62,11 @@ impl PartialEq for Node {
     }
 }
 
-/// A directed graph of stages. Ports that nobody consumes are what a container stores.
+/// A directed graph of stages. A container stores the output ports without a consumer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pipeline {
     pub(crate) nodes: Vec<Node>,
-    /// What it asks of the plans that are made from it, beside what their options ask.
+    /// Requirements of the pipeline on its plans, in addition to their options.
     pub(crate) rules: Rules,
 }
 
@@ -83,12 +84,14 @@ impl Pipeline {
         &self.nodes
     }
 
-    /// False when it asks for the reference's arithmetic with its losses; plans then have the option `strict` off.
+    /// False if the pipeline requires the reference's arithmetic with its losses; its plans then have the
+    /// option `strict` off.
     pub fn strict(&self) -> bool {
         self.rules.strict
     }
 
-    /// The form of FZM files that it asks for; anything but the default goes before the option of a plan.
+    /// The form of FZM files that the pipeline requires. A form other than the default overrides the option
+    /// of a plan.
     pub fn generation(&self) -> Generation {
         self.rules.generation
     }
@@ -120,7 +123,7 @@ impl Pipeline {
     /// Calls `set` for every stage that has the parameter.
     ///
     /// # Errors
-    /// [`Error::UnknownName`] when none has it, and what `set` returns.
+    /// [`Error::UnknownName`] if no stage has the parameter, and the errors of `set`.
     pub fn set_everywhere(&mut self, name: &str, set: impl Fn(&mut Args) -> Result<()>) -> Result<()> {
         let mut found = false;
         for node in self.nodes.iter_mut().filter(|n| n.args.has(name)) {
@@ -171,7 +174,7 @@ impl Pipeline {
         Ok(&mut to.inputs)
     }
 
-    /// The pipeline of arrays that are stored as they are.
+    /// The pipeline of arrays that are stored without coding.
     pub(crate) fn identity() -> Pipeline {
         let stage = stages::IDENTITY;
         let args = Args::new(stage.spec().name, stage.spec().params);
@@ -186,12 +189,12 @@ impl Pipeline {
         self
     }
 
-    /// Whether arrays are stored as they are.
+    /// True if arrays are stored without coding.
     pub(crate) fn is_identity(&self) -> bool {
         matches!(&self.nodes[..], [node] if node.stage.is_identity())
     }
 
-    /// A stage with a bound that does not get the values of the array: something before it recodes them.
+    /// A stage with a bound whose input is not the array: a stage before it recodes the values.
     pub(crate) fn recoded_bound(&self) -> Option<&'static str> {
         let bounded = |n: &&Node| n.stage.mode(&n.args).is_some_and(|m| m != UNBOUNDED);
         let mut losing = self.losing().filter(bounded);
@@ -233,7 +236,7 @@ impl Pipeline {
         node.stage.explain(fault, &node.args, quantizer.map(Node::stage))
     }
 
-    /// Whether all stages between a node and the array are identities.
+    /// True if all stages between a node and the array are identities.
     fn gets_array(&self, node: &Node, depth: usize) -> bool {
         node.inputs.iter().all(|source| match source {
             Source::Array => true,
@@ -244,13 +247,13 @@ impl Pipeline {
     }
 }
 
-/// A pipeline pads by less than this many bytes: what is written has to be read within the memory that a reader
-/// grants a small array.
+/// A pipeline pads by less than this number of bytes, because a container must be readable within the memory
+/// that a reader grants a small array.
 const MAX_PADDING: u64 = 1 << 24;
 
 impl Pipeline {
-    /// Bytes of an array once it is padded for all stages, as FZM files have it: the next common multiple of
-    /// their alignments.
+    /// Bytes of an array that is padded for all stages, as in FZM files: the next common multiple of their
+    /// alignments.
     pub(crate) fn padded(&self, bytes: u64) -> Result<u64> {
         let mut unit = 1u64;
         for node in &self.nodes {

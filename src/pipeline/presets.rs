@@ -13,11 +13,12 @@ pub struct Preset {
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// Whether decompression gives back the same bytes.
+    /// True if decompression restores the same bytes.
     pub lossless: bool,
-    /// Whether it is for comparisons: a published pipeline that another preset surpasses. It is found by its name and in no list.
+    /// True for a published pipeline that another preset surpasses and that exists for comparisons. It is
+    /// found by its name and is in no list.
     pub research: bool,
-    /// What it is for each element type.
+    /// The pipeline for each element type.
     forms: &'static [(&'static [DType], &'static str)],
 }
 
@@ -130,10 +131,10 @@ impl Preset {
         PRESETS.iter().filter(|p| !p.research)
     }
 
-    /// Its file for arrays of this type, as `presets/` in the sources has it.
+    /// The preset as a TOML file for arrays of this type, as in `presets/` of the sources.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a type that it does not compress.
+    /// [`Error::Unsupported`] for a type that the preset does not compress.
     pub fn toml(&self, dtype: DType) -> Result<&'static str> {
         let form = self.forms.iter().find(|(types, _)| types.contains(&dtype));
         form.map(|(_, toml)| *toml).ok_or_else(|| {
@@ -146,11 +147,11 @@ impl Preset {
     }
 }
 
-/// The preset of this name, listed or not, for arrays of this type and no other. Those with a bound have mode `noa` and error bound 1e-3 until
-/// these are set, see [`Pipeline::set_everywhere`]; `bits` loses nothing.
+/// The preset of this name, listed or not, for arrays of this type and no other. Presets with a bound have
+/// mode `noa` and error bound 1e-3 until these are set, see [`Pipeline::set_everywhere`]; `bits` is lossless.
 ///
 /// # Errors
-/// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that it does not compress.
+/// [`Error::UnknownName`]; [`Error::Unsupported`] for a type that the preset does not compress.
 pub fn preset(name: &str, dtype: DType) -> Result<Pipeline> {
     in_default_environment(|| {
         let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {

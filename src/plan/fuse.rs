@@ -1,13 +1,14 @@
-//! Chains: kernels that hand tiles on are run as one step, and what passed between them needs no memory.
+//! Kernel fusion: kernels that pass tiles to each other run as one step, and the values between them need no
+//! memory.
 //!
-//! A container is written from the pipeline, never from steps: it does not know what was fused.
+//! Containers are written from the pipeline, never from steps, so fusion does not show in them.
 
 use super::{Graph, Target, select_kernels};
 use crate::ir::kernel::{MAX_OPERANDS, Role};
 use crate::ir::step::{FusedKernel, Step};
 use crate::ir::value::Val;
 
-/// Fuses neighbouring steps that the target can run as one. Of every run of neighbours the longest possible part is fused.
+/// Fuses neighboring steps that the target can run as one. Of every run of neighbors the longest possible part is fused.
 pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step> {
     let mut at = 0;
     while at < steps.len() {
@@ -32,7 +33,7 @@ pub(super) fn fuse(g: &Graph, mut steps: Vec<Step>, target: Target) -> Vec<Step>
     steps
 }
 
-/// Takes a neighbour into a step, if it can be.
+/// Takes a neighbor into a step, if it can be.
 type Join = fn(&Graph, &mut Vec<Step>, usize, Target) -> bool;
 
 /// True when the only thing that `first` makes is read by `second` alone, as its first input.
@@ -45,7 +46,7 @@ fn joined(g: &Graph, steps: &[Step], first: usize, second: usize) -> bool {
     let root = g.root(*between);
     let readers = steps.iter().flat_map(|s| &s.ins).filter(|&&v| g.root(v) == root).count();
     let stored = g.sinks.iter().any(|s| g.root(s.value) == root);
-    // The length of what passes is read from headers: it has to be known without the value.
+    // The length of the value between the kernels is read from headers, so it must be fixed.
     let fixed = !g.edge(*between).length.is_dynamic();
     fixed && root == g.root(*read) && root != Val::ARRAY && readers == 1 && !stored
 }
@@ -82,14 +83,14 @@ fn fuse_producer(g: &Graph, steps: &mut Vec<Step>, at: usize, _: Target) -> bool
     let step = &mut steps[at - 1];
     step.intermediate.get_or_insert(step.ins[0]);
     step.ins[0] = before.ins[0];
-    // Extra inputs stand in the order of the fused kernels: those of the new first one come before the others'.
+    // Extra inputs are in the order of the fused kernels, so those of the new first kernel come first.
     let own = step.ins.len() - step.fused.iter().map(|l| l.extra).sum::<usize>();
     step.ins.splice(own..own, before.ins[1..].iter().copied());
     step.fused.insert(0, fused_kernel(&before));
     true
 }
 
-/// Takes step `at`, which makes sums, into the one before it, which makes what they are of.
+/// Fuses step `at`, which computes sums, into the step before it, which computes their terms.
 fn fuse_reduction(g: &Graph, steps: &mut Vec<Step>, at: usize, target: Target) -> bool {
     let (Some(before), Some(sums)) = (steps.get(at - 1), steps.get(at)) else {
         return false;

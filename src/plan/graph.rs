@@ -27,7 +27,7 @@ impl NodeValues {
     }
 }
 
-/// An output port that nobody consumes: a segment of the container.
+/// An output port without a consumer: a segment of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sink {
     pub(crate) node: usize,
@@ -159,8 +159,9 @@ impl Graph {
         sinks
     }
 
-    /// The length of every value, from what a container says of the inputs of its stages (by index) and of
-    /// its segments (in the order of [`Graph::sinks`]). Each is checked against what the pipeline allows.
+    /// The length of every value, from the lengths that a container states for inputs of its stages (by
+    /// index) and for its segments (in the order of [`Graph::sinks`]). Each length is checked against the
+    /// limits of the pipeline.
     pub(crate) fn lengths(&self, inputs: &[Length], segments: &[u64]) -> Result<Vec<u64>> {
         let mut lengths: Vec<u64> = self.values.iter().map(|v| v.edge.max_bytes()).collect();
         let mut state = |v: Val, bytes: u64| {
@@ -204,7 +205,7 @@ impl Graph {
     }
 }
 
-/// What the input ports of a stage read: a stage without connections reads the array.
+/// The sources of the input ports of a stage. A stage without connections reads the array.
 fn sources(pipeline: &Pipeline, i: usize) -> Vec<Source> {
     let node = &pipeline.nodes[i];
     if node.inputs.is_empty() { vec![Source::Array] } else { node.inputs.clone() }
@@ -248,7 +249,8 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
             ),
         });
     }
-    // A stage is one step further from the array than its furthest producer; in a cycle nobody is ever placed.
+    // A stage is one step further from the array than its furthest producer; stages in a cycle are never
+    // placed.
     for _ in 0..nodes.len() {
         for (i, node) in nodes.iter().enumerate() {
             let producers = node.inputs.iter().map(|s| match s {

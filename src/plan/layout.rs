@@ -35,9 +35,10 @@ fn boundary(g: &Graph) -> impl Iterator<Item = Val> + '_ {
     g.sinks.iter().map(|s| s.value).chain(metadata)
 }
 
-/// Leaves segments in the container, where a device can read and write them: decoding, all that no step writes;
-/// encoding, the first one, if it has a known place, only its maker touches it, and that one checks the room. Kernels whose output
-/// has a length that the run alone knows do so, and those that say it.
+/// Leaves segments in the container, where a device can read and write them. Decoding: all segments that no
+/// step writes. Encoding: the first segment, if it has a fixed place, only its producer touches it, and the
+/// producer checks the room. Kernels check it if the length of their output is only known at run time, or if
+/// they declare it.
 pub(super) fn in_container(g: &mut Graph, steps: &[Step], direction: Direction, direct_output: bool) {
     let segments = match direction {
         Direction::Encode if !direct_output => 0,

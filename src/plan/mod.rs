@@ -30,7 +30,7 @@ pub enum Direction {
     Decode,
 }
 
-/// What runs a plan.
+/// The backend of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The CPU backend.
@@ -42,17 +42,17 @@ pub(crate) enum Target {
 /// How a plan is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompileOptions {
-    /// Whether kernels are fused.
+    /// True if kernels are fused.
     pub(crate) fuse: bool,
-    /// What runs it.
+    /// The backend.
     pub(crate) target: Target,
     /// Encoding for a device: the header of the container has a known length, so that its first segment can be written
     /// where it belongs.
     pub(crate) direct_output: bool,
 }
 
-/// A pipeline bound to an array: what a container describes, and what the plans of both directions and both backends are
-/// compiled from.
+/// A pipeline bound to an array: the description in a container, and the input of the plans of both
+/// directions and both backends.
 #[derive(Clone)]
 pub(crate) struct BoundPipeline {
     pub(crate) pipeline: Pipeline,
@@ -146,7 +146,7 @@ impl Plan {
         &self.bound.array
     }
 
-    /// Bytes of working memory of a call, wherever they start, without what the system needs for threads.
+    /// Bytes of working memory of a call, at any start address, without the system's memory for threads.
     pub fn workspace_bytes(&self) -> u64 {
         self.arena_bytes + ALIGN + 8 * self.bound.graph.values.len() as u64
     }
@@ -154,7 +154,7 @@ impl Plan {
     /// The error for a fault of a step, in the words of its stage.
     pub(crate) fn explain(&self, step: &Step, fault: Fault) -> Error {
         match self.bound.pipeline.nodes.get(step.node) {
-            // Padding is a step of no stage, and stands for the first one.
+            // A padding step belongs to no stage; errors name the first stage.
             Some(node) if node.stage() == step.stage => self.bound.pipeline.explain(node, fault),
             _ => explain(step.stage, fault),
         }

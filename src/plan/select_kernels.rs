@@ -1,4 +1,4 @@
-//! What steps need on a device: functions, and memory besides their operands.
+//! The device functions of steps, and their memory besides operands.
 
 use super::fused_kernels;
 use super::{Graph, Target};
@@ -9,7 +9,7 @@ use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::step::{DeviceStep, Step};
 use crate::ir::value::{Place, Value};
 
-/// Whether the target can run this step.
+/// True if the target can run this step.
 pub(super) fn takes(g: &Graph, step: &Step, target: Target) -> bool {
     target == Target::Cpu || device_launch(g, step).is_some()
 }

@@ -1,5 +1,5 @@
-//! What must hold of every plan, checked each time that one is made: a defect of a stage or of the planner
-//! then is an error and never a wrong byte.
+//! Invariants of every plan, checked when it is made. A defect of a stage or of the planner is then an error
+//! and never a wrong byte.
 
 use super::{Direction, Plan, layout};
 use crate::base::error::{Error, Result};
@@ -17,9 +17,9 @@ pub(super) fn verify(plan: &Plan) -> Result<()> {
     known.into_iter().for_each(|v| written[g.root(v).index()] = true);
     for step in &plan.steps {
         if step.ins.iter().any(|&v| !written[g.root(v).index()]) {
-            return Err(Error::Internal("a step reads what no step has written"));
+            return Err(Error::Internal("a step reads a value that no step has written"));
         }
-        // A container may say that a stage reads one port twice, which gives it back twice.
+        // If a stage of a container reads one port twice, decoding writes that port twice.
         if (1..step.outs.len()).any(|k| step.outs[..k].iter().any(|&v| g.root(v) == g.root(step.outs[k]))) {
             let what = "it reads one port twice, which is not decoded by this version".into();
             return Err(Error::Unsupported { stage: step.stage, what });

@@ -84,7 +84,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the container to what `dst` returns for its length: its own form, or that of a stored array where this is shorter. Returns its length.
+    /// Writes the container to the memory that `dst` returns for its length: the coded form, or the form of a
+    /// stored array if that is shorter. Returns its length.
     pub(crate) fn seal<'d>(
         self,
         own: &Template,
@@ -112,7 +113,7 @@ impl Run<'_> {
     }
 }
 
-/// The form of an array that is stored as it is.
+/// The form of an array that is stored without coding.
 pub(crate) struct StoredForm<'a> {
     pub(crate) template: &'a Template,
     pub(crate) graph: &'a Graph,
@@ -194,7 +195,7 @@ fn launch(plan: &Plan, step: &Step, ws: &mut Workspace, array: &mut ArrayBinding
     Ok(())
 }
 
-/// Bytes of what a TileConsumer takes or a TileProducer makes.
+/// Bytes that a TileConsumer reads or a TileProducer writes.
 fn fused_length(plan: &Plan, words: &[u64], step: &Step) -> u64 {
     let own = match step.role {
         Role::TileConsumer => step.ins.first(),

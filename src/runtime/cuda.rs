@@ -1,8 +1,10 @@
-//! The GPU backend: the steps of a plan as launches on a stream, and the functions that make and read containers.
+//! The GPU backend: the steps of a plan as launches on a stream, and the functions that write and read
+//! containers.
 //!
-//! Nothing here waits for the device. A workspace is one block: status, words and zeroed memory, which are zero between
-//! calls; the tables of the plan; the arena. No memset does that: it would cost what a kernel costs. The last function of a
-//! compression leaves zeros for the next one, and the first one of a decompression, which is short of work, makes its own.
+//! No function here waits for the device. A workspace is one block: status, words, and zeroed memory, which
+//! are zero between calls; the tables of the plan; the arena. A memset would cost as much as a kernel, so the
+//! last function of a compression leaves zeros for the next call, and the first function of a decompression,
+//! which has little work, writes its own.
 
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
@@ -23,7 +25,7 @@ pub(crate) struct WorkspaceLayout {
     pub(crate) control: u64,
     /// The tables start there.
     pub(crate) image: u64,
-    /// So many bytes of them belong into shared memory.
+    /// The number of their bytes that are copied to shared memory.
     staged: u64,
     arena: u64,
     /// Bytes of all.
@@ -43,12 +45,12 @@ impl WorkspaceLayout {
         WORDS_AT + 2 * 8 * plan.bound.graph.values.len() as u64
     }
 
-    /// Where the length of a value stands.
+    /// The offset of the length of a value.
     pub(crate) fn word(v: Val) -> u64 {
         WORDS_AT + 8 * v.index() as u64
     }
 
-    /// Where stands at which byte of the container a value starts.
+    /// The offset of the number that is the offset of a value in the container.
     pub(crate) fn start(plan: &Plan, v: Val) -> u64 {
         WorkspaceLayout::word(v) + 8 * plan.bound.graph.values.len() as u64
     }
@@ -82,17 +84,18 @@ pub(crate) struct Run<'a> {
     pub(crate) container: Span,
     /// Bytes of the header. Encoding: before the segment that is written in place; decoding: of a header of fixed length, or 0.
     pub(crate) header: u64,
-    /// Whether something of the call is on the stream.
+    /// True if a part of the call is on the stream.
     pub(crate) begun: Cell<bool>,
 }
 
-/// Places of launches in a call. What fails at one place makes the later ones return at once.
+/// Positions of launches in a call. After a failure at one position, launches at later positions return at
+/// once.
 const OPEN: u32 = 0;
 const FIRST_STEP: u32 = 8;
 const CLOSE: u32 = u32::MAX / 2;
 
 impl Run<'_> {
-    /// Clears what has to be zero, where no device function does.
+    /// Clears the memory that must be zero, if no device function does.
     pub(crate) fn clear(&self) -> Result<()> {
         self.memory.clear(0, self.layout.control, self.stream)
     }
@@ -217,19 +220,20 @@ impl Run<'_> {
         self.launch(entry, grid, CONTAINER_BLOCK, &args)
     }
 
-    /// What comes first in a call waits for all that is ahead of it on the stream; the rest may start early.
+    /// The first launch of a call waits for all earlier work on the stream; the others may start early.
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
-        /// Arrays of up to so many bytes take microseconds.
+        /// Arrays of at most this number of bytes take microseconds.
         const SHORT: u64 = 4 << 20;
         let follows = self.begun.replace(true);
-        // What ends a compression has more shared memory than what begins it, and does best with its own division.
+        // The last kernels of a compression have more shared memory than the first ones, and run best with
+        // the default division.
         let suits = self.plan.direction == Direction::Decode || !follows;
         let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
         function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
     }
 
-    /// The start of a decompression: reads the header, clears what has to be zero, and copies segments where steps want that. A
-    /// compression begins with its first step.
+    /// The start of a decompression: reads the header, clears the memory that must be zero, and copies
+    /// segments for steps that need copies. A compression begins with its first step.
     pub(crate) fn open(&self, params: &ContainerArgs) -> Result<()> {
         /// Bytes that are worth a block, and the most blocks.
         const PIECE: u64 = 1 << 14;
@@ -280,15 +284,15 @@ impl Run<'_> {
         )
     }
 
-    /// Whether a segment lies at such a place.
+    /// True if a segment is stored at such a place.
     fn sinks_in(&self, place: impl Fn(Place) -> bool) -> bool {
         self.plan.bound.graph.sinks.iter().any(|s| place(self.plan.place(s.value)))
     }
 
-    /// Blocks of functions that have to pass over the whole array, or do so only where it is stored as it is.
+    /// Blocks of functions that process the whole array, always or only if it is stored without coding.
     fn copy_grid(&self, always: bool) -> u64 {
-        /// Enough for the largest device of today, several to a multiprocessor. More would take their time where there is
-        /// nothing to copy, as is usual.
+        /// Enough for the largest present device, several to a multiprocessor. More blocks would cost time in
+        /// the usual case without a copy.
         const MOST: u64 = 512;
         /// Bytes that are worth a block.
         const PIECES: [u64; 2] = [1 << 18, 1 << 16];

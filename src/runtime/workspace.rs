@@ -34,7 +34,7 @@ pub(crate) struct GpuMemory {
 }
 
 impl Workspace {
-    /// Memory for `plan`. `threads` 0 stands for all cores; 1 makes no thread at all.
+    /// Memory for `plan`. If `threads` is 0, all cores are used; if it is 1, no thread is started.
     pub(crate) fn new(plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
         Workspace::around(Arena::new(plan.arena_bytes)?, plan, header_bytes, threads)
     }
@@ -49,8 +49,8 @@ impl Workspace {
         })
     }
 
-    /// The same in memory of the caller's, as much as [`Plan::workspace_bytes`] says; what is allocated besides does not
-    /// grow with the array.
+    /// A workspace in memory of the caller, of [`Plan::workspace_bytes`] bytes. The memory that is allocated
+    /// in addition does not grow with the array.
     pub(crate) fn within(
         memory: &'static mut [u8],
         plan: &Plan,
@@ -63,7 +63,7 @@ impl Workspace {
             return Err(Error::argument("the memory of a workspace", have, format!("at least {need} bytes")));
         }
         let arena = Arena::within(memory, plan.arena_bytes);
-        let arena = arena.ok_or(Error::Internal("a workspace takes more than it says"))?;
+        let arena = arena.ok_or(Error::Internal("a workspace needs more than its stated size"))?;
         Workspace::around(arena, plan, header_bytes, threads)
     }
 
@@ -74,7 +74,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Whether a call may take memory of its own where the workspace has too little. One that was lent is all there is.
+    /// True if a call may allocate memory when the workspace has too little. A workspace in the caller's
+    /// memory cannot grow.
     pub(crate) fn may_grow(&self) -> bool {
         !self.arena.is_lent()
     }
@@ -103,7 +104,8 @@ impl Workspace {
         )))
     }
 
-    /// Overwrites all memory, so that a test can show that no call depends on what an earlier one left.
+    /// Overwrites all memory, so that a test can show that no call depends on the contents that an earlier
+    /// call left.
     #[doc(hidden)]
     pub fn poison(&mut self, byte: u8) {
         self.arena.bytes_mut().fill(byte);

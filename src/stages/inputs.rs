@@ -21,7 +21,7 @@ pub(super) fn floats(stage: &'static str, args: &Args, edge: EdgeType) -> Result
     }
 }
 
-/// The number of elements on the edge of a stage that must know it before the run, at most `most`.
+/// The number of elements on an edge whose length must be fixed before the run, at most `most`.
 pub(super) fn known_elements(stage: &'static str, edge: EdgeType, most: u64) -> Result<u64> {
     let (bytes, width) = (edge.max_bytes(), edge.dtype.bytes());
     if bytes % width != 0 || edge.length.is_dynamic() {

@@ -52,7 +52,7 @@ pub(super) const MODE: Param = Param {
     kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
     default: Setting::Choice("abs"),
     unit: "",
-    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values; rel is refused, stage quantizer has it.",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values; rel is rejected, use stage quantizer.",
 };
 
 /// `value_base` of the same.
@@ -61,10 +61,10 @@ pub(super) const VALUE_BASE: Param = Param {
     kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
     default: Setting::Real(0.0),
     unit: "data units",
-    doc: "noa: the value range, prel: the largest magnitude, when the caller knows it; 0: measured.",
+    doc: "noa: the value range, prel: the largest magnitude, if it is known in advance; 0: measured.",
 };
 
-/// What a container says of the number that its bound is a fraction of, by name.
+/// The number that a bound is a fraction of, by name, as a container states it.
 pub(super) fn base_said(args: &Args, base: f32) -> Option<(&'static str, String)> {
     let name = match args.choice("mode") {
         Ok("noa") => "value_range",
@@ -80,7 +80,7 @@ pub(super) const FIXED_STEP: Param = Param {
     kind: Kind::Flag,
     default: Setting::Flag(false),
     unit: "",
-    doc: "The step follows from the bound alone and not from a sample of f32 values, so what was restored is coded as it is.",
+    doc: "The step follows from the bound alone and not from a sample of f32 values, so a restored array is coded without change.",
 };
 
 /// The parameters that the config of a stage with a bound, a threshold, and a shape records.
@@ -101,7 +101,8 @@ pub(super) fn recorded(spec: &Spec, mode: u8, bound: f64, threshold: f64, dims: 
     put("bound", args.set_real("error_bound", bound))?;
     put("threshold", args.set_real("outlier_threshold", threshold))?;
     for (name, d) in DIMS.into_iter().zip(dims) {
-        // Not cut off at what the parameter holds: the message would name another number than the container.
+        // Not cut off at the limit of the parameter: the message would name another number than the
+        // container.
         let Ok(length) = i64::try_from(d) else {
             return refuse(format!("{name} is {d}, which is above 2^40"));
         };

@@ -32,13 +32,13 @@ const fn dim(name: &'static str, most: i64, doc: &'static str) -> Param {
     Param { name, kind: Kind::Int { low: 0, high: most }, default: Setting::Int(0), unit: "elements", doc }
 }
 
-/// What the parameters say of the shape, ones in place of zeros but for x.
+/// The shape in the parameters, with ones in place of zeros except for x.
 pub(super) fn dims(args: &Args) -> Result<[u64; 3]> {
     let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
     Ok([dim(NAMES[0])?, dim(NAMES[1])?.max(1), dim(NAMES[2])?.max(1)])
 }
 
-/// The shape of `n` elements: where the parameters leave x open, it is what the other two leave.
+/// The shape of `n` elements. If the parameters leave x open, it is `n` divided by the other two.
 pub(super) fn of(stage: &'static str, args: &Args, n: u64) -> Result<[u64; 3]> {
     let mut dims = dims(args)?;
     if dims[0] == 0 {
@@ -86,7 +86,7 @@ pub(super) fn join(args: &mut Args) -> Result<()> {
     NAMES[axes..].iter().try_for_each(|name| args.set_int(name, 1))
 }
 
-/// Sets what was left to the array: all three lengths, or x alone.
+/// Sets the lengths that the parameters leave open to those of the array: all three, or x alone.
 pub(super) fn fit(stage: &'static str, args: &mut Args, array: &Array, most: u64) -> Result<()> {
     let n = array.elements();
     let given = dims(args)?;

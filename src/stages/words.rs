@@ -33,7 +33,7 @@ pub(super) fn over_tiles(entry: &'static str, shape: &LaunchShape<'_>) -> Option
     Some(DeviceLaunch::one(entry, tiles(shape.output(0)), UNIT_THREADS))
 }
 
-/// Copies what follows the last whole word of `width` bytes.
+/// Copies the bytes after the last whole word of `width` bytes.
 pub(super) fn copy_tail(src: &[u8], dst: &mut [u8], width: usize) {
     let at = src.len() - src.len() % width;
     dst[at..].copy_from_slice(&src[at..]); // seed: ragged-end

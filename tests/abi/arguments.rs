@@ -107,14 +107,16 @@ fn a_handle_that_was_freed_is_known() {
     unsafe { fz_plan_free(again) };
 }
 
-/// A capacity that stands for "as much as you like" is more than there is, and the text says which length and which place are meant.
+/// A capacity that means "unlimited" exceeds the memory that exists, and the text names the length and the
+/// argument.
 #[test]
 fn an_overlap_is_told_with_its_numbers() {
     let mut memory = vec![0u8; 8192];
     let (dst, src) = (memory.as_mut_ptr(), memory[4096..].as_ptr());
     let mut bytes = UNTOUCHED;
     for capacity in [4097, 1 << 62, i64::MAX as u64] {
-        // SAFETY: what there is of the memory is this test's; lengths are compared before anything is read.
+        // SAFETY: the existing part of the memory belongs to this test; lengths are compared before any byte
+        // is read.
         let status = unsafe {
             fz_decompress(ptr::null(), ptr::null_mut(), src.cast(), 100, dst.cast(), capacity, &raw mut bytes)
         };

@@ -1,4 +1,4 @@
-//! What can be wrong with an argument, from its type in C and from what it is.
+//! Wrong arguments of each type in C, and of each meaning.
 
 use crate::fixture::{Fixture, Is, Word};
 use crate::header::Parameter;
@@ -10,7 +10,7 @@ pub(crate) enum Want {
     Status(i32),
     /// Any failure.
     Failure,
-    /// Whatever it says, it does not crash.
+    /// Any status is allowed; the call must not crash.
     Anything,
 }
 
@@ -33,7 +33,7 @@ impl Attack {
     }
 }
 
-/// The attacks on one argument; `good` is what it would be.
+/// The attacks on one argument; `good` is its valid value.
 pub(crate) fn attacks(
     fixture: &Fixture,
     parameter: &Parameter,
@@ -62,7 +62,7 @@ fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec
     if !ctype.contains("void") && !ctype.contains("char") {
         all.push(Attack::new("misaligned", good.0 + 1, REFUSED));
     }
-    // Handles: those of a debug build know what they are.
+    // Handles: a debug build detects their kind.
     let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *"];
     if let Some(kind) = kinds.iter().position(|k| ctype.ends_with(k)).filter(|_| cfg!(debug_assertions)) {
         let live = [fixture.pipeline as u64, fixture.encoder as u64, fixture.spaces[0] as u64];
@@ -101,7 +101,7 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
         ],
         "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
-            // A text of no room asks for its length, and an array may have no elements.
+            // A text without room requests its length, and an array may have no elements.
             let mut all = whole(
                 &[0],
                 if matches!(is, Is::TextBytes | Is::AnyBytes) { Want::Anything } else { Want::Failure },

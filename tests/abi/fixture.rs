@@ -1,4 +1,4 @@
-//! Good arguments for every function, by what they are.
+//! Good arguments for every function, by their meaning.
 
 use fzgm::capi::*;
 use std::ffi::{CString, c_char};
@@ -15,7 +15,7 @@ impl<T> From<*const T> for Word {
     }
 }
 
-/// What an argument is. `May…` may be NULL; `New…`, `…Out` and `Length` are places for results.
+/// The meaning of an argument. `May…` may be NULL; `New…`, `…Out`, and `Length` are places for results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Is {
     Pipeline,
@@ -87,7 +87,7 @@ pub(crate) enum Is {
 
 pub(crate) const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
-/// One test at a time: another one would get the addresses of handles that this one has freed.
+/// One test at a time: another one would reuse the addresses of handles that this one has freed.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Everything that arguments point to.
@@ -141,7 +141,7 @@ fn unconnected() -> *mut fz_pipeline {
     pipeline
 }
 
-/// Where a box begins that is all of the array.
+/// The start of a region that is the whole array.
 static ORIGIN: [u64; 1] = [0];
 
 fn chunked(array: &[f32]) -> Vec<u8> {
@@ -154,7 +154,7 @@ fn chunked(array: &[f32]) -> Vec<u8> {
 impl Fixture {
     pub(crate) fn new() -> Fixture {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        // What there is on a GPU is for tests/cuda_calls.rs; here it is the arguments that count.
+        // Calls on a GPU are tested by tests/cuda_calls.rs; here only the arguments count.
         unsafe { std::env::set_var("FZGM_DISABLE_CUDA", "1") };
         let array: Vec<f32> = (0..5000).map(|i| (i as f32 * 1e-2).sin()).collect();
         let dims = [array.len() as u64];
@@ -294,7 +294,7 @@ impl Fixture {
         }
     }
 
-    /// Gives back what a call that succeeded put into the slot.
+    /// Frees the object that a successful call put into the slot.
     pub(crate) fn clear(&mut self, is: Is) {
         let made = *self.slot as usize;
         match is {

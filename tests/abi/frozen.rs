@@ -1,9 +1,10 @@
-//! What programs are compiled against: prototypes, numbers, and where every field of a structure lies.
+//! The interface that programs are compiled against: prototypes, numbers, and the offset of every field of a
+//! structure.
 //!
 //! ```text
 //! FZGM_UPDATE_ABI=1 cargo test --test abi frozen
 //! ```
-//! takes up what is new. A line that goes or changes breaks programs that are there: it needs another `FZ_ABI_VERSION`.
+//! adds new lines. A removed or changed line breaks existing programs: it needs another `FZ_ABI_VERSION`.
 
 use crate::header;
 use fzgm::capi::*;

@@ -1,5 +1,5 @@
-//! The C interface against its header: what it is made of is frozen, and each of its functions is called with every kind of
-//! wrong argument. Both go over what the header declares, so that nothing new is missed.
+//! The C interface against its header: its parts are frozen, and each of its functions is called with every
+//! kind of wrong argument. Both tests go over the declarations of the header, so that no new one is missed.
 
 #![cfg(feature = "capi")]
 #![allow(

@@ -13,7 +13,7 @@ struct Lent {
     encoder: *mut fz_plan,
     decoder: *mut fz_plan,
     spaces: [*mut fz_workspace; 2],
-    /// Of the workspaces, and behind them memory of the caller.
+    /// Memory of the workspaces, followed by memory of the caller.
     memory: Vec<u64>,
     /// Bytes of each workspace.
     lent: u64,
@@ -108,7 +108,7 @@ fn the_buffer_of_a_workspace_is_no_memory_of_a_call() {
 }
 
 #[test]
-fn results_do_not_lie_in_what_a_call_reads() {
+fn results_do_not_lie_in_memory_that_a_call_reads() {
     let lent = Lent::new();
     let mut array: Vec<u64> = vec![0x3f80_0000_3f00_0000; COUNT / 2];
     let mut capacity = 0;

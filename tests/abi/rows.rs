@@ -1,4 +1,4 @@
-//! One row for each function of the header: how it is called, and what its arguments are.
+//! One row for each function of the header: its call, and the meaning of its arguments.
 
 use crate::fixture::{Is, Word};
 use fzgm::capi::*;
@@ -9,7 +9,7 @@ pub(crate) struct Row {
     pub(crate) arguments: &'static [Is],
     /// Its status, if it returns one.
     pub(crate) call: fn(&[Word]) -> Option<i32>,
-    /// It needs a GPU, and says so where all arguments are good.
+    /// The call needs a GPU, and reports it if all arguments are good.
     pub(crate) gpu: bool,
 }
 
@@ -43,7 +43,7 @@ macro_rules! whole {
 }
 whole!(u32 i32 u64 i64);
 
-/// What a function returns.
+/// The result of a function.
 trait Answer {
     fn status(self) -> Option<i32>;
 }

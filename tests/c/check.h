@@ -1,8 +1,8 @@
-/* What the C and C++ tests share: checks that say where and why, a field to compress, and the bound computed in C. */
+/* Shared by the C and C++ tests: checks that print place and reason, a field to compress, and the bound computed in C. */
 #ifndef CHECK_H
 #define CHECK_H
 
-#include <fzgm.h> /* first: the header must stand alone */
+#include <fzgm.h> /* first: the header must compile alone */
 
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static inline void fill(float *x, size_t count) {
   }
 }
 
-/* The largest |x - y|, in double so that the check does not round in favour of the library. */
+/* The largest |x - y|, in double so that the check does not round in favor of the library. */
 static inline double worst_error(const float *x, const float *y, size_t count) {
   double worst = 0.0;
   size_t i;

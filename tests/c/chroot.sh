@@ -33,7 +33,7 @@ tar -C "$root/opt" -xzf "$archive"
 mv "$root"/opt/fzgm-* "$root/opt/fzgm"
 cp tests/c/twenty.c tests/c/files.c tests/c/check.h "$root/tmp/"
 
-# Nothing that could build or stand in for the library is there.
+# No program that could build or replace the library is there.
 [ -z "$(find "$root" -name 'cargo*' -o -name 'rustc*' -o -name 'libcuda*' -o -name 'libstd-*.so')" ] || fail "the root is not clean"
 libs=$(cd "$root" && find opt/fzgm -name libfzgm.so -exec dirname {} \;)
 strict=(-std=c99 -Wall -Wextra -Wpedantic -Werror -I/opt/fzgm/include)
@@ -44,7 +44,7 @@ for program in twenty files; do
 done
 inside /tmp/twenty-shared >/dev/null
 inside /tmp/twenty-static >/dev/null
-# What files.c looks at besides files.
+# Paths that files.c needs besides files.
 mkdir -p "$root/dev" && mknod "$root/dev/null" c 1 3
 inside /tmp/files-shared >/dev/null
 inside /tmp/files-static >/dev/null

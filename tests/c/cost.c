@@ -1,4 +1,4 @@
-/* What a call costs besides its work: the shortest one, in each floating-point environment of its caller. A figure to read, not a test. */
+/* The cost of a call besides its work: the shortest one, in each floating-point environment of its caller. A figure to read, not a test. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include "environments.h"

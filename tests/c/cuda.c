@@ -1,7 +1,7 @@
 /* GPUs through the C interface: memory of every kind, streams, graphs, results, wrong arguments, forks, contexts that are gone.
  *
  * The driver is opened when the program runs, and its few functions are declared here, so that no toolkit is needed to build
- * it. Without a driver it checks that every call says so; FZGM_REQUIRE_GPU=1 makes that a failure. */
+ * it. Without a driver it checks that every call reports this; FZGM_REQUIRE_GPU=1 makes that a failure. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
@@ -167,7 +167,7 @@ static void foreign_pointer(const char *why) {
   fz_plan_free(plan);
 }
 
-/* Every call that needs a GPU says that there is none, and why; those that need none work. */
+/* Every call that needs a GPU reports that there is none, with the reason; other calls work. */
 static void without(const char *why) {
   fz_plan *plan = plan_with(FZ_DEVICE_AUTO, 1), *decoder = decoder_of(plan), *none = NULL;
   fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder);
@@ -367,7 +367,7 @@ static void asynchronous(stream_t stream, enum kind results, int32_t checksum) {
   get(DEVICE, y, back, BYTES);
   CHECK(memcmp(y, z, BYTES) == 0);
 
-  /* a plan that knows nothing but the container */
+  /* a plan that was opened from the container */
   OK(fz_plan_open(container, want, NULL, &opened));
   alone = workspace_of(opened);
   OK(fz_plan_preload(opened, alone, stream));
@@ -501,7 +501,7 @@ static void contexts(void) {
     CU(cuStreamCreate(&stream, 1));
     array = take(DEVICE, BYTES), container = take(DEVICE, (size_t)capacity), result = take(DEVICE, sizeof(fz_result));
     put(DEVICE, array, x, BYTES);
-    CU(cuCtxSetCurrent(primary)); /* the stream knows its context */
+    CU(cuCtxSetCurrent(primary)); /* the stream belongs to its context */
     OK(fz_compress_async(plan, workspace, array, BYTES, container, capacity, (fz_result *)(void *)result, stream));
     OK(fz_plan_preload(plan, forgotten, stream));
     CU(cuCtxGetCurrent(&current));

@@ -1,4 +1,4 @@
-/* What the library says of itself is enough to set every parameter and to draw every pipeline; pipelines as text come back as
+/* The descriptions of the library are sufficient to set every parameter and to draw every pipeline; pipelines as text come back as
    they were; and every wrong argument of these functions is refused. */
 #include "check.h"
 
@@ -188,7 +188,7 @@ static void texts(void) {
   CHECK(strstr(fz_last_error(), "line 4") != NULL && strstr(fz_last_error(), "`word_size`") != NULL);
   GIVES(FZ_UNSUPPORTED, fz_pipeline_from_text("quantizer > szx", &p));
   CHECK(strstr(fz_last_error(), "SZx") != NULL && p == NULL);
-  OK(fz_pipeline_from_toml(toml, &p)); /* a chain cannot ask for strict = false */
+  OK(fz_pipeline_from_toml(toml, &p)); /* a chain cannot express strict = false */
   GIVES(FZ_INVALID_PIPELINE, fz_pipeline_to_text(p, NULL, 0, &bytes));
   fz_pipeline_free(p);
   OK(fz_pipeline_new(&p));

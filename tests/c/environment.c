@@ -143,7 +143,7 @@ static unsigned round_trips(void) {
   return done;
 }
 
-/* What the calls beside those of a round trip say, as one text. */
+/* The results of the calls beside those of a round trip, as one text. */
 static void others(char *text) {
   static unsigned char container[ROOM], buffer[1 << 21];
   static float part[N];

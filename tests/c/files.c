@@ -1,4 +1,4 @@
-/* Containers in files and from streams, parts of them, memory of the program's own, and pipelines that containers say. */
+/* Containers in files and from streams, parts of them, memory of the program's own, and pipelines of containers. */
 #include "check.h"
 
 enum { N = 20011 };
@@ -71,7 +71,7 @@ static void files(const fz_plan *encoder, const unsigned char *container, uint64
   CHECK(info.original_bytes == sizeof large);
   GIVES(FZ_INVALID_ARGUMENT, fz_compress_file(decoder, NULL, x, sizeof x, path, &bytes));
 
-  /* What no file can be made of. */
+  /* Paths that no file can have. */
   GIVES(FZ_FILE, fz_compress_file(encoder, NULL, x, sizeof x, "no/such/folder/a.fzm", &bytes));
   CHECK(strstr(fz_last_error(), "no/such/folder/a.fzm") != NULL && strstr(fz_last_error(), "write") != NULL);
   GIVES(FZ_FILE, fz_compress_file(encoder, NULL, x, sizeof x, ".", &bytes));
@@ -146,7 +146,7 @@ static void boxes(int32_t kind) {
   GIVES(FZ_CORRUPT, fz_decompress_region_file(path, origin, extent, 3, part, BYTES, &bytes));
   CHECK(strstr(fz_last_error(), path) != NULL && bytes == 77);
 
-  /* What the box does not touch is not looked at: here the last byte, which is of the last chunk. */
+  /* Bytes outside the region are not read: here the last byte, which belongs to the last chunk. */
   container[length - 1] ^= 0xff;
   put(path, container, (size_t)length);
   OK(fz_decompress_region_file(path, corner, extent, 3, part, BYTES, &bytes));
@@ -202,7 +202,7 @@ static void previews(void) {
   fz_pipeline_free(pipeline);
 }
 
-/* As a program reads from a socket: never more than it was told to, until it knows how long the container is. */
+/* As a program reads from a socket: never more than requested, until it has the length of the container. */
 static void streams(const unsigned char *container, uint64_t container_bytes) {
   unsigned char *received = guarded_new((size_t)container_bytes);
   uint64_t have = 0, needed = 0;

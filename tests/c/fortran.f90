@@ -124,7 +124,7 @@ contains
     call check(all(info%dims == [nx, ny, 1]) .and. info%dtype == FZ_F64 .and. info%mode == FZ_MODE_ABS, "info")
     call check(info%container == FZ_CONTAINER_COMPACT .and. info%container_bytes == bytes .and. info%stages == 2, "info")
 
-    ! From the beginning alone, which says how much more it takes.
+    ! From the beginning alone, which determines how much more is needed.
     restored = 0
     do i = 1, 20
       if (fz_container_info_partial(c_loc(container), restored, info, needed) /= FZ_TRUNCATED) exit
@@ -267,7 +267,7 @@ contains
     end do
   end subroutine listings
 
-  ! Where there is a GPU it has a name; elsewhere every call says that there is none.
+  ! A GPU has a name; without one every call reports that there is none.
   subroutine devices()
     type(fz_device_t) :: device
     type(c_ptr) :: pipeline = c_null_ptr, plan = c_null_ptr, decoder = c_null_ptr, workspace = c_null_ptr

@@ -1,6 +1,6 @@
 /* Each allocation of each call fails in turn, and then all from that one on: the call succeeds or gives FZ_OUT_OF_MEMORY (FZ_NO_THREADS
  * where a thread cannot be started), and no handle is made or changed by a call that fails. A process ends only where docs/errors.md
- * says so: while a thread of a workspace is started.
+ * prints it: while a thread of a workspace is started.
  *
  *   memory [<every>]      every so-many-th allocation fails; 1 is all of them
  */
@@ -53,7 +53,7 @@ enum { N = 100 * 70 * 10, TEXT = 1 << 16, CALLS = sizeof calls / sizeof calls[0]
 static float x[N], y[N];
 static unsigned char container[ROOM], other[ROOM];
 static char path[64];
-/* So many exact values that their list is larger than what the reserve serves. */
+/* Enough exact values that their list is larger than the largest request that the reserve grants. */
 enum { LONG = 3 << 20, LISTS = CALLS - 2 };
 static float long_array[LONG];
 
@@ -169,7 +169,7 @@ static int32_t run(const char *preset, int kind) {
 out:
   armed = 0;
   CHECK(s == FZ_OK || fz_last_error()[0] != '\0');
-  /* Whatever failed, the handles are whole, and the library goes on. */
+  /* After any failure, the handles are valid, and the library works. */
   fz_workspace_free(threaded);
   fz_workspace_free(decoding);
   fz_workspace_free(encoding);

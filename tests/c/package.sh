@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an installed fzgm must be, whoever looks at it: the linker, the loader, pkg-config, CMake, a packager.
+# Requirements on an installed fzgm, by all its users: the linker, the loader, pkg-config, CMake, a packager.
 #
 #   tests/c/package.sh <prefix> [<cmake build tree>]
 . "$(dirname "$0")/../shell.sh"

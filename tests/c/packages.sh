@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The archives that CPack makes, unpacked and used where there is no Rust; and fzgm inside of another project's build.
+# The archives that CPack makes, unpacked and used where there is no Rust; and fzgm inside another project's build.
 #
 #   tests/c/packages.sh [<cmake build tree>]
 . "$(dirname "$0")/../shell.sh"
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 tree=$(realpath "${1:-build/cmake}")
 source=$PWD
 
-# Nothing of this shell: no Rust, no variable that says where something is.
+# An environment without Rust and without variables that name places.
 bare() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH="${libs:-}" PKG_CONFIG_PATH="${libs:+$libs/pkgconfig}" "$@"; }
 bare sh -c 'command -v cargo rustc' && printf 'note: there is a Rust in /usr/bin\n'
 

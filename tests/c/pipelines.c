@@ -13,7 +13,7 @@ static void same_bytes(const fz_plan *a, const fz_plan *b, const float *x) {
   guarded_free(of_b);
 }
 
-/* pfpl by hand: codes of the quantiser, differences of neighbours, bit planes, zeros taken out. */
+/* pfpl by hand: codes of the quantiser, differences of neighbors, bit planes, zeros taken out. */
 static fz_pipeline *by_hand(void) {
   fz_pipeline *p = NULL;
   uint32_t quantizer = 0, difference = 0, bitshuffle = 0, rze = 0;

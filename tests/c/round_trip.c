@@ -63,7 +63,7 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
   CHECK(info.container_bytes == bytes);
   CHECK(info.stages >= 1);
   CHECK(info.ndim >= 1 && info.ndim <= 3);
-  if (info.stages > 1) { /* what does not get smaller is stored: one stage, nothing lost */
+  if (info.stages > 1) { /* an array that does not compress is stored: one stage, lossless */
     CHECK(info.mode == FZ_MODE_NOA && info.strict == 1);
     CHECK(kind == FZ_CONTAINER_FZM ? info.bound == relative : (float)info.bound == (float)relative);
   } else {
@@ -92,7 +92,7 @@ static void round_trip(const uint64_t *dims, uint32_t ndim, size_t count, int32_
   free(x);
 }
 
-/* Values that no bound covers come back bit for bit and take nobody with them. */
+/* Values that no bound covers are restored bit for bit and do not affect others. */
 static void specials(void) {
   enum { N = 5000 };
   static float x[N], y[N];

@@ -1,4 +1,4 @@
-/* Every call on the CPU does with 128 KiB of stack, as docs/threads.md says: each runs in a thread that has no more, over memory that
+/* Every call on the CPU needs at most 128 KiB of stack, as documented in docs/threads.md: each runs in a thread that has no more, over memory that
    shows how far down it went. With an argument the program prints how far. */
 #define _DEFAULT_SOURCE
 #include "check.h"
@@ -39,7 +39,7 @@ static int32_t on_small_stack(const char *name, call *run) {
   pthread_t thread;
   size_t low = 0, used, i;
   if (stack == NULL) {
-    /* What lies below the stack cannot be touched. */
+    /* Memory below the stack cannot be accessed. */
     stack = (unsigned char *)mmap(NULL, PAGE + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK((void *)stack != MAP_FAILED && mprotect(stack, PAGE, PROT_NONE) == 0);
     stack += PAGE;
@@ -312,7 +312,7 @@ static void chains(void) {
   }
 }
 
-/* What describes the library, and what builds pipelines stage by stage. */
+/* Calls that describe the library, and calls that build pipelines stage by stage. */
 static void descriptions(void) {
   about = "descriptions";
   RUN(FZ_OK, none);

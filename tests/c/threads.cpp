@@ -38,7 +38,7 @@ std::vector<unsigned char> compress(const fz_plan *plan, fz_workspace *workspace
 
 namespace {
 
-// What a thread does for itself while others do the same; the plan is shared.
+// The calls of one thread while others make the same ones; the plan is shared.
 void of_its_own(const fz_plan *encoder, const std::vector<unsigned char> &container, int k) {
   fz_info info;
   info.struct_bytes = sizeof info;
@@ -82,7 +82,7 @@ void of_its_own(const fz_plan *encoder, const std::vector<unsigned char> &contai
   CHECK(std::remove(path.c_str()) == 0);
 }
 
-// Each of the eight has calls that are done by so many threads of their own.
+// Each of the eight makes calls that run on this number of threads.
 void share(std::uint32_t threads_of_a_call) {
   std::vector<float> x(120001);
   fill(x.data(), x.size());

@@ -208,7 +208,7 @@ void listings() {
   CHECK(std::string(fzgm::strerror(FZ_OK)) == "ok");
 }
 
-// Where there is a GPU it is described; elsewhere every call says that there is none.
+// A GPU is described; without one every call reports that there is none.
 void devices() {
   const auto status = status_of([] { return fzgm::device_count(); });
   CHECK(status == FZ_OK || status == FZ_NO_DEVICE);

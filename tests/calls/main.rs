@@ -1,5 +1,6 @@
-//! Calls of the C interface in random order, legal and illegal, against a model that knows what each must answer: see `model`. The fuzz target
-//! `calls` has the same model, and finds strings that reach more; what it found once is below.
+//! Calls of the C interface in random order, legal and illegal, against a model of their results: see
+//! `model`. The fuzz target `calls` has the same model, and finds strings that reach more; the strings that
+//! it once found are below.
 
 #![cfg(feature = "capi")]
 #![allow(
@@ -25,7 +26,7 @@ const LONGEST: usize = 600;
 
 #[test]
 fn every_call_answers_as_it_must() {
-    // What there is on a GPU is for tests/cuda_calls.rs.
+    // Calls on a GPU are tested by tests/cuda_calls.rs.
     unsafe { std::env::set_var("FZGM_DISABLE_CUDA", "1") };
     let config =
         Config { cases: STRINGS, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };

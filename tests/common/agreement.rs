@@ -28,7 +28,7 @@ pub fn agrees(p: &Pipeline, sample: &Sample, options: &Options, shifts: [usize; 
     case(p, sample, options, shifts, |_| true)
 }
 
-/// One of so many cases that slow devices run a share of them.
+/// Slow devices run one case in this number of cases.
 pub fn holds(p: &Pipeline, sample: &Sample, options: &Options) -> (Vec<u8>, Vec<u8>) {
     case(p, sample, options, [0, 0], gpu::shared)
 }
@@ -92,7 +92,7 @@ fn real(p: &Pipeline, name: &str) -> Option<f64> {
     })
 }
 
-/// Whether the container promises anything of the bytes that come back, which must be kept then.
+/// True if the container guarantees the restored bytes, which must then be kept.
 pub fn keeps_its_promise(
     p: &Pipeline,
     sample: &Sample,

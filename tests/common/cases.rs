@@ -21,12 +21,12 @@ pub fn of(stage: &str) -> Vec<Vec<Given>> {
     read(stage, "cases")
 }
 
-/// Those of them that are most used.
+/// The most used forms of a stage.
 pub fn main_forms(stage: &str) -> Vec<Vec<Given>> {
     read(stage, "main_forms")
 }
 
-/// The folders of the stages: `src/stages`, or `FZGM_STAGES` where there are no sources.
+/// The folders of the stages: `src/stages`, or `FZGM_STAGES` if there are no sources.
 fn folder() -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/stages");
     let folder = std::env::var_os("FZGM_STAGES").map_or(sources, Into::into);

@@ -12,7 +12,7 @@ pub struct Case {
     pub name: String,
     pub bytes: Vec<u8>,
     pub restored: Vec<u8>,
-    /// What was compressed, and how.
+    /// The compressed array and the options.
     pub made_of: Option<(Sample, Options)>,
     pub compact: bool,
     /// Of floats whose bound was not kept strictly.
@@ -83,7 +83,7 @@ pub fn outlier_lists() -> Pipeline {
     p
 }
 
-/// Three streams, two of which only the run knows the lengths of, as one.
+/// Three streams as one; the lengths of two of them are only known at run time.
 pub fn merged() -> Pipeline {
     let mut p = Pipeline::new();
     let root = add(&mut p, "stored", &[]);
@@ -112,7 +112,8 @@ pub fn fan_out() -> Pipeline {
     p
 }
 
-/// A type that the stage accepts with its defaults, and any elements of it: of four bytes where there is one.
+/// A type that the stage accepts with its defaults, and any elements of it: a type of four bytes if it
+/// accepts one.
 fn usual_type(spec: &Spec) -> DType {
     let wide = spec.accepts.iter().filter(|d| d.bytes() == 4);
     let runs = |dtype: &&DType| {
@@ -197,7 +198,7 @@ pub fn build(n: u64, content: Content) -> Vec<Case> {
     cases
 }
 
-/// Splines over planes and volumes with far faces, with a bound and without: what 1-D samples cannot show.
+/// Splines over planes and volumes with far faces, with a bound and without, which 1-D samples cannot test.
 pub fn splines() -> Vec<Case> {
     let mut all: Vec<(&str, Pipeline)> = vec![];
     let sets: [Sets; 3] = [
@@ -230,7 +231,8 @@ pub fn splines() -> Vec<Case> {
     cases
 }
 
-/// Every coder, with containers of arrays of several kinds and lengths: what is damaged and garbled most.
+/// Every coder, with containers of arrays of several kinds and lengths: the containers that are damaged and
+/// garbled most.
 pub fn coders() -> Vec<(String, Vec<Case>)> {
     let mut all: Vec<(String, Pipeline, DType)> = vec![];
     let mut one = |name: &str, stages: &[(&str, Sets)], dtype| all.push((name.into(), chain(stages), dtype));

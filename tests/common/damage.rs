@@ -10,7 +10,7 @@ const RECORD: usize = 256;
 /// Fields of the core header of a file: offset and width.
 const CORE_FIELDS: &[(usize, usize)] =
     &[(4, 2), (6, 2), (8, 8), (16, 8), (24, 8), (32, 4), (36, 2), (38, 2), (40, 8), (72, 4), (76, 4)];
-/// Of a stage record.
+/// Fields of a stage record.
 const STAGE_FIELDS: &[(usize, usize)] = &[
     (0, 2),
     (2, 2),
@@ -39,11 +39,11 @@ const STAGE_FIELDS: &[(usize, usize)] = &[
     (232, 8),
     (240, 8),
 ];
-/// Of a buffer record.
+/// Fields of a buffer record.
 const BUFFER_FIELDS: &[(usize, usize)] =
     &[(0, 2), (4, 1), (5, 1), (6, 2), (8, 1), (72, 8), (80, 8), (88, 8), (96, 8), (104, 4), (232, 4)];
 
-/// A damaged copy; the name of what was done to it.
+/// A damaged copy; the name of the damage.
 pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
     let mut b = case.bytes.clone();
     let what = match rng.below(12) {
@@ -65,8 +65,8 @@ pub fn damage(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static st
     (b, what)
 }
 
-/// A copy whose streams say other things than they did: numbers of their headers and tables set, tables of the same coder over another
-/// array put in their place, parts exchanged. Checksums and lengths are right again.
+/// A copy with garbled streams: numbers of their headers and tables set, tables of the same coder over
+/// another array put in their place, parts exchanged. Checksums and lengths are right again.
 pub fn garble(case: &Case, donor: &Case, rng: &mut Rng) -> (Vec<u8>, &'static str) {
     let mut b = case.bytes.clone();
     let (header, other) = (payload_of(&b, case), payload_of(&donor.bytes, donor));
@@ -93,7 +93,8 @@ fn payload_of(b: &[u8], case: &Case) -> usize {
     header_bytes(b, case).unwrap_or(0).min(b.len())
 }
 
-/// A number at a multiple of its width: in the first words of the stream, in what may be tables behind them, or anywhere.
+/// A number at a multiple of its width: in the first words of the stream, in possible tables after them, or
+/// anywhere.
 fn aligned_number(stream: &mut [u8], rng: &mut Rng) -> &'static str {
     let width = *rng.pick(&[1, 2, 4, 4, 4, 8]);
     let room = match rng.below(8) {
@@ -120,7 +121,7 @@ fn exchange(stream: &mut [u8], rng: &mut Rng) -> &'static str {
     "parts exchanged"
 }
 
-/// The beginning of another stream, or what lies at the same place there: its header, its codebook, its table.
+/// The beginning of another stream, or its part at the same place: its header, its codebook, its table.
 fn graft(stream: &mut [u8], other: &[u8], rng: &mut Rng) -> &'static str {
     let room = stream.len().min(other.len());
     let ends = [4, 16, 32, 64, 128, 256, 384, 544, 896, 2432, room];
@@ -212,7 +213,8 @@ fn config_byte(b: &mut [u8], first: usize, rng: &mut Rng) -> &'static str {
     "a config changed"
 }
 
-/// A number in seven-bit groups somewhere in the header of a frame gets another value and maybe length.
+/// Changes the value, and maybe the length, of a number in seven-bit groups somewhere in the header of a
+/// frame.
 fn varint(b: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
     let at = 8 + rng.below(b.len().min(110) - 8);
     let end = at + b[at..].iter().take_while(|&&x| x & 0x80 != 0).count();
@@ -255,7 +257,7 @@ fn number_anywhere(b: &mut [u8], rng: &mut Rng) -> &'static str {
     "a number set"
 }
 
-/// States the lengths that the damaged container has, so that the stages get to see it.
+/// States the lengths of the damaged container, so that the stages read it.
 fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
     if case.compact || b.len() < CORE {
         return;
@@ -263,7 +265,7 @@ fn settle_lengths(b: &mut [u8], case: &Case, rng: &mut Rng) {
     let header = u64::from_le_bytes(b[24..32].try_into().unwrap());
     let Some(payload) = (b.len() as u64).checked_sub(header) else { return };
     b[16..24].copy_from_slice(&payload.to_le_bytes());
-    // The last segment takes what the payload gained or lost.
+    // The last segment is adjusted to the new length of the payload.
     let (stages, buffers) = counts(b);
     let last = CORE + RECORD * (stages + buffers.max(1) - 1);
     if let (true, Some(record)) = (rng.below(2) == 0, b.get_mut(last..last + RECORD)) {
@@ -282,7 +284,7 @@ fn header_bytes(b: &[u8], case: &Case) -> Option<usize> {
     Some(frame_crc(b, case.segments)? + if flags & 1 == 1 { 4 } else { 0 })
 }
 
-/// Where the checksum of a frame stands.
+/// The place of the checksum of a frame.
 fn frame_crc(b: &[u8], segments: usize) -> Option<usize> {
     let (_, mut at) = frame_stages(b)?;
     for _ in 0..segments {
@@ -302,7 +304,8 @@ pub fn frame_stages(b: &[u8]) -> Option<(Vec<Range<usize>>, usize)> {
     let mut configs = vec![];
     for _ in 0..stages {
         let config = at + 3..at + 3 + usize::from(*b.get(at + 2)?);
-        // LorenzoQuant and strict GInterp state a number of exact values. All stages but Merge have one input, and that says how many.
+        // LorenzoQuant and strict GInterp state a number of exact values. All stages but Merge have one
+        // input, which determines the number.
         let id = b.get(config.start - 3..config.start - 1)?;
         let inputs = if id == [11, 0] { usize::from(*b.get(config.start)?) } else { 1 };
         at = if [[1, 0], [0x16, 0x80]].iter().any(|exact| id == exact) {
@@ -319,7 +322,7 @@ fn after_varint(b: &[u8], at: usize) -> Option<usize> {
     Some(at + 1 + b.get(at..)?.iter().take_while(|&&x| x & 0x80 != 0).count())
 }
 
-/// Checksums of what is there now.
+/// Checksums of the current bytes.
 pub fn seal(b: &mut [u8], case: &Case) {
     let Some(header) = header_bytes(b, case).filter(|&h| h <= b.len()) else { return };
     if case.compact {

@@ -1,4 +1,4 @@
-//! The decoders of one container: what they make of it, damaged, is what the CPU makes of it.
+//! The decoders of one container. Their results for damaged containers must be the results of the CPU.
 // Calls on memory that lives until the test has waited.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 

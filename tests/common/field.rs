@@ -1,4 +1,4 @@
-//! Real fields from files, and what is asked of them.
+//! Real fields from files, and their requirements.
 
 use fzgm::{Array, DType, Pipeline, preset};
 use serde_json::Value;

@@ -21,7 +21,8 @@ pub struct Fixture {
     pub stream: TestStream,
 }
 
-/// A preset with a bound of a thousandth of the range, if it takes one, and lists with room for whatever is needed.
+/// A preset with a bound of a thousandth of the range, if it supports one, and lists with room for every
+/// case.
 pub fn lossy(name: &str, dtype: DType) -> Pipeline {
     let mut p = preset(name, dtype).unwrap();
     let _ = p.set_everywhere("mode", |args| args.set_text("mode", "noa"));
@@ -95,7 +96,7 @@ impl Fixture {
         graph
     }
 
-    /// The graph on other data, compared with what the CPU makes of it.
+    /// The graph on other data, compared with the result of the CPU.
     pub fn replay(&self, graph: &Graph, src: &[u8]) {
         self.src.put(0, src);
         graph.launch(&self.stream);
@@ -103,7 +104,7 @@ impl Fixture {
         self.check(src);
     }
 
-    /// What an asynchronous call says of a container of the caller's. Waits.
+    /// The result of an asynchronous call for a container of the caller. Waits.
     pub fn verdict(&mut self, container: &[u8]) -> CallResult {
         let room = Block::of(container);
         let (from, to) = (room.slice(0, container.len()), self.restored.slice(0, self.restored.bytes));
@@ -134,7 +135,7 @@ impl Fixture {
         (container, restored)
     }
 
-    /// What lies on the device is what the CPU makes of `src`.
+    /// The data on the device is the result of the CPU for `src`.
     pub fn check(&self, src: &[u8]) {
         let (container, restored) = self.expected(src);
         let [first, second] = [&self.results[0], &self.results[1]].map(|b| b.result());

@@ -15,14 +15,15 @@ pub fn device() -> Option<Device> {
     std::env::var_os("FZGM_REQUIRE_GPU").is_some_and(|v| v != "0").then_some(Device::Cuda(0))
 }
 
-/// Whether the device of the tests is the emulator.
+/// True if the device of the tests is the emulator.
 pub fn is_emulated() -> bool {
     device().is_some() && !cuda().is_real()
 }
 
-/// Whether this run includes case `k` of many similar cases. On the emulator, forward order includes all cases. The sanitizers and numbered
-/// orders include one case in four; reverse order and late streams include the other cases. With `FZGM_LONG` the sanitizers include
-/// every second case. On a GPU `FZGM_PART=i/n` includes every n-th case from the i-th on, so that slow tools can run side by side.
+/// True if this run includes case `k` of a list of similar cases. On the emulator, forward order includes all
+/// cases. The sanitizers and numbered orders include one case in four; reverse order and late streams include
+/// the other cases. With `FZGM_LONG` the sanitizers include every second case. On a GPU `FZGM_PART=i/n`
+/// includes every n-th case from the i-th on, so that slow tools can run side by side.
 pub fn mine(k: usize) -> bool {
     let is = |name: &str| std::env::var_os(name).is_some();
     if !is_emulated() {
@@ -93,7 +94,7 @@ pub fn cuda() -> &'static Cuda {
     cuda
 }
 
-/// The driver, with whatever context the calling thread has.
+/// The driver, with the context of the calling thread, if any.
 pub fn cuda_without_context() -> &'static Cuda {
     &opened().0
 }
@@ -113,14 +114,14 @@ fn opened() -> &'static (Cuda, Handle) {
 }
 
 impl Cuda {
-    /// Bytes of device memory that nobody has.
+    /// Bytes of free device memory.
     pub fn free_bytes(&self) -> u64 {
         let (mut free, mut total) = (0, 0);
         assert_eq!(unsafe { (self.cuMemGetInfo_v2)(&mut free, &mut total) }, 0);
         free as u64
     }
 
-    /// Whether this is a real device: what takes minutes on the emulator is tested there alone.
+    /// True if this is a real device. Tests that would run for minutes on the emulator run only there.
     pub fn is_real(&self) -> bool {
         self.count("launch").is_none()
     }
@@ -181,7 +182,7 @@ impl Block {
         self.first(self.bytes)
     }
 
-    /// So many bytes from its start.
+    /// The first `bytes` bytes.
     pub fn first(&self, bytes: usize) -> Vec<u8> {
         let mut out = vec![0; bytes];
         self.read(&mut out);
@@ -231,7 +232,7 @@ impl TestStream {
         assert_eq!(unsafe { (cuda().cuStreamSynchronize)(self.0) }, 0);
     }
 
-    /// What `f` puts on the stream, as a graph to be launched again and again.
+    /// The work that `f` puts on the stream, as a graph to be launched again and again.
     pub fn capture(&self, f: impl FnOnce()) -> Graph {
         let (mut graph, mut exec) = (0, 0);
         // 1: thread-local, so that tests beside this one may allocate.
@@ -276,7 +277,7 @@ fn share(emulated: u32) -> u32 {
     given.unwrap_or(usual)
 }
 
-/// Whether case `k` of very many cases that are alike is for a slow device: it gets a few of them.
+/// True if a slow device runs case `k` of a long list of similar cases: it runs a few of them.
 pub fn shared(k: usize) -> bool {
     device().is_some() && k % (share(4) as usize).pow(2) == 0
 }
@@ -373,20 +374,20 @@ fn asynchronous(
     stream.wait();
     let report = result.result();
     if report.status == fzgm::Status::OutlierCapacity as i32 {
-        // Asynchronous calls do not plan anew; the container with longer lists is the same.
+        // Asynchronous calls do not plan again; the container with longer lists is the same.
         assert!(report.needed > 0 && may_overflow(pipeline), "{}: {report:?}", sample.name);
         return;
     }
     assert_eq!((report.status, report.bytes), (0, container.len() as u64), "{}: {report:?}", sample.name);
     untouched_around(&dst.get(), at, container, &format!("{}, fuse {}", sample.name, options.fuse));
-    // The decoder of the encoder, and one that knows nothing but the container.
+    // The decoder of the encoder, and one that was opened from the container.
     for decoder in [planned, Decoder::open(container, &options).unwrap()] {
         // More room than the container has: its length is in its header.
         restores(&decoder, dst.slice(at, room + 8), sample, restored, back);
     }
 }
 
-/// Whether some lists have less room than an array can need.
+/// True if some lists have less room than an array can need.
 fn may_overflow(pipeline: &Pipeline) -> bool {
     let mut settings = pipeline.nodes().iter().flat_map(|n| n.args().iter());
     settings.any(|(param, value)| param.name == "outlier_capacity" && !matches!(value, Setting::Real(1.0)))

@@ -1,4 +1,4 @@
-//! What the integration tests share.
+//! Code that the integration tests share.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod agreement;

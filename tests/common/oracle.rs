@@ -1,5 +1,6 @@
 //! The judge of the error bound, in exact integer arithmetic. It shares no code with the encoder and no
-//! assumption about floats beyond what their bits mean: every finite float is an integer times a power of two.
+//! assumption about floats beyond the meaning of their bits: every finite float is an integer times a power
+//! of two.
 
 use fzgm::DType;
 use num_bigint::BigInt;
@@ -33,7 +34,7 @@ impl Bound {
     }
 }
 
-/// What the judge found in an array that keeps its promise.
+/// The measurements of the judge in an array that keeps its promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Values that the bound is for.
@@ -258,7 +259,7 @@ fn extremes(bounded: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// A float below the bound by more than the rounding of the comparison: an error that is smaller needs no big
 /// integers. Two or three operations make the bound and one makes the error, each off by at most 2^-53 of its
 /// result as long as nothing overflows or is subnormal, so a margin of 2^-49 is more than all of them. 0, which
-/// decides nothing, outside of that range.
+/// decides nothing, outside that range.
 fn clearly_below(extremes: Option<(f64, f64)>, bound: Bound) -> f64 {
     let about = match bound {
         Bound::Abs(eb) => eb,

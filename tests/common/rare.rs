@@ -35,11 +35,11 @@ fn rare(dtype: DType, step: f64, guard: f64, radius: f64, rng: &mut Rng) -> f64 
         6 => near(0.5, rng),
         7 => near(1.5, rng),
         8 => near(rng.below(1 << 20) as f64 + 0.5, rng),
-        // What is the last to have a multiple, and the first to have none.
+        // The last value with a multiple, and the first one without.
         9 => near(guard + rng.below(5) as f64 - 2.0, rng),
         10 => near(guard * 0.9999, rng),
         11 => near(guard - 0.5 + rng.below(3) as f64, rng),
-        // What is the last to have a code, and the first to have none.
+        // The last value with a code, and the first one without.
         12 => near(radius + rng.below(3) as f64 - 1.0, rng),
         _ => near(rng.below(3) as f64, rng),
     }
@@ -50,7 +50,7 @@ pub fn guard_of(dtype: DType) -> f64 {
     (1u64 << if dtype == DType::F32 { 21 } else { 50 }) as f64
 }
 
-/// A smooth field with rare values; `step` as the type has it.
+/// A smooth field with rare values; `step` is rounded to the type.
 pub fn field(dtype: DType, dims: &[u64], (step, radius): (f64, f64), which: Rare, seed: u64) -> Sample {
     let mut rng = Rng(seed);
     let guard = guard_of(dtype);

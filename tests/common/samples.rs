@@ -16,7 +16,7 @@ impl Sample {
         Sample { name: format!("{dtype} {dims:?}"), array: Array::new(dtype, dims).unwrap(), bytes }
     }
 
-    /// Of these values, rounded to the type.
+    /// A sample of these values, rounded to the type.
     pub fn of(dtype: DType, dims: &[u64], values: impl IntoIterator<Item = f64>) -> Sample {
         Sample::new(dtype, dims, bytes(dtype, values))
     }
@@ -44,7 +44,7 @@ pub fn walk(n: usize, step: f64, rng: &mut Rng) -> Vec<f64> {
     (0..n).map(one).collect()
 }
 
-/// The float so many units in the last place away from zero.
+/// The float `ulps` units in the last place away from zero.
 pub fn beside(dtype: DType, x: f64, ulps: i64) -> f64 {
     match dtype {
         DType::F32 => f32::from_bits((x as f32).to_bits().wrapping_add_signed(ulps as i32)).into(),
@@ -55,7 +55,7 @@ pub fn beside(dtype: DType, x: f64, ulps: i64) -> f64 {
 /// A fill value as climate models use it.
 pub const FILL: f64 = 1e20;
 
-/// What the elements are.
+/// The contents of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     Zeros,

@@ -11,8 +11,8 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Allocated less freed by this thread; what another thread frees stays in it. Constant and without a
-    /// destructor, so that counting allocates nothing itself.
+    /// Allocated bytes minus freed bytes of this thread; bytes that another thread frees still count.
+    /// Constant and without a destructor, so that counting allocates nothing itself.
     static HERE: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -65,15 +65,15 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `f`; also says how many bytes more this thread has allocated than before. Other threads, such as those
-/// of the test harness, do not show.
+/// Runs `f`; also returns how much the allocated memory of this thread has grown. Other threads, such as
+/// those of the test harness, do not count.
 pub fn kept_by<R>(f: impl FnOnce() -> R) -> (R, isize) {
     let before = HERE.get();
     let result = f();
     (result, HERE.get() - before)
 }
 
-/// Runs `f`; also says by how many bytes memory grew at most meanwhile, over all threads.
+/// Runs `f`; also returns the largest growth of memory meanwhile, over all threads.
 pub fn peak_of<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -1,8 +1,8 @@
-//! Damaged containers: a status and nothing else. No panic, nothing outside of the destination, each within a
-//! second and within eight times the destination and 64 MiB of memory.
+//! Damaged containers return a status. No call panics or writes outside the destination, and each ends within
+//! a second and within eight times the destination and 64 MiB of memory.
 //!
 //! `FZGM_LONG=1` makes 100,000 mutations in place of 20,000, `FZGM_SEED=n` repeats one, and the ignored test
-//! `fuzz` goes on for `FUZZ_SECONDS`.
+//! `fuzz` runs for `FUZZ_SECONDS`.
 
 use crate::alloc::peak_of;
 use crate::alone;
@@ -20,7 +20,7 @@ fn number(name: &str) -> Option<u64> {
 
 const GUARD: usize = 64;
 
-/// What a careful caller does with a container whose array should fit `dst`.
+/// A careful caller's decompression of a container whose array should fit `dst`.
 fn restore(container: &[u8], options: &Options, dst: &mut [u8]) -> Result<usize> {
     let _ = fzgm::info(container);
     let decoder = Decoder::open(container, options)?;
@@ -77,7 +77,7 @@ fn mutate(cases: &[Case], seeds: impl Iterator<Item = u64>) {
     }
     println!("{count} mutations of {} containers: {seen:?}", cases.len());
     if count >= 5000 {
-        // The damage gets past the headers: some of it is only seen by stages, some not at all.
+        // The damage passes the checks of headers: some of it is only detected by stages, some not at all.
         assert!(seen.get(&Status::Ok).is_some_and(|&n| n > count / 50), "{seen:?}");
         assert!(seen.get(&Status::Corrupt).is_some_and(|&n| n > count / 5), "{seen:?}");
         assert!(
@@ -98,7 +98,8 @@ fn mutations_give_a_status() {
     }
 }
 
-/// The streams of each coder: what they count, where their tables point, whose codebook it is. `FZGM_LONG` makes 20,000 of each.
+/// The streams of each coder, damaged in their counts, the targets of their tables, and their codebooks.
+/// `FZGM_LONG` makes 20,000 of each.
 #[test]
 fn garbled_streams_of_each_coder_give_a_status() {
     let _alone = alone();
@@ -143,7 +144,8 @@ fn fuzz() {
     mutate(&cases, (first..).take_while(|_| Instant::now() < end));
 }
 
-/// What the targets in `fuzz` begin with, into the folder `FUZZ_SEEDS`: containers of every stage, preset and form, as each target takes them.
+/// The initial inputs of the targets in `fuzz`, into the folder `FUZZ_SEEDS`: containers of every stage,
+/// preset, and form, in the format of each target.
 #[test]
 #[ignore = "writes files for scripts/test.sh fuzz"]
 fn fuzz_seeds() {
@@ -175,7 +177,7 @@ fn fuzz_seeds() {
         let bytes: Vec<u8> = (0..50 + rng.below(550)).map(|_| rng.below(256) as u8).collect();
         put("calls", &seed.to_string(), &bytes);
     }
-    // An array behind each stage with its parameters as they are.
+    // An array after each stage with its default parameters.
     for (i, stage) in fzgm::stages::STAGES.iter().enumerate() {
         let recipe: Vec<u8> = [i as u8].into_iter().chain(stage.spec().params.iter().map(|_| 1)).collect();
         for dtype in [DType::U8, DType::I32, DType::F32] {
@@ -224,8 +226,8 @@ fn every_flipped_bit_of_a_container_with_checksums_is_noticed() {
     for case in build(90, Content::Sparse).iter().step_by(7) {
         let mut bytes = case.bytes.clone();
         for bit in 0..8 * bytes.len() {
-            // Byte 4 of a file tells the version: 3.0 has no checksums, later minors may sum other bytes. The
-            // flags say which checksums there are.
+            // Byte 4 of a file is the version: 3.0 has no checksums, later minors may sum other bytes. The
+            // flags mark the checksums that exist.
             let unprotected = if case.compact { bit / 8 == 5 } else { [4, 5, 38, 39].contains(&(bit / 8)) };
             bytes[bit / 8] ^= 1 << (bit % 8);
             let status = survives(case, &bytes, &Options::default(), "one bit", bit as u64);
@@ -235,7 +237,7 @@ fn every_flipped_bit_of_a_container_with_checksums_is_noticed() {
     }
 }
 
-/// The tool that sets checksums right leaves a sound container as it is; else it would hide damage.
+/// The tool that sets checksums right does not change a sound container; otherwise it would hide damage.
 #[test]
 fn sealing_again_changes_nothing() {
     let _alone = alone();
@@ -290,7 +292,7 @@ fn an_outlier_beyond_the_array_is_corrupt() {
     }
 }
 
-/// A frame has one form: what reads like it and is written otherwise is refused.
+/// A frame has one form: bytes with the same meaning in another form are rejected.
 #[test]
 fn a_frame_in_another_form_is_corrupt() {
     let _alone = alone();
@@ -311,7 +313,7 @@ fn a_frame_in_another_form_is_corrupt() {
         assert!(fzgm::decompress(&frame, &options).is_ok());
         frame
     };
-    // A config of 3 bytes says no more than one of 2 when its last byte is 0.
+    // A config of 3 bytes has the meaning of one of 2 bytes if its last byte is 0.
     let mut longer = frame("zigzag", fzgm::DType::I32, &[]);
     assert_eq!(longer[length], 2);
     longer[length] = 3;

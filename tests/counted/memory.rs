@@ -1,4 +1,4 @@
-//! What is said of memory is what is taken.
+//! The stated memory is the allocated memory.
 
 use crate::alloc::{kept_by, peak_of};
 use crate::alone;
@@ -23,7 +23,7 @@ fn as_said(took: isize, said: u64, name: &str) {
 }
 
 #[test]
-fn a_workspace_takes_what_it_says() {
+fn a_workspace_allocates_its_stated_size() {
     let _alone = alone();
     for (pipeline, dtype) in pipelines() {
         for n in [0, 1000, 100_000] {
@@ -43,8 +43,8 @@ fn a_workspace_takes_what_it_says() {
     }
 }
 
-/// The arrays of a call come from its workspace, whatever their length; what the allocator is asked for besides
-/// (the header of a container, a table of chunks) does not grow with them.
+/// The arrays of a call come from its workspace, for any length; other allocations (the header of a
+/// container, a table of chunks) do not grow with them.
 #[test]
 fn calls_with_a_workspace_hardly_allocate() {
     let _alone = alone();
@@ -78,9 +78,9 @@ fn calls_with_a_workspace_hardly_allocate() {
     }
 }
 
-/// Codebooks can be larger than arrays; what they take is what the header says.
+/// Codebooks can be larger than arrays; their memory is stated in the header.
 #[test]
-fn codebooks_take_what_is_said() {
+fn codebooks_need_the_stated_memory() {
     let _alone = alone();
     for (bklen, n) in [(1 << 16, 1000), (1 << 16, 8_000_000), (1024, 1000), (1024, 8_000_000)] {
         let array = Array::new(DType::U16, &[n]).unwrap();
@@ -117,10 +117,10 @@ fn the_limit_is_a_limit() {
     assert_eq!(Decoder::open(&container, &short).err(), Some(Error::MemoryLimit { need, limit: need - 1 }));
 }
 
-/// The longest lists of outliers there can be, merged, take more memory than a container may ask for: whoever made the
-/// encoder has asked for it.
+/// The longest possible lists of outliers, merged, need more memory than a container may require; the maker
+/// of the encoder has requested this memory.
 #[test]
-fn presets_restore_what_they_make_of_any_shape() {
+fn presets_restore_their_containers_of_any_shape() {
     let _alone = alone();
     for chosen in fzgm::PRESETS {
         for (dtype, dims) in
@@ -167,7 +167,7 @@ fn a_workspace_that_is_too_small_is_refused() {
     assert_eq!(n, own);
 }
 
-/// A workspace at the default room of the lists is at most three times the array, whatever the shape.
+/// A workspace at the default room of the lists is at most three times the array, for any shape.
 #[test]
 fn workspaces_of_the_presets_are_small() {
     let _alone = alone();
@@ -184,13 +184,13 @@ fn workspaces_of_the_presets_are_small() {
     }
 }
 
-/// Memory of the caller's, at an address that is aligned to nothing, with what it needs and not a byte more.
+/// Memory of the caller, at an unaligned address, with just the required bytes.
 fn lent(bytes: u64, skip: usize) -> &'static mut [u8] {
     &mut vec![0xa5; bytes as usize + skip].leak()[skip..]
 }
 
-/// What a call may allocate beside its workspace, which is what the header says: a little, tables of tiles, and the lists that
-/// lorenzo_quant sorts.
+/// The limit of allocations of a call beside its workspace, as the header states it: a constant, tables of
+/// tiles, and the lists that lorenzo_quant sorts.
 fn little(pipeline: &Pipeline, sample: &samples::Sample, threads: u32) -> usize {
     let lists = match pipeline.nodes()[0].stage() {
         // A fifth of the elements, with an index, four times.

@@ -18,7 +18,7 @@ fn words(bits: &[(u64, usize)]) -> Vec<u16> {
 /// A section whose one run has no words and states of 0. All points have the only token of its table.
 fn section(token: u64, is_serial: bool) -> Vec<u16> {
     let mut table = vec![(0, 15), (token, 6), (token, 6)];
-    // Of the other entries, frequencies of 0.
+    // The other entries have frequencies of 0.
     table.extend((0..token).map(|_| (0, 3)));
     let table = words(&table);
     let code = if is_serial { 0 } else { 255u16 };

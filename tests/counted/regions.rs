@@ -1,4 +1,5 @@
-//! Boxes from files: the same bytes and the same refusals as from memory, whatever the file is, and no more memory than is said.
+//! Regions from files: the same bytes and the same errors as from memory, for any file, and no more memory
+//! than stated.
 
 use crate::alloc::peak_of;
 use crate::alone;
@@ -78,7 +79,7 @@ fn made(dtype: DType, dims: &[u64], eb: f64, options: &Options, rng: &mut Rng) -
     compress(&pipeline(eb), &array, options, &field(dtype, dims, rng)).unwrap()
 }
 
-/// The box of a whole array.
+/// A region of the whole array.
 fn cut(whole: &[u8], w: usize, dims: &[u64], origin: &[u64], extent: &[u64]) -> Vec<u8> {
     let at = |d: &[u64], i: usize, none: usize| d.get(i).map_or(none, |n| *n as usize);
     let mut part = vec![];
@@ -104,12 +105,12 @@ fn a_box(dims: &[u64], rng: &mut Rng) -> (Vec<u64>, Vec<u64>) {
 }
 
 #[test]
-fn boxes_of_files_are_the_slices_of_the_whole() {
+fn regions_of_files_are_the_slices_of_the_whole() {
     let _alone = alone();
     let (mut rng, place) = (Rng(90), Place::new());
     for dtype in [DType::F32, DType::F64] {
         for dims in SHAPES {
-            // The last bound is for nothing but what is stored as it is.
+            // The last bound only works for an array that is stored without coding.
             for (container, eb) in both_containers().into_iter().flat_map(|c| [(c, 1e-2), (c, 1e-14)]) {
                 let options = Options { container, ..Options::default() };
                 let bytes = made(dtype, dims, eb, &options, &mut rng);
@@ -138,7 +139,7 @@ fn boxes_of_files_are_the_slices_of_the_whole() {
     }
 }
 
-/// What a call says of a box, in memory and in a file, which has to be the same but for names.
+/// The outcome of a call for a region, in memory and in a file, which must be equal except for names.
 fn outcome(
     bytes: &[u8],
     place: &Place,
@@ -187,7 +188,8 @@ fn files_that_were_cut_at_any_length_are_refused() {
     }
 }
 
-/// Entries, words and headers, damaged: the same outcome everywhere, and never more memory than a box may take.
+/// Entries, words, and headers, damaged: the same outcome everywhere, and never more memory than a region may
+/// need.
 #[test]
 fn damaged_files_are_data_or_a_status() {
     let _alone = alone();
@@ -263,7 +265,7 @@ fn damaged_files_are_data_or_a_status() {
 
 /// As much for all of 16 MB as for a value.
 #[test]
-fn memory_does_not_grow_with_the_box() {
+fn memory_does_not_grow_with_the_region() {
     let _alone = alone();
     let place = Place::new();
     let mut rng = Rng(93);
@@ -284,7 +286,7 @@ fn memory_does_not_grow_with_the_box() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn paths_that_are_no_files_are_refused() {
     let _alone = alone();
     let place = Place::new();
     let open = |path: PathBuf| match decompress_region_file(&path, &[0], &[1], &mut [0; 4]) {
@@ -299,13 +301,13 @@ fn what_is_no_file_is_refused() {
     #[cfg(unix)]
     {
         assert_eq!(open("/dev/null".into()), "it is no regular file");
-        // Nobody writes into it: to open it would take for ever.
+        // A FIFO without a writer: opening it would block.
         assert!(std::process::Command::new("mkfifo").arg(&place.0).status().unwrap().success());
         assert_eq!(open(place.0.clone()), "it is no regular file");
     }
 }
 
-/// What a file had when it was opened may be gone when it is read.
+/// Bytes that a file had when it was opened may be missing when it is read.
 #[test]
 fn a_file_that_becomes_shorter_is_one_that_cannot_be_read() {
     let _alone = alone();
@@ -361,7 +363,7 @@ fn a_container_inside_of_a_file() {
 }
 
 #[test]
-fn boxes_that_are_refused() {
+fn regions_that_are_refused() {
     let _alone = alone();
     let (mut rng, place) = (Rng(96), Place::new());
     let dims = [40, 33, 3];
@@ -412,7 +414,7 @@ fn streams_beyond_table_and_values_are_corrupt() {
     }
 }
 
-/// Every reader of a header says so, before it takes memory for an array that is not there.
+/// Every reader of a header reports this before it allocates memory for a missing array.
 #[test]
 fn a_length_that_the_stream_cannot_have_is_corrupt() {
     let _alone = alone();
@@ -433,7 +435,7 @@ fn a_length_that_the_stream_cannot_have_is_corrupt() {
             assert_eq!(e.as_ref().map(Error::status), Some(Status::Corrupt), "{what}, {i}: {e:?}");
         }
     };
-    // Its bytes and its elements, wherever they stand.
+    // The numbers of its bytes and of its elements, at any place.
     let of = |elements: u64| {
         let mut bytes = whole.clone();
         let header = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;

@@ -17,7 +17,7 @@ fn library() -> *mut c_void {
     unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) }
 }
 
-/// Whether the driver is the emulator. Does not start the driver.
+/// True if the driver is the emulator. Does not start the driver.
 pub fn is_present() -> bool {
     let library = library();
     !library.is_null() && !unsafe { libc::dlsym(library, c"fzemu_fail".as_ptr()) }.is_null()

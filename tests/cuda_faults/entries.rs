@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) entry: Entry,
     /// Current contexts of the calling thread.
     pub(crate) homes: &'static [Home],
-    /// An ordinary run fails one of so many driver calls.
+    /// An ordinary run fails one driver call in this number of calls.
     pub(crate) share: usize,
 }
 

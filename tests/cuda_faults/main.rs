@@ -1,10 +1,11 @@
 //! Failed driver calls, injected by the emulator into each entry point that touches a GPU.
 //!
-//! Each driver call of an entry point fails once, in turn. The entry point must return a status. The same call must then succeed
-//! with the same bytes. Nothing may leak: memory, streams, events, contexts, and pending operations are counted.
-//! Then the device is lost at each driver call, in turn. Every function must return a status, the CPU must keep working, and handles must be freeable.
+//! Each driver call of an entry point fails once, in turn. The entry point must return a status. The same
+//! call must then succeed with the same bytes. Nothing may leak: memory, streams, events, contexts, and
+//! pending operations are counted. Then the device is lost at each driver call, in turn. Every function must
+//! return a status, the CPU must keep working, and handles must be freeable.
 //!
-//! A program of its own, because an injected failure hits all threads.
+//! This is a separate program because an injected failure hits all threads.
 // Its unsafe calls are those of the driver and of the library, on memory that lives until the test has waited.
 #![allow(clippy::unwrap_used, clippy::panic, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
@@ -155,7 +156,7 @@ fn a_device_that_is_lost_is_a_status_from_then_on() {
 
 /// After a loss, plans for the CPU compress host memory, and the plugin for HDF5 relies on that.
 #[test]
-fn the_cpu_goes_on_without_the_device() {
+fn the_cpu_keeps_working_without_the_device() {
     let Some(_alone) = alone("the_cpu_goes_on") else { return };
     let world = World::of("pfpl");
     let on_cpu = Options { device: Device::Cpu, ..Options::default() };

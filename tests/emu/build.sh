@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the stand-in driver with the kernels in it: build/emu/libcuda.so.1, or with sanitizers build/emu-asan/libcuda.so.1.
-# What has not changed is not compiled again.
+# Builds the emulated driver with the kernels in it: build/emu/libcuda.so.1, or with sanitizers
+# build/emu-asan/libcuda.so.1. Unchanged files are not compiled again.
 #
-#   tests/emu/build.sh [plain|asan] [file.cu…]     all files below kernels/, or the files that are named
+#   tests/emu/build.sh [plain|asan] [file.cu…]     all files below kernels/, or the named files
 #
 # FZ_EMU_OUT: another folder for the result.
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -17,8 +17,9 @@ flags=(-std=c++17 -g1 -fPIC -ffp-contract=off -frounding-math -fno-strict-aliasi
   -Wno-unused-function -Wno-unused-but-set-variable -Wno-parentheses -fvisibility=hidden -DFZ_EMULATED -Itests/emu -Ikernels)
 case $kind in
   plain) out=build/emu; flags+=(-O2) ;;
-  # Besides overruns: misaligned access, which traps on the device; shifts by too much and conversions out of range, where
-  # the device saturates and the CPU does not; division by zero, where the device goes on.
+  # Besides overruns: misaligned access, which traps on the device; shifts by too much and
+  # conversions out of range, where the device saturates and the CPU does not; division by zero,
+  # where the device continues.
   asan) out=build/emu-asan; flags+=(-O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
     -fsanitize=address,alignment,bounds,shift,float-cast-overflow,integer-divide-by-zero) ;;
   *) die "unknown kind $kind; kinds: plain, asan" ;;
@@ -45,7 +46,7 @@ unit() {
   printf '};\n__attribute__((constructor)) static void enrol_them() {\n  fzemu::enrol(entries_here, __start_fzshared_%s, __stop_fzshared_%s);\n}\n' "$2" "$2"
 }
 
-# compile <file> <object>: with its dependencies beside it, so that the next run knows what it was made of.
+# compile <file> <object>: with its dependencies beside it, for the next run.
 compile() { g++ "${flags[@]}" -MMD -MF "$2.d" -c "$1" -o "$2"; }
 
 # fresh <object>: it is newer than all it was made of, and than this script.
@@ -62,7 +63,8 @@ kernels_object() {
   unit "$1" "$name" >"$2.cpp"
   grep -q FZ_ENTRY "$2.cpp" || die "$1 has no device function: extern \"C\" __global__ void name(FZ_ARGS)"
   compile "$2.cpp" "$2.tmp"
-  # What is neither constant nor set when it is made is shared memory; it becomes a section that can be poisoned.
+  # Variables that are neither constant nor initialized are shared memory; it becomes a section that
+  # can be poisoned.
   objcopy --rename-section ".bss=fzshared_$name,alloc,load,data,contents" "$2.tmp" "$2"
   mv "$2.tmp.d" "$2.d"
   rm "$2.tmp"

@@ -52,9 +52,9 @@ void Fiber::start(void (*what)()) {
   body = what;
   if (!stack) {
     // Not all at the same place of a page: those that take turns would push each other out of the first cache.
-    static unsigned colour;
+    static unsigned color;
     stack = new_stack();
-    begin_at = stack + STACK - LINE * (colour++ % (PAGE / LINE));
+    begin_at = stack + STACK - LINE * (color++ % (PAGE / LINE));
   }
   // A body that has left has left no redzones: its calls had returned.
   void** top = reinterpret_cast<void**>(begin_at);

@@ -1,5 +1,5 @@
-// Threads of a block as fibers: a stack each, switched by hand (x86-64, System V). With AddressSanitizer, which has to
-// know which stack is in use.
+// Threads of a block as fibers: a stack each, switched by hand (x86-64, System V). AddressSanitizer
+// is told which stack is in use.
 #pragma once
 #include <stddef.h>
 
@@ -8,11 +8,12 @@ class Fiber {
  public:
   // Starts over: the next resume() calls `body`, which must end with leave().
   void start(void (*body)());
-  // Runs it until it pauses or leaves; called from outside of all fibers.
+  // Runs it until it pauses or leaves; called from outside all fibers.
   void resume();
   // Back to resume(). Called from inside.
   void pause();
-  // For good. Not marked as what never returns: AddressSanitizer would ask the system about stacks at every call.
+  // Never returns. Not marked as such, because AddressSanitizer would query the system about stacks
+  // at every call.
   void leave();
 
  private:

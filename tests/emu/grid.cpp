@@ -190,7 +190,8 @@ Meeting& meet(uint32_t mask, const void* value, size_t bytes, const char* file, 
     if (warp.meetings[i].mask == mask && warp.meetings[i].arrived) meeting = &warp.meetings[i];
   }
   if (!meeting) {
-    // As many as there are lanes: each is expected at one that others have come to, or has one to read, and this one has neither.
+    // There is one meeting per lane: each lane is expected at a meeting that others have reached,
+    // or has one to read, and this lane has neither.
     for (int i = 0; i < warp.meeting_count && !meeting; i++) {
       if (!warp.meetings[i].arrived && !warp.meetings[i].unread) meeting = &warp.meetings[i];
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does the emulator notice? Each line is a case of selftest/main.cpp, a mode, and what must come: "passes", or a text that
-# it ends with. A bug that nobody reports fails the test.
+# A test of the emulator. Each line is a case of selftest/main.cpp, a mode, and the required result:
+# "passes", or the end of the error text. A bug that is not reported fails the test.
 . "$(dirname "$0")/../../scripts/lib.sh"
 source_folder=tests/emu/selftest
 for kind in plain asan; do FZ_EMU_OUT=build/emu-selftest/$kind bash tests/emu/build.sh $kind $source_folder/bugs.cu >/dev/null; done
@@ -30,7 +30,7 @@ while read -r name modes wanted; do
   done
 done <<'CASES'
 # without a bug
-neighbours                       fwd,rev,7,8,deferred,asan           passes
+neighbors                       fwd,rev,7,8,deferred,asan           passes
 look_back                        fwd,rev,7,8,deferred,asan           passes
 functions                        fwd,rev,7,asan                      passes
 event_orders_streams             fwd,deferred,deferred-asan          passes

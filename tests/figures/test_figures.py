@@ -132,7 +132,7 @@ class Page(Copy):
         boxes = []
         for text in svg.iter(SVG + "text"):
             size = float(text.get("font-size", svg.get("font-size")))
-            # What common fonts take for a letter, on average.
+            # The width of a letter in common fonts, on average.
             long = 0.55 * size * len(text.text)
             x, y = float(text.get("x")), float(text.get("y"))
             left = x - long * {"middle": 0.5, "end": 1}.get(text.get("text-anchor"), 0)
@@ -320,7 +320,7 @@ class Damage(Copy):
         self.assertEqual(read(self.rows), before)
 
     def test_at_random(self):
-        """Damaged rows give a page and a picture in XML, or one line that says what is wrong."""
+        """Damaged rows give a page and a picture in XML, or one line that names the defect."""
         chance = random.Random(0)
         with open(self.rows, "rb") as file:
             recorded = file.read()

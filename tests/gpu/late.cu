@@ -1,5 +1,5 @@
-// On a machine with a GPU and nvcc: calls return while a kernel ahead of them on the same stream still runs, and what they
-// do is right once it has ended. Uses the installed header and library as any program does.
+// On a machine with a GPU and nvcc: calls return while a kernel ahead of them on the same stream still runs, and their
+// results are right once it has ended. Uses the installed header and library as any program does.
 //
 //   nvcc -O2 -I include tests/gpu/late.cu -L lib -lfzgm -o late && ./late
 #include <cuda_runtime.h>

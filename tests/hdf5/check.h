@@ -1,4 +1,4 @@
-/* A check that says where it failed. STOP, if defined before, ends the program instead of exit(1). */
+/* A check that prints the place of a failure. STOP, if defined before, ends the program instead of exit(1). */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -27,7 +27,7 @@ static uint32_t crc32_of(const unsigned char *bytes, size_t n, size_t without) {
   return ~crc;
 }
 
-/* Where the checksum stands, which is where a number is that of all other bytes. */
+/* The place of the checksum: the number there is the checksum of all other bytes. */
 static size_t place_of_sum(const unsigned char *frame, size_t n) {
   size_t at;
   for (at = 4; at + 4 <= n; at++) {

@@ -1,6 +1,6 @@
 /* The same datasets by the filter and by fzgm_hdf5_chunks.h, from memory of the host and of a GPU, for files that have to be equal.
  *
- *   device filter <file> <raw f32 field of 721 x 1440>               H5Dwrite, with the filter; FZGM_DEVICE says where
+ *   device filter <file> <raw f32 field of 721 x 1440>               H5Dwrite, with the filter; FZGM_DEVICE selects the device
  *   device host|gpu <file> <raw f32 field of 721 x 1440>             fzgm_hdf5_chunks.h
  *   device refuse <file>                                             what fzgm_chunks_open does not take
  *
@@ -123,7 +123,7 @@ static void gather(const struct dataset *s, const hsize_t *offset, const unsigne
 }
 
 /* The frame of an asynchronous call has to be that of the filter too. Chunks with many values that no bin holds, fill values here, are the
- * exception: only calls that wait can plan anew for them. */
+ * exception: only calls that wait can plan again for them. */
 static void compare_async(const struct dataset *s, const fzgm_chunks *chunks, address_t src) {
   fz_workspace *workspace;
   fz_result result;
@@ -258,7 +258,7 @@ static void refuse(const char *path) {
   CHECK(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
 }
 
-/* What fails on a GPU the filter does on the CPU, so equal files do not show that there was one: with FZGM_DEVICE=cuda:0 the device has a
+/* After a failure on a GPU the filter uses the CPU, so equal files do not prove that a GPU was used: with FZGM_DEVICE=cuda:0 the device has a
  * context afterwards, and where kernels are counted there were some. */
 static void it_was_a_gpu(void) {
   int (*state)(int, unsigned *, int *), active = 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The examples of HDF5, each built and run as its first lines say, and their files read by h5py.
+# The examples of HDF5, each built and run as its first lines describe, and their files read by
+# h5py.
 #
 #   examples.sh <python with h5py> <libfzgm.a>      HDF5_PLUGIN_PATH names the folder of the plugin
 #

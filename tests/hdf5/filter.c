@@ -75,7 +75,7 @@ static void writes(const char *path) {
   CHECK(through(path, dcpl, H5T_NATIVE_DOUBLE) == 0);
   H5Pclose(dcpl);
 
-  /* What is refused is refused when the dataset is created, with the reason on the error stack. */
+  /* A dataset is rejected when it is created, with the reason on the error stack. */
   dcpl = H5Pcreate(H5P_DATASET_CREATE);
   CHECK(H5Pset_chunk(dcpl, 1, dims) >= 0 && H5Pset_fzgm(dcpl, FZGM_ABS, -1) >= 0);
   file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -118,7 +118,7 @@ static void explicitly(const char *path) {
   }
 }
 
-/* HDF5 is in this program without names: short cd_values cannot be completed, and writing says so. */
+/* HDF5 is in this program without exported names: short cd_values cannot be completed, and writing reports this. */
 static void hidden(const char *path) {
   hsize_t dims[2] = {ROWS, COLUMNS};
   hid_t dcpl = list(), file, space, set;
@@ -128,7 +128,7 @@ static void hidden(const char *path) {
   set = H5Dcreate2(file, "d", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
   CHECK(H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
   CHECK(set < 0 || H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 || H5Dclose(set) < 0);
-  /* What could not be written would be tried again when the library closes. */
+  /* A failed write would be tried again when the library closes. */
   _Exit(0);
 }
 

@@ -37,9 +37,9 @@ done
 valgrind --quiet --error-exitcode=9 "$work/damage" "$work/a.h5" "$plugin" 41
 ok "the same under valgrind; every byte of chunks damaged, some of them under valgrind"
 
-# The library inside of the program: without names the plugin cannot ask, with them it can.
+# The library inside the program: the plugin finds its functions only if the program exports them.
 archive=$(echo "$libs" | tr ' ' '\n' | sed -n 's/^-L//p' | head -n 1)/libhdf5.a
-# What the archive needs is in its settings; a machine may lack one of them.
+# The settings of the archive list its libraries; a machine may lack one of them.
 rest=$(sed -n 's/ *Extra libraries: *//p' "${archive%.a}.settings" 2>/dev/null || true)
 # shellcheck disable=SC2086
 if cc -std=c99 -D_GNU_SOURCE "${strict[@]}" $flags tests/hdf5/filter.c -o "$work/static" "$archive" $rest 2>"$work/link.txt"; then

@@ -1,5 +1,5 @@
 """The filter on a GPU through h5py: FZGM_DEVICE, forks, and what happens without a driver. The driver is the emulator, whose kernel
-launches are counted, as what fails on a GPU is done on the CPU without a word."""
+launches are counted, because a failure on a GPU is repeated on the CPU without a message."""
 
 import ctypes
 import os

@@ -56,7 +56,7 @@ class Base(unittest.TestCase):
             d = f[name]
             # HDF5 itself leaves filters out for elements of any length, which lie elsewhere.
             for i in range(0 if h5py.check_vlen_dtype(d.dtype) else d.id.get_num_chunks()):
-                # A bit of the mask stands for a filter that was left out.
+                # A bit of the mask marks a filter that was left out.
                 self.assertEqual(d.id.get_chunk_info(i).filter_mask, 0)
             return d[()]
 
@@ -486,7 +486,7 @@ class Direct(Base):
     def test_frames_of_other_pipelines_are_read(self):
         a = field((16, 64), "f4")
         frame = self.frame(a)
-        # Another bound and lossless: the frame says which.
+        # Another bound and lossless: the frame contains the actual one.
         self.put(frame, **fzgm(abs=1.0))
         self.assertLessEqual(error(self.read(), a), 1e-3)
         self.put(frame, **fzgm())

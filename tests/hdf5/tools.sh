@@ -49,7 +49,8 @@ with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
         else:
             assert np.array_equal(x, y), name
 PY
-# compressed <file> <how many>: h5repack says 0 when a filter fails, so the datasets that have it are counted.
+# compressed <file> <count>: h5repack exits with 0 even if a filter fails, so the datasets with the
+# filter are counted.
 compressed() {
   local n
   n=$(h5dump -pH "$1" | grep -c "FILTER_ID $id" || true)
@@ -90,7 +91,7 @@ compressed lossless.h5 1
 h5repack -f SHUF -f "f64:UD=$id,0,3,1,$low,$high" -l f64:CHUNK=16x16x50 in.h5 refused.h5 >refused.txt 2>&1 || true
 [ ! -e refused.h5 ] || compressed refused.h5 0
 
-# A damaged chunk: h5dump fails and says why.
+# A damaged chunk: h5dump fails and prints the reason.
 "$python" - <<'PY'
 import h5py
 with h5py.File("out.h5") as f:

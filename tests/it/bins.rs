@@ -1,5 +1,6 @@
-//! Bins of preset pfpl, on the CPU and on devices: values at the edges of what has one, in tiles where all other values are common, and
-//! steps that a sample chooses. Chains look for rare values by sums that are taken together, whose limits follow from radius and threshold.
+//! Bins of preset pfpl, on the CPU and on devices: values at the limits of the bins, in tiles where all other
+//! values are common, and steps that a sample chooses. Fused kernels detect rare values by sums over several
+//! values, whose limits follow from radius and threshold.
 
 use crate::common::agreement::{agrees, stage};
 use crate::common::rare::around;
@@ -74,7 +75,8 @@ fn tiles_of_one_kind_of_value() {
 /// More than a batch for each warp of a block, and more than one block.
 const SAMPLED: u64 = 150_000;
 
-/// Compresses `n` values up to `top`, and says which bound was taken. One value of `rare` is large, and the others are a hundredth of it.
+/// Compresses `n` values up to `top`, and returns the bound that was chosen. One value of `rare` is large,
+/// and the others are a hundredth of it.
 fn taken(n: u64, top: f64, bound: f64, base: Option<f64>, rare: u64, rng: &mut Rng) -> String {
     let value = |i| match i % 1000 {
         0 => f64::NAN,
@@ -93,8 +95,8 @@ fn taken(n: u64, top: f64, bound: f64, base: Option<f64>, rare: u64, rng: &mut R
     params.into_iter().find(|p| p.0 == "resolved_bound").map_or(String::new(), |p| p.1)
 }
 
-/// The step of f32 data: on a device many blocks count what each candidate misses, and the last one of them chooses. Bounds near the spacing
-/// of floats, where the choice matters.
+/// The step of f32 data: on a device many blocks count the misses of each candidate, and the last block
+/// chooses. Bounds near the spacing of floats, where the choice matters.
 #[test]
 fn steps_that_a_sample_chooses() {
     let mut rng = Rng(0x9b05_688c);

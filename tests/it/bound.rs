@@ -1,5 +1,5 @@
-//! The bound where it is hardest to keep: values that sit on the border of a bin, ranges that overflow,
-//! constants, bounds and thresholds at the ends of what floats hold. The oracle judges.
+//! The bound where it is hardest to keep: values on the border of a bin, ranges that overflow, constants,
+//! bounds and thresholds at the limits of floats. The oracle judges.
 
 use crate::common::oracle::{Bound, judge};
 use crate::common::rng::Rng;
@@ -93,7 +93,7 @@ fn logarithmic_borders(dtype: DType, eb: f64, rng: &mut Rng) -> Vec<f64> {
     let values = (0..4000).map(|i| {
         let most = if i % 2 == 0 { 40.0 } else { 126.0 };
         let k = ((rng.unit() * 2.0 - 1.0) * most / width).round();
-        // On the border, or at either end of what a bin can restore.
+        // On the border, or at either end of the values of a bin.
         let nudge = [0.5, -0.5, 0.5 + eb / 2.0][rng.below(3)];
         let border = ((k + nudge) * width).exp2();
         let near = beside(dtype, border, rng.below(7) as i64 - 3);
@@ -112,7 +112,8 @@ fn values_on_the_border_of_a_bin_of_the_logarithm() {
     }
 }
 
-/// Every kind of value under a point-wise bound: what has no bin comes back bit for bit, whatever the bound.
+/// Every kind of value under a point-wise bound: values without a bin are restored bit for bit, for any
+/// bound.
 #[test]
 fn point_wise_bounds_of_values_without_a_bin() {
     let mut rng = Rng(24);
@@ -156,7 +157,7 @@ fn zeros_keep_their_sign_under_a_point_wise_bound() {
     }
 }
 
-/// Codes of f64 come back as f32, which has no room for bounds below 2^-20: refused with what to do instead.
+/// Codes of f64 are restored as f32, which has no room for bounds below 2^-20: rejected, with a remedy.
 #[test]
 fn point_wise_bounds_that_f32_cannot_keep_are_refused_for_f64() {
     let array = Array::new(DType::F64, &[100]).unwrap();
@@ -172,7 +173,7 @@ fn point_wise_bounds_that_f32_cannot_keep_are_refused_for_f64() {
                 assert!(text.contains("mode abs"), "{text}");
             }
         }
-        // The reference takes any bound, and what it wrote is read.
+        // The reference accepts any bound, and its files are read.
         let loose = Options { strict: false, ..Options::default() };
         assert!(fzgm::Encoder::new(&p, &array, &loose).is_ok());
     }
@@ -198,7 +199,7 @@ fn bounds_relative_to_the_largest_magnitude() {
     }
 }
 
-/// The range of a constant is zero, so every value must come back as it is.
+/// The range of a constant is zero, so every value must be restored bit for bit.
 #[test]
 fn constants_are_exact() {
     let f32s = [
@@ -222,7 +223,7 @@ fn constants_are_exact() {
     for c in [0.1, -1e300, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1e-40, 3.0, 2e38, 4e38, 7e38] {
         keeps(DType::F64, &[c; 700], "noa", 0.01, f64::INFINITY);
     }
-    // Constant but for fills, zeros of both signs, and no bounded value at all.
+    // Constant except for fill values, zeros of both signs, and no bounded value at all.
     let mut fills = vec![2.6e38; 100];
     fills.extend([f64::NAN, f64::INFINITY, 3e38]);
     keeps(DType::F32, &fills, "noa", 0.5, 3e38);
@@ -251,7 +252,7 @@ fn ranges_and_bounds_at_the_ends_of_floats() {
     }
 }
 
-/// docs/bounds.md, corners: what becomes of f32 under a bound whose double is no float.
+/// docs/bounds.md, corner cases: f32 under a bound whose double is no float.
 #[test]
 fn bounds_above_2_to_125_have_the_step_of_2_to_125() {
     let (step, most) = (2f64.powi(126), f64::from(f32::MAX));
@@ -333,7 +334,7 @@ fn thresholds() {
 }
 
 /// Half goes to even, by either way of rounding: the radius chooses between them. In f32 and f64 all of these
-/// products are exact, so both neighbours keep the bound and only the rule decides.
+/// products are exact, so both neighbors keep the bound and only the rule decides.
 #[test]
 fn ties_go_to_even() {
     let ties: Vec<f64> = (-9..10).map(|i| f64::from(i) + 0.5).collect();

@@ -1,4 +1,5 @@
-//! LorenzoQuant with tiles around their means: what the mean is of, the bound at every kind of place, and means of other writers.
+//! LorenzoQuant with tiles around their means: the values that a mean is taken of, the bound at every kind of
+//! place, and means of other writers.
 
 use crate::common::agreement::{bare, stage};
 use crate::common::gpu;
@@ -31,7 +32,7 @@ fn one_dim(dtype: DType, values: &[f64]) -> Sample {
     Sample::of(dtype, &[values.len() as u64], values.iter().copied())
 }
 
-/// Where the segments of a frame without a checksum lie: at its end, one behind the other.
+/// The places of the segments of a frame without a checksum: consecutive, at its end.
 fn segments(frame: &[u8]) -> Vec<std::ops::Range<usize>> {
     let lengths: Vec<usize> = info(frame).unwrap().segments.iter().map(|s| s.bytes as usize).collect();
     let mut at = frame.len() - lengths.iter().sum::<usize>();
@@ -46,9 +47,9 @@ fn means(dtype: DType, frame: &[u8]) -> Vec<f64> {
     floats(dtype, &frame[segments(frame)[3].clone()])
 }
 
-/// Whole numbers under a step of 1: the mean of a tile is that of those of its values that are bounded, whatever the others are.
+/// Whole numbers under a step of 1: the mean of a tile is that of its bounded values, for any other values.
 #[test]
-fn means_are_those_of_carried_values() {
+fn means_are_those_of_bounded_values() {
     let mut rng = Rng(50);
     for dtype in [DType::F32, DType::F64] {
         for n in [1, 5, 255, 257, TILE, TILE + 1, 5 * TILE + 300] {
@@ -149,7 +150,7 @@ fn every_type_of_code_mode_and_container() {
     }
 }
 
-/// Behind a stage that takes whole blocks files are padded: what is behind the array has no part in a mean.
+/// After a stage with whole blocks files are padded: elements after the array do not count in a mean.
 #[test]
 fn padding_does_not_count() {
     for dtype in [DType::F32, DType::F64] {
@@ -204,7 +205,7 @@ fn other_dimensions_and_the_files_of_2026_05_are_refused() {
     }
 }
 
-/// What a hostile or careless writer may put for a mean, and what comes of it on either backend.
+/// Means that a hostile or careless writer may store, and their results on either backend.
 #[test]
 fn any_mean_decodes_to_something() {
     for dtype in [DType::F32, DType::F64] {
@@ -252,7 +253,8 @@ fn any_mean_decodes_to_something() {
     }
 }
 
-/// Lists that turn out too short are enlarged, and what they hold is told, also where there is room for more means than outliers.
+/// Lists that turn out too short are enlarged, and the required room is reported, also if there is room for
+/// more means than outliers.
 #[test]
 fn room_is_that_of_the_lists() {
     for dtype in [DType::F32, DType::F64] {

@@ -46,7 +46,7 @@ fn contents(bklen: u32, rng: &mut Rng) -> Vec<(&'static str, Vec<u32>)> {
     ]
 }
 
-/// What the total of an optimal code is: the sum of all sums of the two smallest.
+/// The total of an optimal code: the sum of all sums of the two smallest.
 fn optimum(values: &[u32]) -> u64 {
     let mut counts = std::collections::BTreeMap::new();
     values.iter().for_each(|v| *counts.entry(v).or_insert(0u64) += 1);
@@ -66,7 +66,7 @@ fn optimum(values: &[u32]) -> u64 {
 }
 
 #[test]
-fn huffman_is_as_short_as_it_can_be_and_as_long_as_its_page_says() {
+fn huffman_is_as_short_as_possible_and_within_the_bound_of_its_page() {
     let mut rng = Rng(5);
     for (dtype, bklen) in [
         (DType::U8, 256),
@@ -110,14 +110,15 @@ fn huffman_is_as_short_as_it_can_be_and_as_long_as_its_page_says() {
     }
 }
 
-/// Counts like Fibonacci numbers ask for codes that are longer than 27 bits.
+/// Counts like Fibonacci numbers require codes that are longer than 27 bits.
 #[test]
-fn huffman_evens_out_what_asks_for_longer_codes() {
+fn huffman_evens_out_counts_that_require_longer_codes() {
     let mut counts = vec![1usize, 1];
     while counts.len() < 30 {
         counts.push(counts[counts.len() - 1] + counts[counts.len() - 2]);
     }
-    // One that has codes of 28 bits, which the reference writes and we do not, and one that asks for 29.
+    // One with codes of 28 bits, which the reference writes and this encoder does not, and one that requires
+    // 29.
     for counts in [&counts[..29], &counts] {
         evens_out(counts);
     }
@@ -196,7 +197,7 @@ fn recorded_streams_are_written_to_the_byte_and_read() {
 }
 
 #[test]
-fn bytes_and_distances_of_every_kind_come_back() {
+fn bytes_and_distances_of_every_kind_are_restored() {
     let mut rng = Rng(9);
     for (name, values) in contents(65536, &mut rng) {
         for (dtype, coder) in [(DType::U8, "ans"), (DType::U16, "adm"), (DType::U32, "adm")] {
@@ -260,7 +261,7 @@ fn merged_streams_are_as_long_as_they_are_said_to_be() {
     }
 }
 
-/// A single element decides the bits, wherever it stands: the least one that needs all that its type has.
+/// A single element at any place decides the bits: the smallest one that needs all bits of its type.
 #[test]
 fn bitpack_finds_the_largest_element() {
     for dtype in [DType::U8, DType::U16, DType::U32] {
@@ -293,7 +294,7 @@ fn ans_takes_from_the_smallest_of_equal_weights() {
 
 /// Lanes without elements in the last group: all of them are ones when there are more than 1024 groups, else the first byte.
 #[test]
-fn adm_ends_as_the_number_of_groups_says() {
+fn adm_ends_where_its_number_of_groups_implies() {
     for (groups, end) in [(1025, [0xff, 0xff]), (1024, [0xff, 0])] {
         let s = sample("groups", DType::U16, std::iter::repeat_n(7, 512 * (groups - 1) + 17));
         let p = stage("adm", &[]);
@@ -307,9 +308,9 @@ fn adm_ends_as_the_number_of_groups_says() {
     }
 }
 
-/// Streams that differ from sound ones in nothing but what a decoder does not need.
+/// Streams that differ from sound ones only in bytes that a decoder does not need.
 #[test]
-fn what_is_left_over_is_corrupt() {
+fn unused_bytes_at_the_end_are_corrupt() {
     type Change = fn(&mut Vec<u8>);
     type Case = (&'static str, &'static [(&'static str, &'static str)], DType, Vec<u32>, Change);
     let all: [Case; 8] = [
@@ -331,7 +332,8 @@ fn what_is_left_over_is_corrupt() {
         }),
         // A zero before the first one of a lane, which has one more than it needs.
         ("adm", &[], DType::U16, vec![9; 15], |s| s[22] = 0x7f),
-        // A group that does not begin where the first one does: its lanes have three bytes of ones but for the first lane.
+        // A group that does not begin where the first one does: its lanes have three bytes of ones, except
+        // the first lane.
         ("adm", &[], DType::U16, (0..512).map(|i| if i == 15 { 1200 } else { 1000 }).collect(), |s| {
             assert_eq!((word(s, 0), s.len()), (0, 4 + 2 + 1 + 512 + 3 * 32));
             s[0] = 1;

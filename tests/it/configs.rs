@@ -16,7 +16,7 @@ fn every_config(mut f: impl FnMut(&Case, std::ops::Range<usize>)) {
         assert_eq!(configs.len(), info(&case.bytes).unwrap().stages.len(), "{}", case.name);
         for at in configs {
             let (id, config) = (&case.bytes[at.start - 3..at.start - 1], &case.bytes[at.clone()]);
-            // Whether a config is lawful may depend on the flags: those of a file are part of it.
+            // The flags of a file may decide if a config is lawful, so they are part of it.
             if seen.insert((case.bytes[5], id.to_vec(), config.to_vec())) {
                 f(case, at);
             }
@@ -25,7 +25,7 @@ fn every_config(mut f: impl FnMut(&Case, std::ops::Range<usize>)) {
     assert!(seen.len() > 50, "{} configs", seen.len());
 }
 
-/// What becomes of a frame with other bytes; `what` is for the message.
+/// The status of a frame with other bytes; `what` is for the message.
 fn status(case: &Case, mut bytes: Vec<u8>, what: &str) -> Status {
     seal(&mut bytes, case);
     let run = || {
@@ -43,8 +43,8 @@ fn status(case: &Case, mut bytes: Vec<u8>, what: &str) -> Status {
     }
 }
 
-/// Stages whose config has two lengths, with the longer one: its last byte is 1 and says which code of two, where the
-/// types before and after, its first bytes, differ.
+/// Stages whose config has two lengths, with the longer one: its last byte is 1 and selects one code of two,
+/// where the types before and after, its first bytes, differ.
 const MARKED: [(u16, usize); 2] = [(2, 7), (15, 3)];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What headers say: from beginnings of containers, and as pipelines to be used again.
+//! The contents of headers: from beginnings of containers, and as pipelines to be used again.
 
 use crate::common::corpus::{Case, build, outlier_lists};
 use crate::common::samples::{self, Content};
@@ -6,7 +6,8 @@ use fzgm::{
     Array, Container, DType, Error, Generation, Options, Pipeline, compress, info, info_partial, pipeline_of,
 };
 
-/// The answers to all beginnings of a container: the bytes to ask again with, or `None` where the header is complete.
+/// The results for all beginnings of a container: the bytes for the next attempt, or `None` if the header is
+/// complete.
 fn answers(name: &str, bytes: &[u8]) -> Vec<Option<usize>> {
     let whole = info(bytes).unwrap();
     let header = whole.header_bytes as usize;
@@ -35,7 +36,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_beginning_says_what_it_needs() {
+fn every_beginning_returns_the_bytes_that_it_needs() {
     let mut most = [0; 2];
     for case in cases() {
         let answers = answers(&case.name, &case.bytes);
@@ -48,7 +49,8 @@ fn every_beginning_says_what_it_needs() {
             *most = (*most).max(steps);
         }
     }
-    // Of FZM: the kind, the core header, the records. In a frame most fields say where the next one ends.
+    // FZM has three parts: the kind, the core header, the records. In a frame most fields determine the end
+    // of the next one.
     let [fzm, compact] = most;
     assert!((2..=3).contains(&fzm) && (4..=40).contains(&compact), "{fzm} and {compact} steps");
 }
@@ -104,7 +106,8 @@ fn damaged_beginnings_end() {
     }
 }
 
-/// What does not follow from the header: how the container was to be, but for strict and generation.
+/// The options that do not follow from the header: the form of the container, except for strict and
+/// generation.
 fn plain(options: &Options) -> Options {
     Options { strict: true, generation: Generation::G2026_08, ..options.clone() }
 }
@@ -123,7 +126,8 @@ fn the_pipeline_of_a_container_makes_it_again() {
             assert_eq!(Pipeline::from_text(&chain).unwrap(), pipeline, "{}: {chain}", case.name);
             chains += 1;
         }
-        // The exact form of the reference does not say what the array was, unless its first stage does.
+        // The exact form of the reference does not contain type and shape of the array, unless its first
+        // stage does.
         if pipeline.strict() && info(&case.bytes).unwrap().strict.is_none() {
             unsaid += 1;
             continue;
@@ -132,7 +136,7 @@ fn the_pipeline_of_a_container_makes_it_again() {
         if case.compact && case.name.starts_with("exact pairs") {
             continue;
         }
-        // The partitions stand in the stream, not in the header.
+        // The partitions are stored in the stream, not in the header.
         if case.name.starts_with("huffman encode_mode") {
             continue;
         }
@@ -145,7 +149,7 @@ fn the_pipeline_of_a_container_makes_it_again() {
 }
 
 #[test]
-fn a_pipeline_says_what_was_asked_for() {
+fn a_pipeline_has_the_requested_parameters() {
     let sample = samples::make(DType::F32, &[300, 200], Content::Walk, 5);
     let text = "lorenzo_quant(eb=0.0003,mode=noa,radius=100,code_type=u16) > bitshuffle(width=2) > rze";
     let pipeline = Pipeline::from_text(text).unwrap();

@@ -1,5 +1,5 @@
-//! Containers of every preset, mode and type against a list of their checksums: whatever machine, compiler and C library this
-//! runs on, it must find the same ones.
+//! Containers of every preset, mode, and type against a list of their checksums, which must be equal for
+//! every machine, compiler, and C library.
 
 use crate::common::field::Field;
 use crate::common::run::forms;
@@ -49,7 +49,7 @@ fn one_nan(values: &mut [u8], dtype: DType) {
     }
 }
 
-/// What the containers of an array come to.
+/// The totals of the containers of an array.
 #[derive(Default)]
 struct Sum {
     containers: usize,
@@ -123,7 +123,7 @@ fn containers_are_the_same_everywhere() {
     }
     let recorded = std::fs::read_to_string(&path).unwrap();
     let other: Vec<_> = list.lines().zip(recorded.lines()).filter(|(new, old)| new != old).collect();
-    // Array, length and checksum of its containers, checksum of what they restore.
+    // Array, length and checksum of its containers, checksum of the restored arrays.
     assert!(other.is_empty(), "{} lines are others, now and in the list: {other:#?}", other.len());
     assert_eq!(list.lines().count(), recorded.lines().count());
     println!(

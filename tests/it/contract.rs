@@ -1,4 +1,4 @@
-//! What every stage promises, for every element type: the registry is walked, so a new stage is tested
+//! Guarantees of every stage, for every element type. The registry is walked, so a new stage is tested
 //! without a line here.
 
 use crate::common::agreement::keeps_its_promise;
@@ -16,7 +16,7 @@ fn values(p: &Param) -> Vec<String> {
         Kind::IntOf(numbers) => numbers.iter().map(i64::to_string).collect(),
         Kind::Flag => vec!["false".into(), "true".into()],
         Kind::Names { .. } => vec!["vle".into()],
-        // The shape is that of the array, or written as 1 where that says the same.
+        // The shape is that of the array, or 1 where that means the same.
         Kind::Int { .. } if p.name.starts_with("dim_") => vec!["1".into()],
         Kind::Int { low, high } => {
             let interesting = [0, 1, 64, 4096, 8192, 16384, 65536];
@@ -65,7 +65,7 @@ fn pipeline(stage: &str, set: &[Given]) -> Pipeline {
     p
 }
 
-/// What became of a combination.
+/// The outcome of a combination.
 #[derive(Default)]
 struct Outcome {
     /// It ran with some sample and promised something of the result.
@@ -92,7 +92,7 @@ fn holds(stage: &str, set: &[Given], samples: &[Sample]) -> Outcome {
                     }
                     Err(e) => {
                         assert!(e.to_string().contains(stage), "{what}: `{e}` does not name the stage");
-                        let element = format!("an element that {stage} gets");
+                        let element = format!("an input element of {stage}");
                         outcome.out_of_range |=
                             matches!(e, Error::InvalidArgument { what, .. } if what == element);
                     }
@@ -114,7 +114,8 @@ fn chosen() -> impl Iterator<Item = &'static dyn Stage> {
     stages
 }
 
-/// Of each type that a stage accepts some combination runs and promises something; of every other type none runs.
+/// For each type that a stage accepts, some combination runs and has a guarantee; for every other type, none
+/// runs.
 fn holds_for_its_types(spec: &Spec, outcome: impl Fn(DType) -> Outcome) {
     for dtype in DType::ALL {
         let Outcome { accepted, promised, .. } = outcome(dtype);
@@ -162,7 +163,7 @@ fn pairs_of_parameters_hold() {
     }
 }
 
-/// Combinations with the sizes and contents that the defaults get.
+/// Combinations with the sizes and contents of the defaults.
 #[test]
 fn main_forms_hold_for_every_sample() {
     for stage in chosen() {
@@ -235,7 +236,7 @@ fn presets_hold_for_every_type_and_sample() {
 }
 
 #[test]
-fn what_does_not_compress_is_stored() {
+fn arrays_that_do_not_compress_are_stored() {
     let preset = fzgm::PRESETS.iter().find(|p| p.lossless).unwrap().name;
     let identity = STAGES.iter().find(|s| s.is_identity()).unwrap().spec().name;
     for dtype in DType::ALL {

@@ -1,5 +1,5 @@
-//! Plain differences of floats: no bound is promised of them, since they round. What comes back is the running sum of the rounded
-//! differences, to the bit.
+//! Plain differences of floats, which have no bound because they round. The restored values are the running
+//! sums of the rounded differences, to the bit.
 
 use crate::common::corpus::chain;
 use crate::common::run::{both_containers, every_way, options};
@@ -26,7 +26,7 @@ fn sums_of_float_differences_are_exact() {
     }
 }
 
-/// Which NaN arithmetic makes is not ours to say.
+/// The NaN that arithmetic results in depends on the processor.
 fn same_but_for_nan(dtype: DType, want: &[u8], got: &[u8]) -> Result<(), String> {
     let width = dtype.bytes() as usize;
     let nan = |w: &[u8]| match width {
@@ -38,7 +38,8 @@ fn same_but_for_nan(dtype: DType, want: &[u8], got: &[u8]) -> Result<(), String>
     if want.len() == got.len() && at.is_none() { Ok(()) } else { Err(format!("differs at value {at:?}")) }
 }
 
-/// Each element is the sum so far and its rounded difference to the one before; both start anew with each chunk.
+/// Each element is the sum so far and its rounded difference to the one before; both start again with each
+/// chunk.
 fn sums_of_differences(sample: &Sample, chunk: usize) -> Vec<u8> {
     macro_rules! sums {
         ($T:ty) => {{

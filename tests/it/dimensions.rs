@@ -231,7 +231,7 @@ fn fewer_axes_join_the_slowest_dimensions() {
                 let other = compress(&plain, &other, &options, &sample.bytes).unwrap();
                 assert!(payload(&bytes) == payload(&other), "{} {name} {axes} {container:?}", sample.name);
                 assert_eq!(info(&bytes).unwrap().array, sample.array);
-                // What is read from the container compresses to the same segments again.
+                // The pipeline that is read from the container compresses to the same segments.
                 let again =
                     compress(&pipeline_of(&bytes).unwrap(), &sample.array, &options, &sample.bytes).unwrap();
                 assert!(payload(&again) == payload(&other), "{} {name} {axes} {container:?}", sample.name);

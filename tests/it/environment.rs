@@ -58,7 +58,7 @@ mod register {
     }
 }
 
-/// What one call of the library returns in an environment, which it must leave as it was.
+/// The result of one call of the library in an environment, which it must restore.
 #[inline(never)]
 fn within<R>(environment: u64, call: impl FnOnce() -> R) -> R {
     register::write(environment);
@@ -76,7 +76,7 @@ fn array_of(dtype: DType, content: u32, len: usize) -> (Array, Vec<u8>) {
             (1, 3) => f64::NAN,
             (1, 5) => f64::NEG_INFINITY,
             (1, 7) => 1e20,
-            // Subnormal numbers of f32, and with them of what products of bounds and ranges are.
+            // Subnormal numbers of f32, which make products of bounds and ranges subnormal too.
             (1, 9) | (2, _) => smooth * 1e-42,
             _ => smooth,
         }
@@ -132,7 +132,7 @@ impl Case<'_> {
         container.truncate(bytes);
         let mut restored = vec![0; self.src.len()];
         within(back, || decoder.decompress(&mut decoding, &container, &mut restored))?;
-        // The same without plans, and what a container says of itself.
+        // Calls without plans, and the description of a container.
         let alone = within(there, || fzgm::compress(&pipeline, &self.array, &options, self.src))?;
         assert_eq!(alone, container);
         let (_, again) = within(back, || fzgm::decompress(&container, &options))?;

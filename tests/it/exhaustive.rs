@@ -19,12 +19,13 @@ use std::time::Instant;
 const SLAB: u32 = 20;
 /// Slabs that an ordinary run leaves out between two; prime, so that signs, exponents and mantissas all vary.
 const STRIDE: u64 = 401;
-/// Of so many slabs that are run, the oracle judges a part of one too.
+/// The oracle also judges a part of one slab in this number of slabs.
 const JUDGED: u64 = 5;
 
-/// What a value may be off by at least, in f64. eb is lowered by more than the two roundings of the product and of
-/// the difference that it is compared with, 2^-53 of each, can take away: where the computed difference is not above
-/// the computed product, the true one is not above the true product. What is between goes to the oracle.
+/// The smallest possible limit of the error of a value, in f64. eb is lowered by more than the two roundings
+/// of the product and of the difference that it is compared with, 2^-53 of each, can account for: if the
+/// computed difference is not above the computed product, the true one is not above the true product. Values
+/// between the two go to the oracle.
 #[derive(Clone, Copy)]
 enum Fast {
     Abs(f64),
@@ -49,8 +50,8 @@ impl Fast {
         }
     }
 
-    /// True when `y` keeps the bound of `x` for certain. Below 2^-960 the product could be subnormal, and then its
-    /// rounding is no share of it: nothing but equality is certain there.
+    /// True if `y` certainly keeps the bound of `x`. Below 2^-960 the product could be subnormal, and then
+    /// its rounding is not relative: only equality is certain there.
     fn keeps(self, x: f64, y: f64) -> bool {
         let allowed = self.allowed(x);
         ((x - y).abs() <= allowed) & (allowed >= 1e-289)
@@ -157,7 +158,7 @@ fn long() -> bool {
     std::env::var_os("FZGM_LONG").is_some()
 }
 
-/// An encoder and its decoder with what they need.
+/// An encoder and its decoder with their memory.
 struct Coder {
     encoder: Encoder,
     decoder: Decoder,
@@ -219,7 +220,7 @@ fn work<W: Word>(
         }
         check::<W>(&x, y, bound, &mut count);
         if slab / stride % JUDGED == 0 {
-            // The oracle, which knows no floats: values that are not finite have to be the same bits.
+            // The oracle, which has no float arithmetic: values that are not finite must have the same bits.
             let part = slab as usize * 4096 % (bytes - 4096) / 8 * 8;
             let part = part..part + 4096;
             judge(W::DTYPE, &x[part.clone()], &y[part], bound, f64::INFINITY).unwrap();
@@ -264,8 +265,8 @@ fn every_f32(case: &Case) {
     });
 }
 
-/// Of random bits nearly all are far beyond what codes reach: every other value has an exponent near that of 1, or of
-/// the bound where that is absolute.
+/// Nearly all random bits are far beyond the range of codes: every other value has an exponent near that of
+/// 1, or of the bound if that is absolute.
 fn random_f64(case: &Case) {
     let near = if case.mode == "abs" { case.eb } else { 1.0 };
     let exponent = (near.to_bits() >> 52).clamp(64, 1900);
@@ -303,8 +304,8 @@ tests! {
     random_f64_rel_millionth: random_f64 "rel" 2f64.powi(-20), false;
 }
 
-/// The check of this file would notice: a value one unit in the last place beyond its bound is not let through, and
-/// what it lets through keeps the bound by the oracle.
+/// A test of the check of this file: it rejects a value one unit in the last place beyond its bound, and
+/// values that it accepts keep the bound by the oracle.
 #[test]
 fn the_fast_check_is_never_kinder_than_the_oracle() {
     let mut rng = Rng(31);

@@ -1,8 +1,8 @@
-//! Real fields: the bound kept for every value by every preset in all its modes, what strict costs in bytes, and on a GPU
-//! (`FZGM_REQUIRE_GPU=1`) the same containers and the same values.
+//! Real fields: the bound kept for every value by every preset in all its modes, the cost of strict in bytes,
+//! and on a GPU (`FZGM_REQUIRE_GPU=1`) the same containers and the same values.
 //!
-//! `FZGM_FIELDS=dir[:dir]` adds directories of `*.f32` and `*.f64` files with a `fields.json` of their shapes;
-//! `FZGM_TABLE=file` appends a line for each case, with commas.
+//! `FZGM_FIELDS=dir[:dir]` adds directories of `*.f32` and `*.f64` files with a `fields.json` of their
+//! shapes; `FZGM_TABLE=file` appends a line for each case, with commas.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 use crate::common::field::{Field, directory};
@@ -14,14 +14,15 @@ use std::path::Path;
 use std::sync::Mutex;
 
 const ALL: &[f64] = &[1e-2, 1e-3, 1e-4, 1e-5, 1e-6];
-/// Of fields of so many elements and more.
+/// The number of elements from which a field counts as large.
 const LARGE: u64 = 1 << 26;
 const FEW: &[f64] = &[1e-2, 1e-3, 1e-4, 1e-6];
 
 /// Per cent of the bytes that keeping the bound for every value may cost.
 const MOST_OVERHEAD: f64 = 0.2;
-/// The same of fz, where on the smoothest fields the stand-ins of exact values cost their neighbours a little, and of bounds
-/// below 1e-4, where the spacing of f32 is some thousandth of a step and so many values are kept exactly.
+/// The limit for fz: on the smoothest fields the stand-ins of exact values cost their neighbors a little.
+/// Also the limit for bounds below 1e-4, where the spacing of f32 is some thousandth of a step and therefore
+/// a part of the values is stored exactly.
 const MOST_OVERHEAD_OF_FINE: f64 = 0.25;
 
 /// A field, and where it lies on the device if there is one.
@@ -38,7 +39,8 @@ impl Bench<'_> {
         Bench { field, on_device: here.then(|| (Block::of(&field.bytes), Block::new(bytes))) }
     }
 
-    /// Compresses and restores on the device what the CPU did, each from the other's container. What differs, if anything.
+    /// Compresses and restores on the device, each from the container of the other side. Returns the
+    /// difference, if any.
     fn compare(&self, encoder: &Encoder, container: &[u8], restored: &[u8]) -> Option<String> {
         let (src, back) = self.on_device.as_ref()?;
         let (array, bytes) = (&self.field.array, self.field.bytes.len());
@@ -55,7 +57,7 @@ impl Bench<'_> {
                 container.len()
             ));
         }
-        // What the CPU wrote, at another address.
+        // The container of the CPU, at another address.
         written.put(0, container);
         let decoder = Decoder::open(container, &options).unwrap();
         let mut ws = decoder.workspace().unwrap();
@@ -64,8 +66,8 @@ impl Bench<'_> {
     }
 }
 
-/// One preset in one mode with one bound: prints ratio, worst error over bound and what strict adds; returns what breaks a
-/// promise.
+/// One preset in one mode with one bound: prints ratio, worst error over bound, and the cost of strict;
+/// returns a broken promise, if any.
 fn row(bench: &Bench<'_>, preset: &str, mode: &str, eb: f64) -> Option<String> {
     let Field { name, array, bytes, .. } = bench.field;
     let case = format!("{name} {preset} {mode} {eb:?}");
@@ -105,8 +107,8 @@ fn row(bench: &Bench<'_>, preset: &str, mode: &str, eb: f64) -> Option<String> {
     (overhead > limit).then(|| format!("{case}: strict costs {overhead:.3} %"))
 }
 
-/// Of given fields, where the spacing of floats is small beside the bound: where it is not, what strict off saves is the
-/// bound itself. In a corner of one the header weighs more.
+/// True for given fields whose floats are dense compared with the bound: otherwise strict off saves bytes by
+/// breaking the bound. In a corner of a field the header weighs more.
 fn cost_is_asked(field: &Field, mode: &str, eb: f64) -> bool {
     std::env::var_os("FZGM_FIELDS").is_some()
         && !field.has_fills
@@ -171,7 +173,7 @@ fn all_given_fields_keep_their_bounds() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Values that are not bounded come back bit for bit and do not harm the field around them.
+/// Values that are not bounded are restored bit for bit and do not harm the field around them.
 #[test]
 fn fills_and_specials_in_a_real_field() {
     let mut field = Field::shipped();

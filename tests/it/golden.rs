@@ -1,5 +1,5 @@
-//! Files of the reference: each decodes to the byte, the logarithmic mode but for the last bits of a power of two, and is
-//! written again to the byte.
+//! Files of the reference: each decodes to the byte, the logarithmic mode except for the last bits of a power
+//! of two, and is written again to the byte.
 
 use fzgm::{Array, DType, Generation, Options, Pipeline, compress, decompress};
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn pipeline(toml: &str) -> Pipeline {
                     }
                 }
                 "error_bound_mode" => {
-                    // What LorenzoQuant calls REL is relative to the largest magnitude.
+                    // LorenzoQuant's REL is relative to the largest magnitude.
                     let mode = value.as_str().unwrap();
                     let global = kind == "lorenzoquant" && mode == "REL";
                     args.set_text("mode", if global { "prel" } else { mode }).unwrap();
@@ -138,7 +138,7 @@ fn number(b: &[u8]) -> usize {
     u64::from_le_bytes(b.try_into().unwrap()) as usize
 }
 
-/// Checksums of what is there now.
+/// Checksums of the current bytes.
 fn seal(file: &mut [u8]) {
     let header = number(&file[24..32]);
     let data = crc32fast::hash(&file[header..]).to_le_bytes();
@@ -148,8 +148,8 @@ fn seal(file: &mut [u8]) {
     file[76..80].copy_from_slice(&header);
 }
 
-/// Mode rel: outliers and zeros to the bit, everything else within two units in the last place of f32, which is what
-/// decoders compute in.
+/// Mode rel: outliers and zeros to the bit, all other values within two units in the last place of f32, the
+/// type that decoders compute in.
 fn close(id: &str, dtype: DType, got: &[u8], want: &[u8], outliers: &[u8]) {
     let outliers: BTreeSet<u32> =
         outliers.chunks(4).map(|i| u32::from_le_bytes(i.try_into().unwrap())).collect();
@@ -170,7 +170,8 @@ fn close(id: &str, dtype: DType, got: &[u8], want: &[u8], outliers: &[u8]) {
         assert!(apart <= 2, "{id}: value {i} is {g:?} for {w:?}");
         near += 1;
     }
-    // The powers of ours are correctly rounded but for about one in 2^28, as those of the expected decode are.
+    // The powers of ours are correctly rounded for all but about one in 2^28, as those of the expected decode
+    // are.
     assert!(near <= 1, "{id}: {near} values differ");
 }
 
@@ -256,7 +257,7 @@ fn every_file_of_the_reference_is_written_again_to_the_byte() {
                 want = in_the_order_of(&got, &want);
             }
             if got != want {
-                // Not the checksum of the header, which differs whatever does.
+                // Not the checksum of the header, which always differs.
                 let at =
                     (0..got.len().min(want.len())).find(|i| !(76..80).contains(i) && got[*i] != want[*i]);
                 panic!("{id}: {} bytes for {}, first difference at {at:?}", got.len(), want.len());

@@ -1,4 +1,4 @@
-//! Bounds in headers that no encoder of ours writes: what is no bound is damage, on the CPU and on devices.
+//! Bounds in headers that no encoder of ours writes: an invalid bound is damage, on the CPU and on devices.
 
 use crate::common::agreement::stage;
 use crate::common::decoders::Decoders;
@@ -21,7 +21,7 @@ fn quantizer(mode: &str, bound: &str, code: &str, in_place: &str) -> Pipeline {
     stage("quantizer", &sets)
 }
 
-/// Where the header says the bound, as an f32 or, if it has that, as an f64.
+/// The places of the bound in a header, as an f32 or, if the header contains it, as an f64.
 fn places(container: &[u8]) -> Vec<(usize, usize)> {
     let info = info(container).unwrap();
     let said = info.stages[0].params.iter().find(|p| p.0 == "resolved_bound").unwrap();
@@ -35,7 +35,7 @@ fn places(container: &[u8]) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_is_no_bound_is_corrupt() {
+fn invalid_bounds_are_corrupt() {
     let mut seen = [0; 2];
     for container in both_containers() {
         for fuse in [true, false] {
@@ -66,7 +66,8 @@ fn what_is_no_bound_is_corrupt() {
                 assert_eq!(places.len(), 1 + usize::from(name.starts_with("small")), "{name}");
                 for (at, width) in places {
                     let wrong = [f64::NAN, -f64::NAN, -0.5, f64::NEG_INFINITY, -f64::from(f32::MIN_POSITIVE)];
-                    // Another f64 is what another plan asked for: the host says so, and the device restores by it.
+                    // Another f64 belongs to another plan: the host reports it, and the device restores with
+                    // it.
                     let other =
                         if width == 4 { &[f64::INFINITY, 0.7, f64::MAX][..] } else { &[f64::INFINITY] };
                     for &bound in wrong.iter().chain(other) {
@@ -80,7 +81,7 @@ fn what_is_no_bound_is_corrupt() {
                         let possible = bound >= 0.0;
                         assert!(possible || status == Status::Corrupt, "{name} {bound}: {status:?}");
                     }
-                    // What it was.
+                    // The original bound.
                     assert_eq!(case.restore(&whole, "as written again"), Status::Ok);
                 }
             }

@@ -33,7 +33,7 @@ fn one_ulp_above_an_absolute_bound_is_caught() {
 }
 
 #[test]
-fn what_float_arithmetic_would_round_away_is_caught() {
+fn errors_that_float_arithmetic_would_round_away_are_caught() {
     // The difference is 2^-30 + 2^-100, which no f64 holds.
     let (x, y) = (f64s(&[2f64.powi(-30)]), f64s(&[-2f64.powi(-100)]));
     assert!(!passes(DType::F64, &x, &y, Bound::Abs(2f64.powi(-30)), f64::INFINITY));
@@ -45,7 +45,7 @@ fn what_float_arithmetic_would_round_away_is_caught() {
 }
 
 #[test]
-fn values_that_are_not_carried_must_keep_their_bits() {
+fn values_that_are_not_bounded_must_keep_their_bits() {
     let nan = f32::from_bits(0xffa0_1234);
     let x = f32s(&[nan, f32::INFINITY, 1e20, 5.0]);
     let same = |i: usize, y: f32| {
@@ -59,7 +59,7 @@ fn values_that_are_not_carried_must_keep_their_bits() {
 }
 
 #[test]
-fn the_range_is_that_of_the_carried_values() {
+fn the_range_is_that_of_the_bounded_values() {
     let x = f32s(&[0.0, 10.0, 1e20, f32::NAN]);
     let y = f32s(&[1.0, 10.0, 1e20, f32::NAN]);
     assert!(passes(DType::F32, &x, &y, Bound::Noa(0.125), 1e20));

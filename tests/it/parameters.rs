@@ -7,7 +7,7 @@ use crate::common::samples::{self, Content};
 use fzgm::stages::STAGES;
 use fzgm::{Args, Array, Container, DType, Encoder, Error, Kind, Options, Param, Pipeline, Setting};
 
-/// The refusal of `value` says what was refused.
+/// Checks that the error for `value` names the parameter.
 fn names(refusal: &Error, stage: &str, param: &str, value: &str) {
     let text = refusal.to_string();
     let named = text.contains(&format!("{stage}.{param}")) && text.contains(value);
@@ -26,7 +26,7 @@ fn value(args: &Args, name: &str) -> Setting {
 }
 
 #[test]
-fn real_parameters_end_where_they_say() {
+fn real_parameters_end_at_their_stated_limits() {
     each(|stage, p, args| {
         let Kind::Real { low, open, high } = p.kind else { return };
         let mut try_it = |x: f64, ok: bool| match args.set_real(p.name, x) {
@@ -49,7 +49,7 @@ fn real_parameters_end_where_they_say() {
 }
 
 #[test]
-fn whole_parameters_end_where_they_say() {
+fn whole_parameters_end_at_their_stated_limits() {
     each(|stage, p, args| {
         let tries: Vec<(i64, bool)> = match p.kind {
             Kind::Int { low, high } => {
@@ -137,8 +137,8 @@ fn one_end(stage: &str, param: &str, end: &str, dtype: DType) {
                 let lossless = fzgm::info(&container).unwrap().mode == "lossless";
                 assert!(!lossless || restored == sample.bytes, "{stage}.{param} = {end} on {dtype}");
             }
-            // Not the parameter but what it has no room for.
-            Err(Error::InvalidArgument { what, .. }) if what == format!("an element that {stage} gets") => {
+            // The error names the value without room, not the parameter.
+            Err(Error::InvalidArgument { what, .. }) if what == format!("an input element of {stage}") => {
                 assert!(end != "32", "{stage}.{param} = {end} on {dtype}: {what}");
             }
             Err(Error::InvalidArgument { what, got, .. }) => {
@@ -184,7 +184,7 @@ fn elements_of_another_stage_are_whole_symbols() {
         |code, told| refusal(&[("ginterp", &[("code_type", code)]), ("huffman", &[("input_type", told)])]);
     let text = of("u32", "u16").unwrap();
     assert!(text.contains("huffman.input_type is u16") && text.contains("ginterp.codes has u32"), "{text}");
-    // Bytes of anything are symbols, and so are halves of what has no symbols of its width.
+    // Bytes of any elements are symbols, and so are halves of elements without symbols of their width.
     for (code, told) in [("u32", "u32"), ("u32", "auto"), ("u16", "u16"), ("u32", "u8"), ("u16", "u8")] {
         assert_eq!(of(code, told), None, "{code} as {told}");
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Compares with the recorded plan; `FZGM_BLESS=1` records anew, for review as a text difference.
+/// Compares with the recorded plan; `FZGM_BLESS=1` records it again, for review as a text difference.
 fn snapshot(name: &str, plan: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/plans").join(format!("{name}.plan"));
     if std::env::var_os("FZGM_BLESS").is_some() {
@@ -21,7 +21,7 @@ fn both(pipeline: &Pipeline, array: &Array, options: &Options) -> String {
 }
 
 #[test]
-fn plans_are_what_was_reviewed() {
+fn plans_are_the_reviewed_ones() {
     let array = Array::new(DType::F32, &[100, 100, 100]).unwrap();
     let pfpl = preset("pfpl", DType::F32).unwrap();
     snapshot("pfpl-f32", &both(&pfpl, &array, &Options::default()));

@@ -8,7 +8,7 @@ use fzgm::{DType, Error, PRESETS, Pipeline, compress, decompress, preset};
 const MODES: [&str; 4] = ["abs", "noa", "prel", "rel"];
 const SHAPES: [&[u64]; 6] = [&[1], &[3001], &[61, 47], &[1, 300], &[17, 11, 13], &[5, 1, 70]];
 
-/// What each preset is for. A new one has to say it here.
+/// The types and modes of each preset. A new preset must be added here.
 fn takes(name: &str, dtype: DType, mode: &str) -> bool {
     match name {
         // Sums of differences bound no value by itself.
@@ -97,7 +97,7 @@ fn arrays_of_another_type_are_refused_by_name() {
 }
 
 #[test]
-fn a_preset_without_a_bound_says_what_it_has() {
+fn a_preset_without_a_bound_reports_its_parameters() {
     let e = request("bits", DType::F32, "noa").map(|_| ()).unwrap_err();
     assert!(matches!(e, Error::UnknownName { .. }) && e.to_string().contains("chunk_size"), "{e}");
     let e = preset("pfp", DType::F32).map(|_| ()).unwrap_err();

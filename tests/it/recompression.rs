@@ -1,4 +1,5 @@
-//! Arrays that are restored, changed in part, and compressed again, as chunks of files are: what did not change may not move.
+//! Arrays that are restored, changed in part, and compressed again, as chunks of files are: unchanged values
+//! must not move.
 
 use crate::common::rng::Rng;
 use crate::common::run::every_way;
@@ -48,7 +49,7 @@ fn moved(p: &Pipeline, dtype: DType, eb: f64, seed: u64) -> usize {
 }
 
 #[test]
-fn what_was_restored_is_coded_as_it_is() {
+fn restored_arrays_are_coded_without_change() {
     for dtype in [DType::F32, DType::F64] {
         for name in ["pfpl", "fz"] {
             for (seed, eb) in [1e-3f32, 0.7, 3e-7, 1234.567].into_iter().map(f64::from).enumerate() {
@@ -76,7 +77,7 @@ fn a_step_that_is_chosen_moves_values() {
     assert!(moved(&pipeline("pfpl", DType::F32, "abs", eb, false), DType::F32, eb, 1) > 0);
 }
 
-/// On a GPU, where there is one, as on the CPU; a sample of the same values takes another step.
+/// On a GPU, if there is one, as on the CPU; a sample of the same values has another step.
 #[test]
 fn every_way_takes_the_step_of_the_bound() {
     let eb = f64::from(1e-3f32);

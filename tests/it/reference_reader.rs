@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Decodes each file named on standard input and compares with the file of the same name and `.raw`. A width
-/// before the name: floats of so many bytes, of which a NaN may be any NaN. Without strict a bound can be infinite,
-/// 0 times infinity is a NaN, and which one is a matter of the processor.
+/// before the name: floats of this number of bytes, for which a NaN may be any NaN. Without strict a bound
+/// can be infinite, 0 times infinity is a NaN, and its bits depend on the processor.
 const DRIVER: &str = "
 import array, sys
 sys.path.insert(0, sys.argv[1])
@@ -35,7 +35,7 @@ for line in sys.stdin:
 sys.exit(1 if bad else 0)
 ";
 
-/// Whether there is a Python to ask. Without one the test says so; where tests must be complete it fails.
+/// True if Python exists. Without it the test prints a message; where tests must be complete it fails.
 fn python() -> bool {
     let there = Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
     if !there {

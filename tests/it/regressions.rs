@@ -45,7 +45,7 @@ fn a_large_constant_is_exact() {
     both().iter().for_each(|o| comes_back(&stage("quantizer", &[("mode", "noa")]), DType::F32, &x, o));
 }
 
-/// The outlier lists may grow beyond what the plan has room for.
+/// The outlier lists may grow beyond the room of the plan.
 #[test]
 fn the_longest_container_counts_grown_lists() {
     let x: Vec<f32> = (0..10000).map(|i| if i % 5 == 0 { f32::NAN } else { i as f32 }).collect();
@@ -53,7 +53,7 @@ fn the_longest_container_counts_grown_lists() {
     both().iter().for_each(|o| comes_back(&p, DType::F32, &bytes(&x, f32::to_le_bytes), o));
 }
 
-/// A bound below the range of f32 stands in a field that the run fills in.
+/// A bound below the range of f32 is stored in a field that the run fills in.
 #[test]
 fn decoders_of_encoders_take_tiny_bounds_and_wide_words() {
     let x: Vec<f64> = (0..1000).map(|i| f64::from(i) * 2e-40).collect();
@@ -84,7 +84,7 @@ fn a_tiny_threshold_can_be_read_back() {
     both().iter().for_each(|o| comes_back(&p, DType::F64, &x, o));
 }
 
-/// Plain differences of floats round, and no bound says how much.
+/// Plain differences of floats round, without a bound.
 #[test]
 fn plain_differences_of_floats_are_not_called_lossless() {
     let x = bytes(&[1e8f32, 1.0], f32::to_le_bytes);
@@ -143,8 +143,8 @@ fn all_values_of_a_long_odd_array_are_outliers() {
     assert!(decompress(&f, &o).unwrap().1 == x);
 }
 
-/// Two readers of one edge could state two lengths for it. The rest of the shorter one was what the workspace held:
-/// values of an earlier call.
+/// Two readers of one edge could state two lengths for it. The rest of the shorter one contained old memory
+/// of the workspace: values of an earlier call.
 #[test]
 fn readers_of_one_edge_agree_on_its_length() {
     let n = 4096u64;
@@ -289,7 +289,7 @@ fn numbers_that_no_encoder_writes_are_damage() {
 
 /// A block that pads a small array far made a file that its reader refused for its memory.
 #[test]
-fn what_is_written_by_default_is_read_by_default() {
+fn files_written_by_default_are_read_by_default() {
     let mut p = stage("difference", &[("chunk_size", "268435456")]);
     for name in ["bitshuffle", "rze"] {
         let last = p.nodes().len() - 1;

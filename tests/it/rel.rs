@@ -26,7 +26,7 @@ fn keeps(eb: f64, code: &str, sample: &Sample, strict: bool) {
     }
 }
 
-/// Arguments of the vectors, and what the powers among them are near to.
+/// Arguments of the vectors, and the numbers that the powers among them are near to.
 fn arguments() -> Vec<f64> {
     let bits = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).unwrap());
     let lines = include_str!("../golden/power.txt").lines().filter(|l| !l.starts_with('#'));
@@ -41,7 +41,7 @@ fn arguments() -> Vec<f64> {
 fn logarithms_and_powers_of_every_width() {
     let mut rng = Rng(0x3c6e_f372);
     let mut values = arguments();
-    // To both sides of where mantissas start anew, in every binade, and anything at all.
+    // Values on both sides of the start of mantissas in every binade, and arbitrary values.
     for k in 0..255 {
         values.extend((-1..3).map(|d| f64::from(f32::from_bits(((k << 23) + 0x0035_04f3_i32 + d) as u32))));
     }

@@ -1,18 +1,18 @@
 //! Worked examples and recorded vectors, stage by stage: the bytes of each stage are compared, not only its
 //! round trip.
 //!
-//! The examples stand in the pages beside the stages, in fenced blocks marked `fz`, one fact a line:
+//! The examples are in the pages beside the stages, in fenced blocks marked `fz`, one fact a line:
 //!
 //! ```text
 //! stage: difference              the stage, alone in its pipeline
 //! set: code=negabinary           a parameter; any number of such lines
-//! strict: off                    on when there is no such line
+//! strict: off                    on if there is no such line
 //! dtype: i32                     the type of the array
-//! dims: 3x2                      its shape; one dimension when there is no such line
-//! input: 0a000000 00*12          bytes in hex; 00*12 stands for twelve zero bytes
+//! dims: 3x2                      its shape; one dimension if there is no such line
+//! input: 0a000000 00*12          bytes in hex; 00*12 means twelve zero bytes
 //! output codes: 0200 0400        an output port and its segment; every port of the stage has its line
 //! config: 0602 10000000          the config of the stage, generation 2026-08
-//! restored: 0c000000 00*12       what decompression gives; the input when there is no such line
+//! restored: 0c000000 00*12       the result of decompression; the input if there is no such line
 //! ```
 
 use fzgm::stages::rze;
@@ -103,7 +103,7 @@ fn dissect_fzm(file: &[u8]) -> (Vec<u8>, Ports) {
     (config, ports)
 }
 
-/// A minimal FZM 3.1 file of one stage, without checksums: what another writer could have made. `ports` are
+/// A minimal FZM 3.1 file of one stage, without checksums, as another writer could have made it. `ports` are
 /// type and bytes of each output.
 fn fzm_file(stage: u16, padded: u64, config: &[u8], ports: &[(u8, &[u8])]) -> Vec<u8> {
     let mut file = vec![0x32, 0x5a, 0x4d, 0x46, 0x01, 0x03];
@@ -370,7 +370,7 @@ fn setup(v: &Json) -> (String, DType, Vec<(String, String)>) {
         "lorenzoquant" => {
             let direct = ["code_type", "error_bound", "quant_radius", "outlier_capacity"];
             let mut set: Vec<_> = direct.iter().map(|&k| (k, text(k))).collect();
-            // What it calls REL is relative to the largest magnitude.
+            // The reference's REL is relative to the largest magnitude.
             set.push(("mode", text("mode").replace("rel", "prel")));
             set.push(("zigzag_codes", text("zigzag")));
             set.push(("centering", (p["centering"] == true).to_string()));
@@ -407,7 +407,7 @@ fn ports(container: &[u8]) -> BTreeMap<String, Vec<u8>> {
     dissect(container).1.into_iter().collect()
 }
 
-/// The reference cuts off what does not fit; that is refused here, and what is left of it is read.
+/// The reference cuts off values that do not fit; they are rejected here, and the reference's output is read.
 fn cut_off(v: &Json, pipeline: &Pipeline, array: &Array, file: &[u8]) {
     let id = v["id"].as_str().expect("id");
     let options = options(Container::Compact, Generation::G2026_08, false);
@@ -416,7 +416,7 @@ fn cut_off(v: &Json, pipeline: &Pipeline, array: &Array, file: &[u8]) {
     same(id, &fzgm::decompress(file, &options).expect(id).1, &bytes(&v["decoded"]));
 }
 
-/// What this version does not read is said to be just that.
+/// Forms that this version does not read are reported as such.
 fn unread(v: &Json, number: u16, config: &[u8]) -> bool {
     let p = &v["params"];
     if p["linear"] != true {
@@ -667,8 +667,8 @@ fn files_of_2026_05_have_no_bound_of_the_largest_magnitude() {
     }
 }
 
-/// Streams of others, whole and damaged in one place each: stage, bytes of the array, config, the stream, and what is wrong
-/// with it.
+/// Streams of others, whole and damaged in one place each: stage, bytes of the array, config, the stream, and
+/// the defect.
 #[test]
 fn streams_of_other_writers() {
     let rle = "00 06000000";
@@ -726,7 +726,7 @@ fn streams_of_other_writers() {
     }
 }
 
-/// A reader that took the `+` in a name for what separates two would have more inputs than the config has lengths.
+/// A reader that split a name at its `+` would have more inputs than the config has lengths.
 #[test]
 fn names_of_other_letters_in_a_merge_are_unsupported() {
     for name in ["03 612b62", "01 2b", "00", "03 612062"] {

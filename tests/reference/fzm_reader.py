@@ -57,7 +57,7 @@ U8, U16, U32, U64, I8, I16, I32, I64, F32, F64 = range(10)
 # Signed type -> unsigned type of the same width.
 SIGNED_TO_UNSIGNED = {I8: U8, I16: U16, I32: U32, I64: U64}
 
-# What arithmetic yields for "not a number", as a GPU does it for f32 (the choice
+# The "not a number" that arithmetic results in, as on a GPU for f32 (the choice
 # for f64 is ours); NaNs that are only moved keep their own bits.
 ARITHMETIC_NAN = {F32: 0x7FFFFFFF, F64: 0x7FF8000000000000}
 
@@ -137,7 +137,7 @@ def double(bits):
 
 
 # log2 and 2^y as the page of the Quantizer fixes them.  Python rounds each of
-# + - * / to a double once, as the page asks for.
+# + - * / to a double once, as the page requires.
 
 LOG2_TERMS = [double(bits) for bits in (
     0x40071547652B82FE, 0x3FEEC709DC3A03FD, 0x3FE2776C50EF9BFE, 0x3FDA61762A7ADED9,
@@ -154,7 +154,7 @@ LEAST_MANTISSA = double(0x3FE6A09E667F3BCD)
 
 
 def log2(x):
-    """Of a positive normal number."""
+    """The logarithm of a positive normal number."""
     m, e = math.frexp(x)  # m in [1/2, 1)
     if m < LEAST_MANTISSA:
         m, e = 2 * m, e - 1
@@ -187,9 +187,9 @@ def bits_of(data):
 # --- stages ------------------------------------------------------------------
 #
 # A stage is made from its configuration bytes.  `generation.ports` is how many
-# output ports the file records for it, None when the container does not say;
+# output ports the file records for it, None when the container does not state them;
 # `generation.modern` is true where only the 2026-08 forms may occur;
-# `generation.levels` says, where a container does, whether byte 4 of an RZE
+# `generation.levels` states, if a container does, whether byte 4 of an RZE
 # configuration is a number of levels (True) or a word size (False).
 # `generation.exact_pairs` is how many entries at the end of the outlier lists of a stage
 # with `has_exact_pairs` are values bit for bit.
@@ -205,7 +205,7 @@ class Generation:
 
 
 class Limits:
-    """What the container promises about sizes, to judge stage fields against."""
+    """The sizes that the container states, to judge stage fields against."""
 
     def __init__(self, padded_bytes, original_bytes):
         self.padded_bytes = padded_bytes
@@ -376,7 +376,7 @@ class Adm(OnePort):
         groups, width = -(-self.count // 512), self.width
         cursor = Cursor(data)
         starts = to_words(cursor.take(4 * groups, "ADM"), 4, "ADM")
-        centres = to_words(cursor.take(width * groups, "ADM"), width, "ADM")
+        centers = to_words(cursor.take(width * groups, "ADM"), width, "ADM")
         flags = cursor.take(-(-groups // 8), "ADM")
         codes = cursor.take(self.count, "ADM")
         signals = data[cursor.at:]
@@ -396,11 +396,11 @@ class Adm(OnePort):
                     out += [code | int.from_bytes(own[i * high:i * high + high], "little") << 8
                             for i, code in enumerate(mine)]
                 else:
-                    out += [v & mask for v in self.lane(centres[b], mine, own)]
+                    out += [v & mask for v in self.lane(centers[b], mine, own)]
         return from_words(out, width)
 
     @staticmethod
-    def lane(centre, codes, signal):
+    def lane(center, codes, signal):
         if not codes:
             return
         text = "".join(f"{byte:08b}" for byte in signal)
@@ -410,7 +410,7 @@ class Adm(OnePort):
         for code, more in zip(codes, zeros):
             require(1 <= code <= 253, f"ADM: code {code}")
             far = code // 2 + 126 * more
-            yield centre - far if code % 2 else centre + far
+            yield center - far if code % 2 else center + far
 
 
 class Difference(OnePort):
@@ -638,7 +638,7 @@ class Bitpack(OnePort):
 
 
 class Merge(OnePort):
-    """Streams behind each other; the configuration says how long each is."""
+    """Concatenated streams; the configuration contains their lengths."""
 
     name = "Merge"
 
@@ -670,8 +670,8 @@ class RZE(OnePort):
     Stream: u32 bytes, u32 chunks, a u32 size per chunk (top bit: stored as it
     is), the payloads, zeros up to a multiple of four.
     Payload: kept words, then per bitmap level the bytes that differ from their
-    left neighbour, then the last level whole, the bytes behind the last whole
-    word, and u16 chunk length.  Level j+1 says which bytes of level j are there.
+    left neighbor, then the last level whole, the bytes behind the last whole
+    word, and u16 chunk length.  Level j+1 marks the stored bytes of level j.
     """
 
     name = "RZE"
@@ -952,7 +952,7 @@ class Quantizer:
 
 
 class Lorenzo(OnePort):
-    """Integers minus what their neighbours predict; undone by sums along each axis."""
+    """Integers minus what their neighbors predict; undone by sums along each axis."""
 
     name = "Lorenzo"
 
@@ -1002,7 +1002,7 @@ class LorenzoQuant:
     """Floats as multiples of a step, kept as differences inside of tiles.
 
     Large differences travel in two more ports (difference, index), and behind
-    them values that no multiple stands for (bits, index).
+    them values that no multiple represents (bits, index).
     """
 
     name = "LorenzoQuant"
@@ -1253,7 +1253,7 @@ class Fast:
         return result
 
     def element(self, lane, e):
-        """Where an element of a lane stands in its unit, row by row."""
+        """The place of an element of a lane in its unit, row by row."""
         if self.ndim == 1:
             return 32 * lane + e
         return 32 * (8 * (lane // 8) + e // 4) + 4 * (lane % 8) + e % 4
@@ -1356,7 +1356,7 @@ OTHER_STAGES = {3: "Scale", 4: "PassThrough", 10: "Split",
 
 
 def has_exact_pairs(stage_id):
-    """Whether the container says for this stage how many values are listed bit for bit."""
+    """True if the container states for this stage how many values are listed bit for bit."""
     return getattr(STAGES.get(stage_id), "has_exact_pairs", False)
 
 

@@ -322,7 +322,7 @@ class Vectors(unittest.TestCase):
             if vector["stored"] == "coded":
                 layout = stage.levels_layout if old else stage.words_layout
                 self.assertEqual(layout(coded, len(data)), data)
-            # And inside of a stream, with the layout found out where it has to be.
+            # And inside a stream, with the layout found out where it has to be.
             stream = rze_encode(data, chunk, width, old, repeats)
             self.assertEqual(stage.decode([stream], Limits(len(data), None)), data)
         self.each("chunk", check)
@@ -699,7 +699,7 @@ class LorenzoQuantConfigs(unittest.TestCase):
         return numbers + struct.pack("<ff", asked, 0) + bytes(4)
 
     def test_codes_that_f32_does_not_hold(self):
-        # 2^24 + 1 goes to the even neighbour before anything is added to it or multiplied with it.
+        # 2^24 + 1 goes to the even neighbor before anything is added to it or multiplied with it.
         codes = struct.pack("<3I", 2**24 + 1, 1, 2)
         out = run_stage(1, self.config(1.5, 1.5), [codes, b"", b""])
         self.assertEqual(struct.unpack("<3f", out), (3 * 2.0**24, 3 * 2.0**24, 3 * 2.0**24 + 8))
@@ -715,7 +715,7 @@ class LorenzoQuantConfigs(unittest.TestCase):
 
 
 class FastStreams(unittest.TestCase):
-    """What no encoder writes, one chunk of 16 values."""
+    """A stream that no encoder writes, one chunk of 16 values."""
 
     def restored(self, stream):
         dims = (16, 1, 1)
@@ -975,7 +975,7 @@ class Damage(unittest.TestCase):
             self.assertFalse(self.attempt(file[:size]), size)
 
     def test_truncation_with_lengths_made_right(self):
-        """The header says the shortened length, so the stages have to notice."""
+        """The header states the shortened length, so the stages must detect it."""
         file = golden_bytes("c324.fzm")
         header = struct.unpack_from("<Q", file, 24)[0]
         for size in range(0, 2440, 41):

@@ -182,9 +182,9 @@ fn damaged_slab_files_are_exit_4() {
         (good[..end - 1].to_vec(), "ends early"),
         (good[..30].to_vec(), "ends early"),
         (good[..48].to_vec(), "ends early"),
-        ([&good[..], b"x"].concat(), "goes on behind its trailer"),
-        (without, "has 3 slabs, its trailer says 4"),
-        (twice, "has 5 slabs, its trailer says 4"),
+        ([&good[..], b"x"].concat(), "continues after its trailer"),
+        (without, "has 3 slabs, its trailer states 4"),
+        (twice, "has 5 slabs, its trailer states 4"),
     ] {
         fixture.write("bad.fzs", &file);
         fixture.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
@@ -222,9 +222,9 @@ fn contradictions_in_slab_files_are_exit_4() {
     for (file, says) in [
         ([header(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "header with something"),
         ([header(&[(40, 1, 4)]), all.clone(), usual.clone()].concat(), "header with something"),
-        ([header(&[]), all.clone(), trailer(&[(24, 1, 4)])].concat(), "its trailer says 721"),
-        ([unknown.clone(), all.clone(), trailer(&[(16, 1 << 50, 8)])].concat(), "its trailer says"),
-        ([unknown.clone(), all.clone(), trailer(&[(16, 546, 8)])].concat(), "its trailer says 546"),
+        ([header(&[]), all.clone(), trailer(&[(24, 1, 4)])].concat(), "its trailer states 721"),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 1 << 50, 8)])].concat(), "its trailer states"),
+        ([unknown.clone(), all.clone(), trailer(&[(16, 546, 8)])].concat(), "its trailer states 546"),
         ([header(&[(32, 181, 8)]), all.clone(), usual.clone()].concat(), "slab"),
         ([header(&[(6, 9, 1)]), all.clone(), usual.clone()].concat(), "slab 0 is f32"),
         ([header(&[(8, 1441, 8)]), all, usual].concat(), "slab 0 is f32"),

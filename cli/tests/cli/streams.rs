@@ -108,7 +108,7 @@ fn endless_input_ends() {
         ("cat a.fzm /dev/zero | @ decompress --region 0:1,0:1 - -o x", 4, has),
         ("cat a.fzc /dev/zero | @ decompress - -o x", 4, "its header states"),
         ("mkfifo p; cat a.fzm /dev/zero >p & @ decompress p -o x", 4, "p has more than"),
-        ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "goes on behind its trailer"),
+        ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "continues after its trailer"),
         (
             "cat b.fzs /dev/zero | @ decompress - -o x",
             4,

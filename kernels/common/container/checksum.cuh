@@ -71,7 +71,7 @@ FZ_DEV uint32_t block_sum(const uint32_t (&t)[4][256], const uint8_t* p, uint64_
 FZ_DEV uint32_t finish(uint32_t linear, uint64_t bytes) { return ~(linear ^ times(~0u, x_to(bytes))); }
 
 // Writes the checksums of a container, or compares them with `check`, by all threads of the grid.
-// All threads of the block that ends last get the verdict, other blocks NO_VERDICT.
+// All threads of the block that ends last return the verdict, other blocks NO_VERDICT.
 enum Verdict { NO_VERDICT, GOOD, WRONG };
 FZ_DEV Verdict checksums(const Frame& f, bool check) {
   __shared__ uint32_t table[4][256];

@@ -1,5 +1,5 @@
 // Container headers on the device: src/format/template.rs on the host, from tables that the host
-// makes of the same templates.
+// builds from the same templates.
 #pragma once
 #include "common/copy.cuh"
 #include "common/units.cuh"
@@ -62,7 +62,7 @@ struct Frame {
     else if (zeros) clear(control, words * 16, i, CONTAINER_BLOCK);
     __syncthreads();
   }
-  // Whether an earlier launch of the call has failed, by the staged words.
+  // True if an earlier launch of the call has failed, by the staged words.
   FZ_DEV bool failed() const { return reinterpret_cast<const Status*>(seen + STATUS_AT)->failed != 0; }
   // Clears memory that is zero when a call starts. It is aligned to 16 bytes.
   static FZ_DEV void clear(uint8_t* p, uint64_t bytes, uint64_t first, uint64_t threads) {
@@ -84,7 +84,7 @@ struct Frame {
   FZ_DEV uint64_t* word(uint32_t v) const { return reinterpret_cast<uint64_t*>(seen + WORDS_AT) + value(v).word; }
   FZ_DEV uint64_t* start(uint32_t v) const { return word(v) + plan().values; }
   FZ_DEV uint64_t bytes(uint32_t v) const { return value(v).kind == KIND_DYNAMIC ? *word(v) : value(v).max; }
-  // Address of a value outside of the container.
+  // Address of a value outside the container.
   FZ_DEV uint8_t* bytes_of(uint32_t v) const {
     const ValueRow& r = value(v);
     return r.place == PLACE_ARENA ? arena + r.offset : array;
@@ -100,7 +100,7 @@ struct Frame {
 // their work.
 FZ_DEV uint32_t first_field() { return threadIdx.x % 32 * (blockDim.x / 32) + threadIdx.x / 32; }
 
-// Whether a field holds bytes of a metadata.
+// True if a field holds bytes of a metadata.
 FZ_DEV bool is_stored(const FieldRow& r) { return r.what == FIELD_STORED || r.what == FIELD_BOUND || r.what == FIELD_REPEATED; }
 
 // A little-endian number of at most eight bytes.

@@ -1,5 +1,5 @@
-// Opens a container: reads its header into lengths, segments, and metadata. Whatever the bytes are, no
-// later function gets a length that its value has no room for, or a segment beyond the end of the
+// Opens a container: reads its header into lengths, segments, and metadata. For any bytes, no later
+// function receives a length that its value has no room for, or a segment beyond the end of the
 // container.
 #include "common/container/checksum.cuh"
 #include "common/container/fixed_header.cuh"
@@ -45,7 +45,7 @@ FZ_DEV uint64_t moved(const Frame& f, const HeaderRow& h, const Opened& o, uint3
   return n;
 }
 
-// Sets the length of a value; returns a status if the value cannot have it.
+// Sets the length of a value; returns a status if the value cannot have this length.
 FZ_DEV int32_t set_length(const Frame& f, uint32_t v, uint64_t bytes) {
   const ValueRow& r = f.value(v);
   if (r.kind == KIND_DYNAMIC && bytes > r.max) return f.plan().longer;
@@ -54,8 +54,8 @@ FZ_DEV int32_t set_length(const Frame& f, uint32_t v, uint64_t bytes) {
   return OK;
 }
 
-// Writes bytes of a metadata. False: eight bytes of ones, which no bound and no count has, and which
-// stand for metadata that a header does not contain.
+// Writes bytes of a metadata. False: eight bytes of ones, which are no valid bound and no valid
+// count, and mark metadata that a header does not contain.
 FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, uint64_t x, uint32_t width) {
   if (f.value(r.index).place != PLACE_ARENA) return true;
   uint8_t* to = f.bytes_of(r.index) + r.detail;
@@ -65,14 +65,14 @@ FZ_DEV bool set_fact(const Frame& f, const FieldRow& r, uint64_t x, uint32_t wid
   return width < 8 || x != ~0ull;
 }
 
-// Whether a float of four or eight bytes may be a bound, by the rules of the stages' configs. Only
+// True if a float of four or eight bytes may be a bound, by the rules of the stages' configs. Only
 // a measured bound, which has four bytes, may be infinite. -0 is a bound of 0.
 FZ_DEV bool is_bound(uint64_t x, uint32_t width) {
   if (width == 4) return x <= 0x7f800000u || x == 0x80000000u;
   return x < 0x7ff0000000000000ull || x == 0x8000000000000000ull;
 }
 
-// Whether a byte that this thread compares differs from the blank of a form.
+// True if a byte that this thread compares differs from the blank of a form.
 FZ_DEV bool differs(const Frame& f, const HeaderRow& h, const uint8_t* c, const Opened& o) {
   const uint8_t *blank = f.header_bytes(h.blank_at), *mask = f.header_bytes(h.mask_at);
   uint32_t bits = 0, done = 0;

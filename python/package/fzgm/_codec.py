@@ -1,4 +1,4 @@
-"""compress, decompress, and what containers say of themselves."""
+"""compress, decompress, and descriptions of containers."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _file(source: Any, *, front: bool) -> Any:
 
 @dataclass(frozen=True)
 class Info:
-    """What a container says of itself. ``shape`` has the slowest dimension first, as in numpy."""
+    """The description of a container. ``shape`` has the slowest dimension first, as in numpy."""
 
     dtype: np.dtype
     shape: tuple[int, ...]

@@ -16,7 +16,7 @@ from ._pipelines import real, threshold_of
 
 @dataclass(frozen=True)
 class Metrics:
-    """What ``compare`` found. Bounded values are finite and below the magnitude of the fill value; only they have errors.
+    """The result of ``compare``. Bounded values are finite and below the magnitude of the fill value; only they have errors.
 
     ``max_abs_error``, ``rmse``, ``min``, ``max``, ``value_range``, and ``allowed`` have the unit of the array, ``psnr`` is in dB, and all others
     are counts or bare numbers. ``allowed`` is the largest permitted error, ``worst`` the largest error over the bound; both are None without one.

@@ -1,4 +1,4 @@
-"""What one number does not say of errors: structural similarity, histogram, autocorrelation, and spectrum."""
+"""Details of errors beyond one number: structural similarity, histogram, autocorrelation, and spectrum."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class View(_Sized):
 
 
 def view_of(x: Any, what: str, stream: int | None = None) -> View | None:
-    """The memory of an array on a GPU; None for everything else. What its library has queued for it comes before later work on
+    """The memory of an array on a GPU; None for everything else. Work that its library has queued for it precedes later work on
     ``stream``, and before blocking calls."""
     if isinstance(x, (np.ndarray, np.generic, bytes)):
         return None

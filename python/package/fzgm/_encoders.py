@@ -143,7 +143,7 @@ class Decoder:
     def decompress_async(self, buf: Any, *, out: Any = None, stream: Any = None) -> Call:
         """Puts the decompression of a container on the GPU on a stream and returns.
 
-        buf     array of bytes on the GPU. It may be longer than the container, such as the whole ``out`` of ``compress_async``, so that nobody waits for the
+        buf     array of bytes on the GPU. It may be longer than the container, such as the whole ``out`` of ``compress_async``, so that no call waits for the
                 length between the two calls.
         out     array on the GPU; by default a new ``DeviceArray``, which takes time.
         stream  as in ``Encoder.compress_async``.

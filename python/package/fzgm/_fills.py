@@ -1,4 +1,4 @@
-"""The warning about fill values that nobody declared."""
+"""The warning about undeclared fill values."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ._errors import CallError
 
 
 def checksums(checksum: Any) -> tuple[bool, bool]:
-    """Whether blocking and asynchronous calls write checksums."""
+    """True if blocking and asynchronous calls write checksums."""
     if isinstance(checksum, (bool, np.bool_)):
         return bool(checksum), False
     if not isinstance(checksum, str) or checksum != "always":
@@ -92,7 +92,7 @@ def room_for_array(out: Any, dtype: np.dtype, elements: int, source: Any, device
 
 
 def check_room(view: View, dtype: np.dtype, elements: int, source: Any) -> None:
-    """Whether memory on the GPU is a destination of values."""
+    """True if memory on the GPU is a destination of values."""
     if view.dtype != dtype:
         raise CallError(f"out has element type {view.dtype}; the container has {dtype}")
     if view.size != elements:

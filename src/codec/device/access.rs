@@ -1,4 +1,4 @@
-//! Memory of callers by its address: what of it the processor reads, and how.
+//! Memory of callers by its address: the parts that the processor reads, and the way it reads them.
 #![allow(unsafe_code)]
 
 use super::{DeviceSlice, Memory};
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 /// [`Error::DstTooSmall`]; [`Error::Device`].
 ///
 /// # Safety
-/// `from` is memory of as many bytes that nobody changes meanwhile.
+/// `from` must be memory of the stated length that does not change during the call.
 pub unsafe fn copy_to_host(from: DeviceSlice, dst: &mut [u8]) -> Result<()> {
     let (need, have) = (from.bytes, dst.len() as u64);
     let dst = usize::try_from(need).ok().and_then(|n| dst.get_mut(..n));
@@ -33,7 +33,7 @@ pub unsafe fn copy_to_host(from: DeviceSlice, dst: &mut [u8]) -> Result<()> {
     }
 }
 
-/// Whether the device or the system failed, and not the container.
+/// True if the device or the system failed, and not the container.
 fn failed(error: &Error) -> bool {
     matches!(error.status(), Status::Device | Status::NoDevice | Status::OutOfMemory)
 }
@@ -56,17 +56,17 @@ impl Source for OnDevice {
 }
 
 impl DeviceSlice {
-    /// The header of a container. From a device no more is copied than the header, unless something is wrong with the container.
+    /// The header of a container. From a device only the header is copied, unless the container is damaged.
     ///
     /// # Safety
-    /// It is memory of as many bytes that nobody changes meanwhile.
+    /// The memory must have the stated length and must not change during the call.
     pub(super) unsafe fn header(self) -> Result<Header> {
         if let Home::Device(index) = self.home()? {
             let front = OnDevice(self, Context::on(index)?);
             match format::read_from(&front) {
                 Ok(header) => return Ok(header),
                 Err(e) if failed(&e) => return Err(e),
-                // The whole container says what is wrong with it.
+                // The defect can only be determined from the whole container.
                 Err(_) => {}
             }
         }
@@ -74,10 +74,10 @@ impl DeviceSlice {
         format::read(&unsafe { self.on_host() }?)
     }
 
-    /// The bytes where the processor can read them: themselves, or a copy of what is on a device.
+    /// The bytes where the processor can read them: the memory itself, or a copy of memory on a device.
     ///
     /// # Safety
-    /// It is memory of as many bytes that nobody changes meanwhile.
+    /// The memory must have the stated length and must not change during the call.
     pub(super) unsafe fn on_host<'a>(self) -> Result<Cow<'a, [u8]>> {
         let Home::Device(index) = self.home()? else {
             // SAFETY: the caller's promise.
@@ -101,10 +101,11 @@ impl DeviceSlice {
         }
     }
 
-    /// Calls `f`, which writes at most `most` bytes from the first one on and returns their number. Memory on a device receives a copy of them.
+    /// Calls `f`, which writes at most `most` bytes from the first one on and returns their number. Memory on
+    /// a device receives a copy of them.
     ///
     /// # Safety
-    /// The memory has this length, and nothing else uses it during the call.
+    /// The memory must have this length, and no other code may use it during the call.
     pub(crate) unsafe fn write(self, most: u64, f: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<usize> {
         let Home::Device(index) = self.home()? else {
             // SAFETY: the caller's promise.
@@ -130,7 +131,7 @@ impl DeviceSlice {
     }
 
     /// # Safety
-    /// It is host memory of as many bytes that nobody else uses meanwhile.
+    /// It must be host memory of the stated length that no other code uses during the call.
     pub(super) unsafe fn host_mut<'a>(self) -> &'a mut [u8] {
         match self.bytes {
             0 => &mut [],

@@ -64,8 +64,8 @@ impl ResultBuffer {
         self.0.address()
     }
 
-    /// What the last call has left; `None` if no call has ended since the place was made or cleared. Valid after the stream has
-    /// passed the call.
+    /// The result of the last call; `None` if no call has ended since the place was made or cleared. Valid
+    /// after the call has completed on the stream.
     pub fn get(&self) -> Option<CallResult> {
         let result: CallResult = bytemuck::pod_read_unaligned(self.0.bytes().get(..size_of::<CallResult>())?);
         (result.status != -1).then_some(result)

@@ -27,16 +27,17 @@ impl Encoder {
         self.gpu().map_or_else(|_| vec![], |gpu| gpu.prepared.scratch(ws))
     }
 
-    /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device or mapped
-    /// memory, or 0; the stream writes it always, and it holds once the stream has passed.
+    /// Compresses on a stream without waiting. `result` is the address of a [`super::CallResult`] in device
+    /// or mapped memory, or 0. The stream always writes it, and it is valid after the call has completed on
+    /// the stream.
     ///
     /// # Errors
-    /// What can be said before anything runs; the rest stands in the result: [`Error::DstTooSmall`],
-    /// [`Error::OutlierCapacity`] with the room that is needed.
+    /// Errors that can be found before anything runs. Errors that depend on the data are in the result:
+    /// [`Error::DstTooSmall`], [`Error::OutlierCapacity`] with the required room.
     ///
     /// # Safety
-    /// `src` and `dst` are memory of the stream's device, apart from each other, and nobody changes them, the workspace
-    /// or the result until the stream has passed. The workspace is not dropped before.
+    /// `src` and `dst` must be memory of the stream's device and must not overlap. Both, the workspace, and
+    /// the result must remain valid and unmodified until the call has completed on the stream.
     pub unsafe fn compress_async(
         &self,
         ws: &mut Workspace,
@@ -61,13 +62,15 @@ impl Encoder {
         result.of(&self.gpu()?.prepared.plan, dst_bytes)
     }
 
-    /// Compresses memory of any kind and waits: host, pinned, managed or of a device, as the driver says.
+    /// Compresses memory of any kind and waits: host, pinned, managed, or device memory, as the driver
+    /// reports it.
     ///
     /// # Errors
     /// As [`Encoder::compress`], and for memory on the wrong device.
     ///
     /// # Safety
-    /// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
+    /// Both must be memory of the stated lengths, must not overlap, and no other code may use them during the
+    /// call.
     pub unsafe fn compress_at(
         &self,
         ws: &mut Workspace,
@@ -123,7 +126,7 @@ impl Decoder {
     /// As [`Decoder::open`], and those of the device.
     ///
     /// # Safety
-    /// It is memory of as many bytes that nobody changes meanwhile.
+    /// The memory must have the stated length and must not change during the call.
     pub unsafe fn open_at(container: DeviceSlice, options: &Options) -> Result<Decoder> {
         in_default_environment(|| {
             gpu_of(options.device, &[("container", container)])?;
@@ -146,13 +149,14 @@ impl Decoder {
         self.gpu().map_or_else(|_| vec![], |gpu| gpu.prepared.scratch(ws))
     }
 
-    /// Decompresses on a stream without waiting. `container.bytes` may be more than the container has: its true length is
-    /// read from its header. `result` is as in [`Encoder::compress_async`].
+    /// Decompresses on a stream without waiting. `container.bytes` may be larger than the container, whose
+    /// true length is read from its header. `result` is as in [`Encoder::compress_async`].
     ///
     /// # Errors
-    /// What can be said before anything runs: [`Error::DstTooSmall`], [`Error::Unsupported`] for a decoder that was
-    /// opened from a container with a header that this library would write otherwise. What is wrong with the container stands in
-    /// the result; one that needs more memory than the opened one is a mismatch.
+    /// Errors that can be found before anything runs: [`Error::DstTooSmall`], and [`Error::Unsupported`] for
+    /// a decoder that was opened from a container with a header that this library would write in another
+    /// form. Defects of the container are in the result; a container that needs more memory than the opened
+    /// one is a mismatch.
     ///
     /// # Safety
     /// As for [`Encoder::compress_async`].
@@ -307,7 +311,7 @@ impl Decoder {
 /// As [`crate::info`], and those of the device.
 ///
 /// # Safety
-/// It is memory of as many bytes that nobody changes meanwhile.
+/// The memory must have the stated length and must not change during the call.
 pub unsafe fn info_at(container: DeviceSlice) -> Result<Info> {
     in_default_environment(|| {
         // SAFETY: the caller's promise.

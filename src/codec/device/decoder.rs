@@ -19,21 +19,23 @@ use crate::runtime::workspace::Workspace;
 /// A decoder's plan for GPUs.
 pub(in crate::codec) struct GpuDecoder {
     pub(in crate::codec) prepared: Prepared,
-    /// Whether the tables say how to read a header, so that the device can do it. Not so for one that only others write.
+    /// True if the tables describe the header, so that the device can read it. False for a header that only
+    /// other programs write.
     reads_headers: bool,
     /// Bytes of the header of most containers, or 0 where headers have several lengths.
     header: u64,
 }
 
 impl GpuDecoder {
-    /// Of a plan for GPUs, for what the encoder writes.
+    /// A decoder with a plan for GPUs, for containers of the encoder.
     pub(in crate::codec) fn of_encoder(plan: Plan, encoder: &GpuEncoder) -> GpuDecoder {
         let image = image(&plan, &encoder.forms.rows(), &encoder.named_like(&plan), Status::Corrupt);
         let header = encoder.forms.fixed_header_bytes();
         GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: true, header }
     }
 
-    /// Of a plan for GPUs that was made for one container, for this one and for others that need no more room.
+    /// A decoder with a plan for GPUs that was made for one container. It decodes this container and others
+    /// that need no more room.
     pub(in crate::codec) fn of_container(
         plan: Plan,
         header: &Header,
@@ -138,8 +140,8 @@ impl GpuDecoder {
         deliver(context, ws, host, slice, s)
     }
 
-    /// Decompresses a container in device memory, whose header the device reads, and waits. `None`: it takes the host to
-    /// read this one, or to say what is wrong with it.
+    /// Decompresses a container in device memory, whose header the device reads, and waits. `None`: only the
+    /// host can read this container or report its defect.
     pub(in crate::codec) fn decompress_there(
         &self,
         context: &Context,

@@ -31,11 +31,11 @@ impl LazyEncoder {
     }
 }
 
-/// What an encoder may write, without checksums and with them.
+/// The headers that an encoder may write, without and with checksums.
 pub(super) struct Forms {
     own: Template,
     own_checked: Template,
-    /// Of an array that is stored as it is.
+    /// The headers of an array that is stored without coding.
     stored: Option<(Template, Template)>,
 }
 
@@ -51,7 +51,7 @@ impl Forms {
         Ok(Forms { own: form(own, false)?, own_checked: form(own, true)?, stored })
     }
 
-    /// Lets headers differ from those of an encoder in what is informational: as `header` has it.
+    /// Copies the informational fields of `header`, which may differ from those of an encoder.
     pub(super) fn adopt_informational(&mut self, header: &[u8]) {
         self.own.adopt_informational(header);
         self.own_checked.adopt_informational(header);

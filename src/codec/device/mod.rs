@@ -24,7 +24,7 @@ use crate::runtime::workspace::Workspace;
 use bytemuck::{Pod, Zeroable};
 use std::str::FromStr;
 
-/// What runs the calls of a plan.
+/// The processor that runs the calls of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
     /// Arrays in host memory are handled by the CPU, those on a GPU by that one.
@@ -75,7 +75,7 @@ pub struct DeviceSlice {
 }
 
 impl DeviceSlice {
-    /// Whether a byte belongs to both.
+    /// True if both contain one byte in common.
     pub fn overlaps(self, other: DeviceSlice) -> bool {
         let ends_behind = |a: DeviceSlice, b: DeviceSlice| a.address.saturating_add(a.bytes) > b.address;
         self.bytes > 0 && other.bytes > 0 && ends_behind(self, other) && ends_behind(other, self)
@@ -159,13 +159,13 @@ pub(super) fn workspace(
     Ok(ws)
 }
 
-/// What an asynchronous call leaves in device or mapped memory, `fz_result` in C. Always written.
+/// The result of an asynchronous call in device or mapped memory, `fz_result` in C. Always written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct CallResult {
     /// Bytes of the result; 0 on failure.
     pub bytes: u64,
-    /// Bytes or elements that would have been needed, where that is what failed.
+    /// The required bytes or elements, if there was room for fewer.
     pub needed: u64,
     /// The number of a [`Status`].
     pub status: i32,
@@ -174,7 +174,7 @@ pub struct CallResult {
 }
 
 impl CallResult {
-    /// The length, or the error that the numbers stand for.
+    /// The length, or the error that the numbers describe.
     fn of(self, plan: &Plan, room: u64) -> Result<u64> {
         let explain = |fault: Fault| match plan.bound.pipeline.nodes.get(self.stage as usize) {
             Some(node) => plan.bound.pipeline.explain(node, fault),

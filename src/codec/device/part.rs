@@ -8,13 +8,15 @@ use crate::base::error::Result;
 use crate::codec::{restore_preview, restore_region};
 use crate::format::{Header, read_from, read_front};
 
-/// [`crate::decompress_region`] with memory of any kind. The CPU decodes. From a container on a device the function copies only the bytes that it reads.
+/// [`crate::decompress_region`] with memory of any kind. The CPU decodes. From a container on a device the
+/// function copies only the bytes that it reads.
 ///
 /// # Errors
 /// As [`crate::decompress_region`]; [`crate::Error::Device`].
 ///
 /// # Safety
-/// `container` and `dst` have the lengths that they state and do not overlap. Nothing else changes them during the call.
+/// `container` and `dst` must have the lengths that they state and must not overlap. No other code may change
+/// them during the call.
 pub unsafe fn decompress_region_at(
     container: DeviceSlice,
     origin: &[u64],
@@ -28,7 +30,8 @@ pub unsafe fn decompress_region_at(
     unsafe { restore_part(container, read_from, restore, dst) }
 }
 
-/// [`crate::decompress_preview`] with memory of any kind. The CPU decodes. From a container on a device the function copies only the bytes that it reads.
+/// [`crate::decompress_preview`] with memory of any kind. The CPU decodes. From a container on a device the
+/// function copies only the bytes that it reads.
 ///
 /// # Errors
 /// As [`crate::decompress_preview`]; [`crate::Error::Device`].

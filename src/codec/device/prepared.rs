@@ -16,7 +16,7 @@ pub(in crate::codec) struct Prepared {
     pub(in crate::codec) plan: Plan,
     pub(super) layout: WorkspaceLayout,
     tables: Tables,
-    /// What tells it from all others.
+    /// Unique id of the plan.
     id: u64,
 }
 
@@ -32,15 +32,15 @@ impl Prepared {
         self.layout.bytes
     }
 
-    /// Makes device memory part of the workspace, loads the tables there and all functions: what an asynchronous call
-    /// must not do. What has to be zero when a call starts is zero behind it.
+    /// Allocates the device memory of the workspace, and loads the tables and all functions, which an
+    /// asynchronous call must not do. Afterwards the memory that must be zero at the start of a call is zero.
     pub(in crate::codec) fn ready(&self, context: &Context, ws: &mut Workspace) -> Result<()> {
         if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
             return Ok(());
         }
         preload(context, &self.plan)?;
-        // Calls of another plan may still be on their way in this memory: freeing it waits for them, and what is written
-        // below does not. Copies of the caller's memory are those of blocking calls, which are over.
+        // Calls of another plan may still use this memory: freeing it waits for them, and the writes below do
+        // not. Copies of the caller's memory belong to blocking calls, which have ended.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
         let (array, container, pinned_staging, result) = match kept {
             Some(m) => (m.array, m.container, m.pinned_staging, m.result),
@@ -106,7 +106,7 @@ pub(super) fn memory_mut(kept: &mut Option<GpuMemory>) -> Result<&mut GpuMemory>
     kept.as_mut().ok_or(NO_MEMORY)
 }
 
-/// Device memory of at least so many bytes, kept from call to call.
+/// Device memory of at least this number of bytes, kept from call to call.
 pub(super) fn staging<'m>(
     context: &Context,
     kept: &'m mut Option<DeviceMemory>,
@@ -129,14 +129,15 @@ pub(super) fn result<'m>(context: &Context, kept: &'m mut Option<Pinned>) -> Res
     }
 }
 
-/// What a blocking call that is over left there.
+/// The result of a completed blocking call.
 pub(super) fn outcome(ws: &Workspace) -> Result<CallResult> {
     let pinned = ws.gpu.as_ref().and_then(|m| m.result.as_ref());
     let bytes = pinned.map(Pinned::bytes).ok_or(Error::Internal("a call has no place for its result"))?;
     Ok(bytemuck::pod_read_unaligned(&bytes[..size_of::<CallResult>()]))
 }
 
-/// Where the device puts an array of so many bytes: there, or on its way to the host.
+/// The address to which the device writes an array: the destination itself, or staging memory for a
+/// destination on the host.
 pub(super) fn restored_to<'h>(
     context: &Context,
     kept: &mut Option<DeviceMemory>,

@@ -1,4 +1,4 @@
-//! What is read of a container for a region, byte by byte.
+//! The bytes of a container that are read for a region.
 
 use super::*;
 use crate::base::array::Array;
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A container that is not in memory, as far as anybody can tell, and what was read of it.
+/// A container in memory that pretends not to be, with a record of the bytes that were read.
 struct Watched {
     bytes: Vec<u8>,
     read: RefCell<Vec<Range<usize>>>,
@@ -33,7 +33,7 @@ impl Source for Watched {
 }
 
 impl Watched {
-    /// Restores a region; what was read for it, the header apart.
+    /// Restores a region; returns the ranges that were read for it, without the header.
     fn restore(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Vec<Range<usize>> {
         let header = read_from(self).unwrap();
         let first = self.read.take();
@@ -175,7 +175,7 @@ fn entries_and_words_of_the_touched_chunks_are_read_and_nothing_else() {
 
 /// Words in pieces of 1 MiB at most, and not many more pieces than that takes.
 #[test]
-fn what_lies_together_is_read_together_and_in_pieces() {
+fn adjacent_parts_are_read_together_and_in_pieces() {
     let dims = [256, 256, 128];
     let (watched, whole) = made(DType::F32, &dims, 4.0, Container::Fzm);
     let mut dst = vec![0; whole.len()];

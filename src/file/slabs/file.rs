@@ -1,5 +1,5 @@
-//! A slab file that is read at places: its beginning and its end, the lengths of the slabs up to the last one that a region touches, and of
-//! those that it touches what the region needs.
+//! A slab file with random access: its beginning and its end, the lengths of the slabs up to the last one
+//! that a region touches, and the parts of these slabs that the region needs.
 
 use super::{HEADER, Header, TRAILER, damaged, foreign, read};
 use crate::base::array::Array;
@@ -31,7 +31,7 @@ impl SlabFile {
     /// Opens a file that is one slab file and reads its header and its trailer.
     ///
     /// # Errors
-    /// As [`SlabFile::new`]; [`Error::File`] for what is no regular file.
+    /// As [`SlabFile::new`]; [`Error::File`] for a path that is no regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<SlabFile> {
         let path = path.as_ref();
         SlabFile::new(FileOp { path, doing: "read" }.open()?.0, path)
@@ -69,12 +69,13 @@ impl SlabFile {
         self.bytes
     }
 
-    /// Restores the region of `extent` elements from `origin` on, fastest dimension first, into `dst`, as [`crate::decompress_region`] does,
-    /// and returns its bytes. Slabs that it does not touch may be damaged.
+    /// Restores the region of `extent` elements from `origin` on, fastest dimension first, into `dst`, as
+    /// [`crate::decompress_region`] does, and returns its bytes. Slabs outside the region may be damaged.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a region that is not inside of the array; [`Error::DstTooSmall`]; [`Error::Corrupt`] for a
-    /// file whose parts contradict each other; [`Error::Slab`] with what [`crate::decompress_region`] refuses in a slab; [`Error::File`].
+    /// [`Error::InvalidArgument`] for a region that is not inside the array; [`Error::DstTooSmall`];
+    /// [`Error::Corrupt`] for a file whose parts contradict each other; [`Error::Slab`] with the errors of
+    /// [`crate::decompress_region`] in a slab; [`Error::File`].
     pub fn decompress_region(&self, origin: &[u64], extent: &[u64], dst: &mut [u8]) -> Result<usize> {
         let bytes = self.inside(origin, extent)?;
         if bytes == 0 {
@@ -119,7 +120,7 @@ impl SlabFile {
         self.array.dims().last().copied().unwrap_or(0)
     }
 
-    /// Bytes of a region that is inside of the array.
+    /// Bytes of a region that is inside the array.
     fn inside(&self, origin: &[u64], extent: &[u64]) -> Result<u64> {
         let dims = self.array.dims();
         let fits = |((o, e), d): ((&u64, &u64), &u64)| o.checked_add(*e).is_some_and(|end| end <= *d);
@@ -133,7 +134,7 @@ impl SlabFile {
         Err(Error::argument("region", got, format!("elements of an array of {dims:?}")))
     }
 
-    /// Where the container of the slab is whose length stands at `at`.
+    /// The range of the container whose length is stored at `at`.
     fn container(&self, at: u64) -> Result<Range<u64>> {
         let mut length = [0; 8];
         read(&self.path, read_exact_at(&self.file, at, &mut length))?;

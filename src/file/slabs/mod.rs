@@ -1,8 +1,8 @@
-//! Slab files: one array in slabs along its slowest dimension, each in a container of its own, so that neither side holds more than one
-//! slab in memory. `docs/files.md` has the bytes.
+//! Slab files: one array in slabs along its slowest dimension, each in a separate container, so that reader
+//! and writer hold only one slab in memory. `docs/files.md` defines the bytes.
 //!
-//! A slab is a number of *rows*. A row is what the array has at one index of its slowest dimension: a plane of a volume, a line of a
-//! plane, an element of a line.
+//! A slab is a number of *rows*. A row is the part of the array at one index of its slowest dimension: a
+//! plane of a volume, a line of a plane, an element of a line.
 //!
 //! ```
 //! use fzgm::slabs::{Header, Reader, Writer};
@@ -52,7 +52,7 @@ pub struct Header {
     dtype: DType,
     /// All dimensions but the slowest, fastest first.
     row: Vec<u64>,
-    /// The slowest dimension; `None`: it comes from a stream, and the trailer has it.
+    /// The slowest dimension; `None`: the file comes from a stream, and the trailer contains it.
     slowest: Option<u64>,
     rows: u64,
 }
@@ -103,7 +103,7 @@ impl Header {
         self.row.iter().fold(self.dtype.bytes(), |bytes, d| bytes.saturating_mul(*d))
     }
 
-    /// An array of so many rows: a slab, or the whole.
+    /// An array of `rows` rows: a slab, or the whole array.
     ///
     /// # Errors
     /// As [`Array::new`].
@@ -115,7 +115,7 @@ impl Header {
         self.row.iter().copied().chain([rows]).collect()
     }
 
-    /// Refuses what cannot be the slab of this index, of which `rows` rows come before.
+    /// Rejects an array that cannot be the slab of this index, with `rows` rows before it.
     fn admit(&self, index: u64, rows: u64, slab: &Array) -> Result<()> {
         let own = slab.dims().last().copied().unwrap_or(0);
         let alike = slab.dtype() == self.dtype && slab.dims() == self.dims(own);
@@ -151,7 +151,7 @@ impl Header {
         let version = u16::from_le_bytes([bytes[4], bytes[5]]);
         if version != VERSION {
             return Err(damaged(format!(
-                "is a slab file of version {version}, of which this program knows none"
+                "is a slab file of version {version}, which this program does not support"
             )));
         }
         let dtype = DType::from_number(bytes[6].into()).map_err(|e| damaged(e.to_string()))?;
@@ -177,12 +177,12 @@ impl Header {
         }
         let (slabs, slowest) = (word(trailer, 8), word(trailer, 16));
         if self.slowest.is_some_and(|all| all != slowest) {
-            return Err(damaged(format!("ends at row {slowest}, which is not what its header says")));
+            return Err(damaged(format!("ends at row {slowest}, which contradicts its header")));
         }
         let rows = self.rows;
         if slabs != slowest.div_ceil(rows) || trailer[..8] != [0; 8] || trailer[24..28] != [0; 4] {
             return Err(damaged(format!(
-                "has {slabs} slabs of {rows} rows, its trailer says {slowest} rows"
+                "has {slabs} slabs of {rows} rows, its trailer states {slowest} rows"
             )));
         }
         Ok((slabs, slowest))
@@ -219,14 +219,15 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 /// The refusal of a slab of another array.
 fn foreign(index: u64, slab: &Array) -> Error {
     let (dtype, dims) = (slab.dtype(), slab.dims());
-    damaged(format!("slab {index} is {dtype} of {dims:?}, which is no part of this array"))
+    damaged(format!("slab {index} is {dtype} of {dims:?}, which does not belong to this array"))
 }
 
 fn damaged(what: impl Into<String>) -> Error {
     Error::corrupt("slab file", what)
 }
 
-/// What reading a slab file came to: an end before the trailer's is damage, whatever else the system says is not.
+/// The result of reading a slab file. An end before the trailer's end is damage; any other failure is an
+/// error of the file.
 fn read<T>(name: &Path, done: io::Result<T>) -> Result<T> {
     match done {
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err(damaged("the slab file ends early")),
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_files_are_read() {
         let (header, values) = volume();
         let file = written(&header, &values, &Options::default()).expect("a file");
         let mut reader = Reader::new(&file[..], "volume").expect("a file");
@@ -285,7 +286,7 @@ mod tests {
 
     /// From many threads at once: the file has one place, which none of them moves.
     #[test]
-    fn boxes_are_parts_of_the_slabs() {
+    fn regions_are_parts_of_the_slabs() {
         let (header, values) = volume();
         let file = written(&header, &values, &Options::default()).expect("a file");
         let folder = std::env::temp_dir().join(format!("fzgm-slabs-{}", std::process::id()));

@@ -14,7 +14,7 @@ pub struct Reader<R> {
     header: Header,
     totals: Totals,
     container: Vec<u8>,
-    /// Whether the trailer was read.
+    /// True after the trailer was read.
     ended: bool,
 }
 
@@ -47,12 +47,14 @@ impl<R: Read> Reader<R> {
         &self.totals
     }
 
-    /// Reads the next slab: a container whose array is the next rows of the whole, as its header states. `None`: there are no more, the
-    /// trailer agrees with the slabs, and no byte follows it. The payload is not checked; decompression does so.
+    /// Reads the next slab: a container whose array is the next rows of the whole, as its header states.
+    /// `None`: there are no more slabs, the trailer agrees with them, and no byte follows it. The payload is
+    /// not checked; decompression does so.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a slab that is no part of the array, and for a file whose parts contradict each other or that ends early;
-    /// [`Error::File`] where the source cannot be read. Do not read on after an error.
+    /// [`Error::Corrupt`] for a slab that does not belong to the array, and for a file whose parts contradict each
+    /// other or that ends early; [`Error::File`] if the source cannot be read. Do not read again after an
+    /// error.
     pub fn next_container(&mut self) -> Result<Option<&[u8]>> {
         if self.ended {
             return Ok(None);
@@ -65,7 +67,7 @@ impl<R: Read> Reader<R> {
             return self.end().map(|()| None);
         }
         let slab = self.array(bytes)?;
-        // As much memory as there are bytes, whatever the length says.
+        // Memory is allocated for the bytes that arrive, not for the stated length.
         let left = bytes.saturating_sub(self.container.len() as u64);
         read(&self.name, (&mut self.src).take(left).read_to_end(&mut self.container))?;
         if (self.container.len() as u64) < bytes {
@@ -78,8 +80,8 @@ impl<R: Read> Reader<R> {
         Ok(Some(&self.container))
     }
 
-    /// Reads the header of the next container, which has so many bytes, and returns its array. A length that the header does not confirm
-    /// is not read for: a stream may have no end.
+    /// Reads the header of the next container, which has `bytes` bytes, and returns its array. The payload is
+    /// not read if the header states another length, because a stream may have no end.
     fn array(&mut self, bytes: u64) -> Result<Array> {
         let index = self.totals.slabs;
         let info = loop {
@@ -111,20 +113,20 @@ impl<R: Read> Reader<R> {
         let (slabs, rows) = self.header.ends(&trailer)?;
         let Totals { slabs: found, rows: found_rows, .. } = self.totals;
         if slabs != found {
-            return Err(damaged(format!("has {found} slabs, its trailer says {slabs}")));
+            return Err(damaged(format!("has {found} slabs, its trailer states {slabs}")));
         }
         if rows != found_rows {
-            let what = format!("has slabs of {found_rows} rows together, its trailer says {rows}");
+            let what = format!("has slabs of {found_rows} rows together, its trailer states {rows}");
             return Err(damaged(what));
         }
         // An array that there cannot be may have no slab.
         self.header.array(rows).map_err(|e| damaged(e.to_string()))?;
         self.totals.file_bytes += TRAILER as u64;
         self.ended = true;
-        // Unlike `read`, this goes on after an interruption.
+        // Unlike `read`, this continues after an interruption.
         match read(&self.name, (&mut self.src).take(1).read_to_end(&mut vec![]))? {
             0 => Ok(()),
-            _ => Err(damaged("goes on behind its trailer")),
+            _ => Err(damaged("continues after its trailer")),
         }
     }
 }

@@ -22,11 +22,11 @@ pub struct Writer<W> {
     totals: Totals,
     /// For the last number of rows: all slabs but the last have the same.
     ready: Option<Ready>,
-    /// Whether a write has failed, so that the end of the file is not known.
+    /// True if a write has failed, so that the end of the file is unknown.
     broken: bool,
 }
 
-/// A plan for slabs of so many rows, with its memory.
+/// A plan for slabs of a number of rows, with its memory.
 struct Ready {
     rows: u64,
     encoder: Encoder,
@@ -53,8 +53,8 @@ impl<W: Write> Writer<W> {
     /// Writes the header. Errors call the destination `name`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an array of more than 3 dimensions or whose rows have no elements; those of [`Header::array`]; [`Error::File`] if `dst` cannot be
-    /// written.
+    /// [`Error::InvalidArgument`] for an array of more than 3 dimensions or whose rows have no elements;
+    /// those of [`Header::array`]; [`Error::File`] if `dst` cannot be written.
     pub fn new(
         mut dst: W,
         name: impl Into<PathBuf>,
@@ -95,12 +95,14 @@ impl<W: Write> Writer<W> {
         &self.totals
     }
 
-    /// Compresses the next slab: [`Header::rows`] rows, the last slab the rest of the array, at least one.
+    /// Compresses the next slab: [`Header::rows`] rows; for the last slab the rest of the array, at least one
+    /// row.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] for another number of bytes or a slab after a shorter one; [`Error::Unsupported`] for containers without
-    /// a shape (strict off, generation 2026-05); those of [`Encoder::new`]; [`Error::Slab`] with those of [`Encoder::compress`]; [`Error::File`],
-    /// after which the file cannot be completed: all later calls fail.
+    /// [`Error::PlanMismatch`] for another number of bytes or a slab after a shorter one;
+    /// [`Error::Unsupported`] for containers without a shape (strict off, generation 2026-05); those of
+    /// [`Encoder::new`]; [`Error::Slab`] with those of [`Encoder::compress`]; [`Error::File`], after which
+    /// the file cannot be completed: all later calls fail.
     pub fn write_slab(&mut self, slab: &[u8]) -> Result<()> {
         let (bytes, row) = (slab.len() as u64, self.header.row_bytes());
         let rows = self.next(bytes, row)?;
@@ -121,7 +123,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Rows of the next slab, of so many bytes.
+    /// Rows of the next slab, which has `bytes` bytes.
     fn next(&self, bytes: u64, row: u64) -> Result<u64> {
         let (rows, before) = (bytes / row, self.totals.rows);
         let left = self.header.slowest.map_or(self.header.rows, |all| all - before);

@@ -4,8 +4,8 @@ use super::{CORE, OUTPUTS, RECORD};
 use crate::format::header::Header;
 use crate::pipeline::{Node, Source};
 
-/// The header with its stages in the order in which they were added, as the ids of their outputs tell. A file of another
-/// writer may say anything there; what comes out is one order or another.
+/// The header with its stages in the order in which they were added, which follows from the ids of their
+/// outputs. A file of another writer may contain any ids; the result is then one of the possible orders.
 pub(in crate::format) fn as_added(header: &Header) -> Header {
     let id = |i: usize| {
         header.bytes.get(CORE + RECORD * i + OUTPUTS..)?.first_chunk().map(|b| u16::from_le_bytes(*b))

@@ -18,7 +18,7 @@ const CORE: usize = 80;
 const CORE_3_0: usize = 72;
 /// Bytes of a stage record and of a buffer record.
 const RECORD: usize = 256;
-/// Where the ids of output ports stand in a stage record.
+/// Offset of the ids of output ports in a stage record.
 const OUTPUTS: usize = 24;
 /// Ids of buffers that a stage record holds.
 const PORTS: usize = 8;
@@ -34,7 +34,7 @@ const EXTENSION: usize = 172;
 const EXTENSION_MAGIC: [u8; 4] = *b"FZX1";
 const EXTENSION_VERSION: u16 = 1;
 const EXTENSION_MORE_DIMS: u16 = 2;
-/// Where a stage record states the number of exact values, inside of the block.
+/// Where a stage record states the number of exact values, inside the block.
 const EXACT_VALUES: usize = 232;
 /// Flags of the extension block: the bound was kept for every value; the forms are those of 2026-05.
 const EXTENSION_STRICT: u16 = 1;

@@ -40,7 +40,7 @@ pub(in crate::format) fn read(container: &[u8], given: Given) -> Result<Header> 
     let (stage_records, buffer_records) = records.split_at(RECORD * core.stages);
     if given == Given::Whole && container.len() != core.end {
         let what =
-            format!("{} payload bytes are stated, {} are there", core.payload, container.len() - core.header);
+            format!("{} payload bytes are stated, {} exist", core.payload, container.len() - core.header);
         return Err(Error::corrupt(PLACE, what));
     }
     let mut ids: Vec<(u16, Id)> = vec![];
@@ -149,7 +149,7 @@ fn checksums(core: &Core) -> Vec<Checksum> {
     all
 }
 
-/// What a buffer id stands for.
+/// The value that a buffer id refers to.
 #[derive(Clone, Copy)]
 enum Id {
     Port(usize, usize),
@@ -225,8 +225,8 @@ fn source(ids: &[(u16, Id)], id: u16) -> Result<Source> {
     }
 }
 
-/// The extension block of the stage that reads the array, which stands first, and the number of exact values of
-/// every stage.
+/// The extension block of the stage that reads the array, which is the first one, and the number of exact
+/// values of every stage.
 fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
     let (mut found, mut pairs) = (None, vec![]);
     for (i, record) in records.chunks_exact(RECORD).enumerate() {
@@ -241,7 +241,7 @@ fn find_extension(records: &[u8]) -> Result<(Option<Extension>, Vec<u64>)> {
                 .chain(&block[EXACT_VALUES + 8 - EXTENSION..]);
             if found.is_none() || block[..only.len()] != only || rest.into_iter().any(|&b| b != 0) {
                 let what =
-                    "behind the first stage it holds more than a number of exact values, or stands alone";
+                    "after the first stage it holds more than a number of exact values, or is the only block";
                 return Err(Error::corrupt("extension block", what));
             }
         }
@@ -310,7 +310,7 @@ fn slow_dims(r: &mut Reader<'_>, ndim: u8) -> Result<Vec<u64>> {
     (2..ndim).map(|_| r.varint()).collect()
 }
 
-/// Without an extension block: what the first stage says.
+/// Without an extension block: the array as the first stage describes it.
 fn unmarked(stages: &Stages, padded: u64) -> Result<(Array, Requested)> {
     let array = plain_array(stages.parsed.first().and_then(|p| p.input), padded)?;
     let (bound, threshold) = crate::format::info::requested(&stages.pipeline);

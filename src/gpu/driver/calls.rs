@@ -1,4 +1,4 @@
-//! What the driver does in a context: streams, events, device code, memory.
+//! Driver calls in a context: streams, events, device code, memory.
 #![allow(unsafe_code)]
 
 use super::table::call;
@@ -64,7 +64,7 @@ impl Driver {
         const OTHER_DEVICE: Code = CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU as Code;
         const NEWER: Code = CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION as Code;
         let (mut library, image) = (null_mut(), image.as_ptr().cast());
-        // SAFETY: the image is a whole fat binary, aligned, and lives for ever.
+        // SAFETY: the image is a whole fat binary, aligned, and is never freed.
         let loaded = self.check(unsafe {
             call!(
                 self.table,
@@ -106,9 +106,10 @@ impl Driver {
 
     /// Launches a function whose only argument is `argument`, which the driver copies.
     ///
-    /// Where launches are short, it counts that a multiprocessor whose on-chip memory is divided otherwise than the next function has it takes
-    /// no block of that before it is idle, and that early blocks crowd on the few which are free. With the division that is asked for here
-    /// those of a few megabytes fit, and only so many of them that they are spread evenly.
+    /// Short launches depend on the division of on-chip memory. A multiprocessor with another division than
+    /// the next function accepts no block of that function before it is idle, and early blocks then crowd on
+    /// the few free multiprocessors. With the division that is requested here, the blocks of a few megabytes
+    /// fit, and they are spread evenly.
     pub(in crate::gpu) fn launch<A>(
         &self,
         function: Handle,
@@ -132,7 +133,7 @@ impl Driver {
             early.value.programmaticStreamSerializationAllowed = 1;
             count += 1;
         }
-        // Drivers before CUDA 13 do not know this attribute.
+        // Drivers before CUDA 13 do not support this attribute.
         if way.short && self.version >= 13000 {
             let division = &mut attributes[count];
             division.id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
@@ -200,7 +201,8 @@ impl Driver {
     }
 
     /// # Safety
-    /// Nobody touches `dst` until the stream has passed; `from` has as many bytes.
+    /// No other code may use `dst` until the copy has completed on the stream; `from` must have as many bytes
+    /// as `dst`.
     pub(in crate::gpu) unsafe fn download(&self, dst: &mut [u8], from: Handle, stream: Handle) -> Result<()> {
         // SAFETY: the caller's promise.
         self.check(unsafe {

@@ -25,7 +25,7 @@ pub(in crate::gpu) fn find(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }
 
-/// How many libraries the process has loaded so far; 0: the C library does not say.
+/// The number of libraries that the process has loaded so far; 0: the C library does not report it.
 fn loaded() -> u64 {
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
@@ -44,7 +44,7 @@ fn loaded() -> u64 {
     count
 }
 
-/// Opens it, for ever.
+/// Opens the library permanently.
 pub(super) fn open() -> Result<impl Fn(&CStr) -> *mut c_void, &'static str> {
     // SAFETY: the name is a string; the initialisers of the driver are trusted.
     let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };

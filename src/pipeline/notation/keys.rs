@@ -1,4 +1,5 @@
-//! What the keys of a stage in a TOML file mean: its parameters by our names, and the reference's names for some of them.
+//! The keys of a stage in a TOML file: its parameters by our names, and the reference's names for some of
+//! them.
 
 use super::reference::{self, Only};
 use super::{always_said, shown, unknown};
@@ -17,7 +18,7 @@ pub(super) enum Value<'t> {
     Flag(bool),
     /// Texts, one would hope.
     Names(&'t [Spanned<DeValue<'t>>]),
-    /// What no key takes, by the name of its type.
+    /// A value that no key accepts, with the name of its type.
     Other(&'static str),
 }
 
@@ -36,7 +37,7 @@ impl std::fmt::Display for Value<'_> {
 
 /// The mode under the reference's name, which has a meaning of its own for `REL`.
 pub(super) const MODE: &str = "error_bound_mode";
-/// What comes out of the stages that change the type; it says how differences are written.
+/// The output type of stages that change the type; it determines how differences are written.
 pub(super) const OUTPUT: &str = "output_type";
 pub(super) const FUSION: &str = "fusion_mode";
 /// The element type of stages that keep it.
@@ -45,7 +46,7 @@ pub(super) const DATA: &str = "data_type";
 /// The sign of codes: `false` where LorenzoQuant has no such key.
 const ZIGZAG: &str = "zigzag_codes";
 
-/// The keys of the reference that say what parameters of ours say.
+/// The reference's keys with the meaning of one of our parameters.
 pub(super) fn aliases(stage: &str) -> &'static [&'static str] {
     match stage {
         "quantizer" | "lorenzo_quant" | "ginterp" | "fast" | "multilevel" => &[MODE],
@@ -119,7 +120,7 @@ impl<'a> Keys<'a> {
             }
             (Kind::Flag, Value::Flag(v)) => self.args.set_int(name, v.into()),
             (Kind::Choice(_), Value::Text(word)) => {
-                // Element types have a long name too, the one that the reference knows.
+                // Element types also have a long name, which the reference uses.
                 let dtype = if is_type(name) { DType::from_name(word).ok() } else { None };
                 self.args.set_text(name, dtype.map_or(word, |d| d.name()))
             }
@@ -128,7 +129,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Each text is one name: what separates names elsewhere is no letter of one.
+    /// Each text is one name: a name cannot contain the characters that separate names elsewhere.
     fn names(&mut self, name: &'static str, most: usize, value: Value<'_>) -> Result<()> {
         let expected = format!("an array of 1 to {most} texts of letters, digits, _, - and .");
         let Value::Names(items) = value else { return Err(self.refuse(name, value, expected)) };
@@ -155,10 +156,11 @@ impl<'a> Keys<'a> {
         set.map_err(|_| self.refuse(MODE, format!("`{word}`"), expected))
     }
 
-    /// Settles what several keys say together, and defaults that the schema has otherwise than we have them.
+    /// Resolves keys that are defined together, and defaults of the schema that differ from ours.
     pub(super) fn finish(mut self) -> Result<()> {
         if let Some((key, other)) = self.twice() {
-            let what = format!("{} has {key} and {other}, which say the same; take one of them", self.stage);
+            let what =
+                format!("{} has {key} and {other}, which have one meaning; use one of them", self.stage);
             return Err(Error::InvalidPipeline(what));
         }
         // seed: notation-default
@@ -221,22 +223,22 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Whether the values of a key are element types, which have a long name too.
+/// True if the values of a key are element types, which also have a long name.
 fn is_type(key: &str) -> bool {
     key.ends_with("_type") || key == "dtype"
 }
 
-/// Whether `REL` means each value, as in the quantizer, and not the largest magnitude.
+/// True if `REL` refers to each value, as in the quantizer, and not to the largest magnitude.
 fn bounds_each(args: &Args) -> bool {
     args.has("inplace_outliers")
 }
 
-/// How the writer says a parameter: keys and values in the reference's words where it has some.
+/// The written form of a parameter: keys and values, in the reference's words if it has any.
 pub(super) fn said(stage: &str, args: &Args) -> Result<Vec<(&'static str, String)>> {
     let mut said = vec![];
     let code = args.iter().find(|(p, _)| p.name == "code").map(|(_, v)| v.to_string());
     let input = args.iter().find(|(p, _)| p.name == "input_type").map(|(_, v)| v.to_string());
-    // A signed type that is named: only then the reference can be told what becomes of it.
+    // A named signed type: only with it can the reference be told the output type.
     let signed = input.and_then(|i| DType::from_name(&i).ok()).filter(|i| !i.is_float() && *i == i.signed());
     for (param, value) in args.iter() {
         let always = always_said(param.name) || (stage, param.name) == ("lorenzo_quant", ZIGZAG);

@@ -1,5 +1,6 @@
-//! Pipelines as people write them: TOML in the schema of FZGPUModules, and chains of stages as text. Both are read into the
-//! same [`Pipeline`] that calls build, and what is written is read back as the same one. `docs/pipelines.md` is their page.
+//! Pipelines as users write them: TOML in the schema of FZGPUModules, and chains of stages as text. Both are
+//! read into the same [`Pipeline`] that calls build, and a written pipeline is read back as an equal one.
+//! `docs/pipelines.md` is their page.
 
 mod keys;
 mod nesting;
@@ -17,17 +18,18 @@ impl Pipeline {
     /// Reads a pipeline from TOML.
     ///
     /// # Errors
-    /// [`Error::InvalidPipeline`] for what is no TOML or no pipeline, [`Error::UnknownName`] for keys, stages and ports that there
-    /// are not, with the nearest one that there is, [`Error::InvalidArgument`] for values, [`Error::Unsupported`] for what the
-    /// reference has and this version has not. All say the line.
+    /// [`Error::InvalidPipeline`] for text that is no TOML or no pipeline, [`Error::UnknownName`] for unknown
+    /// keys, stages, and ports, with the nearest known name, [`Error::InvalidArgument`] for values,
+    /// [`Error::Unsupported`] for features of the reference that this version does not have. All errors
+    /// contain the line.
     pub fn from_toml(text: &str) -> Result<Pipeline> {
         in_default_environment(|| reader::read(text))
     }
 
-    /// Writes it as TOML that the reference reads too, as far as it knows the stages and parameters.
+    /// Writes the pipeline as TOML that the reference can read too, if it supports the stages and parameters.
     ///
     /// # Errors
-    /// [`Error::InvalidPipeline`] when it has no stage.
+    /// [`Error::InvalidPipeline`] if the pipeline has no stage.
     pub fn to_toml(&self) -> Result<String> {
         in_default_environment(|| writer::write(self))
     }
@@ -35,7 +37,7 @@ impl Pipeline {
     /// Reads a chain of stages: `lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze`.
     ///
     /// # Errors
-    /// As [`Pipeline::from_toml`]; all say the column.
+    /// As [`Pipeline::from_toml`]; all errors contain the column.
     pub fn from_text(text: &str) -> Result<Pipeline> {
         in_default_environment(|| text::read(text))
     }
@@ -43,13 +45,14 @@ impl Pipeline {
     /// Writes a chain with the parameters that are not at their defaults.
     ///
     /// # Errors
-    /// [`Error::InvalidPipeline`] when it is no chain, or asks for more than stages; TOML has a form for it.
+    /// [`Error::InvalidPipeline`] if the pipeline is no chain, or requires more than stages; TOML has a form
+    /// for it.
     pub fn to_text(&self) -> Result<String> {
         in_default_environment(|| text::write(self))
     }
 }
 
-/// What is lost is written down even where it is the default.
+/// Parameters that determine the loss are written even at their defaults.
 fn always_said(parameter: &str) -> bool {
     matches!(parameter, "error_bound" | "mode")
 }
@@ -69,7 +72,8 @@ fn at(place: &str, error: Error) -> Error {
     }
 }
 
-/// Keys that people write because another file had them, and what says it here. Chains have short names, which files have not.
+/// Keys of other file formats that users write by mistake, and the key that has their meaning here. Chains
+/// have short names; files do not.
 const MISTAKEN: [(&str, &str); 1] = [("input_port", "inputs")];
 
 /// The known name that was most likely meant.
@@ -101,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_other_files_say_is_understood() {
+    fn keys_of_other_file_formats_are_understood() {
         let known = ["error_bound", "mode", "quant_radius", "inputs"];
         assert_eq!(meant("input_port", &known), Some("inputs"));
         assert_eq!((meant("eb", &known), meant("eb", &["mode"])), (Some("error_bound"), None));

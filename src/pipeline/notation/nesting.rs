@@ -3,7 +3,8 @@
 /// The most brackets and braces that may be open at once. Pipelines have two.
 pub(super) const DEEPEST: usize = 32;
 
-/// Where the text goes deeper. What is no TOML gets some answer: the parser says what is wrong with it.
+/// The position at which the nesting exceeds the limit. The result for text that is no TOML does not matter,
+/// because the parser reports its defect.
 pub(super) fn too_deep(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (0, 0usize);
@@ -28,7 +29,7 @@ fn string(bytes: &[u8], quote: u8) -> usize {
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         match rest[0] {
             _ if rest.starts_with(end) => return at + end.len(),
-            // A string that nobody closed ends with its line.
+            // An unterminated string ends with its line.
             b'\n' if !triple => return at,
             b'\\' if quote == b'"' => at += 2,
             _ => at += 1,

@@ -35,7 +35,7 @@ struct File<'t> {
 
 type Item<'a, 't> = &'a Spanned<DeValue<'t>>;
 
-/// A stage of the file, and where its wiring stands.
+/// A stage of the file, and the place of its connections.
 struct Entry<'a, 't> {
     name: &'a str,
     line: Range<usize>,
@@ -94,7 +94,8 @@ impl File<'_> {
         Ok(pipeline)
     }
 
-    /// `[pipeline]`: two keys of ours, and what the reference needs to know beforehand, which a call says here.
+    /// `[pipeline]`: two keys of ours, and numbers that the reference needs in advance. Here they are
+    /// arguments of a call.
     fn header(&self, pipeline: &mut Pipeline, entries: &[Entry<'_, '_>], table: &DeTable<'_>) -> Result<()> {
         for (key, item) in table {
             let name = key.get_ref().as_ref();
@@ -143,7 +144,7 @@ impl File<'_> {
         let (name, kind) = (text("name")?, text("type")?);
         if name == ARRAY {
             return Err(
-                self.wrong(item.span(), format!("{ARRAY} stands for the array; give the stage another name"))
+                self.wrong(item.span(), format!("{ARRAY} means the array; give the stage another name"))
             );
         }
         let line = |e| at(&self.line(item.span()), e);

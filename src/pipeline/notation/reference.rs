@@ -1,5 +1,5 @@
-//! The vocabulary of FZGPUModules: names of stages, and keys that mean something to it and nothing here, which are read as
-//! long as they ask for nothing.
+//! The vocabulary of FZGPUModules: names of stages, and keys with a meaning only there, which are accepted if
+//! their value has no effect.
 
 use super::{shown, unknown};
 use crate::base::error::{Error, Result};
@@ -76,7 +76,7 @@ pub(super) enum Only {
     Real(f64),
 }
 
-/// Keys of stages, each with its value that asks for nothing.
+/// Keys of stages, each with its value that has no effect.
 const IDLE: [(&str, &str, Only); 10] = [
     ("bitpack", "auto_base", Only::False),
     ("bitpack", "auto_shift", Only::False),
@@ -97,7 +97,7 @@ pub(super) fn idle(stage: &str) -> impl Iterator<Item = (&'static str, Only)> {
 }
 
 impl Only {
-    /// Refuses what asks for something.
+    /// Rejects a value that has an effect.
     pub(super) fn check(self, stage: &'static str, key: &str, given: Option<Only>, text: &str) -> Result<()> {
         if given == Some(self) {
             return Ok(());

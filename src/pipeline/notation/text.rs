@@ -142,8 +142,7 @@ impl<'t> Line<'t> {
 
 pub(super) fn write(pipeline: &Pipeline) -> Result<String> {
     if pipeline.rules != Rules::default() {
-        let what =
-            "it asks for strict = false or a generation, for which chains have no form; write it as TOML";
+        let what = "it has strict = false or a generation, for which chains have no form; write it as TOML";
         return Err(Error::InvalidPipeline(what.into()));
     }
     let mut text = String::new();

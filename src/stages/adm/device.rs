@@ -14,7 +14,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         groups.div_ceil(CODER_THREADS.into()),
         CODER_THREADS,
     );
-    // What `AdmScratch` in kernels/adm/adm.cu lays out.
+    // The size of `AdmScratch` in kernels/adm/adm.cu.
     Some(device_launch.with(0, 64 + 4 * (tiles + groups + 8) + groups * u64::from(GROUP) * width))
 }
 

@@ -18,7 +18,7 @@ pub(super) const fn room(width: usize) -> u32 {
 /// A group, coded: its codes and bits are where they were asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coded {
-    pub(super) centre: u32,
+    pub(super) center: u32,
     /// Bytes of a lane.
     pub(super) lane: usize,
     /// The elements themselves: their low bytes are the codes, the others the bits.
@@ -29,35 +29,35 @@ pub(super) struct Coded {
 /// groups, of which the last one ends in another way.
 pub(super) fn encode(elements: &[u32], width: usize, many: bool, codes: &mut [u8], bits: &mut [u8]) -> Coded {
     let sum = elements.iter().fold(0u32, |a, &v| a.wrapping_add(v));
-    let centre = sum / elements.len() as u32;
+    let center = sum / elements.len() as u32;
     let mut used = [0u32; LANES];
     let mut fits = true;
     for (i, (&v, code)) in elements.iter().zip(codes.iter_mut()).enumerate() {
-        let far = v.abs_diff(centre);
+        let far = v.abs_diff(center);
         let step = far.saturating_sub(1) / STEP;
-        *code = if far == 0 { 1 } else { (2 * (far - STEP * step)) as u8 + u8::from(v < centre) };
+        *code = if far == 0 { 1 } else { (2 * (far - STEP * step)) as u8 + u8::from(v < center) };
         // A one and as many zeros as there are steps.
         used[i / LANE] = used[i / LANE].saturating_add(1 + step);
         fits &= far <= FARTHEST && used[i / LANE] <= 8 * room(width);
     }
     if !fits {
-        return plain(elements, centre, width, codes, bits);
+        return plain(elements, center, width, codes, bits);
     }
     let lane = used.iter().max().map_or(0, |bits| bits.div_ceil(8) as usize);
     bits[..LANES * lane].fill(0);
     for (k, out) in bits.chunks_exact_mut(lane.max(1)).take(LANES).enumerate() {
         let own = elements.get(k * LANE..).unwrap_or_default();
-        lane_bits(&own[..own.len().min(LANE)], centre, out, many);
+        lane_bits(&own[..own.len().min(LANE)], center, out, many);
     }
-    Coded { centre, lane, plain: false }
+    Coded { center, lane, plain: false }
 }
 
-/// The bits of one lane; what is left of its last byte is ones, or all of the next byte, and zeros behind that.
-fn lane_bits(elements: &[u32], centre: u32, out: &mut [u8], many: bool) {
+/// The bits of one lane; the rest of its last byte, or all of the next byte, is ones, followed by zeros.
+fn lane_bits(elements: &[u32], center: u32, out: &mut [u8], many: bool) {
     let mut at = 0;
     for &v in elements {
         out[at / 8] |= 0x80 >> (at % 8);
-        at += 1 + (v.abs_diff(centre).saturating_sub(1) / STEP) as usize; // seed: adm-steps
+        at += 1 + (v.abs_diff(center).saturating_sub(1) / STEP) as usize; // seed: adm-steps
     }
     // seed: adm-many
     if elements.is_empty() && many {
@@ -68,20 +68,20 @@ fn lane_bits(elements: &[u32], centre: u32, out: &mut [u8], many: bool) {
 }
 
 /// Low bytes as codes, the other bytes lane by lane.
-fn plain(elements: &[u32], centre: u32, width: usize, codes: &mut [u8], bits: &mut [u8]) -> Coded {
+fn plain(elements: &[u32], center: u32, width: usize, codes: &mut [u8], bits: &mut [u8]) -> Coded {
     codes.iter_mut().zip(elements).for_each(|(to, &v)| *to = v as u8);
     bits[..GROUP * (width - 1)].fill(0);
     for (to, v) in bits.chunks_exact_mut(width - 1).zip(elements) {
         to.copy_from_slice(&v.to_le_bytes()[1..width]);
     }
-    Coded { centre, lane: LANE * (width - 1), plain: true }
+    Coded { center, lane: LANE * (width - 1), plain: true }
 }
 
 /// The elements of a lane, which has as many codes.
 pub(super) fn decode_lane(
     codes: &[u8],
     bits: &[u8],
-    (centre, width, plain): (u32, usize, bool),
+    (center, width, plain): (u32, usize, bool),
     mut put: impl FnMut(u32),
 ) -> Result<(), Fault> {
     if plain {
@@ -107,7 +107,7 @@ pub(super) fn decode_lane(
             return Err(Fault::Corrupt);
         }
         let far = u32::from(code / 2) + STEP * steps as u32;
-        put(if code % 2 == 1 { centre.wrapping_sub(far) } else { centre.wrapping_add(far) });
+        put(if code % 2 == 1 { center.wrapping_sub(far) } else { center.wrapping_add(far) });
     }
     Ok(())
 }

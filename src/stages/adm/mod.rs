@@ -57,11 +57,11 @@ fn element(args: &Args, edge: EdgeType) -> Result<DType> {
         ("auto", 4) | ("u32", 4 | 8) => Some(DType::U32),
         _ => None,
     };
-    let accepts = "elements of 2 or 4 bytes, or what its dtype divides";
+    let accepts = "elements of 2 or 4 bytes, or of a multiple of its dtype";
     element.ok_or(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
 }
 
-/// Most bytes of a stream: starts, centres and flags of the groups, a byte an element, and 512 times its width of bits a group.
+/// Most bytes of a stream: starts, centers and flags of the groups, a byte an element, and 512 times its width of bits a group.
 fn stream_bound(elements: u64, width: u64) -> Option<u64> {
     let groups = elements.div_ceil(group::GROUP as u64);
     groups.checked_mul(4 + width + 512 * width)?.checked_add(groups.div_ceil(8) + elements)

@@ -1,4 +1,4 @@
-//! The stream: starts, centres, flags, codes, bits.
+//! The stream: starts, centers, flags, codes, bits.
 
 use super::group::{GROUP, LANE, LANES, decode_lane, encode as encode_group, room};
 use super::params::{AdmParams, MANY};
@@ -25,12 +25,12 @@ impl AdmForm {
         Ok(AdmForm { n, width, groups: n.div_ceil(GROUP) })
     }
 
-    fn centres(&self) -> usize {
+    fn centers(&self) -> usize {
         4 * self.groups
     }
 
     fn flags(&self) -> usize {
-        self.centres() + self.width * self.groups
+        self.centers() + self.width * self.groups
     }
 
     fn codes(&self) -> usize {
@@ -55,18 +55,18 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     // Each group has room for the most bits that it can have, before they move together.
     let slot = LANES * room(form.width) as usize;
     let out = out.get_mut(..form.bits() + slot * form.groups).ok_or(Fault::BadLaunch)?;
-    let (starts, rest) = out.split_at_mut(form.centres());
-    let (centres, rest) = rest.split_at_mut(form.width * form.groups);
+    let (starts, rest) = out.split_at_mut(form.centers());
+    let (centers, rest) = rest.split_at_mut(form.width * form.groups);
     let (flags, rest) = rest.split_at_mut(form.groups.div_ceil(8));
     let (codes, bits) = rest.split_at_mut(form.n);
     flags.fill(0xff);
-    let parts = starts.chunks_mut(TASK * 4).zip(centres.chunks_mut(TASK * form.width));
+    let parts = starts.chunks_mut(TASK * 4).zip(centers.chunks_mut(TASK * form.width));
     let parts = parts.zip(flags.chunks_mut(TASK / 8)).zip(codes.chunks_mut(TASK * GROUP));
     let parts = parts.zip(bits.chunks_mut(TASK * slot)).zip(src.chunks(TASK * GROUP * form.width));
-    let tasks = parts.map(|(((((lanes, centres), flags), codes), bits), src)| AdmTask {
+    let tasks = parts.map(|(((((lanes, centers), flags), codes), bits), src)| AdmTask {
         src,
         lanes,
-        centres,
+        centers,
         flags,
         codes,
         bits,
@@ -83,12 +83,12 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, (form.bits() + LANES * start) as u64)
 }
 
-/// Groups that are coded together, and where what becomes of them goes.
+/// Groups that are coded together, and the destination of the results.
 struct AdmTask<'a> {
     src: &'a [u8],
     /// Bytes of a lane of each.
     lanes: &'a mut [u8],
-    centres: &'a mut [u8],
+    centers: &'a mut [u8],
     flags: &'a mut [u8],
     codes: &'a mut [u8],
     bits: &'a mut [u8],
@@ -96,16 +96,16 @@ struct AdmTask<'a> {
 
 impl AdmTask<'_> {
     fn code(self, form: &AdmForm, slot: usize) {
-        let places = self.lanes.chunks_exact_mut(4).zip(self.centres.chunks_exact_mut(form.width));
+        let places = self.lanes.chunks_exact_mut(4).zip(self.centers.chunks_exact_mut(form.width));
         let places = places.zip(self.codes.chunks_mut(GROUP)).zip(self.bits.chunks_mut(slot));
         let groups = self.src.chunks(GROUP * form.width).zip(places).enumerate();
-        for (b, (src, (((lane, centre), codes), bits))) in groups {
+        for (b, (src, (((lane, center), codes), bits))) in groups {
             let mut elements = [0; GROUP];
             let own = &mut elements[..codes.len()];
             own.iter_mut().zip(src.chunks_exact(form.width)).for_each(|(v, bytes)| *v = load(bytes));
             let coded = encode_group(own, form.width, form.groups > MANY as usize, codes, bits);
             lane.copy_from_slice(&(coded.lane as u32).to_le_bytes());
-            centre.copy_from_slice(&coded.centre.to_le_bytes()[..form.width]);
+            center.copy_from_slice(&coded.center.to_le_bytes()[..form.width]);
             if coded.plain {
                 self.flags[b / 8] &= !(1 << (b % 8));
             }
@@ -132,11 +132,11 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
             return Err(Fault::Corrupt);
         }
         let own = bits.get(LANES * start(b)..LANES * start(b + 1)).ok_or(Fault::Corrupt)?;
-        let centre = load(&src[form.centres() + form.width * b..][..form.width]);
+        let center = load(&src[form.centers() + form.width * b..][..form.width]);
         let codes = &src[form.codes() + GROUP * b..form.codes() + form.n.min(GROUP * (b + 1))];
         for (l, (codes, out)) in codes.chunks(LANE).zip(out.chunks_mut(LANE * form.width)).enumerate() {
             let mut out = out.chunks_exact_mut(form.width);
-            decode_lane(codes, &own[l * lane..(l + 1) * lane], (centre, form.width, plain), |v| {
+            decode_lane(codes, &own[l * lane..(l + 1) * lane], (center, form.width, plain), |v| {
                 if let Some(to) = out.next() {
                     to.copy_from_slice(&v.to_le_bytes()[..form.width]);
                 }

@@ -14,7 +14,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then("ans_weights", 1, 256)
         .then("ans_code", blocks.div_ceil(CODER_TILE.into()), CODER_THREADS)
         .then("ans_gather", blocks.div_ceil(CODER_THREADS.into()), CODER_THREADS);
-    // Counts; and what `AnsScratch` in kernels/ans/encode.cu lays out.
+    // Counts, and the fields of `AnsScratch` in kernels/ans/encode.cu.
     let scratch = ENCODER_TABLE_BYTES
         + 4 * (blocks.div_ceil(CODER_TILE.into()) + blocks + 8)
         + 2 * u64::from(BLOCK_WORDS) * blocks;
@@ -24,7 +24,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let blocks = shape.output(0).div_ceil(BLOCK.into());
     let device_launch = DeviceLaunch::one("ans_open", blocks.div_ceil(1024), 1024);
-    // What `AnsOpened` in kernels/ans/decode.cu has.
+    // The size of `AnsOpened` in kernels/ans/decode.cu.
     Some(
         device_launch
             .then("ans_decode", blocks.div_ceil(CODER_TILE.into()), CODER_THREADS)

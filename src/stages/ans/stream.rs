@@ -15,12 +15,12 @@ const _: () = assert!(STATES == HEADER + 2 * 256);
 const UNIT: usize = params::WORD_UNIT as usize;
 /// Bytes of the most words of a block.
 const SLOT: usize = 2 * MOST_WORDS;
-/// Words of a block move to the front of its room or before it, also with what fills them up.
+/// Words of a block move to the front of its room or before it, including their padding.
 const _: () = assert!(MOST_WORDS % UNIT == 0);
 /// Blocks that one task codes.
 const TASK: usize = 16;
 
-/// Where the parts of a stream of so many bytes are.
+/// The places of the parts of a stream.
 struct AnsForm {
     blocks: usize,
     sizes: usize,
@@ -67,7 +67,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, (form.words + 2 * total) as u64)
 }
 
-/// Blocks that are coded together, and where what becomes of them goes.
+/// Blocks that are coded together, and the destination of the results.
 struct AnsTask<'a> {
     src: &'a [u8],
     states: &'a mut [u8],
@@ -88,7 +88,7 @@ impl AnsTask<'_> {
     }
 }
 
-/// What the bytes weigh.
+/// The weights of the bytes.
 fn weigh(threads: Parallel<'_>, src: &[u8]) -> Weights {
     let part = (TASK * BLOCK).max(src.len().div_ceil(threads.count()));
     let parts = threads.map(src.len().div_ceil(part), |k| {
@@ -101,7 +101,7 @@ fn weigh(threads: Parallel<'_>, src: &[u8]) -> Weights {
     Weights::new(&counts, src.len() as u32)
 }
 
-/// Moves the words of all blocks behind each other and says where they are; how many there are then.
+/// Moves the words of all blocks together and stores their places; returns the number of words.
 fn together(blocks: usize, sizes: &mut [u8], words: &mut [u8]) -> Result<usize, Fault> {
     let mut start = 0;
     for k in 0..blocks {

@@ -20,13 +20,13 @@ impl Weights {
         let mut order: [usize; 256] = std::array::from_fn(|i| i);
         order.sort_unstable_by_key(|&s| std::cmp::Reverse((of[s], s))); // seed: ans-order
         let mut sum: u32 = of.iter().sum();
-        // What is missing goes to the smallest bytes, which may not occur.
+        // Missing weight goes to the smallest bytes, which may not occur.
         while sum < ONE {
             let some = (ONE - sum).min(256);
             of[..some as usize].iter_mut().for_each(|w| *w += 1);
             sum += some;
         }
-        // What is too much is taken from the smallest weights that are above one.
+        // Excess weight is subtracted from the smallest weights that are above one.
         while sum > ONE {
             let above = order.iter().filter(|&&s| of[s] > 1).count();
             let some = ((sum - ONE) as usize).min(above);

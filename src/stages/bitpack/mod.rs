@@ -37,14 +37,14 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::IntOf(&[0, 1, 2, 4, 8, 16, 32]),
             default: Setting::Int(0),
             unit: "bits",
-            doc: "Bits kept of each element, at most its width, which 0 stands for; an array with an element that needs more is refused.",
+            doc: "Bits kept of each element, at most its width; 0: its width. An array with an element that needs more is rejected.",
         },
         Param {
             name: "auto_detect",
             kind: Kind::Flag,
             default: Setting::Flag(false),
             unit: "",
-            doc: "As many bits as the largest element needs, whatever nbits says.",
+            doc: "The number of bits that the largest element needs; nbits has no effect.",
         },
         Param {
             name: "base",
@@ -58,7 +58,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 31 },
             default: Setting::Int(0),
             unit: "bits",
-            doc: "Low bits dropped from what base leaves; an array with an element that has one there is refused.",
+            doc: "Low bits dropped after subtracting base; an array with an element that has such a bit is rejected.",
         },
     ],
 };
@@ -74,7 +74,7 @@ const METADATA_BYTES: u64 = 8;
 /// Threads of a block of the device functions, which have a tile.
 const THREADS: u32 = 256;
 
-/// The largest element that matters, what follows from it, and the bits.
+/// The largest element that counts, its number of bits, and the packed bits.
 fn encode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<BitpackParams>(shape.params);
     let pack = |r: DeviceLaunch| r.then("bitpack_encode", tiles(shape.output(0)), THREADS).with(8, 0);
@@ -135,7 +135,7 @@ impl BoundBitpack {
         Ok(BoundBitpack { input: edge, element: chosen.unsigned(), bits, base, shift })
     }
 
-    /// Bytes that so many bytes of elements become.
+    /// The packed length of `bytes` bytes of elements.
     fn packed(&self, bytes: u64) -> u64 {
         let n = bytes / self.element.bytes();
         match self.bits {
@@ -174,7 +174,8 @@ impl Stage for Bitpack {
     }
 
     fn reencode_params(&self, args: &mut Args, metadata: &[u8]) -> Result<()> {
-        // Whether they were given or found, so many bits make the same container; an array that needs more is rejected.
+        // The same number of bits, given or measured, makes the same container; an array that needs more bits
+        // is rejected.
         match metadata.first() {
             Some(&bits) if bits > 0 && args.set_int("nbits", bits.into()).is_ok() => {
                 args.set_int("auto_detect", 0)

@@ -7,7 +7,7 @@ use crate::base::tile::{TILE, at, load, store};
 use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
-/// What an element is packed through.
+/// The integer type in which an element is packed.
 trait Element: Pod + Into<u64> + Send + Sync {
     fn low(bits: u64) -> Self;
 }
@@ -38,12 +38,12 @@ fn bits_for(x: u64) -> u32 {
     (64 - x.leading_zeros()).max(1).next_power_of_two()
 }
 
-/// Bytes of `n` elements of so many bits.
+/// Bytes of `n` elements of `bits` bits.
 fn packed(n: usize, bits: u32) -> usize {
     n / 8 * bits as usize + (n % 8 * bits as usize).div_ceil(8)
 }
 
-/// How elements of so many bits are moved before their bits are kept.
+/// The transformation of elements before their bits are kept.
 struct Moved {
     base: u64,
     shift: u32,
@@ -59,7 +59,7 @@ impl Moved {
         u64::MAX >> (64 - self.width)
     }
 
-    /// The code of an element; what the shift drops is at its top, where no code that is kept has anything.
+    /// The code of an element; the bits that the shift drops are at its top, where kept codes have zeros.
     fn code(&self, x: u64) -> u64 {
         let x = x.wrapping_sub(self.base) & self.mask();
         (x >> self.shift | x << (self.width - self.shift)) & self.mask()
@@ -71,7 +71,7 @@ impl Moved {
             & self.mask()
     }
 
-    /// What the bits of an element stand for: a reader takes nothing for dropped.
+    /// The element that the bits restore: a reader takes nothing for dropped.
     fn restored(&self, bits: u64) -> u64 {
         (bits << self.shift).wrapping_add(self.base)
     }

@@ -41,7 +41,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::IntOf(&[1, 2, 4, 8]),
             default: Setting::Int(4),
             unit: "bytes",
-            doc: "Width of an element, whatever type the edge declares.",
+            doc: "Width of an element, regardless of the type on the edge.",
         },
     ],
 };
@@ -51,18 +51,18 @@ pub(super) static ENCODE: Kernel =
 pub(super) static DECODE: Kernel =
     Kernel { name: "bitshuffle_decode", host: decode, role, device: |s| on_device("bitshuffle_decode", s) };
 
-/// Tiles stand for themselves where they are made of whole blocks.
+/// Tiles are independent if they consist of whole blocks.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let block = read_params::<BitshuffleParams>(params).block;
     if block > 0 && TILE as u64 % block == 0 { Role::Tile } else { Role::Alone }
 }
 
-/// 128 bytes to a thread, whatever the blocks are.
+/// 128 bytes per thread, for blocks of any size.
 fn on_device(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(DeviceLaunch::one(entry, tiles(shape.output(0)), TILE as u32 / 128))
 }
 
-/// Whether blocks are so long and elements so wide.
+/// True for blocks of this length and elements of this width.
 pub(crate) fn is_plain(params: &[u8; PARAM_BYTES], width: u64, block: u64) -> bool {
     let p = read_params::<BitshuffleParams>(params);
     (p.width, p.block) == (width, block)

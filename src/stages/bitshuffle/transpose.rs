@@ -225,7 +225,7 @@ pub(super) fn unshuffle4(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Width 8: the 64 x 64 transpose as it is.
+/// Width 8: the 64 x 64 transpose alone.
 pub(super) fn shuffle8(src: &[u8], dst: &mut [u8]) {
     let plane = src.len() / 64;
     for (g, group) in src.chunks_exact(512).enumerate() {

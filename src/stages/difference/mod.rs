@@ -46,7 +46,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: u32::MAX as i64 },
             default: Setting::Int(0),
             unit: "bytes",
-            doc: "Start anew every so many bytes, a power of two of elements; 0: one run over the whole array.",
+            doc: "Bytes after which differences start again, a power of two of elements; 0: one run over the whole array.",
         },
     ],
 };
@@ -56,21 +56,21 @@ pub(super) static ENCODE: Kernel =
 pub(super) static DECODE: Kernel =
     Kernel { name: "difference_decode", host: decode, role, device: decode_on_device };
 
-/// Tiles stand for themselves where each starts a chunk.
+/// Tiles are independent if each starts a chunk.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     let p = read_params::<DifferenceParams>(params);
     let chunk = p.chunk * u64::from(p.width);
     if chunk > 0 && TILE as u64 % chunk == 0 { Role::Tile } else { Role::Alone }
 }
 
-/// Whether differences of words of this width are in negabinary, anew every `chunk` bytes.
+/// True if differences of words of this width are in negabinary and start again every `chunk` bytes.
 pub(crate) fn is_negabinary(params: &[u8; PARAM_BYTES], width: u32, chunk: u64) -> bool {
     let p = read_params::<DifferenceParams>(params);
     (p.width, p.code, p.chunk * u64::from(p.width)) == (width, NEGABINARY, chunk)
 }
 
-/// Chunks that end with tiles are sums within them; others run from tile to tile, by what runs out of each. Floats
-/// are summed one after the other, a chunk or a tile of small ones in each block.
+/// Chunks that end with tiles are sums within them; other chunks continue from tile to tile with the sum at
+/// the end of each. Floats are summed one by one, a chunk or a tile of small chunks in each block.
 fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<DifferenceParams>(shape.params);
     let bytes = shape.output(0);
@@ -89,7 +89,7 @@ fn decode_on_device(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(device_launch.with(0, TAIL_BYTES * tiles(bytes)))
 }
 
-/// Differences of integers of `width` bytes that start anew every `chunk` elements.
+/// Differences of integers of `width` bytes that start again every `chunk` elements.
 pub(super) fn plain(chunk: u64, width: u64) -> DifferenceParams {
     DifferenceParams { chunk, width: width as u32, floats: 0, code: PLAIN, pad: 0 }
 }

@@ -1,4 +1,4 @@
-//! The parameters, checked against what they are applied to.
+//! The parameters, checked against the types and lengths on the edges.
 
 use super::SPEC;
 use super::params::{FastParams, HALF2_REACH};
@@ -10,10 +10,10 @@ use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
-/// So many values at most: of two words each they stay within the 44 bits of a table entry.
+/// The largest number of values: with two words each they stay within the 44 bits of a table entry.
 pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
 
-/// What an exact value costs in bits, by and large: itself, its share of the masks, no code.
+/// The approximate cost of an exact value in bits: the value and its share of the masks, no code.
 const EXACT_BITS: u32 = 64;
 
 /// The stage on an edge.

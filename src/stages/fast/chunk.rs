@@ -25,7 +25,7 @@ fn row(src: &[u8], first: usize, values: usize, width: usize) -> Result<&[u8], F
     src.get(first * width..(first + values) * width).ok_or(Fault::BadLaunch)
 }
 
-/// Fills a unit; behind the end of the array its last value goes on, in each dimension.
+/// Fills a unit; beyond the end of the array its last value is repeated, in each dimension.
 fn load<T: FastValue>(
     src: &[u8],
     grid: &ChunkGrid,
@@ -115,7 +115,7 @@ impl<T: FastValue, B: Body> ChunkEncoder<T, B> {
         Ok(Entry::Words { form, first: 0, words: self.out.words() as u64 })
     }
 
-    /// The values as they are, without those behind the end of the array.
+    /// The values themselves, without those after the end of the array.
     fn raw(&mut self, src: &[u8], grid: &ChunkGrid, c: &Chunk) -> Result<Entry, Fault> {
         self.out.0.clear();
         for at in c.rows() {

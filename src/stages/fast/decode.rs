@@ -26,15 +26,15 @@ pub(super) fn decode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Chunks that stand beside each other, and the memory of their planes: whole rows of the array, or in one dimension
-/// what the chunks have.
+/// Chunks next to each other, and the memory of their planes: whole rows of the array, or in one dimension
+/// the values of the chunks.
 struct Band<'a> {
     first: usize,
     chunks: usize,
     planes: [&'a mut [u8]; UNITS],
 }
 
-/// So many bands at once: the list of them does not grow with the array.
+/// The number of bands at once, so that their list does not grow with the array.
 const BANDS: usize = 256; // seed: fast-bands
 
 /// The stream in its two parts.
@@ -52,7 +52,7 @@ impl<'a> ChunkStream<'a> {
         Ok(ChunkStream { table, words })
     }
 
-    /// What chunk `k` has, with its words.
+    /// The entry of chunk `k`, and its words.
     fn chunk(&self, k: usize) -> Result<(Entry, &'a [u8]), Fault> {
         let entry = Entry::read(at(self.table, k).ok_or(Fault::Corrupt)?)?;
         let Range { start, end } = entry.place();
@@ -66,7 +66,7 @@ fn run<T: FastValue, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result
     let metadata: BoundMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (stream, out) = (ChunkStream::new(call.input(0)?, &grid)?, call.output(0)?);
     let (step, _) = T::steps(metadata.bound);
-    // What the pipeline added behind the shape is zero.
+    // The padding after the shape is zero.
     let (body, rest) = out.split_at_mut_checked(grid.values() * size_of::<T>()).ok_or(Fault::Corrupt)?;
     rest.fill(0);
     let mut bands = Bands::new(&grid, body, size_of::<T>());
@@ -86,11 +86,11 @@ fn run<T: FastValue, B: Body>(call: &mut HostCall<'_>, p: &FastParams) -> Result
 
 /// The bands of an array in the order of its chunks.
 struct Bands<'a> {
-    /// What the planes of one layer of chunks still have.
+    /// The remaining planes of one layer of chunks.
     planes: [&'a mut [u8]; UNITS],
     /// The layers behind it.
     rest: &'a mut [u8],
-    /// Bytes of a plane, and of what a band has of it.
+    /// Bytes of a plane, and of the part in a band.
     plane: usize,
     rows: usize,
     /// Chunks of a band, of the array, and before the next band.
@@ -128,7 +128,7 @@ impl<'a> Iterator for Bands<'a> {
     }
 }
 
-/// The first bytes, so many if there are, and takes them away.
+/// Splits off the first bytes, at most `most`.
 fn front<'a>(bytes: &mut &'a mut [u8], most: usize) -> &'a mut [u8] {
     let all = std::mem::take(bytes);
     let (front, rest) = all.split_at_mut(most.min(all.len()));

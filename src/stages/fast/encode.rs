@@ -66,7 +66,7 @@ fn parts<'a, T: FastValue>(
     Ok(parts)
 }
 
-/// Bytes of the values of so many chunks.
+/// Bytes of the values of a number of chunks.
 fn room<T: FastValue>(grid: &ChunkGrid, first: usize, chunks: usize) -> usize {
     if chunks == grid.chunks() {
         return grid.values() * size_of::<T>();
@@ -92,7 +92,7 @@ fn encode_part<T: FastValue, B: Body>(
     Ok(())
 }
 
-/// Moves the parts together; says how many bytes of words there are.
+/// Moves the parts together; returns the number of bytes of all words.
 fn close_gaps<T: FastValue>(
     grid: &ChunkGrid,
     per_part: usize,

@@ -20,13 +20,13 @@ const CODE_BITS: u32 = 62;
 /// How the words of a chunk are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChunkForm {
-    /// Descriptors and units; codes are relative to a reference value that stands before them.
+    /// Descriptors and units; codes are relative to a reference value that is stored before them.
     Packed { reference: bool },
     /// The values.
     Raw,
 }
 
-/// What an entry says.
+/// The contents of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// One code for all values, and no words.
@@ -83,7 +83,7 @@ impl Entry {
         }
     }
 
-    /// The same behind so many other words.
+    /// The entry after `more` other words.
     pub(super) fn behind(self, more: u64) -> Entry {
         match self {
             Entry::Constant(_) => self,
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back() {
+    fn entries_are_read_back() {
         let words = |form, first, words| Entry::Words { form, first, words };
         let all = [
             Entry::Constant(-5),

@@ -1,4 +1,4 @@
-//! Exact values of a unit, and the codes that stand in for them.
+//! Exact values of a unit, and the codes in their places.
 
 use super::grid::{LANES, PART, UNIT, place};
 use super::unit::{CodedMask, Codes, Words};
@@ -14,7 +14,7 @@ const ONE: u16 = 1;
 const SEVERAL: u16 = 2;
 const ALL: u16 = 3;
 
-/// Where element `e` of a lane stands among the rows.
+/// The index of element `e` of a lane in the rows.
 fn element(ndim: u32, lane: usize, e: usize) -> usize {
     place(ndim, lane, e / PART, e % PART)
 }
@@ -47,12 +47,12 @@ impl<T: FastValue> Exact<T> {
         self.kind = NONE;
     }
 
-    /// What a descriptor says of them, and the words.
+    /// Their field of the descriptor, and their words.
     pub(super) fn words(&self) -> (u16, &[u32]) {
         (self.kind, &self.words)
     }
 
-    /// Finds them, and gives their places the codes of coded neighbours, so that no difference notices them.
+    /// Finds them, and gives their places the codes of coded neighbors, so that no difference notices them.
     pub(super) fn find(&mut self, ndim: u32, coded: &CodedMask, x: &[T; UNIT], codes: &mut Codes) {
         let masks = masks(ndim, coded);
         let mut usual = (0..LANES).filter(|&lane| masks[lane] != u32::MAX);

@@ -7,12 +7,12 @@ pub(super) const UNIT: usize = params::UNIT as usize;
 pub(super) const ROW: usize = 32;
 /// Units of a chunk.
 pub(super) const UNITS: usize = params::CHUNK_UNITS as usize;
-/// Values that share a width: half of what a lane has, 4 x 4 of a patch or 16 in a row.
+/// Values that share a width: half of a lane, 4 x 4 of a patch or 16 in a row.
 pub(super) const PART: usize = 16;
 /// Of two parts each.
 pub(super) const LANES: usize = UNIT / PART / 2;
 
-/// Where value `i` of half a lane stands among the rows of its unit.
+/// The index of value `i` of half a lane in the rows of its unit.
 pub(super) fn place(ndim: u32, lane: usize, half: usize, i: usize) -> usize {
     if ndim == 1 {
         return PART * (2 * lane + half) + i;
@@ -25,7 +25,7 @@ pub(super) fn place(ndim: u32, lane: usize, half: usize, i: usize) -> usize {
 pub(super) struct ChunkGrid {
     pub(super) ndim: u32,
     pub(super) dims: [usize; 3],
-    /// What a chunk has in each dimension, where the array does not end.
+    /// The size of a chunk in each dimension, except at the end of the array.
     pub(super) chunk: [usize; 3],
     /// Chunks in each dimension.
     pub(super) counts: [usize; 3],

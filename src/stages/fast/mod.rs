@@ -1,4 +1,4 @@
-//! Fast: bins, differences and bit planes of small units, in chunks that stand for themselves.
+//! Fast: bins, differences, and bit planes of small units, in independent chunks.
 #![doc = include_str!("spec.md")]
 
 mod bind;
@@ -57,7 +57,7 @@ pub struct Fast;
 pub(super) const SPEC: Spec = Spec {
     id: 0x8020,
     name: "fast",
-    about: "rounds floats to bins of twice the error bound and packs differences of neighbours, chunk by chunk; a whole pipeline",
+    about: "rounds floats to bins of twice the error bound and packs differences of neighbors, chunk by chunk; a whole pipeline",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[
@@ -147,7 +147,7 @@ impl Stage for Fast {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container records the values that the run resolved for these, or nothing.
         let unsaid = ["input_type", "value_base", "fixed_step"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
@@ -203,7 +203,7 @@ mod tests {
             let power = d.next_power_of_two();
             for d in [d, small, power / 2 + 1, power - 1, power].map(|d| d.max(1)) {
                 let own = Divisor::new(d);
-                // Multiples and what is before them, where rounding would be seen.
+                // Multiples, and values just below them, where rounding would be seen.
                 let multiple = q / d * d;
                 for n in [q, multiple, multiple.saturating_sub(r), (1 << 27) - 1] {
                     prop_assert_eq!(divide(n, &own), n / d, "{} / {}", n, d);

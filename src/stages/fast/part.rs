@@ -21,8 +21,8 @@ use crate::stages::shape;
 use std::mem;
 use std::ops::Range;
 
-/// The most entries, and words, that are read at a time: with what a chunk can have at least, all memory that a box takes
-/// beside its own.
+/// The largest number of entries, and of words, that are read at a time. With the smallest memory of a chunk,
+/// this is all memory for a region besides its own.
 const ENTRIES: usize = 1 << 12;
 const WORDS: u64 = 1 << 18; // seed: box-memory
 const _: () = assert!(WORDS >= entry::MOST_WORDS);
@@ -39,7 +39,7 @@ impl RegionReader for Fast {
         let Region { dtype, shape: dims, first: origin, count: extent } = *region;
         if shape::dims(args)? != dims {
             let what = format!(
-                "the array was compressed as one of {:?}, and boxes are of {dims:?}; decompress all of it",
+                "the array was compressed as one of {:?}, and the region is one of {dims:?}; decompress the whole array",
                 shape::dims(args)?
             );
             return Err(Error::Unsupported { stage: SPEC.name, what });
@@ -69,10 +69,10 @@ impl RegionReader for Fast {
 }
 
 fn damaged(_: Fault) -> Error {
-    Error::corrupt(SPEC.name, "its segment is not what an encoder writes")
+    Error::corrupt(SPEC.name, "no encoder writes such a segment")
 }
 
-/// A box, and what it is a part of.
+/// A region, and the array that it is a part of.
 struct RegionPart<'a> {
     grid: ChunkGrid,
     stream: &'a Segment<'a>,
@@ -83,8 +83,8 @@ struct RegionPart<'a> {
 }
 
 impl RegionPart<'_> {
-    /// The chunks that have values of the box, in their order. By one index: what is compiled of nested iterators branches on numbers that
-    /// are not set and undoes it, which valgrind cannot know.
+    /// The chunks with values of the region, in order. They are computed from one index, because the code for
+    /// nested iterators branches on unset numbers and undoes the effect, which valgrind reports as an error.
     fn touched(&self) -> impl Iterator<Item = usize> + use<> {
         let RegionPart { grid, origin, extent, .. } = self;
         let [nx, ny, _] = grid.counts;
@@ -126,7 +126,7 @@ struct Worker<'a, T, B> {
     part: &'a RegionPart<'a>,
     decoder: ChunkDecoder<T, B>,
     dst: &'a mut [u8],
-    /// Of a stream that is not in memory.
+    /// Words of a stream that is not in memory.
     words: Vec<u8>,
 }
 

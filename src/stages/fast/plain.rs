@@ -1,4 +1,4 @@
-//! The work on the codes of a unit as the page says it, for any machine.
+//! The operations on the codes of a unit as the page defines them, for any machine.
 
 use super::grid::{LANES, PART, ROW, UNIT, place};
 use super::unit::{Body, CodedMask, Codes, Halves, INTER, INTRA, Measured, OFFSETS, Widths, length, signed};
@@ -20,7 +20,7 @@ fn differences(ndim: u32, codes: &Codes) -> Codes {
     })
 }
 
-/// What [`differences`] came from.
+/// The inverse of [`differences`].
 fn sums(ndim: u32, d: &mut Codes) {
     for i in 1..UNIT {
         if ndim == 1 || i % ROW > 0 {

@@ -17,7 +17,7 @@ pub(super) const OFFSETS: u16 = params::OFFSETS as u16;
 pub(super) const INTRA: u16 = params::INTRA as u16;
 pub(super) const INTER: u16 = params::INTER as u16;
 
-/// What a descriptor says.
+/// The contents of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
     pub(super) mode: u16,
@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
         Ok(u32::from_le_bytes(*word))
     }
 
-    /// So many halves and the one that fills up their last word.
+    /// `count` halves and the half that fills up their last word.
     fn halves(&mut self, count: usize) -> Result<&'a [u8], Fault> {
         let (halves, rest) = self.0.split_at_checked(2 * count.next_multiple_of(2)).ok_or(Fault::Corrupt)?;
         self.0 = rest;
@@ -95,7 +95,7 @@ pub(super) fn signed(length: u32) -> u32 {
     length + u32::from(length > 0)
 }
 
-/// What a body finds out about a unit.
+/// The measurements of a body for a unit.
 pub(super) struct Measured {
     /// The least code, and the first.
     pub(super) least: i32,
@@ -108,7 +108,7 @@ pub(super) struct Measured {
 
 /// The work on all codes of a unit: once to be read, and once for wide registers.
 pub(super) trait Body {
-    /// What lies between the two halves of packing.
+    /// The data that passes between the two halves of packing.
     type Work: Default;
     /// Widths in all modes. `before`: the differences of the unit before, in any order of the body's own; then those of
     /// this one.
@@ -133,8 +133,8 @@ fn sum(widths: &Widths) -> u32 {
     widths.iter().flatten().sum()
 }
 
-/// What a mode costs, in units of 16 bits: either the larger widths of lanes, twice, or those of both halves, which take
-/// more in front of the unit.
+/// The cost of a mode in units of 16 bits: either twice the larger widths of lanes, or the widths of both
+/// halves, which have more bytes before the unit.
 fn cost_of(widths: &Widths) -> u32 {
     let [first, second] = widths;
     let larger: u32 = first.iter().zip(second).map(|(a, b)| a.max(b)).sum();
@@ -148,8 +148,8 @@ fn span(widths: &Widths) -> (u32, u32) {
     (least, length(all().max().unwrap_or(0) - least))
 }
 
-/// Gives both halves of each lane the larger width of the two, where what that adds to the planes is not more than what it takes
-/// from the widths: a word in place of two for each of their bits.
+/// Gives both halves of each lane the larger width of the two, if the planes grow by no more than the widths
+/// shrink: one word instead of two for each of their bits.
 fn join(widths: &mut Widths) -> bool {
     let [first, second] = *widths;
     let larger = std::array::from_fn(|lane| first[lane].max(second[lane]));
@@ -198,8 +198,8 @@ pub(super) fn pack<B: Body>(
     Descriptor { mode, least: least as u16, bits: bits as u16, exact, joint }
 }
 
-/// Reads a unit. `codes` are those of the unit before, and then those of this one; `exact` reads the exact values,
-/// which stand between widths and planes.
+/// Reads a unit. `codes` are those of the unit before, and then those of this one; `exact` reads the exact
+/// values, which are stored between widths and planes.
 #[inline(always)]
 pub(super) fn unpack<B: Body>(
     ndim: u32,

@@ -16,16 +16,17 @@ pub(super) trait FastValue: Pod + Default + Send + Sync + PartialOrd {
     fn from_f64(x: f64) -> Self;
     /// 2 bound and its inverse. A hostile bound makes no infinite step, so no value becomes NaN.
     fn steps(bound: f64) -> (Self, Self);
-    /// The multiple of the step that stands for `x`.
+    /// The multiple of the step that represents `x`.
     fn multiple(self, q: &FastQuantize<Self>) -> Option<i64>;
     /// The multiple `q`, rounded, times the step.
     fn restore(q: i64, step: Self) -> Self;
-    /// What the codes of a chunk are relative to, which begins with a value of multiple `first`.
+    /// The reference of the codes of a chunk whose first value has the multiple `first`.
     fn reference(first: Option<i64>) -> i64;
     /// The code of a multiple; none where the type of codes does not hold it.
     fn code(multiple: i64, reference: i64) -> Option<i32>;
     // Bodies for wide registers alone call these two.
-    /// The code of `x`, and whether it stands for it: [`FastValue::multiple`] and [`FastValue::code`] without branches.
+    /// The code of `x`, and true if it represents `x`: [`FastValue::multiple`] and [`FastValue::code`]
+    /// without branches.
     #[cfg(target_arch = "x86_64")]
     fn quick(self, q: &FastQuantize<Self>, reference: Self) -> (i32, bool);
     /// [`FastValue::restore`] of a reference value, as a float, and a code, where no sum of the two rounds.
@@ -38,7 +39,8 @@ pub(super) trait FastValue: Pod + Default + Send + Sync + PartialOrd {
 /// The arithmetic of one call.
 #[derive(Clone, Copy)]
 pub(super) struct FastQuantize<T> {
-    /// 1 / (2 bound): values are multiplied, never divided. Infinite where there is no step, and nothing is coded then.
+    /// 1 / (2 bound): values are multiplied, never divided. Infinite if there is no step, and nothing is
+    /// coded then.
     pub(super) inverse: T,
     pub(super) step: T,
     pub(super) promise: T,

@@ -19,7 +19,7 @@ use std::arch::x86_64::{
 /// See the module.
 pub(super) struct Wide;
 
-/// Whether this machine has what the functions here are compiled for.
+/// True if this machine has the instructions that the functions here are compiled for.
 pub(super) fn available() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
         && std::arch::is_x86_feature_detected!("lzcnt")
@@ -27,7 +27,7 @@ pub(super) fn available() -> bool {
         && std::arch::is_x86_feature_detected!("fma")
 }
 
-/// Where the values of a part begin, and how many stand together there.
+/// The positions of the values of a part, and the number of consecutive ones.
 #[inline(always)]
 pub(super) fn runs(ndim: u32, half: usize, lane: usize) -> (usize, usize) {
     match ndim {
@@ -111,7 +111,7 @@ fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut
 /// # Safety
 /// The machine has AVX2.
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
 unsafe fn transpose(values: &Codes, k: i32, planes: &mut [Plane; 8]) {
     // SAFETY: the machine has AVX2; `values` has 32 values from each multiple of 32 below its length.
     unsafe {
@@ -137,7 +137,7 @@ unsafe fn transpose(values: &Codes, k: i32, planes: &mut [Plane; 8]) {
 }
 
 /// # Safety
-/// The machine has what [`available`] asks for.
+/// The machine must have the instructions of [`available`].
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &WideWork, out: &mut Halves) {
     let mut offsets;
@@ -173,7 +173,7 @@ unsafe fn planes_wide(mode: u16, base: i32, widths: &Widths, work: &WideWork, ou
 }
 
 /// # Safety
-/// The machine has what [`available`] asks for.
+/// The machine must have the instructions of [`available`].
 #[target_feature(enable = "avx2,lzcnt")]
 unsafe fn measure_wide(
     ndim: u32,
@@ -186,7 +186,7 @@ unsafe fn measure_wide(
 }
 
 /// # Safety
-/// The machine has what [`available`] asks for.
+/// The machine must have the instructions of [`available`].
 #[target_feature(enable = "avx2,lzcnt,fma")]
 unsafe fn quantize_wide<T: FastValue>(
     x: &[T; UNIT],
@@ -208,7 +208,7 @@ impl Body for Wide {
     type Work = WideWork;
 
     fn measure(ndim: u32, codes: &Codes, before: &mut Codes, inter: bool, work: &mut WideWork) -> Measured {
-        // SAFETY: `Wide` is used where `available` says so.
+        // SAFETY: `Wide` is only used if `available` returns true.
         unsafe { measure_wide(ndim, codes, before, inter, work) }
     }
 

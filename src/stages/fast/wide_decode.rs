@@ -1,4 +1,4 @@
-//! From words to values for registers of 256 bits: what [`super::wide`] is the other way.
+//! From words to values for registers of 256 bits: the inverse of [`super::wide`].
 
 #![allow(unsafe_code)]
 
@@ -28,10 +28,10 @@ fn scatter<V: Copy>(ndim: u32, parts: &[V; UNIT], rows: &mut [V; UNIT]) {
     }
 }
 
-/// Every plane of every part in its place, with zeros for those that are not there; and how many planes there are.
+/// Every plane of every part in its place, with zeros for missing planes; and the number of planes.
 ///
 /// # Safety
-/// The machine has what [`super::wide::available`] asks for.
+/// The machine must have the instructions of [`super::wide::available`].
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn places(widths: &Widths, mut planes: &[u8]) -> (Places, usize) {
@@ -56,12 +56,12 @@ unsafe fn places(widths: &Widths, mut planes: &[u8]) -> (Places, usize) {
     (places, i32::BITS as usize)
 }
 
-/// Bits 8 `k` to 8 `k` + 7 of all values, part by part: what `transpose` of [`super::wide`] takes apart.
+/// Bits 8 `k` to 8 `k` + 7 of all values, part by part: the input of `transpose` of [`super::wide`].
 ///
 /// # Safety
-/// The machine has AVX2.
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
 unsafe fn transpose_back(places: &Places, k: usize, most: usize, bytes: &mut [u8; UNIT]) {
     // SAFETY: the machine has AVX2; `bytes` has 32 values from each multiple of 32 below its length.
     unsafe {
@@ -83,10 +83,11 @@ unsafe fn transpose_back(places: &Places, k: usize, most: usize, bytes: &mut [u8
     }
 }
 
-/// The codes of a unit, in as many dimensions as `NDIM` says, those of two or more alike. See [`super::unit::Body::codes`].
+/// The codes of a unit in `NDIM` dimensions; two and three dimensions are alike. See
+/// [`super::unit::Body::codes`].
 ///
 /// # Safety
-/// The machine has what [`super::wide::available`] asks for.
+/// The machine must have the instructions of [`super::wide::available`].
 #[target_feature(enable = "avx2,lzcnt,popcnt")]
 unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: &[u8], codes: &mut Codes) {
     // SAFETY: the caller's promise.
@@ -136,10 +137,10 @@ unsafe fn codes<const NDIM: u32>(mode: u16, base: i32, widths: &Widths, planes: 
     }
 }
 
-/// What differences came from: sums in y, and of these in x; in one dimension of all in a row.
+/// The inverse of differences: sums in y, and of these in x; in one dimension of all in a row.
 ///
 /// # Safety
-/// The machine has AVX2.
+/// The machine must have AVX2.
 #[target_feature(enable = "avx2")]
 #[allow(unused_unsafe)] // As above.
 unsafe fn sums(ndim: u32, d: &mut Codes) {
@@ -158,7 +159,8 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
                     *above = _mm256_add_epi32(*above, sum);
                     sum = *above;
                 }
-                // Of each four, then of the second four with the last of the first ones; then what stands before them.
+                // Sums of each four, then of the second four with the last of the first ones; then with the
+                // sum of all before them.
                 sum = _mm256_add_epi32(sum, _mm256_slli_si256::<4>(sum));
                 sum = _mm256_add_epi32(sum, _mm256_slli_si256::<8>(sum));
                 let first = _mm256_permute2x128_si256::<0x08>(sum, sum);
@@ -171,7 +173,7 @@ unsafe fn sums(ndim: u32, d: &mut Codes) {
 }
 
 /// # Safety
-/// The machine has what [`super::wide::available`] asks for.
+/// The machine must have the instructions of [`super::wide::available`].
 #[target_feature(enable = "avx2,lzcnt")]
 pub(super) unsafe fn restore_wide<T: FastValue>(codes: &Codes, reference: T, step: T, x: &mut [T; UNIT]) {
     for (x, &code) in x.iter_mut().zip(codes) {
@@ -180,7 +182,7 @@ pub(super) unsafe fn restore_wide<T: FastValue>(codes: &Codes, reference: T, ste
 }
 
 /// # Safety
-/// The machine has what [`super::wide::available`] asks for.
+/// The machine must have the instructions of [`super::wide::available`].
 #[target_feature(enable = "avx2,lzcnt,popcnt")]
 pub(super) unsafe fn codes_wide(
     ndim: u32,

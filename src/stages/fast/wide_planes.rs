@@ -16,7 +16,7 @@ type Gathered = [u16; PARTS + EIGHT];
 const PARTS: usize = 2 * LANES;
 const EIGHT: usize = 8;
 
-/// What to take for each of 16 bytes; nothing from [`NOTHING`] on.
+/// The source of each of 16 bytes; from [`NOTHING`] on, zero.
 type Take = [u8; 2 * EIGHT];
 const NOTHING: u8 = 0x80; // seed: wide-absent
 
@@ -62,7 +62,7 @@ impl Lengths {
     /// The machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
-    #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+    #[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside a function with the feature.
     pub(super) unsafe fn above(&self, plane: u32) -> u64 {
         let [first, second]: [__m256i; 2] = bytemuck::cast(self.0);
         // SAFETY: the machine has AVX2.
@@ -73,10 +73,10 @@ impl Lengths {
     }
 }
 
-/// Eight halves moved as a table says.
+/// Eight halves, moved by a table.
 ///
 /// # Safety
-/// The machine has AVX2.
+/// The machine must have AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 #[allow(unused_unsafe)] // As above.
@@ -103,11 +103,11 @@ pub(super) unsafe fn squeeze(all: &Plane, there: u64, out: &mut Vec<u16>) {
     out.extend_from_slice(&some[..n]);
 }
 
-/// Takes the halves of the parts in `there` from `planes`, and zeros for the others. Says how many bytes were taken;
-/// what is not there is zero.
+/// Reads the halves of the parts in `there` from `planes`, and returns zeros for the other parts. Returns the
+/// number of bytes that were read; bytes beyond the end are zero.
 ///
 /// # Safety
-/// The machine has AVX2 and POPCNT.
+/// The machine must have AVX2 and POPCNT.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn spread(planes: &[u8], there: u64, all: &mut Plane) -> usize {

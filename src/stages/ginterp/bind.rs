@@ -1,4 +1,4 @@
-//! The parameters, checked against what they are applied to.
+//! The parameters, checked against the types and lengths on the edges.
 
 use super::SPEC;
 use super::grid::TileGrid;
@@ -77,7 +77,7 @@ impl BoundGinterp {
         let order = if self.strict { shape::ones_last(shape) } else { [0, 1, 2] };
         self.dims = order.map(|d| self.shape[d]);
         if !self.strict && self.n > 0 && self.dims[1] < 2 {
-            let expected = "2 or more, whatever dim_z is, because strict is off; give the array two or three dimensions (--dims), or turn strict on";
+            let expected = "2 or more, for any dim_z, because strict is off; give the array two or three dimensions (--dims), or turn strict on";
             return Err(refuse("dim_y", self.shape[1], expected));
         }
         Ok(self)
@@ -133,7 +133,7 @@ impl BoundGinterp {
         TileGrid::new(&self.launch()).anchors() as u64
     }
 
-    /// Whether the run looks for the smallest and the largest value.
+    /// True if the run measures the smallest and the largest value.
     fn is_measured(&self) -> bool {
         if self.mode != quantizer::ABS {
             return self.value_base == 0.0;
@@ -148,7 +148,7 @@ impl BoundGinterp {
         launch.threshold = self.threshold;
         launch.value_base = self.value_base;
         launch.mode = self.mode;
-        // Not of bins: 0 means that no step can be had, which only the run knows.
+        // A radius for no bins: 0 means that no step exists, which is only found at run time.
         launch.radius = 1;
         launch.switches = match (self.strict, padded) {
             (true, _) => quantizer::STRICT,

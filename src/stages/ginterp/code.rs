@@ -32,7 +32,7 @@ impl<T: SplineValue> Numbers<T> {
         }
     }
 
-    /// Whether the bound holds for a value. NaN and infinities fail.
+    /// True if the bound holds for a value. NaN and infinities fail.
     #[inline(always)]
     pub(super) fn is_bounded(&self, x: T) -> bool {
         x.abs() < self.threshold && x.is_finite()
@@ -95,7 +95,8 @@ pub(super) trait Coding: Sized + Sync {
         v: &mut [Self::Value],
     );
 
-    /// Whether a value of the lists is one of the array, which a tile may not have in its place.
+    /// True if a value of the lists is a value of the array, for which a tile may have another value in its
+    /// place.
     fn restores(&self, kept: Self::Value) -> bool;
 
     /// The same of an anchor.

@@ -27,7 +27,7 @@ pub(super) fn write(p: &BoundGinterp, of: Val) -> Config {
     p.shape.iter().for_each(|&d| w.u32(d));
     w.f64(p.error_bound);
     w.f64(p.threshold);
-    // What the run will put there, so that a plan knows the parameters as a reader of its containers does.
+    // The run stores this number, so a plan uses the parameters as a reader of its containers does.
     w.0[12..16].copy_from_slice(&steps::most_radius(1).to_le_bytes());
     [ALPHA, BETA, f64::NEG_INFINITY, f64::INFINITY].into_iter().for_each(|x| w.f64(x));
     w.pad_to(128);

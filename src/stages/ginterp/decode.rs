@@ -127,7 +127,7 @@ impl<'a, T: SplineValue> Lists<'a, T> {
         Ok(Lists { indices, values })
     }
 
-    /// Entries of the reference, in any order. Its lists may be longer than what the header counts.
+    /// Entries of the reference, in any order. Its lists may be longer than the count in the header.
     fn outliers(
         grid: &TileGrid,
         metadata: &GinterpMetadata,
@@ -145,7 +145,7 @@ impl<'a, T: SplineValue> Lists<'a, T> {
         Ok(Lists { indices: indices.into(), values: values.into() })
     }
 
-    /// Those of tiles with these numbers: elements and values.
+    /// The entries of tiles with these numbers: elements and values.
     fn of_tiles(&self, grid: &TileGrid, tiles: std::ops::Range<usize>) -> impl Iterator<Item = (usize, T)> {
         let first = self.indices.partition_point(|&i| tile_of(grid, i) < tiles.start);
         let end = first + self.indices[first..].partition_point(|&i| tile_of(grid, i) < tiles.end);

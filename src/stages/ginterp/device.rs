@@ -41,7 +41,7 @@ fn is_strict(p: &GinterpParams) -> bool {
     p.switches & STRICT != 0
 }
 
-/// Blocks for so many elements, or bytes of them.
+/// Blocks for `n` elements, or bytes of them.
 fn blocks(n: u64) -> u64 {
     n.div_ceil(THREADS.into()).min(BLOCKS)
 }

@@ -1,4 +1,4 @@
-//! Kernel `ginterp_encode`: values to codes, anchors, and lists of what has no code.
+//! Kernel `ginterp_encode`: values to codes, anchors, and lists of values without a code.
 
 use super::code::{Bounded, Coding, Literal, Numbers};
 use super::grid::{TileGrid, TileOrder};
@@ -27,7 +27,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 /// Rows of tiles that are worked on at once: enough for all threads, few enough to list them.
 pub(super) const BATCH: usize = 256;
 
-/// Entries of the lists: the place of the code among all codes, and what the lists keep.
+/// Entries of the lists: the place of the code among all codes, and the listed value.
 type Entries<T> = Vec<(usize, T)>;
 
 /// A row of tiles along x.
@@ -93,7 +93,7 @@ fn run<C: Coding>(call: &mut HostCall<'_>, p: &GinterpParams) -> Result<(), Faul
     Ok(())
 }
 
-/// The flags of so many levels.
+/// The flags of the first `levels` levels.
 pub(super) fn level_flags(metadata: &GinterpMetadata, levels: usize) -> Vec<LevelFlags> {
     metadata.flags[..levels].iter().map(|&bits| LevelFlags::of(bits)).collect()
 }
@@ -198,8 +198,8 @@ impl<T: SplineValue, C: Coding<Value = T>> Encoder<'_, C> {
         entries
     }
 
-    /// The values of a window. Each is read several times, and in the array lines of one place in many planes would take the cache from each
-    /// other where the dimensions are powers of two.
+    /// The values of a window. Each value is read several times, and in the array the cache lines of one
+    /// place in many planes would evict each other if the dimensions are powers of two.
     #[inline(always)]
     fn load(&self, window: &Window, values: &mut Vec<T>) {
         let [nx, ny, nz] = window.extent;
@@ -211,7 +211,7 @@ impl<T: SplineValue, C: Coding<Value = T>> Encoder<'_, C> {
         }
     }
 
-    /// Adds to the number of entries found; forgets those that nobody will have room for.
+    /// Adds to the number of entries found; drops entries for which no list has room.
     fn count(&self, entries: &mut Entries<T>) {
         if self.found.fetch_add(entries.len(), Ordering::Relaxed) + entries.len() > self.room {
             entries.clear();

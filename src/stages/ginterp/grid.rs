@@ -103,7 +103,7 @@ pub(super) struct TileOrder {
 }
 
 impl TileOrder {
-    /// Of a tile that owns so many elements.
+    /// The order of a tile that owns this number of elements in each dimension.
     pub(super) fn new(owned: [usize; 3]) -> TileOrder {
         let coarse = ClassBlock { start: 0, count: owned.map(|m| m.div_ceil(4)) };
         let mut start = coarse.count.iter().product();
@@ -125,7 +125,7 @@ impl TileOrder {
     /// x, from 0 or, in odd classes, from 2^level on; `y` and `z` are coordinates in the tile.
     pub(super) fn row(&self, level: usize, odd: bool, y: usize, z: usize) -> (usize, usize) {
         let Some(classes) = self.fine.get(level) else {
-            // Every 2^(level + 1) is so many multiples of 4.
+            // Every 2^(level + 1) is a multiple of 4.
             let step = 1 << (level - 1);
             return (self.coarse.row(y / 4, z / 4) + if odd { step / 2 } else { 0 }, step);
         };

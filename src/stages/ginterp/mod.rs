@@ -84,7 +84,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Int { low: 0, high: 1 << 31 },
         default: Setting::Int(0),
         unit: "steps",
-        doc: "Residuals below this have codes, from 1 to twice the radius - 1, and 0 marks an exact value; 0: what the value range needs, at most 127 for u8, else 32767.",
+        doc: "Residuals below this have codes, from 1 to twice the radius - 1, and 0 marks an exact value; 0: the radius that the value range requires, at most 127 for u8, else 32767.",
     },
     Param {
         name: OUTLIER_CAPACITY,
@@ -151,7 +151,7 @@ static TO_TILES: Kernel =
 const PORTS: &[&str] = &["codes", "anchor", "outlier_vals", "outlier_idxs"];
 
 fn describe(args: &Args, metadata: &[u8], strict: bool) -> Vec<(&'static str, String)> {
-    // A container records what the run made of these, or nothing.
+    // A container records the values that the run resolved for these, or nothing.
     let unsaid = [
         "input_type",
         "quant_radius",
@@ -192,7 +192,7 @@ fn describe(args: &Args, metadata: &[u8], strict: bool) -> Vec<(&'static str, St
     all
 }
 
-/// Parameters that the run has resolved are given, but for those that tuning finds again.
+/// Sets parameters that the run has resolved, except those that tuning finds again.
 fn reencode_params(args: &mut Args, metadata: &[u8]) -> Result<()> {
     args.reset(OUTLIER_CAPACITY)?;
     let Some(metadata) = at::<GinterpMetadata>(metadata, 0) else { return Ok(()) };

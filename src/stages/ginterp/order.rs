@@ -1,5 +1,5 @@
-//! Kernels `ginterp_level_order` and `ginterp_tile_order`: codes of the reference, which stand level by level in the whole array,
-//! from and to the order of tiles.
+//! Kernels `ginterp_level_order` and `ginterp_tile_order`: codes of the reference, which are stored level by
+//! level in the whole array, from and to the order of tiles.
 
 use super::grid::TileGrid;
 use super::params::GinterpParams;

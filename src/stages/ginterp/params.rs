@@ -10,12 +10,12 @@ use bytemuck::{Pod, Zeroable};
 pub const STRICT: u32 = 1;
 /// The bound is absolute.
 pub const ABSOLUTE: u32 = 2;
-/// The range of the array stands behind the metadata of the bound.
+/// The range of the array follows the metadata of the bound.
 pub const MEASURED: u32 = 4;
 /// Mode prel: the base of the bound is the largest magnitude.
 pub const OF_MAGNITUDE: u32 = 8;
 
-/// Edge of a tile, but for strict planes, whose tiles have edge `WIDE`.
+/// Edge of a tile, except for strict planes, whose tiles have edge `WIDE`.
 pub const BODY: u32 = 16;
 pub const WIDE: u32 = 64;
 /// Levels of a tile: `BODY` and `WIDE` are 2^levels.

@@ -20,12 +20,13 @@ pub(super) enum Neighbors {
 }
 
 impl Neighbors {
-    /// Of a point `at` in a tile of `body` that has `extent` elements, far face included; both from the start of the tile.
+    /// The neighbors of a point `at` in a tile of `body` that has `extent` elements, far face included; both
+    /// from the start of the tile.
     pub(super) fn new(at: usize, spacing: usize, body: usize, extent: usize) -> Neighbors {
         Neighbors::along(at, at, spacing, body, extent)
     }
 
-    /// Of a point that is `at` in its tile and `from` in a row of `extent` elements.
+    /// The neighbors of a point that is `at` in its tile and `from` in a row of `extent` elements.
     pub(super) fn along(at: usize, from: usize, spacing: usize, body: usize, extent: usize) -> Neighbors {
         let near = at >= 3 * spacing;
         let far = at + 3 * spacing <= body && from + 3 * spacing < extent;
@@ -38,7 +39,8 @@ impl Neighbors {
         }
     }
 
-    /// Of the predictions along two axes that with the higher rank counts, of equal ranks the mean.
+    /// The rank of a prediction. Between two axes, the prediction with the higher rank counts; if ranks are
+    /// equal, their mean.
     pub(super) fn rank(self) -> u32 {
         match self {
             Neighbors::Before => 0,
@@ -61,7 +63,7 @@ pub(super) struct LevelFlags {
 }
 
 impl LevelFlags {
-    /// Of the bits of the metadata.
+    /// The flags in the bits of the metadata.
     pub(super) fn of(bits: u8) -> LevelFlags {
         LevelFlags { md: bits & MD != 0, natural: bits & NATURAL != 0, reverse: bits & REVERSE != 0 }
     }
@@ -216,7 +218,7 @@ pub(super) struct RowNeighbors {
 }
 
 impl RowNeighbors {
-    /// Of the odd points of a row of `extent` elements, which begins with a tile.
+    /// The neighbors of the odd points of a row of `extent` elements, which begins with a tile.
     pub(super) fn new(spacing: usize, body: usize, extent: usize) -> RowNeighbors {
         let points = (spacing..extent).step_by(2 * spacing);
         let each: Vec<_> = points.map(|x| Neighbors::along(x % body, x, spacing, body, extent)).collect();
@@ -253,7 +255,7 @@ impl RowNeighbors {
 }
 
 /// Between x, whose ranks differ from point to point, and another axis: the prediction of the higher rank, of equal ranks the mean. Where
-/// both are 0, the plane through three neighbours: that of the row `before`, that of the row, and that of both.
+/// both are 0, the plane through three neighbors: that of the row `before`, that of the row, and that of both.
 #[inline(always)]
 pub(super) fn face_with_x<T: SplineValue>(
     x: &[T],
@@ -298,7 +300,7 @@ pub(super) fn face<T: SplineValue>(
     }
 }
 
-/// Between three axes: the mean of those with a cubic, which `true` says of y and z; without any, x alone.
+/// Between three axes: the mean of those with a cubic, which `true` marks for y and z; without any, x alone.
 #[inline(always)]
 pub(super) fn cube<T: SplineValue>(x: &[T], ranks: &[u32], y: (&[T], bool), z: (&[T], bool), p: &mut [T]) {
     let (half, three, n) = (T::from_f64(0.5), T::from_f64(3.0), p.len());

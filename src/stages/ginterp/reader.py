@@ -101,7 +101,7 @@ class Interpolated:
         self.grid = Grid(dims, *planes)
 
     def read_ports(self, outputs, limits, codes):
-        """The words of each port; there must be so many codes, and an anchor for each tile."""
+        """The words of each port. There must be one code for each element and one anchor for each tile."""
         require(self.count * self.width <= limits.max_bytes, f"{self.name}: {self.count} values are too many")
         widths = self.code_width, self.width, self.width, 4
         words = [to_words(data, width, f"{self.name} {port}")

@@ -18,7 +18,7 @@ use std::mem::offset_of;
 const WIRE_ABS: u8 = 0;
 const WIRE_PREL: u8 = 1;
 const WIRE_NOA: u8 = 2;
-/// Flags of levels, md, natural and reverse one behind the other.
+/// Flags of levels, then md, natural, and reverse.
 const FLAGS: usize = 18;
 /// Where f64 data has the bound in all its digits, in bytes that the reference reserves.
 const WIDE_BOUND: usize = 91;
@@ -42,7 +42,7 @@ pub(super) fn write(p: &BoundGinterp, of: Val) -> Config {
     w.pad_to(90);
     w.bytes(&[p.tuning]);
     w.pad_to(104);
-    // What the run will put there, so that a plan knows the parameters as a reader of its files does.
+    // The run stores this number, so a plan uses the parameters as a reader of its files does.
     w.0[4..8].copy_from_slice(&most_radius(1).to_le_bytes());
     w.0[56..64].copy_from_slice(&ALPHA.to_le_bytes());
     w.0[64..72].copy_from_slice(&BETA.to_le_bytes());

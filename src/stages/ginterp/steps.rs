@@ -39,7 +39,8 @@ impl<T: SplineValue> HalfStep<T> {
     }
 }
 
-/// Sets steps and their inverses for so many levels. The step of the finest level shrinks by alpha a level, at most by beta.
+/// Sets the steps of all levels and their inverses. The step of the finest level is divided by alpha for each
+/// level, at most by beta.
 pub(super) fn set_steps<T: SplineValue>(metadata: &mut GinterpMetadata, finest: HalfStep<T>, levels: usize) {
     let (base, inverse) = (T::from_f64(2.0).mul(finest.half), finest.inverse);
     let (alpha, beta) = (metadata.alpha, metadata.beta);
@@ -59,7 +60,7 @@ pub(super) fn set_steps<T: SplineValue>(metadata: &mut GinterpMetadata, finest: 
     }
 }
 
-/// The radius for residuals within `range`, in codes of so many bytes.
+/// The radius for residuals within `range`, in codes of `code` bytes.
 pub(super) fn radius_of(range: f64, step: f64, code: u8) -> u32 {
     let most = most_radius(code);
     let needed = (range / (step / 4.0)).ceil();

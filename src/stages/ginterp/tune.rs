@@ -55,8 +55,8 @@ impl Scale {
     }
 }
 
-/// What is summed: errors of the candidates of each level (modes 3 and 4), or of axes and splines (1 and 2); and the codes other than
-/// that of a hit for each pair of alpha and beta.
+/// The sums of a sample: errors of the candidates of each level (modes 3 and 4), or of axes and splines (1
+/// and 2); and the number of codes other than that of a hit for each pair of alpha and beta.
 #[derive(Debug, PartialEq)]
 pub(super) struct Tally {
     pub(super) sums: [u64; SUMS as usize],
@@ -68,7 +68,7 @@ fn candidate(i: usize) -> LevelFlags {
     LevelFlags { natural: i >= 3, reverse: i % 3 == 1, md: i % 3 == 2 }
 }
 
-/// The array, and what stands in for values that have no bound.
+/// The array, and the placeholder for values without a bound.
 pub(super) struct Sample<'a, C: Coding> {
     pub(super) src: &'a [u8],
     pub(super) grid: &'a TileGrid,
@@ -130,7 +130,7 @@ impl<T: SplineValue, C: Coding<Value = T>> Sample<'_, C> {
         tally
     }
 
-    /// Modes 3 and 4: of all candidates of every level, predicted from values as they are.
+    /// Modes 3 and 4: the errors of all candidates of every level, predicted from unquantized values.
     pub(super) fn candidates(&self) -> Tally {
         let mut tally = Tally::zero();
         let mut walk = Walk::new();
@@ -249,7 +249,7 @@ fn moved(mut at: [usize; 3], d: usize, by: isize) -> [usize; 3] {
     at
 }
 
-/// Sums errors; every value stays what it is.
+/// Sums errors without changing values.
 struct Errors<'a, 'b, C: Coding> {
     sample: &'a Sample<'b, C>,
     window: &'a Window,

@@ -26,7 +26,7 @@ pub(super) trait SplineValue: Pod + Default + PartialOrd + Send + Sync {
     const SHIFT: Self;
     /// The low 32 bits.
     fn low_bits(self) -> u32;
-    /// To an integer toward zero, cut off at its limits. What becomes of a NaN differs in the reference.
+    /// To an integer toward zero, cut off at its limits. The result for a NaN differs in the reference.
     fn to_int(self) -> i32;
     /// The NaN of an arithmetic operation, the same on every device.
     fn canonical(self) -> Self;

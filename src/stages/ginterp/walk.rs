@@ -17,7 +17,7 @@ pub(super) struct Window {
     /// Elements in each dimension, far faces included.
     pub(super) extent: [usize; 3],
     pub(super) body: [usize; 3],
-    /// Far faces get all of their points, also those that nothing depends on.
+    /// Far faces contain all of their points, also points that no other point depends on.
     pub(super) closed: bool,
 }
 
@@ -202,7 +202,7 @@ impl<T: SplineValue> Walk<T> {
         let axes_of = if flags.md { parity } else { last_axis(parity, flags.reverse) };
         let between = axes_of.iter().filter(|odd| **odd).count();
         let cubic = |n: Neighbors| n == Neighbors::All;
-        // Between three axes those without a cubic do not count, but for x.
+        // Between three axes those without a cubic do not count, except x.
         let [need_x, need_y, need_z] = match between {
             3 => [true, cubic(along_y), cubic(along_z)],
             _ => axes_of,

@@ -6,7 +6,8 @@ use crate::stages::wide::every_second;
 use bytemuck::Pod;
 use std::ops::Range;
 
-/// Elements of a window along x, about: what its levels take stays in the second cache.
+/// Approximate number of elements of a window along x: the data of its levels fits into the second-level
+/// cache.
 const WIDTH: usize = 256;
 
 impl TileGrid {
@@ -33,13 +34,14 @@ impl TileGrid {
 /// Where the codes of a row of points are: of each tile that it crosses.
 pub(super) struct RowCodes<'a> {
     grid: &'a TileGrid,
-    /// Tiles of the row along y and z, and what they own there; tiles along x, all but the last of the array and that one.
+    /// Tiles of the row along y and z, and the elements that they own there; tiles along x, all but the last
+    /// of the array and that one.
     tile: [usize; 3],
     orders: [TileOrder; 2],
 }
 
 impl<'a> RowCodes<'a> {
-    /// Of the tiles from the origin of `window` on, moved by so many tiles along y and z.
+    /// The window of the tiles from the origin of `window` on, moved by `beside` tiles along y and z.
     pub(super) fn new(grid: &'a TileGrid, window: &Window, beside: [usize; 2]) -> Option<RowCodes<'a>> {
         let mut tile: [usize; 3] = std::array::from_fn(|d| window.origin[d] / grid.body[d]);
         tile[1] += beside[0];

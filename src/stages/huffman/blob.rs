@@ -11,7 +11,7 @@ const _: () = assert!(HEADER + TABLES == params::SYMBOLS_AT as usize);
 /// Unused bytes of the header.
 pub(super) const UNUSED: std::ops::Range<usize> = 64..HEADER;
 
-/// What the lengths of a stream follow from.
+/// The numbers that determine the lengths of a stream.
 #[derive(Clone, Copy)]
 pub(super) struct BlobForm {
     /// Bytes of a symbol.
@@ -24,7 +24,7 @@ pub(super) struct BlobForm {
     pub(super) sublen: usize,
 }
 
-/// Symbols of a partition, of so many.
+/// The number of symbols of a partition, of `n` in all.
 fn partition(rule: u32, n: usize) -> usize {
     match rule {
         0 => match n / 131_072 {
@@ -66,7 +66,7 @@ impl BlobForm {
         [0, HEADER as u64, bits, starts, from, from.saturating_add(cells.saturating_mul(4))]
     }
 
-    /// Bytes of a stream of so many cells.
+    /// Bytes of a stream of `cells` cells.
     pub(super) fn bytes(&self, cells: usize) -> usize {
         self.cells_at() + 4 * cells
     }

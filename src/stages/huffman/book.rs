@@ -3,7 +3,8 @@
 /// Codes have lengths below this; the wire form has a word for each.
 pub(super) const LENGTHS: usize = 32;
 
-/// What the lengths are made by. Both give a shortest total; they differ in symbols that occur equally often.
+/// The algorithm for code lengths. Both give a shortest total; they differ in symbols that occur equally
+/// often.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Sorted leaves and a queue of sums.
@@ -13,7 +14,7 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// The longest code that is written; counts that ask for a longer one are evened out.
+    /// The longest code that is written; counts that require a longer code are evened out.
     pub(super) fn longest(self) -> u8 {
         match self {
             Rule::Queue => 27, // seed: huffman-longest
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Books of the reference, whose keys go on with zeros.
+    /// Books of the reference, whose keys are padded with zeros.
     #[test]
     fn recorded_books_are_made_again() {
         let text = include_str!("../../../tests/golden/codebooks.txt");

@@ -7,7 +7,7 @@ use crate::base::error::Fault;
 use crate::ir::kernel::HostCall;
 use bytemuck::Pod;
 
-/// Codes up to so many bits are looked up at once.
+/// Codes of at most this number of bits are looked up at once.
 const LOOKED_UP: u32 = 12;
 /// Partitions that one task decodes.
 const TASK: usize = 32;
@@ -82,7 +82,7 @@ struct Reversed {
 }
 
 impl Reversed {
-    /// Reads what only an encoder can have written: first codes that follow from the numbers of codes.
+    /// Reads a table that an encoder can have written: first codes must follow from the numbers of codes.
     fn read(form: &BlobForm, src: &[u8], keys: Vec<u32>) -> Result<Reversed, Fault> {
         let (mut first, mut entry, mut number) = ([0; LENGTHS], [0; LENGTHS], [0; LENGTHS + 1]);
         for l in 0..LENGTHS {

@@ -18,7 +18,7 @@ const COUNTED: u64 = 1 << 15;
 /// Threads of a block that decodes a partition in each.
 const DECODE_THREADS: u32 = 256;
 
-/// Length of the codebook, where symbols have so many bytes and a block has memory for a count of each.
+/// Length of the codebook, if symbols have `width` bytes and a block has memory for a count of each symbol.
 fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
     let p = read_params::<HuffmanParams>(params);
     (p.width == width && p.bklen <= SHARED_SYMBOLS).then_some(p.bklen)
@@ -65,9 +65,9 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(device_launch.with(0, SCRATCH_HEADER_BYTES + 8 * bklen + slots.max(book)))
 }
 
-/// Blocks that code: several tiles each, where there are enough of them for every multiprocessor.
+/// Blocks that code: several tiles each, if there are enough tiles for every multiprocessor.
 fn code_blocks(partitions: u64) -> u64 {
-    /// So many blocks keep any device busy; beyond, each has so many tiles.
+    /// This number of blocks keeps any device busy; above it, each block has several tiles.
     const BUSY: u64 = 4096;
     const EACH: u64 = 4;
     let tiles = partitions.div_ceil(CODER_TILE.into());

@@ -90,7 +90,7 @@ fn count_as<T: Pod + Into<u32>>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Writes the stream; says how long it is.
+/// Writes the stream; returns its length.
 fn code<T: Pod + Into<u32>>(
     threads: Parallel<'_>,
     form: &BlobForm,
@@ -180,8 +180,8 @@ fn pack(book: &Book, symbols: impl Iterator<Item = u32>, cells: &mut [u8]) {
     }
 }
 
-/// The unused words of the header as the reference leaves them: words 16 to 31 of the memory in which it coded partition 0,
-/// the cells and behind them what it made the codes from.
+/// The unused words of the header as the reference leaves them: words 16 to 31 of the memory in which it
+/// coded partition 0, the cells followed by the entries that it made the codes from.
 fn leave_as_the_reference(form: &BlobForm, book: &Book, out: &mut [u8]) -> Result<(), Fault> {
     let at = form.bits_at();
     let bits = super::blob::word(out, at).map_err(|_| Fault::BadLaunch)?;

@@ -39,7 +39,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "u8", "u16", "u32"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Type of the symbols; auto: integers of 1, 2 and 4 bytes as they are, everything else byte by byte.",
+            doc: "Type of the symbols; auto: integers of 1, 2, and 4 bytes; all other types byte by byte.",
         },
         Param {
             name: "bklen",
@@ -53,12 +53,12 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "coarse", "fine", "2048", "4096"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Symbols that are coded on their own: 768 (coarse), 1024 (fine), so many, or by the length of the array (auto; coarse in files of 2026-05).",
+            doc: "Symbols of a partition: 768 (coarse), 1024 (fine), the number itself, or by the length of the array (auto; coarse in files of 2026-05).",
         },
     ],
 };
 
-/// Length of the codebook unless `bklen` or symbols of one byte say otherwise.
+/// Length of the codebook unless `bklen` or symbols of one byte require another.
 const DEFAULT_SYMBOLS: u32 = 1024;
 /// Symbols have 16 bits at most.
 const MOST_SYMBOLS: i64 = 65536;
@@ -84,8 +84,8 @@ fn symbols(args: &Args, edge: EdgeType) -> Result<DType> {
     Err(Error::TypeMismatch { stage: SPEC.name, port: IN[0], got: edge.dtype, accepts })
 }
 
-/// Most bytes of a stream of so many symbols: header and book, two numbers for each of the shortest partitions, and codes of 28
-/// bits, of which full partitions are whole cells.
+/// The longest stream of `n` symbols: header and book, two numbers for each of the shortest partitions, and
+/// codes of 28 bits, of which full partitions are whole cells.
 fn stream_bound(n: u64, p: &HuffmanParams) -> Option<u64> {
     if n == 0 {
         return Some(0);
@@ -164,7 +164,7 @@ impl Stage for Huffman {
     fn check_feed(&self, args: &Args, from: &str, edge: EdgeType) -> Result<()> {
         let told = args.choice("input_type")?;
         let symbol = symbols(args, edge)?;
-        // Bytes may be meant: they are the symbols of what is wider than a symbol may be.
+        // Symbols may be bytes: elements that are wider than a symbol may be consist of bytes.
         if symbol == DType::U8 || edge.dtype.is_float() || symbol.bytes() == edge.dtype.bytes() {
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl BoundStage for BoundHuffman {
         let p = &self.encode;
         if (p.width * p.bklen) % 4 != 0 {
             let expected =
-                format!("a multiple of {}, so that what follows the codebook is aligned", 4 / p.width);
+                format!("a multiple of {}, so that the data after the codebook is aligned", 4 / p.width);
             return Err(Error::argument("huffman.bklen", p.bklen, expected));
         }
         let counts = ctx.temporary(EdgeType::fixed(DType::U8, COUNTS_AT + 4 * u64::from(p.bklen)));

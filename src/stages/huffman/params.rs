@@ -18,7 +18,7 @@ pub const MAX_PARTITION: u32 = 4096;
 /// Longest code book that fits into the shared memory of a block. Longer ones have functions of
 /// their own.
 pub const SHARED_SYMBOLS: u32 = 1024;
-/// Offset of the counts of all symbols, behind the largest symbol outside of the code book, or 0.
+/// Offset of the counts of all symbols, behind the largest symbol outside the code book, or 0.
 pub const COUNTS_AT: u64 = 16;
 /// Scratch of an encoder: bytes of its header, and bytes per symbol that a long book needs while it
 /// is made.

@@ -1,4 +1,4 @@
-//! Boxes of two and three dimensions: differences to seven neighbours, and sums along each axis.
+//! Boxes of two and three dimensions: differences to seven neighbors, and sums along each axis.
 
 use super::params::LorenzoParams;
 use crate::base::dtype::by_width;
@@ -37,14 +37,15 @@ fn put<T: Word>(bytes: &mut [u8], i: usize, value: T) {
     bytes[i * w..(i + 1) * w].copy_from_slice(bytemuck::bytes_of(&value));
 }
 
-/// Row by row: what the rows above and behind leave, and of that the difference along the row.
+/// Row by row: the differences to the rows above and in the plane before, and then their differences along
+/// the row.
 fn differences<T: Word>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<LorenzoParams>();
     let (src, dst) = call.byte_for_byte()?;
     let (b, width) = (Cuboid::new(&p, dst.len())?, size_of::<T>());
     call.threads.tiles(dst, TILE, |k, out| {
         let from = k * TILE;
-        // What is behind the box stays as it is.
+        // Elements after the grid are copied.
         out.copy_from_slice(src.get(from..from + out.len()).ok_or(Fault::BadLaunch)?);
         let (mut i, end) = (from / width, b.all.min((from + out.len()) / width));
         while i < end {

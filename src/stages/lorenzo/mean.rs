@@ -1,4 +1,4 @@
-//! Blocks around their means: what is left of each element, and a mean for each block.
+//! Blocks around their means: the rest of each element, and a mean for each block.
 
 use super::params::LorenzoMeanParams;
 use crate::base::dtype::by_width;
@@ -25,7 +25,7 @@ fn by_blocks(entry: &'static str, shape: &LaunchShape<'_>) -> Option<DeviceLaunc
     Some(DeviceLaunch::one(entry, (32 * blocks).div_ceil(THREADS).min(1 << 20), THREADS as u32))
 }
 
-/// Bytes of the means of so many bytes of elements.
+/// Bytes of the means of `of` bytes of elements.
 pub(super) fn bytes(of: u64, p: &LorenzoMeanParams) -> u64 {
     let width = u64::from(p.width);
     (of / width).div_ceil(p.block.into()) * width

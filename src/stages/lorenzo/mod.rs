@@ -1,4 +1,4 @@
-//! Lorenzo: differences of integers to their neighbours in one, two or three dimensions.
+//! Lorenzo: differences of integers to their neighbors in one, two or three dimensions.
 #![doc = include_str!("spec.md")]
 
 mod grid;
@@ -29,7 +29,7 @@ pub struct Lorenzo;
 pub(super) const SPEC: Spec = Spec {
     id: 12,
     name: "lorenzo",
-    about: "replaces each integer by its difference to what its neighbours in 1, 2 or 3 dimensions predict",
+    about: "replaces each integer by its difference to a prediction from its neighbors in 1, 2 or 3 dimensions",
     accepts: DType::INTEGERS,
     inputs: IN,
     params: &[
@@ -39,7 +39,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 1024 },
             default: Setting::Int(0),
             unit: "elements",
-            doc: "Start anew every so many elements, in one dimension whatever the shape; 0: as the shape has it.",
+            doc: "Elements after which differences start again, in one dimension for any shape; 0: as the shape requires.",
         },
         Param {
             name: "order",
@@ -63,7 +63,7 @@ pub(super) const SPEC: Spec = Spec {
 
 const WITH_MEANS: &[&str] = &["output", "means"];
 
-/// In one dimension differences start anew every so many elements.
+/// In one dimension differences start again after this number of elements.
 const RUN: u64 = 256;
 
 static ENCODE: Kernel =
@@ -108,9 +108,10 @@ struct BoundLorenzo {
 
 /// How the edge is predicted.
 enum Prediction {
-    /// One dimension: runs of so many elements, so many times over, and whether around their means.
+    /// One dimension: the length of a run of elements, the order of differences, and the means if runs are
+    /// centered.
     Runs { run: u64, order: u32, width: u64, means: Option<LorenzoMeanParams> },
-    /// Two or three, over the elements of a box at the front of the edge.
+    /// Two or three dimensions, for the elements of a grid at the front of the edge.
     Box(LorenzoParams),
 }
 
@@ -118,7 +119,7 @@ fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error 
     Error::argument(format!("{}.{name}", SPEC.name), got, expected)
 }
 
-/// What the parameters say of the shape, ones in place of zeros but for x.
+/// The shape in the parameters, with ones in place of zeros except for x.
 fn dims(args: &Args) -> Result<[u64; 3]> {
     let dim = |name| -> Result<u64> { Ok(args.int(name)? as u64) };
     Ok([dim(DIMS[0])?, dim(DIMS[1])?.max(1), dim(DIMS[2])?.max(1)])
@@ -155,7 +156,7 @@ impl BoundLorenzo {
     }
 }
 
-/// The lengths of a box of two or three dimensions that is at the front of an edge.
+/// The lengths of a grid of two or three dimensions that is at the front of an edge.
 fn box_of(mut dims: [u64; 3], width: u64, input: EdgeType) -> Result<[u32; 3]> {
     if input.length.is_dynamic() {
         let what = "in two or three dimensions it takes a length that is known beforehand; set dim_x, dim_y and dim_z to 1 for one dimension".into();

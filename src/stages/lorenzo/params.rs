@@ -6,7 +6,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// Parameters of the kernels of boxes.
+/// Parameters of the kernels of two and three dimensions.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct LorenzoParams {

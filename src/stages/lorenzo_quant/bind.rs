@@ -1,4 +1,4 @@
-//! The parameters, checked against what they are applied to.
+//! The parameters, checked against the types and lengths on the edges.
 
 use super::SPEC;
 use super::params::{CENTERED, LorenzoQuantParams, STRICT, ZIGZAG};
@@ -11,7 +11,7 @@ use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
-/// An exact value of f32 data takes this many bits: it stands in two lists and costs no code.
+/// The cost of an exact value of f32 data in bits: it is stored in two lists and costs no code.
 const EXACT_BITS: u32 = 64;
 
 /// Largest multiple of the step, as a power of two: sums of as many of them as a tile has corners are exact
@@ -90,13 +90,13 @@ impl BoundLorenzoQuant {
         shape::rank(self.dims)
     }
 
-    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
+    /// Room of the outlier lists in elements, evaluated in f32 as the format defines it.
     pub(super) fn outliers(&self) -> u64 {
         // Beyond 2^24 elements an f32 would round the whole of them down.
         if self.capacity < 1.0 {
             return ((self.n as f32 * self.capacity as f32).ceil() as u64).min(self.n);
         }
-        // With neighbours above or behind it, the stand-in of an exact value can be an outlier itself.
+        // With neighbors above or behind it, the stand-in of an exact value can be an outlier itself.
         if self.rules.strict && self.ndim() > 1 { 2 * self.n } else { self.n } // seed: lorenzo-room
     }
 
@@ -123,7 +123,7 @@ impl BoundLorenzoQuant {
         let flat = self.ndim() == 1 && !strict;
         LorenzoQuantParams {
             threshold: self.threshold,
-            // In one dimension the reference goes on through the padding.
+            // In one dimension the reference also codes the padding.
             count: if flat { self.n as u32 } else { self.dims.iter().product() },
             dims: self.dims,
             ndim: self.ndim(),

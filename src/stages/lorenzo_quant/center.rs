@@ -9,11 +9,11 @@ pub(super) fn means(n: u64) -> u64 {
     n.div_ceil(STRIP as u64)
 }
 
-/// Sums of a tile on their way, each of every so many elements.
+/// The number of partial sums of a tile; each adds the elements at this distance.
 const LANES: usize = params::BLOCK as usize;
 
-/// The mean of a tile, in the order of the format, which shows only where sums round. Strict, what is NaN stands for
-/// nothing and does not count.
+/// The mean of a tile, in the order of the format, which only matters where sums round. Under strict, a NaN
+/// represents no value and does not count.
 pub(super) fn mean<T: Lane>(tile: &[T], strict: bool) -> T {
     let (mut sums, mut count) = ([T::ZERO; LANES], 0);
     for part in tile.chunks(LANES) {

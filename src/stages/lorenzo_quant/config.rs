@@ -44,7 +44,8 @@ pub(super) fn write(p: &BoundLorenzoQuant, of: Val) -> Config {
         Patch { at: 36, width: 4, runtime_field: stored(offset_of!(LorenzoQuantMetadata, base)) },
     ];
     if p.centered {
-        // Those who know such tiles have this field. It may be infinite, where the other one is, so that the kernel checks it.
+        // Only configs of centered tiles have this field. It may be infinite where the other one is, so that
+        // the kernel checks it.
         patches.push(Patch {
             at: 48,
             width: 8,
@@ -90,7 +91,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     )?;
     let put =
         |name: &str, set: Result<()>| set.map_err(|e| Error::corrupt(SPEC.name, format!("{name}: {e}")));
-    // The shortest configs do not say what was asked for.
+    // The shortest configs do not contain the bound of the user.
     let user = if user == 0.0 && bound > 0.0 { bound.min(f64::MAX) } else { user.into() };
     put("bound", args.set_real("error_bound", user))?;
     put("code type", args.set_text("code_type", code.name()))?;
@@ -107,7 +108,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     for (name, d) in [("dim_x", x), ("dim_y", y.into()), ("dim_z", z.into())] {
         args.set_int(name, d as i64)?;
     }
-    // As they stand there, where both are written.
+    // Both are used as stored, if both are written.
     let metadata = LorenzoQuantMetadata {
         bound: if centering == 1 { bound_f64 } else { bound },
         exact: 0,

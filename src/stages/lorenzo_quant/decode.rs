@@ -235,7 +235,8 @@ fn sum_3d<T: Lane>(row: &mut [T], column: &mut [T], run: RowPart) {
     }
 }
 
-/// Running sums in the order of the format: each value gets what stands 1, then 2, 4, … before it.
+/// Running sums in the order of the format: each value is added to those at the distances 1, 2, 4, … after
+/// it.
 #[inline(always)]
 fn scan<T: Lane, const N: usize>(values: &mut [T]) {
     let Some(v) = values.first_chunk_mut::<N>() else { return };

@@ -35,8 +35,8 @@ pub(super) fn encode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(device_launch)
 }
 
-/// The encoder that counts its codes as well, for a codebook of so many symbols: for zigzag codes of u16 from f32 in three dimensions, all
-/// of which are symbols.
+/// The encoder that also counts its codes, for a codebook of `symbols` symbols: for zigzag codes of u16 from
+/// f32 in three dimensions, if all codes are symbols.
 pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let known = p.switches & ZIGZAG != 0 && u64::from(p.radius) * 2 <= symbols.into();
@@ -51,7 +51,7 @@ pub(crate) fn counting(shape: &LaunchShape<'_>, symbols: u32) -> Option<DeviceLa
 
 /// Blocks whose warps have a brick each: 8 planes of 8 rows, of as many columns as a warp has at 16 bytes a lane.
 fn brick_blocks(p: &LorenzoQuantParams) -> u64 {
-    /// What a grid can have; beyond, a warp has several bricks.
+    /// The limit of a grid; beyond it, a warp has several bricks.
     const MOST: u64 = (1 << 31) - 1;
     let [nx, ny, nz] = p.dims.map(u64::from);
     let width = 32 * 16 / u64::from(p.value.max(1));
@@ -74,7 +74,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(finish(made, shape, (decode, blocks)))
 }
 
-/// One dimension, with tiles around their means: what the header says is checked first.
+/// One dimension, with tiles around their means: the header is checked first.
 pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     let p = read_params::<LorenzoQuantParams>(shape.params);
     let made = DeviceLaunch::one("lorenzo_quant_check_centered", 1, 32);
@@ -82,7 +82,7 @@ pub(super) fn decode_centered(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(finish(made, shape, ("lorenzo_quant_decode_centered", u64::from(p.count).div_ceil(STRIP.into()))))
 }
 
-/// What follows when the lists are known to be sound: the outliers, sums, and the exact values.
+/// The steps after the check of the lists: the outliers, sums, and the exact values.
 fn finish(
     device_launch: DeviceLaunch,
     shape: &LaunchShape<'_>,
@@ -93,12 +93,12 @@ fn finish(
         .then("lorenzo_quant_decode_lists", listed, BLOCK)
         .then(decode, blocks, BLOCK)
         .then("lorenzo_quant_decode_exact", listed, BLOCK);
-    // Whether indices ascend, of outliers and of exact values.
+    // The check that indices of outliers and of exact values ascend.
     device_launch.with(8, 0)
 }
 
-/// Whether `fused_fz_decode` takes fields of these parameters: zigzag codes of u16 from f32 whose tiles are whole bands of eight rows of one
-/// plane, twice.
+/// True if `fused_fz_decode` accepts fields of these parameters: zigzag codes of u16 from f32 whose tiles are
+/// whole bands of eight rows of one plane, twice.
 pub(crate) fn is_banded(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<LorenzoQuantParams>(params);
     let [nx, ny, nz] = p.dims.map(u64::from);

@@ -19,7 +19,8 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
 
 type Entries<T> = Vec<(u32, T)>;
 
-/// What has no code in a unit: differences, and values; and the means of its tiles, where they are centered.
+/// The parts of a unit without a code: differences, and values; and the means of its tiles, if they are
+/// centered.
 struct Found<T> {
     outliers: Entries<T>,
     exact: Entries<T>,
@@ -146,7 +147,7 @@ impl<T: Lane> Rows<T> {
     }
 }
 
-/// What units share.
+/// The data that units share.
 struct Coder<'a, T> {
     src: &'a [u8],
     quantize: LaneQuantize<T>,
@@ -170,7 +171,7 @@ struct Rows<T> {
     mean: T,
     /// Differences to the plane behind, along x, or both.
     part: [T; STRIP],
-    /// What the next row is taken from.
+    /// The row that the next row is subtracted from.
     above: [T; STRIP],
     /// The multiples of the plane behind, row by row.
     behind: [T; PLANE],
@@ -197,7 +198,7 @@ impl<T: Lane> Coder<'_, T> {
         found
     }
 
-    /// What lies behind the end of the array counts as zero.
+    /// Values beyond the end of the array count as zero.
     #[inline(always)]
     fn multiples(&self, rows: &mut Rows<T>, run: RowPart, exact: &mut Entries<T>) {
         let w = size_of::<T>();
@@ -230,7 +231,7 @@ impl<T: Lane> Coder<'_, T> {
         }
     }
 
-    /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbour along x, so
+    /// The values that the fast pass did not settle. One that stays exact takes the multiple of its neighbor along x, so
     /// that its difference is 0 there, and no other value notices it. Before the mean of a tile is known, NaN holds its place.
     #[cold]
     fn repair(&self, x: &[T], q: &mut [T], run: RowPart, exact: &mut Entries<T>) {
@@ -254,7 +255,7 @@ impl<T: Lane> Coder<'_, T> {
         self.count(exact, before);
     }
 
-    /// Adds to the number of entries found; forgets those that nobody will have room for.
+    /// Adds to the number of entries found; drops entries for which no list has room.
     fn count(&self, list: &mut Entries<T>, before: usize) {
         let new = list.len() - before;
         if self.found.fetch_add(new, Ordering::Relaxed) + new > self.room {
@@ -327,7 +328,7 @@ impl<T: Lane> Coder<'_, T> {
     }
 }
 
-/// a - b, or a where there is nothing to take away.
+/// a - b, or a if there is nothing to subtract.
 #[inline(always)]
 fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
     if any {
@@ -337,7 +338,7 @@ fn minus<T: Lane>(a: &[T], b: &[T], out: &mut [T], any: bool) {
     }
 }
 
-/// Differences of neighbours, fresh at the start of every tile.
+/// Differences of neighbors, fresh at the start of every tile.
 #[inline(always)]
 fn along<T: Lane>(a: &[T], out: &mut [T], width: usize) {
     if let Some(first) = out.first_mut() {

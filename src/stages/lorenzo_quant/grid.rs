@@ -77,8 +77,8 @@ impl TileGrid {
         self.ny.div_ceil(self.rows)
     }
 
-    /// Units of the planes from `z` on, of which `bytes` holds elements of `width` bytes; those of a layer
-    /// stand together.
+    /// Units of the planes from `z` on, for which `bytes` holds elements of `width` bytes; the units of a
+    /// layer are consecutive.
     pub(super) fn units<'a>(&self, z: usize, bytes: &'a mut [u8], width: usize) -> Vec<RowUnit<'a>> {
         let (depth, bands) = (self.tile[2], self.bands());
         let layers = self.batch().min(self.nz - z).div_ceil(depth);

@@ -35,7 +35,7 @@ pub(super) trait Lane: Pod + PartialOrd + Send + Sync {
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
     fn div(self, other: Self) -> Self;
-    /// Rounded to an integer, half away from zero; what is an integer, infinite or NaN stays as it is.
+    /// Rounded to an integer, half away from zero; an integer, an infinity, or a NaN is unchanged.
     fn round(self) -> Self;
     /// An integer of at most 16 bits.
     fn int16(self) -> i16;
@@ -115,7 +115,7 @@ lane!(f64, u64, 4_503_599_627_370_496.0, 6_755_399_441_055_744.0, 0x7fff_ffff_ff
 
 /// A code of a difference.
 pub(super) trait DifferenceCode: Word {
-    /// Of a difference that the code holds.
+    /// The code of a difference that it can hold.
     fn of<T: Lane, const ZIGZAG: bool>(difference: T) -> Self;
     fn difference<T: Lane, const ZIGZAG: bool>(self) -> T;
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_hold_what_is_below_the_radius() {
+    fn codes_hold_differences_below_the_radius() {
         fn both<C: DifferenceCode, const ZIGZAG: bool>(d: i32) {
             assert_eq!(C::of::<f32, ZIGZAG>(d as f32).difference::<f32, ZIGZAG>(), d as f32);
             assert_eq!(C::of::<f64, ZIGZAG>(d.into()).difference::<f64, ZIGZAG>(), f64::from(d));

@@ -1,4 +1,4 @@
-//! LorenzoQuant: differences of rounded values inside of small tiles, and the rest exactly.
+//! LorenzoQuant: differences of rounded values inside small tiles, and the rest exactly.
 #![doc = include_str!("spec.md")]
 
 mod bind;
@@ -40,7 +40,7 @@ pub struct LorenzoQuant;
 pub(super) const SPEC: Spec = Spec {
     id: 1,
     name: "lorenzo_quant",
-    about: "rounds floats to multiples of twice the error bound and keeps differences of neighbours in 1, 2 or 3 dimensions",
+    about: "rounds floats to multiples of twice the error bound and keeps differences of neighbors in 1, 2 or 3 dimensions",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[
@@ -59,7 +59,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: 1 << 31 },
             default: Setting::Int(0),
             unit: "steps",
-            doc: "Differences below this have codes; at most half of the range of the codes, which is what 0 stands for.",
+            doc: "Differences below this have codes; at most half of the range of the codes; 0: half of that range.",
         },
         Param {
             name: "zigzag_codes",
@@ -73,7 +73,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: 1.0 },
             default: Setting::Real(0.2),
             unit: "fraction of the elements",
-            doc: "Room of the outlier lists, 1: whatever is needed; blocking calls enlarge it when it does not suffice.",
+            doc: "Room of the outlier lists; 1: room for every case. Blocking calls enlarge it if it does not suffice.",
         },
         OUTLIER_THRESHOLD,
         VALUE_BASE,
@@ -163,7 +163,7 @@ impl Stage for LorenzoQuant {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container records the values that the run resolved for these, or nothing.
         let unsaid = [
             "input_type",
             shape::AXES.name,

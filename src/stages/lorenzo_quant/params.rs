@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 /// Switches of [`LorenzoQuantParams`].
 pub const ZIGZAG: u32 = 1;
 pub const STRICT: u32 = 2;
-/// The port feeds another stage, which gets the whole list in files of May 2026.
+/// The port feeds another stage, which receives the whole list in files of May 2026.
 pub const WHOLE_ERRORS: u32 = 4;
 pub const WHOLE_INDICES: u32 = 8;
 /// Tiles of one dimension are coded around their means, which are an operand more.
@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<LorenzoQuantParams>() == 48);
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct LorenzoQuantMetadata {
-    /// Half of the step of the decoder; 0: `bound_f32` has it.
+    /// Half of the decoder's step; 0: `bound_f32` contains it.
     pub bound: f64,
     /// Entries behind the outliers that are values bit for bit.
     pub exact: u64,

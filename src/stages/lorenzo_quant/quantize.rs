@@ -35,8 +35,8 @@ impl<T: Lane> LaneQuantize<T> {
         }
     }
 
-    /// `q` = the multiples of `x`, in a pass without branches; false where one does not stand for its value. Not strict, every
-    /// value has one, and be it NaN.
+    /// Computes `q`, the multiples of `x`, in a pass without branches; false if a multiple does not represent
+    /// its value. Without strict, every value has a multiple, even a NaN.
     #[inline(always)]
     pub(super) fn run(&self, x: &[T], q: &mut [T]) -> bool {
         if !self.strict {
@@ -51,16 +51,16 @@ impl<T: Lane> LaneQuantize<T> {
         all
     }
 
-    /// Whether `q` stands for `x`, where it is the nearest multiple or, if that fails, the one on the other side of `x`.
-    /// The difference is a float then, so the comparison is exact: the module's text proves it.
+    /// True if `q` represents `x`, where it is the nearest multiple or, if that fails, the one on the other
+    /// side of `x`. The difference is a float then, so the comparison is exact: the module's text proves it.
     #[inline(always)]
     fn near(&self, x: T, q: T) -> bool {
         let within = x.sub(q.mul(self.step)).abs() <= self.promise; // seed: lorenzo-no-check
         within & (q.abs() <= self.guard) & (x.abs() < self.threshold) // seed: lorenzo-threshold
     }
 
-    /// The multiple that stands for `x`: the nearest, or the one on the other side of `x`. None: `x` has to be kept as it
-    /// is.
+    /// The multiple that represents `x`: the nearest, or the one on the other side of `x`. None: `x` must be
+    /// stored exactly.
     pub(super) fn find(&self, x: T) -> Option<T> {
         let q = x.mul(self.inverse).round();
         // NaN fails both.

@@ -34,11 +34,11 @@ pub(super) const SPEC: Spec = Spec {
     }],
 };
 
-/// A stage record of a file lists so many inputs.
+/// The number of inputs that a stage record of a file can list.
 const MOST: usize = 8;
 /// Bytes that a stage record has for a config.
 const CONFIG: usize = 128;
-/// What a copy on a device is worth a block.
+/// The number of bytes of a copy on a device for each block.
 const PIECE: u64 = 1 << 16;
 
 static ENCODE: Kernel =

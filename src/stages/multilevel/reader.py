@@ -127,7 +127,7 @@ class Run:
 
 
 class Multilevel:
-    """Interpolation level by level, or differences, with tables chosen by what is restored."""
+    """Interpolation level by level, or differences, with tables chosen by restored values."""
 
     id = 0x8021
     name = "Multilevel"

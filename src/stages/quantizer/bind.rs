@@ -19,7 +19,7 @@ pub(super) struct BoundQuantizer {
     /// Never under rel: its codes leave no room for raw values.
     pub(super) in_place: bool,
     pub(super) zigzag: bool,
-    /// As the config has it.
+    /// The number of the mode in the config.
     pub(super) mode: u32,
     pub(super) error_bound: f64,
     pub(super) radius: u32,
@@ -33,7 +33,7 @@ fn refuse(name: &str, got: impl ToString, expected: impl Into<String>) -> Error 
     Error::argument(format!("quantizer.{name}"), got, expected)
 }
 
-/// Whether outliers stand among the codes.
+/// True if outliers are stored among the codes.
 pub(super) fn in_place(args: &Args) -> Result<bool> {
     Ok(args.flag("inplace_outliers")? && args.choice("mode")? != "rel")
 }
@@ -106,7 +106,7 @@ impl BoundQuantizer {
         Ok(())
     }
 
-    /// What can be read but is not written.
+    /// Rejects forms that can be read but not written.
     pub(super) fn check_written(&self) -> Result<()> {
         const LEAST: f64 = 1.0 / 1_048_576.0;
         // seed: bound-of-f64
@@ -135,7 +135,7 @@ impl BoundQuantizer {
         }
     }
 
-    /// Room of the outlier lists in elements, evaluated in f32 as the format has it.
+    /// Room of the outlier lists in elements, evaluated in f32 as the format defines it.
     pub(super) fn outliers(&self) -> u64 {
         let n = self.n;
         // Beyond 2^24 elements an f32 would round the whole of them down.

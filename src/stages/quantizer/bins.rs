@@ -43,7 +43,7 @@ impl<T: Real> Bins<T> {
         }
     }
 
-    /// The bin of `x`, and whether it may stand for `x`. The check is the decoder's own expression; the
+    /// The bin of `x`, and true if it may represent `x`. The check is the decoder's own expression; the
     /// module's text proves that its rounding cannot hide a violation.
     #[inline(always)]
     fn bin<const FAST: bool>(&self, x: T) -> (i64, bool) {
@@ -58,8 +58,8 @@ impl<T: Real> Bins<T> {
         (bin, inside & (k.abs() < self.radius) & (x.abs() < self.threshold) & near) // seed: threshold
     }
 
-    /// The bin on the other side of `x`, where the nearest one does not keep the bound: between two bins the
-    /// rounding of one product can spare what that of the other costs.
+    /// The bin on the other side of `x`, if the nearest one does not keep the bound: between two bins,
+    /// rounding the other product can keep the error within the bound.
     fn other(&self, x: T) -> Option<i64> {
         let scaled = x.mul(self.inverse);
         let inside = scaled.abs() < self.radius && x.abs() < self.threshold;
@@ -73,14 +73,14 @@ impl<T: Real> Bins<T> {
         (near && k.abs() < self.radius).then_some(bin + toward) // seed: other-bin
     }
 
-    /// The bin that stands for `x`, if any.
+    /// The bin that represents `x`, if any.
     #[inline(always)]
     fn find<const FAST: bool>(&self, x: T) -> Option<i64> {
         let (bin, ok) = self.bin::<FAST>(x);
         if ok { Some(bin) } else { self.other(x) }
     }
 
-    /// How many of these values no bin stands for although there is one for their size.
+    /// The number of these values that no bin represents although a bin for their magnitude exists.
     pub(super) fn misses(&self, x: &[T]) -> usize {
         let missed = |x: T| {
             let inside = x.mul(self.inverse).abs() < self.radius && x.abs() < self.threshold;
@@ -130,7 +130,7 @@ pub(super) fn encode(call: &mut HostCall<'_>) -> Result<(), Fault> {
     }
 }
 
-/// The bytes of tile `k` of an array that may be shorter than the plan says.
+/// The bytes of tile `k` of an array that may be shorter than in the plan.
 pub(super) fn tile_of<T>(src: &[u8], k: usize) -> &[u8] {
     let w = ELEMENTS * size_of::<T>();
     src.get(k * w..).map_or(&[], |rest| &rest[..rest.len().min(w)])

@@ -1,4 +1,4 @@
-//! From the bound that the user asks for to the bound that the codes are made with.
+//! The computation of the bound of the codes from the bound of the user.
 
 use super::params::{ABS, BoundMetadata, PADDED, PREL, QuantizerParams, RANGE, STRICT};
 use super::real::{Real, floor_f32, mul_toward_zero, sub_toward_zero};
@@ -45,7 +45,8 @@ fn resolved<T: Real>(
         return Ok(literal::<T>(p, range));
     }
     let metadata = strict::<T>(p, range);
-    // A step of f64 data has at most 24 significant bits, so its products with bins are exact as they are.
+    // A step of f64 data has at most 24 significant bits, so its products with bins are exact without
+    // rounding.
     let rounds = size_of::<T>() == 4 && metadata.radius > 0;
     if rounds { step::choose::<T>(call, p, metadata) } else { Ok(metadata) }
 }
@@ -69,7 +70,7 @@ impl<T: Real> ValueRange<T> {
         }
     }
 
-    /// What the bound of mode prel is a fraction of.
+    /// The number that the bound of mode prel is a fraction of.
     fn peak(self) -> T {
         let (low, high) = (self.low.abs(), self.high.abs()); // seed: peak
         if low > high { low } else { high } // seed: lorenzo-largest
@@ -97,7 +98,7 @@ fn range<T: Real>(call: &HostCall<'_>, p: &QuantizerParams) -> Result<ValueRange
 /// Smallest and largest of the values that count; NaN never does.
 #[inline(always)]
 fn extremes<T: Real>(values: &[T], counts: impl Fn(T) -> bool) -> ValueRange<T> {
-    /// So many at a time that the comparisons do not wait for each other.
+    /// The number of values at a time, so that comparisons do not wait for each other.
     const LANES: usize = 32;
     let (mut low, mut high) = ([ValueRange::<T>::none().low; LANES], [ValueRange::<T>::none().high; LANES]);
     let mut groups = values.chunks_exact(LANES);
@@ -156,7 +157,7 @@ fn strict<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMe
     if usable { BoundMetadata { bound, bound_f32, radius: p.radius, ..metadata } } else { metadata }
 }
 
-/// The reference's arithmetic, with what it loses.
+/// The reference's arithmetic, with its losses.
 fn literal<T: Real>(p: &QuantizerParams, range: Option<ValueRange<T>>) -> BoundMetadata {
     let user = T::from_f64((p.error_bound as f32).into());
     let base = match range {

@@ -35,7 +35,7 @@ pub(super) fn write(p: &BoundQuantizer, io: Ports<'_>) -> Result<Config> {
     }
     let mut w = Writer::default();
     w.f32(0.0);
-    // Decoders of rel derive everything from this number, so a plan knows it as a reader of its files does.
+    // Decoders of rel derive everything from this number, so a plan uses it as a reader of its files does.
     w.f32(if p.mode == REL {
         rel::wire_bound(p.error_bound, rules.strict)
     } else {
@@ -69,7 +69,7 @@ pub(super) fn write(p: &BoundQuantizer, io: Ports<'_>) -> Result<Config> {
     }
     if needs_f64(p) {
         patches.push(Patch { at: 56, width: 8, runtime_field: bound(offset_of!(BoundMetadata, bound)) });
-        // What the run will put there, so that a plan knows the parameters as a reader of its files does.
+        // The run stores this number, so a plan uses the parameters as a reader of its files does.
         let bound = if rules.strict { p.error_bound } else { f64::from(p.error_bound as f32) };
         if !rules.strict || bound >= f64::MIN_POSITIVE {
             w.0[56..64].copy_from_slice(&bound.to_le_bytes());
@@ -126,7 +126,8 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
         _ if bound_f64 != 0.0 => bound_f64,
         _ => bound_f32.into(),
     };
-    // Files of others have infinite bounds where the data has infinities. An f32 that the other one overrules is a bound too.
+    // Files of other writers have infinite bounds if the data has infinities. The f32 bound is checked even
+    // if the f64 one overrules it.
     // seed: bound-of-head
     if let Some(wrong) = [bound, bound_f32.into()].into_iter().find(|b| b.is_nan() || *b < 0.0) {
         return refuse(format!("its bound is {wrong}"));

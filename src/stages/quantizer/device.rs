@@ -66,7 +66,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
 /// The same and the lists of input 2.
 fn unlisted(device_launch: DeviceLaunch, entry: &'static str, shape: &LaunchShape<'_>) -> DeviceLaunch {
     let blocks = (shape.input(2) / 4).div_ceil(THREADS.into()).min(BLOCKS);
-    // Whether indices ascend.
+    // The check that indices ascend.
     device_launch.then(entry, blocks, THREADS).with(4, 0)
 }
 
@@ -92,7 +92,7 @@ fn rel_tiles(shape: &LaunchShape<'_>, codes: u64) -> u64 {
     value_tiles(value, code, codes)
 }
 
-/// Tiles of the values of `value` bytes that so many bytes of codes stand for.
+/// Tiles of the values of `value` bytes that `codes` bytes of codes represent.
 fn value_tiles(value: u32, code: u32, codes: u64) -> u64 {
     tiles(codes / u64::from(code.max(1)) * u64::from(value))
 }

@@ -5,7 +5,7 @@ use crate::base::error::Fault;
 use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
 
-/// Writes what `find` finds in each of so many tiles, in order, to outputs 1 and 2.
+/// Writes the entries that `find` returns for each tile, in order, to outputs 1 and 2.
 pub(super) fn write<T: Real>(
     call: &mut HostCall<'_>,
     tiles: usize,

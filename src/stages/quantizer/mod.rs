@@ -54,7 +54,7 @@ pub struct Quantizer;
 pub(super) const SPEC: Spec = Spec {
     id: 14,
     name: "quantizer",
-    about: "rounds floats to bins of twice the error bound and keeps exactly what does not fit",
+    about: "rounds floats to bins of twice the error bound and stores other values exactly",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[
@@ -99,7 +99,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Flag,
             default: Setting::Flag(false),
             unit: "",
-            doc: "Outliers stand as raw bits among the codes; needs zigzag codes as wide as the values. Not under rel.",
+            doc: "Outliers are raw bits among the codes; needs zigzag codes as wide as the values. Not under rel.",
         },
         Param {
             name: OUTLIER_CAPACITY,
@@ -114,7 +114,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Real { low: 0.0, open: false, high: f64::MAX },
             default: Setting::Real(0.0),
             unit: "data units",
-            doc: "noa and prel: the value range or the largest magnitude, when the caller knows it; 0: measured.",
+            doc: "noa and prel: the value range or the largest magnitude, if it is known in advance; 0: measured.",
         },
         FIXED_STEP,
     ],
@@ -133,13 +133,13 @@ static REL_ENCODE: Kernel =
 static REL_DECODE: Kernel =
     Kernel { name: "quantizer_rel_decode", host: rel::decode, role: alone, device: device::rel_decode };
 
-/// Whether values of this width have codes as wide in their places.
+/// True if values of this width are stored in the places of codes of the same width.
 pub(crate) fn is_in_place(params: &[u8; PARAM_BYTES], width: u32) -> bool {
     let p = read_params::<QuantizerParams>(params);
     (p.value, p.code) == (width, width) && p.switches & IN_PLACE != 0
 }
 
-/// In place, every value stands for itself.
+/// In place, each value is independent of the others.
 fn role(params: &[u8; PARAM_BYTES]) -> Role {
     if read_params::<QuantizerParams>(params).switches & IN_PLACE != 0 { Role::Tile } else { Role::Alone }
 }
@@ -176,7 +176,7 @@ impl Stage for Quantizer {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container records the values that the run resolved for these, or nothing.
         let unsaid = ["input_type", "quant_radius", OUTLIER_CAPACITY, "value_base", "fixed_step"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();

@@ -18,8 +18,8 @@ pub const IN_PLACE: u32 = 2;
 pub const STRICT: u32 = 4;
 /// Zeros pad the array and belong to the value range (not strict only).
 pub const PADDED: u32 = 8;
-/// The smallest and the largest value are measured in any mode, and stand behind the metadata as two
-/// f64 in place of the constants for tiles. Other stages use it.
+/// The smallest and the largest value are measured in any mode, and follow the metadata as two f64 in place
+/// of the constants for tiles. Other stages use it.
 pub const RANGE: u32 = 16;
 
 /// The sample that decides on the step of f32 data: neighboring values that are sampled together,
@@ -96,8 +96,8 @@ pub(crate) struct BoundMetadata {
     pub radius: u32,
     /// Entries of the outlier lists. Only decoders read it.
     pub outliers: u32,
-    /// The bound that every error is compared with: the promised one, rounded down to the type of
-    /// the values. Only encoders know it.
+    /// The bound that every error is compared with: the promised one, rounded down to the type of the values.
+    /// Decoders do not use it.
     pub promise: f64,
 }
 const _: () = assert!(size_of::<BoundMetadata>() == 32);

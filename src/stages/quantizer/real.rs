@@ -80,18 +80,18 @@ pub(super) trait BinCode: Pod + Send + Sync {
     const ZERO: Self;
     fn from_bin(bin: i64, zigzag: bool) -> Self;
     fn to_bin(self, zigzag: bool) -> i64;
-    /// Half of the code, what the in-place sentinel is compared with.
+    /// Half of the code, which the in-place sentinel is compared with.
     fn half(self) -> u64;
     /// The largest code.
     const MOST: u64;
     /// A code of mode rel; not above [`BinCode::MOST`].
     fn from_raw(code: u64) -> Self;
     fn raw(self) -> u64;
-    /// Of a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
+    /// For a code of mode rel: the magnitude of the bin, and 1 for a bin and for a value below zero.
     fn logarithm(self) -> (f32, u32, u32);
 }
 
-/// Bins of this magnitude and above restore to 0 or infinity, whatever the step; below they are exact in f64.
+/// Bins of this magnitude and above restore to 0 or infinity for any step; below they are exact in f64.
 const FAR: u64 = 1 << 51;
 
 macro_rules! code {
@@ -153,7 +153,7 @@ pub(super) fn mul_toward_zero(a: f64, b: f64) -> f64 {
     toward_zero(p, a.mul_add(b, -p)) // seed: product-rounds-up
 }
 
-/// The neighbour of `x` toward zero when the part that rounding dropped points there.
+/// The neighbor of `x` toward zero when the part that rounding dropped points there.
 fn toward_zero(x: f64, dropped: f64) -> f64 {
     let away = (dropped < 0.0 && x > 0.0) || (dropped > 0.0 && x < 0.0);
     if away { f64::from_bits(x.to_bits() - 1) } else { x }

@@ -12,7 +12,7 @@ use crate::base::tile::{at, load, loaded, store};
 use crate::ir::kernel::HostCall;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// 1 + b as the decoder has it.
+/// 1 + b as the decoder computes it.
 fn one_and(bound: f32) -> f32 {
     1.0 + bound
 }
@@ -29,7 +29,7 @@ fn strict_bound(error_bound: f64) -> f32 {
     (most - 1.0).min(floor_f32(error_bound))
 }
 
-/// The bound as the config has it, from which everything else is derived: never 0.
+/// The bound in the config, from which everything else is derived: never 0.
 pub(super) fn wire_bound(error_bound: f64, strict: bool) -> f32 {
     let nearest = finite_f32(error_bound);
     let bound = if strict { strict_bound(error_bound) } else { nearest };
@@ -63,7 +63,7 @@ impl QuantizerRelParams {
     }
 }
 
-/// Kernel `quantizer_rel_bound`: what the config says of the bound. Nothing of it depends on the values.
+/// Kernel `quantizer_rel_bound`: the fields of the bound in the config. They do not depend on the values.
 pub(super) fn resolve(call: &mut HostCall<'_>) -> Result<(), Fault> {
     let p = call.params::<QuantizerRelParams>();
     let metadata = BoundMetadata {
@@ -104,14 +104,14 @@ impl Logs {
         round((log2(magnitude.into()) as f32 * self.launch.inverse).into())
     }
 
-    /// What the decoder makes of a bin, without the sign.
+    /// The value that the decoder restores from a bin, without the sign.
     #[inline(always)]
     fn restored(&self, bin: f64) -> f32 {
         restored(bin as f32, self.launch.step)
     }
 
-    /// The code of `x` in this bin, 0 if the bin may not stand for it. NaN fails every comparison, and zeros,
-    /// subnormal numbers and infinities fail the first two.
+    /// The code of `x` in this bin, 0 if the bin may not represent it. NaN fails every comparison, and zeros,
+    /// subnormal numbers, and infinities fail the first two.
     #[inline(always)]
     fn code<const STRICT: bool>(&self, x: f64, bin: f64) -> u64 {
         let magnitude = x.abs();
@@ -143,8 +143,8 @@ impl Logs {
         self.code::<true>(x, bin + toward)
     }
 
-    /// Codes of a tile, 0 for what has none; true when nothing of it belongs to the lists. The first pass has no
-    /// branch; the second one is rare.
+    /// Codes of a tile, 0 for values without a code; true if no value belongs to the lists. The first pass
+    /// has no branch; the second one is rare.
     fn fill<T: Real, C: BinCode>(&self, x: &[T], out: &mut [C]) -> bool {
         if self.launch.switches & STRICT == 0 {
             return fill_by(x, out, |x| self.first::<false>(x));
@@ -161,7 +161,7 @@ impl Logs {
     }
 }
 
-/// What the code 0 stands for under strict, without a place in the lists.
+/// The value that code 0 restores under strict, without an entry in the lists.
 fn plus_zero<T: Real>(x: T) -> bool {
     x.to_f64().to_bits() == 0 // seed: minus-zero
 }
@@ -222,7 +222,7 @@ fn listed<T: Real, C: BinCode>(call: &mut HostCall<'_>, p: QuantizerRelParams) -
         let x = load::<T>(tile_of::<T>(src, k), &mut buffer);
         let codes = load::<C>(tile_of::<C>(codes, k), &mut other);
         let value = |i: usize| x.get(i).copied().unwrap_or(T::ZERO);
-        // BinCode 0 stands for 0 itself, and only -0 and what has no bin needs a place in the lists.
+        // Code 0 restores 0 itself, so only -0 and values without a bin need an entry in the lists.
         let out = |i: &usize| codes[*i].raw() == 0 && !(strict && plus_zero(value(*i)));
         let first = (k * ELEMENTS) as u32;
         (0..codes.len()).filter(out).map(|i| (first + i as u32, value(i))).collect()

@@ -1,10 +1,10 @@
-//! The step of the bins of f32 data, not above twice the bound.
+//! The step of the bins of f32 data, at most twice the bound.
 //!
-//! The product of a bin and the step is rounded, and where a value lies half way between two bins that rounding
-//! can push both of them out of reach: the value is then stored exactly, which costs a hundred times a code.
-//! A step that is a multiple of the spacing of floats at the largest values has exact products, and so no such
-//! values, but it is smaller. Which step is best depends on where the values lie, so a sample decides. Steps are
-//! the encoder's choice: decoders take what the header says.
+//! The product of a bin and the step is rounded. If a value lies halfway between two bins, that rounding can
+//! move both of them out of reach: the value is then stored exactly, which costs a hundred times a code. A
+//! step that is a multiple of the spacing of floats at the largest values has exact products, and so no such
+//! values, but it is smaller. The best step depends on the values, so a sample decides. Steps are the
+//! encoder's choice: decoders read them from the header.
 
 use super::bins::Bins;
 use super::params::{self, BoundMetadata, QuantizerParams, SHRINK_BITS};
@@ -13,15 +13,15 @@ use crate::base::error::Fault;
 use crate::base::tile::{TILE, load};
 use crate::ir::kernel::HostCall;
 
-/// Neighbouring values that are sampled together.
+/// Neighboring values that are sampled together.
 const GROUP: usize = params::SAMPLE_GROUP as usize;
 /// Values to sample at least, if there are as many, and the largest share of the array to leave out.
 const SAMPLE: usize = params::SAMPLE_VALUES as usize;
 const SPARSE: usize = params::SAMPLE_STRIDE as usize;
-/// What an exact value of the quantizer costs in bits: bits in all planes, twice because differences follow.
+/// The cost of an exact value of the quantizer in bits: bits in all planes, twice because differences follow.
 pub(super) const EXACT_BITS: u32 = 256;
 
-/// Groups of a sample of so many values, and every which group is one of them.
+/// The groups of a sample of `values` values, and the distance between sampled groups.
 pub(super) fn sample(values: usize) -> (usize, usize) {
     let stride = (values / SAMPLE).clamp(1, SPARSE);
     ((values / GROUP).div_ceil(stride), stride)
@@ -52,7 +52,7 @@ pub(super) fn choose<T: Real>(
     let exact = f64::from(p.exact_bits);
     let mut best = (misses(&metadata) * exact, metadata);
     for bound in candidates(metadata.promise, metadata.bound_f32) {
-        // Candidates shrink, so none of the rest is better than what their shrinking costs.
+        // Candidates shrink, so no later candidate costs less than its shrinking.
         let shrink = (1.0 - f64::from(bound) / metadata.bound) * SHRINK_BITS * (sampled * GROUP) as f64;
         if shrink >= best.0 {
             break;

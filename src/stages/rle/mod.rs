@@ -37,7 +37,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Int { low: 0, high: u32::MAX as i64 },
             default: Setting::Int(0),
             unit: "bytes",
-            doc: "Runs end where a chunk of so many bytes begins; 0: nowhere but at other values.",
+            doc: "Runs also end where a chunk of this number of bytes begins; 0: only at other values.",
         },
     ],
 };

@@ -118,7 +118,7 @@ fn runs<T: Pod + PartialEq>(call: &mut HostCall<'_>) -> Result<(), Fault> {
     call.publish(0, end as u64)
 }
 
-/// A stream whose parts are where its numbers say.
+/// A stream whose parts are at the places that its numbers state.
 struct RunStream<'a> {
     /// Where the runs of each chunk begin, and where the last one ends.
     table: &'a [u8],
@@ -165,8 +165,8 @@ struct RunPlace {
     end: usize,
 }
 
-/// The place of the first element of every tile of `each`. The runs have to make up the array, and the chunks to be what
-/// the table says.
+/// The place of the first element of every tile of `each`. The runs must make up the array, and the chunks
+/// must agree with the table.
 fn places(s: &RunStream<'_>, n: usize, chunk: usize, each: usize) -> Result<Vec<RunPlace>, Fault> {
     let (mut places, mut end) = (Vec::with_capacity(n.div_ceil(each)), 0usize);
     for run in 0..s.runs {

@@ -10,8 +10,8 @@ const BITMAP_MAX: usize = CHUNK_MAX / 8;
 /// Bytes of the length tag that ends a payload.
 const TAG: usize = 2;
 
-/// Bitmap sizes of a chunk: level 0 has a bit per word, each further level a bit per byte of the one before,
-/// and the last one is stored as it is.
+/// Bitmap sizes of a chunk: level 0 has one bit per word, each further level one bit per byte of the level
+/// before, and the last level is stored in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     word: usize,
@@ -129,7 +129,7 @@ fn eight(bytes: &[u8], i: usize) -> [u8; 8] {
     out
 }
 
-/// Puts the bytes of `word` whose bit of `mask` is set to the front of `out` and says how many they are.
+/// Writes the bytes of `word` whose bit of `mask` is set to the front of `out` and returns their number.
 /// Writes eight bytes.
 #[inline(always)]
 fn compact(out: &mut [u8], word: [u8; 8], mask: u8) -> usize {

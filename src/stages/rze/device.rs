@@ -6,8 +6,8 @@ use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::read_params;
 use crate::stages::params::TILE_THREADS as THREADS;
 
-/// The encoder on a device, alone or as the last kernel of a fused one, which then has the name `fused`. The bound of the stream gives the number
-/// of chunks.
+/// The encoder on a device, alone or as the last kernel of a fused one, which then has the name `fused`. The
+/// bound of the stream gives the number of chunks.
 pub(crate) fn encoder(shape: &LaunchShape<'_>, fused: Option<&'static str>) -> DeviceLaunch {
     let p = read_params::<RzeParams>(shape.params);
     let chunks = shape
@@ -48,7 +48,7 @@ pub(crate) fn decoder(shape: &LaunchShape<'_>, fused: Option<&'static str>) -> D
     let p = read_params::<RzeParams>(shape.params);
     let chunks = shape.output(0).div_ceil(p.chunk.into());
     let (old, ambiguous) = (p.layout == Layout::G2026_05 as u32, p.layout == Layout::Ambiguous as u32);
-    // Of the last two each knows when it is the other's turn.
+    // Each of the last two kernels detects whether the other one applies.
     let tiles = is_tile_wise(shape.params);
     let starts = starts(shape);
     match fused {

@@ -60,7 +60,7 @@ pub(super) const SPEC: Spec = Spec {
             kind: Kind::Choice(&["auto", "2026-05", "2026-08"]),
             default: Setting::Choice("auto"),
             unit: "",
-            doc: "Form of short and nearly full chunks, that of the plan's generation; auto also reads what a file shows.",
+            doc: "Form of short and nearly full chunks, that of the plan's generation; auto also reads the form that a file shows.",
         },
     ],
 };
@@ -96,7 +96,7 @@ impl RzeParams {
     }
 }
 
-/// Whether chunks are tiles of words of one byte, which chains are made for.
+/// True if chunks are tiles of words of one byte, for which fused kernels exist.
 pub(crate) fn is_tile_wise(params: &[u8; PARAM_BYTES]) -> bool {
     let p = read_params::<RzeParams>(params);
     p.chunk == 16384 && p.repeats == 0 && (p.word == 1 || p.layout == Layout::G2026_05 as u32)
@@ -185,13 +185,13 @@ struct BoundRze {
     bytes: u64,
     chunk: u32,
     word: u32,
-    /// As the parameter has it.
+    /// The value of the parameter.
     layout: &'static str,
     rules: Rules,
 }
 
 impl BoundRze {
-    /// The layout to write: refuses what the generation cannot express.
+    /// The layout to write. Rejects a layout that the generation cannot express.
     fn layout_to_write(&self) -> Result<Layout> {
         let BoundRze { chunk, word, layout, rules: Rules { generation, .. }, .. } = *self;
         if layout != "auto" && layout != generation.name() {
@@ -287,5 +287,5 @@ impl Versions for Rze {
     }
 }
 
-/// The bound as a theorem: no stream is longer than `infer` says.
+/// A check of the bound at compile time: no stream is longer than `infer` states.
 const _: () = assert!(SLACK >= 4 + 2048 + 12, "a short chunk of the old layout grows by its bitmaps");

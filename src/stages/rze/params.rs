@@ -13,7 +13,7 @@ pub const LAYOUT_AMBIGUOUS: u32 = 2;
 
 /// Bytes of a stream in front of its table.
 pub const STREAM_HEADER_BYTES: u32 = 8;
-/// Marks the entry of a chunk that is stored as it is.
+/// Marks the entry of a raw chunk.
 pub const RAW: u32 = 0x8000_0000;
 
 /// Up to this many chunks all blocks run at the same time, and each finds its own chunk.

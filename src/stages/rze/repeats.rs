@@ -1,4 +1,4 @@
-//! Words that equal the one before them, in place of zeros: what stage rre drops.
+//! Words that equal the one before them, in place of zeros: the words that stage rre drops.
 
 use crate::base::error::Fault;
 

@@ -95,7 +95,7 @@ fn encode_part(
     Ok(())
 }
 
-/// Moves the parts together; says where the payloads end.
+/// Moves the parts together; returns the end of the payloads.
 fn close_gaps(table: &[u8], payloads: &mut [u8], chunk: usize, per_part: usize) -> Result<usize, Fault> {
     let mut end = 0;
     for (k, entries) in table.chunks(per_part.saturating_mul(4)).enumerate() {
@@ -174,7 +174,7 @@ fn decode_coded(
 }
 
 /// Byte 4 of the config was 4: `levels` or `word_size`. The first chunk that is neither raw nor all zeros
-/// fits one of the two layouts exactly; where there is none, both read the same.
+/// fits one of the two layouts exactly; if there is none, both layouts have the same result.
 fn tell_layout(
     form: &RzeForm,
     table: &[u8],
@@ -200,8 +200,8 @@ fn tell_layout(
         let probe = &mut probe[..chunk];
         let old = RzeForm { layout: Layout::G2026_05, ..*form };
         let decodes = form.chunk == CHUNK_MAX && decode_coded(&old, payload, probe, &mut scratch).is_ok();
-        // A payload of the other layout can use up its bytes by accident, but hardly be what an encoder of this
-        // one makes of the result.
+        // A payload of the other layout can use up its bytes by accident, but will hardly equal the output of
+        // an encoder of this layout for the result.
         let encodes = decodes && encode_chunk(probe, &Geometry::old(chunk), &mut scratch) == Some(payload);
         return Ok(if encodes { Layout::G2026_05 } else { Layout::G2026_08 });
     }

@@ -1,4 +1,4 @@
-//! Stored: the bytes as they are.
+//! Stored: the bytes without coding.
 #![doc = include_str!("spec.md")]
 
 use super::inputs::{IN, only};
@@ -17,7 +17,7 @@ pub struct Stored;
 pub(super) const SPEC: Spec = Spec {
     id: 0x8001,
     name: "stored",
-    about: "keeps the bytes as they are; what does not compress is stored this way",
+    about: "copies the bytes; arrays that do not compress are stored this way",
     accepts: &DType::ALL,
     inputs: IN,
     params: &[],

@@ -86,7 +86,7 @@ struct BoundZigzag {
     input: EdgeType,
     /// The signed integers that are coded.
     element: DType,
-    /// Whether the edge keeps its type, whatever it is.
+    /// True if the edge keeps its type.
     transparent: bool,
 }
 

@@ -1,4 +1,4 @@
-/* What the fragments of the pages take for given. A page that declares one of these anew means its own. */
+/* Declarations that the fragments of the pages assume. A page may declare one of these itself. */
 #include <fzgm.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* rustc's ThreadSanitizer calls these in place of the functions of C; the one of GCC does not have them. What they call, it
+/* rustc's ThreadSanitizer calls these in place of the functions of C; the one of GCC does not have them. The functions that they call, it
  * sees. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// What the header forbids: one pipeline in two threads. ThreadSanitizer has to say so, or its silence elsewhere means nothing.
+// A call that the header forbids: one pipeline in two threads. ThreadSanitizer must report it, or its silence elsewhere proves nothing.
 #include "../check.h"
 
 #include <thread>

@@ -10,7 +10,7 @@ use std::ffi::CStr;
 use std::ptr;
 
 impl World {
-    /// What a sound container says of itself.
+    /// The description of a sound container.
     pub(super) fn described(&mut self, container: &Container) -> fz_info {
         let mut info = Structure::<fz_info>::new(0, &mut vec![]);
         let (at, length) = (container.bytes.as_ptr().cast(), container.bytes.len() as u64);
@@ -19,7 +19,7 @@ impl World {
         *info.take(true).expect("done")
     }
 
-    /// A description against what was compressed.
+    /// Compares a description with the compressed array.
     pub(super) fn agrees(container: &Container, info: &fz_info) {
         assert_eq!(info.container_bytes, container.bytes.len() as u64);
         if container.padded {
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// As from a stream: so many bytes, and as many as are asked for then.
+    /// Like reading from a stream: some bytes first, and then the number of bytes that the function requests.
     pub(super) fn info_partial(&mut self, source: &mut Source) {
         let Some(c) = one(&self.containers, source) else { return };
         let container = self.containers[c].clone();
@@ -150,7 +150,7 @@ impl World {
         options.take(self.judge.call("fz_options_init", status, &wrong, &[OK]));
     }
 
-    /// There is no GPU here, and every call for one says so, or what else is wrong.
+    /// There is no GPU here, and every call for one reports it, or another error of the call.
     pub(super) fn devices(&mut self, source: &mut Source) {
         let mut wrong = vec![NO_DEVICE];
         match source.below(5) {

@@ -8,7 +8,7 @@ use super::{MOST_BYTES, Plan, World, one};
 use fzgm::capi::*;
 use std::ptr;
 
-/// Two regions and a place for a length, with what is wrong with them.
+/// Two regions and a place for a length, with their mistakes.
 struct Regions {
     src: Bytes,
     dst: Bytes,
@@ -59,7 +59,7 @@ impl Regions {
         }
     }
 
-    /// Judges what was written, and gives the length.
+    /// Judges the written bytes, and returns the length.
     fn written(&self, src: &[u8], done: bool, room: usize) -> usize {
         assert!(self.src.get() == src, "what is only read is changed");
         let length = self.place.take(done) as usize;
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// The length that a container says its array has.
+    /// The length of the array as the container states it.
     fn restored_bytes(&mut self, container: &Container) -> usize {
         if container.damaged || !container.padded {
             return container.array.len();
@@ -327,7 +327,7 @@ impl World {
     }
 }
 
-/// A box of the whole.
+/// A region of the whole array.
 fn cut(container: &Container, origin: &[u64], extent: &[u64], whole: &[u8]) -> Vec<u8> {
     let width = container.shape.dtype.bytes() as usize;
     let at = |v: &[u64], d: usize, missing| v.get(d).copied().unwrap_or(missing) as usize;

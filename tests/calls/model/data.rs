@@ -1,4 +1,4 @@
-//! Arrays, and what was promised of those in containers.
+//! Arrays, and the promises for arrays in containers.
 
 use super::oracle::{Bound, judge};
 use super::source::Source;
@@ -61,7 +61,7 @@ pub fn array(source: &mut Source, shape: &Shape) -> Rc<Vec<u8>> {
     Rc::new(bytes)
 }
 
-/// What must come back.
+/// The array that must be restored.
 #[derive(Clone, Copy, Debug)]
 pub enum Promise {
     /// Every byte.
@@ -84,7 +84,7 @@ impl Promise {
     }
 }
 
-/// What stands in a container of ours.
+/// The properties of a container of this library.
 #[derive(Clone)]
 pub struct Container {
     pub bytes: Vec<u8>,
@@ -93,16 +93,16 @@ pub struct Container {
     pub shape: Shape,
     pub array: Rc<Vec<u8>>,
     pub promise: Promise,
-    /// What came back, if it has been restored.
+    /// The restored array, if it has been restored.
     pub restored: Option<Rc<Vec<u8>>>,
     /// Bytes were changed after it had been written.
     pub damaged: bool,
-    /// In the form that says neither shape nor length.
+    /// True for the form that contains neither shape nor length.
     pub padded: bool,
 }
 
 impl Container {
-    /// Notes what came back, and compares it with what did before.
+    /// Stores the restored array, and compares it with an earlier one.
     pub fn comes_back(&mut self, restored: &[u8]) {
         if self.damaged {
             return;

@@ -8,7 +8,7 @@ use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// A structure that begins with its length, filled with what no call writes.
+/// A structure that begins with its length, filled with bytes that no call writes.
 pub(super) struct Structure<T> {
     room: Box<MaybeUninit<T>>,
     length: u32,
@@ -33,7 +33,7 @@ impl<T> Structure<T> {
         self.room.as_mut_ptr()
     }
 
-    /// What was written, if anything was to be.
+    /// The written value, if a value was to be written.
     pub(super) fn take(&self, done: bool) -> Option<&T> {
         let bytes = unsafe { std::slice::from_raw_parts(self.room.as_ptr().cast::<u8>(), size_of::<T>()) };
         let untouched = bytes[..4] == self.length.to_ne_bytes() && bytes[4..].iter().all(|b| *b == UNTOUCHED);
@@ -57,7 +57,7 @@ fn index(source: &mut Source, count: u32, wrong: &mut Vec<i32>) -> u32 {
 }
 
 impl World {
-    /// Of the library.
+    /// Descriptions of the library.
     pub(super) fn describe(&mut self, source: &mut Source) {
         let mut wrong = vec![];
         let place = Place::or(source.mistake(2), &mut wrong);
@@ -97,7 +97,7 @@ impl World {
         port.take(self.judge.call("fz_stage_port", status, &wrong, &[OK]));
     }
 
-    /// Of a pipeline.
+    /// Descriptions of a pipeline.
     pub(super) fn describe_pipeline(&mut self, source: &mut Source) {
         let Some(p) = one(&self.pipelines, source) else { return };
         let Pipeline { handle, stages, .. } = self.pipelines[p];

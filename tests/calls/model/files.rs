@@ -31,7 +31,7 @@ impl Given {
         Given { path, text }
     }
 
-    /// As it is, or what is wrong in its place.
+    /// The valid argument, or a wrong one in its place.
     fn or(mistake: u8, wrong: &mut Vec<i32>) -> (Given, *const std::ffi::c_char) {
         let given = Given::new();
         let elsewhere = |path: &Path, wrong: &mut Vec<i32>| {
@@ -54,7 +54,7 @@ impl Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // What was not made need not go.
+        // A file that was not made need not be removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// The file is what fz_compress() wrote.
+    /// The file equals the output of fz_compress().
     fn compress_file(&mut self, container: &Container, source: &mut Source) {
         let Some(plan) = self.plans.iter().find(|p| p.id == container.family && !container.damaged) else {
             return;
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// All of it, as a box.
+    /// The whole array, as a region.
     fn box_file(&mut self, container: &Container, source: &mut Source) {
         if container.padded {
             return;

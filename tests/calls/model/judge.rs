@@ -1,4 +1,4 @@
-//! What every call has to keep, whatever it does.
+//! Rules for every call.
 
 use fzgm::capi::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub const MEMORY: i32 = fz_status::FZ_MEMORY_LIMIT as i32;
 pub const NO_DEVICE: i32 = fz_status::FZ_NO_DEVICE as i32;
 pub const FILE: i32 = fz_status::FZ_FILE as i32;
 
-/// What may be said of a damaged container, success included: a bit that nothing sums may flip unnoticed.
+/// Possible statuses of a damaged container, including success: a bit without a checksum may flip unnoticed.
 pub const DAMAGED: &[i32] = &[OK, CORRUPT, CHECKSUM, NO_CONTAINER, UNSUPPORTED, MEMORY, SMALL, MISMATCH];
 
 /// Bytes of every place that no call may write.
@@ -33,7 +33,7 @@ pub const UNTOUCHED: u8 = 0xA5;
 pub type Tally = BTreeMap<&'static str, [u64; 2]>;
 
 pub struct Judge {
-    /// Of the last failure.
+    /// The text of the last failure.
     text: String,
     pub tally: Tally,
 }
@@ -71,7 +71,7 @@ impl Judge {
     }
 }
 
-/// A place for a result of up to eight bytes between guards, or what is given in its stead.
+/// A place for a result of up to eight bytes between guards, or another argument in its place.
 pub struct Place {
     words: Box<[u64; 3]>,
     address: usize,
@@ -133,7 +133,7 @@ impl Bytes {
         Bytes { all: vec![UNTOUCHED; start + len + GUARD], start, len }
     }
 
-    /// A copy that ends with its memory: what is read beyond is seen by a sanitizer.
+    /// A copy that ends with its memory, so that a sanitizer detects reads beyond it.
     pub fn of(bytes: &[u8], skew: u8) -> Bytes {
         let start = usize::from(skew % 8);
         let mut all = vec![UNTOUCHED; start + bytes.len()];

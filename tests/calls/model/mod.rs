@@ -1,10 +1,11 @@
-//! A model of the C interface: a string of bytes becomes calls, legal and illegal, on a few pipelines, plans, workspaces and containers, and the
-//! model knows what each of them must answer.
+//! A model of the C interface: a string of bytes becomes calls, legal and illegal, on a few pipelines, plans,
+//! workspaces, and containers, and the model has the required result of each call.
 //!
-//! After every call: the status is one that the header allows for just these arguments, a failure leaves a text and writes no result, a success
-//! leaves the text alone, nothing outside of what was lent is written, and what comes back keeps its bound. What the header leaves undefined is not
-//! done: no handle is used after it was freed, none is passed off as one of another kind, and there is one thread. `tests/calls` runs it on random
-//! strings, the fuzz target `calls` on those that reach something new.
+//! After every call: the header allows the status for these arguments, a failure leaves a text and writes no
+//! result, a success leaves the text unchanged, no byte outside the passed memory is written, and restored
+//! values keep their bound. Calls that the header leaves undefined are not made: no handle is used after it
+//! was freed, no handle has another kind, and there is one thread. `tests/calls` runs the model on random
+//! strings, the fuzz target `calls` on strings that reach new code.
 
 mod about;
 mod codec;
@@ -30,7 +31,7 @@ use judge::Judge;
 use oracle::Bound;
 use source::Source;
 
-/// What is known of a preset whose common parameters alone were set.
+/// The properties of a preset with only the common parameters set.
 #[derive(Clone)]
 struct Known {
     preset: &'static str,
@@ -48,7 +49,7 @@ impl Known {
         }
     }
 
-    /// Whether outliers have room of their own, which may be too little.
+    /// True if outliers have lists, whose room may be too small.
     fn lists(&self) -> bool {
         !matches!((self.preset, self.mode), ("bits" | "fast", _) | ("pfpl", "abs" | "noa" | "prel"))
     }
@@ -68,12 +69,12 @@ struct Plan {
     encoder: bool,
     /// It serves every container of the family, not only some.
     every: bool,
-    /// None where a damaged container says what it is.
+    /// None if a damaged container states the shape.
     shape: Option<Shape>,
     known: Option<Known>,
     /// The bound is kept.
     strict: bool,
-    /// The form that says neither shape nor length.
+    /// The form that contains neither shape nor length.
     padded: bool,
 }
 
@@ -84,7 +85,7 @@ struct Space {
     memory: Option<judge::Bytes>,
 }
 
-/// What there is.
+/// All objects of the model.
 pub struct World {
     judge: Judge,
     pipelines: Vec<Pipeline>,
@@ -97,16 +98,16 @@ pub struct World {
     files: u32,
 }
 
-/// Of each kind; the next one takes the place of the oldest.
+/// The largest number of objects of each kind; the next one replaces the oldest.
 const MOST: usize = 5;
-/// Memory of a workspace that a damaged container may ask for.
+/// The largest workspace that a damaged container may require.
 const MOST_BYTES: u64 = 16 << 20;
 /// Calls of one string.
 const MOST_CALLS: usize = 200;
 
 type Call = fn(&mut World, &mut Source);
 
-/// As often as they stand here.
+/// Each call is as frequent as it is listed here.
 const CALLS: &[Call] = &[
     World::compress,
     World::compress,
@@ -150,7 +151,8 @@ const CALLS: &[Call] = &[
     World::about,
 ];
 
-/// Makes the calls of a string; says how often each function succeeded and failed. Panics where one answers otherwise than it must.
+/// Makes the calls of a string; returns how often each function succeeded and failed. Panics if a result is
+/// not the required one.
 pub fn run(bytes: &[u8]) -> Tally {
     let mut source = Source::new(bytes);
     let mut world = World {
@@ -187,7 +189,7 @@ impl World {
         self.count
     }
 
-    /// Makes a copy of a container that is not what was written.
+    /// Makes a damaged copy of a container.
     fn damage(&mut self, source: &mut Source) {
         if let Some(c) = one(&self.containers, source) {
             let damaged = self.containers[c].damage(source);

@@ -26,7 +26,7 @@ const NAMES: [&CStr; 12] = [
 const NOT_UTF8: &CStr = c"\xff\xfe";
 const BOUNDS: [f64; 4] = [1e-3, 0.5, 1e-2, 1e-4];
 
-/// A name, or what is wrong in its place.
+/// A name, or a wrong argument in its place.
 fn text<'a>(good: &'a CStr, mistake: u8, unknown: i32, wrong: &mut Vec<i32>) -> *const c_char {
     let (text, status): (Option<&'a CStr>, _) = match mistake {
         1 => (None, NULL),
@@ -144,7 +144,7 @@ impl World {
             wrong.extend([ARGUMENT, NAME]);
         }
         let status = unsafe { fz_pipeline_connect(handle, producer, given, consumer) };
-        // What ports and inputs there are depends on parameters.
+        // The existing ports and inputs depend on parameters.
         if self.judge.call("fz_pipeline_connect", status, &wrong, &[OK, NAME, PIPELINE]) {
             self.pipelines[p].known = None;
         } else {

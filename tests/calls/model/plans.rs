@@ -8,10 +8,10 @@ use fzgm::DType;
 use fzgm::capi::*;
 use std::ptr;
 
-/// Why a plan may be refused that asks for what not every pipeline does.
+/// Reasons to reject a plan with options that not every pipeline supports.
 const REFUSALS: &[i32] = &[OK, PIPELINE, TYPE, UNSUPPORTED, LARGE, ARGUMENT];
 
-/// Options, and what is wrong with them.
+/// Options, and their mistakes.
 struct Chosen {
     options: Option<fz_options>,
     wrong: Vec<i32>,
@@ -97,7 +97,7 @@ impl World {
         }
         let right = if usual { &REFUSALS[..1] } else { REFUSALS };
         if !wrong.is_empty() && !usual {
-            // What is wrong with the pipeline may be said first.
+            // An error of the pipeline may be reported first.
             wrong.extend(&REFUSALS[1..]);
         }
         let status =
@@ -173,7 +173,7 @@ impl World {
         let container = self.containers[c].clone();
         let Chosen { mut wrong, mut options } = Chosen::new(source, &mut self.judge);
         if container.damaged {
-            // A container may ask for any memory.
+            // A container may require any amount of memory.
             let mut limited: fz_options = unsafe { std::mem::zeroed() };
             self.judge.ok("fz_options_init", unsafe { fz_options_init(&mut limited) });
             options.get_or_insert(limited).max_memory_bytes = MOST_BYTES_OF_DAMAGED;
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    /// What a plan says of lengths.
+    /// The lengths that a plan reports.
     pub(super) fn lengths(&mut self, source: &mut Source) {
         let Some(p) = one(&self.plans, source) else { return };
         let Plan { handle, encoder, .. } = self.plans[p];
@@ -245,5 +245,5 @@ impl World {
     }
 }
 
-/// Beside it, a container may ask for eight times its array.
+/// In addition, a container may require eight times its array.
 const MOST_BYTES_OF_DAMAGED: u64 = super::MOST_BYTES;

@@ -1,4 +1,4 @@
-//! The bytes that decide what happens.
+//! The bytes that determine the calls.
 
 /// Read from the front; 0 when they have ended.
 pub struct Source<'a> {
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
         &list[self.below(list.len())]
     }
 
-    /// What is wrong with a call: nothing (0) as a rule, else one of so many mistakes.
+    /// The mistake of a call: usually none (0), else one of `kinds` mistakes.
     pub fn mistake(&mut self, kinds: u8) -> u8 {
         match self.byte() {
             b @ 216.. => 1 + (b - 216) % kinds,

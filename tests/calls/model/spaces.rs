@@ -7,7 +7,7 @@ use fzgm::capi::*;
 use std::ptr;
 
 impl World {
-    /// What a workspace of a plan takes.
+    /// The size of a workspace of a plan.
     pub(super) fn workspace_bytes(&mut self, plan: *const fz_plan) -> u64 {
         let place = Place::new();
         let status = unsafe { fz_workspace_bytes(plan, place.pointer()) };
@@ -115,7 +115,7 @@ impl Chosen {
         self.memory.is_some()
     }
 
-    /// Now and then, memory of the workspace in place of so many bytes of the call.
+    /// Sometimes, memory of the workspace in place of `bytes` bytes of the call.
     pub(super) fn stray(&self, bytes: u64, source: &mut Source, wrong: &mut Vec<i32>) -> Option<*mut u8> {
         let (memory, _) = self.memory.filter(|(_, len)| bytes > 0 && *len >= bytes)?;
         let stray = source.rarely(12);

@@ -31,5 +31,5 @@ template <size_t n> void enrol(Entry (&table)[n], unsigned char* shared, unsigne
 }
 }  // namespace fzemu
 
-// name, then what stands in its __launch_bounds__
+// name, then the arguments of its __launch_bounds__
 #define FZ_ENTRY(name, ...) {#name, fzemu::Call<&name>::with, fzemu::Call<&name>::argument_bytes, fzemu::bound(__VA_ARGS__), nullptr, nullptr, nullptr}

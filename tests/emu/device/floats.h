@@ -97,7 +97,7 @@ inline int __double2hiint(double x) { return int(fzemu::bits<unsigned long long>
 inline int __double2loint(double x) { return int(fzemu::bits<unsigned long long>(x)); }
 inline double __hiloint2double(int hi, int lo) { return fzemu::bits<double>((unsigned long long)unsigned(hi) << 32 | unsigned(lo)); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.f) : 0.f; }
-// Of two numbers one of which is NaN, also a signalling one, the device takes the other.
+// Of two numbers one of which is NaN, also a signaling one, the device takes the other.
 inline float fz_emu_fminf(float a, float b) { return a != a ? b : b != b ? a : a < b ? a : b; }
 inline float fz_emu_fmaxf(float a, float b) { return a != a ? b : b != b ? a : a > b ? a : b; }
 #define fminf(a, b) fz_emu_fminf(a, b)

@@ -1,4 +1,4 @@
-// Qualifiers, vector types, and where a thread stands in its grid.
+// Qualifiers, vector types, and the place of a thread in its grid.
 #pragma once
 
 #define __global__
@@ -63,5 +63,5 @@ void wait_prerequisites();
 #define gridDim (fzemu::grid_size)
 #define warpSize 32
 
-// Where a barrier or a warp operation stands. The counter tells two of them on one line apart.
+// The place of a barrier or a warp operation. The counter distinguishes two of them on one line.
 #define FZ_HERE __FILE__, int(__LINE__ | ((__COUNTER__ & 0x7ff) << 20))

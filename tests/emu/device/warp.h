@@ -34,7 +34,7 @@ template <class T, class Read> auto share(uint32_t mask, T v, const char* file, 
   return result;
 }
 
-// The value of lane `from`; the own one where that is outside of the segment of `width` lanes.
+// The value of lane `from`; the own one where that is outside the segment of `width` lanes.
 template <class T> T shuffle(uint32_t mask, T v, int from, int width, const char* file, int line) {
   const int first = int(current->lane) & ~(width - 1);
   return share(mask, v, file, line, [&](const Meeting& all) {

@@ -1,4 +1,4 @@
-// What tests ask about: how often calls of a kind were made, and what is still allocated.
+// Counters for tests: the number of calls of each kind, and of live allocations.
 #include <map>
 #include <string>
 

@@ -32,7 +32,7 @@ int attribute(int which) {
     case 76: return 0;
     case 81: return 233472;            // shared memory of a multiprocessor
     case 83: return 1;                 // managed memory
-    case 97: return 232448;            // shared memory of a block that asks for more
+    case 97: return 232448;            // shared memory of a block that requests more
     case 115: return 1;                // memory pools
     default: return 0;
   }
@@ -40,7 +40,7 @@ int attribute(int which) {
 }  // namespace
 
 Context* current_context() { return contexts.empty() ? nullptr : contexts.back(); }
-bool initialised() { return started; }
+bool initialized() { return started; }
 }  // namespace fzemu
 
 #define STARTED if (!started) return NOT_INITIALIZED
@@ -172,7 +172,7 @@ API cuCtxGetApiVersion(Context*, unsigned* version) {
 }
 API cuCtxSynchronize() {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!current_context()) return INVALID_CONTEXT;
   finish_all();
   return SUCCESS;

@@ -1,5 +1,5 @@
-// What the parts of the stand-in driver share. Types of the driver are written as plain integers and pointers: the
-// binary interface is all that a caller sees.
+// Shared by the parts of the emulated driver. Types of the driver are written as plain integers and
+// pointers, because a caller only sees the binary interface.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ struct Context {
   uint64_t id;
 };
 Context* current_context();
-bool initialised();
+bool initialized();
 
 // ---- memory.cpp
 enum class Kind { device, pooled, pinned, managed };
@@ -122,7 +122,7 @@ Result called(const char* call);
 #define CALLED if (fzemu::Result fault = fzemu::called(__func__)) return fault
 
 // The call waits for the device, or may: a caller that promises not to block must not make it.
-#define SYNCHRONISES                                               \
+#define SYNCHRONIZES                                               \
   fzemu::Lock lock(fzemu::driver());                               \
   fzemu::count("sync");                                            \
   if (fzemu::Result refused = fzemu::refuse_in_capture()) return refused

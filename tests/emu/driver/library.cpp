@@ -15,7 +15,7 @@ API cuLibraryLoadData(void** library, const void* image, void*, void*, unsigned,
   CALLED;
   Lock lock(driver());
   count("load");
-  if (!initialised()) return NOT_INITIALIZED;
+  if (!initialized()) return NOT_INITIALIZED;
   if (Result refused = refuse_in_capture()) return refused;
   uint32_t magic = 0;
   if (image && reinterpret_cast<uintptr_t>(image) % 8 == 0) memcpy(&magic, image, sizeof magic);

@@ -1,5 +1,6 @@
-// Memory of the device is memory of the process, each allocation by itself: AddressSanitizer sees where one ends. It starts
-// full of 0xcd, so that a read of what nobody wrote shows, and ends full of 0xdd.
+// Device memory is memory of the process, each allocation by itself, so that AddressSanitizer
+// detects its end. It is filled with 0xcd at first, so that reads of uninitialized memory show, and
+// with 0xdd at the end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ void GraphMemory::release() {
 }
 }  // namespace fzemu
 
-// What is allocated now: of the device, pinned, managed.
+// The number of live allocations: of the device, pinned, managed.
 extern "C" __attribute__((visibility("default"))) int fzemu_live_allocations() {
   Lock lock(driver());
   return int(blocks().size());
@@ -114,17 +115,17 @@ extern "C" __attribute__((visibility("default"))) int fzemu_live_allocations() {
 
 API cuMemAlloc_v2(Address* out, size_t bytes) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(out, bytes, Kind::device);
 }
 API cuMemAllocManaged(Address* out, size_t bytes, unsigned) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(out, bytes, Kind::managed);
 }
 API cuMemFree_v2(Address a) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!a) return SUCCESS;
   count("free");
   finish_all();
@@ -134,13 +135,13 @@ API cuMemFree_v2(Address a) {
 }
 API cuMemHostAlloc(void** out, size_t bytes, unsigned) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   return allocate(reinterpret_cast<Address*>(out), bytes, Kind::pinned);
 }
 API cuMemAllocHost_v2(void** out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
 API cuMemFreeHost(void* p) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   count("free");
   finish_all();
   return release(address(p), Kind::pinned, Kind::pinned);
@@ -200,7 +201,7 @@ API cuMemAllocFromPoolAsync(Address* out, size_t bytes, void*, void* handle) {
   Stream* stream = stream_of(handle);
   if (!stream) return INVALID_HANDLE;
   if (!stream->capture) {
-    // The address is known at once; that it may not be used before the stream comes to this point is not checked.
+    // The address is known at once; use before the stream reaches this point is not detected.
     return allocate(out, bytes, Kind::pooled);
   }
   if (!out || bytes == 0) return INVALID_VALUE;
@@ -269,7 +270,7 @@ Result copy(Address to, Address from, size_t bytes, Copy kind, void* stream) {
 }
 
 Result copy_and_wait(Address to, Address from, size_t bytes, Copy kind) {
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (!current_context()) return INVALID_CONTEXT;
   finish_all();
   const bool to_device = kind == Copy::unified ? on_device(to) : kind != Copy::to_host;
@@ -303,7 +304,7 @@ API cuMemsetD8Async(Address to, unsigned char value, size_t n, void* s) { CALLED
 API cuMemsetD32Async(Address to, unsigned value, size_t n, void* s) { CALLED; return fill(to, value, n, s); }
 API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
   CALLED;
-  SYNCHRONISES;
+  SYNCHRONIZES;
   if (Result r = fill(to, value, n, nullptr)) return r;
   finish_all();
   return SUCCESS;
@@ -312,7 +313,7 @@ API cuMemsetD8_v2(Address to, unsigned char value, size_t n) {
 // ---- what a pointer is
 
 namespace {
-// CUpointer_attribute. Returns false where this driver does not know the attribute.
+// CUpointer_attribute. Returns false for an attribute that this driver does not support.
 bool attribute_of(const Block* block, int which, void* out) {
   switch (which) {
     case 1: *static_cast<Context**>(out) = block ? block->context : nullptr; return true;

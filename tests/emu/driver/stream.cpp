@@ -1,5 +1,6 @@
-// Streams and events. Operations run at once, or with FZ_EMU_DEFER=1 not before somebody waits for them, and then only
-// those that have to: a result that is read too early, memory that goes too early and an event that nobody waits for show.
+// Streams and events. Operations run at once, or with FZ_EMU_DEFER=1 only when a call waits for
+// them, and then only the necessary ones. This exposes results that are read too early, memory that
+// is freed too early, and events without a waiting stream.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

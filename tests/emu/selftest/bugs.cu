@@ -1,23 +1,23 @@
-// Kernels with a bug each, and some without. All write operand 0, an array of u32, one for each thread of the grid; right
-// is what main.cpp expects of each.
+// Kernels with a bug each, and some without. All write operand 0, an array of u32, one for each thread of the grid;
+// main.cpp has the right result of each.
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/scan.cuh"
 
 namespace {
 FZ_DEV uint32_t* out(const fz::Args& a) { return reinterpret_cast<uint32_t*>(fz::address(a.operands[0])) + blockIdx.x * blockDim.x; }
-FZ_DEV uint32_t left_neighbour(const uint32_t* x) { return threadIdx.x ? x[threadIdx.x - 1] : 0; }
+FZ_DEV uint32_t left_neighbor(const uint32_t* x) { return threadIdx.x ? x[threadIdx.x - 1] : 0; }
 }  // namespace
 
 #define KERNEL(name) extern "C" __global__ void __launch_bounds__(256) name(FZ_ARGS)
 
 // ---- without a bug
 
-KERNEL(neighbours) {
+KERNEL(neighbors) {
   __shared__ uint32_t x[256];
   x[threadIdx.x] = threadIdx.x;
   __syncthreads();
-  out(a)[threadIdx.x] = left_neighbour(x);
+  out(a)[threadIdx.x] = left_neighbor(x);
 }
 
 // Each block waits for the sum of the one before it.
@@ -70,7 +70,7 @@ KERNEL(functions) {
 KERNEL(missing_barrier) {
   __shared__ uint32_t x[256];
   x[threadIdx.x] = threadIdx.x;
-  out(a)[threadIdx.x] = left_neighbour(x);
+  out(a)[threadIdx.x] = left_neighbor(x);
 }
 
 KERNEL(missing_second_barrier) {
@@ -79,7 +79,7 @@ KERNEL(missing_second_barrier) {
   for (uint32_t turn = 0; turn < 2; turn++) {
     x[threadIdx.x] = turn ? 0 : threadIdx.x;
     __syncthreads();
-    v += left_neighbour(x);
+    v += left_neighbor(x);
   }
   out(a)[threadIdx.x] = v;
 }

@@ -25,7 +25,7 @@ void expect(int line, const char* what, long long got, long long wanted) {
 #define EXPECT(what, wanted) expect(__LINE__, #what, (long long)(what), (long long)(wanted))
 #define OK(call) EXPECT(call, 0)
 
-// Looked up once: a capture forbids to ask.
+// Looked up once, because a capture forbids the query.
 void* function(const char* name) {
   static std::map<std::string, void*> known;
   void*& function = known[name];
@@ -66,7 +66,7 @@ void* stream() {
 
 void run_kernel(const char* name) {
   const std::map<std::string, std::function<uint32_t(unsigned)>> rights = {
-      {"neighbours", [](unsigned i) { return i % THREADS ? i % THREADS - 1 : 0; }},
+      {"neighbors", [](unsigned i) { return i % THREADS ? i % THREADS - 1 : 0; }},
       {"missing_barrier", [](unsigned i) { return i % THREADS ? i % THREADS - 1 : 0; }},
       {"missing_second_barrier", [](unsigned i) { return i % THREADS ? i % THREADS - 1 : 0; }},
       {"look_back", [](unsigned i) { return i; }},
@@ -85,13 +85,13 @@ void run_kernel(const char* name) {
   for (unsigned i = 0; right != rights.end() && i < N; i++) EXPECT(got[i], right->second(i));
 }
 
-// ---- cases of the host: what a caller gets wrong
+// ---- cases of the host: errors of a caller
 
 void result_read_early() {
   const Address array = device(THREADS * 4);
   void *pinned, *s = stream();
   OK(cuMemHostAlloc(&pinned, THREADS * 4, 0));
-  OK(try_launch("neighbours", 1, THREADS, writes(array), s));
+  OK(try_launch("neighbors", 1, THREADS, writes(array), s));
   OK(cuMemcpyDtoHAsync_v2(pinned, array, THREADS * 4, s));
   EXPECT(static_cast<uint32_t*>(pinned)[9], 8);
 }
@@ -99,7 +99,7 @@ void result_read_early() {
 void other_stream_not_awaited() {
   const Address from = device(THREADS * 4), to = device(THREADS * 4);
   void *first = stream(), *second = stream();
-  OK(try_launch("neighbours", 1, THREADS, writes(from), first));
+  OK(try_launch("neighbors", 1, THREADS, writes(from), first));
   OK(try_launch("copy", 1, THREADS, writes(to, from), second));
   OK(cuStreamSynchronize(second));
   uint32_t got[THREADS];
@@ -155,7 +155,7 @@ void event_orders_streams() {
   void *first = stream(), *second = stream(), *event, *later;
   OK(cuEventCreate(&event, 0));
   OK(cuEventCreate(&later, 0));
-  OK(try_launch("neighbours", 1, THREADS, writes(from), first));
+  OK(try_launch("neighbors", 1, THREADS, writes(from), first));
   OK(cuEventRecord(event, first));
   OK(cuStreamWaitEvent(second, event, 0));
   OK(try_launch("copy", 1, THREADS, writes(to, from), second));
@@ -262,7 +262,7 @@ void follow(const char* name) {
   EXPECT(fzemu_count("overlap"), 1);
 }
 void launch_ahead_awaited() { follow("waits"); }
-void launch_ahead_not_awaited() { follow("neighbours"); }
+void launch_ahead_not_awaited() { follow("neighbors"); }
 
 void counts() {
   const Address a = device(64), b = device(64);

@@ -55,7 +55,7 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
         })
 }
 
-/// The stages of `bits` but for the last, which bring no length into the wire form.
+/// The stages of `bits` except the last, which bring no length into the wire form.
 pub(crate) fn without_rze(dtype: DType) -> Pipeline {
     let mut p = Pipeline::new();
     let difference = p.add("difference").unwrap();
@@ -89,7 +89,7 @@ fn agrees(name: &str, pipeline: &Pipeline, dtype: DType, dims: &[u64], bound: Op
     assert!(equal(&there, &container), "{name} {dtype} {dims:?}: another container");
     drop(container);
 
-    // The CPU restores what the device wrote.
+    // The CPU restores the container of the device.
     let decoder = encoder.decoder().unwrap();
     let mut restored = vec![0; src.len()];
     decoder.decompress(&mut decoder.workspace().unwrap(), &there, &mut restored).unwrap();
@@ -109,7 +109,7 @@ fn agrees(name: &str, pipeline: &Pipeline, dtype: DType, dims: &[u64], bound: Op
     ));
 }
 
-/// `full` elements where there is room for them.
+/// `full` elements if there is room for them.
 fn elements(full: u64) -> u64 {
     if at_full_size() { full } else { 20_000 + full % 1024 }
 }

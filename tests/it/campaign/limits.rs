@@ -50,7 +50,7 @@ fn the_longest_array_fits_and_the_next_is_too_large() {
     for dtype in [DType::F32, DType::F64] {
         cases.push(same("pfpl", dtype));
         cases.push((in_mode("rel", dtype), dtype, dtype.bytes()));
-        // Its codes have two bytes, whatever the array has.
+        // Its codes have two bytes for every array.
         cases.push((lossy("fz", dtype), dtype, 2));
     }
     for (pipeline, dtype, code) in cases {
@@ -82,7 +82,8 @@ fn compact_frames_hold_as_many_bytes() {
     assert!(stream(refused - 1) <= u64::from(u32::MAX) && stream(refused) > u64::from(u32::MAX), "{refused}");
 }
 
-/// 5 GiB of u16 are more than RZE can count: the preset says so when it is planned, and the same stages without RZE do not.
+/// 5 GiB of u16 exceed the counters of RZE: the preset is rejected when it is planned, and the stages without
+/// RZE are not.
 #[test]
 fn five_gib_of_u16_are_refused_by_bits() {
     let array = Array::new(DType::U16, &[5 << 29]).unwrap();
@@ -91,7 +92,7 @@ fn five_gib_of_u16_are_refused_by_bits() {
     Encoder::new(&super::large::without_rze(DType::U16), &array, &Options::default()).unwrap();
 }
 
-/// A stage that counts elements in 32 bits, whatever comes behind it.
+/// A stage that counts elements in 32 bits, with any stages after it.
 #[test]
 fn lists_of_outliers_have_indices_of_32_bits() {
     let mut pipeline = Pipeline::new();

@@ -1,4 +1,4 @@
-//! Device memory: a workspace takes what its plan says, and calls that have one take nothing.
+//! Device memory: a workspace allocates the bytes of its plan, and calls with a workspace allocate none.
 
 use super::{at_full_size, device_alone, note, pipelines};
 use crate::common::fixture::{Fixture, options};
@@ -11,7 +11,7 @@ fn page() -> u64 {
     if cuda().is_real() { 2 << 20 } else { 1 }
 }
 
-/// What is free, once the driver is done with what it does late.
+/// The free memory, after the driver has finished its delayed work.
 fn free() -> i64 {
     assert_eq!(unsafe { (cuda().cuStreamSynchronize)(0) }, 0);
     cuda().free_bytes() as i64
@@ -25,7 +25,7 @@ fn as_said(took: i64, said: u64, what: &str) {
 }
 
 #[test]
-fn workspaces_take_what_plans_say_and_calls_take_nothing() {
+fn workspaces_allocate_the_bytes_of_plans_and_calls_allocate_none() {
     let Some(_alone) = device_alone("workspaces_take_what_plans_say") else { return };
     let elements = if at_full_size() { (1 << 27) + 333 } else { 5_000 };
     for (name, pipeline, dtype) in pipelines() {

@@ -1,8 +1,9 @@
-//! What is promised of a GPU at full size: one hash in a hundred repeats, a graph replayed fifty times, arrays beyond 4 and 16 GiB, four streams at once,
-//! device memory to the byte. `FZGM_LONG` on a real device gives the full sizes; on the emulator and without it the same
-//! code runs over arrays that fit there.
+//! Guarantees of a GPU at full size: one hash in a hundred repeats, a graph replayed fifty times, arrays
+//! beyond 4 and 16 GiB, four streams at once, device memory to the byte. `FZGM_LONG` on a real device selects
+//! the full sizes; on the emulator and without it, smaller arrays run through the same code.
 //!
-//! Device memory is counted for the whole process, and the arrays of two tests would not fit side by side: one at a time.
+//! Device memory is counted for the whole process, and the arrays of two tests would not fit side by side:
+//! one at a time.
 // Its unsafe calls are those of the driver, on memory that lives until the test has waited.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
@@ -17,7 +18,7 @@ use fzgm::{DType, Pipeline};
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The right to use the device, or nothing where there is none, which is said.
+/// The right to use the device; without a device nothing, and a message.
 fn device_alone(test: &str) -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     if crate::common::gpu::device().is_none() {
@@ -29,12 +30,12 @@ fn device_alone(test: &str) -> Option<MutexGuard<'static, ()>> {
     Some(guard)
 }
 
-/// Whether arrays have the sizes that the promise is about.
+/// True if arrays have the sizes of the guarantees.
 fn at_full_size() -> bool {
     std::env::var_os("FZGM_LONG").is_some() && crate::common::gpu::cuda().is_real()
 }
 
-/// The pipelines of the campaign, with room for whatever falls out of them.
+/// The pipelines of the campaign, with room for all outliers.
 fn pipelines() -> Vec<(&'static str, Pipeline, DType)> {
     let rel = |dtype| {
         let mut p = lossy("pfpl", dtype);
@@ -54,7 +55,7 @@ fn pipelines() -> Vec<(&'static str, Pipeline, DType)> {
     all
 }
 
-/// What is found on a real device goes to its log.
+/// Writes results of a real device to its log.
 fn note(text: &str) {
     // In one piece: other tests write too.
     let _ = std::io::stderr().write_all(format!("NOTE {text}\n").as_bytes());

@@ -26,7 +26,7 @@ fn repeats_of_every_call_give_one_hash() {
         let summed = compress(&pipeline, &array, &on_cpu, &src).unwrap();
         let mut written = vec![0; summed.len().max(plain.len())];
         for k in 0..repeats {
-            // What the last call wrote is no part of what this one leaves.
+            // Bytes of the previous call must not remain in the result of this one.
             fixture.container.put(0, &vec![k as u8; plain.len()]);
             fixture.compress(fixture.stream.raw());
             fixture.stream.wait();
@@ -57,14 +57,14 @@ fn repeats_of_every_call_give_one_hash() {
     }
 }
 
-/// Container and array as calls outside of any graph leave them.
+/// Container and array as calls outside any graph leave them.
 fn eager(fixture: &mut Fixture) -> ([CallResult; 2], Vec<u8>, Vec<u8>) {
     let (first, second) = fixture.both();
     ([first, second], fixture.container.first(first.bytes as usize), fixture.restored.get())
 }
 
 #[test]
-fn a_graph_of_both_directions_replayed_on_changing_data_is_what_calls_give() {
+fn a_replayed_graph_of_both_directions_has_the_results_of_calls() {
     let Some(_alone) = device_alone("a_graph_of_both_directions") else { return };
     let (elements, replays) = if at_full_size() { ((1 << 20) + 77, 50) } else { (5_003, 9) };
     for (name, pipeline, dtype) in pipelines() {

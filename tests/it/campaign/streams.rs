@@ -60,7 +60,7 @@ fn round(rng: &mut Rng) -> (usize, usize) {
 }
 
 #[test]
-fn four_streams_at_once_write_what_the_cpu_writes() {
+fn four_streams_at_once_write_the_bytes_of_the_cpu() {
     let Some(_alone) = device_alone("four_streams_at_once") else { return };
     let end = Instant::now() + duration();
     // Processes use different seeds.

@@ -30,7 +30,7 @@ fn every_kind_of_stream_serves_and_the_context_is_left_alone() {
 }
 
 #[test]
-fn a_thread_without_a_context_gets_one_and_loses_it_again() {
+fn a_thread_without_a_context_has_one_during_calls_alone() {
     need_gpu!();
     let mut fixture = Fixture::of("bits", DType::U32, 3_000);
     let src = fixture.data(Content::Sparse, 1);
@@ -48,7 +48,7 @@ fn a_thread_without_a_context_gets_one_and_loses_it_again() {
 }
 
 #[test]
-fn results_say_what_is_needed() {
+fn results_contain_the_required_bytes() {
     need_gpu!();
     let mut fixture = Fixture::of("bits", DType::U32, 20_000);
     let src = fixture.data(Content::Sparse, 1);
@@ -77,8 +77,8 @@ fn entries(container: &[u8]) -> u64 {
         .sum()
 }
 
-/// Whatever does not find room is counted to the last entry, also where exact pairs follow the outliers; with the room that
-/// is asked for the call succeeds, and a blocking call finds it by itself.
+/// Entries without room are counted to the last one, also if exact pairs follow the outliers; with the
+/// requested room the call succeeds, and a blocking call finds the room itself.
 #[test]
 fn outliers_that_find_no_room_are_counted() {
     need_gpu!();
@@ -115,7 +115,7 @@ fn outliers_that_find_no_room_are_counted() {
         let r = fixture.results[0].result();
         let want = (Status::OutlierCapacity as i32, 0, 0, need);
         assert_eq!((r.status, r.bytes, r.stage, r.needed), want, "{what}");
-        // A blocking call of the same encoder plans anew, with longer lists.
+        // A blocking call of the same encoder plans again, with longer lists.
         let room = Block::new(src.len() * 4 + 4096);
         let (from, to) = (fixture.src.slice(0, src.len()), room.slice(0, room.bytes));
         let n = unsafe { fixture.encoder.compress_at(&mut fixture.encoding, from, to) }.unwrap();
@@ -171,7 +171,7 @@ fn arrays_that_do_not_compress_are_stored_on_the_device_too() {
 }
 
 #[test]
-fn device_memory_is_what_the_plan_says() {
+fn device_memory_is_that_of_the_plan() {
     need_gpu!();
     let fixture = Fixture::of("pfpl", DType::F32, 1 << 20);
     let array = fixture.array.bytes();
@@ -184,7 +184,7 @@ fn device_memory_is_what_the_plan_says() {
     assert!(unfused.workspace_bytes() > array);
 }
 
-/// At the default room of the lists, whatever the shape. Nothing is allocated: the plan says it.
+/// At the default room of the lists, for any shape. Nothing is allocated: the numbers come from the plan.
 #[test]
 fn device_memory_is_at_most_three_times_the_array() {
     need_gpu!();

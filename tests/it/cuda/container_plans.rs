@@ -1,4 +1,4 @@
-//! Asynchronous calls with plans that know nothing but one container.
+//! Asynchronous calls with plans from a single container.
 
 use crate::common::fixture::{Fixture, lossy, options};
 use crate::common::gpu::{Block, TestStream};
@@ -6,7 +6,7 @@ use crate::common::samples::Content;
 use crate::cuda::need_gpu;
 use fzgm::{Array, CallResult, Container, DType, Decoder, Device, Error, Options, Status, Stream, Workspace};
 
-/// A decoder that was opened, with what its calls need.
+/// A decoder that was opened, with the memory of its calls.
 struct Opened {
     decoder: Decoder,
     ws: Workspace,
@@ -23,7 +23,7 @@ impl Opened {
         Opened { decoder, ws, restored, result: Block::new(24), stream: TestStream::new() }
     }
 
-    /// What becomes of a container, which may be longer than those bytes.
+    /// The result for a container, which may be longer than its own bytes.
     fn restore(&mut self, container: &[u8], behind: usize) -> CallResult {
         let from = Block::new(container.len() + behind);
         from.put(0, container);
@@ -74,7 +74,7 @@ fn other_containers_of_the_pipeline_are_served_as_far_as_they_need_no_more_room(
             assert_eq!(status(opened.restore(container, 7)), fits, "{name} {dtype}");
             assert!(opened.restored.get() == *restored, "{name} {dtype}: another array");
         }
-        // What does not compress is stored by the same encoder.
+        // The same encoder stores an array that does not compress.
         let (stored, random) = on_cpu(&fixture, Content::Random, 3, true);
         if fzgm::info(&stored).unwrap().stages[0].name == "stored" {
             assert_eq!(status(opened.restore(&stored, 0)), fits, "{name} {dtype}");
@@ -135,11 +135,11 @@ fn containers_of_another_pipeline_bound_or_shape_are_another_plans() {
 }
 
 #[test]
-fn workspaces_are_made_ready_and_take_what_the_plan_says() {
+fn workspaces_are_made_ready_with_the_memory_of_the_plan() {
     need_gpu!();
     let fixture = Fixture::of("fz", DType::F32, 1 << 18);
     let (container, restored) = on_cpu(&fixture, Content::Walk, 1, false);
-    // A plan of no device in particular gets its device memory when it is made ready.
+    // A plan of no device in particular receives its device memory when it is made ready.
     for device in [options().device, Device::Auto] {
         let opened = Decoder::open(&container, &Options { device, ..options() }).unwrap();
         let mut ws = opened.workspace().unwrap();
@@ -160,7 +160,7 @@ fn workspaces_are_made_ready_and_take_what_the_plan_says() {
 
 /// One graph, launched on a container after the other.
 #[test]
-fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
+fn a_graph_of_an_opened_plan_restores_the_container_at_launch() {
     need_gpu!();
     let fixture = Fixture::of("pfpl", DType::F32, 30_000);
     let cases: Vec<_> = [Content::Walk, Content::Zeros, Content::Walk]
@@ -194,7 +194,7 @@ fn a_graph_of_an_opened_plan_restores_what_lies_there_by_then() {
 
 /// The reference leaves things in its headers that we would write otherwise.
 #[test]
-fn heads_in_other_forms_take_the_host() {
+fn headers_in_other_forms_are_read_on_the_host() {
     need_gpu!();
     let fixture = Fixture::of("pfpl", DType::F32, 5_000);
     let (mut container, restored) = on_cpu(&fixture, Content::Walk, 1, false);

@@ -1,4 +1,4 @@
-//! Damaged containers on the device: a status each, and nothing outside of the operands is touched. The emulator's
+//! Damaged containers on the device: a status each, and nothing outside the operands is touched. The emulator's
 //! sanitizers and compute-sanitizer watch.
 
 use crate::common::corpus::{self, Case};
@@ -75,7 +75,7 @@ fn asynchronous_calls_end_with_a_status() {
                 (r.status, fixture.restored.get())
             };
             let planned = say(&fixture.decoder, &mut fixture.decoding);
-            // One that knows the whole container alone has room for that.
+            // A decoder of the whole container alone has room for that.
             let other = say(&opened, &mut opened_ws);
             assert!(
                 other.0 == Status::PlanMismatch as i32
@@ -93,17 +93,17 @@ fn asynchronous_calls_end_with_a_status() {
     assert!(seen[Status::Corrupt as usize] > 0 && seen[Status::PlanMismatch as usize] > 0, "{seen:?}");
 }
 
-/// What the device takes for a container is one for the CPU too, and holds the same values: with any byte of the header changed, where the array
-/// is stored as it is and where it is not, and with a bound of nothing.
+/// A container that the device accepts is also one for the CPU, with equal values: with any byte of the
+/// header changed, with and without compression, and with a bound of zero.
 #[test]
-fn heads_say_on_the_device_what_they_say_on_the_cpu() {
+fn headers_have_equal_results_on_the_device_and_on_the_cpu() {
     need_gpu!();
     let cpu = Options { device: Device::Cpu, ..Options::default() };
     for dtype in [DType::F32, DType::F64] {
         let bytes = |x: f64| {
             if dtype == DType::F32 { (x as f32).to_le_bytes().to_vec() } else { x.to_le_bytes().to_vec() }
         };
-        // Half of a constant is its bound. One value that no code stands for is shorter without a table.
+        // Half of a constant is its bound. One value without a code is shorter without a table.
         let bound = 2.5f64.to_le_bytes();
         let mut seen = [0; 2];
         for (n, src, stored) in [(100, bytes(5.0).repeat(100), false), (1, bytes(f64::NAN), true)] {
@@ -140,9 +140,9 @@ fn heads_say_on_the_device_what_they_say_on_the_cpu() {
     }
 }
 
-/// The host reads the header, the device the segments: what it says is what the CPU says.
+/// The host reads the header, the device the segments: both report the error of the CPU.
 #[test]
-fn blocking_calls_say_what_the_cpu_says() {
+fn blocking_calls_report_the_errors_of_the_cpu() {
     need_gpu!();
     let cases: Vec<Case> = corpus::build(5_000, Content::Sparse);
     let mut rng = Rng(0xbb67_ae85);
@@ -169,7 +169,7 @@ fn blocking_calls_say_what_the_cpu_says() {
 /// The same over the streams of each coder, one by one: both backends restore the same array or give the same status. `FZGM_ONLY`: of
 /// coders whose names start so.
 #[test]
-fn garbled_streams_get_the_verdict_of_the_cpu() {
+fn garbled_streams_have_the_verdict_of_the_cpu() {
     need_gpu!();
     let only = std::env::var("FZGM_ONLY").unwrap_or_default();
     let wanted = corpus::coders().into_iter().filter(|(name, _)| name.starts_with(&only)).collect::<Vec<_>>();
@@ -207,8 +207,8 @@ fn case(whole: &[u8], restored: &[u8], container: Container, dtype: DType) -> Ca
     }
 }
 
-/// Blocking calls know how long a container is: nothing stands behind it. Else a header that denies its checksum would make that one part
-/// of a stored array.
+/// Blocking calls have the length of a container, so no byte follows it. Otherwise a header without its
+/// checksum flag would make the checksum a part of a stored array.
 #[test]
 fn blocking_calls_take_all_of_a_container() {
     need_gpu!();
@@ -240,9 +240,9 @@ fn blocking_calls_take_all_of_a_container() {
     }
 }
 
-/// What a header says wrong is said of the header, though the checksum is wrong then too.
+/// An error of a header is reported as such, even if the checksum is wrong too.
 #[test]
-fn heads_with_checksums_are_read_before_these() {
+fn headers_with_checksums_are_read_before_these() {
     need_gpu!();
     let cpu = Options { device: Device::Cpu, checksum: true, ..Options::default() };
     let mut fixture = Fixture::of("fast", DType::F32, 3000);

@@ -6,8 +6,8 @@ use crate::common::samples::{self, CONTENTS, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Container, DType, Options, PRESETS};
 
-/// Every preset, for one type or another and in one shape or another. What is replayed has nothing in common with what was there when
-/// the graph was made: other codes, other codebooks, other lists of outliers, another range.
+/// Every preset, in various types and shapes. Replayed data has nothing in common with the data at the
+/// capture of the graph: other codes, other codebooks, other lists of outliers, another range.
 #[test]
 fn a_graph_of_both_directions_is_replayed_on_changing_data() {
     need_gpu!();

@@ -7,8 +7,8 @@ use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, DType, Device, Encoder, Options, Status, decompress};
 
-/// Whether the device reads the header or the host: a number of exact values that the lists do not hold is damage, and so is the one
-/// whose bits stand for a header that says nothing.
+/// Headers that the device or the host reads: a number of exact values that the lists do not hold is damage,
+/// and so is a number whose bits mark a missing field.
 #[test]
 fn numbers_of_exact_values_are_checked() {
     need_gpu!();
@@ -40,10 +40,10 @@ fn numbers_of_exact_values_are_checked() {
     }
 }
 
-/// With means a header has the bound twice, and the device reads it as the host does: the f64 counts, and an f64 that is none, or of which
-/// the f32 knows nothing, is damage.
+/// With means a header contains the bound twice, and the device reads it as the host does: the f64 counts,
+/// and an f64 that is none, or that the f32 contradicts, is damage.
 #[test]
-fn both_bounds_of_a_head_with_means_are_checked() {
+fn both_bounds_of_a_header_with_means_are_checked() {
     need_gpu!();
     let sample = samples::make(DType::F64, &[3000], Content::Walk, 7);
     let p =
@@ -112,7 +112,7 @@ fn one_workspace_for_fields_with_lists_and_without() {
 }
 
 #[test]
-fn plans_say_what_is_counted_on_the_way() {
+fn plans_state_the_codes_that_are_counted_during_encoding() {
     need_gpu!();
     let plan = |sets: &[(&str, &str)], dtype, dims: &[u64], fuse| {
         let mut p = stage("cusz", sets);

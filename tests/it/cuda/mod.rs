@@ -1,5 +1,6 @@
-//! What only devices have: streams, graphs, results and containers in device memory, pointers, plans. That they write the bytes of the CPU is for
-//! the modules of the stages to show, which run every case on both (`common::agreement`, `common::run`).
+//! Tests of features that only devices have: streams, graphs, results and containers in device memory,
+//! pointers, plans. Equal bytes on the CPU and on the device are tested by the modules of the stages, which
+//! run every case on both (`common::agreement`, `common::run`).
 //!
 //! A GPU, or the emulator of `tests/emu` in its place (`scripts/test.sh emu`).
 // Its unsafe calls are those of the driver, on memory that lives until the test has waited.
@@ -21,7 +22,7 @@ mod reuse;
 mod room;
 mod streams;
 
-/// Leaves a test that needs a device, and says so.
+/// Leaves a test that needs a device, with a message.
 macro_rules! need_gpu {
     () => {
         if crate::common::gpu::device().is_none() {

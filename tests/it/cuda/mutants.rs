@@ -1,5 +1,6 @@
-//! Damaged containers of every preset: an asynchronous call on device memory, which must return a status, and a blocking call on host memory,
-//! which must return the verdict of the CPU. The emulator's sanitizers or compute-sanitizer detect invalid accesses.
+//! Damaged containers of every preset: an asynchronous call on device memory must return a status, and a
+//! blocking call on host memory must return the verdict of the CPU. The emulator's sanitizers or
+//! compute-sanitizer detect invalid accesses.
 
 use crate::common::corpus::Case;
 use crate::common::damage::{damage, garble};
@@ -30,7 +31,7 @@ fn kinds(preset: &Preset) -> [(DType, &'static [u64], Container); 4] {
 }
 
 #[test]
-fn mutants_of_every_preset_get_the_verdict_of_the_cpu() {
+fn mutants_of_every_preset_have_the_verdict_of_the_cpu() {
     need_gpu!();
     let (mut seen, mut counts) = (BTreeMap::<Status, usize>::new(), BTreeMap::<&str, usize>::new());
     for preset in PRESETS {

@@ -1,5 +1,5 @@
-//! Workspaces that are used again, whatever became of the call before. No memset makes a workspace ready: each call leaves it as
-//! the next one wants it, also when it fails.
+//! Workspaces that are used again, after any outcome of the call before. No memset prepares a workspace: each
+//! call leaves it ready for the next one, also if it fails.
 
 use crate::common::agreement::stage;
 use crate::common::fixture::{Fixture, lossy, options};
@@ -91,7 +91,7 @@ fn a_good_call_after_any_other() {
             seen.insert(compress_to(&mut fixture, room));
             check(&mut fixture, &zeros, &format!("{what}, after {room} bytes"));
         }
-        // A graph that is captured and never launched leaves nothing; one that is launched leaves what a call does.
+        // A graph that is captured and never launched has no effect; a launched one has the effect of a call.
         let (stream, captured) = (fixture.stream.raw(), TestStream(fixture.stream.0));
         let graph = captured.capture(|| {
             fixture.compress(stream);
@@ -144,8 +144,8 @@ fn a_good_container_after_any_other() {
     }
 }
 
-/// Plans that share one workspace, each of whose calls is put behind the other's: the second plan waits for what is on its
-/// way before it changes anything.
+/// Plans that share one workspace, with alternating calls: the second plan waits for pending work before it
+/// changes the workspace.
 #[test]
 fn plans_that_take_turns_with_one_workspace() {
     need_gpu!();
@@ -157,7 +157,7 @@ fn plans_that_take_turns_with_one_workspace() {
     let mut ws: Workspace = encoders[large].workspace().unwrap();
     let (from, stream) = (Block::of(&src), TestStream::new());
     let most = encoders.iter().map(Encoder::max_compressed_bytes).max().unwrap() as usize;
-    // Nothing that waits stands between the calls.
+    // No waiting operation separates the calls.
     let calls = [0, 1, 0, 1].map(|k| (&encoders[k], Block::new(most), Block::new(24)));
     for (encoder, to, result) in &calls {
         let (a, b) = (from.slice(0, src.len()), to.slice(0, to.bytes));

@@ -31,7 +31,7 @@ fn small_destinations_stay_as_they_are_behind_their_end() {
                         continue;
                     }
                     let options = Options { container, device: Device::Cuda(0), ..Options::default() };
-                    // Not every stage accepts every type and stands alone.
+                    // Some stages do not accept every type or do not run alone.
                     let Ok(encoder) = Encoder::new(&pipeline, &sample.array, &options) else { continue };
                     let Ok(mut ws) = encoder.workspace() else { continue };
                     let (src, result) = (Block::of(&sample.bytes), Block::new(24));

@@ -1,4 +1,4 @@
-//! Stages whose streams have lengths of their own: what does not fit, and graphs on data of another kind.
+//! Stages whose streams contain their lengths: streams without room, and graphs on data of another kind.
 
 use crate::common::corpus::{chain, merged};
 use crate::common::fixture::{Fixture, options};
@@ -32,7 +32,7 @@ fn elements_that_do_not_fit_are_a_status() {
 
 /// A shape of two or three dimensions at the front of an array.
 #[test]
-fn elements_behind_a_shape_stay_as_they_are() {
+fn elements_after_a_shape_are_unchanged() {
     need_gpu!();
     for (dims, dtype) in
         [(["30", "30", "1"], DType::I32), (["7", "11", "12"], DType::U8), (["5", "3", "2"], DType::I64)]

@@ -1,4 +1,4 @@
-//! Boxes of arrays: those of the whole array, whatever the other chunks hold.
+//! Regions of arrays equal those of the whole array, for any data in the other chunks.
 
 use super::*;
 use crate::common::rng::Rng;
@@ -6,7 +6,7 @@ use crate::common::run::options;
 use crate::common::samples::{FLOATS, elements, walk};
 use fzgm::{Status, decompress, decompress_region};
 
-/// The box of a whole array.
+/// A region of a whole array.
 fn cut(whole: &[u8], w: usize, dims: &[u64], origin: &[u64], extent: &[u64]) -> Vec<u8> {
     let at = |d: &[u64], i: usize| d.get(i).copied().unwrap_or(0) as usize;
     let (nx, ny) = (at(dims, 0), dims.get(1).map_or(1, |n| *n as usize));
@@ -22,7 +22,7 @@ fn cut(whole: &[u8], w: usize, dims: &[u64], origin: &[u64], extent: &[u64]) -> 
 }
 
 #[test]
-fn boxes_are_the_slices_of_the_whole() {
+fn regions_are_the_slices_of_the_whole() {
     let mut rng = Rng(78);
     for dtype in FLOATS {
         for dims in SHAPES {
@@ -58,10 +58,10 @@ fn boxes_are_the_slices_of_the_whole() {
 }
 
 #[test]
-fn boxes_touch_no_other_chunk() {
+fn regions_touch_no_other_chunk() {
     let sample = planes(DType::F32);
     let (mut made, at) = frame(&sample, 1e-3);
-    // Of four chunks, 32 x 32 and what is left of 40 x 33, the first one is spoilt.
+    // The first one of four chunks, 32 x 32 and the rest of 40 x 33, is spoiled.
     made[at + 7] |= 0x20;
     let mut dst = vec![0; 4096];
     let restore =
@@ -72,7 +72,7 @@ fn boxes_touch_no_other_chunk() {
 }
 
 #[test]
-fn boxes_that_are_refused() {
+fn regions_that_are_refused() {
     let sample = planes(DType::F64);
     let (made, _) = frame(&sample, 1e-3);
     let mut dst = vec![0; 100_000];
@@ -86,7 +86,7 @@ fn boxes_that_are_refused() {
     assert_eq!(status(&[0, 0, u64::MAX], &[1, 1, 2]), Status::InvalidArgument);
     assert_eq!(status(&[0, 0], &[1, 1]), Status::InvalidArgument);
     assert_eq!(status(&[0, 0, 0], &[1, 1]), Status::InvalidArgument);
-    // What did not compress is stored, and has its boxes all the same.
+    // An array that did not compress is stored, and also has regions.
     let mut rng = Rng(79);
     let noise = Sample::of(DType::F32, &[9, 8, 2], (0..9 * 8 * 2).map(|_| rng.unit() * 1e6));
     let stored =

@@ -1,4 +1,4 @@
-//! Stage fast: its values, on the CPU and on devices; its streams, damaged; boxes of its arrays.
+//! Stage fast: its values, on the CPU and on devices; its streams, damaged; regions of its arrays.
 
 mod boxes;
 mod streams;
@@ -37,7 +37,7 @@ fn with_fills() -> Pipeline {
     pipeline("abs", 0.25, 1e25)
 }
 
-/// Never stored as it is, so that the stage itself is seen.
+/// Never stored without coding, so that the stage itself is tested.
 fn always() -> Options {
     Options { checksum: true, ..bare(Container::Compact) }
 }

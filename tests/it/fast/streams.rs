@@ -1,4 +1,4 @@
-//! Damaged streams: the CPU gives data or a status, and devices give what it gives.
+//! Damaged streams: the CPU returns data or a status, and devices return the same.
 
 use super::*;
 use crate::common::agreement::verdict;
@@ -12,7 +12,7 @@ fn status(container: &[u8]) -> Status {
 }
 
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn streams_that_no_encoder_writes_are_corrupt() {
     for dtype in FLOATS {
         let sample = planes(dtype);
         let (good, at) = frame(&sample, 1e-3);
@@ -56,9 +56,9 @@ fn what_no_encoder_writes_is_corrupt() {
     }
 }
 
-/// In the terms of the container, and with the number that stands there.
+/// Errors name the field of the container and its number.
 #[test]
-fn errors_name_what_a_container_says() {
+fn errors_name_the_fields_of_a_container() {
     let sample = planes(DType::F32);
     let (good, _) = frame(&sample, 1e-3);
     let config = good.windows(8).position(|w| w == [1, 8, 3, 0, 0, 0, 0, 0]).unwrap();
@@ -142,7 +142,8 @@ fn damaged_streams_are_data_or_a_status() {
     assert!(fine > 50 && corrupt > 50, "{fine} {corrupt}");
 }
 
-/// Puts something else into an entry of the table, or into words of its chunk: the first ones, which say where the others are, or any.
+/// Damages an entry of the table, or words of its chunk: the first ones, which determine the places of the
+/// others, or any.
 fn harm(stream: &mut [u8], chunks: usize, rng: &mut Rng) -> String {
     let any = rng.below(chunks);
     let k = *rng.pick(&[0, chunks - 1, any]);
@@ -195,7 +196,7 @@ fn streams_of_every_kind_of_chunk_are_damaged() {
             };
             let sample = Sample::of(dtype, dims, (0..elements(dims)).map(value));
             let whole = compress(&with_fills(), &sample.array, &bare(Container::Fzm), &sample.bytes).unwrap();
-            // Where a file says that its payload starts.
+            // The start of the payload, as the file states it.
             let payload = u64::from_le_bytes(whole[24..32].try_into().unwrap()) as usize;
             let chunk: &[u64] = [&[8192][..], &[32, 256], &[32, 32, 8]][dims.len() - 1];
             let chunks = dims.iter().zip(chunk).map(|(d, c)| d.div_ceil(*c)).product::<u64>() as usize;

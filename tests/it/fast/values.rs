@@ -89,7 +89,7 @@ fn walks_spikes_steps_and_noise_of_every_size() {
 }
 
 #[test]
-fn special_values_harm_no_neighbour() {
+fn special_values_harm_no_neighbor() {
     const SPECIALS: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e20, -1e20, -0.0];
     let mut rng = Rng(71);
     for dtype in FLOATS {
@@ -157,7 +157,7 @@ fn values_half_way_between_multiples() {
     }
 }
 
-/// Bounds at the ends of what the types hold, and multiples around the largest that have codes.
+/// Bounds at the limits of the types, and multiples around the largest that have codes.
 #[test]
 fn bounds_down_to_the_limits_of_the_types() {
     let mut rng = Rng(74);
@@ -224,7 +224,7 @@ fn threads_and_containers_do_not_show() {
     }
 }
 
-/// Lengths of 1 are no dimensions, wherever they stand.
+/// Lengths of 1 are no dimensions at any place.
 #[test]
 fn lengths_of_one_change_no_stream() {
     let mut rng = Rng(77);
@@ -343,8 +343,8 @@ fn chunks_as_long_as_their_values() {
     }
 }
 
-/// Volumes of whole chunks in which a unit is the one before and some more, but for one that starts anew; without exact values, and with some
-/// that are one or several.
+/// Volumes of whole chunks in which a unit is the one before plus a constant, except for one that starts
+/// again; without exact values, and with one or several exact values.
 #[test]
 fn units_that_add_to_those_before() {
     let mut rng = Rng(0x510e_527f);
@@ -362,8 +362,8 @@ fn units_that_add_to_those_before() {
     }
 }
 
-/// Planes and volumes of f32 of which fills are named, with chunks of every kind, a kind a column of units: values that no code stands for
-/// are kept in the place of codes.
+/// Planes and volumes of f32 with declared fill values, with chunks of every kind, one kind for each column
+/// of units: values without a code are stored in the place of codes.
 fn masked(dims: &[u64], change: impl Fn(f32) -> f32) -> Sample {
     let [nx, ny] = [dims[0] as usize, dims[1] as usize];
     let mut rng = Rng(dims[0]);
@@ -400,7 +400,7 @@ fn masked(dims: &[u64], change: impl Fn(f32) -> f32) -> Sample {
 /// Also with a threshold that no code reaches, and values that lie beyond all codes and are below it.
 #[test]
 fn fills_of_every_kind() {
-    // Wide ones, of so many chunks that blocks copy for each other; units are whole, or none is.
+    // Wide arrays, with so numerous chunks that blocks copy for each other; units are whole, or none is.
     for dims in [&[8224, 32][..], &[8228, 300], &[8224, 64, 2], &[4128, 35, 9], &[8230, 33]] {
         let beyond = |x: f32| if x.abs() == 1e20 { x * 1e-13 } else { x };
         for (threshold, sample) in [("1e6", masked(dims, |x| x)), ("1e30", masked(dims, beyond))] {
@@ -418,8 +418,8 @@ fn fills_of_every_kind() {
     }
 }
 
-/// A volume whose range has few bins, with chunks of every kind, a kind a column of chunks: codes that are near each other, two to a register
-/// of a device, and chunks that turn out not to be.
+/// A volume whose range has few bins, with chunks of every kind, one kind for each column of chunks: codes
+/// that are near each other, two to a register of a device, and chunks whose codes turn out not to be.
 fn near(dims: &[u64]) -> Sample {
     let [nx, ny] = [dims[0] as usize, dims[1] as usize];
     let mut rng = Rng(dims[0]);
@@ -440,7 +440,8 @@ fn near(dims: &[u64]) -> Sample {
             // More than eight bits, of codes and of differences.
             5 => rng.below(400) as f64,
             6 => 300.0 * odd(x + y) + rng.below(2) as f64,
-            // The plane before, but for a patch of which differences come to odd numbers of 13 bits. Codes count from the first one.
+            // The plane before, except for a patch whose differences are odd numbers of 13 bits. Codes count
+            // from the first one.
             7 if x % 32 / 2 == 5 && y % 32 / 2 == 5 => {
                 500.0 * odd(x + y + z) + if x % 2 == 1 && y % 2 == 1 && z % 2 == 1 { 1.0 } else { 0.0 }
             }
@@ -473,7 +474,7 @@ fn chunks_are_near_or_not() {
     }
 }
 
-/// NaN of both kinds have no part in the range, wherever they stand in a tile that is looked at as a whole.
+/// NaN of both kinds do not count in the range, at any place in a tile that is read as a whole.
 #[test]
 fn nan_leave_the_range_alone() {
     for nan in [0x7f80_0001u32, 0xff80_0001, 0x7fc0_0001] {

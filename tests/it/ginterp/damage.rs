@@ -1,4 +1,4 @@
-//! Containers that no encoder writes: the CPU gives data or a status, and devices give what it gives.
+//! Containers that no encoder writes: the CPU returns data or a status, and devices return the same.
 
 use crate::common::agreement::{bare, stage, verdict};
 use crate::common::decoders::Decoders;
@@ -25,7 +25,7 @@ fn decoders(dtype: DType, dims: &[u64], strict: bool, is_for_device: bool) -> De
 }
 
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn containers_that_no_encoder_writes_are_corrupt() {
     for (k, dtype) in FLOATS.into_iter().enumerate() {
         let mut case = decoders(dtype, &[20, 18, 35], true, gpu::mine(k));
         let good = case.bytes.clone();
@@ -120,7 +120,8 @@ fn damaged_containers_are_data_or_a_status() {
                         };
                     }
                     let what = format!("{dtype} {dims:?} strict {strict} round {round}");
-                    // A plan says of another header that it is not its own; a call that opens it says what is wrong.
+                    // A plan reports another header as a mismatch; a call that opens the container reports
+                    // the defect.
                     let status = if in_header {
                         verdict(&bad, &options(strict), is_mine, &what)
                             .map_or_else(|status| status, |_| Status::Ok)

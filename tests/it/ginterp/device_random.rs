@@ -127,7 +127,7 @@ fn the_device_writes_the_bytes_of_the_cpu() {
     for seed in seeds() {
         let mut rng = Rng(seed << 20);
         let (p, sample, options) = case(&mut rng);
-        // What the CPU refuses to bind or to restore is not what this test is about.
+        // Cases that the CPU does not bind or restore are not the subject of this test.
         let cpu = Options { device: fzgm::Device::Cpu, ..options.clone() };
         let Ok(made) = fzgm::compress(&p, &sample.array, &cpu, &sample.bytes) else { continue };
         if fzgm::decompress(&made, &cpu).is_err() {
@@ -172,7 +172,7 @@ fn the_device_judges_damage_as_the_cpu() {
 }
 
 #[test]
-fn the_device_says_what_a_short_destination_lacks() {
+fn the_device_reports_the_missing_bytes_of_a_short_destination() {
     let Some(device) = device() else { return };
     for seed in seeds() {
         let mut rng = Rng(seed << 20);

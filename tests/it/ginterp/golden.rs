@@ -1,7 +1,8 @@
-//! Streams of the original kernels: codes, anchors and outliers come out to the bit, and so do their values.
+//! Streams of the original kernels: codes, anchors, and outliers are equal to the bit, and so are their
+//! values.
 //!
-//! Flags that the original has resolved are given as parameters, since it decides some ties by the order of threads; what tuning
-//! chooses here is compared with it where sums of errors differ.
+//! Flags that the original has resolved are given as parameters, since it decides some ties by the order of
+//! threads; the choice of tuning here is compared with it where sums of errors differ.
 
 use crate::common::agreement::{agrees, bare, stage};
 use crate::common::samples::Sample;
@@ -183,7 +184,7 @@ fn slots(flat: bool, level: usize) -> std::ops::Range<usize> {
     }
 }
 
-/// Whether no other sum comes near the smallest one.
+/// True if no other sum is close to the smallest one.
 fn is_decided(sums: &[f64]) -> bool {
     let mut sorted = sums.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -24,7 +24,7 @@ const SHAPES: [&[u64]; 12] = [
 ];
 const CODES: [&str; 3] = ["u8", "u16", "u32"];
 
-/// What a field holds besides a smooth function.
+/// The special values of a field besides a smooth function.
 #[derive(Clone, Copy, Debug)]
 enum With {
     Nothing,
@@ -137,7 +137,7 @@ fn every_radius_keeps_it() {
 }
 
 #[test]
-fn constants_and_arrays_of_fills_come_back() {
+fn constants_and_arrays_of_fills_are_restored() {
     for dtype in FLOATS {
         for dims in SHAPES {
             for (k, value) in [0.0, -0.0, 3.7, -1e30, f64::NAN, f64::INFINITY, 1e20].into_iter().enumerate() {

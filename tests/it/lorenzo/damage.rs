@@ -1,5 +1,5 @@
-//! Containers of preset fz that no encoder of ours writes, for fields that a device decodes in one launch: entries in any order, streams that
-//! are damaged, bounds that are none.
+//! Containers of preset fz that no encoder of ours writes, for fields that a device decodes in one launch:
+//! entries in any order, damaged streams, invalid bounds.
 
 use super::*;
 use crate::common::agreement::bare;
@@ -17,7 +17,7 @@ fn places(container: &[u8]) -> [usize; 3] {
     let segments = info(container).unwrap().segments;
     let start = |k: usize| container.len() - segments[k..].iter().map(|s| s.bytes as usize).sum::<usize>();
     let stream = segments.iter().position(|s| s.stage == 2).unwrap();
-    // Without lists nobody asks.
+    // Without lists, the lists are not read.
     let at = |port: &str| segments.iter().position(|s| s.port == port).unwrap_or(0);
     [stream, at("outlier_errors"), at("outlier_indices")].map(start)
 }
@@ -78,7 +78,7 @@ fn damaged_streams() {
     let mut seen = [0; 2];
     for (dims, which) in DIMS.into_iter().zip([Rare::No, Rare::Edges, Rare::No]) {
         let mut sample = field(DType::F32, &dims, (1.0, 32768.0), which, 8);
-        // Two tiles that RZE leaves as they are, and one of zeros.
+        // Two tiles that RZE stores raw, and one of zeros.
         for (i, value) in sample.bytes.chunks_exact_mut(4).enumerate() {
             match i / 8192 {
                 1 | 2 => value.copy_from_slice(&(rng.below(4096) as f32).to_le_bytes()),
@@ -150,7 +150,7 @@ fn damaged_streams() {
 
 /// Bounds that files of others have, or that damage makes.
 #[test]
-fn bounds_of_heads() {
+fn bounds_of_headers() {
     for (name, dims) in [("fz", DIMS[0]), ("lorenzo_quant", [33, 9, 10]), ("lorenzo_quant", [64, 8, 8])] {
         let sample = field(DType::F32, &dims, (1.0, 32768.0), Rare::No, 9);
         let p = stage(name, &[("mode", "abs"), ("error_bound", "0.5")]);

@@ -11,7 +11,7 @@ fn described(container: &[u8], what: &str) -> String {
     info.stages[0].params.iter().find(|(name, _)| *name == what).unwrap().1.clone()
 }
 
-/// Exact values are what the header says they are, and beyond the lists they are damage.
+/// Exact values are as many as the header states; a number beyond the lists is damage.
 #[test]
 fn numbers_of_exact_values_are_checked() {
     let mut values: Vec<f64> = (0..1000).map(f64::from).collect();
@@ -83,8 +83,8 @@ fn runs_of_exact_values() {
             {
                 let mut sample = samples::make(dtype, dims, Content::Walk, 3);
                 let width = dtype.bytes() as usize;
-                // Runs that grow if they are short, with as many good values between them as `every` says. Long ones
-                // fill what a warp has of a tile.
+                // Runs that grow if they are short, with `every` good values between them. Long ones fill the
+                // part of a tile that a warp has.
                 let (mut at, mut run) = (first, run);
                 while at < sample.bytes.len() / width {
                     let end = (at + run).min(sample.bytes.len() / width);
@@ -122,7 +122,7 @@ fn lists_that_feed_a_stage() {
     }
 }
 
-/// Entries in any order, several with one index, and where there are codes already: what the CPU makes of it.
+/// Entries in any order, several with one index, and at places that have codes: the result of the CPU.
 #[test]
 fn lists_of_other_writers() {
     let mut rng = Rng(0x5be0_cd19);

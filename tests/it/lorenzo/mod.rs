@@ -40,13 +40,13 @@ impl Setup {
         )
     }
 
-    /// What comes back.
+    /// The restored array.
     fn restores(&self, sample: &Sample, container: Container) -> Vec<u8> {
         holds(&self.pipeline(), sample, &options(container, true)).1
     }
 }
 
-/// Planes of whole tiles: what `fused_fz_decode` takes, with nine planes and more also in two layers.
+/// Planes of whole tiles for `fused_fz_decode`, with nine planes and more also in two layers.
 const BANDED: [[u64; 3]; 7] =
     [[8, 1024, 3], [16, 512, 9], [64, 128, 2], [128, 64, 17], [256, 32, 8], [512, 16, 1], [512, 16, 11]];
 
@@ -56,7 +56,7 @@ const RAGGED: [[u64; 3]; 7] =
 
 const SHIFTS: [[usize; 2]; 4] = [[0, 0], [4, 0], [0, 4], [8, 8]];
 
-/// A step of twice the bound, as the type has it.
+/// A step of twice the bound, rounded to the type.
 fn step_of(dtype: DType, eb: f64) -> f64 {
     if dtype == DType::F32 { (2.0 * eb as f32).into() } else { 2.0 * eb }
 }
@@ -75,7 +75,7 @@ fn quantizer(sets: &[(&str, &str)]) -> Pipeline {
     stage("lorenzo_quant", sets)
 }
 
-/// Files in the exact form of the reference forget the shape, and come back padded.
+/// Files in the exact form of the reference do not contain the shape, and are restored padded.
 fn all_ways(p: &Pipeline, sample: &Sample, form: &Options) {
     if form.strict || form.generation != Generation::G2026_05 {
         every_way(p, sample, form).unwrap_or_else(|e| panic!("{} {form:?}: {e}", sample.name));

@@ -34,7 +34,7 @@ fn fields_in_preset_fz() {
     }
 }
 
-/// Tiles that are all zeros, that RZE leaves as they are, and everything between, in one field.
+/// Tiles that are all zeros, that RZE stores raw, and everything between, in one field.
 #[test]
 fn tiles_of_every_kind_of_payload() {
     let mut rng = Rng(0xb5c0_fbcf);
@@ -86,7 +86,7 @@ fn fields_in_preset_cusz() {
     }
 }
 
-/// What turns out not to be plain after some planes of a brick, which are counted by then.
+/// Codes that turn out not to be plain after some planes of a brick, which are counted by then.
 #[test]
 fn bricks_that_end_in_something_rare_are_counted_once() {
     let sets = [("mode", "abs"), ("error_bound", "0.3"), ("outlier_capacity", "1")];

@@ -1,5 +1,6 @@
-//! Values where the promise is hardest to keep: special values at every kind of place in a tile, multiples around the guard, spikes, steps,
-//! borders between multiples, with every kind of value at every edge of what a lane, a warp or a tile of a device has.
+//! Values where the promise is hardest to keep: special values at every kind of place in a tile, multiples
+//! around the guard, spikes, steps, borders between multiples, with every kind of value at every edge of a
+//! lane, a warp, or a tile of a device.
 
 use super::*;
 use crate::common::agreement::{agrees, bare};
@@ -40,7 +41,7 @@ fn keeps(setup: &Setup, sample: &Sample) {
     both_containers().into_iter().for_each(|c| drop(setup.restores(sample, c)));
 }
 
-/// What a sensor that fails, a mask or an overflow leaves behind.
+/// Values that a failing sensor, a mask, or an overflow leaves behind.
 const SPECIALS: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e20, -1e20, 3e38];
 
 #[test]
@@ -101,8 +102,8 @@ fn every_type_of_code_and_radius() {
     }
 }
 
-/// Multiples right at, below and above the largest, of both signs in neighbours, so that differences and sums reach
-/// what the type holds exactly.
+/// Multiples right at, below, and above the largest, of both signs in neighbors, so that differences and sums
+/// reach the exact limit of the type.
 #[test]
 fn multiples_around_the_guard() {
     let mut rng = Rng(42);
@@ -128,8 +129,8 @@ fn multiples_around_the_guard() {
     }
 }
 
-/// Values a few units in the last place around every border between multiples: what the check of the encoder has to get
-/// right to the last bit.
+/// Values a few units in the last place around every border between multiples, where the check of the encoder
+/// must be right to the last bit.
 #[test]
 fn values_on_the_border_of_a_multiple() {
     let mut rng = Rng(43);
@@ -305,10 +306,10 @@ fn constants_and_ranges_at_the_ends_of_floats() {
     }
 }
 
-/// Without strict the arithmetic of the reference is used, which loses bounds and harms neighbours of special values.
+/// Without strict the arithmetic of the reference is used, which loses bounds and harms neighbors of special values.
 /// If it did not, the tests above would prove nothing about strict.
 #[test]
-fn the_reference_loses_what_strict_keeps() {
+fn strict_keeps_values_that_the_reference_loses() {
     let mut values: Vec<f64> = (0..2000).map(|i| f64::from(i) * 0.37).collect();
     values[5] = f64::NAN;
     let sample = Sample::of(DType::F32, &[2000], values);
@@ -339,7 +340,7 @@ fn shapes_that_contradict_the_array_are_refused_by_name() {
         let text = refusal(sets).unwrap();
         assert!(text.contains(&format!("lorenzo_quant.{name}")) && text.contains("600"), "{text}");
     }
-    // What a predictor cannot promise, and what can be used in its place.
+    // Modes that a predictor cannot guarantee, and their replacements.
     let text = refusal(&[("mode", "rel")]).unwrap();
     assert!(text.contains("prel") && text.contains("quantizer"), "{text}");
 }
@@ -433,8 +434,8 @@ fn codes_of_every_type_at_every_edge() {
     }
 }
 
-/// Bricks in which nothing but one thing may be wrong: what is found in a hurry is then all there is. Differences of whole
-/// multiples have codes of 32 bits.
+/// Bricks with only one defect, which the quick checks must detect alone. Differences of whole multiples have
+/// codes of 32 bits.
 #[test]
 fn bricks_of_one_kind_of_value() {
     let mut rng = Rng(0x59f1_11f1);
@@ -479,8 +480,9 @@ fn bricks_of_one_kind_of_value() {
     }
 }
 
-/// Multiples of `step` and noise around the `level`th one; every so many values, one half way between two, where only the rounding of a
-/// product tells whether the nearer one keeps the bound. What looks at many values at once has to see that one.
+/// Multiples of `step` and noise around the `level`th one. One value in `every` is halfway between two
+/// multiples, where only the rounding of a product decides if the nearer one keeps the bound. Code that
+/// checks several values at once must detect it.
 fn tie(i: usize, step: f32, level: u32, every: usize, rng: &mut Rng) -> f64 {
     let multiple = f64::from(level + rng.below(3) as u32);
     if i % every == every / 2 {

@@ -55,7 +55,7 @@ impl Victim {
         Victim { name: sample.name.clone(), bytes, config, sections, start, planned: (decoder, ws) }
     }
 
-    /// What 1 and 3 threads say, and a plan in a used workspace unless the header is another.
+    /// The verdict of 1 and 3 threads, and of a plan in a used workspace unless the header is another.
     fn verdict(&mut self, bad: &[u8], what: &str) -> Status {
         let name = self.name.clone();
         let begun = Instant::now();
@@ -225,7 +225,7 @@ fn edit(v: &Victim, b: &mut [u8], rng: &mut Rng) -> &'static str {
     }
 }
 
-/// Config and head.
+/// Damage of the config and of the first words of the stream.
 fn of_all(v: &Victim, b: &mut [u8], kind: usize, rng: &mut Rng) -> &'static str {
     let config = v.config.start;
     match kind {
@@ -406,7 +406,7 @@ fn damaged_containers_are_data_or_a_status() {
 
 /// The cases that the page lists, by edits that keep all else right.
 #[test]
-fn what_no_encoder_writes_is_corrupt() {
+fn streams_that_no_encoder_writes_are_corrupt() {
     for dtype in FLOATS {
         let mut all = victims(dtype);
         let differs = all.iter().position(|v| said(&v.bytes, "axes_of_differences").is_some()).unwrap();

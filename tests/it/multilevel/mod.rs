@@ -9,7 +9,7 @@ use crate::common::rng::Rng;
 use crate::common::samples::{Sample, elements, walk};
 use fzgm::{Container, DType, Options, Pipeline, compress, info};
 
-/// What an array holds besides a smooth function.
+/// The special values of an array besides a smooth function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum With {
     Nothing,
@@ -104,7 +104,7 @@ fn write(p: &Pipeline, sample: &Sample, container: Container) -> Vec<u8> {
     made
 }
 
-/// What `info` says of a container of the stage.
+/// A field of `info` for a container of the stage.
 fn said(container: &[u8], name: &str) -> Option<String> {
     let info = info(container).unwrap();
     info.stages[0].params.iter().find(|(n, _)| *n == name).map(|(_, value)| value.clone())

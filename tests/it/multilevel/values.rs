@@ -158,7 +158,7 @@ fn thresholds_at_and_beside_values_keep_it() {
 }
 
 #[test]
-fn constants_and_arrays_of_fills_come_back() {
+fn constants_and_arrays_of_fills_are_restored() {
     for dtype in FLOATS {
         for dims in SHAPES {
             let ends = [f64::MAX, f64::MIN, f64::from(f32::MAX), f64::MIN_POSITIVE, 1e-45];
@@ -186,7 +186,7 @@ fn nans_keep_their_bits() {
 
 /// Batches of differences are in the runs as a whole: a step of zeros in one of class 1 needs a code for zero.
 #[test]
-fn differences_with_steps_of_zeros_come_back() {
+fn differences_with_steps_of_zeros_are_restored() {
     let mut rng = Rng(78);
     let mut coded = 0;
     for round in 0..if long() { 3000 } else { 150 } {
@@ -212,9 +212,9 @@ fn differences_with_steps_of_zeros_come_back() {
     assert!(coded > 20, "{coded} arrays of differences");
 }
 
-/// More than 4096 roots are a section with runs, in which each step begins anew.
+/// More than 4096 roots are a section with runs, in which each step begins again.
 #[test]
-fn many_roots_come_back() {
+fn many_roots_are_restored() {
     let mut rng = Rng(79);
     let mut many = 0;
     for dtype in FLOATS {

@@ -16,7 +16,7 @@ fn stage_of(p: &Pipeline, node: usize) -> &'static dyn Stage {
     *STAGES.iter().find(|s| s.spec().name == p.nodes()[node].stage()).unwrap()
 }
 
-/// Values for half of the parameters, more for those that choose what code runs.
+/// Values for half of the parameters, more for those that select other code.
 fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
     let stage = p.nodes()[node].stage();
     let args = p.args_mut(node).unwrap();
@@ -24,7 +24,7 @@ fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
     for param in params {
         let name = param.name;
         match (stage, name, param.kind) {
-            // Plain differences of floats round, and what is given as a range is believed.
+            // Plain differences of floats round, and a given range is not checked.
             ("difference", "code", _) => {
                 args.set_text(name, ["negabinary", "zigzag"][rng.below(2)]).unwrap();
             }
@@ -76,7 +76,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     let mut ports = ports(p);
     let joins = ports.len() > 1 && rng.below(6) == 0;
     let name = match p.nodes().len() {
-        // Only what reads the array may lose something.
+        // Only stages that read the array may be lossy.
         0 if sample.array.dtype().is_float() && rng.below(3) > 0 => {
             ["quantizer", "lorenzo_quant", "ginterp", "fast", "multilevel"][rng.below(5)]
         }
@@ -87,7 +87,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     settings(&mut grown, node, ports.len().max(1), rng);
     if node > 0 {
         for k in 0..stage_of(&grown, node).inputs(grown.nodes()[node].args()).unwrap() {
-            // The newest port more often than another, so that chains get long too.
+            // The newest port more often than another, so that chains become long too.
             let at = if k == 0 && rng.below(2) == 0 { ports.len() - 1 } else { rng.below(ports.len()) };
             let (producer, port) = ports.remove(at);
             grown.connect(producer, port, node).unwrap();
@@ -96,7 +96,7 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     for container in [Container::Compact, Container::Fzm] {
         let options = options(container, true);
         compress(&grown, &sample.array, &options, &sample.bytes).ok()?;
-        // Merges of merges double what they read; a reader takes only so much memory for it.
+        // Merges of merges double their input; a reader has a memory limit.
         let encoder = Encoder::new(&grown, &sample.array, &options).unwrap();
         if encoder.decoder().unwrap().workspace_bytes() > 64 << 20 {
             return None;
@@ -133,7 +133,7 @@ fn sample(rng: &mut Rng) -> Sample {
     samples::make(dtype, &dims, *rng.pick(&CONTENTS), rng.word())
 }
 
-/// What the graph restores is what its quantizer restores alone: nothing behind that loses anything.
+/// The graph restores the values that its quantizer restores alone: no stage after it loses anything.
 fn only_quantizers_lose(p: &Pipeline, sample: &Sample) {
     let alone: Vec<Vec<u8>> = p
         .nodes()
@@ -173,7 +173,7 @@ fn grown_graphs_of_all_stages_keep_the_contract() {
         let mut rng = Rng(seed);
         let sample = sample(&mut rng);
         let p = grow(&sample, &mut rng);
-        // A panic says for which seed: FZGM_SEED repeats it.
+        // A panic names its seed: FZGM_SEED repeats it.
         let told = catch_unwind(AssertUnwindSafe(|| {
             only_quantizers_lose(&p, &sample);
             assert!(holds(&p, &sample));

@@ -57,7 +57,7 @@ sys::functions!(declared);
 const _: sys::H5Epush2 = H5Epush2;
 const _: sys::H5Eget_current_stack = H5Eget_current_stack;
 const _: sys::H5Epause_stack = H5Eset_current_stack;
-// HDF5 has it from 1.14.5 on, and hdf5-metno-sys where it finds such a library.
+// HDF5 has this function from 1.14.5 on; hdf5-metno-sys declares it if such a library is installed.
 const _: Option<sys::H5Eis_paused> = None;
 
 // The plugin reads these ids from variables.
