@@ -87,7 +87,7 @@ fn lattices() -> Vec<(Sample, f64)> {
         (field(DType::F32, |n| level(n) * 1e30), 0.3),
         (field(DType::F64, |n| level(n) * 1e-200), 0.3),
         (field(DType::F32, |n| 2f64.powi(25) + 2.0 * level(n)), 0.3),
-        (field(DType::F64, |n| level(n) * 0.5), 0.2),
+        (field(DType::F64, |n| 2f64.powi(30) + 0.3 * level(n)), 0.2),
     ];
     for (sample, _) in &mut all {
         // One value beside the lattice, -0, NaN with a payload, and infinity.
