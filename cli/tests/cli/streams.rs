@@ -108,7 +108,7 @@ fn endless_input_ends() {
         ("cat a.fzm /dev/zero | @ decompress --region 0:1,0:1 - -o x", 4, has),
         ("cat a.fzc /dev/zero | @ decompress - -o x", 4, "its header states"),
         ("mkfifo p; cat a.fzm /dev/zero >p & @ decompress p -o x", 4, "p has more than"),
-        ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "goes on behind its trailer"),
+        ("cat a.fzs /dev/zero | @ decompress - -o x", 4, "continues after its trailer"),
         (
             "cat b.fzs /dev/zero | @ decompress - -o x",
             4,
@@ -153,7 +153,7 @@ fn threads_that_cannot_be_started_are_exit_5() {
             .current_dir(&fixture.0);
         let run = Run::new(line, command.output().unwrap());
         assert_eq!(run.code, Some(5), "{line}: {}", run.err);
-        assert!(run.err.contains("does not start 2 threads: "), "{line}: {}", run.err);
+        assert!(run.err.contains("cannot start 2 threads: "), "{line}: {}", run.err);
         assert!(run.err.ends_with("raise the limit of processes (ulimit -u)\n"), "{line}: {}", run.err);
         assert!(!fixture.path("x").exists(), "{line}");
     }
