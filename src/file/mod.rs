@@ -19,7 +19,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Why a folder, a pipe or a device is refused.
-const NOT_REGULAR: &str = "it is no regular file";
+const NOT_REGULAR: &str = "it is not a regular file";
 
 /// What a file is asked for; every error names the file.
 struct FileOp<'p> {

@@ -87,7 +87,8 @@ impl<R: Read> Reader<R> {
                 Ok(info) => break info,
                 Err(Error::Truncated { needed }) if needed <= bytes => needed,
                 Err(Error::Truncated { needed }) => {
-                    let what = format!("slab {index} has {bytes} bytes, its header needs {needed} or more");
+                    let what =
+                        format!("slab {index} has {bytes} bytes, but its header requires at least {needed}");
                     return Err(damaged(what));
                 }
                 Err(e) => return Err(damaged(format!("slab {index}: {e}"))),
@@ -99,7 +100,7 @@ impl<R: Read> Reader<R> {
         };
         let stated = info.container_bytes;
         if stated != bytes {
-            return Err(damaged(format!("slab {index} has {bytes} bytes, its header states {stated}")));
+            return Err(damaged(format!("slab {index} has {bytes} bytes, but its header states {stated}")));
         }
         self.header.admit(index, self.totals.rows, &info.array)?;
         Ok(info.array)
@@ -111,10 +112,10 @@ impl<R: Read> Reader<R> {
         let (slabs, rows) = self.header.ends(&trailer)?;
         let Totals { slabs: found, rows: found_rows, .. } = self.totals;
         if slabs != found {
-            return Err(damaged(format!("has {found} slabs, its trailer says {slabs}")));
+            return Err(damaged(format!("has {found} slabs, but its trailer states {slabs}")));
         }
         if rows != found_rows {
-            let what = format!("has slabs of {found_rows} rows together, its trailer says {rows}");
+            let what = format!("has slabs of {found_rows} rows in total, but its trailer states {rows}");
             return Err(damaged(what));
         }
         // An array that there cannot be may have no slab.
@@ -124,7 +125,7 @@ impl<R: Read> Reader<R> {
         // Unlike `read`, this goes on after an interruption.
         match read(&self.name, (&mut self.src).take(1).read_to_end(&mut vec![]))? {
             0 => Ok(()),
-            _ => Err(damaged("goes on behind its trailer")),
+            _ => Err(damaged("continues after its trailer")),
         }
     }
 }

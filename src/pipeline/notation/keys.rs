@@ -158,7 +158,10 @@ impl<'a> Keys<'a> {
     /// Settles what several keys say together, and defaults that the schema has otherwise than we have them.
     pub(super) fn finish(mut self) -> Result<()> {
         if let Some((key, other)) = self.twice() {
-            let what = format!("{} has {key} and {other}, which say the same; take one of them", self.stage);
+            let what = format!(
+                "{} has {key} and {other}, which have the same meaning; remove one of them",
+                self.stage
+            );
             return Err(Error::InvalidPipeline(what));
         }
         // seed: notation-default
@@ -228,7 +231,7 @@ fn is_type(key: &str) -> bool {
 
 /// Whether `REL` means each value, as in the quantizer, and not the largest magnitude.
 fn bounds_each(args: &Args) -> bool {
-    args.has("inplace_outliers")
+    args.bounds_each()
 }
 
 /// How the writer says a parameter: keys and values in the reference's words where it has some.
