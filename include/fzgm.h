@@ -61,14 +61,15 @@
  *
  *   Texts are UTF-8, end with a zero, and have at most 65,536 bytes.
  *
- *   Structures that begin with struct_bytes must be initialized with FZ_INIT or fz_options_init().
+ *   Structures. If a structure begins with struct_bytes, set struct_bytes before the call, with
+ *   FZ_INIT or fz_options_init(). A wrong value is rejected with FZ_INVALID_ARGUMENT.
  *
  *   Handles. Functions with an `fz_... **` parameter create a handle, which the free function of its
  *   type frees. Free functions accept NULL. A debug build of the library rejects a freed handle, or a
  *   handle of another type, with FZ_INVALID_ARGUMENT. In a release build the behavior is undefined.
  *
- *   Memory. Plans and workspaces are allocated with malloc(). fz_workspace_from_buffer() places a
- *   workspace in memory of the caller.
+ *   Memory. Host memory of plans and workspaces is allocated with malloc().
+ *   fz_workspace_from_buffer() places a workspace in memory of the caller instead.
  *
  * Threads, signals, fork
  *
@@ -102,11 +103,12 @@
  *   the same before and after every call.
  *
  *   Blocking calls. All functions except fz_compress_async() and fz_decompress_async() are blocking:
- *   all work is complete when they return. Their arrays and containers may be memory of any kind,
- *   independently of each other: host, pinned, managed, or device memory; see options->device. If
- *   any of them is device memory, the call runs on that device, on an internal stream that
- *   synchronizes with the NULL stream and with no other stream. Work on any other stream that writes
- *   the input must be complete before the call.
+ *   all work is complete when they return. Unless stated otherwise, arrays and containers may be
+ *   memory of any kind, independently of each other: host, pinned, managed, or device memory; see
+ *   options->device. If one of them is device memory, compression and decompression run on that
+ *   device, on an internal stream that synchronizes with the NULL stream and with no other stream.
+ *   Work on any other stream that writes the input must be complete before the call. Regions and
+ *   previews are always decoded on the CPU.
  *
  *   Asynchronous calls. fz_compress_async() and fz_decompress_async() enqueue work on a CUDA stream
  *   and return before the work completes.
@@ -469,10 +471,6 @@ typedef struct {
   /** Description, one sentence. */
   char about[216];
 } fz_preset;
-
-/* ---- Options --------------------------------------------------------------------------------- */
-
-/* ---- Container headers ----------------------------------------------------------------------- */
 
 /** Options of a plan. Initialize with fz_options_init(), then change individual fields. */
 typedef struct {
@@ -921,6 +919,8 @@ int32_t fz_pipeline_stage_parameter(const fz_pipeline *pipeline,
                                     uint32_t parameter,
                                     fz_parameter *info);
 
+/* ---- Options --------------------------------------------------------------------------------- */
+
 /** Sets `*options` to the defaults, including struct_bytes. */
 int32_t fz_options_init(fz_options *options);
 
@@ -1096,6 +1096,7 @@ void fz_workspace_free(fz_workspace *workspace);
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
  *                        to another plan.
  *   FZ_INVALID_ARGUMENT  `plan` is a decoder, or memory is on a device other than the plan's.
+ *   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
  *   FZ_NO_DEVICE         Only if a GPU is involved.
  *   FZ_DEVICE            Only if a GPU is involved.
  *   FZ_DST_TOO_SMALL, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
@@ -1465,6 +1466,8 @@ int32_t fz_decompress_async(const fz_plan *plan,
                             uint64_t dst_capacity_bytes,
                             fz_result *result,
                             fz_cuda_stream stream);
+
+/* ---- Container headers ----------------------------------------------------------------------- */
 
 /**
  * Reads the header of a container. Checksums are not compared. Blocking.
