@@ -1,4 +1,4 @@
-! fzgm for Fortran 2008: the functions of fzgm.h by iso_c_binding. SPDX-License-Identifier: BSD-3-Clause
+! fzgm: Fortran 2008 interface, the functions of fzgm.h through iso_c_binding. SPDX-License-Identifier: BSD-3-Clause
 !
 !   use fzgm
 !   type(c_ptr) :: pipeline, plan
@@ -7,15 +7,16 @@
 !   status = fz_pipeline_finalize(pipeline, FZ_F32, shape(x, c_int64_t), 3_c_int32_t, c_null_ptr, plan)
 !   status = fz_compress(plan, c_null_ptr, c_loc(x), c_sizeof(x), c_loc(container), capacity, bytes)
 !
-! Compile this file with the program: a .mod file belongs to one compiler. fzgm.h describes the functions. What differs:
+! Compile this file together with your program, because .mod files depend on the compiler. fzgm.h documents the functions.
+! Differences from C:
 !
-! * Handles are type(c_ptr). Where C takes NULL, c_null_ptr is given.
-! * Texts are passed by fz_c(), which puts the zero at their end, and come back by fz_f(), from a pointer or from the field of a
-!   structure.
-! * Arrays and containers are addresses, c_loc() of a target, of the host or of a device: what c_devloc() of CUDA Fortran
-!   gives (in a c_devptr, by transfer), or c_loc() inside of host_data use_device of OpenACC and use_device_ptr of OpenMP.
-! * Dimensions run as in Fortran, the first one fastest: shape(x, c_int64_t) is right as it is.
-! * Names do not differ by case here: the structures are called fz_..._t, since there is FZ_DEVICE, and FZ_ABI_VERSION is FZ_ABI.
+! * Handles are type(c_ptr). Pass c_null_ptr where C permits NULL.
+! * Pass texts with fz_c(), which appends the terminating zero. fz_f() converts a returned pointer or a field of a structure
+!   to a Fortran string.
+! * Arrays and containers are addresses of host or device memory: c_loc() of a target; c_devloc() of CUDA Fortran (a
+!   c_devptr, converted with transfer); or c_loc() inside host_data use_device (OpenACC) or use_device_ptr (OpenMP).
+! * Dimensions are in Fortran order, the fastest first: pass shape(x, c_int64_t) unchanged.
+! * Fortran names are case-insensitive: structures are named fz_..._t, because of FZ_DEVICE, and FZ_ABI_VERSION is FZ_ABI.
 !   UINT32_MAX is -1.
 module fzgm
   use, intrinsic :: iso_c_binding
@@ -23,14 +24,14 @@ module fzgm
   public
 
   integer(c_int32_t), parameter :: FZ_ABI = 0
-  ! The version of this file.
+  ! Version of this file.
   integer(c_int32_t), parameter :: FZ_VERSION_MAJOR = 0
   integer(c_int32_t), parameter :: FZ_VERSION_MINOR = 1
   integer(c_int32_t), parameter :: FZ_VERSION_PATCH = 0
   integer(c_int32_t), parameter :: FZ_EVERY_STAGE = -1
   integer(c_int32_t), parameter :: FZ_NO_STAGE = -1
 
-  ! What a call returns, fz_status.
+  ! Statuses, fz_status.
   integer(c_int32_t), parameter :: FZ_OK = 0
   integer(c_int32_t), parameter :: FZ_INVALID_ARGUMENT = 10
   integer(c_int32_t), parameter :: FZ_NULL_POINTER = 11
@@ -54,7 +55,7 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_FILE = 60
   integer(c_int32_t), parameter :: FZ_INTERNAL = 90
 
-  ! Types of elements, fz_dtype.
+  ! Element types, fz_dtype.
   integer(c_int32_t), parameter :: FZ_U8 = 0
   integer(c_int32_t), parameter :: FZ_U16 = 1
   integer(c_int32_t), parameter :: FZ_U32 = 2
@@ -74,7 +75,7 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_MODE_NOA = 2
   integer(c_int32_t), parameter :: FZ_MODE_PREL = 3
 
-  ! Forms of containers, fz_container.
+  ! Container forms, fz_container.
   integer(c_int32_t), parameter :: FZ_CONTAINER_FZM = 0
   integer(c_int32_t), parameter :: FZ_CONTAINER_COMPACT = 1
 
@@ -82,18 +83,18 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_GENERATION_2026_08 = 0
   integer(c_int32_t), parameter :: FZ_GENERATION_2026_05 = 1
 
-  ! What runs calls, fz_device_choice.
+  ! Where calls run, fz_device_choice.
   integer(c_int32_t), parameter :: FZ_DEVICE_AUTO = -1
   integer(c_int32_t), parameter :: FZ_DEVICE_CPU = -2
 
-  ! What a parameter takes, fz_parameter_kind.
+  ! Kinds of parameters, fz_parameter_kind.
   integer(c_int32_t), parameter :: FZ_PARAMETER_REAL = 0
   integer(c_int32_t), parameter :: FZ_PARAMETER_INT = 1
   integer(c_int32_t), parameter :: FZ_PARAMETER_FLAG = 2
   integer(c_int32_t), parameter :: FZ_PARAMETER_WORD = 3
   integer(c_int32_t), parameter :: FZ_PARAMETER_NAMES = 4
 
-  ! Directions of ports, fz_port_direction.
+  ! Port directions, fz_port_direction.
   integer(c_int32_t), parameter :: FZ_PORT_INPUT = 0
   integer(c_int32_t), parameter :: FZ_PORT_OUTPUT = 1
 
@@ -191,7 +192,7 @@ module fzgm
     real(c_double) :: outlier_threshold = 0.0_c_double
   end type fz_info_t
 
-  ! A text of C as one of Fortran.
+  ! Converts a C string to a Fortran string.
   interface fz_f
     module procedure text_at_pointer, text_of_field
   end interface fz_f
@@ -641,14 +642,14 @@ module fzgm
 
 contains
 
-  ! A text as C wants it, without trailing blanks and with a zero at the end.
+  ! Converts a Fortran string to a C string: removes trailing blanks and appends a zero.
   pure function fz_c(text) result(zero_ended)
     character(len=*), intent(in) :: text
     character(kind=c_char, len=len_trim(text) + 1) :: zero_ended
     zero_ended = trim(text)//c_null_char
   end function fz_c
 
-  ! What went wrong in the last call of this thread that failed.
+  ! Returns the error text of the last failed call of this thread, see fz_last_error().
   function fz_last_error_text() result(text)
     character(len=:), allocatable :: text
     text = text_at_pointer(fz_last_error())

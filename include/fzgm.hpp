@@ -1,10 +1,12 @@
-/* fzgm for C++17: fzgm.h with owners of handles, views of memory, and failures that cannot be overlooked. Header only.
- * SPDX-License-Identifier: BSD-3-Clause
+/* fzgm: C++17 interface. Wraps fzgm.h with owning handle classes, views of memory, and exceptions.
+ * Header only. SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Quick start
  *
  *   auto container = fzgm::compress("fast", {nx, ny, nz}, fzgm::mode::abs, 0.01, field);
  *   fzgm::decompress(container, restored);
  *
- * or, for several arrays of one shape, or with a pipeline of your own:
+ * For several arrays of one shape, or for a pipeline of your own:
  *
  *   auto pipeline = fzgm::pipeline::from_text("lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze");
  *   auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny, nz});
@@ -13,14 +15,16 @@
  *   container.resize(fzgm::compress(plan, workspace, field, container));
  *   fzgm::decompress(container, restored);
  *
- * Every function is one of the C functions, which fzgm.h describes, and does nothing beside it. One that fails throws an
- * fzgm::error with its status and text.
+ * Rules
  *
- * Where FZGM_NO_EXCEPTIONS is defined, or the compiler has exceptions off, nothing is thrown: what returns a T then returns an
- * fzgm::result<T>, which is true when there is one, and gives it by value(). Both forms may be parts of one program.
- *
- * pipeline, plan and workspace own what they were made with; they can be moved and not copied. An empty one, as it is after a
- * move, is what NULL is in C. Who may use what from which thread is as in C.
+ *   - Every function calls the C function of the same name, which fzgm.h documents. The rules of fzgm.h
+ *     for threads, lifetimes, and streams apply.
+ *   - A function that fails throws an fzgm::error with its status and error text.
+ *   - If FZGM_NO_EXCEPTIONS is defined, or exceptions are disabled in the compiler, nothing is thrown.
+ *     A function that otherwise returns T then returns an fzgm::result<T>. It converts to true on
+ *     success and contains the value in value(). A program may contain both forms.
+ *   - pipeline, plan, and workspace own their handles. They are movable and not copyable. An empty
+ *     object, for example after a move, is passed to C as NULL.
  */
 #ifndef FZGM_HPP
 #define FZGM_HPP
@@ -46,23 +50,23 @@
 
 namespace fzgm {
 
-/** Element types. */
+/** Element types, see fz_dtype. */
 enum class dtype : std::int32_t {
   u8 = FZ_U8, u16 = FZ_U16, u32 = FZ_U32, u64 = FZ_U64,
   i8 = FZ_I8, i16 = FZ_I16, i32 = FZ_I32, i64 = FZ_I64,
   f32 = FZ_F32, f64 = FZ_F64,
 };
 
-/** Directions of ports. */
+/** Directions of ports, see fz_port_direction. */
 enum class direction : std::int32_t { input = FZ_PORT_INPUT, output = FZ_PORT_OUTPUT };
 
-/** Each stage that has the parameter. */
+/** Instead of a stage index: every stage that has the parameter. */
 inline constexpr std::uint32_t every_stage = FZ_EVERY_STAGE;
 
-/** The element type of a type of C++. */
+/** Element type of an arithmetic C++ type. */
 template <class T> constexpr dtype dtype_of() {
   using U = std::remove_cv_t<T>;
-  static_assert(std::is_arithmetic_v<U> && !std::is_same_v<U, bool> && sizeof(U) <= 8, "no element type of fzgm");
+  static_assert(std::is_arithmetic_v<U> && !std::is_same_v<U, bool> && sizeof(U) <= 8, "not an element type of fzgm");
   if constexpr (std::is_floating_point_v<U>) {
     return sizeof(U) == 4 ? dtype::f32 : dtype::f64;
   } else {
@@ -75,7 +79,7 @@ namespace traits {
 
 template <class C> using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
 
-/* Whether C is a container, a span or an array of plain elements, which may be written where `Written` says so. */
+/* True if C is a container, a span, or an array of trivially copyable elements, which are writable if `Written` is true. */
 template <class C, bool Written, class = void> struct is_memory : std::false_type {};
 template <class C, bool Written>
 struct is_memory<C, Written, std::void_t<element<C>, decltype(std::size(std::declval<C &>()))>>
@@ -86,7 +90,7 @@ template <class T> struct is_list<std::initializer_list<T>> : std::true_type {};
 
 } // namespace traits
 
-/** Bytes to read, of the host or of a device: a pointer and a length in bytes, or anything with data() and size(). */
+/** View of host or device memory to read: a pointer and a length in bytes, or any object with data() and size(). */
 class const_bytes {
 public:
   const_bytes(const void *data, std::uint64_t size) noexcept : data_(data), size_(size) {}
@@ -100,7 +104,7 @@ private:
   std::uint64_t size_;
 };
 
-/** Bytes to write; otherwise as const_bytes. */
+/** View of host or device memory to write; otherwise the same as const_bytes. */
 class mutable_bytes {
 public:
   mutable_bytes(void *data, std::uint64_t size) noexcept : data_(data), size_(size) {}
@@ -114,7 +118,7 @@ private:
   std::uint64_t size_;
 };
 
-/** Lengths of 1 to FZ_MAX_DIMS dimensions, x first. More are refused when a plan is made. */
+/** Lengths of 1 to FZ_MAX_DIMS dimensions in elements, x first. Functions that use a shape with more dimensions fail. */
 class shape {
 public:
   shape(std::initializer_list<std::uint64_t> dims) noexcept : shape(dims.begin(), dims.size()) {}
@@ -131,17 +135,17 @@ private:
   std::uint32_t ndim_;
 };
 
-/* What throws and what does not have other names to the linker, so that a program may hold both. */
+/* The two forms have different linker names, so that a program may contain both. */
 #ifdef FZGM_NO_EXCEPTIONS
 inline namespace returning {
 
-/** A value, or the status of the call that did not make one; the text is in fz_last_error(). */
+/** Value of a call, or its status on failure; fz_last_error() returns the error text. */
 template <class T> class [[nodiscard]] result {
 public:
   result(std::int32_t status, T &&value) : status_(status), value_(std::move(value)) {}
   explicit operator bool() const noexcept { return status_ == FZ_OK; }
   std::int32_t status() const noexcept { return status_; }
-  /** Empty or zero on failure. */
+  /** The value; empty or zero on failure. */
   T &value() & noexcept { return value_; }
   const T &value() const & noexcept { return value_; }
   T value() && { return std::move(value_); }
@@ -168,11 +172,11 @@ inline result<void> outcome(std::int32_t status) { return result<void>(status); 
 #else
 inline namespace throwing {
 
-/** A call that failed. */
+/** Exception of a failed call; what() is the text of fz_last_error(). */
 class error : public std::runtime_error {
 public:
   explicit error(std::int32_t status) : std::runtime_error(fz_last_error()), status_(status) {}
-  /** An fz_status. */
+  /** Status of the call, an fz_status. */
   std::int32_t status() const noexcept { return status_; }
 
 private:
@@ -194,7 +198,7 @@ template <class T> T outcome(std::int32_t status, T value) {
 
 namespace detail {
 
-/* The owner of a handle. */
+/* Owns a handle. */
 template <class H, void (*Free)(H *)> class owner {
 public:
   owner() noexcept = default;
@@ -211,16 +215,16 @@ public:
   owner &operator=(const owner &) = delete;
   ~owner() { Free(raw_); }
   explicit operator bool() const noexcept { return raw_ != nullptr; }
-  /** The handle, for the functions of C. */
+  /** Returns the handle for C functions; the object keeps ownership. */
   H *get() const noexcept { return raw_; }
-  /** The handle, which is the caller's to free. */
+  /** Returns the handle and gives up ownership: the caller must free the handle. */
   H *release() noexcept { return std::exchange(raw_, nullptr); }
 
 private:
   H *raw_ = nullptr;
 };
 
-/* A structure that begins with its own length. */
+/* A zeroed structure with struct_bytes set. */
 template <class T> T sized() noexcept {
   T made{};
   made.struct_bytes = sizeof(T);
@@ -229,20 +233,20 @@ template <class T> T sized() noexcept {
 
 } // namespace detail
 
-/** Memory of one call at a time. */
+/** Working memory, see fz_workspace: one call at a time. */
 class workspace : public detail::owner<fz_workspace, fz_workspace_free> {
 public:
   using owner::owner;
 };
 
-/** Options with their defaults, to be changed. */
+/** Returns the default options; change individual fields. */
 inline fz_options options() noexcept {
   fz_options made{};
   fz_options_init(&made);
   return made;
 }
 
-/** Options by value, or none: the defaults. */
+/** Optional options: a copy, or the defaults if none are given. */
 class chosen_options {
 public:
   chosen_options() noexcept = default;
@@ -257,75 +261,84 @@ private:
   bool given_ = false;
 };
 
-/** A pipeline for one type, shape and direction; any number of threads may share one. */
+/** Encoder or decoder for one element type and shape, see fz_plan. Any number of threads may use a plan at the same time. */
 class plan : public detail::owner<fz_plan, fz_plan_free> {
 public:
   using owner::owner;
 
+  /** Creates the decoder of a container from its header. */
   static result<plan> open(const_bytes container, const chosen_options &options = {}) {
     fz_plan *made = nullptr;
     const std::int32_t status = fz_plan_open(container.data(), container.size(), options.get(), &made);
     return detail::outcome(status, plan(made));
   }
+  /** Creates the decoder of all containers of this encoder. */
   result<plan> decoder() const {
     fz_plan *made = nullptr;
     const std::int32_t status = fz_plan_decoder(get(), &made);
     return detail::outcome(status, plan(made));
   }
+  /** Returns a capacity in bytes that is sufficient for every array. */
   result<std::uint64_t> max_compressed_bytes() const {
     std::uint64_t bytes = 0;
     const std::int32_t status = fz_max_compressed_bytes(get(), &bytes);
     return detail::outcome(status, bytes);
   }
+  /** Returns the size of a workspace in bytes. */
   result<std::uint64_t> workspace_bytes() const {
     std::uint64_t bytes = 0;
     const std::int32_t status = fz_workspace_bytes(get(), &bytes);
     return detail::outcome(status, bytes);
   }
+  /** Creates a workspace for this plan. */
   result<workspace> make_workspace() const {
     fz_workspace *made = nullptr;
     const std::int32_t status = fz_workspace_new(get(), &made);
     return detail::outcome(status, workspace(made));
   }
-  /** A workspace in memory of the host, workspace_bytes() or more, which is its alone until it is gone. */
+  /** Creates a workspace in host memory of at least workspace_bytes(). Only the workspace may use the memory until it is destroyed. */
   result<workspace> make_workspace_in(mutable_bytes memory) const {
     fz_workspace *made = nullptr;
     const std::int32_t status = fz_workspace_from_buffer(get(), memory.data(), memory.size(), &made);
     return detail::outcome(status, workspace(made));
   }
+  /** Prepares a workspace for asynchronous calls on `stream`, see fz_plan_preload(). */
   result<void> preload(workspace &ws, fz_cuda_stream stream) const {
     return detail::outcome(fz_plan_preload(get(), ws.get(), stream));
   }
 };
 
-/** Stages, their parameters and connections. */
+/** Stages, their parameters, and their connections, see fz_pipeline. */
 class pipeline : public detail::owner<fz_pipeline, fz_pipeline_free> {
 public:
-  /** Takes a handle of C, which it frees. A pipeline is made by one of the functions below, and is empty only after a move. */
+  /** Takes ownership of a C handle. Create pipelines with the functions below; a pipeline is empty only after a move. */
   explicit pipeline(fz_pipeline *raw) noexcept : owner(raw) {}
 
-  /** Without stages, for add_stage() and connect(). */
+  /** Creates a pipeline without stages, for add_stage() and connect(). */
   static result<pipeline> make() {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_new(&made);
     return detail::outcome(status, pipeline(made));
   }
+  /** Creates the pipeline of a preset for arrays of `type`. */
   static result<pipeline> from_preset(const std::string &name, dtype type) {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_from_preset(name.c_str(), static_cast<std::int32_t>(type), &made);
     return detail::outcome(status, pipeline(made));
   }
+  /** Creates a pipeline from TOML text. */
   static result<pipeline> from_toml(const std::string &toml) {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_from_toml(toml.c_str(), &made);
     return detail::outcome(status, pipeline(made));
   }
+  /** Creates a pipeline from a chain of stages. */
   static result<pipeline> from_text(const std::string &chain) {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_from_text(chain.c_str(), &made);
     return detail::outcome(status, pipeline(made));
   }
-  /** The pipeline that wrote a container. */
+  /** Creates the pipeline that wrote a container. */
   static result<pipeline> from_container(const_bytes container) {
     fz_pipeline *made = nullptr;
     const std::int32_t status = fz_pipeline_from_container(container.data(), container.size(), &made);
@@ -334,15 +347,17 @@ public:
   result<std::string> to_toml() const { return written(fz_pipeline_to_toml); }
   result<std::string> to_text() const { return written(fz_pipeline_to_text); }
 
+  /** Adds a stage; returns its index. */
   result<std::uint32_t> add_stage(const std::string &name) {
     std::uint32_t stage = 0;
     const std::int32_t status = fz_pipeline_add_stage(get(), name.c_str(), &stage);
     return detail::outcome(status, stage);
   }
+  /** Connects an output port of `producer` to the next input of `consumer`. */
   result<void> connect(std::uint32_t producer, const std::string &port, std::uint32_t consumer) {
     return detail::outcome(fz_pipeline_connect(get(), producer, port.c_str(), consumer));
   }
-  /** Sets a parameter of a stage, or of every_stage that has it, from a number, a flag or a text. */
+  /** Sets a parameter of a stage, or of every_stage that has it, from a number, a flag, or text. */
   template <class T> result<void> set(std::uint32_t stage, const std::string &parameter, const T &value) {
     if constexpr (std::is_floating_point_v<T>) {
       return detail::outcome(fz_pipeline_set_double(get(), stage, parameter.c_str(), static_cast<double>(value)));
@@ -374,6 +389,7 @@ public:
     return detail::outcome(status, info);
   }
 
+  /** Creates the encoder for arrays of one element type and shape. */
   result<plan> finalize(dtype type, shape dims, const chosen_options &options = {}) const {
     fz_plan *made = nullptr;
     const std::int32_t status =
@@ -387,7 +403,7 @@ private:
     std::string text;
     std::int32_t status = write(get(), nullptr, 0, &bytes);
     if (status == FZ_OK) {
-      text.resize(static_cast<std::size_t>(bytes)); // with its zero, which goes again
+      text.resize(static_cast<std::size_t>(bytes)); // including the terminating zero, which is removed below
       status = write(get(), text.data(), bytes, &bytes);
       text.pop_back();
     }
@@ -395,14 +411,14 @@ private:
   }
 };
 
-/** What a bound is relative to. */
+/** What a bound is relative to, see fz_mode. */
 enum class mode : std::int32_t {
   lossless = FZ_MODE_LOSSLESS, abs = FZ_MODE_ABS, rel = FZ_MODE_REL, noa = FZ_MODE_NOA, prel = FZ_MODE_PREL,
 };
 
 /**
- * Compresses an array in one call: `auto container = fzgm::compress("fast", {nx, ny, nz}, fzgm::mode::abs, 0.01, field)`. The element type is
- * that of `src`, and `Bytes` a vector or string of bytes.
+ * Compresses an array with a preset: `auto container = fzgm::compress("fast", {nx, ny, nz}, fzgm::mode::abs, 0.01, field)`.
+ * The element type is that of `src`. `Bytes` is a vector or string of 1-byte elements.
  */
 template <class Bytes = std::vector<std::byte>, class C>
 result<Bytes> compress(const std::string &preset, shape dims, mode what, double bound, const C &src) {
@@ -412,7 +428,7 @@ result<Bytes> compress(const std::string &preset, shape dims, mode what, double 
     return fz_compress_simple(preset.c_str(), type, dims.data(), dims.size(), static_cast<std::int32_t>(what), bound, given.data(),
                               given.size(), dst, capacity, bytes);
   };
-  static_assert(sizeof(traits::element<Bytes>) == 1, "the container is bytes");
+  static_assert(sizeof(traits::element<Bytes>) == 1, "Bytes must have elements of 1 byte");
   std::uint64_t bytes = 0;
   Bytes container;
   std::int32_t status = call(nullptr, 0, &bytes);
@@ -424,7 +440,7 @@ result<Bytes> compress(const std::string &preset, shape dims, mode what, double 
   return detail::outcome(status, std::move(container));
 }
 
-/** Looks for fill values that nobody declared; found is 0 without one. The array may lie in device memory. */
+/** Searches an array in host or device memory for undeclared fill values; `found` is 0 if there is none. */
 template <class C> result<fz_fill> find_fill_value(const C &src, double outlier_threshold = HUGE_VAL) {
   auto fill = detail::sized<fz_fill>();
   const const_bytes given(src);
@@ -433,7 +449,7 @@ template <class C> result<fz_fill> find_fill_value(const C &src, double outlier_
   return detail::outcome(status, fill);
 }
 
-/** Compresses `src` into `dst`; returns the length of the container. */
+/** Compresses `src` into `dst`; returns the length of the container in bytes. */
 inline result<std::uint64_t> compress(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   const std::int32_t status =
@@ -441,7 +457,7 @@ inline result<std::uint64_t> compress(const plan &encoder, workspace &ws, const_
   return detail::outcome(status, bytes);
 }
 
-/** The same with a workspace of the call's own. */
+/** As above; the call creates a workspace for itself. */
 inline result<std::uint64_t> compress(const plan &encoder, const_bytes src, mutable_bytes dst) {
   workspace none;
   return compress(encoder, none, src, dst);
@@ -455,64 +471,75 @@ inline result<std::uint64_t> decompress(const plan &decoder, workspace &ws, cons
   return detail::outcome(status, bytes);
 }
 
-/** The same with a workspace of the call's own. */
+/** As above; the call creates a workspace for itself. */
 inline result<std::uint64_t> decompress(const plan &decoder, const_bytes container, mutable_bytes dst) {
   workspace none;
   return decompress(decoder, none, container, dst);
 }
 
-/** The same with a plan that is made from the container. */
+/** As above; the call creates a plan from the container. */
 inline result<std::uint64_t> decompress(const_bytes container, mutable_bytes dst) {
   workspace none;
   return decompress(plan(), none, container, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on, x first; returns its length in bytes. Where `origin` has another number of dimensions than `extent`, FZ_INVALID_ARGUMENT speaks of an ndim of 0. */
+/**
+ * Restores the region that begins at `origin` and has `extent` elements, both x first; returns its length in bytes. If `origin` and
+ * `extent` have different numbers of dimensions, the call fails with FZ_INVALID_ARGUMENT.
+ */
 inline result<std::uint64_t> decompress_region(const_bytes container, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
-  // Of two different numbers of dimensions one is not that of the array.
+  // 0 is rejected: the two shapes have different numbers of dimensions.
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
   const std::int32_t status = fz_decompress_region(container.data(), container.size(), origin.data(), extent.data(), ndim, dst.data(),
                                                 dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 
-/** Restores the elements at multiples of `step`, a power of two, in every dimension; returns their length in bytes. `container` may be the
- * front of a container. */
+/**
+ * Restores a preview: the elements whose coordinates are multiples of `step`, a power of two, in every dimension. Returns
+ * its length in bytes. `container` may be the front of a container.
+ */
 inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint64_t step, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   const std::int32_t status = fz_decompress_preview(container.data(), container.size(), step, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 
-/** Old name of decompress_region(). */
+/** Deprecated name of decompress_region(). */
 [[deprecated("use decompress_region")]] inline result<std::uint64_t> decompress_box(const_bytes container, shape origin, shape extent,
                                                                                     mutable_bytes dst) {
   return decompress_region(container, origin, extent, dst);
 }
 
-/** Compresses device memory on a stream; `outcome` is memory that the device writes, or null. */
+/**
+ * Enqueues a compression on `stream` and returns before the work completes. `src`, `dst`, and `outcome` are device memory or
+ * other memory that the device of the stream can access; `outcome` may be null. Lifetimes: see fz_compress_async().
+ */
 inline result<void> compress_async(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst,
                                    fz_result *outcome, fz_cuda_stream stream) {
   return detail::outcome(fz_compress_async(encoder.get(), ws.get(), src.data(), src.size(), dst.data(), dst.size(),
                                            outcome, stream));
 }
 
-/** Restores device memory on a stream. The length of `container` is its capacity. */
+/**
+ * Enqueues a decompression on `stream` and returns before the work completes. The size of `container` is its capacity, at
+ * least the length of the container. Lifetimes: see fz_decompress_async().
+ */
 inline result<void> decompress_async(const plan &decoder, workspace &ws, const_bytes container, mutable_bytes dst,
                                      fz_result *outcome, fz_cuda_stream stream) {
   return detail::outcome(fz_decompress_async(decoder.get(), ws.get(), container.data(), container.size(), dst.data(),
                                              dst.size(), outcome, stream));
 }
 
-/** What a container says of itself. */
+/** Reads the header of a container. */
 inline result<fz_info> container_info(const_bytes container) {
   auto info = detail::sized<fz_info>();
   const std::int32_t status = fz_container_info(container.data(), container.size(), &info);
   return detail::outcome(status, info);
 }
 
-/** The shape of the array of a container. fz_info has at most 3 dimensions, the slowest ones joined. */
+/** Reads the shape of the array of a container, with all dimensions. fz_info has at most 3, the slowest ones joined. */
 inline result<shape> container_shape(const_bytes container) {
   std::uint64_t dims[FZ_MAX_DIMS] = {};
   std::uint32_t ndim = 0;
@@ -520,16 +547,17 @@ inline result<shape> container_shape(const_bytes container) {
   return detail::outcome(status, shape(dims, ndim));
 }
 
-/** What the beginning of a container says, or with how many bytes to ask again. */
+/** Result of container_info_partial(). */
 struct partial_info {
-  /** Only where `complete` is true. */
+  /** Valid only if `complete` is true. */
   fz_info info;
-  /** The length of the header, or the bytes from the start that are needed, or more. */
+  /** If complete: length of the header. Otherwise: length of the front, in bytes, to pass to the next call. */
   std::uint64_t needed_bytes;
+  /** False: the front is too short. */
   bool complete;
 };
 
-/** What a container says of itself of which only the beginning is there. That it is too short is no failure here. */
+/** Reads the header of a container from the front of the container. A front that is too short is not a failure. */
 inline result<partial_info> container_info_partial(const_bytes beginning) {
   partial_info made{detail::sized<fz_info>(), 0, false};
   const std::int32_t status =
@@ -538,14 +566,14 @@ inline result<partial_info> container_info_partial(const_bytes beginning) {
   return detail::outcome(status == FZ_TRUNCATED ? FZ_OK : status, made);
 }
 
-/** Compresses `src` into a file, in place of the one that may be there; returns its length. */
+/** Compresses `src` into a file, replacing an existing file; returns the length of the file in bytes. */
 inline result<std::uint64_t> compress_file(const plan &encoder, workspace &ws, const_bytes src, const std::string &path) {
   std::uint64_t bytes = 0;
   const std::int32_t status = fz_compress_file(encoder.get(), ws.get(), src.data(), src.size(), path.c_str(), &bytes);
   return detail::outcome(status, bytes);
 }
 
-/** The same with a workspace of the call's own. */
+/** As above; the call creates a workspace for itself. */
 inline result<std::uint64_t> compress_file(const plan &encoder, const_bytes src, const std::string &path) {
   workspace none;
   return compress_file(encoder, none, src, path);
@@ -560,84 +588,92 @@ inline result<std::uint64_t> decompress_file(const plan &decoder, workspace &ws,
   return detail::outcome(status, bytes);
 }
 
-/** The same with a plan that is made from the file. */
+/** As above; the call creates a plan from the file. */
 inline result<std::uint64_t> decompress_file(const std::string &path, mutable_bytes dst) {
   workspace none;
   return decompress_file(plan(), none, path, dst);
 }
 
-/** Restores the region of `extent` elements from `origin` on from a file. Of preset "fast" the function reads what the region touches. */
+/** Restores a region from a file, see decompress_region(). Preset "fast": only the header and the chunks of the region are read. */
 inline result<std::uint64_t> decompress_region_file(const std::string &path, shape origin, shape extent, mutable_bytes dst) {
   std::uint64_t bytes = 0;
-  // Of two different numbers of dimensions one is not that of the array.
+  // 0 is rejected: the two shapes have different numbers of dimensions.
   const std::uint32_t ndim = origin.size() == extent.size() ? origin.size() : 0;
   const std::int32_t status =
       fz_decompress_region_file(path.c_str(), origin.data(), extent.data(), ndim, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 
-/** Restores the elements at multiples of `step` in every dimension from a file; of preset "high" the function reads the front of the file. */
+/** Restores a preview from a file, see decompress_preview(). Preset "high": only the front of the file is read. */
 inline result<std::uint64_t> decompress_preview_file(const std::string &path, std::uint64_t step, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   const std::int32_t status = fz_decompress_preview_file(path.c_str(), step, dst.data(), dst.size(), &bytes);
   return detail::outcome(status, bytes);
 }
 
-/** Old name of decompress_region_file(). */
+/** Deprecated name of decompress_region_file(). */
 [[deprecated("use decompress_region_file")]] inline result<std::uint64_t> decompress_box_file(const std::string &path, shape origin,
                                                                                               shape extent, mutable_bytes dst) {
   return decompress_region_file(path, origin, extent, dst);
 }
 
-/** What the container in a file says of itself. */
+/** Reads the header of the container in a file. */
 inline result<fz_info> file_info(const std::string &path) {
   auto info = detail::sized<fz_info>();
   const std::int32_t status = fz_file_info(path.c_str(), &info);
   return detail::outcome(status, info);
 }
 
+/** Returns the number of GPUs that fzgm can use. */
 inline result<std::uint32_t> device_count() {
   std::uint32_t count = 0;
   const std::int32_t status = fz_device_count(&count);
   return detail::outcome(status, count);
 }
 
+/** Describes a GPU. */
 inline result<fz_device> device_info(std::uint32_t index) {
   auto info = detail::sized<fz_device>();
   const std::int32_t status = fz_device_info(index, &info);
   return detail::outcome(status, info);
 }
 
+/** Returns the number of stages of the library. */
 inline result<std::uint32_t> stage_count() {
   std::uint32_t count = 0;
   const std::int32_t status = fz_stage_count(&count);
   return detail::outcome(status, count);
 }
 
+/** Describes a stage of the library. */
 inline result<fz_stage> stage_info(std::uint32_t index) {
   auto info = detail::sized<fz_stage>();
   const std::int32_t status = fz_stage_info(index, &info);
   return detail::outcome(status, info);
 }
 
+/** Describes a port of a stage of the library. */
 inline result<fz_port> stage_port(std::uint32_t index, direction way, std::uint32_t port) {
   auto info = detail::sized<fz_port>();
   const std::int32_t status = fz_stage_port(index, static_cast<std::int32_t>(way), port, &info);
   return detail::outcome(status, info);
 }
 
+/** Describes a parameter of a stage of the library. */
 inline result<fz_parameter> stage_parameter(std::uint32_t index, std::uint32_t parameter) {
   auto info = detail::sized<fz_parameter>();
   const std::int32_t status = fz_stage_parameter(index, parameter, &info);
   return detail::outcome(status, info);
 }
 
+/** Returns the number of listed presets. */
 inline result<std::uint32_t> preset_count() {
   std::uint32_t count = 0;
   const std::int32_t status = fz_preset_count(&count);
   return detail::outcome(status, count);
 }
 
+/** Describes a listed preset. */
 inline result<fz_preset> preset_info(std::uint32_t index) {
   auto info = detail::sized<fz_preset>();
   const std::int32_t status = fz_preset_info(index, &info);

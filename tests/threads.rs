@@ -46,9 +46,9 @@ fn threads_that_cannot_be_started_are_a_matter_of_room() {
     let Some(e @ Error::NoThreads { threads: 40, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!((e.status(), e.status() as i32), (Status::NoThreads, 44));
     let text = e.to_string();
-    assert!(text.starts_with("the system does not start 40 threads: "), "{text}");
+    assert!(text.starts_with("the system cannot start 40 threads: "), "{text}");
     assert!(text.contains("Resource temporarily unavailable"), "{text}");
-    assert!(text.ends_with("; lower `threads` or raise the limit of processes (ulimit -u)"), "{text}");
+    assert!(text.ends_with("; lower `threads`, or raise the limit of processes (ulimit -u)"), "{text}");
 
     // Nothing is left of it.
     let mut ws = encoder.workspace().unwrap();

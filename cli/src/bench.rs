@@ -26,53 +26,53 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A raw file (little-endian, no header) or a .npy file
+    /// Raw file (little-endian, no header) or .npy file
     #[arg(value_name = "IN", value_parser = input::path())]
     input: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// A preset, or all; may be repeated [default: fast, in mode rel pfpl, without --pipeline and --config]
+    /// Preset, or all; may be repeated [default without --pipeline and --config: fast; pfpl with --mode rel]
     #[arg(long = "preset", value_name = "PRESET", value_parser = named::text(presets), hide_possible_values = true)]
     presets: Vec<String>,
-    /// A pipeline of your own; may be repeated
+    /// Custom pipeline, as a chain of stages; may be repeated
     #[arg(long = "pipeline", value_name = "CHAIN")]
     pipelines: Vec<String>,
-    /// A TOML file with a pipeline of your own; may be repeated
+    /// Custom pipeline, from a TOML file; may be repeated
     #[arg(long = "config", value_name = "FILE", value_parser = input::path())]
     configs: Vec<PathBuf>,
-    /// What the bound is relative to: noa (max - min), abs (nothing), prel (max |x|), with a quantizer rel (|x|) [default: noa; of a pipeline its own]
+    /// Unit of the bound: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value; stage quantizer only) [default: noa; custom pipeline: its own]
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// An error bound; may be repeated. What loses nothing has none [default: 1e-3; of a pipeline its own]
+    /// Error bound; may be repeated; ignored by lossless pipelines [default: 1e-3; custom pipeline: its own]
     #[arg(long = "eb", alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     bounds: Vec<f64>,
-    /// Values of this magnitude and above (fill values) are exact [default: inf]
+    /// Store values of this magnitude and above, such as fill values, exactly [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
-    /// noa: a second line with the value range given and not measured by each call; without a value the one that a
-    /// first look finds
+    /// Mode noa: add a line where the value range is given instead of measured by each call; without V, the range of
+    /// the array
     #[arg(long, value_name = "V", num_args = 0..=1, require_equals = true, default_missing_value = "measured",
         value_parser = value_base)]
     value_base: Option<Base>,
-    /// Threads, one or several numbers; 0 for all cores [default: 1,0]
+    /// CPU threads, one or more numbers; 0 for all cores [default: 1,0]
     #[arg(long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true, value_parser = input::threads())]
     threads: Vec<u32>,
-    /// Runs whose median counts, after those that warm up
+    /// Number of measured runs, after warm-up; the median is reported
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// What is measured: auto (the CPU), cpu, cuda or cuda:N
+    /// Where to run: auto (the CPU), cpu, cuda, or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
-    /// With a GPU: also the call as a graph that is launched again
+    /// GPU only: also measure repeated launches of the call as a CUDA graph
     #[arg(long)]
     graph: bool,
-    /// Run every kernel by itself, to measure kernel fusion. Does not affect the bytes
+    /// Disable kernel fusion, to measure its effect. Does not affect the bytes
     #[arg(long)]
     no_fuse: bool,
-    /// Report as a table of comma-separated values, with the keys of --json
+    /// Print a table of comma-separated values, with the keys of --json
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -107,10 +107,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (array, src) = Source::open(&args.input, &args.field)?.read()?;
     if let Device::Cuda(_) = args.device {
         if !args.threads.is_empty() {
-            return Err(Failure::usage("--threads is for the CPU: leave it out with --device cuda"));
+            return Err(Failure::usage("--threads is given, but --device is a GPU; remove --threads"));
         }
     } else if args.graph {
-        return Err(Failure::usage("--graph is for GPUs: give --device cuda too"));
+        return Err(Failure::usage("--graph is given, but --device is not a GPU; add --device cuda"));
     }
     let own = args.custom_pipeline()?;
     let requests = args.requests(&own, &array, &src)?;
@@ -247,9 +247,9 @@ impl Args {
     fn base(&self, array: &Array, src: &[u8]) -> Result<Option<f64>, Failure> {
         match self.value_base {
             None => Ok(None),
-            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => {
-                Err(Failure::usage("--value-base is for --mode noa: leave it out, or change the mode"))
-            }
+            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => Err(Failure::usage(
+                "--value-base requires --mode noa; remove --value-base or change --mode",
+            )),
             Some(Base::Given(base)) => Ok(Some(base)),
             Some(Base::Measured) => {
                 let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);

@@ -15,9 +15,9 @@ use side::Side;
 use std::path::PathBuf;
 
 pub(crate) const EXACTNESS: &str = "\
-Differences are evaluated exactly, as unevaluated sums of two f64. The bounds noa, rel and prel are products
-in f64, rounded toward zero. Values that are NaN, infinite, or not below --outlier-threshold have to be equal
-bit for bit and take no part in the other figures. Exit code 1: a bound or a bit is not kept.";
+Differences are evaluated exactly, as unevaluated sums of two f64. The bounds noa, rel, and prel are products
+in f64, rounded toward zero. Values that are NaN, infinite, or not below --outlier-threshold must be equal bit
+for bit and are excluded from all other figures. Exit code 1: a value violates the bound, or an exact value differs.";
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -27,29 +27,29 @@ Examples:
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The original array: a raw file or a .npy file
+    /// Original array: a raw file or a .npy file
     #[arg(value_name = "A", value_parser = input::path())]
     original: PathBuf,
-    /// What came back: a raw file, a .npy file, or the container itself, which states type, shape and bound
+    /// Restored array: a raw file, a .npy file, or the container, which states type, shape, and bound
     #[arg(value_name = "B", value_parser = input::path())]
     restored: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// What --eb is multiplied with: abs (1), noa (max - min), rel (|x|), prel (max |x|) [default: of a container its own]
+    /// Unit of --eb: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value) [default: that of the container]
     #[arg(long, requires = "eb", value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// The error bound; 0 for lossless [default: of a container its own]
+    /// Error bound; 0 for lossless [default: that of the container]
     #[arg(long, alias = "error-bound", value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     #[command(flatten)]
     fill: FillArgs,
-    /// Values of this magnitude and above have to be exact [default: of a container its own]
+    /// Values of this magnitude and above must be exact [default: that of the container]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
-    /// The container, for ratio and bits per value, where B is none
+    /// Container, for ratio and bits per value, if B is not a container
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::violation(format!(
-        "{} of {} bounded values are beyond the bound, {} of {} exact values differ, {} differences are NaN or infinite",
+        "{} of {} bounded values violate the bound, {} of {} exact values differ, {} differences are NaN or infinite",
         m.violations,
         m.bounded,
         m.exact_mismatches,
@@ -175,7 +175,7 @@ fn to_json(
         "psnr_db": number(m.psnr),
         "container_bytes": container,
         "ratio": optional(ratio(m, dtype, container)),
-        "bits_per_value": optional(container.map(|bytes| bits_per_value(bytes, m.elements))),
+        "bits_per_value": optional(container.and_then(|bytes| bits_per_value(bytes, m.elements))),
         "kept": m.kept(),
     })
 }
@@ -197,7 +197,7 @@ fn report(
         format!("max relative error    {:?}", m.max_rel_error),
     ];
     for s in &judgement.suspects {
-        let what = "exact, outside of the range; see --fill-value";
+        let what = "must be exact, excluded from the range; see --fill-value";
         lines.push(format!("suspected fill value  {}, {} elements: {what}", text(dtype, s.value), s.count));
     }
     if let Some(worst) = m.worst {
@@ -216,7 +216,8 @@ fn report(
     lines.push(format!("NRMSE                 {:.4e}", m.nrmse));
     if let (Some(bytes), Some(ratio)) = (container, ratio(m, dtype, container)) {
         lines.push(format!("ratio                 {}", report::short(ratio)));
-        lines.push(format!("bits per value        {}", report::short(bits_per_value(bytes, m.elements))));
+        let bits = bits_per_value(bytes, m.elements);
+        lines.extend(bits.map(|bits| format!("bits per value        {}", report::short(bits))));
     }
     report::print(&(lines.join("\n") + "\n"))
 }

@@ -37,87 +37,75 @@ Examples:
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Arrays: raw files (little-endian, no header) or .npy files; - for standard input
+    /// Raw files (little-endian, no header) or .npy files; - for standard input
     ///
     /// A raw file requires --dtype. A .npy file states type and shape; big-endian elements and Fortran order are converted. Files of other formats
-    /// are refused. Several files are compressed each into a container of its own.
+    /// are rejected. Each file is compressed into a container of its own.
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// auto (chosen by a sample of the array), fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another of `fzgm presets` [default: auto]
-    ///
-    /// auto:speed chooses for the least time, auto:ratio for the highest ratio, and auto is short for auto:balanced. With --set, --slab, --no-strict, or --generation the
-    /// default is fast, and pfpl in mode rel.
-    #[arg(long, value_parser = named::text(presets_and_auto), hide_possible_values = true)]
+    /// Preset: fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another one of `fzgm presets` [default: fast; pfpl with --mode rel]
+    #[arg(long, value_parser = named::text(named::presets), hide_possible_values = true)]
     preset: Option<String>,
-    /// A pipeline of your own in place of a preset, as text
+    /// Custom pipeline instead of a preset, as a chain of stages
     ///
-    /// Such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
+    /// Example: "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
     #[arg(long, value_name = "CHAIN", conflicts_with_all = ["preset", "config"])]
     pipeline: Option<String>,
-    /// A pipeline of your own, a TOML file as `fzgm presets --toml` shows some
+    /// Custom pipeline instead of a preset, from a TOML file; `fzgm presets --toml` prints examples
     #[arg(long, value_name = "FILE", conflicts_with = "preset", value_parser = input::path())]
     config: Option<PathBuf>,
-    /// What the bound is relative to: noa (max - min), abs (nothing), prel (max |x|), rel (|x|) [default: noa; of a pipeline its own]
+    /// Unit of the bound: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value) [default: noa; custom pipeline: its own]
     ///
-    /// noa is what SZ calls REL, and abs is the accuracy of ZFP. rel refers to each value, and only preset pfpl has it.
+    /// noa is REL in SZ, and abs is accuracy in ZFP. Of the presets, only pfpl supports rel.
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// Every bit comes back; the pipeline is chosen
-    #[arg(long, conflicts_with_all = ["mode", "eb"])]
-    lossless: bool,
-    /// A bound is chosen with which the ratio is this number
-    #[arg(long, value_name = "RATIO", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless"])]
-    target_ratio: Option<f64>,
-    /// A bound is chosen with which the peak signal-to-noise ratio has so many dB
-    #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio"])]
-    target_psnr: Option<f64>,
-    /// The error bound. A preset that loses something needs it [default: of a pipeline its own]
+    /// Error bound; required by lossy presets [default: custom pipeline: its own]
     #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     #[command(flatten)]
     fill: FillArgs,
-    /// Values of this magnitude and above (fill values) are exact and outside of the value range [default: inf]
+    /// Store values of this magnitude and above, such as fill values, exactly, and exclude them from the value range [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
-    /// noa: the value range, prel: the largest magnitude, when it is known [default: measured]
+    /// Known value range (noa) or largest magnitude (prel) [default: measured]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     value_base: Option<f64>,
-    /// Sets a parameter: of stages of type STAGE, or of every stage that has it; may be repeated
+    /// Set a parameter of all stages of type STAGE, or of every stage that has it; may be repeated
     ///
     /// `fzgm stages` lists the parameters.
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
     settings: Vec<Setting>,
-    /// Decompress before OUT is written, and compare: exit 1 if a bound or a bit is not kept
+    /// Decompress and compare before OUT is written; exit code 1 if a value violates the bound or an exact value differs
     #[arg(long)]
     verify: bool,
-    /// Threads of the CPU; 0 for all cores. Never shows in the bytes
+    /// CPU threads; 0 for all cores. Does not affect the bytes
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
-    /// Form of FZM files [default: 2026-08]
+    /// Generation of FZM files [default: 2026-08]
     #[arg(long)]
     generation: Option<Form>,
-    /// The reference's arithmetic with its losses: the bound may be exceeded
+    /// Use the lossy arithmetic of the reference implementation: the bound may be exceeded
     #[arg(long)]
     no_strict: bool,
-    /// fzm, or compact for chunks and small messages [default: fzm]
+    /// Container form: fzm, or compact for chunks and small messages [default: fzm]
     #[arg(long)]
     container: Option<Kind>,
-    /// A slab file, for arrays larger than memory, with slabs of about this size, such as 256M
+    /// Write a slab file, for arrays larger than memory, with slabs of about this size, such as 256M
     ///
-    /// The array is cut along its slowest dimension, and each slab has a container of its own.
+    /// The array is divided along its slowest dimension, and each slab has a container of its own.
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes, conflicts_with = "verify")]
     slab: Option<u64>,
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
-    /// What does it: auto (the CPU, where files are read to), cpu, cuda or cuda:N. Never shows in the bytes
+    /// Where to run: auto (the CPU, where files are read to), cpu, cuda, or cuda:N. Does not affect the bytes
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
-    /// Report as one JSON object for each file
+    /// Print one JSON object for each file
     #[arg(long)]
     json: bool,
 }
@@ -216,14 +204,14 @@ impl Work<'_> {
         let declared = args.fill.declared(dtype)?;
         if args.fill.is_given() && self.start.lossless() {
             return Err(Failure::usage(
-                "the pipeline is lossless: leave --fill-value out, every value is exact",
+                "--fill-value is given, but the pipeline is lossless and stores every value exactly; remove --fill-value",
             ));
         }
         let threshold = args.outlier_threshold.or(declared.threshold);
         if args.no_strict && threshold.is_some_and(f64::is_finite) {
             return Err(Failure::usage(
-                "--no-strict has the reference's arithmetic, which includes fill values in the value range; \
-                 leave --no-strict out, or --fill-value and --outlier-threshold",
+                "--no-strict is given together with a fill value or a threshold, but the arithmetic of the reference includes fill values \
+                 in the value range; remove --no-strict, or remove --fill-value and --outlier-threshold",
             ));
         }
         let request = Request {
@@ -268,8 +256,8 @@ impl Work<'_> {
         };
         if forgets_the_shape(encoder.options()) {
             reports::note(
-                "the file will not say its shape nor its length before padding; \
-                 it is restored as one dimension, with the padding",
+                "the file will contain neither the shape nor the unpadded length of the array; \
+                 it is restored as one dimension, including the padding",
             );
         }
         let from_error = |e| Failure::from_error(&e);

@@ -34,29 +34,30 @@ pub(crate) struct Args {
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     output: OutArgs,
-    /// Threads of the CPU; 0 for all cores
+    /// CPU threads; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = input::threads())]
     threads: u32,
-    /// The most memory for the array and the work on it, such as 4G; 0: 9 times the array and 64 MiB
+    /// Memory limit for the array and the working memory, such as 4G; 0: 9 times the array plus 64 MiB
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = input::limit)]
     max_memory: u64,
-    /// Only a part, as x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension, for presets fast and high
+    /// Restore only a region x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension
     ///
-    /// Slab files have parts too. Checksums are not compared.
+    /// Preset fast, also in slab files: only the chunks of the region are read, and checksums are not compared. Other presets: the whole array is
+    /// decoded, and checksums are compared, except for preset high.
     #[arg(long = "region", alias = "box", value_name = "RANGES", value_parser = Part::parse, allow_hyphen_values = true)]
     part: Option<Part>,
-    /// Only the elements at multiples of STEP in each dimension, a power of two
+    /// Restore only the elements at multiples of STEP, a power of two, in each dimension
     ///
-    /// Of preset high the front of the file suffices.
+    /// Preset high: the front of the file is sufficient.
     #[arg(long, value_name = "STEP", conflicts_with = "part", allow_negative_numbers = true)]
     preview: Option<u64>,
-    /// Do not compare the checksums of the container
+    /// Do not verify the checksums of the container
     #[arg(long)]
     no_checksum: bool,
-    /// What does it: auto (the CPU, where files are read to), cpu, cuda or cuda:N. Never shows in the bytes
+    /// Where to run: auto (the CPU, where files are read to), cpu, cuda, or cuda:N. Does not affect the bytes
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
-    /// Report as one JSON object
+    /// Print one JSON object for each file
     #[arg(long)]
     json: bool,
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

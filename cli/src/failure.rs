@@ -33,12 +33,12 @@ const REQUEST: u8 = 5;
 
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  compare or bench found a violation of the bound, or a value that is not exact and has to be
-  2  usage: arguments that are wrong by themselves or do not fit the file
+  0  success
+  1  a value violates the error bound, or a value that must be exact differs (compare, bench, --verify)
+  2  invalid arguments, or arguments that do not match the file
   3  a file cannot be read or written
-  4  the container is damaged or unknown
-  5  the request cannot be met, for example for its memory, its element type or a GPU that is not there";
+  4  the container is damaged or has an unknown format
+  5  the request cannot be met, for example because of memory, the element type, or a missing GPU";
 
 impl Failure {
     /// With what it is about in front.

@@ -9,18 +9,18 @@ use std::path::Path;
 pub(crate) struct Field {
     /// Element type of a raw array: f32, f64, i8 to i64, u8 to u64
     ///
-    /// A file of NumPy (.npy) states its type. float32, float64, float, double, int32 and so on are accepted too.
+    /// A .npy file states its type. Names such as float32, float64, float, double, and int32 are accepted too.
     #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     pub(crate) dtype: Option<DType>,
-    /// One to eight dimensions, fastest first, such as 512x512x128 [default: those of the file, or one]
+    /// One to eight dimensions, fastest first, such as 512x512x128 [default: those of the .npy file; otherwise one dimension]
     ///
-    /// The separator may be x, a comma, * or a blank. --shape has the order of C and NumPy.
+    /// Separators: x, comma, *, or space. For the order of C and NumPy use --shape.
     #[arg(long, value_parser = fastest_first, allow_hyphen_values = true)]
     dims: Option<Dims>,
-    /// The dimensions in the order of C and NumPy, slowest first, such as 128,512,512
+    /// Dimensions in the order of C and NumPy, slowest first, such as 128,512,512
     #[arg(long, value_parser = slowest_first, allow_hyphen_values = true, conflicts_with = "dims", value_name = "DIMS")]
     shape: Option<Dims>,
-    /// The file is a raw array, whatever format its first bytes state
+    /// Read the file as a raw array, even if its first bytes are those of another format
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -50,7 +50,8 @@ fn slowest_first(text: &str) -> Result<Dims, String> {
 
 fn dims(text: &str) -> Result<Dims, String> {
     let number = |word: &str| {
-        word.parse::<u64>().map_err(|_| format!("`{word}` is no dimension; write them as 512x512x128"))
+        word.parse::<u64>()
+            .map_err(|_| format!("`{word}` is not a dimension; write dimensions as 512x512x128"))
     };
     let mut dims = vec![];
     for part in text.split(['x', 'X', ',', '*']) {
@@ -59,12 +60,12 @@ fn dims(text: &str) -> Result<Dims, String> {
             dims.push(number(word)?);
         }
         if dims.len() == before {
-            return Err("a dimension is missing; write them as 512x512x128".into());
+            return Err("a dimension is missing; write dimensions as 512x512x128".into());
         }
     }
     if dims.len() > MAX_DIMS {
         return Err(format!(
-            "{} dimensions, at most {MAX_DIMS} are possible; join the slowest ones",
+            "{} dimensions are given, at most {MAX_DIMS} are supported; join the slowest ones",
             dims.len()
         ));
     }
@@ -103,7 +104,7 @@ impl Field {
         let width = dtype.bytes();
         if bytes % width != 0 {
             return Err(Failure::usage(format!(
-                "{} has {bytes} bytes, no whole number of {dtype} of {width} bytes; correct --dtype",
+                "{} has {bytes} bytes, not a multiple of the {width} bytes of {dtype}; correct --dtype",
                 path.display()
             )));
         }
@@ -114,7 +115,7 @@ impl Field {
 pub(crate) fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
     let (path, shape, dtype, bytes) = (path.display(), shape(array), array.dtype(), array.bytes());
     Failure::usage(format!(
-        "{path} has {has}, {shape} of {dtype} make {bytes}; correct --dims, --shape or --dtype"
+        "{path} has {has}, but {shape} of {dtype} requires {bytes}; correct --dims, --shape, or --dtype"
     ))
 }
 

@@ -6,10 +6,10 @@ use fzgm::metrics::{SuspectedFill, ValueScan};
 
 #[derive(clap::Args)]
 pub(crate) struct FillArgs {
-    /// A fill value such as 1e20 or -9999, kept bit for bit and outside of the value range; none: there are none; may be repeated
+    /// Declare a fill value such as 1e20 or -9999, which is stored exactly and excluded from the value range; none: the array has none; may be repeated
     ///
-    /// The pipelines keep values apart by their magnitude: values of the magnitude of V and above are exact, and a note says how many others
-    /// these are. Under the modes noa and prel, an array with a value that looks like a fill value is refused without this option.
+    /// Pipelines separate values by magnitude: all values of the magnitude of V and above are exact, and a note states how many other values these
+    /// are. In modes noa and prel, an array with a suspected fill value is rejected without this option.
     #[arg(long = "fill-value", value_name = "V", allow_negative_numbers = true, value_parser = parse, conflicts_with = "outlier_threshold")]
     values: Vec<Fill>,
 }
@@ -45,7 +45,9 @@ impl FillArgs {
     pub(crate) fn declared(&self, dtype: DType) -> Result<Declared, Failure> {
         let none = self.values.contains(&Fill::None);
         if none && self.values.len() > 1 {
-            return Err(Failure::usage("--fill-value none is given together with others; leave it out"));
+            return Err(Failure::usage(
+                "--fill-value none is given together with other fill values; remove one of them",
+            ));
         }
         let (mut values, mut threshold) = (vec![], None);
         for value in &self.values {
@@ -53,7 +55,7 @@ impl FillArgs {
             let value = if dtype == DType::F32 { f64::from(value as f32) } else { value };
             if value == 0.0 {
                 return Err(Failure::usage(
-                    "--fill-value is 0 in this type, which no magnitude keeps apart; under mode abs with a small bound zeros stay 0",
+                    "--fill-value is 0 in this element type, but every other value has a larger magnitude; remove --fill-value and use mode abs with a small bound, which restores 0 as 0",
                 ));
             }
             values.push(value);
@@ -128,7 +130,7 @@ impl Check {
         let others = (others > 0).then(|| {
             let threshold = text(self.dtype, self.declared.threshold.unwrap_or_default());
             format!(
-                "{others} other elements have a magnitude of {threshold} or more, and are kept exactly too"
+                "{others} other elements have a magnitude of {threshold} or more, and are stored exactly too"
             )
         });
         let all: Vec<String> = missing.into_iter().chain(others).collect();
@@ -167,8 +169,8 @@ pub(crate) fn refuse(
     }
     let (low, high) = (text(dtype, last.others.0), text(dtype, last.others.1));
     Err(Failure::usage(format!(
-        "{path} has what looks like a fill value: {}; all others lie in {low} to {high}, and under mode {mode} its magnitude would make their bound \
-         too large. Give {}{threshold}, or --fill-value none if these are values like others",
+        "{path} has a suspected fill value: {}; all other values are from {low} to {high}, and in mode {mode} the fill value would make their bound \
+         too large. Add {}{threshold}, or --fill-value none if it is regular data",
         names.join(", "),
         options.join(" ")
     )))

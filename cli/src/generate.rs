@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The directory to write below, in the layout of a prefix: share/man/man1 and the directories of the shells
+    /// Prefix to write to: share/man/man1 and the completion directories of the shells
     #[arg(value_name = "DIR", value_parser = crate::input::path())]
     dir: PathBuf,
 }
@@ -21,29 +21,43 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 
 pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure> {
     let written = |e: std::io::Error| Failure::io("write", &args.dir, &e);
-    // Completions leave the command with more in it than it has.
-    let manual = command.clone().disable_help_subcommand(true);
+    // Completions add subcommands to the command.
+    let mut manual = command.clone().disable_help_subcommand(true);
     for (shell, place, name) in SHELLS {
         let mut text = vec![];
         clap_complete::generate(shell, &mut command, "fzgm", &mut text);
         write(&args.dir.join(place), name, &text).map_err(written)?;
     }
     let man = args.dir.join("share/man/man1");
-    let pages = |man: &Path| {
-        fs::create_dir_all(man)?;
-        let names: Vec<String> = [String::new()]
-            .into_iter()
-            .chain(manual.get_subcommands().map(|c| format!("-{}", c.get_name())))
-            .collect();
-        clap_mangen::generate_to(manual, man)?;
-        // What stands behind the options has a heading that says nothing.
-        for path in names.iter().map(|name| man.join(format!("fzgm{name}.1"))).filter(|path| path.is_file()) {
-            let page = fs::read_to_string(&path)?.replace(".SH EXTRA\n", ".SH NOTES\n");
-            fs::write(&path, page)?;
-        }
-        Ok(())
-    };
-    pages(&man).map_err(written)
+    manual.build();
+    fs::create_dir_all(&man).and_then(|()| page(&manual, &man)).map_err(written)
+}
+
+/// Writes the manual pages of a command and of its subcommands.
+fn page(command: &clap::Command, man: &Path) -> std::io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        page(subcommand, man)?;
+    }
+    let renderer = clap_mangen::Man::new(command.clone());
+    let mut text = vec![];
+    renderer.render(&mut text)?;
+    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n");
+    fs::write(man.join(renderer.get_filename()), with_usage(&text, command))
+}
+
+/// A page with the usage of the help as its synopsis. That of the renderer lists all options without their values.
+fn with_usage(page: &str, command: &clap::Command) -> String {
+    const HEADING: &str = ".SH SYNOPSIS\n";
+    let Some((before, after)) = page.split_once(HEADING) else { return page.into() };
+    let after = after.find(".SH ").map_or("", |end| &after[end..]);
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let usage = command.clone().render_usage().to_string().replace('-', "\\-");
+    let lines: Vec<String> = usage
+        .trim_start_matches("Usage: ")
+        .lines()
+        .map(|line| line.trim().strip_prefix(name).map_or(line.trim().into(), |rest| format!("\\fB{name}\\fR{rest}")))
+        .collect();
+    format!("{before}{HEADING}{}\n{after}", lines.join("\n.br\n"))
 }
 
 fn write(dir: &Path, name: &str, text: &[u8]) -> std::io::Result<()> {

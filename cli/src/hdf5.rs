@@ -27,37 +27,37 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print the cd_values of a bound, as h5repack and nccopy expect them
+    /// Print the cd_values for a bound, as arguments of h5repack and nccopy
     Words(WordsArgs),
-    /// Explain cd_values, such as h5dump -pH prints of a dataset
+    /// Describe cd_values, for example from the output of h5dump -pH
     Describe(DescribeArgs),
 }
 
 #[derive(clap::Args)]
 struct WordsArgs {
-    /// abs, noa, rel, or lossless; noa needs --range and is stored as abs
+    /// abs, noa, rel, or lossless; noa requires --range and is stored as abs
     #[arg(long, value_name = "MODE", default_value = "abs")]
     mode: String,
-    /// The error bound
+    /// Error bound
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true, value_parser = crate::input::real)]
     eb: Option<f64>,
-    /// The smallest and the largest value of the whole dataset, for --mode noa
+    /// Smallest and largest value of the whole dataset, for --mode noa
     #[arg(long, value_names = ["MIN", "MAX"], num_args = 2, allow_hyphen_values = true, value_parser = crate::input::real)]
     range: Option<Vec<f64>>,
-    /// The preset; without it fast in mode abs, pfpl in mode rel
+    /// Preset [default: fast; pfpl with --mode rel]
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
 struct DescribeArgs {
-    /// The cd_values, separated by spaces or commas; none are mode lossless
+    /// cd_values, separated by spaces or commas; none for mode lossless
     #[arg(value_name = "WORD", allow_negative_numbers = true)]
     words: Vec<String>,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -89,17 +89,21 @@ fn print_words(args: &WordsArgs) -> Result<(), Failure> {
 fn user(args: &WordsArgs) -> Result<User, Failure> {
     let bound = match (args.mode.as_str(), args.eb) {
         ("lossless", None) => 0.0,
-        ("lossless", Some(_)) => return Err(Failure::usage("mode lossless has no bound: leave --eb out")),
-        (_, None) => return Err(Failure::usage("the mode needs a bound: give --eb, for example --eb 1e-3")),
+        ("lossless", Some(_)) => {
+            return Err(Failure::usage("--eb is given, but mode lossless has no bound; remove --eb"));
+        }
+        (_, None) => return Err(Failure::usage("--eb is missing; add a bound, for example --eb 1e-3")),
         (_, Some(bound)) => bound,
     };
     let (mode, bound) = match (args.mode.as_str(), args.range.as_deref()) {
         ("noa", Some(&[low, high])) => (1, product_down(bound, low, high)?),
         ("noa", _) => {
-            let why = "mode noa needs --range MIN MAX of the whole dataset, since each chunk has a range of its own";
+            let why = "--mode noa requires the value range of the whole dataset, because each chunk has a range of its own; add --range MIN MAX";
             return Err(Failure::usage(why));
         }
-        (_, Some(_)) => return Err(Failure::usage("--range is for --mode noa alone: leave it out")),
+        (_, Some(_)) => {
+            return Err(Failure::usage("--range is given, but --mode is not noa; remove --range"));
+        }
         ("abs", None) => (1, bound),
         ("rel", None) => (2, bound),
         ("lossless", None) => (0, bound),
@@ -121,7 +125,7 @@ fn number(name: &str) -> Result<u32, Failure> {
     let found = Preset::ALL.into_iter().find(|p| p.name() == name);
     found.map(|p| p as u32).ok_or_else(|| {
         let known = Preset::ALL.map(Preset::name).join(", ");
-        Failure::usage(format!("--preset is {name}; the filter has {known}"))
+        Failure::usage(format!("--preset is {name}; expected one of {known}"))
     })
 }
 
@@ -158,7 +162,7 @@ fn describe(args: &DescribeArgs) -> Result<(), Failure> {
 fn word(text: &str) -> Result<u32, Failure> {
     text.parse::<u32>().or_else(|_| text.parse::<i32>().map(|w| w as u32)).map_err(|_| {
         Failure::usage(format!(
-            "{text} is no cd_value, which is a number below 2^32; h5dump -pH prints those of a dataset, and python3 -m fzgm_hdf5 describe reads an HDF5 file"
+            "{text} is not a cd_value; expected integers below 2^32, as h5dump -pH prints them (python3 -m fzgm_hdf5 describe reads an HDF5 file)"
         ))
     })
 }
@@ -181,7 +185,7 @@ fn stored_text(stored: &Stored) -> String {
     let mut text =
         format!("elements of {} bytes, {}{order}; chunks of {dims}\n", element.bytes, opaque.trim());
     text += &match (bound, threshold.is_finite(), fill) {
-        (0.0, ..) => "nothing is lost\n".to_string(),
+        (0.0, ..) => "lossless\n".to_string(),
         (_, _, Some(fill)) => format!("values within {bound:?}; the fill value {fill:?} is exact\n"),
         (_, true, _) => format!("values within {bound:?}; magnitudes of {threshold:?} and above are exact\n"),
         _ => format!("values within {bound:?}\n"),

@@ -18,22 +18,22 @@ pub(crate) struct Args {
     /// Containers or slab files; - for standard input
     #[arg(value_name = "IN", required_unless_present = "stages")]
     inputs: Vec<PathBuf>,
-    /// In place of a container: what stages there are, as `fzgm stages` lists them
+    /// List all stages instead, as `fzgm stages` does
     #[arg(long, conflicts_with_all = ["inputs", "plan"])]
     stages: bool,
-    /// Draw the stages, and show the steps of the decompression and their memory
+    /// Draw the stages, and list the decompression steps with their memory
     #[arg(long)]
     plan: bool,
-    /// With --plan: for what; cuda shows the device functions too, and takes no GPU
+    /// With --plan: the device of the steps. cuda also lists device functions and does not require a GPU
     #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
-    /// Write the pipeline as TOML, for --config of another compression, and nothing else
+    /// Print only the pipeline, as TOML for --config
     #[arg(long, conflicts_with_all = ["stages", "plan", "json"])]
     toml: bool,
-    /// Write the pipeline as a line of text, for --pipeline, and nothing else
+    /// Print only the pipeline, as a chain for --pipeline
     #[arg(long, conflicts_with_all = ["stages", "plan", "json", "toml"])]
     text: bool,
-    /// Report as one JSON object
+    /// Print one JSON object for each file
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +41,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let several = args.inputs.len() > 1;
     if several && (args.toml || args.text) {
-        return Err(Failure::usage("--toml and --text write one pipeline; give one file"));
+        return Err(Failure::usage(
+            "--toml and --text print one pipeline, but several files are given; pass one file",
+        ));
     }
     if args.stages {
         return stages::list(&[], args.json);
@@ -66,7 +68,7 @@ fn file(args: &Args, input: &Path) -> Result<(), Failure> {
     let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
     if args.toml || args.text {
         if empty {
-            let what = "has no slabs, and without one no pipeline";
+            let what = "the slab file has no slabs, and therefore no pipeline";
             return Err(Failure::request(format!("{}: {what}", input.display())));
         }
         return report::print(&pipeline_source(args, input, &container)?);
@@ -194,7 +196,7 @@ fn to_text(info: &Info) -> String {
     ];
     lines.push(match info.mode {
         "lossless" => "bound      lossless".into(),
-        "unbounded" => "bound      none: values are lost without a promise".into(),
+        "unbounded" => "bound      none: lossy without a bound".into(),
         mode => format!("bound      {mode} {:?}, {strict}", info.bound),
     });
     if let Some((bound, base)) = info.absolute_bound().zip(info.value_base) {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if is_stream(&path) {
-            return Err("give a file; a standard stream is not supported here");
+            return Err("standard input and output are not supported here; pass a file name");
         }
         Ok(path)
     })
@@ -89,7 +89,7 @@ pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Fai
             Some(length) => length.to_string(),
             None => format!("more than {bytes}"),
         };
-        let what = format!("{} has {has} bytes, its header states {bytes}", path.display());
+        let what = format!("{} has {has} bytes, but its header states {bytes}", path.display());
         return Err(Failure::reading(path, &Error::Corrupt { place: "length", what }));
     }
     Ok(Whole::Bytes(all))
@@ -188,7 +188,7 @@ pub(crate) fn device() -> Named<Device> {
 
 /// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number; write it as 0.001 or 1e-3"))
+    text.parse().map_err(|_| format!("`{text}` is not a number; write it as 0.001 or 1e-3"))
 }
 
 /// Bytes: `1048576`, `64M`, `2G`, with units of 1024.
@@ -199,12 +199,12 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         "K" | "KiB" => 1 << 10,
         "M" | "MiB" => 1 << 20,
         "G" | "GiB" => 1 << 30,
-        _ => return Err(format!("`{text}` is no number of bytes; write it as 67108864 or 64M")),
+        _ => return Err(format!("`{text}` is not a number of bytes; write it as 67108864 or 64M")),
     };
     let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
     number
         .filter(|n| *n > 0)
-        .ok_or_else(|| format!("`{text}` is no number of bytes; write it as 67108864 or 64M"))
+        .ok_or_else(|| format!("`{text}` is not a number of bytes; write it as 67108864 or 64M"))
 }
 
 /// The same, or 0 where nothing is asked for.

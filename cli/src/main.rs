@@ -33,7 +33,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: fzgm::ReserveAllocator = fzgm::ReserveAllocator;
 
-/// Error-bounded compression of arrays.
+/// Error-bounded compression of floating-point and integer arrays
 #[derive(Parser)]
 #[command(name = "fzgm", version, after_help = failure::EXIT_CODES, arg_required_else_help = false)]
 struct Cli {
@@ -43,28 +43,28 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compress arrays, raw or of NumPy, into containers
+    /// Compress raw arrays and .npy files into containers
     #[command(after_long_help = compress::EXAMPLES)]
     Compress(compress::Args),
-    /// Restore the arrays of containers
+    /// Restore arrays from containers
     #[command(after_long_help = decompress::EXAMPLES)]
     Decompress(decompress::Args),
-    /// Say what containers hold
+    /// Show the array, bound, and stages of containers
     Info(info::Args),
-    /// Compare an array with what came back, and judge it by a bound
+    /// Compare two arrays, and check them against an error bound
     #[command(after_long_help = format!("{}\n\n{}", compare::EXACTNESS, compare::EXAMPLES))]
     Compare(compare::Args),
-    /// Measure ratio, speed and error in memory
+    /// Measure ratio, speed, and error of presets and pipelines in memory
     Bench(bench::Args),
-    /// List the GPUs that --device takes, or say why there is none
+    /// List the GPUs for --device, or state why there are none
     Devices(devices::Args),
-    /// List the stages with their ports and parameters
+    /// List stages with their ports and parameters
     Stages(stages::Args),
-    /// List the presets with their stages
+    /// List presets with their stages
     Presets(presets::Args),
-    /// Print or explain the numbers of the HDF5 filter
+    /// Print or describe the cd_values of the HDF5 filter
     Hdf5(hdf5::Args),
-    /// Write manual pages and completions of shells, as they are installed
+    /// Write manual pages and shell completions
     #[command(hide = true)]
     Generate(generate::Args),
 }

@@ -34,7 +34,7 @@ pub(crate) fn refused(path: &Path, container: &[u8], options: &Options, e: Error
 
 fn too_much(path: &Path, need: u64, limit: u64) -> Failure {
     Failure::request(format!(
-        "{}: {need} bytes of memory are needed, the limit is {limit}; raise --max-memory if you trust the file",
+        "{}: decompression requires {need} bytes of memory, the limit is {limit}; raise --max-memory if you trust the file",
         path.display()
     ))
 }

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct OutArgs {
-    /// The file to write; a directory for several files; - for standard output, with the report on standard error [default: beside IN]
+    /// Output file; a directory for several files; - for standard output, with the report on standard error [default: next to IN]
     ///
-    /// Without -o, compress writes IN.fzm (IN.fzc with --container compact, IN.fzs with --slab) beside IN, and decompress writes IN without that
-    /// ending.
+    /// Without -o, compress writes IN.fzm (IN.fzc with --container compact, IN.fzs with --slab) next to IN, and decompress writes IN without that
+    /// extension.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     path: Option<PathBuf>,
     /// Replace OUT if it exists
@@ -31,8 +31,9 @@ impl OutArgs {
     ) -> Result<Vec<OutFile>, Failure> {
         let directory = self.path.as_deref().filter(|path| path.is_dir());
         if let (Some(path), None, [_, _, ..]) = (&self.path, directory, inputs) {
-            let what = format!("-o {} names one file, and IN are {}", path.display(), inputs.len());
-            return Err(Failure::usage(format!("{what}; name a directory that exists, or leave -o out")));
+            let what =
+                format!("-o {} is one file, but {} input files are given", path.display(), inputs.len());
+            return Err(Failure::usage(format!("{what}; pass an existing directory, or remove -o")));
         }
         let mut files: Vec<OutFile> = vec![];
         for input in inputs {
@@ -41,15 +42,14 @@ impl OutArgs {
                 _ => {
                     let own = input.file_name().filter(|_| !input::is_stream(input));
                     let own = own.ok_or("standard input has no name".to_string()).and_then(&name);
-                    let own = own.map_err(|why| {
-                        Failure::usage(format!("there is no name for OUT: {why}; name it with -o"))
-                    })?;
+                    let own =
+                        own.map_err(|why| Failure::usage(format!("OUT has no default name: {why}; add -o")))?;
                     directory.or(input.parent()).unwrap_or(Path::new("")).join(own)
                 }
             };
             if files.iter().any(|other| other.path == path) {
                 let what = format!("{} would be written twice", path.display());
-                return Err(Failure::usage(format!("{what}; compress or decompress these files one by one")));
+                return Err(Failure::usage(format!("{what}; process these files one by one")));
             }
             files.push(OutFile { path, force: self.force });
         }
@@ -71,13 +71,15 @@ impl OutFile {
         }
         match fs::metadata(&self.path) {
             // Renaming over a device or a pipe would replace it.
-            Ok(found) if !found.is_file() => Err(self.refused("is no regular file; name a file to write")),
+            Ok(found) if !found.is_file() => {
+                Err(self.refused("is not a regular file; pass the name of a regular or new file"))
+            }
             Ok(_) if !self.force => Err(self.exists()),
             Ok(_) => Ok(()),
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 match fs::symlink_metadata(&self.path) {
                     Ok(_) if !self.force => Err(self
-                        .refused("is a link to a file that does not exist; give --force to make that file")),
+                        .refused("is a link to a file that does not exist; add --force to create that file")),
                     _ => Ok(()),
                 }
             }
@@ -90,7 +92,7 @@ impl OutFile {
     }
 
     fn exists(&self) -> Failure {
-        self.refused("exists; give --force to replace it")
+        self.refused("exists; add --force to replace it")
     }
 
     fn failed(&self, e: &std::io::Error) -> Failure {

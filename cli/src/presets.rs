@@ -8,16 +8,16 @@ use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The element type whose pipelines are shown
+    /// Element type of the pipelines
     #[arg(long, value_parser = crate::field::dtype(), default_value = "f32", hide_possible_values = true)]
     dtype: DType,
-    /// Show the file of this preset, to be changed and given to --config
+    /// Print this preset as TOML for --config
     #[arg(long, value_name = "PRESET", conflicts_with = "json", value_parser = named::text(named::presets), hide_possible_values = true)]
     toml: Option<String>,
-    /// Also show the presets that are for comparisons
+    /// Also list the presets for comparisons
     #[arg(long, conflicts_with = "toml")]
     all: bool,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -47,10 +47,10 @@ pub(crate) fn usual(mode: Option<&str>) -> &'static str {
 
 /// When to choose which.
 const NEEDS: [(&str, &str); 4] = [
-    ("fast", "for speed, GPUs, and regions of a file; a good ratio; the default of fzgm compress"),
-    ("high", "for the highest ratio, and for previews"),
-    ("pfpl", "for mode rel, where it is the default, and for any floats"),
-    ("bits", "without loss, for any element type"),
+    ("fast", "speed, GPUs, and regions of a file; good ratio; default of fzgm compress"),
+    ("high", "highest ratio, and previews"),
+    ("pfpl", "mode rel, where it is the default, and any floats"),
+    ("bits", "lossless, any element type"),
 ];
 
 /// When to choose this preset, if it is one of the short list.

@@ -68,9 +68,9 @@ pub(crate) fn ratio(array: u64, container: u64) -> f64 {
     array as f64 / container as f64
 }
 
-/// Bits of the container, per element of the array.
-pub(crate) fn bits_per_value(container: u64, elements: u64) -> f64 {
-    8.0 * container as f64 / elements as f64
+/// Bits of the container, per element of the array; `None` for an array without elements.
+pub(crate) fn bits_per_value(container: u64, elements: u64) -> Option<f64> {
+    (elements > 0).then(|| 8.0 * container as f64 / elements as f64)
 }
 
 /// Gigabytes (1e9) of the array per second.

@@ -31,7 +31,9 @@ impl CustomPipeline {
         File::open(path).map_err(refused)?.take(MOST + 1).read_to_string(&mut text).map_err(refused)?;
         let name = path.display().to_string();
         if text.len() as u64 > MOST {
-            return Err(Failure::usage(format!("{name} has more than {MOST} bytes, which no pipeline has")));
+            return Err(Failure::usage(format!(
+                "{name} has more than {MOST} bytes; a pipeline file must be smaller"
+            )));
         }
         let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
         Ok(CustomPipeline { whence: name.clone(), name, pipeline: read })
@@ -155,7 +157,7 @@ impl<'a> Request<'a> {
         }
         if let (Some(_), Some(mode @ ("abs" | "rel"))) = (self.value_base, mode(&pipeline)) {
             return Err(Failure::usage(format!(
-                "nothing is measured under mode {mode}: leave --value-base out"
+                "--value-base is given, but mode {mode} does not use it; remove --value-base"
             )));
         }
         Ok(pipeline)
@@ -186,18 +188,18 @@ impl<'a> Request<'a> {
         if self.start.lossless() {
             return given.first().map_or(Ok(()), |(option, _)| {
                 Err(Failure::usage(format!(
-                    "{what} is lossless: leave {option} out, or choose one with a bound"
+                    "{option} is given, but {what} is lossless; remove {option} or choose a lossy preset"
                 )))
             });
         }
         if let Some((option, parameter)) = given.iter().find(|(_, parameter)| set(parameter)) {
             return Err(Failure::usage(format!(
-                "{parameter} is given twice, by {option} and by --set; leave one of them out"
+                "{parameter} is given twice, with {option} and with --set; remove one of them"
             )));
         }
         if self.bound.is_none() && !set("error_bound") && matches!(self.start, PipelineSource::Preset(_)) {
             return Err(Failure::usage(format!(
-                "{what} needs a bound: give --eb, for example --mode noa --eb 1e-3"
+                "{what} requires an error bound; add --eb, for example --mode noa --eb 1e-3"
             )));
         }
         Ok(())
@@ -236,7 +238,7 @@ impl Setting {
             types.dedup();
             let types = types.join(", ");
             return Err(Failure::usage(format!(
-                "the pipeline has no stage of type `{stage}`; give one of its types: {types}"
+                "the pipeline has no stage of type `{stage}`; its types are {types}"
             )));
         }
         let named = names.iter().enumerate().filter(|(_, n)| **n == name).map(|(i, _)| i);

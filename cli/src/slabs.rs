@@ -22,7 +22,7 @@ pub(crate) fn write(
     let row = header.row_bytes();
     if row == 0 {
         return Err(Failure::usage(
-            "--dims make rows without elements, of which there are no slabs; leave --slab out",
+            "--dims give rows without elements, which cannot be divided into slabs; remove --slab",
         ));
     }
     let rows = header.slowest().map_or(header.rows(), |all| header.rows().min(all.max(1)));
@@ -53,7 +53,8 @@ pub(crate) fn write(
         if more || writer.totals().rows != all {
             let (have, want) = (writer.totals().array_bytes, all.saturating_mul(row));
             let have = if more { format!("more than {have}") } else { have.to_string() };
-            let what = format!("{} has {have} bytes, --dims make {want}; correct --dims", from.display());
+            let what =
+                format!("{} has {have} bytes, but --dims require {want}; correct --dims", from.display());
             return Err(Failure::usage(what));
         }
     }
@@ -101,12 +102,14 @@ pub(crate) struct Outline {
 /// The array of a slab file that has a length.
 pub(crate) fn array_of(from: &Path) -> Result<Array, Failure> {
     if input::length(from)?.is_none() {
-        let what = "a stream of slabs does not state its length at its beginning, which a .npy file does";
-        return Err(Failure::request(format!("{what}; name the file, or write a raw array")));
+        let what = "a .npy file states its length at its beginning, but a stream of slabs does not";
+        return Err(Failure::request(format!("{what}; pass the slab file by name, or write a raw array")));
     }
     match input::whole(from)? {
         input::Whole::Slabs(mut src) => outline(&mut *src, from).map(|o| o.array),
-        input::Whole::Bytes(_) => Err(Failure::request(format!("{} has changed", from.display()))),
+        input::Whole::Bytes(_) => {
+            Err(Failure::request(format!("{} has changed while it was read", from.display())))
+        }
     }
 }
 

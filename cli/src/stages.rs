@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Stages, such as fast [default: all]
+    /// Stages to list, such as fast [default: all]
     #[arg(value_name = "STAGE", value_parser = crate::named::text(crate::named::stages), hide_possible_values = true)]
     names: Vec<String>,
-    /// Report as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -1,11 +1,11 @@
-"""fzgm for HDF5 from Python: the arguments of create_dataset, what a dataset was compressed with, and where the plugin is.
+"""fzgm for HDF5 from Python: arguments of create_dataset, descriptions of datasets, and the location of the plugin.
 
     import h5py, fzgm_hdf5
     fzgm_hdf5.load()                      # or HDF5_PLUGIN_PATH in the environment
     file.create_dataset("t", data=t, chunks=(64, 64), **fzgm_hdf5.filter(abs=1e-3))
     print(fzgm_hdf5.describe(file["t"]))
 
-docs/hdf5.md describes the cd_values. Reading needs the plugin alone. The package fzgm has this module as fzgm.hdf5.
+docs/hdf5.md specifies the cd_values. Reading requires only the plugin. The package fzgm contains this module as fzgm.hdf5.
 
     python3 -m fzgm_hdf5 words abs 1e-3 [PRESET]      the arguments of h5repack and nccopy
     python3 -m fzgm_hdf5 describe FILE.h5 [NAME…]     bound, preset, and ratio of datasets
@@ -23,10 +23,10 @@ from typing import Any, Callable
 
 FILTER_ID = 32770  # H5Z_FILTER_FZGM of fzgm_hdf5.h
 
-# The numbers of the filter, which never change their meaning. 5 is reserved for preset exact.
+# Numbers of the filter. Their meaning never changes. 5 is reserved for preset exact.
 MODES = {"lossless": 0, "abs": 1, "rel": 2}
 PRESETS = {"default": 0, "pfpl": 1, "fz": 2, "fast": 3, "high": 4, "cusz": 6, "cusz_ans": 7, "lc_cr": 8, "high_once": 9}
-# The preset that a mode has where none is given, and all that it may have.
+# The default preset of a mode, and all presets that it supports.
 _USUAL = {"lossless": "default", "abs": "fast", "rel": "pfpl"}
 _PRESETS_OF = {"lossless": ("default",), "abs": tuple(PRESETS), "rel": ("default", "pfpl")}
 _REL = (2.0**-17, 0.25)
@@ -34,22 +34,22 @@ _REL = (2.0**-17, 0.25)
 _MAGIC = 0x465A
 _FILL_VERSION = 2
 
-# The class of exceptions for wrong arguments; fzgm.hdf5 puts its own here.
+# Class of exceptions for invalid arguments; fzgm.hdf5 replaces it.
 Error: type[Exception] = ValueError
 
 
 def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None) -> tuple[int, ...]:
-    """The cd_values of a mode and a bound, for ``h5repack``, ``nccopy``, and ``H5Pset_filter`` too.
+    """Returns the cd_values of a mode and a bound, also for ``h5repack``, ``nccopy``, and ``H5Pset_filter``.
 
-    Without a preset they have the number of ``"fast"`` in mode abs and of ``"pfpl"`` in mode rel.
+    The default preset is ``"fast"`` in mode abs and ``"pfpl"`` in mode rel.
     """
     if isinstance(mode, str) and mode == "noa":
-        raise Error("mode is 'noa'; chunks have ranges of their own: expected 'abs' with bound * (max - min) of the whole dataset")
+        raise Error("mode is 'noa', but each chunk has a range of its own; expected 'abs' with bound * (max - min) of the whole dataset")
     if not isinstance(mode, str) or mode not in MODES:
         raise Error(f"mode is {shown(mode)}; expected one of {', '.join(MODES)}")
     if preset is not None and (not isinstance(preset, str) or preset not in _PRESETS_OF[mode]):
         name = preset if isinstance(preset, str) else ""
-        why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not have" if name in PRESETS else ""
+        why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not support" if name in PRESETS else ""
         raise Error(f"preset is {shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":
@@ -57,7 +57,7 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
     if not (math.isfinite(bound) and bound > 0):
         raise Error(f"bound is {bound}; expected a finite number above 0")
     if mode == "rel" and not _REL[0] <= bound <= _REL[1]:
-        raise Error(f"bound is {bound}; expected 2^-17 = 7.63e-6 to 0.25 in mode rel; for less take mode abs or lossless")
+        raise Error(f"bound is {bound}; expected 2^-17 = 7.63e-6 to 0.25 in mode rel; for smaller bounds use mode abs or lossless")
     return (MODES[mode], *struct.unpack("<II", struct.pack("<d", bound)), PRESETS[preset or _USUAL[mode]])
 
 
@@ -71,17 +71,20 @@ def filter(
     fill_value: float | None = None,
     preset: str | None = None,
 ) -> dict[str, Any]:
-    """Keyword arguments of ``create_dataset`` of h5py, and encoding of xarray with engine h5netcdf. At most one bound; without one nothing is lost.
+    """Returns keyword arguments for ``create_dataset`` of h5py, which are also an encoding of xarray with engine h5netcdf.
+
+    At most one bound may be given; without a bound, compression is lossless.
 
     abs     \\|x - x'\\| <= abs
     rel     \\|x - x'\\| <= rel * \\|x\\|; rel is 2^-17 to 0.25
     noa     \\|x - x'\\| <= noa * (max - min) of the whole dataset, stored as abs
     range   (min, max) of the whole dataset, for noa
-    data    in place of range: the array to take it from; values equal to ``fill_value`` do not count
-    preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for ratio, ``"high_once"`` for more of it if
-            every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0
+    data    for noa, instead of range: the array to take the range from
+    fill_value  for data: values equal to it are excluded from the range. To store a fill value exactly, pass it to ``create_dataset`` as fillvalue
+    preset  None: ``"fast"`` with abs and noa, ``"pfpl"`` with rel. With abs and noa also ``"high"`` for a higher ratio, ``"high_once"`` for the
+            highest if every chunk is written whole and once, ``"pfpl"``, ``"fz"``, ``"cusz"``, ``"cusz_ans"``, ``"lc_cr"``. ``"default"`` is number 0
 
-    Integers and all that is no float lose nothing in any mode.
+    Element types other than float32 and float64 are lossless in every mode.
     """
     if wrong:
         raise Error(f"{shown(wrong[0])} is given without a name; expected abs={shown(wrong[0])}, rel=… or noa=…")
@@ -89,10 +92,15 @@ def filter(
     if len(given) > 1:
         raise Error(f"{' and '.join(given)} are given; expected one of them")
     if noa is None and (range is not None or data is not None):
-        raise Error("range or data is given without noa; both are for noa alone")
+        raise Error("range or data is given without noa; remove it, or give the bound as noa")
+    if fill_value is not None and data is None:
+        raise Error(
+            f"fill_value is {shown(fill_value)}, but data is not given; it excludes values of data from the range of noa. "
+            "To store a fill value exactly, pass it to create_dataset as fillvalue, or to xarray as _FillValue"
+        )
     if noa is not None:
         if (range is None) == (data is None):
-            raise Error("noa needs either range=(min, max) of the whole dataset or data, the array to take it from")
+            raise Error("noa requires either range=(min, max) of the whole dataset or data, the array to take the range from")
         low, high = range_of(data, fill_value) if range is None else _pair(range)
         abs = _product_down(_real("noa", noa), low, high)
     if abs is not None:
@@ -107,13 +115,13 @@ def filter(
 fzgm = filter
 
 
-# Warns of undeclared fill values in an array of numpy. The package fzgm sets this function, because it has the rule. Without the package, no array is
+# Warns of undeclared fill values in a NumPy array. The package fzgm sets this function, because it contains the rule. Without the package, no array is
 # examined.
 look_for_fills: Callable[[Any], None] | None = None
 
 
 def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
-    """Smallest and largest value of an array that is finite and not the fill value."""
+    """Returns the smallest and the largest value of an array, without NaN, infinities, and the fill value."""
     import numpy as np
 
     if isinstance(data, np.ma.MaskedArray):
@@ -130,7 +138,7 @@ def range_of(data: Any, fill_value: float | None = None) -> tuple[float, float]:
             counts &= array != _as_element(array.dtype, _real("fill_value", fill_value))
     bounded = array[counts]
     if bounded.size == 0:
-        raise Error("data has no finite value other than the fill value; give a bound as abs")
+        raise Error("data has no finite value other than the fill value; give the bound as abs")
     if fill_value is None and look_for_fills is not None:
         look_for_fills(array)
     return float(bounded.min()), float(bounded.max())
@@ -141,7 +149,7 @@ def _as_element(dtype: Any, fill_value: float) -> Any:
     try:
         return dtype.type(fill_value)
     except (OverflowError, ValueError) as error:
-        raise Error(f"fill_value is {fill_value}, which no element of type {dtype} can be; leave it out") from error
+        raise Error(f"fill_value is {fill_value}, which the element type {dtype} cannot represent; remove it") from error
 
 
 def shown(value: Any) -> str:
@@ -193,11 +201,14 @@ def _positive(what: str, bound: Any) -> float:
 
 
 def describe_words(cd: Any) -> str:
-    """The meaning of cd_values, in words: those of a user, or those that a dataset stores."""
+    """Describes cd_values of a user or of a dataset as text."""
     try:
+        cd = list(cd)
+        if any(isinstance(word, float) and not word.is_integer() for word in cd):
+            raise ValueError
         cd = [int(word) & 0xFFFFFFFF for word in cd]  # h5dump prints signed numbers
     except (TypeError, ValueError, OverflowError) as error:
-        raise Error(f"the cd_values are {shown(cd)}; expected whole numbers") from error
+        raise Error(f"the cd_values are {shown(cd)}; expected integers") from error
     if cd in ([], [0]):
         return "lossless"
     if len(cd) < 3:
@@ -212,14 +223,14 @@ def describe_words(cd: Any) -> str:
         return text
     bound, value = _double(cd, 7), _double(cd, 9)
     if bound == 0:
-        return f"lossless, since the elements are no floats (asked for: {text})"
+        return f"lossless, because only float32 and float64 have error bounds (requested: {text})"
     if cd[4] & 0xFFFF == _FILL_VERSION:
         return text if math.isnan(value) else f"{text}; the fill value {value:g} is exact"
     return text if math.isinf(value) else f"{text}; values of magnitude {value:g} and above are exact"
 
 
 def describe(dataset: Any) -> str:
-    """Bound, preset, and ratio of a dataset of h5py in words, from its cd_values and its size in the file."""
+    """Describes bound, preset, and ratio of an h5py dataset as text, from its cd_values and its size in the file."""
     try:
         is_dataset = all(hasattr(dataset, name) for name in ("id", "shape", "dtype"))
         create = dataset.id.get_create_plist() if is_dataset else None
@@ -230,7 +241,7 @@ def describe(dataset: Any) -> str:
     found = [create.get_filter(k) for k in range(create.get_nfilters())]
     own = [cd for number, _, cd, _ in found if number == FILTER_ID]
     if not own:
-        others = ", ".join(str(number) for number, *_ in found)
+        others = ", ".join(f"{name.decode(errors='replace')} ({number})" for number, _, _, name in found)
         return f"not compressed by fzgm; {'its filters are ' + others if found else 'it has no filters'}"
     stored, full = dataset.id.get_storage_size(), math.prod(dataset.shape) * dataset.dtype.itemsize
     ratio = f"ratio {full / stored:.2f} ({full} bytes in {stored})" if stored else "no chunk is written"
@@ -243,7 +254,7 @@ def _double(cd: list[int], at: int) -> float:
 
 
 def plugin_folder() -> str:
-    """Where the plugin is: in FZGM_HDF5_PLUGIN, beside this file, or where it was installed with it."""
+    """Returns the directory of the plugin: FZGM_HDF5_PLUGIN, that of this file, or the plugin directory of the same installation."""
     here = os.path.dirname(os.path.abspath(__file__))
     prefix = os.path.join(here, "..", "..", "..")
     folders = [here, *glob.glob(os.path.join(prefix, "lib*", "fzgm", "hdf5")), *glob.glob(os.path.join(prefix, "lib", "*", "fzgm", "hdf5"))]
@@ -252,23 +263,23 @@ def plugin_folder() -> str:
     for folder in folders:
         if os.path.exists(os.path.join(folder, "libh5fzgm.so")):
             return os.path.normpath(folder)
-    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; name its folder in FZGM_HDF5_PLUGIN")
+    raise FileNotFoundError(f"there is no libh5fzgm.so in {', '.join(folders)}; set FZGM_HDF5_PLUGIN to its directory")
 
 
 def load() -> None:
-    """Makes the HDF5 library of h5py find the plugin, before the first dataset that needs it."""
+    """Adds the plugin to the HDF5 library of h5py. Call it before the first dataset that requires the plugin."""
     import h5py
 
     h5py.h5pl.append(os.fsencode(plugin_folder()))
 
 
-def _main(arguments: list[str]) -> None:
+def _main(arguments: list[str], program: str = "fzgm_hdf5") -> None:
     command, *rest = arguments or [""]
     if command == "words" and 1 <= len(rest) <= 3:
         try:
             cd = words(rest[0], float(rest[1]) if len(rest) > 1 else 0.0, *rest[2:])
         except ValueError as error:
-            sys.exit(f"fzgm_hdf5: {error}")
+            sys.exit(f"{program}: {error}")
         print(f"h5repack -f UD={FILTER_ID},0,{len(cd)},{','.join(map(str, cd))}")
         print(f'nccopy -F "VARIABLE,{FILTER_ID},{",".join(map(str, cd))}"')
     elif command == "describe" and rest:
@@ -281,7 +292,7 @@ def _main(arguments: list[str]) -> None:
             for name in names:
                 print(f"{name}: {describe(file[name])}")
     else:
-        sys.exit("usage: fzgm_hdf5 words MODE [BOUND [PRESET]] | fzgm_hdf5 describe FILE.h5 [NAME…]")
+        sys.exit(f"usage: {program} words MODE [BOUND [PRESET]] | {program} describe FILE.h5 [NAME…]")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ mod views;
 /// Functions and classes of the package, without conversion of arrays.
 #[pyo3::pymodule]
 mod _fzgm {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::codec::{Decoder, Encoder, compress, decompress_region, preview};
     #[pymodule_export]
@@ -33,4 +35,9 @@ mod _fzgm {
     use super::pipeline::Pipeline;
     #[pymodule_export]
     use super::place::{Memory, copy_to_host, device_count, device_index, device_of, info_at, wait};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -66,8 +66,26 @@ def test_bounds():
     ids=str,
 )
 def test_wrong_bounds(arguments):
-    with pytest.raises(fzgm.Error, match=r"expected|needs|both|give a bound"):
+    with pytest.raises(fzgm.Error, match=r"expected|requires|both|give the bound"):
         fzgm.hdf5.filter(**arguments)
+
+
+def test_a_fill_value_without_data_is_rejected():
+    for bound in ({"abs": 0.01}, {"rel": 0.01}, {"noa": 1e-3, "range": (0, 1)}, {}):
+        with pytest.raises(fzgm.CallError, match="^fill_value is 1e\\+20, but data is not given.*fillvalue"):
+            fzgm.hdf5.filter(**bound, fill_value=1e20)
+
+
+def test_the_module_describes_files(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("group/t", data=np.arange(1000.0), **fzgm.hdf5.filter(abs=0.25, preset="high"))
+    run = [sys.executable, "-m", "fzgm.hdf5"]
+    said = subprocess.run([*run, "describe", tmp_path / "x.h5"], check=True, capture_output=True, text=True).stdout
+    assert said.startswith("group/t: abs 0.25, preset high; ratio ")
+    said = subprocess.run([*run, "words", "abs", "1e-3"], check=True, capture_output=True, text=True).stdout
+    assert said.startswith("h5repack -f UD=32770,0,4,1,3539053052,1062232653,3\n")
+    wrong = subprocess.run(run, capture_output=True, text=True)
+    assert wrong.returncode == 1 and wrong.stderr.startswith("usage: fzgm.hdf5 ")
 
 
 def test_description(tmp_path):
@@ -159,12 +177,12 @@ def test_chunks_of_another_type_or_shape(tmp_path):
 
 def test_arguments_that_are_no_numbers():
     for arguments in ({"abs": 10**5000}, {"abs": np.zeros(2)}, {"abs": 1, "preset": np.zeros(2)}, {"noa": 1, "data": np.arange(3), "fill_value": 1e30}):
-        with pytest.raises(fzgm.CallError, match=" is .*; expected|leave it out"):
+        with pytest.raises(fzgm.CallError, match=" is .*; expected|remove it"):
             fzgm.hdf5.filter(**arguments)
     for mode in (np.zeros(2), None, "\ud800"):
         with pytest.raises(fzgm.CallError, match="^mode is .*; expected one of"):
             fzgm.hdf5.words(mode)
-    for words in (None, ["a"], [1, 2.5, float("inf")], 5):
+    for words in (None, ["a"], [1, 2.5, float("inf")], [0.1], 5):
         with pytest.raises(fzgm.CallError, match="^the cd_values are .*; expected"):
             fzgm.hdf5.describe_words(words)
 

@@ -86,25 +86,25 @@ impl Status {
     pub const fn text(self) -> &'static str {
         match self {
             Status::Ok => "ok",
-            Status::InvalidArgument => "an argument is outside of its range",
-            Status::NullPointer => "a pointer that must not be null is null",
-            Status::PlanMismatch => "plan, workspace, container and buffer do not belong together",
-            Status::UnknownName => "no stage, parameter, port or preset has this name",
-            Status::TypeMismatch => "a stage cannot take this element type",
+            Status::InvalidArgument => "an argument is out of range",
+            Status::NullPointer => "a required pointer is NULL",
+            Status::PlanMismatch => "plan, workspace, container, and array do not belong together",
+            Status::UnknownName => "no stage, parameter, port, or preset has this name",
+            Status::TypeMismatch => "a stage does not support this element type",
             Status::InvalidPipeline => "the graph of stages is not a pipeline",
             Status::Unsupported => "not supported by this version",
-            Status::TooLarge => "the array is too large for a stage of this pipeline",
+            Status::TooLarge => "the array is too large for a stage of the pipeline",
             Status::Corrupt => "the container is damaged",
             Status::Checksum => "a checksum of the container does not match",
-            Status::NotAContainer => "the bytes are not a container that this version reads",
-            Status::Truncated => "more of the container is needed to read its header or a preview",
+            Status::NotAContainer => "the bytes are not a container that this version can read",
+            Status::Truncated => "the container is incomplete: its header or a preview requires more of it",
             Status::DstTooSmall => "the destination is too small",
-            Status::OutlierCapacity => "more outliers than the pipeline has room for",
-            Status::MemoryLimit => "more memory is needed than the limit allows",
+            Status::OutlierCapacity => "the array has more outliers than the outlier lists hold",
+            Status::MemoryLimit => "more memory is required than the limit permits",
             Status::OutOfMemory => "out of memory",
-            Status::NoThreads => "the system starts no more threads",
-            Status::NoDevice => "there is no usable GPU",
-            Status::Device => "a call of the CUDA driver failed",
+            Status::NoThreads => "the system cannot start more threads",
+            Status::NoDevice => "no usable GPU",
+            Status::Device => "a CUDA driver call failed",
             Status::File => "a file cannot be read or written",
             Status::Internal => "internal error of fzgm",
         }
@@ -141,7 +141,7 @@ pub enum Error {
         known: String,
     },
     /// An edge whose type the consumer cannot take.
-    #[error("{stage}.{port} does not take {got}; it takes {accepts}")]
+    #[error("{stage}.{port} does not support {got}; supported: {accepts}")]
     TypeMismatch {
         /// The consuming stage.
         stage: &'static str,
@@ -164,7 +164,7 @@ pub enum Error {
         what: String,
     },
     /// A 32-bit field of the wire form would overflow.
-    #[error("{stage} can hold {limit} bytes, this array needs {needed}; compress it in slabs")]
+    #[error("{stage} can hold {limit} bytes, but this array requires {needed}; compress it in slabs")]
     TooLarge {
         /// The stage whose wire form is the limit.
         stage: &'static str,
@@ -182,7 +182,7 @@ pub enum Error {
         what: String,
     },
     /// A checksum.
-    #[error("the {what} checksum is {stored:#010x} in the container, its bytes give {computed:#010x}")]
+    #[error("the {what} checksum is {stored:#010x}, but the bytes of the container give {computed:#010x}")]
     Checksum {
         /// header or data.
         what: &'static str,
@@ -195,13 +195,13 @@ pub enum Error {
     #[error("not a container that this version reads: {0}")]
     NotAContainer(String),
     /// A beginning of a container that is shorter than its header, or than the front that a preview requires.
-    #[error("the container continues: its first {needed} bytes are needed, or more")]
+    #[error("the container is incomplete; at least its first {needed} bytes are required")]
     Truncated {
         /// Bytes from the start of the container; never more than it has.
         needed: u64,
     },
     /// The destination.
-    #[error("the destination holds {have} bytes, {need} are needed")]
+    #[error("the destination has {have} bytes, but {need} are required")]
     DstTooSmall {
         /// Bytes needed.
         need: u64,
@@ -209,7 +209,9 @@ pub enum Error {
         have: u64,
     },
     /// The outlier lists of a stage.
-    #[error("{stage} has {needed} outliers and room for {capacity}; raise outlier_capacity or the bound")]
+    #[error(
+        "{stage} has {needed} outliers, but its lists hold {capacity}; raise outlier_capacity or the bound"
+    )]
     OutlierCapacity {
         /// The stage.
         stage: &'static str,
@@ -220,7 +222,7 @@ pub enum Error {
     },
     /// The caller's limit.
     #[error(
-        "{need} bytes of working memory are needed, the limit is {limit}; raise max_memory_bytes if the container is trusted"
+        "decompression requires {need} bytes of working memory, the limit is {limit}; raise max_memory_bytes if the container is trusted"
     )]
     MemoryLimit {
         /// Bytes needed.
@@ -233,7 +235,7 @@ pub enum Error {
     OutOfMemory(u64),
     /// The system's limit of threads, or of memory for their stacks.
     #[error(
-        "the system does not start {threads} threads: {why}; lower `threads` or raise the limit of processes (ulimit -u)"
+        "the system cannot start {threads} threads: {why}; lower `threads`, or raise the limit of processes (ulimit -u)"
     )]
     NoThreads {
         /// How many the workspace is to have.

@@ -155,8 +155,21 @@ impl Args {
         })
     }
 
+    /// Whether mode [`POINTWISE`] is possible: it requires outliers in place.
+    pub(crate) fn bounds_each(&self) -> bool {
+        self.has("inplace_outliers")
+    }
+
     fn refuse(&self, param: &Param, got: impl ToString) -> Error {
-        Error::argument(format!("{}.{}", self.stage, param.name), got, param.kind.to_string())
+        let expected = match param.kind {
+            // Such a stage accepts the word as a setting and rejects it with a reason when it is bound.
+            Kind::Choice(words) if words.contains(&POINTWISE) && !self.bounds_each() => {
+                let words: Vec<&str> = words.iter().copied().filter(|word| *word != POINTWISE).collect();
+                format!("one of {}", words.join(", "))
+            }
+            kind => kind.to_string(),
+        };
+        Error::argument(format!("{}.{}", self.stage, param.name), got, expected)
     }
 
     /// Sets a parameter from a number.

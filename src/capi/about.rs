@@ -1,4 +1,6 @@
 //! The library about itself and about the last failure.
+//!
+//! Section of the header: Library and error text.
 
 use std::ffi::c_char;
 
@@ -24,20 +26,21 @@ static TEXTS: [[u8; TEXT_BYTES]; Status::ALL.len()] = {
     texts
 };
 
-/// The version of the library that runs, such as "0.1.0". Static text.
+/// Returns the version of the library, such as "0.1.0". Static text.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The binary interface of the library that runs. Equal to FZ_ABI_VERSION wherever the loader did its work; worth a check
-/// where the library is opened with dlopen().
+/// Returns the version of the binary interface of the library. It equals FZ_ABI_VERSION if the
+/// dynamic loader selected the library by its SONAME; check it after dlopen().
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_abi_version() -> u32 {
     FZ_ABI_VERSION
 }
 
-/// What the library was built with, for logs and reports: version, target, backends. Static text, for people only.
+/// Returns the version, target, and backends of the library, for logs and reports. Static text, not
+/// meant to be parsed.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_build_info() -> *const c_char {
     concat!("fzgm ", env!("CARGO_PKG_VERSION"), ", ", env!("FZGM_TARGET"), ", ", env!("FZGM_BACKENDS"), "\0")
@@ -45,16 +48,19 @@ pub extern "C" fn fz_build_info() -> *const c_char {
         .cast()
 }
 
-/// One sentence about a status. Static text, never NULL, for any integer.
+/// Returns a sentence that describes a status. Static text, never NULL, for any integer.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_strerror(status: i32) -> *const c_char {
     let known = Status::ALL.iter().position(|s| *s as i32 == status);
     known.map_or(c"unknown status".as_ptr(), |i| TEXTS[i].as_ptr().cast())
 }
 
-/// What went wrong in the last call of this thread that failed: which argument, stage or port, its value, and what would
-/// have been accepted. Never NULL; "" while nothing has failed. Successful calls leave the text alone; it stays valid until
-/// the next failure in this thread, or the end of the thread. A text has at most 4095 bytes; a longer one is cut and ends with "…".
+/// Returns the error text of the last failed call of the calling thread: the argument, stage, or
+/// port, its value, and the accepted values.
+///
+/// Never NULL; "" if no call of the thread has failed. Successful calls do not change the text. The
+/// pointer is valid until the next failure in the thread, or until the thread ends. A text has at
+/// most 4095 bytes; longer texts are truncated and end with "…".
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_last_error() -> *const c_char {
     ffi_guard::last_error()

@@ -1,4 +1,6 @@
 //! The two calls that everything else is for.
+//!
+//! Section of the header: Blocking compression and decompression.
 
 use std::ffi::c_void;
 
@@ -8,26 +10,34 @@ use super::plan::fz_plan;
 use super::workspace::fz_workspace;
 use crate::{Decoder, DeviceSlice, Options, Workspace};
 
-/// Compresses an array.
+/// Compresses an array into a container. Blocking.
 ///
-/// `plan`                from fz_pipeline_finalize().
-/// `workspace`           made for this plan; NULL: one is made for this call.
-/// `src`, `src_bytes`    the array, of the type and shape of the plan, at any address.
-/// `dst`                 receives the container; must not overlap with `src`.
-/// `dst_capacity_bytes`  fz_max_compressed_bytes() is always enough. Nothing is written beyond.
-/// `compressed_bytes`    becomes the length of the container; untouched on failure.
+/// Parameters:
+///   `plan`                In: encoder from fz_pipeline_finalize().
+///   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
+///   `src`                 In: the array, of the element type and shape of the plan, at any
+///                         address.
+///   `src_bytes`           In: length of the array in bytes.
+///   `dst`                 Out: the container, at any address. Must not overlap `src`.
+///   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is always sufficient.
+///                         Nothing is written beyond it.
+///   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
 ///
-/// `src` and `dst` are memory of any kind, each its own: host, pinned, managed, or of a GPU; see the option device. With memory
-/// of a GPU the call runs there, on a stream of its own that waits for the NULL stream and for no other: what writes `src` has
-/// to be done before. When the call returns, everything is done.
+/// The compressed bytes depend only on the array, the pipeline, and the options; they do not depend
+/// on threads, device, machine, or time. An array that the pipeline does not make smaller is stored
+/// uncompressed. If the array has more outliers than the outlier lists hold, the call plans again
+/// with larger lists, in memory that it allocates.
 ///
-/// The bytes depend on the array, the pipeline and the options alone: not on threads, device, machine or time. An array that the
-/// pipeline does not make smaller is stored as it is. An array with more outliers than the pipeline has room for is planned
-/// anew with more room, in memory of the call's own.
+/// On failure `dst` is unchanged if it is host memory, and undefined if it is device memory.
 ///
-/// Errors: FZ_PLAN_MISMATCH for another length than the plan's or a workspace of another plan; FZ_INVALID_ARGUMENT for a
-/// decoder or memory on another device than the plan's; FZ_DST_TOO_SMALL; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and
-/// FZ_DEVICE where a GPU is involved. In host memory `dst` is then untouched, on a GPU it is undefined.
+/// Returns:
+///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
+///                        to another plan.
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder, or memory is on a device other than the plan's.
+///   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
+///   FZ_NO_DEVICE         Only if a GPU is involved.
+///   FZ_DEVICE            Only if a GPU is involved.
+///   FZ_DST_TOO_SMALL, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress(
@@ -54,26 +64,37 @@ pub unsafe extern "C" fn fz_compress(
     })
 }
 
-/// Restores an array.
+/// Restores an array from a container. Blocking.
 ///
-/// `plan`                from fz_plan_decoder() or fz_plan_open(); NULL: one is made from the container for this call, with
-///                       default options, and `workspace` must be NULL too.
-/// `workspace`           made for this plan; NULL: one is made for this call.
-/// `container`           what fz_compress() wrote, or an FZM file; `container_bytes` is its whole length.
-/// `dst`                 receives the array, at any address; must not overlap with `container`.
-/// `dst_capacity_bytes`  at least the length of the array, see fz_container_info(). Nothing is written beyond.
-/// `restored_bytes`      becomes the length of the array; untouched on failure.
+/// Parameters:
+///   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open(). NULL: the call
+///                         creates one from the container, with default options; `workspace` must
+///                         then be NULL too.
+///   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
+///   `container`           In: a container of fz_compress(), or an FZM file, at any address.
+///   `container_bytes`     In: length of the whole container in bytes.
+///   `dst`                 Out: the array, at any address. Must not overlap `container`.
+///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array; see
+///                         fz_container_info(). Nothing is written beyond it.
+///   `restored_bytes`      Out: length of the array in bytes; unchanged on failure.
 ///
-/// `container` and `dst` are memory of any kind, as for fz_compress(). A plan restores a container in device
-/// memory without a look at it from the host, where fz_decompress_async() would. Without a plan, the header is copied to the host first. A
-/// container that fzgm would write with another header, or that is damaged, is copied as a whole.
+/// The container may come from an untrusted source: whatever its bytes are, the call returns a
+/// status.
 ///
-/// The container may come from anywhere: whatever its bytes are, the call ends with a status.
+/// With a plan, a container in device memory that fz_decompress_async() can restore is restored
+/// without reading it from the host. Without a plan, the call copies the header to the host first.
+/// A container that is damaged, or whose header is not in the form that fzgm writes, is copied to
+/// the host as a whole.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_PLAN_MISMATCH when plan, workspace and container do
-/// not belong together; FZ_INVALID_ARGUMENT for an encoder or memory on another device than the plan's; FZ_DST_TOO_SMALL;
-/// FZ_MEMORY_LIMIT; FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE and FZ_DEVICE where a GPU is involved. The contents of `dst`
-/// are then undefined.
+/// On failure the contents of `dst` are undefined.
+///
+/// Returns:
+///   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
+///   FZ_INVALID_ARGUMENT  `plan` is an encoder, or memory is on a device other than the plan's.
+///   FZ_NO_DEVICE         Only if a GPU is involved.
+///   FZ_DEVICE            Only if a GPU is involved.
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_DST_TOO_SMALL,
+///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress(
@@ -101,23 +122,35 @@ pub unsafe extern "C" fn fz_decompress(
     })
 }
 
-/// Restores a region of an array, without the rest.
+/// Restores a region of an array. Blocking; the CPU decodes.
 ///
-/// `container`           what fz_compress() wrote, or an FZM file; `container_bytes` is its whole length.
-/// `origin`, `extent`    `ndim` numbers each, x first: the first element of the region in each dimension, and its length, which may be 0.
-///                       `ndim` is that of the array.
-/// `dst`                 receives the region as an array of its own, x fastest, at any address; must not overlap with `container`.
-/// `dst_capacity_bytes`  at least its length: the product of `extent` and the length of an element. Nothing is written beyond.
-/// `restored_bytes`      becomes that length; untouched on failure.
+/// Parameters:
+///   `container`           In: a container of fz_compress(), or an FZM file.
+///   `container_bytes`     In: length of the whole container in bytes.
+///   `origin`              In: `ndim` coordinates, x first: the first element of the region in each
+///                         dimension.
+///   `extent`              In: `ndim` lengths in elements, x first; a length may be 0.
+///   `ndim`                In: number of dimensions of the array.
+///   `dst`                 Out: the region as an array of its own, x fastest, at any address. Must
+///                         not overlap `container`.
+///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the region: the product of
+///                         `extent` and the element size. Nothing is written beyond it.
+///   `restored_bytes`      Out: length of the region in bytes; unchanged on failure.
 ///
-/// `container` and `dst` are memory of any kind, as for fz_compress(). The CPU decodes.
+/// Preset "fast", and arrays stored uncompressed: the call reads only the header and the chunks or
+/// rows of the region, so the container may be a mapped file. Checksums are not compared, because a
+/// checksum covers the whole container.
 ///
-/// Preset "fast", and arrays that are stored without compression: the function reads the header and the chunks or rows of the region, so that the
-/// container may be a mapped file. It does not compare checksums, because a checksum covers the whole container. Other presets: the function
-/// allocates memory for the whole array, decodes it, and copies the region. It compares the checksums, except for preset "high".
+/// Other presets: the call allocates memory for the whole array, decodes it, and copies the region.
+/// Checksums are compared, except for preset "high".
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a region that is not inside of the array or another `ndim`; FZ_DST_TOO_SMALL; FZ_NOT_A_CONTAINER,
-/// FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY; FZ_DEVICE where a GPU is involved. The contents of `dst` are then undefined.
+/// On failure the contents of `dst` are undefined.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  The region is not inside the array, or `ndim` is not that of the array.
+///   FZ_DEVICE            Only if a GPU is involved.
+///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
+///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_region(
@@ -144,23 +177,36 @@ pub unsafe extern "C" fn fz_decompress_region(
     })
 }
 
-/// Restores a preview of an array: the elements at multiples of a step in every dimension.
+/// Restores a preview of an array: the elements whose coordinates are multiples of `step` in every
+/// dimension. Blocking; the CPU decodes.
 ///
-/// `container`           what fz_compress() wrote, or the front of it; `container_bytes` is the length of what is there.
-/// `step`                a power of two; 1 restores the whole array.
-/// `dst`                 receives the preview as an array of its own, x fastest, at any address; must not overlap with `container`. A
-///                       dimension of n elements has (n + step - 1) / step of them, rounded down.
-/// `dst_capacity_bytes`  at least the length of the preview. Nothing is written beyond.
-/// `restored_bytes`      becomes that length; untouched on failure.
+/// Parameters:
+///   `container`           In: a container of fz_compress(), or the front of one.
+///   `container_bytes`     In: length of the given bytes.
+///   `step`                In: a power of two; 1 restores the whole array.
+///   `dst`                 Out: the preview as an array of its own, x fastest, at any address; a
+///                         dimension of n elements has (n + step - 1) / step elements, rounded
+///                         down. Must not overlap `container`.
+///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the preview. Nothing is
+///                         written beyond it.
+///   `restored_bytes`      Out: length of the preview in bytes; unchanged on failure.
 ///
-/// `container` and `dst` are memory of any kind, as for fz_compress(); the CPU decodes. The elements have the bits that fz_decompress() restores, so the
-/// error bound applies to them. Of preset "high" the function decodes the front of the container that the step requires; the container may end behind it, and
-/// checksums are not compared. Containers of other stages are decoded completely, in memory of the call's own, and their checksums are
-/// compared.
+/// The elements are bit for bit those that fz_decompress() restores, so the error bound applies to
+/// them.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a step that is no power of two; FZ_DST_TOO_SMALL; FZ_TRUNCATED, with the number of bytes in the text, if
-/// the container ends before the preview does; FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM, FZ_MEMORY_LIMIT,
-/// FZ_OUT_OF_MEMORY; FZ_DEVICE where a GPU is involved. The contents of `dst` are then undefined.
+/// Preset "high": the call decodes the front of the container that the step requires. The container
+/// may end after that front, and checksums are not compared. Other containers are decoded
+/// completely, in memory that the call allocates, and their checksums are compared.
+///
+/// On failure the contents of `dst` are undefined.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  `step` is not a power of two.
+///   FZ_TRUNCATED         The container ends before the preview; the error text contains the
+///                        required number of bytes.
+///   FZ_DEVICE            Only if a GPU is involved.
+///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
+///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_preview(
@@ -221,12 +267,18 @@ pub(super) unsafe fn region_of<'a>(
     dst: DeviceSlice,
     result: DeviceSlice,
 ) -> FfiResult<(&'a [u64], &'a [u64])> {
+    if ndim == 0 {
+        // Also how the C++ interface passes shapes with different numbers of dimensions.
+        return Err(FfiError::argument(
+            "origin and extent have no common number of dimensions (ndim is 0); pass one number each for every dimension of the array",
+        ));
+    }
     // SAFETY: the caller's promise; the number is checked there.
     let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
     // The region must not change while it is read.
     for given in [origin, extent] {
         let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
-        for (written, name) in [(dst, "dst"), (result, "the place for the result")] {
+        for (written, name) in [(dst, "dst"), (result, "the result")] {
             if given.overlaps(written) {
                 return Err(FfiError::argument(format!("origin or extent overlaps {name}")));
             }
@@ -252,9 +304,9 @@ pub(super) unsafe fn restore(
             // SAFETY: the caller's promise.
             with(plan, workspace, &touched, |ws| Ok(unsafe { decoder.decompress_at(ws, container, dst) }?))
         }
-        None if workspace.is_some() => {
-            Err(FfiError::mismatch("a workspace was given without the plan that it was made for"))
-        }
+        None if workspace.is_some() => Err(FfiError::mismatch(
+            "workspace is given but plan is NULL; pass the plan of the workspace, or NULL for both",
+        )),
         // SAFETY: the caller's promise.
         None => Ok(unsafe { Decoder::decompress_once_at(container, dst, &Options::default()) }? as u64),
     }

@@ -1,4 +1,6 @@
 //! Devices, and calls that run on one without waiting.
+//!
+//! Section of the header: GPUs and asynchronous calls.
 
 use std::ffi::{c_char, c_void};
 
@@ -21,15 +23,15 @@ pub struct CUstream_st {
 /// cbindgen:ignore
 pub type fz_cuda_stream = *mut CUstream_st;
 
-/// What an asynchronous call leaves behind, written by the stream after everything else that the call does.
+/// Outcome of an asynchronous call. The stream writes it after all other work of the call.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_result {
     /// Length of the container or of the array in bytes; 0 on failure.
     pub bytes: u64,
-    /// FZ_DST_TOO_SMALL: the bytes that are needed. FZ_OUTLIER_CAPACITY: the outliers of the stage.
+    /// FZ_DST_TOO_SMALL: required bytes. FZ_OUTLIER_CAPACITY: number of outliers of the stage.
     pub needed: u64,
-    /// An fz_status; of several failures that of the earliest stage.
+    /// An fz_status; if several stages fail, that of the earliest stage.
     pub status: i32,
     /// Index of the stage that failed.
     pub stage: u32,
@@ -43,28 +45,31 @@ const _: () = {
     assert!(std::mem::offset_of!(fz_result, stage) == std::mem::offset_of!(CallResult, stage));
 };
 
-/// What fz_device_info() finds.
+/// Result of fz_device_info().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_device {
-    /// sizeof(fz_device), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_device) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// CUDA version of the driver, 1000 x major + 10 x minor.
+    /// CUDA version of the driver: 1000 x major + 10 x minor.
     pub driver_version: i32,
-    /// Compute capability.
+    /// Compute capability, major number.
     pub capability_major: i32,
-    /// Its second number.
+    /// Compute capability, minor number.
     pub capability_minor: i32,
-    /// Memory of the device in bytes.
+    /// Device memory in bytes.
     pub memory_bytes: u64,
-    /// Its name, with a zero at the end.
+    /// Name, terminated by a zero.
     pub name: [c_char; 256],
 }
 
-/// How many GPUs there are that fzgm can use. Opens the driver, which takes a while the first time.
+/// Returns the number of GPUs that fzgm can use in `*count`. The first call opens the driver, which
+/// takes some time.
 ///
-/// Errors: FZ_NO_DEVICE when there is none; fz_last_error() says whether it is the driver, the device or this build of fzgm
-/// that is missing. FZGM_DISABLE_CUDA=1 in the environment makes every GPU missing.
+/// Returns:
+///   FZ_NO_DEVICE  None; the error text states whether the driver, the device, or the kernels in
+///                 this build are missing. FZGM_DISABLE_CUDA=1 in the environment disables all
+///                 GPUs.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
@@ -76,10 +81,16 @@ pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
     })
 }
 
-/// What there is to know about the GPU "cuda:index". Set device->struct_bytes to sizeof(fz_device) before the call.
+/// Describes the GPU "cuda:index".
 ///
-/// Errors: FZ_NO_DEVICE; FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes. `*device` is then
-/// untouched.
+/// Parameters:
+///   `index`   In: index of the GPU, from 0.
+///   `device`  In/out: the description; set device->struct_bytes before the call. Unchanged on
+///             failure.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  No GPU has this index, or struct_bytes is wrong.
+///   FZ_NO_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i32 {
@@ -99,15 +110,23 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
     })
 }
 
-/// Makes plan and workspace ready for asynchronous calls on `stream`: loads device code, takes device memory, and waits
-/// for its own copies. Without it the first call does that itself.
+/// Prepares a plan and a workspace for asynchronous calls on a stream: loads device code, allocates
+/// device memory, and waits for its own copies. Without this function, the first call does this
+/// work.
 ///
-/// After it fz_compress_async() and fz_decompress_async() with this workspace put kernels, memsets and copies within the
-/// device on the stream and do nothing else: they allocate nothing and never wait, and they can be captured. It counts for
-/// the context of the stream; call it while nothing is captured.
+/// Parameters:
+///   `plan`       In: encoder or decoder.
+///   `workspace`  In/out: created for `plan`.
+///   `stream`     In: see fz_compress_async(). Must not be capturing.
 ///
-/// Errors: FZ_NO_DEVICE; FZ_UNSUPPORTED for a pipeline without device code; FZ_PLAN_MISMATCH for a workspace of another plan;
-/// FZ_OUT_OF_MEMORY; FZ_DEVICE.
+/// Afterwards fz_compress_async() and fz_decompress_async() with this workspace only enqueue
+/// kernels, memsets, and copies within the device: they allocate no memory, never wait, and can be
+/// captured. This applies to the context of `stream`.
+///
+/// Returns:
+///   FZ_UNSUPPORTED    The pipeline has no device code.
+///   FZ_PLAN_MISMATCH  `workspace` belongs to another plan.
+///   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_preload(
@@ -127,35 +146,43 @@ pub unsafe extern "C" fn fz_plan_preload(
     })
 }
 
-/// Compresses an array on a stream, without waiting for it. The container has no checksums unless the option checksum is 2, and
-/// without them fz_decompress_async() does not notice changed values: see there.
+/// Enqueues the compression of an array on a stream, and returns before the work completes. See
+/// "Asynchronous calls" at the top of this file.
 ///
-/// `plan`                from fz_pipeline_finalize().
-/// `workspace`           made for this plan; not NULL. One call at a time: the next one with it may be made at once on the
-///                       same stream; another stream has to wait for this one first.
-/// `src`, `src_bytes`    the array, of the type and shape of the plan, at any address that the device of the stream reads.
-/// `dst`                 receives the container, at any address that the device writes; must not overlap with `src`.
-/// `dst_capacity_bytes`  fz_max_compressed_bytes() is enough for every array. Nothing is written beyond.
-/// `result`              where the stream writes what became of the call: device, pinned or managed memory, aligned to 8
-///                       bytes, apart from `src` and `dst`. Read it when the stream has passed. NULL: nowhere, which leaves
-///                       the length unknown, though the container is complete.
-/// `stream`              a cudaStream_t or CUstream of any context; NULL, cudaStreamLegacy and cudaStreamPerThread are those
-///                       of the calling thread's current context, or of the plan's device where the thread has none.
+/// Parameters:
+///   `plan`                In: encoder from fz_pipeline_finalize().
+///   `workspace`           In/out: created for `plan`; not NULL.
+///   `src`                 In: the array, of the element type and shape of the plan, at any address
+///                         that the device of the stream can read.
+///   `src_bytes`           In: length of the array in bytes.
+///   `dst`                 Out: the container, at any address that the device can write. Must not
+///                         overlap `src`.
+///   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is sufficient for every
+///                         array. Nothing is written beyond it.
+///   `result`              Out: outcome of the call, written by the stream. Device, pinned, or
+///                         managed memory, aligned to 8 bytes, outside of `src` and `dst`. Read it
+///                         after the work has completed. May be NULL: the length of the container
+///                         is then not reported, although the container is complete.
+///   `stream`              In: a cudaStream_t or CUstream of any context. NULL, cudaStreamLegacy,
+///                         and cudaStreamPerThread denote the streams of the current context of the
+///                         calling thread, or of the plan's device if the thread has none.
 ///
-/// `src`, `dst`, `result` and the workspace stay as they are, and are not freed, until the stream has passed; the plan may go
-/// before. What is on the stream already is done before, so that the array may come from a kernel on it.
+/// The container has the same bytes as with fz_compress(), but no checksums unless
+/// options->checksum is 2, which requires one pass over the container. Without checksums
+/// fz_decompress_async() does not detect changed values.
 ///
-/// The call can be captured into a graph after fz_plan_preload(), on any stream but the legacy one. Each launch of the graph
-/// compresses what `src` then holds; workspace and memory live as long as the graph does.
+/// Outlier lists are not enlarged: an array with more outliers than they hold results in
+/// FZ_OUTLIER_CAPACITY in `*result`.
 ///
-/// The bytes are those of fz_compress(), without checksums unless the option checksum is 2, which takes a pass over the container.
-/// Outlier lists are not enlarged: an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY in
-/// `*result`.
+/// Returns:
+///   FZ_DEVICE  The driver rejected a part of the call; the rest may have been enqueued.
+///   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_UNSUPPORTED.
 ///
-/// Returns what can be said before anything runs; then nothing was put on the stream and `*result` is not written:
-/// FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH; FZ_NO_DEVICE; FZ_UNSUPPORTED. FZ_DEVICE when the driver refuses a
-/// part of the call, of which the rest may be on the stream. The rest stands in `*result`: FZ_DST_TOO_SMALL,
-/// FZ_OUTLIER_CAPACITY; `dst` is then undefined.
+/// If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued and
+/// `*result` is not written.
+///
+/// Reported in `*result`; `dst` is then undefined:
+///   FZ_DST_TOO_SMALL, FZ_OUTLIER_CAPACITY.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_async(
@@ -182,31 +209,47 @@ pub unsafe extern "C" fn fz_compress_async(
     })
 }
 
-/// Restores an array on a stream, without waiting for it. The length of the container is read from its header, by the device.
+/// Enqueues the decompression of an array on a stream, and returns before the work completes. See
+/// "Asynchronous calls" at the top of this file.
 ///
-/// What is checked: the header against the plan, and every length, offset and index before it is used, so that no byte outside of
-/// the container, the workspace and `dst` is read or written. Checksums are compared where the container has them and the option
-/// checksum is not 0. What is not checked: values. In a container without checksums a changed code, exact value or bound is
-/// restored as another value; the status is then FZ_OK, and the error bound does not hold.
+/// Parameters:
+///   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open().
+///   `workspace`           In/out: created for `plan`; not NULL.
+///   `container`           In: a container of the plan's encoder, including stored arrays, at any
+///                         address that the device can read. With a plan from fz_plan_open(): the
+///                         container that it was opened from, or a container of the same encoder
+///                         that requires no more memory.
+///   `container_capacity_bytes`  In: at least the length of the container; the device reads the
+///                         length from the header, and nothing after the container is read. The
+///                         capacity passed to fz_compress_async() is sufficient, so no
+///                         synchronization is needed to obtain the length.
+///   `dst`                 Out: the array, at any address that the device can write. Must not
+///                         overlap `container`.
+///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array. Nothing is
+///                         written beyond it.
+///   `result`, `stream`    As for fz_compress_async().
 ///
-/// `plan`                      from fz_plan_decoder() or fz_plan_open().
-/// `workspace`                 made for this plan; as for fz_compress_async().
-/// `container`                 what the plan's encoder wrote, stored arrays included, at any address that the device reads. With
-///                             a plan of fz_plan_open(): what it was opened from, or what the same encoder wrote, as far as it
-///                             needs no more memory.
-/// `container_capacity_bytes`  at least the length of the container; nothing behind is read. The capacity that was given to
-///                             fz_compress_async() will do, so that nobody has to wait for the length in between.
-/// `dst`                       receives the array, at any address that the device writes; must not overlap with `container`.
-/// `dst_capacity_bytes`        at least the length of the array. Nothing is written beyond.
-/// `result`, `stream`          as for fz_compress_async(), and so is all that is said there of memory and graphs.
+/// The container may come from an untrusted source: whatever its bytes are, the call completes with
+/// a status. The device checks the header against the plan, and every length, offset, and index
+/// before it is used, so that no byte outside of the container, the workspace, and `dst` is read or
+/// written. Checksums are compared if the container contains them and options->checksum is not 0.
 ///
-/// The container may come from anywhere: whatever its bytes are, the call ends, and with a status. If bytes may change on the way,
-/// compress with the option checksum 2: changed values are then FZ_CHECKSUM.
+/// Values are not checked. In a container without checksums, a changed code, exact value, or bound
+/// is restored as another value; the status is then FZ_OK, and the error bound does not hold. If
+/// bytes may change in storage or in transit, compress with options->checksum 2: changed values
+/// then result in FZ_CHECKSUM.
 ///
-/// Returns what can be said before anything runs, as fz_compress_async() does: FZ_DST_TOO_SMALL; FZ_UNSUPPORTED for a plan of
-/// fz_plan_open() whose container has a header that fzgm would write otherwise, which fz_decompress() reads. The rest stands in
-/// `*result`: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM; FZ_PLAN_MISMATCH for a container of another plan, or one that needs
-/// more memory than the one that was opened; `dst` is then undefined.
+/// Returns:
+///   FZ_DST_TOO_SMALL  `dst_capacity_bytes` is less than the length of the array.
+///   FZ_UNSUPPORTED    Also if `plan` is from fz_plan_open(), and the header of its container is
+///                     not in the form that fzgm writes; fz_decompress() restores it.
+///
+/// Also returns the statuses of fz_compress_async(), with the same rules.
+///
+/// Reported in `*result`; `dst` is then undefined:
+///   FZ_PLAN_MISMATCH  The container belongs to another plan, or requires more memory than the
+///                     container that was opened.
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_async(

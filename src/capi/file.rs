@@ -1,4 +1,6 @@
 //! Containers in files, by path.
+//!
+//! Section of the header: Files.
 
 use std::ffi::{c_char, c_void};
 use std::path::Path;
@@ -12,15 +14,20 @@ use super::workspace::fz_workspace;
 use crate::codec::buffer;
 use crate::{ContainerFile, file};
 
-/// Compresses an array into a file.
+/// Compresses an array into a file. Same as fz_compress(), except:
 ///
-/// `path`              the file, which is replaced if it is there. What is written beside it becomes the file when it is complete
-///                     and on the disk; a failure leaves what was there.
-/// `compressed_bytes`  becomes the length of the file; untouched on failure.
+/// Parameters:
+///   `path`              In: the file; an existing file is replaced. The call writes a temporary
+///                       file in the same directory, synchronizes it to disk, and renames it. On
+///                       failure an existing file is unchanged.
+///   `compressed_bytes`  Out: length of the file in bytes; unchanged on failure.
 ///
-/// Everything else is as for fz_compress(). The call takes memory of fz_max_compressed_bytes() beside the workspace.
+/// The call allocates fz_max_compressed_bytes() in addition to the workspace.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_compress().
+/// Returns:
+///   FZ_FILE  The error text contains the path and the reason given by the system.
+///
+/// Also returns the statuses of fz_compress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_file(
@@ -52,13 +59,17 @@ pub unsafe extern "C" fn fz_compress_file(
     })
 }
 
-/// Restores the array of a file.
+/// Restores the array of a file. Same as fz_decompress(), except:
 ///
-/// `path`  a file that is one container: what fz_compress_file() wrote, or any FZM file.
+/// Parameters:
+///   `path`  In: a file that is one container: written by fz_compress_file(), or any FZM file.
 ///
-/// Everything else is as for fz_decompress(). The call takes memory for the whole file beside the workspace.
+/// The call allocates memory for the whole file in addition to the workspace.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress().
+/// Returns:
+///   FZ_FILE  The error text contains the path and the reason given by the system.
+///
+/// Also returns the statuses of fz_decompress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_file(
@@ -87,15 +98,20 @@ pub unsafe extern "C" fn fz_decompress_file(
     })
 }
 
-/// Restores a part of the array of a file, without the rest.
+/// Restores a region of the array of a file. Same as fz_decompress_region(), except:
 ///
-/// `path`  a file that is one container.
+/// Parameters:
+///   `path`  In: a file that is one container.
 ///
-/// Everything else is as for fz_decompress_region(). Of preset "fast" the function reads the header and the chunks that the region touches, and
-/// the memory of the call does not grow with the file or with a region in host memory: little more than 1 MiB. Of every other preset it reads the whole file.
+/// Preset "fast": the call reads the header and the chunks that the region touches. Its memory does
+/// not grow with the file, nor with a region in host memory: little more than 1 MiB. Other presets:
+/// the call reads the whole file.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_region(), and FZ_CORRUPT for a file of another
-/// length than its header states.
+/// Returns:
+///   FZ_FILE     The error text contains the path and the reason given by the system.
+///   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+///
+/// Also returns the statuses of fz_decompress_region().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_region_file(
@@ -123,15 +139,19 @@ pub unsafe extern "C" fn fz_decompress_region_file(
     })
 }
 
-/// Restores a preview from a file.
+/// Restores a preview from a file. Same as fz_decompress_preview(), except:
 ///
-/// `path`  a file that is one container, or the front of one.
+/// Parameters:
+///   `path`  In: a file that is one container, or the front of one.
 ///
-/// Everything else is as for fz_decompress_preview(). Of preset "high" the function reads the header and the front of the file that the step
-/// requires, of other stages the whole file.
+/// Preset "high": the call reads the header and the front of the file that the step requires. Other
+/// containers: the call reads the whole file.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_decompress_preview(), and FZ_CORRUPT for a file that is longer than its
-/// header states.
+/// Returns:
+///   FZ_FILE     The error text contains the path and the reason given by the system.
+///   FZ_CORRUPT  Also if the file is longer than its header states.
+///
+/// Also returns the statuses of fz_decompress_preview().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_preview_file(
@@ -171,11 +191,17 @@ pub unsafe extern "C" fn fz_decompress_box_file(
     unsafe { fz_decompress_region_file(path, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) }
 }
 
-/// Reads the header of the container in a file, and no more of the file. Set info->struct_bytes to sizeof(fz_info) before
-/// the call.
+/// Reads the header of the container in a file, and nothing else of the file.
 ///
-/// Errors: FZ_FILE, with the path and what the system says; those of fz_container_info(), and FZ_CORRUPT for a file of another
-/// length than its header states. `*info` is then untouched.
+/// Parameters:
+///   `path`  In: a file that is one container.
+///   `info`  In/out: the result; set info->struct_bytes before the call. Unchanged on failure.
+///
+/// Returns:
+///   FZ_FILE     The error text contains the path and the reason given by the system.
+///   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+///
+/// Also returns the statuses of fz_container_info().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_file_info(path: *const c_char, info: *mut fz_info) -> i32 {

@@ -16,7 +16,9 @@ fn usable<T>(pointer: *const T, name: &str) -> FfiResult<()> {
     }
     if !pointer.is_aligned() {
         let align = align_of::<T>();
-        return Err(FfiError::argument(format!("{name} is {pointer:p}, not aligned to {align} bytes")));
+        return Err(FfiError::argument(format!(
+            "{name} is {pointer:p}; it must be aligned to {align} bytes"
+        )));
     }
     Ok(())
 }
@@ -118,7 +120,7 @@ pub(super) fn regions(
     if src.0.overlaps(dst.0) {
         let (low, high) = if dst.0.address < src.0.address { (dst, src) } else { (src, dst) };
         return Err(FfiError::argument(format!(
-            "{} and {} overlap: {} begins {} bytes before {}, and its length is {}; give memory that is apart, and lengths that it has",
+            "{} and {} overlap: {} begins {} bytes before {}, and its length is {}; pass separate memory, and its actual lengths",
             src.1,
             dst.1,
             low.1,
@@ -153,7 +155,10 @@ impl<P> Bytes<P> {
             return Err(FfiError::null(self.name));
         }
         if start.checked_add(count).is_none() {
-            return Err(FfiError::argument(format!("{} ends behind the address space", self.name)));
+            return Err(FfiError::argument(format!(
+                "{} extends beyond the address space; correct its length",
+                self.name
+            )));
         }
         Ok(DeviceSlice { address: start as u64, bytes: count as u64 })
     }
@@ -194,7 +199,9 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> FfiResult<&
     let text = unsafe { CStr::from_ptr(pointer) };
     let bytes = text.count_bytes();
     if bytes > MOST_TEXT {
-        return Err(FfiError::argument(format!("{name} has {bytes} bytes; a text may have {MOST_TEXT}")));
+        return Err(FfiError::argument(format!(
+            "{name} has {bytes} bytes; a text may have at most {MOST_TEXT}"
+        )));
     }
     text.to_str().map_err(|_| FfiError::argument(format!("{name} is not UTF-8: {text:?}")))
 }
@@ -215,7 +222,7 @@ impl<T> Out<T> {
     /// Refuses a place inside of bytes that the call works on: the result would damage them.
     pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> FfiResult<Self> {
         if self.region().overlaps(bytes) {
-            return Err(FfiError::argument(format!("the place for the result lies inside of {name}")));
+            return Err(FfiError::argument(format!("the result overlaps {name}; pass separate memory")));
         }
         Ok(self)
     }
@@ -291,6 +298,6 @@ fn possible<T>(count: u64, name: &str) -> FfiResult<usize> {
         .ok()
         .filter(|n| n.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok()))
         .ok_or_else(|| {
-            FfiError::argument(format!("the length of {name} is {count}, more than an address space holds"))
+            FfiError::argument(format!("the length of {name} is {count}, which exceeds the address space"))
         })
 }

@@ -52,7 +52,7 @@ fn check<T: Handle>(pointer: *const T, found: Option<&str>, name: &str) -> FfiRe
     let what = match found {
         Some(kind) if kind == T::NAME => return Ok(()),
         Some(kind) => format!("an {kind}"),
-        None => "no handle: it was freed, or never made".into(),
+        None => "not a handle: it was freed, or never created".into(),
     };
     Err(FfiError::argument(format!("{name} is {pointer:p}, {what}; expected an {}", T::NAME)))
 }

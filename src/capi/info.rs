@@ -1,4 +1,6 @@
 //! What a container says about itself.
+//!
+//! Section of the header: Container headers.
 
 use std::ffi::c_void;
 
@@ -8,19 +10,20 @@ use super::pipeline::fz_pipeline;
 use super::status::{FZ_MAX_DIMS, fz_container, fz_mode};
 use crate::{Container, Error, Info};
 
-/// What fz_container_info() finds.
+/// Result of fz_container_info().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_info {
-    /// sizeof(fz_info), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_info) before the call; any other value is rejected.
     pub struct_bytes: u32,
     /// Form of the container, an fz_container.
     pub container: i32,
-    /// Type of the array, an fz_dtype.
+    /// Element type, an fz_dtype.
     pub dtype: i32,
-    /// Dimensions, 1 to 3. The slowest dimensions of an array of more are joined; fz_container_shape() returns all of them.
+    /// Number of dimensions, 1 to 3. If the array has more, its slowest dimensions are joined;
+    /// fz_container_shape() returns all dimensions.
     pub ndim: u32,
-    /// Their lengths in elements, x first; 1 where there is no such dimension.
+    /// Lengths in elements, x first; 1 for unused dimensions.
     pub dims: [u64; 3],
     /// Length of the array in bytes.
     pub original_bytes: u64,
@@ -28,25 +31,32 @@ pub struct fz_info {
     pub container_bytes: u64,
     /// Number of stages.
     pub stages: u32,
-    /// 1: the bound was kept for every value. 0: it may be exceeded. -1: the container does not say.
+    /// 1: the bound was kept for every bounded value. 0: the bound may be exceeded. -1: not
+    /// recorded in the container.
     pub strict: i32,
-    /// What the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS when no stage loses anything,
-    /// FZ_MODE_UNBOUNDED when values are rounded and nothing says by how much.
+    /// What the bound is relative to, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
+    /// FZ_MODE_UNBOUNDED: values are rounded without a bound.
     pub mode: i32,
-    /// The bound as it was asked for; 0 when lossless. A double in FZM files; to the precision of a float in a compact frame
-    /// and in the exact form of the reference.
+    /// Requested error bound; 0 if lossless. A double in FZM files; in a compact frame and in the
+    /// exact form of the reference it has the precision of a float.
     pub bound: f64,
-    /// Values of this magnitude and above were stored exactly; infinity when there is no such threshold. In the
-    /// precision of the bound.
+    /// Values of this magnitude and above were stored exactly; infinity: no threshold. Has the
+    /// precision of `bound`.
     pub outlier_threshold: f64,
 }
 
-/// Reads the header of a container; checksums are not compared. Set info->struct_bytes to sizeof(fz_info) before the call.
+/// Reads the header of a container. Checksums are not compared. Blocking.
 ///
-/// The container may be in memory of any kind; from device memory the call copies the header to the host and waits for that.
+/// Parameters:
+///   `container`        In: memory of any kind; the call copies the header from device memory and
+///                      waits for the copy.
+///   `container_bytes`  In: length of the whole container in bytes.
+///   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
+///                      failure.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED; FZ_INVALID_ARGUMENT for another struct_bytes. `*info` is then
-/// untouched.
+/// Returns:
+///   FZ_INVALID_ARGUMENT  struct_bytes is wrong.
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_container_info(
@@ -66,11 +76,13 @@ pub unsafe extern "C" fn fz_container_info(
 
 /// Reads the shape of the array of a container, with all of its dimensions.
 ///
-/// `container`  in memory of any kind, as for fz_container_info(); `container_bytes` is its whole length.
-/// `dims`       receives FZ_MAX_DIMS lengths in elements, x first; 1 where there is no such dimension.
-/// `ndim`       becomes the number of dimensions, 1 to FZ_MAX_DIMS.
+/// Parameters:
+///   `container`        In: memory of any kind, as for fz_container_info().
+///   `container_bytes`  In: length of the whole container in bytes.
+///   `dims`             Out: FZ_MAX_DIMS lengths in elements, x first; 1 for unused dimensions.
+///   `ndim`             Out: number of dimensions, 1 to FZ_MAX_DIMS.
 ///
-/// Errors: those of fz_container_info(). `dims` and `*ndim` are then untouched.
+/// Returns the statuses of fz_container_info(). On failure `dims` and `*ndim` are unchanged.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_container_shape(
@@ -96,17 +108,27 @@ pub unsafe extern "C" fn fz_container_shape(
     })
 }
 
-/// Reads the header of a container of which only the beginning is there, as when it comes from a stream. Set info->struct_bytes
-/// to sizeof(fz_info) before the call.
+/// Reads the header of a container from the front of the container, for example while it arrives
+/// from a network.
 ///
-/// `beginning`     host memory, from the first byte of the container on; it may be NULL when `beginning_bytes` is 0.
-/// `needed_bytes`  on success becomes the length of the header. On FZ_TRUNCATED: with how many bytes to ask again, which is
-///                 more than were given and never more than the container has; otherwise untouched.
+/// Parameters:
+///   `beginning`        In: host memory, from the first byte of the container on. May be NULL if
+///                      `beginning_bytes` is 0.
+///   `beginning_bytes`  In: length of the front in bytes.
+///   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
+///                      failure.
+///   `needed_bytes`     Out: on success, the length of the header. On FZ_TRUNCATED, the length of
+///                      the front to pass to the next call: more than `beginning_bytes`, and at
+///                      most the length of the container. Otherwise unchanged.
 ///
-/// Asking again with just so many leads to the end in a few steps, some ten for the longest headers. What follows on the header is
-/// not looked at, and `info->container_bytes` is what the header says of the whole.
+/// Repeat the call with `*needed_bytes` bytes until it succeeds: a few calls, about ten for the
+/// longest headers. Bytes after the header are not read; info->container_bytes is the container
+/// length that the header states.
 ///
-/// Errors: FZ_TRUNCATED; otherwise as fz_container_info(). `*info` is then untouched.
+/// Returns:
+///   FZ_TRUNCATED  The front is too short.
+///
+/// Also returns the statuses of fz_container_info().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_container_info_partial(
@@ -139,14 +161,26 @@ pub unsafe extern "C" fn fz_container_info_partial(
     })
 }
 
-/// Makes the pipeline that wrote a container, to use it again or to write it as TOML or text.
+/// Creates the pipeline that wrote a container, to use it again or to write it as TOML or text.
 ///
-/// The container may be in memory of any kind, as for fz_container_info(). With the same options the pipeline makes the same
-/// container of the same array, as far as the header says all: not what room there was for outliers, nor in what partitions huffman codes, nor whether value_base was
-/// given or measured, nor fixed_step, and in a compact frame no more than seven digits of a bound nor the outlier_threshold of
-/// lorenzo_quant. An array that did not compress has the pipeline "stored". `*pipeline` is untouched on failure.
+/// Parameters:
+///   `container`        In: memory of any kind, as for fz_container_info().
+///   `container_bytes`  In: length of the whole container in bytes.
+///   `pipeline`         Out: the pipeline; unchanged on failure.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
+/// With the same options the pipeline writes the same container for the same array, as far as the
+/// header records its parameters. Not recorded are:
+/// - the capacity of outlier lists;
+/// - the partitions of huffman;
+/// - whether value_base was given or measured;
+/// - fixed_step;
+/// - in a compact frame, digits of a bound beyond the seventh, and outlier_threshold of
+///   lorenzo_quant.
+///
+/// The pipeline of an array that was stored uncompressed is "stored".
+///
+/// Returns:
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_container(

@@ -1,4 +1,6 @@
 //! Options of a plan, as C passes them and as the core takes them.
+//!
+//! Section of the header: Options.
 
 use super::ffi_guard::{FfiError, FfiResult, ffi_guard};
 use super::handle::{expect_struct_bytes, optional, out};
@@ -6,45 +8,53 @@ use super::status::{fz_container, fz_device_choice, fz_generation};
 use crate::MAX_THREADS;
 use crate::{Container, Device, Generation, Options};
 
-/// Choices for a plan. Fill it with fz_options_init() and change what is to be different.
+/// Options of a plan. Initialize with fz_options_init(), then change individual fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_options {
-    /// sizeof(fz_options), set by fz_options_init(); any other value is refused.
+    /// sizeof(fz_options), set by fz_options_init(); any other value is rejected.
     pub struct_bytes: u32,
-    /// 1 (default): the error bound holds for every value, and what cannot meet it is stored exactly. 0: the arithmetic of
-    /// the reference implementation with its losses, for byte-equal files; the bound may be exceeded.
+    /// 1 (default): the error bound is guaranteed for every bounded value; values that cannot be
+    /// represented within the bound are stored exactly. 0: the lossy arithmetic of the reference
+    /// implementation, for byte-identical files; the bound may be exceeded.
     ///
-    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: such a file says neither the
-    /// shape nor the length without padding. It is restored as one padded dimension, also by a plan of fz_plan_decoder();
-    /// fz_container_info() says how long that is.
+    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. Such a
+    /// file contains neither the shape nor the unpadded length of the array. It is restored as one
+    /// padded dimension, also with a plan from fz_plan_decoder(); fz_container_info() reports its
+    /// length.
     pub strict: i32,
-    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. What a pipeline from TOML asks for, strict = false or
-    /// the generation before, holds as if it stood here.
+    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. A pipeline from TOML
+    /// that sets strict = false or the previous generation has the same effect as these options.
     pub generation: i32,
     /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
     pub container: i32,
-    /// 1 (default): blocking calls write checksums, and all calls verify those that a container has. 2: asynchronous calls
-    /// write them too, for which the device reads the container once more. 0: none is written and none verified. Without checksums
-    /// decoders check structure, every length, offset and index, and do not notice changed values.
-    pub checksum: i32,
-    /// Threads that a call may use, up to 1024. 1 (default): the calling thread alone. 0: as many as the machine has cores.
-    /// The number never changes the bytes.
-    pub threads: u32,
-    /// What runs the calls of the plan: FZ_DEVICE_AUTO (default), FZ_DEVICE_CPU, or n >= 0 for the GPU "cuda:n". It never
-    /// changes the bytes.
+    /// - 1 (default): blocking calls write checksums, and all calls verify the checksums that a
+    ///   container contains.
+    /// - 2: asynchronous calls write checksums too; the device then reads the container once more.
+    /// - 0: checksums are neither written nor verified.
     ///
-    /// FZ_DEVICE_AUTO: blocking calls run where the memory is that they are given, asynchronous ones on the device of their
-    /// stream. FZ_DEVICE_CPU: device memory is refused. A GPU: everything runs there, and host memory is copied there and
-    /// back; a plan for a GPU that is not there is not made.
+    /// Without checksums, decoders check the structure (every length, offset, and index) and do not
+    /// detect changed values.
+    pub checksum: i32,
+    /// Threads per call, at most 1024. 1 (default): the calling thread only. 0: one per core. The
+    /// compressed bytes do not depend on this option.
+    pub threads: u32,
+    /// Where calls run. The compressed bytes do not depend on this option.
+    /// - FZ_DEVICE_AUTO (default): blocking calls run where their memory is, asynchronous calls on
+    ///   the device of their stream.
+    /// - FZ_DEVICE_CPU: on the CPU; device memory is rejected.
+    /// - n >= 0: on the GPU "cuda:n"; host memory is copied to the device and back. If the GPU is
+    ///   not present, no plan is created.
     pub device: i32,
-    /// The most working memory that a plan for decompression may need, in bytes; more is FZ_MEMORY_LIMIT when the plan is
-    /// made. That is the workspace, and for preset high on the CPU the memory that calls allocate besides. It guards against containers made to exhaust memory. 0 (default): 64 MiB and 8 times the array for a plan of
-    /// fz_plan_open(), none for one of fz_plan_decoder().
+    /// Limit of the working memory of a decoder, in bytes: the workspace and, for preset "high" on
+    /// the CPU, the memory that calls allocate in addition. If a decoder requires more, its
+    /// creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
+    /// memory. 0 (default): 64 MiB plus 8 times the array size for fz_plan_open(), no limit for
+    /// fz_plan_decoder().
     pub max_memory_bytes: u64,
 }
 
-/// Fills `*options` with the defaults, struct_bytes included.
+/// Sets `*options` to the defaults, including struct_bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
     ffi_guard(|| {
@@ -93,7 +103,7 @@ impl fz_options {
                 2 => true,
                 other => {
                     return Err(FfiError::argument(format!(
-                        "options.checksum is {other}; expected 0, 1 or 2"
+                        "options.checksum is {other}; expected 0, 1, or 2"
                     )));
                 }
             },
@@ -103,7 +113,7 @@ impl fz_options {
                 (CPU, _) => Device::Cpu,
                 (other, _) => {
                     return Err(FfiError::argument(format!(
-                        "options.device is {other}; expected FZ_DEVICE_AUTO, FZ_DEVICE_CPU or the number of a GPU"
+                        "options.device is {other}; expected FZ_DEVICE_AUTO, FZ_DEVICE_CPU, or the number of a GPU"
                     )));
                 }
             },

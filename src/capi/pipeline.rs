@@ -1,4 +1,6 @@
 //! Pipelines: what is to be done, as plain data.
+//!
+//! Section of the header: Pipelines.
 
 use std::ffi::c_char;
 
@@ -8,15 +10,16 @@ use super::handle_registry::Handle;
 use super::status::FZ_EVERY_STAGE;
 use crate::{Args, DType, Pipeline, Result, preset};
 
-/// Stages, their parameters and their connections: plain data, tied to no array. Made by fz_pipeline_new() or
-/// fz_pipeline_from_preset(), given back with fz_pipeline_free(). One thread at a time.
+/// Stages, their parameters, and their connections. A pipeline is independent of any array. Create
+/// it with fz_pipeline_new() or another function that returns a pipeline; free it with
+/// fz_pipeline_free(). A pipeline must not be used by two threads at the same time.
 pub struct fz_pipeline(pub(super) Pipeline);
 
 impl Handle for fz_pipeline {
     const NAME: &'static str = "fz_pipeline";
 }
 
-/// Makes a pipeline without stages.
+/// Creates a pipeline without stages.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32 {
@@ -27,19 +30,28 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
     })
 }
 
-/// Makes one of the pipelines that come with the library, for arrays of type `dtype` (an fz_dtype). Its parameters can be
-/// changed afterwards, most often "mode" and "error_bound"; see fz_pipeline_set_double().
+/// Creates the pipeline of a preset. Its parameters can then be changed, most often "mode" and
+/// "error_bound"; see fz_pipeline_set_double().
 ///
-/// "fast"  for speed, and for regions: one stage, the least time, a good ratio.
-/// "high"  for the highest ratio, and for previews: one stage, more time.
-/// "pfpl"  for mode "rel", and for any floats: quantizer, difference, bitshuffle, rze.
-/// "bits"  without loss, for any element type: difference, bitshuffle, rze.
+/// Parameters:
+///   `name`      In: name of a preset, see below.
+///   `dtype`     In: element type of the arrays, an fz_dtype. A preset may depend on it: pass the
+///               same type to fz_pipeline_finalize().
+///   `pipeline`  Out: the pipeline.
 ///
-/// "fz", "cusz", "cusz_ans", and "lc_cr" are pipelines of lorenzo_quant with published coders, and "lc_speed", "lc_ratio", "lc_tp", "cusz_hi_tp", and
-/// "cusz_hi_cr" are for comparisons. All but "bits" are for floats and doubles and have mode "noa" and error bound 1e-3 until these are set; they
-/// accept "abs" and "prel" too. A preset may depend on the element type: pass the same `dtype` to fz_pipeline_finalize().
+///  "fast"  highest speed, and regions: one stage, good ratio
+///  "high"  highest ratio, and previews: one stage, slower
+///  "pfpl"  mode "rel", and any floats: quantizer, difference, bitshuffle, rze
+///  "bits"  lossless, any element type: difference, bitshuffle, rze
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the list of presets; FZ_UNSUPPORTED when the preset is not for that type.
+/// "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders; "lc_speed",
+/// "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" are for comparisons. All presets except
+/// "bits" accept floats and doubles, default to mode "noa" with error bound 1e-3, and also accept
+/// "abs" and "prel".
+///
+/// Returns:
+///   FZ_UNKNOWN_NAME  No such preset; the error text lists the presets.
+///   FZ_UNSUPPORTED   The preset does not support `dtype`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_preset(
@@ -54,18 +66,23 @@ pub unsafe extern "C" fn fz_pipeline_from_preset(
     })
 }
 
-/// Frees a pipeline; NULL is allowed. Plans made from it live on.
+/// Frees a pipeline. NULL is permitted. Plans created from the pipeline remain valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
     // SAFETY: the caller's promise.
     ffi_guard_drop(|| unsafe { release(pipeline, "pipeline") });
 }
 
-/// Adds a stage with default parameters. `*stage` becomes its index, 0 for the first; `stage` may be NULL.
+/// Adds a stage with default parameters. Until it is connected, the stage reads the array to be
+/// compressed. Outputs that no stage reads are stored in the container.
 ///
-/// A stage reads the array to be compressed until it is connected. What no stage reads goes into the container.
+/// Parameters:
+///   `stage_name`  In: name of the stage.
+///   `stage`       Out: index of the stage, 0 for the first. May be NULL.
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the list of stages; FZ_INVALID_PIPELINE for the 33rd stage.
+/// Returns:
+///   FZ_UNKNOWN_NAME      No such stage; the error text lists the stages.
+///   FZ_INVALID_PIPELINE  The pipeline already has 32 stages.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_add_stage(
@@ -89,11 +106,16 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
     })
 }
 
-/// Connects the output `port` of stage `producer` to stage `consumer`. A stage with several inputs takes them in the order
-/// of the calls; an output may feed several stages. That there is no circle is checked by fz_pipeline_finalize().
+/// Connects output port `port` of stage `producer` to the next input of stage `consumer`.
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the ports of the producer, which may depend on its parameters; FZ_INVALID_ARGUMENT for an
-/// index that is no stage; FZ_INVALID_PIPELINE for an input too many.
+/// The inputs of a stage are connected in the order of the calls. An output may be connected to
+/// several stages. fz_pipeline_finalize() checks that the connections have no cycle.
+///
+/// Returns:
+///   FZ_UNKNOWN_NAME      The producer has no such port; the error text lists its ports, which may
+///                        depend on parameters.
+///   FZ_INVALID_ARGUMENT  No stage has this index.
+///   FZ_INVALID_PIPELINE  All inputs of the consumer are connected.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_connect(
@@ -111,10 +133,18 @@ pub unsafe extern "C" fn fz_pipeline_connect(
 
 /// Sets a parameter that is a real number, such as "error_bound".
 ///
-/// `stage` is an index from fz_pipeline_add_stage(), or FZ_EVERY_STAGE for each stage that has the parameter.
+/// Parameters:
+///   `stage`      In: index from fz_pipeline_add_stage(), or FZ_EVERY_STAGE for each stage that has
+///                the parameter.
+///   `parameter`  In: name of the parameter.
+///   `value`      In: its value.
 ///
-/// Errors: FZ_UNKNOWN_NAME, with the parameters of the stage, or when no stage has it; FZ_INVALID_ARGUMENT for an index that
-/// is no stage and for a value outside of the range, NaN included. On failure no stage is changed.
+/// On failure no stage is changed.
+///
+/// Returns:
+///   FZ_UNKNOWN_NAME      The stage has no such parameter; the error text lists its parameters.
+///                        With FZ_EVERY_STAGE: no stage has the parameter.
+///   FZ_INVALID_ARGUMENT  No stage has this index, or `value` is out of range or NaN.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_set_double(
@@ -130,8 +160,8 @@ pub unsafe extern "C" fn fz_pipeline_set_double(
     })
 }
 
-/// Sets a parameter that is a whole number, such as "word_size", or a flag (0 or 1). Real parameters take it too.
-/// Otherwise as fz_pipeline_set_double().
+/// Sets a parameter that is an integer, such as "word_size", a flag (0 or 1), or a real number.
+/// Otherwise the same as fz_pipeline_set_double().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_set_int(
@@ -147,8 +177,8 @@ pub unsafe extern "C" fn fz_pipeline_set_int(
     })
 }
 
-/// Sets any parameter from text: a word ("noa" for "mode"), "true" or "false", or a number as C writes it.
-/// Otherwise as fz_pipeline_set_double().
+/// Sets any parameter from text: a word ("noa" for "mode"), "true" or "false", or a number in C
+/// notation. Otherwise the same as fz_pipeline_set_double().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_set_string(

@@ -1,4 +1,6 @@
 //! Plans: how it is done for one type and shape.
+//!
+//! Section of the header: Plans.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,9 +12,10 @@ use super::options::{chosen, fz_options};
 use super::pipeline::fz_pipeline;
 use crate::{Array, DType, Decoder, Encoder};
 
-/// A pipeline made ready for one element type, one shape and one direction. Immutable: any number of threads may use one
-/// plan at the same time. Made by fz_pipeline_finalize(), fz_plan_decoder() or fz_plan_open(), given back with
-/// fz_plan_free() when no call uses it any more; what an asynchronous call has put on a stream needs the plan no longer.
+/// A pipeline prepared for one element type, one shape, and one direction: an encoder or a decoder.
+/// Plans are immutable; any number of threads may use a plan at the same time. Create a plan with
+/// fz_pipeline_finalize(), fz_plan_decoder(), or fz_plan_open(); free it with fz_plan_free() when
+/// no function call uses it. Work that an asynchronous call has enqueued does not require the plan.
 pub struct fz_plan {
     pub(super) task: Task,
     /// What tells this plan from all others.
@@ -47,7 +50,7 @@ impl fz_plan {
         match &self.task {
             Task::Compress(encoder) => Ok(encoder),
             Task::Restore(_) => {
-                Err(FfiError::argument("the plan is a decoder; expected one of fz_pipeline_finalize"))
+                Err(FfiError::argument("plan is a decoder; expected an encoder from fz_pipeline_finalize()"))
             }
         }
     }
@@ -55,24 +58,31 @@ impl fz_plan {
     pub(super) fn decoder(&self) -> FfiResult<&Decoder> {
         match &self.task {
             Task::Restore(decoder) => Ok(decoder),
-            Task::Compress(_) => {
-                Err(FfiError::argument("the plan is an encoder; expected one of fz_plan_decoder or _open"))
-            }
+            Task::Compress(_) => Err(FfiError::argument(
+                "plan is an encoder; expected a decoder from fz_plan_decoder() or fz_plan_open()",
+            )),
         }
     }
 }
 
-/// Makes the plan that compresses arrays of type `dtype` (an fz_dtype) and shape `dims`.
+/// Creates the plan (encoder) that compresses arrays of one element type and shape.
 ///
-/// `dims`     `ndim` lengths in elements, the fastest-running dimension (x) first: a C array `a[nz][ny][nx]` is {nx, ny, nz}.
-/// `ndim`     1 to FZ_MAX_DIMS. Stages tell apart 3 dimensions at most; the slowest ones of more are joined for them.
-/// `options`  NULL for the defaults.
+/// Parameters:
+///   `pipeline`  In: copied; it may be changed or freed afterwards.
+///   `dtype`     In: element type, an fz_dtype.
+///   `dims`      In: `ndim` lengths in elements, the fastest dimension (x) first: a C array
+///               `a[nz][ny][nx]` has {nx, ny, nz}.
+///   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish at most 3 dimensions; of more, the
+///               slowest are joined.
+///   `options`   In: may be NULL for the defaults.
+///   `plan`      Out: the plan; unchanged on failure.
 ///
-/// The pipeline is copied: it may be changed or freed afterwards. `*plan` is untouched on failure.
+/// Returns:
+///   FZ_NO_DEVICE  options->device is a GPU that is not available.
+///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT.
 ///
-/// Errors: FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT; FZ_NO_DEVICE when
-/// options->device is a GPU and there is none. What is wrong with a pipeline or with its fit to the array is said here, but
-/// for codes that are too wide for a later stage, such as huffman: only the values decide that.
+/// All defects of a pipeline, and of its fit to the array, are reported here, with one exception:
+/// whether codes are too wide for a later stage, such as huffman, depends on the values.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -93,10 +103,13 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
     })
 }
 
-/// Makes the plan that restores what plan `encoder` compresses, with the same options. One decoder serves all containers of
-/// that plan, so it saves the work that fz_decompress() without a plan does for each.
+/// Creates the plan (decoder) that restores the containers of an encoder, with the options of the
+/// encoder. The decoder restores all containers of the encoder; it saves the work that
+/// fz_decompress() without a plan repeats for each container.
 ///
-/// Errors: FZ_INVALID_ARGUMENT when `encoder` is itself a decoder; FZ_MEMORY_LIMIT.
+/// Returns:
+///   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
+///   FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut *mut fz_plan) -> i32 {
@@ -107,16 +120,25 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     })
 }
 
-/// Makes the plan that restores a container, from its header, with memory for just that one. Others of the same pipeline, type
-/// and shape are served as far as they need no more of it; fz_plan_decoder() makes a plan for all of them.
+/// Creates the plan (decoder) that restores a container, from the header of the container.
 ///
-/// `container_bytes`  length of the whole container, which may be in memory of any kind; from device memory the header is copied.
-/// `options`          NULL for the defaults. Of the others, checksum, threads, device and max_memory_bytes matter.
+/// Parameters:
+///   `container`        In: memory of any kind; the header is copied from device memory.
+///   `container_bytes`  In: length of the whole container in bytes.
+///   `options`          In: may be NULL for the defaults. Only checksum, threads, device, and
+///                      max_memory_bytes are used.
+///   `decoder`          Out: the plan.
 ///
-/// It serves asynchronous calls too, with the same containers: another one ends with FZ_PLAN_MISMATCH. Only where the header is one
-/// that fzgm would write otherwise, as some files of the reference have, it is for blocking calls alone.
+/// The plan reserves memory for this container only. It also restores other containers of the same
+/// pipeline, element type, and shape if they require no more memory; fz_plan_decoder() creates a
+/// plan for all of them.
 ///
-/// Errors: FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED; FZ_MEMORY_LIMIT; FZ_NO_DEVICE.
+/// The plan also supports asynchronous calls, with the same containers; any other container results
+/// in FZ_PLAN_MISMATCH. Exception: if the header is not in the form that fzgm writes, as in some
+/// files of the reference, the plan supports blocking calls only.
+///
+/// Returns:
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT, FZ_NO_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_open(
@@ -135,17 +157,19 @@ pub unsafe extern "C" fn fz_plan_open(
     })
 }
 
-/// Frees a plan; NULL is allowed. Workspaces made for it may be freed before or after, but no longer be used.
+/// Frees a plan. NULL is permitted. Workspaces created for the plan must not be used afterwards;
+/// they may be freed before or after the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.
     ffi_guard_drop(|| unsafe { release(plan, "plan") });
 }
 
-/// The most bytes that fz_compress() with this plan can write, whatever the array holds: a destination of that size is never
-/// too small.
+/// Returns the largest number of bytes that fz_compress() can write with this plan, for any array,
+/// in `*bytes`. A destination of this size is never too small.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a decoder.
+/// Returns:
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_max_compressed_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {

@@ -1,4 +1,6 @@
 //! The call that needs no plan, and what it does not see in an array.
+//!
+//! Section of the header: Compression in one call, and fill values.
 
 use std::ffi::{c_char, c_void};
 
@@ -8,23 +10,34 @@ use super::status::fz_mode;
 use crate::metrics::suspected_fills_at;
 use crate::{Array, DType, Encoder, Error, Options, preset_within};
 
-/// Compresses an array in one call.
+/// Compresses an array with a preset, without a plan. Blocking, with default options.
 ///
-/// `preset`              one of fz_pipeline_from_preset(), such as "fast".
-/// `dtype`               type of the array, an fz_dtype.
-/// `dims`, `ndim`        its shape, x first, as for fz_pipeline_finalize().
-/// `mode`, `bound`       what the bound is relative to (an fz_mode), and the bound; for lossless presets FZ_MODE_LOSSLESS and 0.
-/// `src`, `src_bytes`    the array, at any address.
-/// `dst`                 receives the container; must not overlap with `src`. NULL with a capacity of 0: nothing is compressed, `src` may be
-///                       NULL, and `*compressed_bytes` becomes a capacity that is enough for every array of this type and shape.
-/// `dst_capacity_bytes`  nothing is written beyond.
-/// `compressed_bytes`    becomes the length of the container; untouched on failure.
+/// Parameters:
+///   `preset`              In: name of a preset of fz_pipeline_from_preset(), such as "fast".
+///   `dtype`               In: element type, an fz_dtype.
+///   `dims`, `ndim`        In: shape, x first, as for fz_pipeline_finalize().
+///   `mode`                In: what the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS for
+///                         lossless presets.
+///   `bound`               In: error bound; 0 for lossless presets.
+///   `src`                 In: the array, at any address.
+///   `src_bytes`           In: length of the array in bytes.
+///   `dst`                 Out: the container. Must not overlap `src`. NULL with a capacity of 0:
+///                         nothing is compressed, `src` may be NULL, and `*compressed_bytes`
+///                         becomes a capacity that is sufficient for every array of this type and
+///                         shape.
+///   `dst_capacity_bytes`  In: capacity of `dst`. Nothing is written beyond it.
+///   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
 ///
-/// Options are the defaults, and memory may be of any kind, as for fz_compress(). Programs that compress several arrays of one shape save time
-/// with a plan and a workspace. The container has the bytes that fz_compress() writes; fz_decompress() with NULL for plan and workspace restores it.
+/// The container has the same bytes as with fz_compress(); fz_decompress() with NULL for plan and
+/// workspace restores it. To compress several arrays of one shape, use a plan and a workspace; this
+/// is faster.
 ///
-/// Errors: FZ_UNKNOWN_NAME for a preset that there is not; FZ_INVALID_ARGUMENT for a mode or bound that the preset does not accept; those of
-/// fz_pipeline_finalize() and fz_compress(), among them FZ_DST_TOO_SMALL, with the required length in the text.
+/// Returns:
+///   FZ_UNKNOWN_NAME      No such preset.
+///   FZ_INVALID_ARGUMENT  The preset does not accept the mode or the bound.
+///   FZ_DST_TOO_SMALL     The error text contains the required length.
+///
+/// Also returns the statuses of fz_pipeline_finalize() and fz_compress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_simple(
@@ -52,7 +65,7 @@ pub unsafe extern "C" fn fz_compress_simple(
         let pipeline = preset_within(preset, array.dtype(), word(mode)?, bound)?;
         let encoder = Encoder::new(&pipeline, &array, &Options::default())?;
         if given != array.bytes() {
-            let what = format!("src has {given} bytes, dims and dtype make {}", array.bytes());
+            let what = format!("src has {given} bytes, but dims and dtype require {}", array.bytes());
             return Err(FfiError::mismatch(what));
         }
         if measure {
@@ -78,36 +91,46 @@ pub(super) fn word(mode: i32) -> crate::Result<&'static str> {
         .ok_or_else(|| Error::argument("mode", mode, "an fz_mode from FZ_MODE_LOSSLESS to FZ_MODE_PREL"))
 }
 
-/// What fz_find_fill_value() finds.
+/// Result of fz_find_fill_value().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_fill {
-    /// sizeof(fz_fill), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_fill) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// How many values look like fill values; 0: none, and the other fields are 0.
+    /// Number of suspected fill values; 0: none, and all other fields are 0.
     pub found: u32,
-    /// The one of the largest magnitude.
+    /// Suspected fill value of the largest magnitude.
     pub value: f64,
-    /// How many elements have its magnitude.
+    /// Number of elements with the magnitude of `value`.
     pub count: u64,
-    /// The smallest magnitude among those that look like fill values, and among values beside them: the outlier_threshold that keeps all of them.
+    /// Smallest magnitude among the suspected fill values and the values beside them. With this
+    /// outlier_threshold all of them are stored exactly.
     pub threshold: f64,
-    /// The smallest bounded value below that threshold.
+    /// Smallest bounded value below `threshold`.
     pub min: f64,
-    /// The largest one.
+    /// Largest bounded value below `threshold`.
     pub max: f64,
 }
 
-/// Looks for fill values that nobody declared, such as 1e20 among values near 1. Under modes noa and prel such a value makes the bound so large
-/// that all others are lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md has the rule. Set fill->struct_bytes to sizeof(fz_fill)
-/// before the call.
+/// Searches an array for undeclared fill values, such as 1e20 among values near 1.
 ///
-/// `dtype`              an fz_dtype; arrays of integers have no fill values.
-/// `src`, `src_bytes`   the array, in host or device memory. From a device it is copied in pieces to the host, and the call waits for that.
-/// `outlier_threshold`  that of the pipeline; infinity: none is set.
+/// Under the modes "noa" and "prel" such a value makes the bound so large that all other values are
+/// lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
+/// specifies the rule.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a length that is no whole number of elements, a threshold that is not positive, or another struct_bytes;
-/// FZ_OUT_OF_MEMORY; FZ_DEVICE. `*fill` is then untouched.
+/// Parameters:
+///   `dtype`              In: element type, an fz_dtype. Integer arrays have no fill values.
+///   `src`                In: the array, in host or device memory. The call copies device memory to
+///                        the host in pieces and waits for the copies.
+///   `src_bytes`          In: length of the array in bytes.
+///   `outlier_threshold`  In: threshold of the pipeline; infinity if none is set.
+///   `fill`               In/out: the result; set fill->struct_bytes before the call. Unchanged on
+///                        failure.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  `src_bytes` is not a multiple of the element size, `outlier_threshold` is
+///                        not positive, or struct_bytes is wrong.
+///   FZ_OUT_OF_MEMORY, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_find_fill_value(

@@ -1,4 +1,6 @@
 //! What there is: stages with their ports and parameters, and presets; in the library, and in a pipeline.
+//!
+//! Section of the header: Stages, parameters, and presets.
 
 use std::ffi::c_char;
 
@@ -9,91 +11,93 @@ use super::status::{FZ_NO_STAGE, fz_parameter_kind, fz_port_direction};
 use crate::stages::STAGES;
 use crate::{Args, Kind, Node, Param, Preset, Setting, Source, Stage};
 
-/// A stage, in the library or in a pipeline.
+/// Description of a stage of the library or of a pipeline.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_stage {
-    /// sizeof(fz_stage), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_stage) before the call; any other value is rejected.
     pub struct_bytes: u32,
     /// Number of the stage in containers.
     pub id: u32,
-    /// Number of its input ports.
+    /// Number of input ports.
     pub inputs: u32,
-    /// Number of its output ports, which may depend on parameters: in the library under the defaults, in a pipeline as it is.
+    /// Number of output ports, which may depend on parameters. For a stage of the library: with
+    /// default parameters.
     pub outputs: u32,
-    /// Number of its parameters.
+    /// Number of parameters.
     pub parameters: u32,
-    /// Its name.
+    /// Name.
     pub name: [c_char; 32],
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub about: [c_char; 188],
 }
 
-/// A port of a stage.
+/// Description of a port of a stage.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_port {
-    /// sizeof(fz_port), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_port) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// Of an input in a pipeline: the stage that it reads. FZ_NO_STAGE: the array. Otherwise FZ_NO_STAGE.
+    /// For an input port of a pipeline: index of the stage that it reads, or FZ_NO_STAGE if it
+    /// reads the array. Otherwise FZ_NO_STAGE.
     pub producer: u32,
-    /// The output port of that stage, by index; 0 where there is none.
+    /// Index of the output port of `producer`; 0 if `producer` is FZ_NO_STAGE.
     pub producer_port: u32,
-    /// Its name.
+    /// Name.
     pub name: [c_char; 52],
 }
 
-/// A parameter of a stage.
+/// Description of a parameter of a stage.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_parameter {
-    /// sizeof(fz_parameter), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_parameter) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// What it takes, an fz_parameter_kind, which says by what function it is set.
+    /// An fz_parameter_kind, which determines the function that sets the parameter.
     pub kind: i32,
-    /// The smallest value of a number; of a word 0.
+    /// Smallest value of a number; 0 for a word.
     pub low: f64,
-    /// The largest value of a number; of a word its last index among the choices.
+    /// Largest value of a number; index of the last choice for a word.
     pub high: f64,
-    /// The value when nobody sets it; of a word its index among the choices.
+    /// Default value; for a word, its index in the choices.
     pub default_value: f64,
-    /// The value in this pipeline; in the library the default.
+    /// Value in the pipeline; for a stage of the library, the default.
     pub value: f64,
-    /// 1: `low` itself is refused.
+    /// 1: `low` itself is not permitted.
     pub low_excluded: u32,
-    /// How many values there are to choose from, for words and for some whole numbers; 0: all from `low` to `high`.
+    /// Number of choices, for words and for some integers; 0: every value from `low` to `high`.
     pub choices: u32,
-    /// Its name.
+    /// Name.
     pub name: [c_char; 32],
-    /// The default as fz_pipeline_set_string() takes it.
+    /// Default, as text for fz_pipeline_set_string().
     pub default_text: [c_char; 32],
-    /// The value as fz_pipeline_set_string() takes it.
+    /// Value, as text for fz_pipeline_set_string().
     pub value_text: [c_char; 32],
-    /// The choices, separated by blanks; "" without.
+    /// Choices, separated by spaces; "" if there are none.
     pub choices_text: [c_char; 96],
-    /// Its unit; "" for a bare number.
+    /// Unit; "" if dimensionless.
     pub unit: [c_char; 160],
-    /// What it takes, in words.
+    /// Permitted values, in words.
     pub range: [c_char; 96],
-    /// What it is, one or two sentences.
+    /// Description, one or two sentences.
     pub about: [c_char; 192],
 }
 
-/// A preset.
+/// Description of a preset.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_preset {
-    /// sizeof(fz_preset), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_preset) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// 1: nothing is lost, so that there is no bound to set.
+    /// 1: the preset is lossless and has no error bound.
     pub lossless: u32,
-    /// Its name.
+    /// Name.
     pub name: [c_char; 32],
-    /// What it is, one sentence.
+    /// Description, one sentence.
     pub about: [c_char; 216],
 }
 
-/// How many stages the library has.
+/// Returns the number of stages of the library in `*count`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
@@ -105,9 +109,11 @@ pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
     })
 }
 
-/// Describes stage `index` of the library, from 0. Set stage->struct_bytes to sizeof(fz_stage) before the call.
+/// Describes stage `index` of the library, from 0, in `*stage`; set stage->struct_bytes before the
+/// call.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+/// Returns:
+///   FZ_INVALID_ARGUMENT  No stage has this index, or struct_bytes is wrong.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_info(index: u32, stage: *mut fz_stage) -> i32 {
@@ -119,10 +125,16 @@ pub unsafe extern "C" fn fz_stage_info(index: u32, stage: *mut fz_stage) -> i32 
     })
 }
 
-/// Describes a port of stage `index` of the library. `direction` is an fz_port_direction, `port` counts from 0. Set
-/// info->struct_bytes to sizeof(fz_port) before the call.
+/// Describes a port of a stage of the library.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+/// Parameters:
+///   `index`      In: index of the stage, from 0.
+///   `direction`  In: an fz_port_direction.
+///   `port`       In: index of the port in its direction, from 0.
+///   `info`       In/out: the description; set info->struct_bytes before the call.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  No such stage or port, or struct_bytes is wrong.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_port(index: u32, direction: i32, port: u32, info: *mut fz_port) -> i32 {
@@ -134,10 +146,15 @@ pub unsafe extern "C" fn fz_stage_port(index: u32, direction: i32, port: u32, in
     })
 }
 
-/// Describes a parameter of stage `index` of the library, `parameter` counts from 0. Set info->struct_bytes to
-/// sizeof(fz_parameter) before the call.
+/// Describes a parameter of a stage of the library.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+/// Parameters:
+///   `index`      In: index of the stage, from 0.
+///   `parameter`  In: index of the parameter, from 0.
+///   `info`       In/out: the description; set info->struct_bytes before the call.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  No such stage or parameter, or struct_bytes is wrong.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_stage_parameter(index: u32, parameter: u32, info: *mut fz_parameter) -> i32 {
@@ -148,8 +165,8 @@ pub unsafe extern "C" fn fz_stage_parameter(index: u32, parameter: u32, info: *m
     })
 }
 
-/// How many presets the library lists. fz_pipeline_from_preset() also accepts those of presets/research, which are for comparisons and
-/// in no list.
+/// Returns the number of listed presets in `*count`. fz_pipeline_from_preset() also accepts the
+/// presets for comparisons, which are not listed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
@@ -161,9 +178,11 @@ pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
     })
 }
 
-/// Describes preset `index` of the list, from 0. Set preset->struct_bytes to sizeof(fz_preset) before the call.
+/// Describes preset `index` of the list, from 0, in `*preset`; set preset->struct_bytes before the
+/// call.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for an index that there is not or another struct_bytes.
+/// Returns:
+///   FZ_INVALID_ARGUMENT  No preset has this index, or struct_bytes is wrong.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i32 {
@@ -182,7 +201,7 @@ pub unsafe extern "C" fn fz_preset_info(index: u32, preset: *mut fz_preset) -> i
     })
 }
 
-/// How many stages a pipeline has.
+/// Returns the number of stages of a pipeline in `*count`.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, count: *mut u32) -> i32 {
@@ -194,7 +213,8 @@ pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, c
     })
 }
 
-/// Describes a stage of a pipeline, by its index there. Otherwise as fz_stage_info().
+/// Describes a stage of a pipeline, by its index in the pipeline. Otherwise the same as
+/// fz_stage_info().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_stage_info(
@@ -211,7 +231,8 @@ pub unsafe extern "C" fn fz_pipeline_stage_info(
     })
 }
 
-/// Describes a port of a stage of a pipeline, and what an input is connected to. Otherwise as fz_stage_port().
+/// Describes a port of a stage of a pipeline, and the connection of an input port. Otherwise the
+/// same as fz_stage_port().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_stage_port(
@@ -230,7 +251,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_port(
     })
 }
 
-/// Describes a parameter of a stage of a pipeline, and its value there. Otherwise as fz_stage_parameter().
+/// Describes a parameter of a stage of a pipeline. Otherwise the same as fz_stage_parameter().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_stage_parameter(

@@ -3,11 +3,12 @@
 
 use crate::{DType, Status};
 
-/// The version of the binary interface, the number in the SONAME. A program that was compiled against one number must not
-/// run with a library of another one; the loader sees to that. See fz_abi_version().
+/// Version of the binary interface, the number in the SONAME. A program compiled with one number
+/// must not run with a library of another number; the dynamic loader enforces this. See
+/// fz_abi_version().
 pub const FZ_ABI_VERSION: u32 = 0;
 
-/// The largest number of dimensions of an array.
+/// Largest number of dimensions of an array.
 pub const FZ_MAX_DIMS: u32 = 8;
 
 /// In place of the index of a stage: every stage that has the parameter. The header writes it as UINT32_MAX.
@@ -20,57 +21,64 @@ pub const FZ_EVERY_STAGE: u32 = u32::MAX;
 /// cbindgen:ignore
 pub const FZ_NO_STAGE: u32 = u32::MAX;
 
-/// What a call returns, as an int32_t. The decades say what to do about it: 10 the call, 20 the pipeline, 30 the
-/// container, 40 room, 50 the device, 60 a file, 90 the library. Numbers are never reused; take one that you do not know for a failure.
+/// Status of a call, returned as int32_t. The tens digit groups statuses by who must act: 10 the
+/// caller, 20 the pipeline, 30 the container, 40 capacity, 50 the device, 60 a file, 90 the
+/// library. Numbers are never reused. Treat unknown numbers as failures.
 #[repr(C)]
 pub enum fz_status {
-    /// Done.
+    /// Success.
     FZ_OK = 0,
-    /// An argument is outside of its range.
+    /// An argument is out of range.
     FZ_INVALID_ARGUMENT = 10,
-    /// A pointer that must not be NULL is NULL.
+    /// A required pointer is NULL.
     FZ_NULL_POINTER = 11,
-    /// Plan, workspace, container and array do not belong together.
+    /// Plan, workspace, container, and array do not belong together.
     FZ_PLAN_MISMATCH = 12,
-    /// No stage, parameter, port or preset has this name; the text lists those that exist.
+    /// No stage, parameter, port, or preset has this name; the error text lists the valid names.
     FZ_UNKNOWN_NAME = 20,
-    /// A stage cannot take the element type that it is given.
+    /// A stage does not support the element type of its input.
     FZ_TYPE_MISMATCH = 21,
-    /// The stages and connections are not a pipeline.
+    /// The stages and connections do not form a pipeline.
     FZ_INVALID_PIPELINE = 22,
-    /// Legal, but not done by this version of the library.
+    /// Valid, but not supported by this version of the library.
     FZ_UNSUPPORTED = 23,
-    /// The wire form of a stage cannot hold an array of this size; compress it in slabs.
+    /// The array exceeds the limit of a stage's wire form; compress it in slabs.
     FZ_TOO_LARGE = 24,
     /// The container is damaged.
     FZ_CORRUPT = 30,
     /// A checksum of the container does not match its bytes.
     FZ_CHECKSUM = 31,
-    /// The bytes are not a container, or one of a version that this library does not know.
+    /// The bytes are not a container, or the container has a version unknown to this library.
     FZ_NOT_A_CONTAINER = 32,
-    /// The beginning of a container that was given is shorter than its header; see fz_container_info_partial().
+    /// The given front of a container is too short; see fz_container_info_partial() and
+    /// fz_decompress_preview().
     FZ_TRUNCATED = 33,
     /// The destination is too small.
     FZ_DST_TOO_SMALL = 40,
-    /// The array has more outliers than the pipeline has room for; raise outlier_capacity or the bound.
+    /// The array has more outliers than the outlier lists hold; raise outlier_capacity or the
+    /// bound.
     FZ_OUTLIER_CAPACITY = 41,
-    /// The call needs more memory than max_memory_bytes allows.
+    /// The call requires more memory than max_memory_bytes permits.
     FZ_MEMORY_LIMIT = 42,
-    /// The system has no memory left.
+    /// A memory allocation failed.
     FZ_OUT_OF_MEMORY = 43,
-    /// The system starts no more threads; set options->threads lower, or raise the limit of processes (ulimit -u).
+    /// The system cannot start more threads; lower options->threads, or raise the limit of
+    /// processes (ulimit -u).
     FZ_NO_THREADS = 44,
-    /// There is no GPU that fzgm can use: no driver, an old one, no device, or a library built without kernels.
+    /// No usable GPU: no driver, a driver that is too old, no device, or a library built without
+    /// kernels.
     FZ_NO_DEVICE = 50,
-    /// A call of the CUDA driver failed; the text has its name and number. Errors of kernels that ran before show here too.
+    /// A CUDA driver call failed; the error text contains its name and number. May also report
+    /// errors of kernels launched earlier.
     FZ_DEVICE = 51,
-    /// A file cannot be read or written; the text names it and says why.
+    /// A file cannot be read or written; the error text contains its path and the reason.
     FZ_FILE = 60,
-    /// A defect of fzgm was caught. Free the workspace of the call and report the text, please.
+    /// A defect of fzgm was detected. Free the workspace of the call, and please report the error
+    /// text.
     FZ_INTERNAL = 90,
 }
 
-/// Types of array elements, passed as int32_t. The numbers are those of FZM files.
+/// Element types, passed as int32_t. The numbers are those of FZM files.
 #[repr(C)]
 pub enum fz_dtype {
     /// uint8_t
@@ -95,14 +103,15 @@ pub enum fz_dtype {
     FZ_F64 = 9,
 }
 
-/// What an error bound is relative to, as int32_t. The words are those of the parameter "mode". x is a value of the array,
-/// x' the restored one, and the ranges are taken over the values that are finite and below the outlier threshold.
+/// What an error bound is relative to, as int32_t. The quoted words are values of the parameter
+/// "mode". x is a value of the array, x' the restored value. max, min, and max |x| are taken over
+/// the values that are finite and below the outlier threshold in magnitude.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum fz_mode {
-    /// Something is lost, and no bound says how much: differences of floats, or a bound on recoded values.
+    /// Lossy without a bound: differences of floats, or a bound on recoded values.
     FZ_MODE_UNBOUNDED = -2,
-    /// Nothing is lost.
+    /// Lossless.
     FZ_MODE_LOSSLESS = -1,
     /// "abs": |x - x'| <= bound.
     FZ_MODE_ABS = 0,
@@ -132,55 +141,59 @@ impl fz_mode {
     }
 }
 
-/// Forms of compressed bytes, passed as int32_t. Both describe themselves: nothing else is needed to restore an array.
+/// Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
+/// requires no other information.
 #[repr(C)]
 pub enum fz_container {
-    /// FZM 3.1, the file format. Some 2 KiB of header; read by every program that reads FZM.
+    /// FZM 3.1, the file format. Header of about 2 KiB; readable by every program that reads FZM.
     FZ_CONTAINER_FZM = 0,
-    /// The compact frame, for small arrays, chunks and messages. Some 100 bytes of header; read by fzgm.
+    /// Compact frame, for small arrays, chunks, and messages. Header of about 100 bytes; readable
+    /// by fzgm.
     FZ_CONTAINER_COMPACT = 1,
 }
 
-/// Generations of FZM files, passed as int32_t. They differ in how stages store their parameters; all are read.
+/// Generations of FZM files, passed as int32_t. They differ in how stages store their parameters.
+/// All generations can be read.
 #[repr(C)]
 pub enum fz_generation {
-    /// The current one.
+    /// Current generation.
     FZ_GENERATION_2026_08 = 0,
-    /// The one before, for readers of that time.
+    /// Previous generation, for older readers.
     FZ_GENERATION_2026_05 = 1,
 }
 
-/// What runs the calls of a plan, when it is not one certain GPU; as int32_t, see fz_options.
+/// Where the calls of a plan run, unless on a particular GPU; as int32_t, see fz_options.
 #[repr(C)]
 pub enum fz_device_choice {
-    /// A call runs where its memory is.
+    /// Each call runs where its memory is.
     FZ_DEVICE_AUTO = -1,
-    /// The CPU, always.
+    /// All calls run on the CPU.
     FZ_DEVICE_CPU = -2,
 }
 
-/// What a parameter takes, as int32_t; see fz_parameter.
+/// Kind of a parameter, as int32_t; see fz_parameter.
 #[repr(C)]
 pub enum fz_parameter_kind {
-    /// A real number: fz_pipeline_set_double().
+    /// Real number; set with fz_pipeline_set_double().
     FZ_PARAMETER_REAL = 0,
-    /// A whole number: fz_pipeline_set_int().
+    /// Integer; set with fz_pipeline_set_int().
     FZ_PARAMETER_INT = 1,
-    /// 0 or 1: fz_pipeline_set_int().
+    /// 0 or 1; set with fz_pipeline_set_int().
     FZ_PARAMETER_FLAG = 2,
-    /// One of some words: fz_pipeline_set_string().
+    /// One of a set of words; set with fz_pipeline_set_string().
     FZ_PARAMETER_WORD = 3,
-    /// Names separated by +, each a number of letters, digits, _, - and .: fz_pipeline_set_string(). `low` and `high` are how
-    /// many, `value` how many there are; `value_text` may be cut off.
+    /// Names separated by +, each consisting of letters, digits, _, -, and .; set with
+    /// fz_pipeline_set_string(). `low` and `high` limit the number of names, `value` is their
+    /// number, and `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,
 }
 
-/// Which way data goes through a port, as int32_t.
+/// Direction of data through a port during compression, as int32_t.
 #[repr(C)]
 pub enum fz_port_direction {
-    /// Into the stage when an array is compressed.
+    /// Into the stage.
     FZ_PORT_INPUT = 0,
-    /// Out of it.
+    /// Out of the stage.
     FZ_PORT_OUTPUT = 1,
 }
 

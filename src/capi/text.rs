@@ -1,4 +1,6 @@
 //! Pipelines as TOML and as chains of text.
+//!
+//! Section of the header: Pipelines as text.
 
 use std::ffi::c_char;
 
@@ -7,12 +9,21 @@ use super::handle::{Out, handle, out, region, text};
 use super::pipeline::fz_pipeline;
 use crate::{Error, Pipeline, Result};
 
-/// Makes a pipeline from TOML, the text of a file; docs/pipelines.md of the sources describes the schema, which is that of
-/// FZGPUModules.
+/// Creates a pipeline from TOML text. docs/pipelines.md of the sources describes the schema, which
+/// is that of FZGPUModules.
 ///
-/// Errors, all with the line: FZ_INVALID_PIPELINE for what is no TOML or no pipeline; FZ_UNKNOWN_NAME for a key, stage or port,
-/// with the nearest one that there is; FZ_INVALID_ARGUMENT for a value; FZ_UNSUPPORTED for what the reference has and this
-/// version has not.
+/// Parameters:
+///   `toml`      In: text of the file.
+///   `pipeline`  Out: the pipeline.
+///
+/// Returns:
+///   FZ_INVALID_PIPELINE  Invalid TOML, or not a pipeline.
+///   FZ_UNKNOWN_NAME      Unknown key, stage, or port; the error text contains the nearest valid
+///                        name.
+///   FZ_INVALID_ARGUMENT  Invalid value.
+///   FZ_UNSUPPORTED       Supported by the reference, but not by this version.
+///
+/// All error texts contain the line.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *mut *mut fz_pipeline) -> i32 {
@@ -20,13 +31,19 @@ pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *m
     ffi_guard(|| unsafe { read(toml, "toml", pipeline, Pipeline::from_toml) })
 }
 
-/// Makes a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) > bitshuffle(width=2) > rze".
+/// Creates a pipeline from a chain of stages, such as "lorenzo_quant(eb=1e-3,mode=noa) >
+/// bitshuffle(width=2) > rze".
 ///
-/// A stage reads the first port of the one before it, or another one that is named: "quantizer.outlier_idxs > rze". Parameters
-/// that are left out have their defaults. "eb", "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
-/// "chunk" and "word" are short for the parameters that have these words in their names, "eb" for "error_bound".
+/// Parameters:
+///   `chain`     In: the chain.
+///   `pipeline`  Out: the pipeline.
 ///
-/// Errors: as fz_pipeline_from_toml(), with the column.
+/// A stage reads the first port of the preceding stage, or the named port: "quantizer.outlier_idxs
+/// > rze". Omitted parameters have their defaults. "eb" is short for "error_bound"; "radius",
+/// "zigzag", "inplace", "capacity", "threshold", "width", "block", "chunk", and "word" are short
+/// for the parameters whose names contain these words.
+///
+/// Returns the statuses of fz_pipeline_from_toml(). Error texts contain the column.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *mut *mut fz_pipeline) -> i32 {
@@ -34,13 +51,19 @@ pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *
     ffi_guard(|| unsafe { read(chain, "chain", pipeline, Pipeline::from_text) })
 }
 
-/// Writes a pipeline as TOML, from which fz_pipeline_from_toml() makes the same one.
+/// Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
 ///
-/// `toml`                 receives the text with a zero at its end. NULL with a capacity of 0: only the length is wanted.
-/// `toml_capacity_bytes`  room for the text and its zero. Nothing is written beyond.
-/// `toml_bytes`           becomes the length of the text with its zero; untouched on failure.
+/// Parameters:
+///   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0:
+///                          only the length is determined.
+///   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
+///                          beyond it.
+///   `toml_bytes`           Out: length of the text in bytes, including the zero; unchanged on
+///                          failure.
 ///
-/// Errors: FZ_DST_TOO_SMALL; FZ_INVALID_PIPELINE for a pipeline without stages.
+/// Returns:
+///   FZ_DST_TOO_SMALL     `toml_capacity_bytes` is too small.
+///   FZ_INVALID_PIPELINE  The pipeline has no stages.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_to_toml(
@@ -55,10 +78,13 @@ pub unsafe extern "C" fn fz_pipeline_to_toml(
     })
 }
 
-/// Writes a pipeline as a chain, from which fz_pipeline_from_text() makes the same one. Arguments as for fz_pipeline_to_toml().
+/// Writes a pipeline as a chain. fz_pipeline_from_text() creates the same pipeline from it.
+/// Parameters as for fz_pipeline_to_toml().
 ///
-/// Errors: FZ_DST_TOO_SMALL; FZ_INVALID_PIPELINE for a pipeline that is no chain, or asks for a generation or the arithmetic of
-/// the reference, for which TOML has a form.
+/// Returns:
+///   FZ_DST_TOO_SMALL     `chain_capacity_bytes` is too small.
+///   FZ_INVALID_PIPELINE  The pipeline is not a chain, or it sets a generation or the arithmetic of
+///                        the reference, which only TOML can express.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_to_text(

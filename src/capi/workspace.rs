@@ -1,4 +1,6 @@
 //! Workspaces: the memory to do it in.
+//!
+//! Section of the header: Workspaces.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,12 +12,14 @@ use super::handle_registry::Handle;
 use super::plan::{Task, fz_plan};
 use crate::{DeviceSlice, Workspace};
 
-/// The memory that a call works in, made for one plan. With a workspace a call allocates no memory in proportion to the
-/// array, except where outlier lists must grow. One call at a time; it may be used again and again. Made by
-/// fz_workspace_new() or fz_workspace_from_buffer(), given back with fz_workspace_free().
+/// Working memory of a call, created for one plan. A call with a workspace allocates no memory in
+/// proportion to the array, except to enlarge outlier lists. A workspace serves one call at a time
+/// and may be reused. Create it with fz_workspace_new() or fz_workspace_from_buffer(); free it with
+/// fz_workspace_free().
 ///
-/// With a GPU in the option device it is device memory. With FZ_DEVICE_AUTO it starts with host memory, and the first call
-/// on a GPU, or fz_plan_preload(), adds device memory to it; blocking calls add more for copies of what is in host memory.
+/// If options->device is a GPU, the workspace is device memory. With FZ_DEVICE_AUTO, the workspace
+/// starts as host memory; the first call on a GPU, or fz_plan_preload(), adds device memory.
+/// Blocking calls add device memory for copies of host arrays.
 pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
@@ -59,7 +63,9 @@ impl fz_workspace {
         touched: &[(DeviceSlice, &str)],
     ) -> FfiResult<&mut Workspace> {
         if !Arc::ptr_eq(&self.plan, &plan.identity) {
-            return Err(FfiError::mismatch("the workspace was made for another plan"));
+            return Err(FfiError::mismatch(
+                "the workspace was created for another plan; pass a workspace of this plan",
+            ));
         }
         if let Some((_, name)) = touched.iter().find(|(bytes, _)| bytes.overlaps(self.buffer)) {
             return Err(FfiError::argument(format!(
@@ -83,7 +89,8 @@ impl fz_workspace {
     }
 }
 
-/// The memory that a workspace for this plan takes, in bytes: device memory when the option device is a GPU, else host memory.
+/// Returns the size of a workspace for this plan, in bytes, in `*bytes`: device memory if
+/// options->device is a GPU, otherwise host memory.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
@@ -98,12 +105,14 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
     })
 }
 
-/// Makes a workspace for calls with this plan.
+/// Creates a workspace for calls with this plan.
 ///
-/// With a GPU in the option device this takes the device memory of all calls and loads device code, in the context of the
-/// thread if it is one of that device, else in the primary context, which the CUDA runtime uses too.
+/// If options->device is a GPU, the function allocates the device memory of all calls and loads
+/// device code, in the current context of the thread if that context belongs to the GPU, otherwise
+/// in the primary context, which the CUDA runtime uses too.
 ///
-/// Errors: FZ_OUT_OF_MEMORY; FZ_NO_THREADS; FZ_NO_DEVICE, FZ_DEVICE.
+/// Returns:
+///   FZ_OUT_OF_MEMORY, FZ_NO_THREADS, FZ_NO_DEVICE, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut *mut fz_workspace) -> i32 {
@@ -114,21 +123,31 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
     })
 }
 
-/// Makes a workspace for calls with this plan on the CPU, in memory of the caller's.
+/// Creates a workspace for calls with this plan on the CPU, in memory of the caller.
 ///
-/// `buffer`        host memory at any address, fz_workspace_bytes() or more of it. Until fz_workspace_free() it belongs to the
-///                 workspace alone, and it is not freed there. Its contents do not matter. A call whose source, destination,
-///                 or result overlaps the buffer fails with FZ_INVALID_ARGUMENT. A buffer that another workspace uses is not
-///                 detected.
+/// Parameters:
+///   `buffer`        In: host memory at any address, of any contents. Until fz_workspace_free()
+///                   only the workspace may use the buffer; fz_workspace_free() does not free it.
+///   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
+///   `workspace`     Out: the workspace.
 ///
-/// Calls on the CPU with this workspace take little memory besides, whatever the array holds: outlier lists are not enlarged,
-/// and an array with more outliers than the pipeline has room for ends with FZ_OUTLIER_CAPACITY. What they take, as those with
-/// any workspace do, is some ten KiB for headers, tables of less than a five-hundredth of the array, 2 MiB where the quantizer
-/// has outlier lists, in huffman 20 bytes for each entry of the codebook (`bklen`) and 4 more with each thread, and in
-/// lorenzo_quant up to four times the room for outliers while those are sorted. A call on a GPU adds device memory.
+/// A call whose source, destination, or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
+/// A buffer that another workspace uses is not detected.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for too small a buffer, or a plan whose option device is a GPU; FZ_NULL_POINTER;
-/// FZ_NO_THREADS.
+/// CPU calls with this workspace do not enlarge outlier lists: an array with more outliers than
+/// they hold results in FZ_OUTLIER_CAPACITY. For every array, CPU calls with this or any other
+/// workspace allocate only this additional memory:
+/// - headers: about ten KiB;
+/// - tables: less than 1/500 of the array size;
+/// - quantizer with outlier lists: 2 MiB;
+/// - huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and thread;
+/// - lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers.
+///
+/// A call on a GPU adds device memory.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is a GPU.
+///   FZ_NULL_POINTER, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_from_buffer(
@@ -152,9 +171,11 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
     })
 }
 
-/// Frees a workspace; NULL is allowed. Streams must have passed its asynchronous calls, and no graph that holds one is launched
-/// any more. When its context is gone, by cudaDeviceReset() or because the process ends, so is its device memory, and the rest
-/// is freed.
+/// Frees a workspace. NULL is permitted.
+///
+/// Asynchronous calls with the workspace must have completed, and graphs that contain one must not
+/// be launched afterwards. If the CUDA context no longer exists (cudaDeviceReset(), end of the
+/// process), its device memory is gone too, and the function frees the rest.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.

@@ -189,7 +189,7 @@ impl Decoder {
         let (is, be) = (&header.bound.array, self.array());
         if is != be {
             return Err(Error::PlanMismatch(format!(
-                "the container holds {}x{:?}, the plan is for {}x{:?}",
+                "the container contains {}x{:?}, but the plan is for {}x{:?}",
                 is.dtype(),
                 is.dims(),
                 be.dtype(),
@@ -202,7 +202,9 @@ impl Decoder {
         if header.bound.pipeline.is_identity() {
             return Decoder::of_header(header, &self.options).map(Some);
         }
-        Err(Error::PlanMismatch("the container was written by another pipeline; open it by itself".into()))
+        Err(Error::PlanMismatch(
+            "the container was written by another pipeline; create a plan from the container".into(),
+        ))
     }
 
     pub(super) fn run(
@@ -236,7 +238,7 @@ impl Decoder {
         // The lengths of the container itself were checked when its header was read.
         plan.bound.graph.lengths(&header.lengths, &header.segment_bytes()).map_err(|_| {
             Error::PlanMismatch(
-                "the container is longer than the one that the plan was opened from; open it by itself"
+                "the container is longer than the one that the plan was opened from; create a plan from this container"
                     .into(),
             )
         })

@@ -207,7 +207,7 @@ impl Encoder {
         if bytes == want {
             return Ok(());
         }
-        Err(Error::PlanMismatch(format!("the plan is for an array of {want} bytes, {bytes} were given")))
+        Err(Error::PlanMismatch(format!("the array has {bytes} bytes, but the plan is for {want}")))
     }
 
     /// An encoder with the same options and room for `needed` outliers.
@@ -260,7 +260,7 @@ fn bind(pipeline: &Pipeline, array: &Array, options: &Options) -> Result<BoundPi
     let width = array.dtype().bytes();
     if padded % width != 0 {
         return Err(Error::InvalidPipeline(format!(
-            "its chunk and block sizes pad {} bytes to {padded}, which is no whole number of {} elements; take multiples of {width}",
+            "its chunk and block sizes pad {} bytes to {padded}, which is not a multiple of {} elements; use multiples of {width}",
             array.bytes(),
             array.dtype()
         )));
@@ -286,7 +286,7 @@ fn check(bound: &BoundPipeline, options: &Options) -> Result<()> {
     }
     match bound.pipeline.recoded_bound() {
         Some(stage) if options.strict => Err(Error::InvalidPipeline(format!(
-            "the bound of {stage} would be one of recoded values and not of the array; let it read the array, or turn strict off"
+            "the bound of {stage} would apply to recoded values and not to the array; connect {stage} to the array, or disable strict"
         ))),
         _ => Ok(()),
     }

@@ -17,7 +17,7 @@ use crate::ir::stage::Preview;
 /// [`Error::InvalidArgument`] for a step that is no power of two.
 pub fn preview_array(array: &Array, step: u64) -> Result<Array> {
     if !step.is_power_of_two() {
-        return Err(Error::argument("step of the preview", step, "a power of two: 1, 2, 4, and so on"));
+        return Err(Error::argument("step of the preview", step, "a power of two, such as 4"));
     }
     let dims: Vec<u64> = array.dims().iter().map(|n| n.div_ceil(step)).collect();
     Array::new(array.dtype(), &dims)

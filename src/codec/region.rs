@@ -41,7 +41,7 @@ pub(crate) fn restore_region(
     let (dtype, dims) = (header.bound.array.dtype(), header.bound.array.dims());
     for (what, given) in [("origin", origin), ("extent", extent)] {
         if given.len() != dims.len() {
-            let expected = format!("{}, as many as the array has", dims.len());
+            let expected = format!("{}, that of the array", dims.len());
             return Err(Error::argument(
                 format!("number of dimensions of the {what}"),
                 given.len(),
@@ -56,7 +56,7 @@ pub(crate) fn restore_region(
             return Err(Error::argument(
                 "region",
                 got,
-                format!("inside of the {length} elements that there are"),
+                format!("a range within the {length} elements of the dimension"),
             ));
         }
     }

@@ -19,7 +19,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Why a folder, a pipe or a device is refused.
-const NOT_REGULAR: &str = "it is no regular file";
+const NOT_REGULAR: &str = "it is not a regular file";
 
 /// An operation on a file; its errors name the file.
 struct FileOp<'p> {

@@ -159,7 +159,7 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Header> {
 }
 
 fn another_length(source: &dyn Source, stated: u64) -> Error {
-    let what = format!("{} has {} bytes, its header states {stated}", source.name(), source.bytes());
+    let what = format!("{} has {} bytes, but its header states {stated}", source.name(), source.bytes());
     Error::corrupt("length", what)
 }
 
@@ -200,7 +200,7 @@ fn read_given(container: &[u8], given: Given) -> Result<Header> {
         Some(magic) if *magic == fzm::MAGIC => fzm::read(container, given),
         Some(magic) if *magic == compact::MAGIC => compact::read(container, given),
         Some(magic) if *magic == SLAB_FILE_MAGIC => Err(Error::NotAContainer(
-            "it is a slab file, which has several; read it with fzgm::slabs or `fzgm decompress`".into(),
+            "it is a slab file, which contains several containers; read it with fzgm::slabs or `fzgm decompress`".into(),
         )),
         Some(magic) => Err(Error::NotAContainer(format!(
             "it starts with the bytes {:#010x}",

@@ -58,7 +58,7 @@ impl Driver {
             return Ok(driver);
         }
         Err(Error::NoDevice(
-            "CUDA was started before this process was forked, and does not survive a fork; fork first, or let the child start a program of its own"
+            "CUDA was started before this process was forked, and does not survive a fork; fork before the first GPU call, or start another program in the child"
                 .into(),
         ))
     }
@@ -74,8 +74,9 @@ impl Driver {
         }
         let find = library::open()?;
         // SAFETY: `find` looks names up in libcuda.
-        unsafe { Table::load(find) }
-            .map_err(|name| format!("the driver lacks {name}; fzgm needs one of CUDA 12.0 or later").into())
+        unsafe { Table::load(find) }.map_err(|name| {
+            format!("the driver has no function {name}; install a driver of CUDA 12.0 or later").into()
+        })
     }
 
     /// Initializes the driver, or returns the reason why there is no device, which does not change while a
@@ -100,7 +101,7 @@ impl Driver {
             }
         }
         if count < 1 {
-            return Ok(Err("the driver sees no device".into()));
+            return Ok(Err("the driver found no device".into()));
         }
         driver.devices = count as u32;
         Ok(Ok(driver))

@@ -84,6 +84,7 @@ fn ruled_out() -> Option<&'static str> {
     if std::env::var_os("FZGM_DISABLE_CUDA").is_some_and(|v| v != "0") {
         return Some("FZGM_DISABLE_CUDA is set");
     }
-    (!images::exist())
-        .then_some("this build of fzgm has no device code; build it where nvcc is found, see docs/install.md")
+    (!images::exist()).then_some(
+        "this build of fzgm contains no GPU kernels; rebuild it with nvcc of the CUDA Toolkit in PATH",
+    )
 }

@@ -41,7 +41,7 @@ impl Bound {
     pub fn from_name(mode: &str, bound: f64) -> Result<Bound> {
         in_default_environment(|| {
             if !(bound.is_finite() && bound >= 0.0) {
-                return Err(Error::argument("error bound", bound, "a finite number that is not negative"));
+                return Err(Error::argument("error bound", bound, "a finite number of 0 or more"));
             }
             match mode {
                 "abs" => Ok(Bound::Abs(bound)),

@@ -168,7 +168,7 @@ impl Pipeline {
         let count = self.nodes.len();
         let to = self.nodes.get_mut(consumer).ok_or_else(|| no_stage(consumer, count))?;
         if to.inputs.len() >= to.stage.inputs(&to.args)? {
-            let what = format!("{} (stage {consumer}) has all its inputs already", to.stage.spec().name);
+            let what = format!("{} (stage {consumer}) already has all its inputs", to.stage.spec().name);
             return Err(Error::InvalidPipeline(what));
         }
         Ok(&mut to.inputs)

@@ -211,12 +211,33 @@ fn sources(pipeline: &Pipeline, i: usize) -> Vec<Source> {
     if node.inputs.is_empty() { vec![Source::Array] } else { node.inputs.clone() }
 }
 
+/// Names the cycle that keeps stage `start` from a level: each stage without a level reads another one, or itself.
+fn cycle(pipeline: &Pipeline, start: usize, level: &[Option<usize>]) -> String {
+    let unplaced = |i: usize| {
+        pipeline.nodes[i].inputs.iter().find_map(|source| match source {
+            Source::Port { node, .. } if level.get(*node).is_some_and(Option::is_none) => Some(*node),
+            _ => None,
+        })
+    };
+    // Against the direction of the data, until a stage comes again.
+    let mut seen = vec![start];
+    let mut next = unplaced(start);
+    while let Some(node) = next.filter(|node| !seen.contains(node)) {
+        seen.push(node);
+        next = unplaced(node);
+    }
+    let first = seen.iter().position(|node| Some(*node) == next).unwrap_or(0);
+    let name = |&i: &usize| format!("{} (stage {i})", pipeline.nodes[i].stage());
+    let names: Vec<String> = seen[first..].iter().rev().chain(seen.last()).map(name).collect();
+    format!("the stages form a cycle: {}; remove one of these connections", names.join(" > "))
+}
+
 /// Checks the shape of the graph and puts producers before consumers.
 fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
     let invalid = |what: String| Err(Error::InvalidPipeline(what));
     let nodes = &pipeline.nodes;
     if nodes.is_empty() {
-        return invalid("it has no stage".into());
+        return invalid("it has no stages".into());
     }
     if nodes.len() > MAX_STAGES {
         return invalid(format!("it has more than {MAX_STAGES} stages"));
@@ -242,7 +263,7 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
         .collect();
     if headers.len() != 1 {
         return invalid(match headers.len() {
-            0 => "no stage reads the array".into(),
+            0 => format!("no stage reads the array, because {}", cycle(pipeline, 0, &level)),
             _ => format!(
                 "{} all read the array; connect all but one of them to another stage",
                 headers.join(", ")
@@ -266,7 +287,7 @@ fn order(pipeline: &Pipeline) -> Result<Vec<usize>> {
     }
     let mut order: Vec<usize> = (0..nodes.len()).collect();
     if let Some(i) = level.iter().position(Option::is_none) {
-        return invalid(format!("{} (stage {i}) is part of a cycle", nodes[i].stage()));
+        return invalid(cycle(pipeline, i, &level));
     }
     order.sort_by_key(|&i| level[i]);
     Ok(order)

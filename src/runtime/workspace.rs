@@ -97,7 +97,7 @@ impl Workspace {
             return Ok(());
         }
         Err(Error::PlanMismatch(format!(
-            "the workspace has {have} bytes for {} values, the plan needs {} for {}; make the workspace from this plan",
+            "the workspace has {have} bytes for {} values, but the plan requires {} for {}; create the workspace from this plan",
             self.words.len(),
             plan.arena_bytes,
             plan.bound.graph.values.len()

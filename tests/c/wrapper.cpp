@@ -126,6 +126,7 @@ void boxes(const std::string &path) {
   CHECK(part == same && std::abs(part[41] - x[61 * 120 + 51]) <= bound);
   CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50, 80}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
   CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50}, {40, 30}, part); }) == FZ_INVALID_ARGUMENT);
+  CHECK(std::string(fzgm::last_error()).find("no common number of dimensions") != std::string::npos);
   CHECK(std::remove(path.c_str()) == 0);
   CHECK(status_of([&] { return fzgm::decompress_region_file(path, {50, 60}, {40, 30}, part); }) == FZ_FILE);
 }

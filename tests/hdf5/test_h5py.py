@@ -437,9 +437,11 @@ class Described(Base):
             ({"fillvalue": -999.0}, fzgm(abs=0.01, preset="high"), r"abs 0\.01, preset high; the fill value -999 is exact; ratio \d"),
             ({"fillvalue": 7.0}, fzgm(rel=0.01), r"rel 0\.01, preset pfpl; values of magnitude 7 and above are exact; ratio"),
             ({}, fzgm(), r"lossless; ratio"),
-            ({"dtype": "i4"}, fzgm(abs=3), r"lossless, since the elements are no floats \(asked for: abs 3, preset fast\); ratio"),
+            ({"dtype": "i4"}, fzgm(abs=3), r"lossless, because only float32 and float64 have error bounds \(requested: abs 3, preset fast\); ratio"),
+            ({"dtype": "f2"}, fzgm(abs=3), r"lossless, because only float32 and float64 have error bounds \(requested: abs 3, preset fast\); ratio"),
             ({}, {}, r"not compressed by fzgm; it has no filters"),
-            ({}, {"compression": "gzip"}, r"not compressed by fzgm; its filters are 1$"),
+            ({}, {"compression": "gzip"}, r"not compressed by fzgm; its filters are deflate \(1\)$"),
+            ({}, {"compression": "gzip", "shuffle": True}, r"not compressed by fzgm; its filters are shuffle \(2\), deflate \(1\)$"),
         ]
         with h5py.File(self.path, "w") as f:
             for k, (more, opts, text) in enumerate(cases):

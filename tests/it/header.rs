@@ -24,6 +24,13 @@ const SOURCES: [&str; 13] = [
     "file",
 ];
 
+/// Sections of types: the start of their first line of code.
+const TYPES: [(&str, &str); 3] = [
+    ("typedef enum {", "Enumerations"),
+    ("typedef struct fz_pipeline fz_pipeline;", "Handles"),
+    ("typedef struct {", "Structures"),
+];
+
 #[test]
 fn the_committed_header_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -36,7 +43,20 @@ fn the_committed_header_is_current() {
         .generate()
         .expect("cbindgen reads src/capi")
         .write(&mut made);
-    let made = short_comments(&String::from_utf8(made).expect("a header is text"));
+    let mut made = short_comments(&String::from_utf8(made).expect("a header is text"));
+    for (before, title) in TYPES {
+        made = ruled(&made, |line| line.starts_with(before), title);
+    }
+    for name in SOURCES {
+        let source =
+            std::fs::read_to_string(root.join(format!("src/capi/{name}.rs"))).expect("a source is text");
+        let title = behind(&source, "//! Section of the header: ", '.');
+        let first = source.split("extern \"C\" fn ").nth(1).and_then(|rest| rest.split('(').next());
+        if let ([title], Some(first)) = (&title[..], first) {
+            let declared = [format!(" {first}("), format!("*{first}(")];
+            made = ruled(&made, |line| declared.iter().any(|call| line.contains(call)), title);
+        }
+    }
 
     compare(&root.join("include/fzgm.h"), &made);
 }
@@ -163,6 +183,17 @@ fn the_committed_parameter_blocks_are_current() {
     for (header, sources) in &headers {
         compare(&root.join(header), &device_header(root, header, sources));
     }
+}
+
+/// The header with a ruler before the first declaration that matches and its comment.
+fn ruled(header: &str, matches: impl Fn(&str) -> bool, title: &str) -> String {
+    let lines: Vec<&str> = header.lines().collect();
+    let code = |line: &str| !line.trim_start().starts_with(['*', '/']);
+    let declaration = lines.iter().position(|line| code(line) && matches(line)).expect("a declaration");
+    let start = lines[..declaration].iter().rposition(|line| line.starts_with("/**")).expect("a comment");
+    let ruler = format!("/* ---- {title} {:-<1$} */\n", "", 88 - title.len());
+    let join = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    join(&lines[..start]) + &ruler + "\n" + &join(&lines[start..])
 }
 
 /// A comment of one line takes one line, not the three that cbindgen gives it.

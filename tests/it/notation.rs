@@ -393,9 +393,9 @@ fn presets_of_the_reference_are_read_or_refused_by_name() {
         "pfpl" | "cusz" | "lorenzo_bitpack" | "cusz_hi_cr" | "cusz_hi_tp" => None,
         "quantizer_lorenzo_bitpack" => Some(("nbits is 12", "expected one of")),
         "speed" => Some(("input_port", "nearest is `inputs`")),
-        "fzgpu" => Some(("BitplaneRLE", "does not have this stage")),
+        "fzgpu" => Some(("BitplaneRLE", "does not support this stage")),
         "cuszp3" => Some(("linear_mode", "not done by this version")),
-        "sperr_gpu" => Some(("CDF97", "does not have this stage")),
+        "sperr_gpu" => Some(("CDF97", "does not support this stage")),
         other => panic!("nothing is known of {other}"),
     };
     for file in reference_files() {

@@ -55,7 +55,7 @@ macro_rules! call {
         let declaration: unsafe fn($(call!(_ $argument)),*) -> _ = sys::$function;
         match FOUND.get_or_init(|| find(concat!(stringify!($function), "\0"))) {
             Some(address) => check(stringify!($function), declaration.at(*address)($($argument),*)),
-            None => Err(Error::NoDevice(concat!("the driver lacks ", stringify!($function)).into())),
+            None => Err(Error::NoDevice(concat!("the driver has no function ", stringify!($function)).into())),
         }
     }};
     (_ $argument:expr) => { _ };

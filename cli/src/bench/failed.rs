@@ -56,7 +56,7 @@ impl<'a> Failures<'a> {
         let lines = measured + self.0.len();
         let mut what = vec![];
         if violations > 0 {
-            what.push(format!("{violations} of {lines} lines do not keep their bound"));
+            what.push(format!("{violations} of {lines} lines violate their bound"));
         }
         if !self.0.is_empty() {
             what.push(format!("{} of {lines} lines could not be measured", self.0.len()));

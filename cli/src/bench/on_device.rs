@@ -46,7 +46,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let info = fzgm::device_info(index).map_err(|e| Failure::from_error(&e))?;
     if info.name.starts_with("fzemu") {
-        report::note("this is the emulator of the tests and no GPU: the times mean nothing");
+        report::note("the device is the test emulator, not a GPU; the times are meaningless");
     }
     if args.for_people() {
         report::print(&format!(

@@ -83,7 +83,7 @@ impl<'a> Opened<'a> {
                     name.display(),
                     want.dtype()
                 );
-                return Err(Failure::usage(format!("{what}; compare arrays of one type and shape")));
+                return Err(Failure::usage(format!("{what}; the arrays must have the same type and shape")));
             }
             if have.bytes() != want.bytes() {
                 return Err(unequal((path, have.bytes()), (name, want.bytes())));
@@ -95,7 +95,9 @@ impl<'a> Opened<'a> {
 
 fn unequal((a, a_has): (&Path, u64), (b, b_has): (&Path, u64)) -> Failure {
     let (a, b) = (a.display(), b.display());
-    Failure::usage(format!("{a} has {a_has} bytes, {b} has {b_has}; compare arrays of one type and shape"))
+    Failure::usage(format!(
+        "{a} has {a_has} bytes, {b} has {b_has}; the arrays must have the same type and shape"
+    ))
 }
 
 /// The array of a container or a slab file.
@@ -120,7 +122,7 @@ fn restore(path: &Path, src: Box<dyn Read>, field: &Field) -> Result<Side, Failu
     };
     match field.dtype.filter(|dtype| *dtype != side.array.dtype()) {
         Some(dtype) => Err(Failure::usage(format!(
-            "{} is a container of {}, not of {dtype}; correct --dtype or leave it out",
+            "{} contains {}, but --dtype is {dtype}; correct or remove --dtype",
             path.display(),
             side.array.dtype()
         ))),

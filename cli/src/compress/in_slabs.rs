@@ -23,7 +23,7 @@ impl Work<'_> {
         let options = args.options();
         if forgets_the_shape(&options) {
             return Err(Failure::usage(
-                "--slab needs containers that say their shape: leave --no-strict or --generation out",
+                "--slab requires containers that contain their shape; remove --no-strict or --generation",
             ));
         }
         let start = Instant::now();

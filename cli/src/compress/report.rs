@@ -106,7 +106,7 @@ pub(super) fn report(
             "array_bytes": array.bytes(),
             "container_bytes": bytes,
             "ratio": number(ratio),
-            "bits_per_value": number(bits),
+            "bits_per_value": optional(bits),
             "seconds": number(*seconds),
             "gb_per_s": number(speed),
             "slabs": slabs,
@@ -120,28 +120,30 @@ pub(super) fn report(
     }
     let slabs = slabs.map_or(String::new(), |n| format!(" in {n} slabs"));
     let stored = match stored {
-        Some(true) if array.bytes() > 0 => "stored as it is: the pipeline did not make the array smaller\n",
+        Some(true) if array.bytes() > 0 => {
+            "stored uncompressed: the pipeline did not make the array smaller\n"
+        }
         _ => "",
     };
+    let bits = bits.map_or(String::new(), |bits| format!(", {} bits per value", short(bits)));
     let bound = absolute.as_ref().map_or(String::new(), |a| a.text(array.dtype()));
     let verified = verified.map_or(String::new(), |m| {
         let worst = m.worst.filter(|worst| *worst > 0.0);
         let worst =
-            worst.map_or("every value is exact".into(), |w| format!("worst error / bound {}", short(w)));
+            worst.map_or("all values are exact".into(), |w| format!("worst error / bound {}", short(w)));
         format!("verified: {worst}\n")
     });
     let chosen = choice
         .as_ref()
         .map_or(String::new(), |(goal, c)| format!("chosen for {goal}: {}\n", chosen::text(c)));
     let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}, {} bits per value, {} GB/s\n{chosen}{bound}{verified}{stored}",
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}{bits}, {} GB/s\n{bound}{verified}{stored}",
         files.input.display(),
         shape(array),
         array.dtype(),
         array.bytes(),
         files.output.path().display(),
         short(ratio),
-        short(bits),
         short(speed),
     );
     reports::print_beside(beside, &text)

@@ -42,7 +42,7 @@ pub(super) fn verify(
         return Ok(found);
     }
     Err(Failure::violation(format!(
-        "--verify: {}: {} values are beyond the bound, {} exact values differ; nothing is written",
+        "--verify: {}: {} values violate the bound, {} exact values differ; OUT was not written",
         input.display(),
         found.violations,
         found.exact_mismatches + found.non_finite_mismatches

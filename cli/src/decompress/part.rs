@@ -25,11 +25,12 @@ impl Part {
         for range in text.split(',') {
             let ends =
                 range.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse::<u64>().ok()?)));
-            let (first, end) = ends.ok_or(format!("`{range}` is no range; write x0:x1,y0:y1,z0:z1"))?;
+            let (first, end) = ends.ok_or(format!("`{range}` is not a range; write x0:x1,y0:y1,z0:z1"))?;
             let extent = end.checked_sub(first).filter(|n| *n > 0);
             part.origin.push(first);
-            part.extent
-                .push(extent.ok_or(format!("`{range}` is empty; the first number is less than the second"))?);
+            part.extent.push(
+                extent.ok_or(format!("`{range}` is empty; the first number must be less than the second"))?,
+            );
         }
         Ok(part)
     }
@@ -38,7 +39,7 @@ impl Part {
     fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
         let dims = array.dims();
         let refused = |what| {
-            Failure::usage(format!("--region {what}; {} is an array of {}", path.display(), shape(array)))
+            Failure::usage(format!("--region {what}; the array of {} is {}", path.display(), shape(array)))
         };
         if self.extent.len() != dims.len() {
             let what =
@@ -50,7 +51,9 @@ impl Part {
             let end = first + extent;
             if end > *length {
                 let name = ["x", "y", "z"].get(d).map_or(format!("dimension {d}"), |name| (*name).into());
-                return Err(refused(format!("has {first}:{end} for {name}; it may go from 0 to {length}")));
+                return Err(refused(format!(
+                    "has {first}:{end} for {name}; the range must be within 0:{length}"
+                )));
             }
         }
         Ok(())
@@ -73,8 +76,7 @@ impl RegionSource {
             return match input::whole(path)? {
                 Whole::Bytes(container) => Ok(RegionSource::Memory(container)),
                 Whole::Slabs(_) => {
-                    let what =
-                        "a region of a slab file is read at places, which a stream has not; name the file";
+                    let what = "a region of a slab file cannot be read from a stream; pass the file by name";
                     Err(Failure::request(format!("{}: {what}", path.display())))
                 }
             };
@@ -123,8 +125,7 @@ impl RegionSource {
 pub(super) fn run(work: &Work<'_>, part: &Part) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
     if matches!(work.args.device, Device::Cuda(_)) {
-        let what =
-            format!("--region is restored on the CPU, not on {}; leave --device away", work.args.device);
+        let what = format!("--region runs on the CPU, but --device is {}; remove --device", work.args.device);
         return Err(Failure::request(what));
     }
     let from = RegionSource::open(work)?;

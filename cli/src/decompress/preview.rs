@@ -46,7 +46,7 @@ impl PreviewSource {
 }
 
 fn of_slabs(path: &Path) -> Failure {
-    let what = "--preview requires a container, and this is a slab file; restore all of it";
+    let what = "--preview does not support slab files; restore the whole array";
     Failure::request(format!("{}: {what}", path.display()))
 }
 
@@ -54,11 +54,11 @@ pub(super) fn run(work: &Work<'_>, step: u64) -> Result<(), Failure> {
     // There is no such call on a GPU, and the report would name one.
     if matches!(work.args.device, Device::Cuda(_)) {
         let what =
-            format!("--preview is restored on the CPU, not on {}; leave --device away", work.args.device);
+            format!("--preview runs on the CPU, but --device is {}; remove --device", work.args.device);
         return Err(Failure::request(what));
     }
     if !step.is_power_of_two() {
-        let what = format!("--preview is {step}; give a power of two: 1, 2, 4, and so on");
+        let what = format!("--preview is {step}; it must be a power of two, such as 4");
         return Err(Failure::usage(what));
     }
     let from = PreviewSource::open(work)?;

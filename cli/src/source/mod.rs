@@ -58,7 +58,7 @@ impl Source {
         }
         if let Some(found) = kind(&first).filter(|_| !field.raw) {
             return Err(Failure::usage(format!(
-                "{} is {}, not a raw array: {}, or give --raw if its values begin with these bytes by chance",
+                "{} is {}, not a raw array; {}, or add --raw if it is a raw array that begins with these bytes by chance",
                 path.display(),
                 found.name,
                 found.advice
@@ -66,7 +66,7 @@ impl Source {
         }
         let Some(dtype) = field.dtype else {
             return Err(Failure::usage(format!(
-                "{} is a raw array, which does not state its type; give --dtype, for example --dtype f32",
+                "{} is a raw array, which does not state its type; add --dtype, for example --dtype f32",
                 path.display()
             )));
         };
@@ -84,7 +84,7 @@ impl Source {
         let refused = |what: &str| Failure::usage(format!("{} is a NumPy file: {what}", path.display()));
         if field.dtype.is_some() {
             return Err(refused(
-                "it states its type; leave --dtype out, or give --raw to take its header for values",
+                "it states its type, but --dtype is given; remove --dtype, or add --raw to read its header as values",
             ));
         }
         let (header, elements) = Header::read(path, first, &mut src)?;
@@ -96,8 +96,10 @@ impl Source {
         };
         let array = array_of(header.dtype, &dims)?;
         if array.elements() != count {
-            let what =
-                format!("it has {count} elements, the dimensions make {}; correct them", array.elements());
+            let what = format!(
+                "it has {count} elements, but the dimensions give {}; correct --dims or --shape",
+                array.elements()
+            );
             return Err(refused(&what));
         }
         let src = Box::new(Cursor::new(elements).chain(src));
@@ -133,7 +135,8 @@ impl Source {
         if let Some(header) = &self.npy {
             if short || more {
                 let has = if more { "more".into() } else { bytes.len().to_string() };
-                let what = format!("it has {has} bytes behind its header, its shape makes {}", array.bytes());
+                let what =
+                    format!("it has {has} bytes after its header, but its shape requires {}", array.bytes());
                 return Err(Failure::usage(format!("{} is a NumPy file: {what}", path.display())));
             }
             if header.big_endian {
@@ -162,8 +165,8 @@ impl Source {
     /// The elements, as they are in the file, for whoever reads them in pieces.
     pub(crate) fn into_reader(self) -> Result<Box<dyn Read>, Failure> {
         if self.npy.as_ref().is_some_and(|h| h.fortran && h.shape.len() > 1 || h.big_endian) {
-            let what = "its elements are in Fortran order or big-endian, which slabs cannot be cut from";
-            let what = format!("{what}; leave --slab out, or save it with numpy.ascontiguousarray");
+            let what = "its elements are big-endian or in Fortran order, which --slab does not support";
+            let what = format!("{what}; remove --slab, or save the array with numpy.ascontiguousarray");
             return Err(Failure::usage(format!("{} is a NumPy file: {what}", self.path.display())));
         }
         Ok(self.src)

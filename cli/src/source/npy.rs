@@ -36,7 +36,10 @@ impl Header {
             1 => 10,
             2 | 3 => 12,
             version => {
-                return Err(refused(path, &format!("its format version is {version}; 1, 2, and 3 are read")));
+                return Err(refused(
+                    path,
+                    &format!("its format version is {version}; supported are 1, 2, and 3"),
+                ));
             }
         };
         fill(path, src, &mut all, prefix)?;
@@ -51,7 +54,8 @@ impl Header {
         let end = prefix + text as usize;
         fill(path, src, &mut all, end)?;
         let elements = all.split_off(end);
-        let text = std::str::from_utf8(&all[prefix..]).map_err(|_| refused(path, "its header is no text"))?;
+        let text =
+            std::str::from_utf8(&all[prefix..]).map_err(|_| refused(path, "its header is not UTF-8 text"))?;
         Header::parse(text).map(|header| (header, elements)).map_err(|what| refused(path, &what))
     }
 
@@ -77,7 +81,7 @@ impl Header {
         }
         let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
         let Some(name) = quoted else {
-            return Err("its elements are records; save one field of them".into());
+            return Err("its elements are records; save one field".into());
         };
         let (dtype, big_endian) = element(name)?;
         Ok(Header { dtype, big_endian, fortran, shape: lengths })
@@ -95,7 +99,7 @@ impl Header {
                 slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or("its shape is too large")?;
             let joined: Vec<String> = [&[joined], fast].concat().iter().map(u64::to_string).collect();
             return Err(format!(
-                "it has {} dimensions, at most {MAX_DIMS} are possible; give --shape {} to join the slowest ones",
+                "it has {} dimensions, at most {MAX_DIMS} are supported; add --shape {} to join the slowest ones",
                 shape.len(),
                 joined.join(",")
             ));
@@ -136,7 +140,7 @@ fn element(name: &str) -> Result<(DType, bool), String> {
         }
         _ => {
             return Err(format!(
-                "its elements are of type '{name}'; integers, float32, and float64 are possible"
+                "its elements are of type '{name}'; supported are integers, float32, and float64"
             ));
         }
     };

@@ -17,6 +17,8 @@ fn there_is_one_or_a_reason() {
     assert!(count > 0 || !gpu(), "{devices}");
     let text = fixture.run("devices").ok();
     assert!(text.starts_with(if count > 0 { "cuda:0 " } else { "no usable GPU: " }), "{text}");
+    // An installed program has no pages of the sources.
+    assert!(!text.contains(".md"), "{text}");
 }
 
 #[test]

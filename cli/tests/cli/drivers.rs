@@ -44,7 +44,7 @@ fn is_of_no_use(fixture: &Fixture, says: &[&str]) {
     let why = devices["why_none"].as_str().unwrap();
     assert!(why.contains("no usable GPU"), "{why}");
     // A library without device code does not look for a driver.
-    let has_code = !why.contains("has no device code");
+    let has_code = !why.contains("contains no GPU kernels");
     for text in says.iter().filter(|_| has_code) {
         assert!(why.contains(text), "no `{text}` in {why}");
     }
@@ -65,16 +65,16 @@ fn a_driver_of_no_use_is_a_reason_and_no_harm() {
         (100, 0, "", &["cuInit", "100"]),
         (987_654, 1, "", &["cuInit", "987654: the driver has no name for it"]),
         (-1, 1, "", &["cuInit", "-1"]),
-        (0, 0, "", &["sees no device"]),
-        (0, -7, "", &["sees no device"]),
-        (0, 1, "cuLibraryLoadData", &["lacks cuLibraryLoadData", "12.0"]),
-        (0, 1, "cuLaunchKernelEx", &["lacks cuLaunchKernelEx", "12.0"]),
+        (0, 0, "", &["found no device"]),
+        (0, -7, "", &["found no device"]),
+        (0, 1, "cuLibraryLoadData", &["no function cuLibraryLoadData", "12.0"]),
+        (0, 1, "cuLaunchKernelEx", &["no function cuLaunchKernelEx", "12.0"]),
     ] {
         driver(&fixture, code, devices, missing);
         is_of_no_use(&fixture, says);
     }
     fixture.write("libcuda.so.1", b"not a library");
-    is_of_no_use(&fixture, &["libcuda.so.1", "no NVIDIA driver"]);
+    is_of_no_use(&fixture, &["libcuda.so.1", "install an NVIDIA driver"]);
 }
 
 /// A driver that starts and then fails at everything: an error with its number from each call that needs a GPU.
@@ -87,7 +87,7 @@ fn a_driver_that_fails_later_is_an_error() {
     assert_eq!(asked.code, Some(5), "{}", asked.err);
     for said in [listed, asked.err] {
         let fails = said.contains("CUDA error 999: the driver has no name for it");
-        assert!(fails || said.contains("has no device code"), "{said}");
+        assert!(fails || said.contains("contains no GPU kernels"), "{said}");
     }
     assert!(!fixture.path("x.fzm").exists());
     run(&fixture, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3").ok();

@@ -74,13 +74,13 @@ fn what_is_wrong_is_named() {
     let fixture = Fixture::new();
     for (line, says) in [
         ("hdf5 words", &["--eb"][..]),
-        ("hdf5 words --eb x", &["`x` is no number"]),
+        ("hdf5 words --eb x", &["`x` is not a number"]),
         ("hdf5 words --eb -1", &["-1"]),
         ("hdf5 words --eb 1e-3 --mode noa", &["--range MIN MAX"]),
-        ("hdf5 words --eb 1e-3 --range 0 1", &["--mode noa alone"]),
+        ("hdf5 words --eb 1e-3 --range 0 1", &["--mode is not noa"]),
         ("hdf5 words --eb 1e-3 --mode noa --range 2 1", &["2 1", "smaller one first"]),
         ("hdf5 words --eb 1e-3 --mode prel", &["prel", "abs, noa, rel"]),
-        ("hdf5 words --eb 1e-3 --mode lossless", &["leave --eb out"]),
+        ("hdf5 words --eb 1e-3 --mode lossless", &["remove --eb"]),
         ("hdf5 words --eb 1e-3 --preset zip", &["zip", "pfpl, fz, fast, high"]),
         ("hdf5 words --eb 1e-3 --mode rel --preset high", &["preset 4 (high) has no mode 2 (rel)"]),
         ("hdf5 words --eb 1e-9 --mode rel", &["2^-17"]),

@@ -126,7 +126,7 @@ fn a_container_is_judged_by_its_own_bound() {
     fixture.run("compare egm96.f32 wide.fzm").ok();
     fixture.fails("compare egm96.f32 wide.fzm --dtype f64", 2, &["container of f32", "--dtype"]);
     fixture.write("odd", &[0; 8]);
-    fixture.fails("compare odd egm96.f32.fzm", 2, &["8 bytes", "one type and shape"]);
+    fixture.fails("compare odd egm96.f32.fzm", 2, &["8 bytes", "same type and shape"]);
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn other_formats_are_refused_by_name() {
     fixture.write("h.nc", b"\x89HDF\r\n\x1a\n and more");
     fixture.fails("decompress h.nc -o y", 4, &["h.nc is an HDF5 or netCDF-4 file, not a container"]);
     fixture.write("a.npy", &npy("<f4", false, "(3,)", &[0; 12]));
-    fixture.fails("compress a.npy -o y --dtype f32 --preset bits", 2, &["NumPy", "leave --dtype out"]);
-    fixture.fails("compress egm96.f32 -o y --preset bits", 2, &["raw array", "give --dtype"]);
+    fixture.fails("compress a.npy -o y --dtype f32 --preset bits", 2, &["NumPy", "remove --dtype"]);
+    fixture.fails("compress egm96.f32 -o y --preset bits", 2, &["raw array", "add --dtype"]);
     for (descr, shape, data, says) in [
         ("<f2", "(3,)", 6, "float16"),
         ("<c8", "(3,)", 24, "complex"),
@@ -205,9 +205,9 @@ fn several_files_have_one_call() {
     assert_eq!((run.code, run.err.contains("a.f32.fzm exists")), (Some(3), true), "{}", run.err);
     assert!(fixture.path("b.f32.fzm").exists());
     for (line, code, says) in [
-        ("compress a.f32 b.f32 -o x --dtype f32 --eb 1e-3", 2, "name a directory"),
-        ("compress a.f32 b.f32 -o - --dtype f32 --eb 1e-3", 2, "name a directory"),
-        ("compress - --dtype f32 --eb 1e-3", 2, "name it with -o"),
+        ("compress a.f32 b.f32 -o x --dtype f32 --eb 1e-3", 2, "pass an existing directory"),
+        ("compress a.f32 b.f32 -o - --dtype f32 --eb 1e-3", 2, "pass an existing directory"),
+        ("compress - --dtype f32 --eb 1e-3", 2, "add -o"),
         ("compress a.f32 ./a.f32 -o out --force --dtype f32 --eb 1e-3", 2, "written twice"),
         ("decompress a.f32", 2, ".fzm"),
         ("info a.f32.fzm b.f32.fzm --toml", 2, "one file"),

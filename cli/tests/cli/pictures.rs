@@ -71,6 +71,15 @@ fn pages_and_completions() {
         let page = read(&format!("share/man/man1/fzgm-{command}.1"));
         assert!(page.starts_with(".ie") && page.contains(".SH OPTIONS"), "{page}");
     }
+    for (name, synopsis) in [
+        ("fzgm", "\\fBfzgm\\fR <COMMAND>"),
+        ("fzgm-compress", "\\fBfzgm compress\\fR [OPTIONS] <IN>..."),
+        ("fzgm-compare", "\\fBfzgm compare\\fR [OPTIONS] <A> <B>"),
+        ("fzgm-hdf5-words", "\\fBfzgm hdf5 words\\fR [OPTIONS]"),
+    ] {
+        let page = read(&format!("share/man/man1/{name}.1"));
+        assert!(page.contains(&format!(".SH SYNOPSIS\n{synopsis}\n.SH DESCRIPTION\n")), "{page}");
+    }
     assert!(read("share/man/man1/fzgm.1").contains("Exit codes"));
     assert_eq!(
         fs::read_dir(fixture.path("out/share/man/man1")).unwrap().count(),

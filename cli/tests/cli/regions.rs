@@ -131,7 +131,10 @@ fn boxes_of_streams() {
     compress(&fixture, "s", &[1440, 721], " --slab 1M");
     let (code, out, err) = piped("s", &format!("decompress - -o - {}", option(ranges)));
     assert_eq!((code, out.len()), (Some(5), 0), "{err}");
-    assert!(err.contains("slab file is read at places") && err.contains("name the file"), "{err}");
+    assert!(
+        err.contains("slab file cannot be read from a stream") && err.contains("pass the slab file by name"),
+        "{err}"
+    );
 }
 
 /// Lengths of which nobody knew before the end.
@@ -228,8 +231,12 @@ fn boxes_that_are_refused() {
         // However large it is.
         ("a -o x --region 0:2000,0:2000", 2, &["--region has 0:2000 for x", "from 0 to 1440"]),
         ("s -o x --region 0:1440,0:18446744073709551615", 2, &["--region has 0:18446744073709551615 for y"]),
-        ("a -o x --region -1:5,0:5", 2, &["--region", "`-1:5` is no range"]),
-        ("s -o x --region 0:5,0:5 --max-memory many", 2, &["--max-memory", "`many` is no number of bytes"]),
+        ("a -o x --region -1:5,0:5", 2, &["--region", "`-1:5` is not a range"]),
+        (
+            "s -o x --region 0:5,0:5 --max-memory many",
+            2,
+            &["--max-memory", "`many` is not a number of bytes"],
+        ),
         ("s -o x --region 0:5,0:5 --max-memory 99", 5, &["100 bytes", "--max-memory"]),
         ("s -o x --region 0:5,0:5 --device cuda", 5, &["--region", "cuda:0"]),
     ] {
@@ -289,17 +296,17 @@ fn damaged_slab_files_have_no_box() {
         (with(4, &[2]), "checksum"),
         (with(end - 20, &[9]), "trailer whose checksum"),
         (with(48, &length(0)), "slab of 0 bytes"),
-        (with(48, &length(u64::MAX)), "which it cannot have"),
-        (with(48, &length(end as u64)), "which it cannot have"),
+        (with(48, &length(u64::MAX)), "which is not possible"),
+        (with(48, &length(end as u64)), "which is not possible"),
         (with(48, &length(first - 1)), "slab 0"),
         (with(48, &length(first + 1)), "slab 0"),
-        (with(begin[1], &length(1 << 40)), "which it cannot have"),
-        (sealed(end - 32..end, &[(end - 16, 720)]), "which contradicts its header"),
-        (sealed(end - 32..end, &[(end - 32, 1)]), "its trailer states 721 rows"),
+        (with(begin[1], &length(1 << 40)), "which is not possible"),
+        (sealed(end - 32..end, &[(end - 16, 720)]), "but its header states another number of rows"),
+        (sealed(end - 32..end, &[(end - 32, 1)]), "its trailer says 721 rows"),
         (sealed(0..48, &[(32, 181)]), "slab 0 is f32 of [1440, 182]"),
         (sealed(0..48, &[(32, 0)]), "slabs of 0 rows"),
         (sealed(0..48, &[(8, 1441)]), "slab 0 is f32 of [1440, 182]"),
-        (swapped, "slab 0 is f32 of [1440, 175], which is no part"),
+        (swapped, "slab 0 is f32 of [1440, 175], which is not a part"),
     ] {
         fixture.write("bad", &file);
         fixture.fails("decompress bad -o x --region 3:90,100:400", 4, &["bad", says]);
@@ -314,6 +321,6 @@ fn damaged_slab_files_have_no_box() {
     fixture.fails(
         "decompress bad -o x --region 3:90,1000000000:1000000001",
         4,
-        &["bad", "which it cannot have"],
+        &["bad", "which is not possible"],
     );
 }

@@ -125,7 +125,7 @@ fn a_file_that_forgets_the_shape_is_announced() {
     let run = fixture.run(&format!("{base} -o old --generation 2026-05 --no-strict --no-checksum"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.starts_with("fzgm: ") && run.err.lines().count() == 1, "{}", run.err);
-    for word in ["shape", "length before padding", "one dimension"] {
+    for word in ["shape", "unpadded length", "one dimension"] {
         assert!(run.err.contains(word), "no `{word}` in {}", run.err);
     }
     assert_eq!(run.out.lines().count(), 1);
@@ -220,7 +220,16 @@ fn a_benchmark_in_which_something_fails() {
 fn empty_arrays_are_arrays() {
     let fixture = Fixture::new();
     fixture.write("empty", b"");
-    fixture.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
+    let report = fixture.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
+    assert!(report["bits_per_value"].is_null(), "{report}");
+    // No value, no bits per value.
+    let text = fixture.run("compress empty -o a --force --dtype f32 --eb 1e-3").ok();
+    assert!(
+        text.contains(": 0 of f32, 0 bytes\n") && !text.contains("inf") && !text.contains("bits"),
+        "{text}"
+    );
+    let text = fixture.run("compare empty empty --dtype f32 --compressed a").ok();
+    assert!(text.contains("ratio") && !text.contains("bits per value"), "{text}");
     fixture.run("decompress a -o b --json").json();
     assert_eq!(fs::read(fixture.path("b")).unwrap(), b"");
     fixture.run("info a --plan").ok();

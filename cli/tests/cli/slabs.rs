@@ -88,8 +88,8 @@ fn slabs_of_all_sizes() {
             stream.replace("--dtype f32", "--dtype f32 --dims 1440x2"),
             "has 5760 bytes, --dims make 11520",
         ),
-        (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "say their shape"),
-        (&field, stream.replace("1M", "1.5M"), "no number of bytes"),
+        (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "contain their shape"),
+        (&field, stream.replace("1M", "1.5M"), "not a number of bytes"),
         (&[], stream.replace("--dtype f32", "--dtype f32 --dims 0x5"), "rows without elements"),
     ] {
         let (code, out, err) = piped(&fixture, &line, input);
@@ -183,8 +183,8 @@ fn damaged_slab_files_are_exit_4() {
         (good[..30].to_vec(), "ends early"),
         (good[..48].to_vec(), "ends early"),
         ([&good[..], b"x"].concat(), "continues after its trailer"),
-        (without, "has 3 slabs, its trailer states 4"),
-        (twice, "has 5 slabs, its trailer states 4"),
+        (without, "has 3 slabs, but its trailer states 4"),
+        (twice, "has 5 slabs, but its trailer states 4"),
     ] {
         fixture.write("bad.fzs", &file);
         fixture.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
@@ -220,8 +220,8 @@ fn contradictions_in_slab_files_are_exit_4() {
     // Both read all of the file, with the headers of all slabs.
     let middle = [slabs[0], slabs[3], slabs[1]].concat();
     for (file, says) in [
-        ([header(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "header with something"),
-        ([header(&[(40, 1, 4)]), all.clone(), usual.clone()].concat(), "header with something"),
+        ([header(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "header whose reserved bytes"),
+        ([header(&[(40, 1, 4)]), all.clone(), usual.clone()].concat(), "header whose reserved bytes"),
         ([header(&[]), all.clone(), trailer(&[(24, 1, 4)])].concat(), "its trailer states 721"),
         ([unknown.clone(), all.clone(), trailer(&[(16, 1 << 50, 8)])].concat(), "its trailer states"),
         ([unknown.clone(), all.clone(), trailer(&[(16, 546, 8)])].concat(), "its trailer states 546"),

@@ -153,7 +153,7 @@ fn threads_that_cannot_be_started_are_exit_5() {
             .current_dir(&fixture.0);
         let run = Run::new(line, command.output().unwrap());
         assert_eq!(run.code, Some(5), "{line}: {}", run.err);
-        assert!(run.err.contains("does not start 2 threads: "), "{line}: {}", run.err);
+        assert!(run.err.contains("cannot start 2 threads: "), "{line}: {}", run.err);
         assert!(run.err.ends_with("raise the limit of processes (ulimit -u)\n"), "{line}: {}", run.err);
         assert!(!fixture.path("x").exists(), "{line}");
     }

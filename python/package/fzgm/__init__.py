@@ -1,9 +1,9 @@
-"""fzgm: error-bounded compression of numpy arrays.
+"""fzgm: error-bounded compression of NumPy arrays.
 
     container = fzgm.compress(x, error_bound=1e-3)      # of the value range
     y = fzgm.decompress(container)
 
-``fzgm.hdf5`` has the filter for HDF5, ``fzgm.zarr`` and ``fzgm.numcodecs`` the codecs for zarr.
+``fzgm.hdf5`` contains the HDF5 filter, ``fzgm.zarr`` and ``fzgm.numcodecs`` the codecs for zarr.
 """
 
 from ._codec import (
@@ -31,11 +31,12 @@ from ._errors import (
     RoomError,
 )
 from ._fills import FillValueWarning
+from ._fzgm import __version__
 from ._gpu import Call
 from ._pipelines import Pipeline
 
 __all__ = [
-    "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
+    "__version__", "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
     "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
     "preview",
 ]

@@ -1,4 +1,4 @@
-"""compress, decompress, and descriptions of containers."""
+"""compress, decompress, regions, previews, and headers of containers."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def compress(
     out: Any = None,
     stream: Any = None,
 ) -> Any:
-    """Compresses an array to bytes, or from an array on a GPU to a ``DeviceArray`` of uint8.
+    """Compresses an array to bytes, or an array on a GPU to a ``DeviceArray`` of uint8.
 
     x            array of float32, float64, or integers of 8 to 64 bits, of any shape. An array that is not contiguous in C order, or has
-                 the other byte order, is copied first. Of more than 8 dimensions the slowest ones are joined. Arrays on a GPU
-                 may come from every library with DLPack or the CUDA array interface; they must be contiguous.
-    error_bound  largest error of a value, in the sense of ``mode``. Required by every preset that rounds; there is no default.
+                 the other byte order, is copied first. If it has more than 8 dimensions, the slowest ones are joined. Arrays on a GPU
+                 may belong to every library with DLPack or the CUDA array interface; they must be contiguous.
+    error_bound  largest error of a value, relative to ``mode``. Required by every lossy preset; there is no default.
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
                  times \\|x\\| of each value, with preset ``"pfpl"``.
-    preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` loses nothing.
-    fill_value   values of this magnitude and above are stored exactly and are outside of the range (max - min). With None (default), an array of the host that seems to have fill values
-                 gives a ``FillValueWarning`` under noa and prel. NaN and infinity: none, and no warning.
-    pipeline     in place of preset, mode, bound, and fill value.
+    preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` is lossless.
+    fill_value   values of this magnitude and above are stored exactly and excluded from the range (max - min). With None (default), a host array
+                 with suspected fill values gives a ``FillValueWarning`` in modes noa and prel. NaN and infinity: no fill value, and no warning.
+    pipeline     instead of preset, mode, bound, and fill value.
     threads      threads of the call; 0 for all cores. The bytes do not depend on it.
     container    ``"fzm"``, the file format, or ``"compact"``, for small arrays.
     checksum     whether checksums are stored.
-    device       ``"cuda:N"`` to compress an array of the host on that GPU. Without it, the call runs where ``x`` is.
-    out          array of uint8 where ``x`` is, such as one of numpy or a tensor of torch. The result is then ``out[:length]``.
-    stream       for arrays on a GPU: the call waits for this stream first. It waits without it for the work that the library of ``x`` has queued.
+    device       ``"cuda:N"`` to compress a host array on that GPU. Without it, the call runs where ``x`` is.
+    out          array of uint8 on the device of ``x``, such as a NumPy array or a torch tensor. The result is then ``out[:length]``.
+    stream       for arrays on a GPU: the call also waits for this stream. It always waits for the work that the library of ``x`` has enqueued.
 
-    The GIL is released. ``x`` must not change until the call returns. Raises a subclass of ``fzgm.Error``.
+    The GIL is released. ``x`` must not change until the call returns. Failures raise a subclass of ``fzgm.Error``.
     """
     if type(x) is not np.ndarray or device is not None or out is not None or stream is not None:
         number = _device.stream_number(stream)
@@ -86,15 +86,15 @@ def decompress(
 ) -> Any:
     """Restores the array of a container.
 
-    buf    bytes or any contiguous buffer, or an array of bytes on a GPU; no path.
-    shape  shape of the result, with as many elements; by default that of the array, whose dimensions beyond 8 are joined.
-    out    contiguous array of the element type and number of elements of the container, which receives the values and is returned.
-    max_memory_bytes  limit of working memory, which is compared before the result is allocated; 0: 8 times the array and 64 MiB.
-    device where the result is: ``"cpu"`` for an array of numpy, ``"cuda:N"`` for a ``DeviceArray``; by default where the container is. If either
-           is on a GPU, the call runs there, and ``out`` may be an array there.
+    buf    bytes or any contiguous buffer, or an array of bytes on a GPU; not a path.
+    shape  shape of the result, with the same number of elements; default: that of the array, whose dimensions beyond 8 are joined.
+    out    contiguous array of the element type and number of elements of the container; it receives the values and is returned.
+    max_memory_bytes  limit of working memory, checked before the result is allocated; 0: 8 times the array plus 64 MiB.
+    device where the result is: ``"cpu"`` for a NumPy array, ``"cuda:N"`` for a ``DeviceArray``; default: where the container is. If container or
+           result is on a GPU, the call runs there, and ``out`` may be an array there.
     stream for memory on a GPU: the call waits for this stream first.
 
-    The GIL is released. If a damaged container raises an exception, the contents of ``out`` are unspecified.
+    The GIL is released. If a damaged container raises an exception, the contents of ``out`` are undefined.
     """
     limit = _arrays.whole("max_memory_bytes", max_memory_bytes, 2**63)
     if type(buf) is not bytes or device is not None or stream is not None or (out is not None and type(out) is not np.ndarray):
@@ -119,19 +119,19 @@ def decompress(
 
 
 def restored_as(buf: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """``decompress`` of a chunk that is described elsewhere too: by the metadata of its array."""
+    """``decompress`` of a chunk, which must match the metadata of its array."""
     about = _fzgm.info(_arrays.container_bytes(buf))
     found, dims = _arrays.dtype_of(about["dtype"]), about["dims"]
     if found != dtype.newbyteorder("=") or dims != _arrays.dims_of(shape):
         raise CallError(
-            f"the chunk holds {found} of shape {tuple(reversed(dims))}, the metadata of its array has {dtype} of shape {shape}; "
+            f"the chunk contains {found} of shape {tuple(reversed(dims))}, but the metadata of its array has {dtype} of shape {shape}; "
             "restore it with fzgm.decompress, or repair the metadata"
         )
     return decompress(buf, shape=shape)
 
 
 def _decompress_on_gpu(buf: Any, shape: Any, out: Any, limit: int, device: Any, stream: Any) -> Any:
-    """``decompress`` if a GPU has a part in it; None if it has none."""
+    """``decompress`` if a GPU is involved; otherwise None."""
     number = _device.stream_number(stream)
     source = _device.view_of(buf, "the container", number)
     target = _device.view_of(out, "out", number)
@@ -151,11 +151,12 @@ def _decompress_on_gpu(buf: Any, shape: Any, out: Any, limit: int, device: Any, 
 
 
 def decompress_region(source: Any, region: Any) -> np.ndarray:
-    """Restores a part of an array.
+    """Restores a region of an array.
 
-    source  container, or the path of a file. Of preset ``fast`` the function reads the chunks that the region touches; of other presets it decodes the
-            whole array.
-    region  an index of the stored shape: whole numbers and slices with step 1, such as ``np.s_[10:20, :, 5]``, negative ones as in numpy; no Ellipsis. Missing dimensions are whole.
+    source  container, or the path of a file. Preset ``fast``: only the chunks that the region touches are read. Other presets: the whole array is
+            decoded.
+    region  index of the stored shape: integers and slices with step 1, such as ``np.s_[10:20, :, 5]``, negative numbers as in NumPy; no Ellipsis.
+            Missing dimensions are whole.
     """
     file = _file(source, front=False)
     data = None if file else _arrays.container_bytes(source)
@@ -171,10 +172,10 @@ def decompress_region(source: Any, region: Any) -> np.ndarray:
 
 
 def preview(source: Any, step: int) -> np.ndarray:
-    """Restores the elements ``[::step, ::step, ...]`` of an array, with the bits that ``decompress`` restores.
+    """Restores the elements ``[::step, ::step, ...]`` of an array, bit for bit as ``decompress`` restores them.
 
-    source  container, or the path of a file. Of preset ``high`` it may end early: the function reads the front that ``step`` requires, does not compare
-            checksums, and raises a ContainerError with the number of bytes that it requires if there are fewer. Of other presets it decodes everything.
+    source  container, or the path of a file. Preset ``high``: only the front that ``step`` requires is read; the container may end there. If it ends
+            earlier, a ContainerError states the required number of bytes. Checksums are not compared. Other presets: everything is decoded.
     step    a power of two.
     """
     step = _arrays.whole("step", step, 2**63)
@@ -182,7 +183,7 @@ def preview(source: Any, step: int) -> np.ndarray:
     data = None if file else _arrays.container_bytes(source)
     about = file.info() if file else _fzgm.info(data, True)
     if step == 0 or step & (step - 1):
-        raise CallError(f"step is {step}; expected a power of two: 1, 2, 4, and so on")
+        raise CallError(f"step is {step}; expected a power of two, such as 4")
     shape = tuple(-(-n // step) for n in reversed(about["dims"]))
     result = _arrays.new(tuple(shape), _arrays.dtype_of(about["dtype"]))
     if file:
@@ -193,20 +194,20 @@ def preview(source: Any, step: int) -> np.ndarray:
 
 
 def _file(source: Any, *, front: bool) -> Any:
-    """The open file that a path names; None for a container."""
+    """The open file of a path; None for a container."""
     if not isinstance(source, (str, os.PathLike)):
         return None
     try:
         path = os.fsdecode(source)
         os.fsencode(path)
     except (TypeError, UnicodeError) as error:
-        raise CallError(f"the path is {_arrays.shown(source)}, which no file can have: {error}; expected the path of a file") from error
+        raise CallError(f"the path is {_arrays.shown(source)}, which cannot be a path: {error}; expected the path of a file") from error
     return _fzgm.File(path, front)
 
 
 @dataclass(frozen=True)
 class Info:
-    """The description of a container. ``shape`` has the slowest dimension first, as in numpy."""
+    """Header of a container. ``shape`` has the slowest dimension first, as in NumPy."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -221,7 +222,7 @@ class Info:
 
 
 def info(source: Any) -> Info:
-    """Reads the header of a container, or of a file whose path is given. Checksums are not compared."""
+    """Reads the header of a container or of a file given by its path. Checksums are not compared."""
     file = _file(source, front=True)
     view = None if file else _device.view_of(source, "the container")
     if file:
@@ -246,7 +247,7 @@ class Preset:
 
 
 def presets(*, all: bool = False) -> list[Preset]:
-    """The presets to choose from; with ``all`` also those for comparisons."""
+    """Returns the presets; with ``all`` also those for comparisons."""
     return [Preset(*p) for p in _fzgm.presets(_arrays.flag("all", all))]
 
 

@@ -16,11 +16,11 @@ from ._pipelines import real, threshold_of
 
 @dataclass(frozen=True)
 class Metrics:
-    """The result of ``compare``. Bounded values are finite and below the magnitude of the fill value; only they have errors.
+    """Result of ``compare``. Bounded values are finite and below the magnitude of the fill value; errors are those of bounded values.
 
     ``max_abs_error``, ``rmse``, ``min``, ``max``, ``value_range``, and ``allowed`` have the unit of the array, ``psnr`` is in dB, and all others
-    are counts or bare numbers. ``allowed`` is the largest permitted error, ``worst`` the largest error over the bound; both are None without one.
-    ``details`` is None unless ``compare`` was asked for them. ``kept`` is True if every bounded value keeps the bound and all others came back bit for bit.
+    are counts or dimensionless. ``allowed`` is the largest permitted error, ``worst`` the largest ratio of error and bound; both are None without a
+    bound. ``details`` is None unless requested. ``kept`` is True if every bounded value keeps the bound and all other values are equal bit for bit.
     """
 
     elements: int
@@ -51,17 +51,17 @@ def compare(
     fill_value: float | None = None,
     details: bool = False,
 ) -> Metrics:
-    """Compares an array with what came back. ``error_bound``, ``mode``, and ``fill_value`` are those of ``compress``.
+    """Compares an array with its restored array. ``error_bound``, ``mode``, and ``fill_value`` are those of ``compress``.
 
-    ``details=True`` adds structural similarity, histogram, autocorrelation, and spectrum, see ``Details``. That takes seconds for ten million values, and
-    ten times the memory of the array as float64.
+    ``details=True`` adds structural similarity, histogram, autocorrelation, and spectrum, see ``Details``. This requires seconds for ten million
+    values, and ten times the memory of the array as float64.
     """
     # A container of no dimension comes back with one.
     a, b = (np.atleast_1d(_arrays.as_array(x, what)) for x, what in ((original, "original"), (restored, "restored")))
     if a.shape != b.shape or a.dtype != b.dtype:
-        raise CallError(f"original is {a.dtype} of shape {a.shape}, restored {b.dtype} of shape {b.shape}; expected equal ones")
+        raise CallError(f"original is {a.dtype} of shape {a.shape}, restored {b.dtype} of shape {b.shape}; expected the same type and shape")
     if mode is not None and error_bound is None:
-        raise CallError("mode is given without error_bound; give both or none")
+        raise CallError("mode is given without error_bound; pass both or neither")
     dtype = _arrays.DTYPES[a.dtype]
     bound = None
     if error_bound is not None:

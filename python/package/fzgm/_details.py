@@ -1,4 +1,4 @@
-"""Details of errors beyond one number: structural similarity, histogram, autocorrelation, and spectrum."""
+"""Structure of errors: structural similarity, histogram, autocorrelation, and spectrum."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ BINS = 100
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """Further results of ``compare``. An error is restored minus original, in the unit of the array, and 0 for values without a bound.
+    """Further results of ``compare``. An error is restored minus original, in the unit of the array, and 0 for exact values.
 
     ssim             mean structural similarity of all windows of 7 elements per dimension without exact or non-finite values, with the constants
                      (0.01 range)^2 and (0.03 range)^2; a dimension below 7 elements is one window. NaN without such a window.
-    histogram        counts of the errors of bounded values between ``edges``, 100 bins of equal width over the permitted errors, or over the errors that
-                     occur if no bound is given or it depends on the value.
+    histogram        counts of the errors of bounded values between ``edges``, 100 bins of equal width over the permitted errors; over the
+                     occurring errors if no bound is given or the bound depends on the value.
     autocorrelation  of the errors: one row per dimension, the slowest first; column k is lag k + 1. NaN for lags beyond the dimension, and for constant errors.
     frequency        cycles per element, 0 to 0.5, of the following three.
     spectrum, restored_spectrum, error_spectrum
-                     mean power of all wave vectors of about that length, in squared units of the array. Values without a bound are replaced by the mean.
+                     mean power of all wave vectors of about that length, in squared units of the array. Exact values are replaced by the mean.
     """
 
     ssim: float

@@ -1,4 +1,4 @@
-"""Arrays on GPUs: those of other libraries, by DLPack or the CUDA array interface, and the class of results."""
+"""Arrays on GPUs: views of arrays of other libraries, by DLPack or the CUDA array interface, and the class of results."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def index_of(device: Any) -> int | None:
 
 class DeviceArray(_Sized):
     """A contiguous array on a GPU, with ``__dlpack__`` and ``__cuda_array_interface__``: ``torch.from_dlpack(a)`` and ``cupy.asarray(a)``
-    view it without a copy. ``numpy.asarray(a)`` copies it to the host. Its memory is freed when neither it nor a view is left.
+    view it without a copy. ``numpy.asarray(a)`` copies it to the host. Its memory is freed with the array and its last view.
     """
 
     def __init__(self, shape: Any, dtype: Any, *, device: Any = 0) -> None:
@@ -203,7 +203,7 @@ class DeviceArray(_Sized):
         return f"<fzgm.DeviceArray {self.dtype}{list(self.shape)} on cuda:{self.device}>"
 
     def __getitem__(self, index: Any) -> DeviceArray:
-        """A part ``a[start:stop]`` along the first dimension, without a copy."""
+        """Returns ``a[start:stop]`` along the first dimension, without a copy."""
         if not isinstance(index, slice) or not self.shape:
             raise CallError(f"index is {_arrays.shown(index)}; expected a slice of the first dimension, or copy the array with numpy.asarray")
         start, stop, step = index.indices(self.shape[0])

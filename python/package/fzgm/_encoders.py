@@ -1,4 +1,4 @@
-"""Objects that keep plans and working memory from call to call."""
+"""Encoders and decoders, which keep plans and working memory between calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._pipelines import Pipeline, pipeline_of
 
 
 class Encoder:
-    """Compresses arrays of one shape and element type, with one plan and one workspace. Threads may share it and take turns.
+    """Compresses arrays of one shape and element type, with one plan and one workspace. Threads may share an encoder; calls are serialized.
 
     ``dtype`` and ``shape`` are those of the arrays. With ``device="cuda:N"`` all calls run on that GPU. ``checksum="always"`` writes checksums in
     asynchronous calls too. All other keywords are those of ``compress``.
@@ -50,7 +50,7 @@ class Encoder:
 
     @property
     def max_compressed_bytes(self) -> int:
-        """No container of this encoder is longer."""
+        """Largest length of a container of this encoder, in bytes."""
         return self._plan.max_compressed_bytes
 
     def compress(self, x: Any, *, out: Any = None, stream: Any = None) -> Any:
@@ -78,18 +78,18 @@ class Encoder:
         return _gpu.compress(self._plan, place, array, out, self.device, stream)
 
     def preload(self, stream: Any = None) -> None:
-        """Loads device code and takes all memory for asynchronous calls on a stream, so that they can be captured into a graph."""
+        """Loads device code and allocates all memory for asynchronous calls on a stream, so that they can be captured into a graph."""
         _gpu.needs_device(self.device, "preload")
         self._plan.preload(_device.stream_number(stream) or _device.LEGACY)
 
     def compress_async(self, x: Any, *, out: Any = None, stream: Any = None) -> Call:
-        """Puts the compression of an array on the GPU on a stream and returns. The container has no checksums, unless the encoder was made
-        with ``checksum="always"``.
+        """Enqueues the compression of an array on the GPU and returns before the work completes. The container has no checksums unless the
+        encoder was created with ``checksum="always"``.
 
-        out     array of uint8 on the GPU, of ``max_compressed_bytes`` or less; by default a new ``DeviceArray``, which takes time.
-        stream  by default the current stream of torch or CuPy for their arrays, else the default stream.
+        out     array of uint8 on the GPU, of ``max_compressed_bytes`` or less; default: a new ``DeviceArray``, whose allocation takes time.
+        stream  default: the current stream of torch or CuPy for their arrays, otherwise the default stream.
 
-        Calls of one encoder follow each other; if the stream changes, the call waits for the earlier one.
+        Calls of one encoder run one after another; if the stream changes, the call waits for the earlier one.
         """
         _gpu.needs_device(self.device, "compress_async")
         stream = _device.current_stream(x, self.device) if stream is None else (_device.stream_number(stream), stream)
@@ -105,12 +105,13 @@ class Encoder:
         return array
 
     def decoder(self) -> Decoder:
-        """The decoder of the containers of this encoder."""
+        """Returns a decoder for the containers of this encoder."""
         return Decoder(self)
 
 
 class Decoder:
-    """Restores the containers of one encoder, with one plan and one workspace, on the device of the encoder. Threads may share it and take turns."""
+    """Restores the containers of one encoder, with one plan and one workspace, on the device of the encoder. Threads may share a decoder; calls are
+    serialized."""
 
     def __init__(self, encoder: Encoder) -> None:
         if not isinstance(encoder, Encoder):
@@ -119,7 +120,7 @@ class Decoder:
         self._plan = _fzgm.Decoder.of_encoder(encoder._plan) if self.device is None else encoder._plan.decoder()
 
     def decompress(self, buf: Any, *, out: Any = None, stream: Any = None) -> Any:
-        """Restores a container, into ``out`` if it is given, else to where the container is. ``stream`` is that of ``decompress``."""
+        """Restores a container into ``out``, or into a new array on the device of the container. ``stream`` is that of ``decompress``."""
         if self.device is None:
             _gpu.only_on_gpus(stream=stream)
             data = _arrays.container_bytes(buf)
@@ -136,19 +137,19 @@ class Decoder:
         return _gpu.decompress(self._plan, place, view, self.dtype, self.shape, out, to, self.device, number)
 
     def preload(self, stream: Any = None) -> None:
-        """As ``Encoder.preload``."""
+        """See ``Encoder.preload``."""
         _gpu.needs_device(self.device, "preload")
         self._plan.preload(_device.stream_number(stream) or _device.LEGACY)
 
     def decompress_async(self, buf: Any, *, out: Any = None, stream: Any = None) -> Call:
-        """Puts the decompression of a container on the GPU on a stream and returns.
+        """Enqueues the decompression of a container on the GPU and returns before the work completes.
 
-        buf     array of bytes on the GPU. It may be longer than the container, such as the whole ``out`` of ``compress_async``, so that no call waits for the
-                length between the two calls.
-        out     array on the GPU; by default a new ``DeviceArray``, which takes time.
-        stream  as in ``Encoder.compress_async``.
+        buf     array of bytes on the GPU. It may be longer than the container, such as the whole ``out`` of ``compress_async``, so that no
+                synchronization is needed between the two calls.
+        out     array on the GPU; default: a new ``DeviceArray``, whose allocation takes time.
+        stream  see ``Encoder.compress_async``.
 
-        Without checksums in the container, changed values are not noticed.
+        If the container has no checksums, changed values are not detected.
         """
         _gpu.needs_device(self.device, "decompress_async")
         stream = _device.current_stream(buf, self.device) if stream is None else (_device.stream_number(stream), stream)

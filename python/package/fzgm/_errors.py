@@ -2,29 +2,29 @@
 
 
 class Error(Exception):
-    """A failure of fzgm. ``status`` is the number of the status, 0 for checks of the Python package itself."""
+    """Failure of fzgm. ``status`` is the number of the status; 0 if the Python package itself rejects an argument."""
 
     status: int = 0
 
 
 class CallError(Error, ValueError):
-    """An argument is outside of its range, or arrays and containers do not belong together."""
+    """An argument is out of range, or arrays and containers do not belong together."""
 
 
 class PipelineError(Error, ValueError):
-    """A name, a parameter, or an element type does not fit the pipeline."""
+    """A name, a parameter, or an element type is not valid for the pipeline."""
 
 
 class ContainerError(Error, ValueError):
-    """The bytes are damaged, or are no container."""
+    """The container is damaged, or the bytes are not a container."""
 
 
 class RoomError(Error, MemoryError):
-    """A destination, a memory limit, or the system has too little room."""
+    """A destination or a memory limit is too small, or the system has too little memory or too few threads."""
 
 
 class DeviceError(Error, RuntimeError):
-    """A GPU is missing or failed."""
+    """A GPU is missing, or a GPU call failed."""
 
 
 class FileError(Error, OSError):
@@ -32,7 +32,7 @@ class FileError(Error, OSError):
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of fzgm; please report the text."""
+    """A defect of fzgm. Please report the error text."""
 
 
 _CLASSES = {1: CallError, 2: PipelineError, 3: ContainerError, 4: RoomError, 5: DeviceError, 6: FileError}

@@ -1,4 +1,4 @@
-"""The warning about undeclared fill values."""
+"""Warning about undeclared fill values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ._arrays import DTYPES, as_array, dtype_of, flat_bytes
 
 
 class FillValueWarning(UserWarning):
-    """An array seems to have a fill value that is part of the value range, so that the bound is too large for all other values."""
+    """An array has a suspected fill value, which is part of the value range: the bound is too large for all other values."""
 
 
 def warn(dtype: str, flat: Any, container: Any, level: int) -> None:
-    """Looks at an array of the host after it was compressed with a bound relative to all values. ``level``: frames up to the caller of fzgm."""
+    """Examines a host array that was compressed with a bound relative to all values. ``level``: frames up to the caller of fzgm."""
     if dtype in ("f32", "f64"):
         _warn(dtype, _fzgm.undeclared_fill(dtype, flat, np.frombuffer(container, np.uint8)), level + 1)
 
 
 def warn_of_range(array: np.ndarray) -> None:
-    """Looks at an array from which ``fzgm.hdf5.filter`` takes the range."""
+    """Examines an array from which ``fzgm.hdf5.filter`` takes the range."""
     if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
         array = as_array(array)
         dtype = DTYPES[array.dtype]

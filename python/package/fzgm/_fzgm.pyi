@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 
 _Bytes = NDArray[np.uint8]
 
+__version__: str
+
 class Pipeline:
     @staticmethod
     def from_text(text: str) -> Pipeline: ...

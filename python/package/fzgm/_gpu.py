@@ -27,19 +27,19 @@ def index_for(view: View | None, what: str, device: Any) -> int | None:
     if view is None or device is None:
         return index if view is None else view.device
     if index != view.device:
-        raise CallError(f"{what} is on cuda:{view.device} and device is {device}; copy the array there first, or leave device out")
+        raise CallError(f"{what} is on cuda:{view.device} but device is {device}; copy the array there first, or remove device")
     return index
 
 
 def only_on_gpus(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is not None:
-            raise CallError(f"{name} is given; expected none, because the call runs on the CPU")
+            raise CallError(f"{name} is given, but the call runs on the CPU; remove {name}")
 
 
 def needs_device(device: int | None, call: str) -> None:
     if device is None:
-        raise CallError(f"{call} needs an encoder that was made with device='cuda:N'; asynchronous calls run on a GPU")
+        raise CallError(f"{call} requires an encoder that was created with device='cuda:N'")
 
 
 def place(array: Any, what: str, device: int) -> Any:
@@ -55,7 +55,7 @@ def on_device(x: Any, what: str, device: int, stream: int) -> View:
     """The memory of an array that has to be on this GPU."""
     view = _device.view_of(x, what, stream)
     if view is None:
-        raise CallError(f"{what} is of type {type(x).__name__} on the host; asynchronous calls need memory of cuda:{device}")
+        raise CallError(f"{what} is of type {type(x).__name__} on the host; asynchronous calls require memory of cuda:{device}")
     place(view, what, device)
     return view
 

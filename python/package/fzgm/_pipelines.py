@@ -27,7 +27,7 @@ def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value
         given = {"error_bound": error_bound, "mode": mode, "preset": preset, "fill_value": fill_value}
         for name, value in given.items():
             if value is not None:
-                raise CallError(f"pipeline and {name} are both given; set {name} with pipeline.set(...) or leave the pipeline out")
+                raise CallError(f"pipeline and {name} are both given; set {name} with pipeline.set(...), or remove the pipeline")
         if not isinstance(pipeline, Pipeline):
             raise CallError(f"pipeline is of type {type(pipeline).__name__}; expected a fzgm.Pipeline")
         return pipeline
@@ -37,12 +37,12 @@ def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value
     made = _preset(preset, dtype)
     if preset in _LOSSLESS:
         if error_bound is not None or mode is not None or fill_value is not None:
-            raise CallError(f"preset {preset} loses nothing; leave out error_bound, mode, and fill_value")
+            raise CallError(f"preset {preset} is lossless; remove error_bound, mode, and fill_value")
         return made
     if error_bound is None:
         raise CallError(
-            f"error_bound is missing, and preset {preset} rounds values; give a bound such as error_bound=1e-3, "
-            "which is 1e-3 of (max - min) in mode noa, or preset='bits', which loses nothing"
+            f"error_bound is missing, but preset {preset} is lossy; pass a bound such as error_bound=1e-3, "
+            "which is 1e-3 of (max - min) in mode noa, or preset='bits', which is lossless"
         )
     if mode is not None and not isinstance(mode, str):
         raise CallError(f"mode is of type {type(mode).__name__}; expected 'abs', 'noa', 'prel', or 'rel'")
@@ -52,7 +52,7 @@ def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value
 
 
 def threshold_of(fill_value: Any, dtype: str) -> float:
-    """The magnitude from which on values are exact: that of the fill value as an array of this type stores it."""
+    """The magnitude from which values are exact: that of the fill value in this element type."""
     if fill_value is None:
         return math.inf
     fill = real("fill_value", fill_value)
@@ -60,9 +60,9 @@ def threshold_of(fill_value: Any, dtype: str) -> float:
         with np.errstate(over="ignore"):
             fill = abs(float(_arrays.dtype_of(dtype).type(fill)))
     except (OverflowError, ValueError) as error:
-        raise CallError(f"fill_value is {fill}, which no {_arrays.dtype_of(dtype)} can be; leave it out") from error
+        raise CallError(f"fill_value is {fill}, which {_arrays.dtype_of(dtype)} cannot represent; remove it") from error
     if fill == 0:
-        raise CallError("fill_value is 0, and values of its magnitude and above are exact, which are all; leave it out")
+        raise CallError("fill_value is 0, but values of its magnitude and above, that is all values, would be exact; remove it")
     return math.inf if math.isnan(fill) else fill
 
 

@@ -1,11 +1,14 @@
-"""The filter for HDF5: importing this module makes every HDF5 of the process find the plugin of the package.
+"""The HDF5 filter. The import registers the plugin of the package with every HDF5 library of the process.
 
     import h5py, fzgm.hdf5
     file.create_dataset("t", data=t, **fzgm.hdf5.filter(noa=1e-3, data=t))
     print(fzgm.hdf5.describe(file["t"]))
 
-Import it before threads use HDF5. An HDF5 library that is loaded later finds the plugin through HDF5_PLUGIN_PATH, which the import sets for
-this process and its children. Programs outside of Python need ``export HDF5_PLUGIN_PATH=...``, which the command ``fzgm-hdf5-path`` prints.
+Import the module before threads use HDF5. HDF5 libraries that are loaded later find the plugin through HDF5_PLUGIN_PATH, which the import sets
+for this process and its children. Programs outside of Python require ``export HDF5_PLUGIN_PATH=...``, which the command ``fzgm-hdf5-path`` prints.
+
+    python3 -m fzgm.hdf5 words abs 1e-3 [PRESET]      the arguments of h5repack and nccopy
+    python3 -m fzgm.hdf5 describe FILE.h5 [NAME…]     bound, preset, and ratio of datasets
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ import ctypes
 import os
 import re
 import shlex
+import sys
 
 from . import _fills, _hdf5_filter
 from ._errors import CallError, FileError, InternalError
 
-# The module of the plugin that works without this package; its wrong arguments are CallError here.
+# This module also works without the package; here, its exceptions for invalid arguments are CallError.
 from ._hdf5_filter import FILTER_ID, MODES, PRESETS, describe, describe_words, filter, range_of, words
 
 __all__ = [
@@ -27,13 +31,13 @@ __all__ = [
 
 _hdf5_filter.Error = CallError
 _hdf5_filter.look_for_fills = _fills.warn_of_range
-# The folder that HDF5 searches if HDF5_PLUGIN_PATH is not set.
+# Directory that HDF5 searches if HDF5_PLUGIN_PATH is not set.
 _DEFAULT_FOLDER = "/usr/local/hdf5/lib/plugin"
 _told: set[str] = set()
 
 
 def plugin_path() -> str:
-    """The folder of the plugin, for HDF5_PLUGIN_PATH."""
+    """Returns the directory of the plugin, for HDF5_PLUGIN_PATH."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugin")
     if not os.path.exists(os.path.join(folder, "libh5fzgm.so")):
         raise FileError(f"there is no libh5fzgm.so in {folder}; install a wheel that scripts/wheel.sh built")
@@ -41,9 +45,9 @@ def plugin_path() -> str:
 
 
 def register() -> list[str]:
-    """Makes all HDF5 libraries of the process find the plugin and returns those that were told, by their files.
+    """Registers the plugin with all HDF5 libraries of the process; returns the files of the libraries that were not registered before.
 
-    The import of this module calls it. A second call serves libraries that were loaded since; further calls change nothing.
+    The import of this module calls this function. Call it again after other HDF5 libraries have been loaded.
     """
     folder = plugin_path()
     paths = os.environ.get("HDF5_PLUGIN_PATH", _DEFAULT_FOLDER).split(os.pathsep)
@@ -59,14 +63,14 @@ def register() -> list[str]:
 
 
 def _loaded_libraries() -> list[str]:
-    """The files of all HDF5 libraries in this process."""
+    """Returns the files of all HDF5 libraries in this process."""
     found: dict[str, None] = {}
     try:
         with open("/proc/self/maps") as maps:
             for line in maps:
                 path = line.rstrip("\n").partition("/")
                 file = path[1] + path[2]
-                # The libraries over HDF5, such as libhdf5_hl, have no plugins of their own.
+                # Libraries on top of HDF5, such as libhdf5_hl, have no plugins of their own.
                 if re.fullmatch(r"libhdf5(?!_(hl|cpp|fortran|tools|f90cstub|java))[^/]*\.so[.0-9]*", os.path.basename(file)):
                     found[file] = None
     except OSError as error:
@@ -81,9 +85,9 @@ def _prepend(library: str, folder: str) -> None:
         hdf5.H5PLprepend.argtypes = [ctypes.c_char_p]
         failed = hdf5.H5open() < 0 or hdf5.H5PLprepend(os.fsencode(folder)) < 0
     except (OSError, AttributeError) as error:
-        raise InternalError(f"{library} does not take plugins: {error}; fzgm needs HDF5 1.10 or later") from error
+        raise InternalError(f"{library} does not support plugins: {error}; fzgm requires HDF5 1.10 or later") from error
     if failed:
-        raise InternalError(f"{library} refuses the plugin folder {folder}; set HDF5_PLUGIN_PATH={folder} before the process starts")
+        raise InternalError(f"{library} rejects the plugin directory {folder}; set HDF5_PLUGIN_PATH={folder} before the process starts")
 
 
 def _print_export() -> None:
@@ -92,3 +96,6 @@ def _print_export() -> None:
 
 
 register()
+
+if __name__ == "__main__":
+    _hdf5_filter._main(sys.argv[1:], "fzgm.hdf5")

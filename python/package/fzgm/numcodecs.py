@@ -1,4 +1,4 @@
-"""The codec for numcodecs, and so for zarr 2: ``numcodecs.get_codec({"id": "fzgm", "error_bound": 1e-3})``."""
+"""Codec for numcodecs, and therefore for zarr 2: ``numcodecs.get_codec({"id": "fzgm", "error_bound": 1e-3})``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Fzgm(Codec):
         )
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """The array of a chunk, or ``out`` with its values. An ``out`` with an element type and a shape must have those of the chunk."""
+        """Returns the array of a chunk, or ``out`` with its values. If ``out`` has an element type and a shape, they must be those of the chunk."""
         if out is None:
             return _codec.decompress(buf)
         about = _codec.info(buf)
@@ -52,5 +52,5 @@ def _destination(out: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarra
     if is_bytes and array.nbytes == math.prod(shape) * dtype.itemsize:
         return array.view(dtype)
     if array.dtype != dtype or _arrays.dims_of(array.shape) != _arrays.dims_of(shape):
-        raise CallError(f"out has {array.dtype} of shape {array.shape}, the chunk holds {dtype} of shape {shape}; expected the type and shape of the chunk")
+        raise CallError(f"out has {array.dtype} of shape {array.shape}, the chunk contains {dtype} of shape {shape}; expected the type and shape of the chunk")
     return array

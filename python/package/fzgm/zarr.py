@@ -1,9 +1,9 @@
-"""The codec for zarr 3, which zarr finds by the name ``fzgm`` once the package is installed.
+"""Codec for zarr 3. zarr finds it by the name ``fzgm`` if the package is installed.
 
     zarr.create_array(store, data=x, chunks=..., serializer=fzgm.zarr.FzgmCodec(error_bound=1e-3, mode="abs"), compressors=None)
 
-It takes chunks as arrays, so the predictors see their shape. In mode noa each chunk has the range of its own values, which is at most that of the
-array: the bound of the array is kept. A chunk of equal values is then exact.
+Chunks keep their shape for the predictors. In mode noa the range is that of each chunk, at most that of the array, so the bound of the array holds.
+A chunk of equal values is then exact.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FzgmCodec(ArrayBytesCodec):
         return {"name": "fzgm", "configuration": {k: v for k, v in asdict(self).items() if v is not None}}
 
     def validate(self, *, dtype: Any, **_: Any) -> None:
-        """Refuses an array that could not be written, when it is created."""
+        """Rejects an array that could not be written, at its creation."""
         self._pipeline(_arrays.name_of(dtype.to_native_dtype()))
 
     def _pipeline(self, dtype: str) -> _pipelines.Pipeline:

@@ -81,7 +81,7 @@ impl GpuDecoder {
         args: ContainerArgs,
     ) -> Result<()> {
         if !self.reads_headers {
-            let what = "the header of the container that was opened is in a form that fzgm does not write, which takes the host to read; use the blocking call";
+            let what = "the header of the opened container is not in the form that fzgm writes, and only the host can read it; use the blocking call";
             return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
         }
         self.prepared.ready(context, ws)?;

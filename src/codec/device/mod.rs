@@ -60,7 +60,7 @@ impl FromStr for Device {
                 .strip_prefix("cuda:")
                 .and_then(|n| n.parse().ok())
                 .map(Device::Cuda)
-                .ok_or_else(|| Error::argument("device", text, "auto, cpu, cuda or cuda:N")),
+                .ok_or_else(|| Error::argument("device", text, "auto, cpu, cuda, or cuda:N")),
         }
     }
 }
@@ -136,9 +136,11 @@ fn context_of(option: Device, stream: Stream) -> Result<Context> {
     match option {
         Device::Auto => Context::of(stream, None),
         Device::Cuda(index) => Context::of(stream, Some(index)),
-        Device::Cpu => {
-            Err(Error::argument("device", option, "auto or cuda:N: asynchronous calls run on a GPU alone"))
-        }
+        Device::Cpu => Err(Error::argument(
+            "device",
+            option,
+            "auto or cuda:N, because asynchronous calls run only on a GPU",
+        )),
     }
 }
 
@@ -191,7 +193,7 @@ impl CallResult {
             Some(Status::InvalidArgument) => Err(explain(Fault::OutOfRange(self.needed))),
             Some(Status::Corrupt) => Err(explain(Fault::Corrupt)),
             Some(Status::NotAContainer) => {
-                Err(Error::NotAContainer("its first bytes are none of a container".into()))
+                Err(Error::NotAContainer("its first bytes are not those of a container".into()))
             }
             Some(Status::PlanMismatch) => Err(Error::PlanMismatch(
                 "the container was written by another pipeline or for another array".into(),

@@ -142,7 +142,7 @@ impl SlabFile {
         let end = begin.checked_add(length).filter(|end| *end <= self.bytes - TRAILER as u64);
         match end {
             Some(end) if length > 0 => Ok(begin..end),
-            _ => Err(damaged(format!("has a slab of {length} bytes at byte {begin}, which it cannot have"))),
+            _ => Err(damaged(format!("has a slab of {length} bytes at byte {begin}, which is not possible"))),
         }
     }
 }

@@ -143,7 +143,7 @@ impl Header {
 
     fn from_bytes(bytes: &[u8; HEADER]) -> Result<Header> {
         if bytes[..4] != MAGIC {
-            return Err(damaged("does not begin as a slab file"));
+            return Err(damaged("does not begin with the header of a slab file"));
         }
         if !is_sealed(bytes) {
             return Err(damaged("has a header whose checksum does not match"));
@@ -161,7 +161,7 @@ impl Header {
             return Err(damaged(format!("has {ndim} dimensions and slabs of {rows} rows")));
         }
         if bytes[8 + 8 * ndim..32].iter().chain(&bytes[40..44]).any(|&b| b != 0) {
-            return Err(damaged("has a header with something where nothing is"));
+            return Err(damaged("has a header whose reserved bytes are not 0"));
         }
         let mut row: Vec<u64> = (0..ndim).map(|i| word(bytes, 8 + 8 * i)).collect();
         let slowest = row.pop().filter(|d| *d != 0);
@@ -177,12 +177,14 @@ impl Header {
         }
         let (slabs, slowest) = (word(trailer, 8), word(trailer, 16));
         if self.slowest.is_some_and(|all| all != slowest) {
-            return Err(damaged(format!("ends at row {slowest}, which contradicts its header")));
+            return Err(damaged(format!(
+                "ends at row {slowest}, but its header states another number of rows"
+            )));
         }
         let rows = self.rows;
         if slabs != slowest.div_ceil(rows) || trailer[..8] != [0; 8] || trailer[24..28] != [0; 4] {
             return Err(damaged(format!(
-                "has {slabs} slabs of {rows} rows, its trailer states {slowest} rows"
+                "has {slabs} slabs of {rows} rows, but its trailer states {slowest} rows"
             )));
         }
         Ok((slabs, slowest))
@@ -219,7 +221,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 /// The refusal of a slab of another array.
 fn foreign(index: u64, slab: &Array) -> Error {
     let (dtype, dims) = (slab.dtype(), slab.dims());
-    damaged(format!("slab {index} is {dtype} of {dims:?}, which does not belong to this array"))
+    damaged(format!("slab {index} is {dtype} of {dims:?}, which is not a part of this array"))
 }
 
 fn damaged(what: impl Into<String>) -> Error {

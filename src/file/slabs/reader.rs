@@ -89,7 +89,8 @@ impl<R: Read> Reader<R> {
                 Ok(info) => break info,
                 Err(Error::Truncated { needed }) if needed <= bytes => needed,
                 Err(Error::Truncated { needed }) => {
-                    let what = format!("slab {index} has {bytes} bytes, its header needs {needed} or more");
+                    let what =
+                        format!("slab {index} has {bytes} bytes, but its header requires at least {needed}");
                     return Err(damaged(what));
                 }
                 Err(e) => return Err(damaged(format!("slab {index}: {e}"))),
@@ -101,7 +102,7 @@ impl<R: Read> Reader<R> {
         };
         let stated = info.container_bytes;
         if stated != bytes {
-            return Err(damaged(format!("slab {index} has {bytes} bytes, its header states {stated}")));
+            return Err(damaged(format!("slab {index} has {bytes} bytes, but its header states {stated}")));
         }
         self.header.admit(index, self.totals.rows, &info.array)?;
         Ok(info.array)
@@ -113,10 +114,10 @@ impl<R: Read> Reader<R> {
         let (slabs, rows) = self.header.ends(&trailer)?;
         let Totals { slabs: found, rows: found_rows, .. } = self.totals;
         if slabs != found {
-            return Err(damaged(format!("has {found} slabs, its trailer states {slabs}")));
+            return Err(damaged(format!("has {found} slabs, but its trailer states {slabs}")));
         }
         if rows != found_rows {
-            let what = format!("has slabs of {found_rows} rows together, its trailer states {rows}");
+            let what = format!("has slabs of {found_rows} rows in total, but its trailer states {rows}");
             return Err(damaged(what));
         }
         // An array that there cannot be may have no slab.

@@ -133,7 +133,7 @@ impl<W: Write> Writer<W> {
         }
         let slab = self.totals.slabs;
         Err(Error::PlanMismatch(format!(
-            "slab {slab} has {bytes} bytes after {before} rows; a slab has {} rows of {row} bytes, the last one the rest",
+            "slab {slab} has {bytes} bytes after {before} rows; a slab has {} rows of {row} bytes, and the last slab has the remaining rows",
             self.header.rows
         )))
     }
@@ -141,7 +141,7 @@ impl<W: Write> Writer<W> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match self.broken {
             false => self.dst.write_all(bytes),
-            true => Err(io::Error::other("an earlier write failed; start the file again")),
+            true => Err(io::Error::other("an earlier write failed; write the file again")),
         };
         self.broken = written.is_err();
         FileOp { path: &self.name, doing: "write" }.io(written)
@@ -155,7 +155,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> Result<(Totals, W)> {
         let rows = self.totals.rows;
         if let Some(all) = self.header.slowest.filter(|all| *all != rows) {
-            return Err(Error::PlanMismatch(format!("the array has {all} rows, {rows} were written")));
+            return Err(Error::PlanMismatch(format!("the array has {all} rows, but {rows} were written")));
         }
         let trailer = trailer(&self.totals);
         self.write(&trailer)?;

@@ -75,7 +75,7 @@ impl Driver {
             Ok(()) => Ok(library as Handle),
             Err(Error::Device { code: INVALID | OTHER_DEVICE | NEWER, text, .. }) => {
                 Err(Error::NoDevice(format!(
-                    "this device or driver cannot run the device code of this build ({text}); fzgm needs driver 580 or later and compute capability 8.0"
+                    "this device or driver cannot run the kernels of this build ({text}); required are driver 580 or later and compute capability 8.0 or later"
                 )))
             }
             Err(other) => Err(other),

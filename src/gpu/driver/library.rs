@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const NAME: &CStr = c"libcuda.so.1";
-const NOT_FOUND: &str = "libcuda.so.1 is not found: there is no NVIDIA driver";
+const NOT_FOUND: &str = "libcuda.so.1 was not found; install an NVIDIA driver";
 
 /// The address of a function of libcuda if the process has loaded libcuda, else null.
 pub(in crate::gpu) fn find(name: &CStr) -> *mut c_void {

@@ -159,8 +159,10 @@ impl<'a> Keys<'a> {
     /// Resolves keys that are defined together, and defaults of the schema that differ from ours.
     pub(super) fn finish(mut self) -> Result<()> {
         if let Some((key, other)) = self.twice() {
-            let what =
-                format!("{} has {key} and {other}, which have one meaning; use one of them", self.stage);
+            let what = format!(
+                "{} has {key} and {other}, which have the same meaning; remove one of them",
+                self.stage
+            );
             return Err(Error::InvalidPipeline(what));
         }
         // seed: notation-default
@@ -230,7 +232,7 @@ fn is_type(key: &str) -> bool {
 
 /// True if `REL` refers to each value, as in the quantizer, and not to the largest magnitude.
 fn bounds_each(args: &Args) -> bool {
-    args.has("inplace_outliers")
+    args.bounds_each()
 }
 
 /// The written form of a parameter: keys and values, in the reference's words if it has any.

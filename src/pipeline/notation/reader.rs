@@ -61,10 +61,10 @@ impl File<'_> {
                 ("pipeline", DeValue::Table(table)) => header = Some(table),
                 ("stage", DeValue::Array(array)) => stages = array,
                 ("pipeline", _) => {
-                    return Err(self.wrong(key.span(), "pipeline has to be a table, [pipeline]"));
+                    return Err(self.wrong(key.span(), "pipeline must be a table, [pipeline]"));
                 }
                 ("stage", _) => {
-                    return Err(self.wrong(key.span(), "stages have to be tables, each under [[stage]]"));
+                    return Err(self.wrong(key.span(), "stages must be tables, each under [[stage]]"));
                 }
                 (other, _) => {
                     let known = ["pipeline", "stage"];
@@ -114,14 +114,14 @@ impl File<'_> {
                 }
                 ("generation", _) => return refuse("\"2026-05\" or \"2026-08\""),
                 ("input_size" | "num_streams", Value::Int(0..)) | ("coloring", Value::Flag(_)) => {}
-                ("input_size" | "num_streams", _) => return refuse("a whole number from 0"),
+                ("input_size" | "num_streams", _) => return refuse("an integer from 0"),
                 ("coloring", _) => return refuse("true or false"),
                 ("pool_multiplier", Value::Int(_) | Value::Real(_)) => {}
                 ("pool_multiplier", _) => return refuse("a number"),
                 ("memory_strategy", Value::Text("PREALLOCATE" | "MINIMAL")) => {}
                 ("memory_strategy", _) => return refuse("\"PREALLOCATE\" or \"MINIMAL\""),
                 ("dims", _) if shape(item.get_ref()) => {}
-                ("dims", _) => return refuse("an array of 1 to 3 whole numbers from 0"),
+                ("dims", _) => return refuse("an array of 1 to 3 integers from 0"),
                 ("primary_source", Value::Text(stage)) if reads_array(pipeline, entries, stage) => {}
                 ("primary_source", _) => return refuse("the name of a stage that reads the array"),
                 (other, _) => {
@@ -135,16 +135,16 @@ impl File<'_> {
 
     fn stage<'a, 't>(&self, pipeline: &mut Pipeline, item: Item<'a, 't>) -> Result<Entry<'a, 't>> {
         let DeValue::Table(table) = item.get_ref() else {
-            return Err(self.wrong(item.span(), "a stage has to be a table, [[stage]]"));
+            return Err(self.wrong(item.span(), "a stage must be a table, [[stage]]"));
         };
         let text = |key: &str| match table.get(key).map(|v| v.get_ref()) {
             Some(DeValue::String(text)) if !text.is_empty() => Ok(text.as_ref()),
-            _ => Err(self.wrong(item.span(), format!("a [[stage]] needs a {key}, a text in quotes"))),
+            _ => Err(self.wrong(item.span(), format!("a [[stage]] requires {key}, a text in quotes"))),
         };
         let (name, kind) = (text("name")?, text("type")?);
         if name == ARRAY {
             return Err(
-                self.wrong(item.span(), format!("{ARRAY} means the array; give the stage another name"))
+                self.wrong(item.span(), format!("{ARRAY} is the name of the array; rename the stage"))
             );
         }
         let line = |e| at(&self.line(item.span()), e);
@@ -172,7 +172,7 @@ impl File<'_> {
         entry: &Entry<'_, '_>,
     ) -> Result<()> {
         let Some(item) = entry.inputs else { return Ok(()) };
-        let form = "inputs has to be an array of { from = \"stage\", port = \"port\" }";
+        let form = "inputs must be an array of { from = \"stage\", port = \"port\" }";
         let DeValue::Array(inputs) = item.get_ref() else { return Err(self.wrong(item.span(), form)) };
         for input in inputs.iter() {
             let DeValue::Table(table) = input.get_ref() else { return Err(self.wrong(input.span(), form)) };

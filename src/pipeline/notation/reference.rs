@@ -64,7 +64,10 @@ pub(super) fn stage(name: &str) -> Result<&'static dyn Stage> {
     let Some(theirs) = TYPES.into_iter().find(|t| same(t, name)) else {
         return Err(unknown("stage", name, "", &known));
     };
-    let what = format!("this version does not have this stage of FZGPUModules; it has {}", known.join(", "));
+    let what = format!(
+        "this version does not support this stage of FZGPUModules; its stages are {}",
+        known.join(", ")
+    );
     Err(Error::Unsupported { stage: theirs, what })
 }
 
@@ -107,7 +110,7 @@ impl Only {
             Only::Int(v) => v.to_string(),
             Only::Real(v) => format!("{v:?}"),
         };
-        let what = format!("{key} = {} is not done by this version; leave it out or {want}", shown(text));
+        let what = format!("{key} = {} is not supported by this version; remove it or {want}", shown(text));
         Err(Error::Unsupported { stage, what })
     }
 }

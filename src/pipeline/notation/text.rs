@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Result<Pipeline> {
         return Err(line.expected("`>` or the end"));
     }
     port.map_or(Ok(pipeline), |(column, name)| {
-        let what = format!("no stage reads the port {name}: the last stage of a chain names none");
+        let what = format!("no stage reads the port {name}; the last stage of a chain must not name a port");
         Err(at(&line.column(column), Error::InvalidPipeline(what)))
     })
 }
@@ -142,7 +142,7 @@ impl<'t> Line<'t> {
 
 pub(super) fn write(pipeline: &Pipeline) -> Result<String> {
     if pipeline.rules != Rules::default() {
-        let what = "it has strict = false or a generation, for which chains have no form; write it as TOML";
+        let what = "it sets strict = false or a generation, which chains cannot express; write it as TOML";
         return Err(Error::InvalidPipeline(what.into()));
     }
     let mut text = String::new();
@@ -169,7 +169,7 @@ pub(super) fn write(pipeline: &Pipeline) -> Result<String> {
         };
     }
     if left > 0 || text.is_empty() {
-        return Err(no_chain("it has stages that no chain from the array leads to"));
+        return Err(no_chain("it has stages that are not connected to the array"));
     }
     Ok(text)
 }
@@ -187,7 +187,7 @@ fn only(pipeline: &Pipeline, from: Source) -> Result<Option<(usize, &Node)>> {
     let mut readers = pipeline.nodes.iter().enumerate().filter(|(_, n)| reads(n));
     let first = readers.next();
     if readers.next().is_some() || first.is_some_and(|(_, n)| n.inputs.len() > 1) {
-        return Err(no_chain("two stages read the same, or one reads two ports"));
+        return Err(no_chain("two stages read the same port, or one stage reads two ports"));
     }
     Ok(first)
 }

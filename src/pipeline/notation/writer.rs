@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 pub(super) fn write(pipeline: &Pipeline) -> Result<String> {
     if pipeline.nodes.is_empty() {
-        return Err(Error::InvalidPipeline("it has no stage".into()));
+        return Err(Error::InvalidPipeline("it has no stages".into()));
     }
     let names = names(pipeline);
     let mut text = header(pipeline.rules);

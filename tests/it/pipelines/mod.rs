@@ -322,11 +322,28 @@ fn invalid_pipelines_are_refused_by_name() {
     cycle.connect(b, "output", c).unwrap();
     cycle.connect(c, "output", b).unwrap();
     let text = refusal(&cycle);
-    assert!(text.contains("cycle") && text.contains("rze (stage 1)"), "{text}");
+    assert!(text.contains("cycle: difference (stage 2) > rze (stage 1) > difference (stage 2);"), "{text}");
     let mut own = Pipeline::new();
     add(&mut own, "rze", &[]);
     own.connect(0, "output", 0).unwrap();
-    assert!(refusal(&own).contains("no stage reads the array"));
+    let text = refusal(&own);
+    assert!(
+        text.contains("no stage reads the array") && text.contains("cycle: rze (stage 0) > rze (stage 0);")
+    );
+
+    // A stage behind a cycle is not part of it.
+    let mut behind = Pipeline::new();
+    for stage in ["rze", "difference", "bitshuffle", "stored"] {
+        add(&mut behind, stage, &[]);
+    }
+    behind.connect(1, "output", 0).unwrap();
+    behind.connect(2, "output", 1).unwrap();
+    behind.connect(1, "output", 2).unwrap();
+    let text = refusal(&behind);
+    assert!(
+        text.contains("cycle: bitshuffle (stage 2) > difference (stage 1) > bitshuffle (stage 2);"),
+        "{text}"
+    );
 
     let mut two = Pipeline::new();
     add(&mut two, "rze", &[]);
