@@ -47,8 +47,11 @@ pub(crate) struct Args {
     output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// Preset: fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another one of `fzgm presets` [default: fast; pfpl with --mode rel]
-    #[arg(long, value_parser = named::text(named::presets), hide_possible_values = true)]
+    /// Preset: auto (chosen by a sample of the array), fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another one of `fzgm presets` [default: auto]
+    ///
+    /// auto:speed chooses for the least time, auto:ratio for the highest ratio. auto is auto:balanced: the highest ratio among pipelines that are nearly as fast as fast. With
+    /// --set, --slab, --no-strict, or --generation, the default is fast, and pfpl with --mode rel.
+    #[arg(long, value_parser = named::text(presets_and_auto), hide_possible_values = true)]
     preset: Option<String>,
     /// Custom pipeline instead of a preset, as a chain of stages
     ///
@@ -63,6 +66,15 @@ pub(crate) struct Args {
     /// noa is REL in SZ, and abs is accuracy in ZFP. Of the presets, only pfpl supports rel.
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
+    /// Restore every bit; the pipeline is chosen
+    #[arg(long, conflicts_with_all = ["mode", "eb"])]
+    lossless: bool,
+    /// Choose the error bound that leads to this ratio
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless"])]
+    target_ratio: Option<f64>,
+    /// Choose the error bound that leads to this peak signal-to-noise ratio in dB
+    #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio"])]
+    target_psnr: Option<f64>,
     /// Error bound; required by lossy presets [default: custom pipeline: its own]
     #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,

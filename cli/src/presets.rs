@@ -47,7 +47,7 @@ pub(crate) fn usual(mode: Option<&str>) -> &'static str {
 
 /// When to choose which.
 const NEEDS: [(&str, &str); 4] = [
-    ("fast", "speed, GPUs, and regions of a file; good ratio; default of fzgm compress"),
+    ("fast", "speed, GPUs, and regions of a file; good ratio"),
     ("high", "highest ratio, and previews"),
     ("pfpl", "mode rel, where it is the default, and any floats"),
     ("bits", "lossless, any element type"),

@@ -137,7 +137,7 @@ pub(super) fn report(
         .as_ref()
         .map_or(String::new(), |(goal, c)| format!("chosen for {goal}: {}\n", chosen::text(c)));
     let text = format!(
-        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}{bits}, {} GB/s\n{bound}{verified}{stored}",
+        "{}: {} of {}, {} bytes\n{}: {bytes} bytes{slabs}, ratio {}{bits}, {} GB/s\n{chosen}{bound}{verified}{stored}",
         files.input.display(),
         shape(array),
         array.dtype(),
