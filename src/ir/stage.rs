@@ -1,6 +1,5 @@
 //! The definition of a stage: ports, parameters, and a wire form. A stage is bound to the types on its input
-//! edges once per graph. The bound stage infers its outputs and lowers itself to kernel launches; it never
-//! runs.
+//! edges once per graph. The bound stage infers its outputs and lowers itself to kernels; it never runs.
 
 use super::fusion::Fusion;
 use super::versions::{OneVersion, Versions};
@@ -192,8 +191,7 @@ pub trait Stage: Sync {
         false
     }
 
-    /// True if the output is the input, so that values keep their meaning and containers can fall back to the
-    /// stage.
+    /// True if the output is the input. Values then keep their meaning, and containers can fall back to it.
     fn is_identity(&self) -> bool {
         false
     }
