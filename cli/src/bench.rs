@@ -247,9 +247,9 @@ impl Args {
     fn base(&self, array: &Array, src: &[u8]) -> Result<Option<f64>, Failure> {
         match self.value_base {
             None => Ok(None),
-            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => Err(Failure::usage(
-                "--value-base requires --mode noa; remove --value-base or change --mode",
-            )),
+            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => {
+                Err(Failure::usage("--value-base requires --mode noa; remove --value-base or change --mode"))
+            }
             Some(Base::Given(base)) => Ok(Some(base)),
             Some(Base::Measured) => {
                 let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);

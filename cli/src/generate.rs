@@ -55,7 +55,9 @@ fn with_usage(page: &str, command: &clap::Command) -> String {
     let lines: Vec<String> = usage
         .trim_start_matches("Usage: ")
         .lines()
-        .map(|line| line.trim().strip_prefix(name).map_or(line.trim().into(), |rest| format!("\\fB{name}\\fR{rest}")))
+        .map(|line| {
+            line.trim().strip_prefix(name).map_or(line.trim().into(), |rest| format!("\\fB{name}\\fR{rest}"))
+        })
         .collect();
     format!("{before}{HEADING}{}\n{after}", lines.join("\n.br\n"))
 }

@@ -153,7 +153,11 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Header> {
     match read_front(source) {
         Ok(header) if header.end as u64 == all => Ok(header), // seed: box-length
         Ok(header) => Err(another_length(source, header.end as u64)),
-        Err(Error::Truncated { needed }) => Err(another_length(source, needed)),
+        Err(Error::Truncated { needed }) => {
+            let (name, has) = (source.name(), source.bytes());
+            let what = format!("{name} has {has} bytes, but its header requires at least {needed}");
+            Err(Error::corrupt("length", what))
+        }
         Err(e) => Err(e),
     }
 }

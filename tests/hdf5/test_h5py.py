@@ -397,11 +397,11 @@ class Refusals(Base):
                 f.create_dataset("d", (1 << 17, 1 << 13), "f8", chunks=((1 << 16) - 1, 1 << 13), **fzgm(abs=1, preset="pfpl"))
 
     def test_the_module(self):
-        wrong = [({"abs": 1, "rel": 1}, "expected one of them"), ({"noa": 1}, "noa needs either"), ({"abs": 1, "range": (0, 1)}, "without noa")]
+        wrong = [({"abs": 1, "rel": 1}, "expected one of them"), ({"noa": 1}, "noa requires either"), ({"abs": 1, "range": (0, 1)}, "without noa")]
         wrong += [({"abs": 1, "preset": name}, "expected one of default, pfpl") for name in ("no", 4, ["fast"])]
-        wrong += [({"abs": 1, "preset": "exact"}, "newer plugin"), ({"rel": 0.1, "preset": "high"}, "which mode rel does not have")]
+        wrong += [({"abs": 1, "preset": "exact"}, "newer plugin"), ({"rel": 0.1, "preset": "high"}, "which mode rel does not support")]
         wrong += [({"abs": "0.1"}, "expected a number"), ({"abs": 0}, "above 0"), ({"rel": 1e-6}, "2\\^-17"), ({"preset": "fast"}, "mode lossless")]
-        wrong += [({"noa": 1, "data": [np.nan]}, "give a bound as abs"), ({"noa": 1, "range": (1, 1)}, "above 0")]
+        wrong += [({"noa": 1, "data": [np.nan]}, "give the bound as abs"), ({"noa": 1, "range": (1, 1)}, "above 0")]
         for bad, text in wrong:
             with self.assertRaisesRegex(ValueError, text, msg=bad):
                 fzgm(**bad)

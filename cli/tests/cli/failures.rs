@@ -31,8 +31,14 @@ fn usage_is_exit_2() {
         ),
         (&format!("{base} --eb 1 --value-base wide"), &["--value-base", "`wide` is not a number"]),
         (&format!("{base} --eb nan"), &["error_bound", "NaN"]),
-        (&format!("{base} --eb 1e-3 --mode exact"), &["fast.mode is `exact`; expected one of abs, noa, prel"]),
-        (&format!("{pfpl} --eb 1e-3 --mode exact"), &["quantizer.mode is `exact`; expected one of abs, noa, rel, prel"]),
+        (
+            &format!("{base} --eb 1e-3 --mode exact"),
+            &["fast.mode is `exact`; expected one of abs, noa, prel"],
+        ),
+        (
+            &format!("{pfpl} --eb 1e-3 --mode exact"),
+            &["quantizer.mode is `exact`; expected one of abs, noa, rel, prel"],
+        ),
         (&format!("{base} --eb 1e-3 --preset zip"), &["zip", "pfpl, fz, cusz, cusz_ans, bits", "cusz_hi_cr"]),
         (&format!("{base} --preset bits --eb 1e-3"), &["lossless", "--eb"]),
         (&format!("{base} --preset bits --mode abs"), &["lossless", "--mode"]),

@@ -102,7 +102,7 @@ fn more_than_three_dimensions_are_kept() {
     fixture.fails(
         "decompress c.fzm -o x --region 0:5,0:2,0:2,0:4,0:1",
         2,
-        &["0:4 for dimension 3", "from 0 to 3"],
+        &["0:4 for dimension 3", "within 0:3"],
     );
 }
 
@@ -159,8 +159,8 @@ fn other_formats_are_refused_by_name() {
         ("<c8", "(3,)", 24, "complex"),
         ("|b1", "(3,)", 3, "uint8"),
         ("<f4", "(2, 2, 1, 1, 1, 1, 1, 1, 1)", 16, "--shape 4,1,1,1,1,1,1,1"),
-        ("<f4", "(3,)", 8, "8 bytes behind its header"),
-        ("<f4", "(3,)", 16, "more bytes behind its header"),
+        ("<f4", "(3,)", 8, "8 bytes after its header"),
+        ("<f4", "(3,)", 16, "more bytes after its header"),
         ("<f4", "(99999999999, 99999999999)", 16, "too large"),
     ] {
         fixture.write("b.npy", &npy(descr, false, shape, &vec![0; data]));

@@ -86,7 +86,7 @@ fn slabs_of_all_sizes() {
         (
             &field[..5760],
             stream.replace("--dtype f32", "--dtype f32 --dims 1440x2"),
-            "has 5760 bytes, --dims make 11520",
+            "has 5760 bytes, but --dims require 11520",
         ),
         (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "contain their shape"),
         (&field, stream.replace("1M", "1.5M"), "not a number of bytes"),

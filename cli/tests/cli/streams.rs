@@ -95,7 +95,7 @@ fn endless_input_ends() {
     slabs[48..56].copy_from_slice(&(1_u64 << 60).to_le_bytes());
     fixture.write("b.fzs", &slabs);
     let before = fixture.names();
-    let has = &format!("- has more than {bytes} bytes, its header states {bytes}");
+    let has = &format!("- has more than {bytes} bytes, but its header states {bytes}");
     let array = "has more than 4000 bytes, 1000 of f32 make 4000; correct --dims";
     for (line, code, says) in [
         ("@ decompress /dev/zero -o x", 4, "not a container"),
@@ -112,9 +112,9 @@ fn endless_input_ends() {
         (
             "cat b.fzs /dev/zero | @ decompress - -o x",
             4,
-            "slab 0 has 1152921504606846976 bytes, its header states",
+            "slab 0 has 1152921504606846976 bytes, but its header states",
         ),
-        ("cat b.fzs /dev/zero | @ info -", 4, "slab 0 has 1152921504606846976 bytes, its header states"),
+        ("cat b.fzs /dev/zero | @ info -", 4, "slab 0 has 1152921504606846976 bytes, but its header states"),
         ("@ compress - -o x --dtype f32 --eb 1 --dims 1000 </dev/zero", 2, array),
         ("@ compress /dev/zero -o x --dtype f32 --eb 1 --dims 1000", 2, array),
         ("mkfifo p; cat /dev/zero >p & @ compress p -o x --dtype f32 --preset bits --dims 1000", 2, array),
