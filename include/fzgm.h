@@ -569,7 +569,7 @@ typedef struct {
   uint32_t struct_bytes;
   /** An fz_goal. Default: FZ_GOAL_BALANCED. */
   int32_t goal;
-  /** What `bound` is relative to, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target. */
+  /** Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target. */
   int32_t mode;
   /** Reserved; must be 0. */
   int32_t reserved;
@@ -1403,12 +1403,14 @@ int32_t fz_find_fill_value(int32_t dtype,
  * the time. A pipeline with a bound keeps the bound for every array, and a lossless pipeline is
  * lossless for every array, such as the next time steps.
  *
- * In mode FZ_MODE_REL every goal returns preset "pfpl". Otherwise, if `*wish` has no target,
- * FZ_GOAL_SPEED returns preset "fast", or "bits" for lossless pipelines, and does not read `src`.
- * FZ_GOAL_BALANCED compresses the sample with forms of presets "fast", "fz", and "cusz",
- * FZ_GOAL_RATIO with forms of "high". These two goals also search for a lattice, which unpacked
- * integers and rounded numbers have. If lossless compression of the levels is smaller than the
- * best pipeline within the bound, the pipeline is lossless.
+ * In mode FZ_MODE_REL every goal returns preset "pfpl". In other modes, without a target:
+ * - FZ_GOAL_SPEED returns preset "fast", or "bits" if the request is lossless. `src` is not read.
+ * - FZ_GOAL_BALANCED compares forms of presets "fast", "fz", and "cusz" on the sample.
+ * - FZ_GOAL_RATIO compares forms of "high"; below 32,768 elements, also those three presets.
+ *
+ * The last two goals also search for a lattice, which unpacked integers and rounded numbers have. If
+ * lossless compression of the levels is smaller than the best pipeline within the bound, the
+ * pipeline is lossless. If the request is lossless, the lattice is compared with preset "bits".
  *
  * With a target, the call compresses the whole array up to three times on the CPU. The ratio is met
  * to 5 % and the signal-to-noise ratio to 1 dB if the array permits it.

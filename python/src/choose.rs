@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 /// Pipeline, preset, mode, error bound, expected ratio, and lattice.
 type Chosen = (Pipeline, &'static str, &'static str, f64, f64, Option<String>);
 
-/// What restored values must be like. Without a bound and a target, the pipeline is lossless.
+/// Required properties of restored values. Without a bound and a target, the pipeline is lossless.
 #[derive(FromPyObject)]
 pub(crate) struct Wanted {
     #[pyo3(item)]

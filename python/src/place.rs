@@ -5,7 +5,9 @@ use crate::error::OrRaise;
 use crate::info::described;
 use crate::text::Text;
 use crate::views::{Bytes, exclusive, shared};
-use fzgm::{Array, Choice, DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Wish, Workspace, choose_at, on_device};
+use fzgm::{
+    Array, Choice, DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Wish, Workspace, choose_at, on_device,
+};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::ffi;
 use pyo3::prelude::*;
