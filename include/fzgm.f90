@@ -98,6 +98,11 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_PORT_INPUT = 0
   integer(c_int32_t), parameter :: FZ_PORT_OUTPUT = 1
 
+  ! Goals of fz_pipeline_choose, fz_goal.
+  integer(c_int32_t), parameter :: FZ_GOAL_BALANCED = 0
+  integer(c_int32_t), parameter :: FZ_GOAL_SPEED = 1
+  integer(c_int32_t), parameter :: FZ_GOAL_RATIO = 2
+
   type, bind(C) :: fz_stage_t
     integer(c_int32_t) :: struct_bytes = 0
     integer(c_int32_t) :: id = 0
@@ -149,6 +154,26 @@ module fzgm
     real(c_double) :: min = 0.0_c_double
     real(c_double) :: max = 0.0_c_double
   end type fz_fill_t
+
+  type, bind(C) :: fz_wish_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: goal = 0
+    integer(c_int32_t) :: mode = 0
+    integer(c_int32_t) :: reserved = 0
+    real(c_double) :: bound = 0.0_c_double
+    real(c_double) :: target_ratio = 0.0_c_double
+    real(c_double) :: target_psnr = 0.0_c_double
+    real(c_double) :: outlier_threshold = 0.0_c_double
+  end type fz_wish_t
+
+  type, bind(C) :: fz_choice_t
+    integer(c_int32_t) :: struct_bytes = 0
+    integer(c_int32_t) :: mode = 0
+    real(c_double) :: bound = 0.0_c_double
+    real(c_double) :: expected_ratio = 0.0_c_double
+    character(kind=c_char) :: preset(32) = c_null_char
+    character(kind=c_char) :: lattice(160) = c_null_char
+  end type fz_choice_t
 
   type, bind(C) :: fz_options_t
     integer(c_int32_t) :: struct_bytes = 0
@@ -400,6 +425,19 @@ module fzgm
       type(fz_fill_t), intent(inout) :: fill
       integer(c_int32_t) :: fz_find_fill_value
     end function fz_find_fill_value
+    function fz_pipeline_choose(wish, dtype, dims, ndim, src, src_bytes, pipeline, choice) &
+        bind(C, name="fz_pipeline_choose")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_choice_t, fz_wish_t
+      type(fz_wish_t), intent(in) :: wish
+      integer(c_int32_t), value :: dtype
+      integer(c_int64_t), intent(in) :: dims(*)
+      integer(c_int32_t), value :: ndim
+      type(c_ptr), value :: src
+      integer(c_int64_t), value :: src_bytes
+      type(c_ptr), intent(inout) :: pipeline
+      type(fz_choice_t), intent(inout) :: choice
+      integer(c_int32_t) :: fz_pipeline_choose
+    end function fz_pipeline_choose
     function fz_plan_decoder(encoder, decoder) bind(C, name="fz_plan_decoder")
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: encoder

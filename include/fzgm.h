@@ -359,6 +359,16 @@ typedef enum {
   FZ_PORT_OUTPUT = 1,
 } fz_port_direction;
 
+/** Goal of fz_pipeline_choose(), an int32_t in fz_wish. */
+typedef enum {
+  /** Highest ratio among pipelines that require at most a few times the time of preset "fast". */
+  FZ_GOAL_BALANCED = 0,
+  /** Shortest time. */
+  FZ_GOAL_SPEED = 1,
+  /** Highest ratio. */
+  FZ_GOAL_RATIO = 2,
+} fz_goal;
+
 /* ---- Handles --------------------------------------------------------------------------------- */
 
 /**
@@ -548,6 +558,58 @@ typedef struct {
   /** Largest bounded value below `threshold`. */
   double max;
 } fz_fill;
+
+/**
+ * Request to fz_pipeline_choose(). Initialize with FZ_INIT(), then set fields. At most one of
+ * `bound`, `target_ratio`, and `target_psnr` may differ from 0; the pipeline is lossless if all of
+ * them are 0 and `mode` is FZ_MODE_LOSSLESS.
+ */
+typedef struct {
+  /** sizeof(fz_wish), set by FZ_INIT(); any other value is rejected. */
+  uint32_t struct_bytes;
+  /** An fz_goal. Default: FZ_GOAL_BALANCED. */
+  int32_t goal;
+  /** Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target. */
+  int32_t mode;
+  /** Reserved; must be 0. */
+  int32_t reserved;
+  /** Error bound. 0 in mode FZ_MODE_LOSSLESS and with a target. */
+  double bound;
+  /**
+   * Ratio of array size to container size, from 1 to 1e6: the call finds the bound, in mode
+   * "noa". 0 (default): none.
+   */
+  double target_ratio;
+  /**
+   * Peak signal-to-noise ratio of the restored array in dB, at most 300: the call finds the
+   * bound, in mode "noa". 0 (default): none.
+   */
+  double target_psnr;
+  /**
+   * Values of this magnitude and above, such as fill values, are stored exactly and are not part
+   * of the range. 0 (default): none.
+   */
+  double outlier_threshold;
+} fz_wish;
+
+/** Result of fz_pipeline_choose(). */
+typedef struct {
+  /** Set to sizeof(fz_choice) before the call; any other value is rejected. */
+  uint32_t struct_bytes;
+  /** Mode of the pipeline, an fz_mode. */
+  int32_t mode;
+  /** Error bound, relative to `mode`; 0 if the pipeline is lossless. */
+  double bound;
+  /** Ratio of the sample; 0 if the call compressed nothing. */
+  double expected_ratio;
+  /** Name of the preset that the pipeline is based on, with a terminating zero. */
+  char preset[32];
+  /**
+   * Description of the lattice that the pipeline uses, with a terminating zero; empty: none. A
+   * lattice is a set of evenly spaced levels that the values are on.
+   */
+  char lattice[160];
+} fz_choice;
 
 /** Result of fz_device_info(). */
 typedef struct {
@@ -1316,6 +1378,59 @@ int32_t fz_find_fill_value(int32_t dtype,
                            uint64_t src_bytes,
                            double outlier_threshold,
                            fz_fill *fill);
+
+/* ---- Choice of a pipeline -------------------------------------------------------------------- */
+
+/**
+ * Chooses a pipeline for an array by a sample of its values. Blocking.
+ *
+ * The result is an ordinary pipeline, for plans, CUDA graphs, and asynchronous calls.
+ *
+ * Parameters:
+ *   `wish`          In: the request.
+ *   `dtype`         In: element type, an fz_dtype.
+ *   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
+ *   `src`           In: the array, in host or device memory, at any address. From device memory
+ *                   the call copies the sample to the host, or with a target the whole array, and
+ *                   waits for the copies.
+ *   `src_bytes`     In: length of the array in bytes.
+ *   `pipeline`      Out: the pipeline; the caller must free it with fz_pipeline_free(). Must not
+ *                   overlap `src`. Unchanged on failure.
+ *   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
+ *                   Must not overlap `src`. May be NULL. Unchanged on failure.
+ *
+ * The choice depends on `*wish` and the array only, not on the device, the number of threads, or
+ * the time. A pipeline with a bound keeps the bound for every array, and a lossless pipeline is
+ * lossless for every array, such as the next time steps.
+ *
+ * In mode FZ_MODE_REL every goal returns preset "pfpl". In other modes, without a target:
+ * - FZ_GOAL_SPEED returns preset "fast", or "bits" if the request is lossless. `src` is not read.
+ * - FZ_GOAL_BALANCED compares forms of presets "fast", "fz", and "cusz" on the sample.
+ * - FZ_GOAL_RATIO compares forms of "high"; below 32,768 elements, also those three presets.
+ *
+ * The last two goals also search for a lattice, which unpacked integers and rounded numbers have. If
+ * lossless compression of the levels is smaller than the best pipeline within the bound, the
+ * pipeline is lossless. If the request is lossless, the lattice is compared with preset "bits".
+ *
+ * With a target, the call compresses the whole array up to three times on the CPU. The ratio is met
+ * to 5 % and the signal-to-noise ratio to 1 dB if the array permits it.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one of
+ *                        `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does not
+ *                        match `dims` and `dtype`, or struct_bytes is wrong.
+ *   FZ_UNSUPPORTED       The array has integers and `*wish` is not lossless.
+ *   FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ */
+FZ_NODISCARD
+int32_t fz_pipeline_choose(const fz_wish *wish,
+                           int32_t dtype,
+                           const uint64_t *dims,
+                           uint32_t ndim,
+                           const void *src,
+                           uint64_t src_bytes,
+                           fz_pipeline **pipeline,
+                           fz_choice *choice);
 
 /* ---- GPUs and asynchronous calls ------------------------------------------------------------- */
 

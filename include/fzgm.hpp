@@ -449,6 +449,38 @@ template <class C> result<fz_fill> find_fill_value(const C &src, double outlier_
   return detail::outcome(status, fill);
 }
 
+/** Goals of choose(), see fz_goal. */
+enum class goal : std::int32_t { balanced = FZ_GOAL_BALANCED, speed = FZ_GOAL_SPEED, ratio = FZ_GOAL_RATIO };
+
+/** Returns a request to choose() without bound and target; set fields. */
+inline fz_wish wish() noexcept { return detail::sized<fz_wish>(); }
+
+/** Result of choose(). */
+struct choice {
+  fzgm::pipeline pipeline;
+  /** Preset, mode, error bound, expected ratio, and lattice of the pipeline. */
+  fz_choice info;
+};
+
+/** Chooses a pipeline for an array in host or device memory. The element type is that of `src`. */
+template <class C> result<choice> choose(shape dims, const fz_wish &request, const C &src) {
+  fz_pipeline *made = nullptr;
+  auto info = detail::sized<fz_choice>();
+  const const_bytes given(src);
+  const std::int32_t status = fz_pipeline_choose(&request, static_cast<std::int32_t>(dtype_of<traits::element<const C>>()), dims.data(),
+                                                 dims.size(), given.data(), given.size(), &made, &info);
+  return detail::outcome(status, choice{pipeline(made), info});
+}
+
+/** As above, within an error bound; with mode::lossless and a bound of 0 the pipeline is lossless. */
+template <class C> result<choice> choose(shape dims, mode what, double bound, const C &src, goal aim = goal::balanced) {
+  fz_wish request = wish();
+  request.goal = static_cast<std::int32_t>(aim);
+  request.mode = static_cast<std::int32_t>(what);
+  request.bound = bound;
+  return choose(dims, request, src);
+}
+
 /** Compresses `src` into `dst`; returns the length of the container in bytes. */
 inline result<std::uint64_t> compress(const plan &encoder, workspace &ws, const_bytes src, mutable_bytes dst) {
   std::uint64_t bytes = 0;

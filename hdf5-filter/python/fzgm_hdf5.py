@@ -50,6 +50,8 @@ def words(mode: str = "lossless", bound: float = 0.0, preset: str | None = None)
     if preset is not None and (not isinstance(preset, str) or preset not in _PRESETS_OF[mode]):
         name = preset if isinstance(preset, str) else ""
         why = ", which needs a newer plugin" if name == "exact" else f", which mode {mode} does not support" if name in PRESETS else ""
+        if name.startswith("auto"):
+            why = ", which requires the values of an array: fzgm.choose(x, ...) returns preset and bound for them"
         raise Error(f"preset is {shown(preset)}{why}; expected one of {', '.join(_PRESETS_OF[mode])}")
     bound = _real("bound", bound)
     if mode == "lossless":

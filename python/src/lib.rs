@@ -1,6 +1,7 @@
 //! The extension module `fzgm._fzgm`. The package `fzgm` brings arrays and arguments into the form that these functions
 //! expect: arrays as contiguous bytes, dimensions with the fastest first.
 
+mod choose;
 mod codec;
 mod device;
 mod dlpack;
@@ -19,6 +20,8 @@ mod views;
 mod _fzgm {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::choose::choose;
     #[pymodule_export]
     use super::codec::{Decoder, Encoder, compress, decompress_region, preview};
     #[pymodule_export]

@@ -5,7 +5,9 @@ use crate::error::OrRaise;
 use crate::info::described;
 use crate::text::Text;
 use crate::views::{Bytes, exclusive, shared};
-use fzgm::{DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Workspace, on_device};
+use fzgm::{
+    Array, Choice, DeviceBuffer, DeviceSlice, Encoder, Error, Stream, Wish, Workspace, choose_at, on_device,
+};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -56,6 +58,12 @@ impl<'py> Place<'py> {
 
 pub(crate) fn slice((address, bytes): (u64, u64)) -> DeviceSlice {
     DeviceSlice { address, bytes }
+}
+
+/// Chooses a pipeline for an array at an address.
+pub(crate) fn chosen_at(array: &Array, at: (u64, u64), wish: &Wish<'_>) -> fzgm::Result<Choice> {
+    // SAFETY: the package holds the array of the address.
+    unsafe { choose_at(array, slice(at), wish) }
 }
 
 /// Compresses `src`, on the CPU, into new bytes, with the workspace that `turn` returns once the interpreter

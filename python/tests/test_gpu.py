@@ -44,6 +44,19 @@ def test_the_bytes_are_those_of_the_cpu(kind, preset, dtype):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_the_choice_is_that_of_host_memory(kind):
+    for x in (field(), np.round(field() * 50).astype("f8") * 0.01):
+        for goal in ("balanced", "speed", "ratio"):
+            for aim in ({"error_bound": 1e-3}, {"lossless": True}, {"target_psnr": 60}):
+                assert fzgm.choose(kind(x), goal=goal, **aim) == fzgm.choose(x, goal=goal, **aim)
+        for preset in ("auto", "auto:ratio"):
+            want = fzgm.compress(x, preset=preset, error_bound=1e-3)
+            assert on_host(fzgm.compress(kind(x), preset=preset, error_bound=1e-3)) == want
+            assert on_host(fzgm.compress(kind(x), preset=preset, error_bound=1e-3, stream=cuda.Stream())) == want
+            assert fzgm.compress(x, preset=preset, error_bound=1e-3, device="cuda:0") == want
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_destinations_of_other_libraries(kind):
     x = field()
     want = fzgm.compress(x, error_bound=1e-3)

@@ -1,4 +1,6 @@
-//! A pipeline by what is in an array.
+//! A pipeline that is chosen by the values of an array.
+//!
+//! Section of the header: Choice of a pipeline.
 
 use std::ffi::{c_char, c_void};
 
@@ -8,77 +10,102 @@ use super::pipeline::fz_pipeline;
 use super::status::fz_mode;
 use crate::{Aim, Array, DType, Error, Goal, Wish, choose_at};
 
-/// What a pipeline is chosen for, as int32_t in fz_wish.
+/// Goal of fz_pipeline_choose(), an int32_t in fz_wish.
 #[repr(C)]
 pub enum fz_goal {
-    /// The highest ratio among pipelines that take at most a few times as long as preset "fast".
+    /// Highest ratio among pipelines that require at most a few times the time of preset "fast".
     FZ_GOAL_BALANCED = 0,
-    /// The least time.
+    /// Shortest time.
     FZ_GOAL_SPEED = 1,
-    /// The highest ratio of all.
+    /// Highest ratio.
     FZ_GOAL_RATIO = 2,
 }
 
-/// What fz_pipeline_choose() is to choose. Fill it with FZ_INIT() and set what is wanted.
+/// Request to fz_pipeline_choose(). Initialize with FZ_INIT(), then set fields. At most one of
+/// `bound`, `target_ratio`, and `target_psnr` may differ from 0; the pipeline is lossless if all of
+/// them are 0 and `mode` is FZ_MODE_LOSSLESS.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_wish {
-    /// sizeof(fz_wish), set by FZ_INIT(); any other value is refused.
+    /// sizeof(fz_wish), set by FZ_INIT(); any other value is rejected.
     pub struct_bytes: u32,
-    /// An fz_goal. 0 is FZ_GOAL_BALANCED.
+    /// An fz_goal. Default: FZ_GOAL_BALANCED.
     pub goal: i32,
-    /// What the bound is relative to, an fz_mode. FZ_MODE_LOSSLESS with a bound of 0: every bit comes back. Not read with a target.
+    /// Mode of `bound`, an fz_mode. Default: FZ_MODE_ABS. Ignored with a target.
     pub mode: i32,
-    /// Reserved, 0.
+    /// Reserved; must be 0.
     pub reserved: i32,
-    /// The error bound in the sense of the mode. With a target, 0.
+    /// Error bound. 0 in mode FZ_MODE_LOSSLESS and with a target.
     pub bound: f64,
-    /// Above 0: the ratio that a container is to have, 1 to 1e6; the pipeline gets mode "noa" and the bound that leads to it. 0: no such target.
+    /// Ratio of array size to container size, from 1 to 1e6: the call finds the bound, in mode
+    /// "noa". 0 (default): none.
     pub target_ratio: f64,
-    /// Above 0: the peak signal-to-noise ratio of the restored array in dB, up to 300; mode "noa". 0: no such target.
+    /// Peak signal-to-noise ratio of the restored array in dB, at most 300: the call finds the
+    /// bound, in mode "noa". 0 (default): none.
     pub target_psnr: f64,
-    /// Values of this magnitude and above (fill values) are exact and outside of the value range. 0: none.
+    /// Values of this magnitude and above, such as fill values, are stored exactly and are not part
+    /// of the range. 0 (default): none.
     pub outlier_threshold: f64,
 }
 
-/// What fz_pipeline_choose() has chosen.
+/// Result of fz_pipeline_choose().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_choice {
-    /// sizeof(fz_choice), set by the caller before the call; any other value is refused.
+    /// Set to sizeof(fz_choice) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// The mode of the pipeline, an fz_mode.
+    /// Mode of the pipeline, an fz_mode.
     pub mode: i32,
-    /// Its error bound in the sense of the mode; 0 if it is lossless.
+    /// Error bound, relative to `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// The ratio that the sample promises; 0 if nothing had to be compressed for the choice.
+    /// Ratio of the sample; 0 if the call compressed nothing.
     pub expected_ratio: f64,
-    /// The preset that the pipeline is made of, with a zero at the end.
+    /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
-    /// The evenly spaced levels on which the values are, in words, with a zero at the end; empty: the pipeline uses none.
+    /// Description of the lattice that the pipeline uses, with a terminating zero; empty: none. A
+    /// lattice is a set of evenly spaced levels that the values are on.
     pub lattice: [c_char; 160],
 }
 
-/// Chooses a pipeline for an array: looks at a sample of it and returns an ordinary pipeline, for plans, graphs, and asynchronous calls.
+/// Chooses a pipeline for an array by a sample of its values. Blocking.
 ///
-/// `wish`              what is wanted.
-/// `dtype`             type of the array, an fz_dtype.
-/// `dims`, `ndim`      its shape, x first, as for fz_pipeline_finalize().
-/// `src`, `src_bytes`  the array, in host or device memory, at any address. From a device the call copies the sample to the host, for a target the
-///                     whole array, and waits for that.
-/// `pipeline`          becomes the pipeline; the caller frees it with fz_pipeline_free(). Untouched on failure.
-/// `choice`            becomes what was chosen; NULL: nobody wants to know.
+/// The result is an ordinary pipeline, for plans, CUDA graphs, and asynchronous calls.
 ///
-/// The choice depends on the wish and on the array alone, not on the device, the machine, or the time. A pipeline with a bound keeps it for any array, and a lossless
-/// one is lossless for any array: both may be used for others, such as later time steps.
+/// Parameters:
+///   `wish`          In: the request.
+///   `dtype`         In: element type, an fz_dtype.
+///   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
+///   `src`           In: the array, in host or device memory, at any address. From device memory
+///                   the call copies the sample to the host, or with a target the whole array, and
+///                   waits for the copies.
+///   `src_bytes`     In: length of the array in bytes.
+///   `pipeline`      Out: the pipeline; the caller must free it with fz_pipeline_free(). Must not
+///                   overlap `src`. Unchanged on failure.
+///   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
+///                   Must not overlap `src`. May be NULL. Unchanged on failure.
 ///
-/// FZ_GOAL_SPEED returns preset "fast", in mode rel "pfpl", and without losses "bits", and reads nothing but the arguments. FZ_GOAL_BALANCED compresses a sample with
-/// the forms of "fast", "fz", and "cusz", FZ_GOAL_RATIO with "high". Both look for evenly spaced levels, as unpacked integers and rounded numbers have: where whole numbers
-/// without loss are shorter than values within the bound, the pipeline is lossless. A target compresses the whole array up to three times on the CPU; the ratio is met
-/// to 5 % and the signal-to-noise ratio to 1 dB where the array permits it.
+/// The choice depends on `*wish` and the array only, not on the device, the number of threads, or
+/// the time. A pipeline with a bound keeps the bound for every array, and a lossless pipeline is
+/// lossless for every array, such as the next time steps.
 ///
-/// Errors: FZ_INVALID_ARGUMENT for a goal, mode, bound, target, or threshold outside of its range, for src_bytes other than dims and dtype make, or another struct_bytes;
-/// FZ_UNSUPPORTED for a bound or a target and integers; FZ_OUT_OF_MEMORY; FZ_DEVICE.
+/// In mode FZ_MODE_REL every goal returns preset "pfpl". In other modes, without a target:
+/// - FZ_GOAL_SPEED returns preset "fast", or "bits" if the request is lossless. `src` is not read.
+/// - FZ_GOAL_BALANCED compares forms of presets "fast", "fz", and "cusz" on the sample.
+/// - FZ_GOAL_RATIO compares forms of "high"; below 32,768 elements, also those three presets.
+///
+/// The last two goals also search for a lattice, which unpacked integers and rounded numbers have. If
+/// lossless compression of the levels is smaller than the best pipeline within the bound, the
+/// pipeline is lossless. If the request is lossless, the lattice is compared with preset "bits".
+///
+/// With a target, the call compresses the whole array up to three times on the CPU. The ratio is met
+/// to 5 % and the signal-to-noise ratio to 1 dB if the array permits it.
+///
+/// Returns:
+///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one of
+///                        `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does not
+///                        match `dims` and `dtype`, or struct_bytes is wrong.
+///   FZ_UNSUPPORTED       The array has integers and `*wish` is not lossless.
+///   FZ_OUT_OF_MEMORY, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_choose(
@@ -104,7 +131,7 @@ pub unsafe extern "C" fn fz_pipeline_choose(
             false => Some(unsafe { place_for(choice, "choice", "fz_choice") }?.apart_from(src, "src")?),
         };
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
-        // SAFETY: the caller's promise: memory of so many bytes.
+        // SAFETY: the caller's promise: memory of `src_bytes` bytes.
         let chosen = unsafe { choose_at(&array, src, &wish.checked()?) }?;
         let found = fz_choice {
             struct_bytes: size_of::<fz_choice>() as u32,

@@ -75,6 +75,7 @@ fn struct_bytes(ctype: &str) -> u32 {
         "fz_device" => size_of::<fz_device>(),
         "fz_info" => size_of::<fz_info>(),
         "fz_fill" => size_of::<fz_fill>(),
+        "fz_choice" => size_of::<fz_choice>(),
         _ => 0,
     };
     bytes as u32

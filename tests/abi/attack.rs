@@ -45,11 +45,15 @@ pub(crate) fn attacks(
     if parameter.ctype.ends_with('*') {
         all.extend(pointers(fixture, parameter, is, good));
     }
-    if is == Is::Described {
+    if matches!(is, Is::Described | Is::MayDescribed) {
         for length in [0, struct_bytes - 1, struct_bytes + 1, u32::MAX] {
             let attack = Attack::new(&format!("struct_bytes {length}"), good.0, REFUSED);
             all.push(Attack { struct_bytes: Some(length), ..attack });
         }
+    }
+    if is == Is::Wish {
+        let wishes = fixture.wrong_wishes.iter();
+        all.extend(wishes.map(|(what, wish)| Attack::new(what, (&raw const **wish) as u64, REFUSED)));
     }
     all
 }

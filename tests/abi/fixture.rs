@@ -75,6 +75,8 @@ pub(crate) enum Is {
     Threshold,
     Whole,
     Described,
+    MayDescribed,
+    Wish,
     MayResult,
     Stream,
     Buffer,
@@ -111,6 +113,9 @@ pub(crate) struct Fixture {
     /// A place for any structure, with its length at its beginning.
     pub(crate) described: Box<[u64; 128]>,
     result: Box<fz_result>,
+    wish: Box<fz_wish>,
+    /// Wishes that are rejected for any array, with their mistake.
+    pub(crate) wrong_wishes: Vec<(&'static str, Box<fz_wish>)>,
     buffer: Vec<u8>,
     /// Written on one failure too.
     needed: Box<u64>,
@@ -139,6 +144,54 @@ fn unconnected() -> *mut fz_pipeline {
         ok(unsafe { fz_pipeline_add_stage(pipeline, stage.as_ptr(), ptr::null_mut()) });
     }
     pipeline
+}
+
+/// A pipeline within a bound of 1e-3.
+pub(crate) fn wish() -> fz_wish {
+    fz_wish {
+        struct_bytes: size_of::<fz_wish>() as u32,
+        goal: fz_goal::FZ_GOAL_BALANCED as i32,
+        mode: fz_mode::FZ_MODE_ABS as i32,
+        reserved: 0,
+        bound: 1e-3,
+        target_ratio: 0.0,
+        target_psnr: 0.0,
+        outlier_threshold: 0.0,
+    }
+}
+
+fn wrong_wishes() -> Vec<(&'static str, Box<fz_wish>)> {
+    let good = wish();
+    let target = fz_wish { bound: 0.0, ..good };
+    let lossless = fz_wish { mode: fz_mode::FZ_MODE_LOSSLESS as i32, ..good };
+    let wrong = [
+        ("wish.struct_bytes 0", fz_wish { struct_bytes: 0, ..good }),
+        ("wish.struct_bytes - 1", fz_wish { struct_bytes: good.struct_bytes - 1, ..good }),
+        ("wish.struct_bytes + 1", fz_wish { struct_bytes: good.struct_bytes + 1, ..good }),
+        ("wish.struct_bytes 2^32 - 1", fz_wish { struct_bytes: u32::MAX, ..good }),
+        ("wish.goal -1", fz_wish { goal: -1, ..good }),
+        ("wish.goal 3", fz_wish { goal: 3, ..good }),
+        ("wish.mode -2", fz_wish { mode: -2, ..good }),
+        ("wish.mode 4", fz_wish { mode: 4, ..good }),
+        ("wish.reserved 1", fz_wish { reserved: 1, ..good }),
+        ("wish.bound NaN", fz_wish { bound: f64::NAN, ..good }),
+        ("wish.bound 0", fz_wish { bound: 0.0, ..good }),
+        ("wish.bound -1", fz_wish { bound: -1.0, ..good }),
+        ("wish.bound infinity", fz_wish { bound: f64::INFINITY, ..good }),
+        ("a lossless wish with a bound", lossless),
+        ("wish.target_ratio NaN", fz_wish { target_ratio: f64::NAN, ..target }),
+        ("wish.target_ratio 0.5", fz_wish { target_ratio: 0.5, ..target }),
+        ("wish.target_ratio 1e7", fz_wish { target_ratio: 1e7, ..target }),
+        ("wish.target_psnr NaN", fz_wish { target_psnr: f64::NAN, ..target }),
+        ("wish.target_psnr -1", fz_wish { target_psnr: -1.0, ..target }),
+        ("wish.target_psnr 301", fz_wish { target_psnr: 301.0, ..target }),
+        ("a ratio and a bound", fz_wish { target_ratio: 8.0, ..good }),
+        ("a PSNR and a bound", fz_wish { target_psnr: 60.0, ..good }),
+        ("a ratio and a PSNR", fz_wish { target_ratio: 8.0, target_psnr: 60.0, ..target }),
+        ("wish.outlier_threshold NaN", fz_wish { outlier_threshold: f64::NAN, ..good }),
+        ("wish.outlier_threshold -1", fz_wish { outlier_threshold: -1.0, ..good }),
+    ];
+    wrong.map(|(what, wish)| (what, Box::new(wish))).into()
 }
 
 /// The start of a region that is the whole array.
@@ -180,6 +233,8 @@ impl Fixture {
             slot: Box::new(UNTOUCHED),
             described: Box::new([0; 128]),
             result: Box::new(unsafe { std::mem::zeroed() }),
+            wish: Box::new(wish()),
+            wrong_wishes: wrong_wishes(),
             buffer: vec![0; 1_000_000],
             needed: Box::new(0),
             paths: ["new", "old", "chunked"].map(|name| {
@@ -274,7 +329,8 @@ impl Fixture {
             Is::Dims => self.dims.as_ptr().into(),
             Is::MayOptions => (&raw const *self.options).into(),
             Is::Lengths => self.described.as_ptr().into(),
-            Is::OptionsOut | Is::Described => {
+            Is::Wish => (&raw const *self.wish).into(),
+            Is::OptionsOut | Is::Described | Is::MayDescribed => {
                 self.described.fill(UNTOUCHED);
                 let length = UNTOUCHED & !u64::from(u32::MAX) | u64::from(struct_bytes);
                 self.described[0] = length;

@@ -33,6 +33,8 @@ fn layout() -> Vec<Laid> {
         fz_preset { struct_bytes, lossless, name, about }
         fz_options { struct_bytes, strict, generation, container, checksum, threads, device, max_memory_bytes }
         fz_fill { struct_bytes, found, value, count, threshold, min, max }
+        fz_wish { struct_bytes, goal, mode, reserved, bound, target_ratio, target_psnr, outlier_threshold }
+        fz_choice { struct_bytes, mode, bound, expected_ratio, preset, lattice }
         fz_device { struct_bytes, driver_version, capability_major, capability_minor, memory_bytes, name }
         fz_result { bytes, needed, status, stage }
         fz_info {

@@ -1,6 +1,6 @@
 //! Memory that a call reads or writes twice is refused: the buffer of a workspace, and places for results in the caller's arrays.
 
-use crate::fixture::{UNTOUCHED, last_error, ok, pipeline};
+use crate::fixture::{UNTOUCHED, last_error, ok, pipeline, wish};
 use fzgm::capi::*;
 use std::ptr;
 
@@ -161,4 +161,32 @@ fn results_do_not_lie_in_memory_that_a_call_reads() {
     refused(part(dst.wrapping_add(1)), "inside of container");
     refused(part(numbers), "origin or extent overlaps the place for the result");
     assert_eq!((container, origin), (before, [0]));
+}
+
+#[test]
+fn a_choice_does_not_lie_in_the_array_that_it_is_made_from() {
+    let mut array: Vec<u64> = (0..COUNT / 2).map(|i| 0x3f80_0000_3f00_0000 + (i as u64 % 7)).collect();
+    let size = size_of::<fz_choice>();
+    // A place for the choice that begins in the array, and is complete behind it.
+    let (inside, end) = (array.len() - 1, array.len());
+    array.resize(end + size / 8, 0);
+    for start in [0, inside, end] {
+        array[start] = size as u64;
+    }
+    let (before, wish, dims) = (array.clone(), wish(), [COUNT as u64]);
+    let at = array.as_mut_ptr();
+    let mut made = ptr::without_provenance_mut(UNTOUCHED as usize);
+    let mut found: fz_choice = unsafe { std::mem::zeroed() };
+    found.struct_bytes = size as u32;
+    let choose = |pipeline, choice| unsafe {
+        fz_pipeline_choose(&wish, 8, dims.as_ptr(), 1, at.cast_const().cast(), BYTES, pipeline, choice)
+    };
+    for start in [0, inside] {
+        refused(choose(at.wrapping_add(start).cast(), &mut found), "pipeline");
+        refused(choose(&mut made, at.wrapping_add(start).cast()), "choice");
+    }
+    assert_eq!((made.addr() as u64, &array), (UNTOUCHED, &before));
+    ok(choose(&mut made, at.wrapping_add(end).cast()));
+    assert!(array[..end] == before[..end] && array[end + 1] == 1e-3f64.to_bits());
+    unsafe { fz_pipeline_free(made) };
 }

@@ -135,6 +135,7 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_decompress_box(Chunked, ChunkedBytes, Origin, Dims, Ndim, Sink, SinkBytes, Length);
     fz_compress_simple(PresetName, DType, Dims, Ndim, Zero, Real, Array, ArrayBytes, Sink, SinkBytes, Length);
     fz_find_fill_value(DType, Array, AnyBytes, Threshold, Described);
+    fz_pipeline_choose(Wish, DType, Dims, Ndim, Array, ArrayBytes, NewPipeline, MayDescribed);
     fz_device_count(Count) gpu;
     fz_device_info(Zero, Described) gpu;
     fz_plan_preload(Encoder, EncoderSpace, Stream) gpu;

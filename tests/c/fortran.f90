@@ -72,6 +72,8 @@ contains
     block
       integer(c_int8_t), allocatable, target :: one(:)
       type(fz_fill_t) :: fill
+      type(fz_wish_t) :: wish
+      type(fz_choice_t) :: choice
 
       capacity = 0
       call ok(fz_compress_simple(fz_c("fast"), FZ_F64, shape(x, c_int64_t), 2_c_int32_t, FZ_MODE_ABS, 1e-3_c_double, &
@@ -88,6 +90,24 @@ contains
       call ok(fz_find_fill_value(FZ_F64, c_loc(x), length, huge(1.0_c_double), fill), "find_fill_value")
       call check(fill%found == 1 .and. fill%count == 1, "a fill value")
       x(3, 3) = sin(0.3d0) + 0.03d0
+      wish%struct_bytes = int(c_sizeof(wish), c_int32_t)
+      wish%goal = FZ_GOAL_SPEED
+      wish%mode = FZ_MODE_ABS
+      wish%bound = 1e-3_c_double
+      choice%struct_bytes = int(c_sizeof(choice), c_int32_t)
+      call ok(fz_pipeline_choose(wish, FZ_F64, shape(x, c_int64_t), 2_c_int32_t, c_loc(x), length, pipeline, choice), &
+        "pipeline_choose")
+      call check(fz_f(choice%preset) == "fast" .and. choice%mode == FZ_MODE_ABS, "the preset of a choice")
+      call check(abs(choice%bound - wish%bound) <= 0 .and. fz_f(choice%lattice) == "", "the bound of a choice")
+      call ok(fz_pipeline_finalize(pipeline, FZ_F64, shape(x, c_int64_t), 2_c_int32_t, c_null_ptr, plan), "finalize")
+      call ok(fz_compress(plan, c_null_ptr, c_loc(x), length, c_loc(one), capacity, bytes), "compress")
+      call ok(fz_decompress(c_null_ptr, c_null_ptr, c_loc(one), bytes, c_loc(y), length, restored), "decompress")
+      call check(maxval(abs(x - y)) <= 1e-3_c_double, "the bound of a chosen pipeline")
+      call fz_plan_free(plan)
+      call fz_pipeline_free(pipeline)
+      wish%target_psnr = 60.0_c_double
+      call gives(FZ_INVALID_ARGUMENT, fz_pipeline_choose(wish, FZ_F64, shape(x, c_int64_t), 2_c_int32_t, c_loc(x), length, &
+        pipeline, choice), "a choice with a bound and a target")
     end block
 
     call ok(fz_pipeline_new(pipeline), "pipeline_new")

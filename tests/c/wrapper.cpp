@@ -101,6 +101,23 @@ void round_trip() {
   const fz_fill fill = good(fzgm::find_fill_value(filled));
   CHECK(fill.found == 1 && fill.value == static_cast<double>(-1e20f) && fill.count == 1 && fill.threshold == -fill.value);
 
+  // A chosen pipeline.
+  auto chosen = good(fzgm::choose({120, 100}, fzgm::mode::noa, 1e-3, x, fzgm::goal::speed));
+  CHECK(std::string(chosen.info.preset) == "fast" && chosen.info.mode == FZ_MODE_NOA && chosen.info.bound == 1e-3);
+  CHECK(good(fzgm::compress(good(chosen.pipeline.finalize(fzgm::dtype::f32, {120, 100})), x, container)) > 0);
+  CHECK(good(fzgm::decompress(container, y)) == x.size() * sizeof(float) && worst_error(x.data(), y.data(), x.size()) <= bound);
+  const auto exact = good(fzgm::choose({120, 100}, fzgm::mode::lossless, 0, x));
+  CHECK(exact.info.mode == FZ_MODE_LOSSLESS && exact.info.expected_ratio > 0);
+  fz_wish wish = fzgm::wish();
+  wish.target_ratio = 8;
+  const auto eighth = good(fzgm::choose({120, 100}, wish, x));
+  CHECK(eighth.pipeline && eighth.info.mode == FZ_MODE_NOA && eighth.info.bound > 0);
+  wish.target_psnr = 60;
+  CHECK(status_of([&] { return fzgm::choose({120, 100}, wish, x); }) == FZ_INVALID_ARGUMENT);
+  CHECK(status_of([&] { return fzgm::choose({120, 101}, fzgm::mode::noa, 1e-3, x); }) == FZ_INVALID_ARGUMENT);
+  const std::vector<int> integers(12000);
+  CHECK(status_of([&] { return fzgm::choose({120, 100}, fzgm::mode::abs, 1, integers); }) == FZ_UNSUPPORTED);
+
   float few[4] = {};
   CHECK(status_of([&] { return fzgm::decompress(container, few); }) == FZ_DST_TOO_SMALL);
   CHECK(status_of([&] { return fzgm::compress(decoder, x, container); }) == FZ_INVALID_ARGUMENT);

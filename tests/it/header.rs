@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "status",
     "about",
     "pipeline",
@@ -19,6 +19,7 @@ const SOURCES: [&str; 13] = [
     "workspace",
     "codec",
     "simple",
+    "choose",
     "device",
     "info",
     "file",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod chosen;
 mod devices;
 #[cfg(target_os = "linux")]
 mod drivers;

@@ -6,6 +6,7 @@
 ``fzgm.hdf5`` contains the HDF5 filter, ``fzgm.zarr`` and ``fzgm.numcodecs`` the codecs for zarr.
 """
 
+from ._choose import Choice, choose
 from ._codec import (
     Info,
     Preset,
@@ -36,7 +37,7 @@ from ._gpu import Call
 from ._pipelines import Pipeline
 
 __all__ = [
-    "__version__", "Call", "CallError", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
-    "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "compare", "compress", "decompress", "decompress_region", "info", "presets",
+    "__version__", "Call", "CallError", "Choice", "ContainerError", "Decoder", "Details", "DeviceArray", "DeviceError", "Encoder", "Error", "FileError", "FillValueWarning", "Info",
+    "InternalError", "Metrics", "Pipeline", "PipelineError", "Preset", "RoomError", "choose", "compare", "compress", "decompress", "decompress_region", "info", "presets",
     "preview",
 ]

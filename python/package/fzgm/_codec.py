@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _device, _fills, _fzgm, _gpu
+from . import _arrays, _choose, _device, _fills, _fzgm, _gpu
 from ._encoders import Encoder
 from ._errors import CallError
 from ._pipelines import pipeline_of
@@ -39,7 +39,8 @@ def compress(
     error_bound  largest error of a value, relative to ``mode``. Required by every lossy preset; there is no default.
     mode         ``"noa"`` (default): times (max - min); ``"abs"``: in the unit of ``x``; ``"prel"``: times max \\|x\\|; ``"rel"``:
                  times \\|x\\| of each value, with preset ``"pfpl"``.
-    preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` is lossless.
+    preset       one of ``fzgm.presets()``; default ``"fast"``. ``"bits"`` is lossless. ``"auto"``, ``"auto:speed"``, and ``"auto:ratio"`` choose a pipeline for
+                 ``x``, see ``choose``.
     fill_value   values of this magnitude and above are stored exactly and excluded from the range (max - min). With None (default), a host array
                  with suspected fill values gives a ``FillValueWarning`` in modes noa and prel. NaN and infinity: no fill value, and no warning.
     pipeline     instead of preset, mode, bound, and fill value.
@@ -52,33 +53,44 @@ def compress(
 
     The GIL is released. ``x`` must not change until the call returns. Failures raise a subclass of ``fzgm.Error``.
     """
+    asked = {"error_bound": error_bound, "mode": mode, "preset": preset, "fill_value": fill_value, "pipeline": pipeline}
     if type(x) is not np.ndarray or device is not None or out is not None or stream is not None:
         number = _device.stream_number(stream)
         view = _device.view_of(x, "x", number)
         index = _gpu.index_for(view, "x", device)
         if index is not None:
-            array = _arrays.as_array(x) if view is None else view
-            encoder = Encoder(
-                array.shape, array.dtype, error_bound=error_bound, mode=mode, preset=preset, fill_value=fill_value, pipeline=pipeline,
-                container=container, checksum=checksum, device=index,
-            )
-            return encoder._compress(array, out, number)
+            if view is not None and number is not None and _choose.is_automatic(preset, pipeline):
+                _fzgm.wait(index, number)
+            source = _arrays.as_array(x) if view is None else view
+            encoder = _encoder(source, asked, container=container, checksum=checksum, device=index)
+            return encoder._compress(source, out, number)
         _gpu.only_on_gpus(stream=stream)
     array = _arrays.as_array(x)
     if out is not None:
-        encoder = Encoder(
-            array.shape, array.dtype, error_bound=error_bound, mode=mode, preset=preset, fill_value=fill_value, pipeline=pipeline,
-            threads=threads, container=container, checksum=checksum,
-        )
+        encoder = _encoder(array, asked, threads=threads, container=container, checksum=checksum)
         return encoder._compress_on_host(array, out, 3)
     dtype = _arrays.DTYPES[array.dtype]
-    pipeline = pipeline_of(dtype, error_bound, mode, preset, fill_value, pipeline)
+    pipeline = pipeline_of(dtype, **_settled(array, asked))
     flat = _arrays.flat_bytes(array)
     container, checksum = _arrays.container_of(container), _gpu.checksums(checksum)[0]
     made = _fzgm.compress(pipeline, dtype, _arrays.dims_of(array.shape), flat, _arrays.threads_of(threads), container, checksum)
     if fill_value is None:
         _fills.warn(dtype, flat, made, 2)
     return made
+
+
+def _settled(array: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that describe a pipeline, with a chosen pipeline instead of an automatic preset."""
+    if not _choose.is_automatic(asked["preset"], asked["pipeline"]):
+        return asked
+    chosen = _choose.automatic(array, asked["error_bound"], asked["mode"], asked["preset"], asked["fill_value"])
+    return {**dict.fromkeys(asked), "pipeline": chosen}
+
+
+def _encoder(array: Any, asked: dict[str, Any], **options: Any) -> Encoder:
+    encoder = Encoder(array.shape, array.dtype, **_settled(array, asked), **options)
+    encoder._looks_for_fills = asked["fill_value"] is None
+    return encoder
 
 
 def decompress(

@@ -80,6 +80,9 @@ def take_dlpack(
 def lend_dlpack(
     owner: object, address: int, device: int, shape: list[int], code_and_bits: tuple[int, int], versioned: bool
 ) -> object: ...
+def choose(
+    dtype: str, dims: list[int], src: _Place, goal: str, wanted: dict[str, Any], outlier_threshold: float
+) -> tuple[Pipeline, str, str, float, float, str | None]: ...
 def compress(
     pipeline: Pipeline, dtype: str, dims: list[int], src: _Bytes, threads: int, container: str, checksum: bool
 ) -> bytes: ...

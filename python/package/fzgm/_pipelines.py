@@ -12,6 +12,8 @@ from . import _arrays, _fzgm
 from ._errors import CallError
 
 Pipeline = _fzgm.Pipeline
+# Presets that are chosen by the values of an array, with their goals.
+AUTOMATIC = {"auto": "balanced", "auto:speed": "speed", "auto:balanced": "balanced", "auto:ratio": "ratio"}
 _LOSSLESS = {name for name, _, lossless in _fzgm.presets(True) if lossless}
 
 
@@ -34,6 +36,8 @@ def pipeline_of(dtype: str, error_bound: Any, mode: Any, preset: Any, fill_value
     preset = "fast" if preset is None else preset
     if not isinstance(preset, str):
         raise CallError(f"preset is of type {type(preset).__name__}; expected a name")
+    if preset in AUTOMATIC:
+        raise CallError(f"preset is {preset}, but the values of the array are not known here; pass the pipeline of fzgm.choose(x, ...)")
     made = _preset(preset, dtype)
     if preset in _LOSSLESS:
         if error_bound is not None or mode is not None or fill_value is not None:

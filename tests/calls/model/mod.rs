@@ -8,6 +8,7 @@
 //! strings, the fuzz target `calls` on strings that reach new code.
 
 mod about;
+mod choose;
 mod codec;
 mod data;
 mod describe;
@@ -139,6 +140,7 @@ const CALLS: &[Call] = &[
     World::free_pipeline,
     World::compress_simple,
     World::find_fill_value,
+    World::choose,
     World::container_info,
     World::container_shape,
     World::info_partial,
