@@ -4,6 +4,7 @@
 #include "block.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -17,22 +18,6 @@ constexpr std::uint64_t max_kept_bytes = std::uint64_t{32} << 20;
 
 /** No container is shorter. */
 constexpr std::uint64_t min_container_bytes = 64;
-
-/** Failures that leave a block uncompressed: they come from the system or from the size of the block, not from the parameters. */
-bool leaves_raw(std::int32_t status) {
-  switch (status) {
-  case FZ_DST_TOO_SMALL:
-  case FZ_TOO_LARGE:
-  case FZ_OUTLIER_CAPACITY:
-  case FZ_MEMORY_LIMIT:
-  case FZ_OUT_OF_MEMORY:
-  case FZ_NO_THREADS:
-  case FZ_NO_DEVICE:
-  case FZ_DEVICE:
-  case FZ_INTERNAL: return true;
-  default: return false;
-  }
-}
 
 /** Length of a block in bytes. Throws std::length_error if a header cannot hold it. */
 std::uint64_t block_length(const adios2::Dims &count, std::size_t element_bytes, const std::string &of_variable) {
@@ -144,16 +129,17 @@ void coder_shelf::keep(coder &&used) {
   kept_ = std::move(used);
 }
 
-compression::compression(const adios2::Params &parameters) : PluginOperatorInterface(parameters) {
-  try {
-    parameters_ = read_parameters(parameters);
-  } catch (const std::exception &e) {
-    wrong_ = e.what();
+compression::compression(const adios2::Params &parameters)
+    : PluginOperatorInterface(parameters), parameters_(read_parameters(parameters)) {
+  if (parameters_.lossless()) return;
+  for (const std::int32_t dtype : {FZ_F32, FZ_F64}) {
+    try {
+      make_encoder(dtype, {1}, true);
+    } catch (const fzgm::error &e) {
+      wrong_[dtype == FZ_F64] = std::string("fzgm: the parameters are not for elements of type ") + (dtype == FZ_F64 ? "double: " : "float: ") + e.what();
+    }
   }
-}
-
-void compression::check() const {
-  if (!wrong_.empty()) throw std::invalid_argument(wrong_);
+  if (!wrong_[0].empty() && !wrong_[1].empty()) throw std::invalid_argument(wrong_[0]);
 }
 
 std::string compression::of_variable() const {
@@ -167,11 +153,14 @@ void compression::AddExtraParameters(const adios2::Params &params) {
   variable_ = name == params.end() ? "" : name->second;
 }
 
-bool compression::IsDataTypeValid(const adios2::DataType type) const { return element_of(type).values != 0; }
+bool compression::IsDataTypeValid(const adios2::DataType type) const {
+  const element of = element_of(type);
+  if (of.values != 0 && of.is_float() && !wrong_[of.dtype == FZ_F64].empty()) throw std::invalid_argument(wrong_[of.dtype == FZ_F64]);
+  return of.values != 0;
+}
 
 std::size_t compression::GetEstimatedSize(const std::size_t ElemCount, const std::size_t ElemSize, const std::size_t,
                                           const std::size_t *) const {
-  check();
   return header_bytes + ElemCount * ElemSize;
 }
 
@@ -251,13 +240,14 @@ std::uint64_t compression::compress(const char *src, std::uint64_t bytes, const 
     status = try_compress(src, bytes, of, dims, dst, true, compressed);
   }
   if (status == FZ_OK) return compressed;
-  if (leaves_raw(status)) return 0;
-  throw std::invalid_argument("fzgm: a block" + of_variable() + " cannot be compressed: " + fz_last_error());
+  if (status != FZ_DST_TOO_SMALL && parameters_.verbose) {
+    std::fprintf(stderr, "fzgm: a block%s is stored without compression: %s\n", of_variable().c_str(), fz_last_error());
+  }
+  return 0;
 }
 
 std::size_t compression::Operate(const char *dataIn, const adios2::Dims &, const adios2::Dims &blockCount, const adios2::DataType type,
                                  char *bufferOut) {
-  check();
   const element of = element_of(type);
   if (of.values == 0) {
     throw std::invalid_argument("fzgm: a block" + of_variable() + " has elements of type number " + std::to_string(static_cast<int>(type)) +
@@ -321,7 +311,6 @@ void compression::restore(const char *container, std::uint64_t container_bytes, 
 }
 
 std::size_t compression::InverseOperate(const char *bufferIn, const std::size_t sizeIn, char *dataOut) {
-  check();
   const block_header header = read_header(bufferIn, sizeIn, of_variable());
   const char *payload = bufferIn + header_bytes;
   if (header.stored == storage::container) {

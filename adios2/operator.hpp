@@ -42,22 +42,25 @@ private:
 /**
  * Any number of threads may call one operator at the same time, except for the functions of its base class. Failures are exceptions of the
  * standard library.
+ *
+ * Parameters are checked completely before the first block, because ADIOS2 does not survive an exception of Operate: engine BP4 calls it from a
+ * function that is noexcept, and engine BP5 crashes in the next Close(). So Operate stores a block that it cannot compress as it is.
  */
 class compression final : public adios2::plugin::PluginOperatorInterface {
 public:
-  /** Wrong parameters do not throw here: ADIOS2 calls this from functions that are noexcept. Every use throws for them. */
+  /** Throws std::invalid_argument for wrong parameters. */
   explicit compression(const adios2::Params &parameters);
 
   std::size_t Operate(const char *dataIn, const adios2::Dims &blockStart, const adios2::Dims &blockCount, const adios2::DataType type,
                       char *bufferOut) override;
   std::size_t InverseOperate(const char *bufferIn, const std::size_t sizeIn, char *dataOut) override;
+  /** Throws std::invalid_argument for parameters that are wrong for the type. */
   bool IsDataTypeValid(const adios2::DataType type) const override;
   std::size_t GetEstimatedSize(const std::size_t ElemCount, const std::size_t ElemSize, const std::size_t ndims,
                                const std::size_t *dims) const override;
   void AddExtraParameters(const adios2::Params &params) override;
 
 private:
-  void check() const;
   std::string of_variable() const;
   std::vector<std::uint64_t> array_dims(const adios2::Dims &count, const element &of) const;
   fzgm::pipeline make_pipeline(std::int32_t dtype) const;
@@ -69,8 +72,8 @@ private:
   std::int32_t try_restore(coder &decoder, fzgm::const_bytes container, fzgm::mutable_bytes dst);
 
   parameters parameters_;
-  /** What is wrong with the parameters; empty if nothing is. */
-  std::string wrong_;
+  /** What is wrong with the parameters for float and for double; empty if nothing is. */
+  std::string wrong_[2];
   mutable std::mutex mutex_;
   /** Guarded by mutex_. */
   std::string variable_;

@@ -121,7 +121,9 @@ parameters read_parameters(const std::map<std::string, std::string> &given) {
     } else if (name == "order") {
       if (value != "C" && value != "F") refuse("order", value, "C or F");
       read.first_is_fastest = value == "F";
-    } else if (name != "pluginname" && name != "pluginlibrary" && name != "verbose") {
+    } else if (name == "verbose") {
+      read.verbose = value != "0";
+    } else if (name != "pluginname" && name != "pluginlibrary") {
       refuse("there is no parameter \"" + name + "\"; parameters: preset, mode, accuracy, fill, device, threads, order");
     }
   }
