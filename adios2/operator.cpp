@@ -13,8 +13,11 @@
 namespace fzgm_adios2 {
 namespace {
 
-/** A shelf keeps a workspace of at most this many bytes: a program may have an operator for each of its variables. */
-constexpr std::uint64_t max_kept_bytes = std::uint64_t{32} << 20;
+/**
+ * A shelf keeps a workspace of at most this many bytes: a program may have an operator for each of its variables. Memory of a larger one costs
+ * little beside the block, and what the system needs to hand it out and back.
+ */
+constexpr std::uint64_t max_kept_bytes = std::uint64_t{128} << 20;
 
 /** No container is shorter. */
 constexpr std::uint64_t min_container_bytes = 64;
@@ -270,52 +273,60 @@ std::size_t compression::Operate(const char *dataIn, const adios2::Dims &, const
   }
 }
 
-std::int32_t compression::try_restore(coder &decoder, fzgm::const_bytes container, fzgm::mutable_bytes dst) {
-  std::uint64_t restored = 0;
-  return fz_decompress(decoder.plan.get(), decoder.workspace.get(), container.data(), container.size(), dst.data(), dst.size(), &restored);
+/** A decoder for a container, whose header is compared with that of the block first. */
+coder compression::open_decoder(fzgm::const_bytes container, const element &of, std::uint64_t bytes) const {
+  coder opened;
+  opened.info = fzgm::container_info(container);
+  const fz_info &info = opened.info;
+  if (info.original_bytes != bytes || info.container_bytes != container.size() || info.dtype != of.dtype) {
+    throw std::runtime_error("fzgm: a block" + of_variable() + " cannot be restored: its container has " + std::to_string(info.original_bytes) +
+                             " bytes of data of type " + std::to_string(info.dtype) + " in " + std::to_string(info.container_bytes) +
+                             " bytes, its header states " + std::to_string(bytes) + " of type " + std::to_string(of.dtype) + " in " +
+                             std::to_string(container.size()) + "; the file is damaged");
+  }
+  auto options = fzgm::options();
+  options.threads = parameters_.threads;
+  options.device = parameters_.device;
+  opened.plan = fzgm::plan::open(container, options);
+  opened.workspace = opened.plan.make_workspace();
+  return opened;
 }
 
-/** Restores a container whose header has been compared with that of the block. */
-void compression::restore(const char *container, std::uint64_t container_bytes, std::uint8_t type, char *dst, std::uint64_t bytes) {
-  const fzgm::const_bytes from(container, container_bytes);
-  const fz_info info = fzgm::container_info(from);
-  const element of = element_of_number(type);
-  if (info.original_bytes != bytes || info.container_bytes != container_bytes || of.values == 0 || info.dtype != of.dtype ||
-      bytes % of.values != 0) {
-    throw std::runtime_error("fzgm: a block" + of_variable() + " cannot be restored: its container has " +
-                             std::to_string(info.original_bytes) + " bytes of data, type " + std::to_string(info.dtype) + ", and " +
-                             std::to_string(info.container_bytes) + " compressed bytes, its header states " + std::to_string(bytes) +
-                             ", type " + std::to_string(type) + ", and " + std::to_string(container_bytes) +
-                             "; the file is damaged");
-  }
-  const bool has_parts = of.values == 2;
+void compression::restore(fzgm::const_bytes container, const element &of, char *dst, std::uint64_t bytes) {
   buffer parts;
-  if (has_parts) parts = make_buffer(bytes);
-  const fzgm::mutable_bytes to(has_parts ? parts.get() : dst, bytes);
+  if (of.values == 2) parts = make_buffer(bytes);
+  char *const array = parts ? parts.get() : dst;
+  std::uint64_t restored = 0;
+  const auto run = [&](coder &with) {
+    return fz_decompress(with.plan.get(), with.workspace.get(), container.data(), container.size(), array, bytes, &restored);
+  };
   auto decoder = decoder_.take();
-  std::int32_t status = decoder ? try_restore(*decoder, from, to) : static_cast<std::int32_t>(FZ_PLAN_MISMATCH);
+  const bool serves = decoder && decoder->info.original_bytes == bytes && decoder->info.dtype == of.dtype;
+  std::int32_t status = serves ? run(*decoder) : static_cast<std::int32_t>(FZ_PLAN_MISMATCH);
   if (status == FZ_PLAN_MISMATCH) {
-    auto options = fzgm::options();
-    options.threads = parameters_.threads;
-    options.device = parameters_.device;
-    decoder.emplace();
-    decoder->plan = fzgm::plan::open(from, options);
-    decoder->workspace = decoder->plan.make_workspace();
-    status = try_restore(*decoder, from, to);
+    decoder = open_decoder(container, of, bytes);
+    status = run(*decoder);
   }
   fzgm::detail::outcome(status);
+  if (parts) regroup(parts.get(), dst, bytes, of.dtype, true);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    m_AccuracyProvided = accuracy_of(decoder->info);
+  }
   decoder_.keep(std::move(*decoder));
-  if (has_parts) regroup(parts.get(), dst, bytes, info.dtype, true);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  m_AccuracyProvided = accuracy_of(info);
 }
 
 std::size_t compression::InverseOperate(const char *bufferIn, const std::size_t sizeIn, char *dataOut) {
   const block_header header = read_header(bufferIn, sizeIn, of_variable());
   const char *payload = bufferIn + header_bytes;
   if (header.stored == storage::container) {
+    const element of = element_of_number(header.type);
+    if (of.values == 0 || header.bytes % of.values != 0) {
+      throw std::runtime_error("fzgm: a block" + of_variable() + " cannot be restored: its element type is " + std::to_string(header.type) +
+                               ", which this plugin does not have; install a newer plugin");
+    }
     try {
-      restore(payload, sizeIn - header_bytes, header.type, dataOut, header.bytes);
+      restore({payload, sizeIn - header_bytes}, of, dataOut, header.bytes);
     } catch (const fzgm::error &e) {
       throw std::runtime_error("fzgm: a block" + of_variable() + " cannot be restored: " + e.what());
     }

@@ -22,8 +22,11 @@ namespace fzgm_adios2 {
 
 /** A plan and the memory of its calls. */
 struct coder {
+  /** Of an encoder: what it is for. */
   std::int32_t dtype = -1;
   std::vector<std::uint64_t> dims;
+  /** Of a decoder: the container that it was opened from. */
+  fz_info info{};
   fzgm::plan plan;
   fzgm::workspace workspace;
 };
@@ -68,8 +71,8 @@ private:
   std::uint64_t compress(const char *src, std::uint64_t bytes, const element &of, const std::vector<std::uint64_t> &dims, char *dst);
   std::int32_t try_compress(const char *src, std::uint64_t bytes, const element &of, const std::vector<std::uint64_t> &dims, char *dst,
                             bool plain, std::uint64_t &compressed);
-  void restore(const char *container, std::uint64_t container_bytes, std::uint8_t type, char *dst, std::uint64_t bytes);
-  std::int32_t try_restore(coder &decoder, fzgm::const_bytes container, fzgm::mutable_bytes dst);
+  void restore(fzgm::const_bytes container, const element &of, char *dst, std::uint64_t bytes);
+  coder open_decoder(fzgm::const_bytes container, const element &of, std::uint64_t bytes) const;
 
   parameters parameters_;
   /** What is wrong with the parameters for float and for double; empty if nothing is. */

@@ -185,6 +185,10 @@ static void damage(std::size_t count, const Params &params, bool compresses) {
       refused++;
     }
   };
+  // With the plan that is kept from a good block, too.
+  attempt(block.data(), block.size());
+  CHECK(restored == 1 && refused == 0);
+  restored = 0;
   for (std::size_t i = 0; i < block.size(); i++) {
     for (const int flip : {1, 0x80, 0xFF}) {
       fenced bad(block.size());

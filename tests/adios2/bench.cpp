@@ -1,0 +1,91 @@
+// What the operator costs beside the calls of fzgm: CPU time of Operate and InverseOperate over that of fz_compress and fz_decompress with a
+// plan and a workspace that are kept. No test: it prints a table.
+//
+//   bench <libfzgm_adios2.so> [<seconds per row>]
+// SPDX-License-Identifier: BSD-3-Clause
+#include "check.hpp"
+
+#include <adios2/plugin/PluginOperatorInterface.h>
+#include <dlfcn.h>
+#include <fzgm.hpp>
+
+#include <algorithm>
+#include <ctime>
+
+using plugin = adios2::plugin::PluginOperatorInterface;
+
+static double now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class F> double timed(F f) {
+  const double start = now();
+  f();
+  return now() - start;
+}
+
+/** The fastest run of each of two ways, which take turns, so that a change of clock rates meets both. */
+template <class A, class B> void row(const char *preset, std::size_t mib, const char *name, double seconds, A bare, B with) {
+  double best[2] = {1e9, 1e9}, spent = 0.0;
+  int runs = 0;
+  bare();
+  with();
+  for (; spent < seconds || runs < 5; runs++) {
+    const double a = timed(bare), b = timed(with);
+    best[0] = std::min(best[0], a);
+    best[1] = std::min(best[1], b);
+    spent += a + b;
+  }
+  std::printf("%-6s %4zu MiB  %-10s  bare %9.3f ms  operator %9.3f ms  overhead %6.2f %%  (%d runs)\n", preset, mib, name, 1e3 * best[0], 1e3 * best[1],
+              100.0 * (best[1] / best[0] - 1.0), runs);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2 && argc != 3) return std::fprintf(stderr, "usage: bench <libfzgm_adios2.so> [<seconds per row>]\n"), 2;
+  const double seconds = argc == 3 ? std::atof(argv[2]) : 2.0;
+  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::fprintf(stderr, "%s\n", dlerror()), 1;
+  plugin *(*create)(const adios2::Params &) = nullptr;
+  void (*destroy)(plugin *) = nullptr;
+  *reinterpret_cast<void **>(&create) = dlsym(library, "OperatorCreate");
+  *reinterpret_cast<void **>(&destroy) = dlsym(library, "OperatorDestroy");
+  CHECK(create != nullptr && destroy != nullptr);
+  for (const char *preset : {"fast", "high", "pfpl", "bits"}) {
+    for (const std::size_t mib : {1, 8, 64}) {
+      const std::size_t ny = 512, nx = mib * (std::size_t{1} << 18) / ny, bytes = nx * ny * sizeof(float);
+      const auto x = field<float>(nx * ny);
+      std::vector<float> y(x.size());
+      const bool lossless = std::string(preset) == "bits";
+
+      auto pipeline = fzgm::pipeline::from_preset(preset, fzgm::dtype::f32);
+      if (!lossless) {
+        pipeline.set(fzgm::every_stage, "mode", "abs");
+        pipeline.set(fzgm::every_stage, "error_bound", 1e-2);
+      }
+      auto options = fzgm::options();
+      options.container = FZ_CONTAINER_COMPACT;
+      const auto plan = pipeline.finalize(fzgm::dtype::f32, {nx, ny}, options);
+      auto workspace = plan.make_workspace();
+      std::vector<char> container(plan.max_compressed_bytes()), block(bytes + 16);
+      std::uint64_t container_bytes = 0;
+      std::size_t block_bytes = 0;
+
+      plugin *op = create(lossless ? adios2::Params{} : adios2::Params{{"accuracy", "1e-2"}, {"preset", preset}});
+      row(preset, mib, "compress", seconds, [&] { container_bytes = fzgm::compress(plan, workspace, x, container); },
+          [&] { block_bytes = op->Operate(reinterpret_cast<const char *>(x.data()), {0, 0}, {ny, nx}, adios2::DataType::Float, block.data()); });
+      CHECK(block_bytes == container_bytes + 16 && std::memcmp(block.data() + 16, container.data(), container_bytes) == 0);
+
+      const auto decoder = fzgm::plan::open({container.data(), container_bytes});
+      auto decoding = decoder.make_workspace();
+      row(preset, mib, "decompress", seconds, [&] { fzgm::decompress(decoder, decoding, {container.data(), container_bytes}, y); },
+          [&] { op->InverseOperate(block.data(), block_bytes, reinterpret_cast<char *>(y.data())); });
+      std::uint64_t workspace_bytes = 0, decoding_bytes = decoder.workspace_bytes();
+      workspace_bytes = plan.workspace_bytes();
+      std::printf("       %4zu MiB  workspaces of %.1f and %.1f MiB\n", mib, static_cast<double>(workspace_bytes) / 1048576, static_cast<double>(decoding_bytes) / 1048576);
+      destroy(op);
+    }
+  }
+  return 0;
+}
