@@ -26,20 +26,21 @@ template <class F> double timed(F f) {
   return now() - start;
 }
 
-/** The fastest run of each of two ways, which take turns, so that a change of clock rates meets both. */
+/** Two ways that take turns, so that a change of clock rates meets both; the median of the ratios of neighboring runs. */
 template <class A, class B> void row(const char *preset, std::size_t mib, const char *name, double seconds, A bare, B with) {
-  double best[2] = {1e9, 1e9}, spent = 0.0;
-  int runs = 0;
+  double best = 1e9, spent = 0.0;
+  std::vector<double> ratios;
   bare();
   with();
-  for (; spent < seconds || runs < 5; runs++) {
+  while (spent < seconds || ratios.size() < 15) {
     const double a = timed(bare), b = timed(with);
-    best[0] = std::min(best[0], a);
-    best[1] = std::min(best[1], b);
+    best = std::min(best, a);
     spent += a + b;
+    ratios.push_back(b / a);
   }
-  std::printf("%-6s %4zu MiB  %-10s  bare %9.3f ms  operator %9.3f ms  overhead %6.2f %%  (%d runs)\n", preset, mib, name, 1e3 * best[0], 1e3 * best[1],
-              100.0 * (best[1] / best[0] - 1.0), runs);
+  std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
+  std::printf("%-6s %4zu MiB  %-10s  bare %9.3f ms  overhead %6.2f %%  (%zu runs)\n", preset, mib, name, 1e3 * best,
+              100.0 * (ratios[ratios.size() / 2] - 1.0), ratios.size());
 }
 
 int main(int argc, char **argv) {
@@ -81,9 +82,6 @@ int main(int argc, char **argv) {
       auto decoding = decoder.make_workspace();
       row(preset, mib, "decompress", seconds, [&] { fzgm::decompress(decoder, decoding, {container.data(), container_bytes}, y); },
           [&] { op->InverseOperate(block.data(), block_bytes, reinterpret_cast<char *>(y.data())); });
-      std::uint64_t workspace_bytes = 0, decoding_bytes = decoder.workspace_bytes();
-      workspace_bytes = plan.workspace_bytes();
-      std::printf("       %4zu MiB  workspaces of %.1f and %.1f MiB\n", mib, static_cast<double>(workspace_bytes) / 1048576, static_cast<double>(decoding_bytes) / 1048576);
       destroy(op);
     }
   }
