@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 namespace fzgm_adios2 {
@@ -233,7 +234,11 @@ std::uint64_t compression::compress(const char *src, std::uint64_t bytes, const 
   if (bytes <= min_container_bytes) return 0;
   buffer parts;
   if (of.values == 2) {
-    parts = parts_of(src, bytes, of.dtype);
+    try {
+      parts = parts_of(src, bytes, of.dtype);
+    } catch (const std::bad_alloc &) {
+      return 0;
+    }
     src = parts.get();
   }
   std::uint64_t compressed = 0;
@@ -307,7 +312,7 @@ void compression::restore(fzgm::const_bytes container, const element &of, char *
     decoder = open_decoder(container, of, bytes);
     status = run(*decoder);
   }
-  fzgm::detail::outcome(status);
+  if (status != FZ_OK) throw fzgm::error(status);
   if (parts) regroup(parts.get(), dst, bytes, of.dtype, true);
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -52,7 +52,8 @@ std::int32_t read_device(const std::string &value) {
     refuse("device", value, "auto, cpu, or cuda:N");
   }
   const auto index = static_cast<std::int32_t>(std::stoi(digits));
-  auto info = fzgm::detail::sized<fz_device>();
+  fz_device info;
+  FZ_INIT(info);
   if (fz_device_info(static_cast<std::uint32_t>(index), &info) != FZ_OK) {
     refuse("parameter device is \"" + value + "\": " + fz_last_error() + "; give auto or cpu");
   }
