@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs missing tools and runs the tests. Seconds per step are written to build/test-seconds.tsv.
 #
-#   scripts/test.sh                    the parts rust, emu, c, python, hdf5 and wheel
-#   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | wheel | long | mutants | fuzz | tsan |
+#   scripts/test.sh                    the parts rust, emu, c, python, hdf5, adios2, and wheel
+#   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | adios2 | wheel | long | mutants | fuzz | tsan |
 #                                      aarch64 | musl | deny
 . "$(dirname "$0")/lib.sh"
-parts=(rust emu c python hdf5 wheel)
+parts=(rust emu c python hdf5 adios2 wheel)
 all_parts=("${parts[@]}" long mutants fuzz tsan aarch64 musl deny)
 mkdir -p build
 
@@ -286,6 +286,50 @@ part_hdf5() {
   beside "the filter on a GPU" env LD_LIBRARY_PATH="$PWD/build/emu" bash tests/hdf5/device.sh "$python" "$built/libfzgm.a"
   beside "the examples of HDF5" env EMULATOR="$PWD/build/emu" bash tests/hdf5/examples.sh "$python" "$built/libfzgm.a"
   settled
+}
+
+# The operator plugin of ADIOS2 in the ADIOS2 of a wheel, which is serial: built and installed by CMake, files of C++ and Python, blocks of a GPU
+# on the emulator. The library is that of part c.
+part_adios2() {
+  need_c
+  need_rust
+  need python3 python3 readelf binutils objcopy binutils
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  local python=$PWD/build/adios2-venv/bin/python
+  if ! "$python" -c 'import adios2' 2>/dev/null; then
+    python3 -m venv build/adios2-venv
+    step "ADIOS2" "$python" -m pip install --quiet 'adios2==2.12.*' numpy
+  fi
+  local adios
+  adios=$("$python" -c 'import adios2, os; print(os.path.dirname(adios2.__file__))')
+  (
+    [ -z "${need_nvcc_set_it:-}" ] || unset FZGM_CUDA
+    step "release build, installed" install_fzgm "$PWD/build/install"
+    step "the plugin of ADIOS2, installed" install_adios2 "$adios"
+  )
+  step "the operator in C++ and Python" \
+    bash tests/adios2/run.sh "$python" "$(dirname "$(find "$PWD/build/adios2-install" -name libfzgm_adios2.so)")" build/adios2-tests "$PWD/build/install"
+  step "test programs, libraries, and command line" programs
+  step "emulator" bash tests/emu/build.sh plain
+  step "the operator on the emulator" adios2_on_emulator "$adios"
+}
+
+# install_adios2 <folder of the package adios2>: the component adios2 alone. The build tree is afterwards as it was.
+install_adios2() {
+  local log=build/adios2-cmake.log
+  cmake -S . -B build/cmake -DFZGM_BUILD_ADIOS2=ON -DADIOS2_DIR="$1/cmake/adios2" >$log 2>&1 || { cat $log >&2; return 1; }
+  cmake --build build/cmake --target fzgm_adios2
+  rm -rf build/adios2-install
+  cmake --install build/cmake --component adios2 --prefix "$PWD/build/adios2-install"
+  cmake -S . -B build/cmake -DFZGM_BUILD_ADIOS2=OFF >>$log
+}
+
+# adios2_on_emulator <folder of the package adios2>
+adios2_on_emulator() {
+  mkdir -p build/adios2-emu
+  c++ -std=c++17 -O1 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Iinclude -isystem "$1/include" adios2/*.cpp "$built/libfzgm.a" \
+    -Wl,--version-script=adios2/exports.map -lgcc_s -lutil -lrt -lpthread -lm -ldl -o build/adios2-emu/libfzgm_adios2.so
+  env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" build/adios2-tests/device build/adios2-emu/libfzgm_adios2.so
 }
 
 # The Python package: built as a wheel, installed into an environment of its own, and tested there.
