@@ -145,7 +145,7 @@ fn lossless_restores_every_bit() {
 #[test]
 fn integers_are_lossless() {
     let fixture = Fixture::new();
-    let bytes: Vec<u8> = (0..60_000i16).flat_map(|i| (i / 7).to_le_bytes()).collect();
+    let bytes: Vec<u8> = (0..60_000).flat_map(|i: i32| (i as i16 / 7).to_le_bytes()).collect();
     fixture.write("i", &bytes);
     let report = fixture.run("compress i -o a --dtype i16 --lossless --json").json();
     assert_eq!((&report["preset"], &report["mode"]), (&json!("bits"), &json!("lossless")));
