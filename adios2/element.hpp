@@ -21,7 +21,7 @@ struct element {
   /** Values of one element. */
   std::size_t values;
 
-  /** Whether values may be rounded. */
+  /** True for types that may be rounded. */
   bool is_float() const { return dtype == FZ_F32 || dtype == FZ_F64; }
 };
 

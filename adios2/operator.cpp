@@ -47,7 +47,7 @@ fzgm::plan stored_plan(std::uint64_t bytes, std::int32_t device) {
   return fzgm::pipeline::from_text("stored").finalize(fzgm::dtype::u8, {bytes}, options);
 }
 
-/** Whether memory is that of a GPU, which a plan for the CPU refuses. */
+/** True for memory of a GPU, which a plan for the CPU rejects. */
 bool is_on_device(const char *src) {
   const auto plan = stored_plan(1, FZ_DEVICE_CPU);
   std::vector<char> dst(static_cast<std::size_t>(plan.max_compressed_bytes()));

@@ -22,16 +22,16 @@ namespace fzgm_adios2 {
 
 /** A plan and the memory of its calls. */
 struct coder {
-  /** Of an encoder: what it is for. */
+  /** The element type and the shape of an encoder. */
   std::int32_t dtype = -1;
   std::vector<std::uint64_t> dims;
-  /** Of a decoder: the container that it was opened from. */
+  /** The container that a decoder was opened from. */
   fz_info info{};
   fzgm::plan plan;
   fzgm::workspace workspace;
 };
 
-/** The coder of the last call, if it is small. A call has it alone; a call beside it makes its own. */
+/** The coder of the last call, if it is small. One call uses it at a time; a concurrent call makes its own. */
 class coder_shelf {
 public:
   std::optional<coder> take();
@@ -75,7 +75,7 @@ private:
   coder open_decoder(fzgm::const_bytes container, const element &of, std::uint64_t bytes) const;
 
   parameters parameters_;
-  /** What is wrong with the parameters for float and for double; empty if nothing is. */
+  /** The error of the parameters for float and for double; empty if there is none. */
   std::string wrong_[2];
   mutable std::mutex mutex_;
   /** Guarded by mutex_. */

@@ -19,7 +19,7 @@ struct parameters {
   /** An fz_device_choice or the number of a GPU. */
   std::int32_t device;
   std::uint32_t threads = 1;
-  /** Whether to say on the standard error output why a block is not compressed; ADIOS2 has the parameter too. */
+  /** Print on the standard error output why a block is not compressed; ADIOS2 has the parameter too. */
   bool verbose = false;
   /** The first dimension of a block runs fastest, as in Fortran. */
   bool first_is_fastest = false;

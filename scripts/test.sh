@@ -324,12 +324,15 @@ install_adios2() {
   cmake -S . -B build/cmake -DFZGM_BUILD_ADIOS2=OFF >>$log
 }
 
-# adios2_on_emulator <folder of the package adios2>
+# adios2_on_emulator <folder of the package adios2>: with the library of the tests, and what the language leaves undefined ends the program.
 adios2_on_emulator() {
+  local plugin=$PWD/build/adios2-emu/libfzgm_adios2.so program
   mkdir -p build/adios2-emu
-  c++ -std=c++17 -O1 -g -fPIC -shared -fvisibility=hidden -Wall -Wextra -Iinclude -isystem "$1/include" adios2/*.cpp "$built/libfzgm.a" \
-    -Wl,--version-script=adios2/exports.map -lgcc_s -lutil -lrt -lpthread -lm -ldl -o build/adios2-emu/libfzgm_adios2.so
-  env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" build/adios2-tests/device build/adios2-emu/libfzgm_adios2.so
+  c++ -std=c++17 -O1 -g -fPIC -shared -fvisibility=hidden -fsanitize=undefined -fno-sanitize-recover=all -Wall -Wextra -Iinclude -isystem "$1/include" \
+    adios2/*.cpp "$built/libfzgm.a" -Wl,--version-script=adios2/exports.map -lgcc_s -lutil -lrt -lpthread -lm -ldl -o "$plugin"
+  for program in device interface; do
+    env FZGM_REQUIRE_GPU=1 LD_LIBRARY_PATH="$PWD/build/emu" "build/adios2-tests/$program" "$plugin" | grep '^ok'
+  done
 }
 
 # The Python package: built as a wheel, installed into an environment of its own, and tested there.

@@ -155,7 +155,7 @@ impl Args {
         })
     }
 
-    /// Whether mode [`POINTWISE`] is possible: it requires outliers in place.
+    /// True if mode [`POINTWISE`] is possible: it requires outliers in place.
     pub(crate) fn bounds_each(&self) -> bool {
         self.has("inplace_outliers")
     }

@@ -1,4 +1,5 @@
-//! A pipeline by what is in an array: looks at a sample and returns an ordinary pipeline, for plans, graphs, and asynchronous calls.
+//! Chooses a pipeline for an array: compresses a sample in several ways and returns an ordinary pipeline, for plans, CUDA graphs,
+//! and asynchronous calls.
 //!
 //! The choice depends on the values, their type and shape, and the request alone: not on the device, the threads, or the time.
 
@@ -20,7 +21,7 @@ use candidates::Candidate;
 use sample::Sample;
 use trial::{Part, Trial};
 
-/// What a pipeline is chosen for.
+/// The purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The least time: preset `fast`, or `pfpl` in mode rel.
@@ -48,14 +49,15 @@ impl Goal {
     }
 }
 
-/// What restored values must be like.
+/// The requirement on restored values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aim<'a> {
     /// Every bit as before.
     Lossless,
     /// Within a bound: a mode by its name and the error bound in the sense of it.
     Bound(&'a str, f64),
-    /// As near as a container of this ratio permits, in mode noa. The ratio is met to 5 %, or exceeded where no bound makes longer containers.
+    /// The smallest bound with which a container has this ratio, in mode noa. The ratio is met to 5 %, or exceeded if no bound makes longer
+    /// containers.
     Ratio(f64),
     /// With this peak signal-to-noise ratio in dB, in mode noa. It is met to 1 dB, or exceeded where smaller errors cost nothing.
     Psnr(f64),
@@ -64,15 +66,15 @@ pub enum Aim<'a> {
 /// A request of [`choose`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish<'a> {
-    /// What the pipeline is chosen for.
+    /// The purpose of the pipeline.
     pub goal: Goal,
-    /// What restored values must be like.
+    /// The requirement on restored values.
     pub aim: Aim<'a>,
     /// Values of this magnitude and above (fill values) are exact and outside of the value range; infinity: none.
     pub outlier_threshold: f64,
 }
 
-/// What [`choose`] returns.
+/// The result of [`choose`].
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The pipeline, with all parameters set.
@@ -83,7 +85,7 @@ pub struct Choice {
     pub mode: &'static str,
     /// The error bound in the sense of the mode; 0 if it is lossless.
     pub bound: f64,
-    /// Bytes of the array over bytes of a container, as the sample has it; 0 if nothing was compressed for the choice.
+    /// Ratio of the array that the sample predicts; 0 if nothing was compressed for the choice.
     pub expected_ratio: f64,
     /// The evenly spaced levels on which the values are, in words.
     pub lattice: Option<String>,
@@ -92,19 +94,20 @@ pub struct Choice {
 /// Chooses a pipeline for an array.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for another length, a bound, a threshold, or a target outside of its range; [`Error::UnknownName`] for a mode; [`Error::Unsupported`]
-/// for an aim with losses and integers.
+/// [`Error::InvalidArgument`] for another length, a bound, a threshold, or a target outside of its range; [`Error::UnknownName`] for a
+/// mode; [`Error::Unsupported`] for an aim with losses and integers.
 pub fn choose(array: &Array, src: &[u8], wish: &Wish<'_>) -> Result<Choice> {
     in_default_environment(|| choose_from(array, &src, wish))
 }
 
-/// [`choose`] with memory of any kind. Of an array in device memory some pieces are copied to the host, all of it for [`Aim::Ratio`] and [`Aim::Psnr`], and the call waits for that.
+/// [`choose`] with memory of any kind. The call copies parts of an array in device memory to the host, for [`Aim::Ratio`] and
+/// [`Aim::Psnr`] all of it, and waits for these copies.
 ///
 /// # Errors
 /// As [`choose`], and [`Error::Device`].
 ///
 /// # Safety
-/// `src` is memory of as many bytes that nobody changes meanwhile.
+/// `src` is memory of this length, and nothing changes it during the call.
 #[allow(unsafe_code)]
 pub unsafe fn choose_at(array: &Array, src: DeviceSlice, wish: &Wish<'_>) -> Result<Choice> {
     // SAFETY: the caller's promise.
@@ -134,7 +137,7 @@ fn choose_from(array: &Array, src: &dyn Source, wish: &Wish<'_>) -> Result<Choic
     }
 }
 
-/// Refuses what no pipeline can be chosen for.
+/// Rejects requests that no pipeline can satisfy.
 fn check(array: &Array, wish: &Wish<'_>) -> Result<()> {
     let threshold = wish.outlier_threshold;
     if threshold.is_nan() || threshold <= 0.0 {
@@ -170,8 +173,8 @@ fn without_trial(
     Candidate::preset(name, array.dtype(), mode, bound)?.chosen(wish, 0.0, None)
 }
 
-/// The candidate with the highest ratio; one that is listed later must save 2 %. Of each preset only the best form by the first block is tried
-/// with the whole sample.
+/// The candidate with the highest ratio; a later one must save 2 %. If a preset has several forms, the first block of the sample
+/// selects one of them, and only this one is tried with the whole sample.
 fn best(array: &Array, sample: &Sample, lattice: Option<FoundLattice>, wish: &Wish<'_>) -> Result<Choice> {
     let trial = Trial::new(sample, array);
     let mut forms = vec![];
@@ -198,7 +201,7 @@ fn smallest(
     wish: &Wish<'_>,
     part: Part,
 ) -> Result<Option<(f64, Candidate)>> {
-    /// What a later candidate has in size of the best one before it, at most.
+    /// Largest size of a later candidate, as a fraction of the best one before it.
     const SMALLER: f64 = 0.98;
     let mut best: Option<(f64, &Candidate)> = None;
     for candidate in all {

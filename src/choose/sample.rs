@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::codec::buffer;
 use crate::stages::lattice::{self, FoundLattice};
 
-/// Elements of the sample: one of so many of the array, between a least and a most number.
+/// Elements of the sample: one of 512 of the array, between the two limits.
 const SHARE: u64 = 512;
 const LEAST: u64 = 1 << 17;
 const MOST: u64 = 1 << 18;
@@ -24,7 +24,7 @@ pub(super) struct Sample {
     pub(super) array: Array,
     pub(super) first: Array,
     pub(super) bytes: Vec<u8>,
-    /// Smallest and largest bounded value of some pieces; the first is above the second where there is none.
+    /// Smallest and largest bounded value of some pieces; infinity and -infinity if no value is bounded.
     pub(super) range: (f64, f64),
     threshold: f64,
 }
@@ -42,7 +42,7 @@ impl Sample {
         Ok(sample)
     }
 
-    /// What bounds are fractions of: the range of values, or the largest magnitude.
+    /// The number that bounds are fractions of: the range of values, or the largest magnitude.
     pub(super) fn base(&self, mode: &str) -> Option<f64> {
         let (low, high) = self.range;
         (low <= high).then(|| match mode {
@@ -154,7 +154,7 @@ impl Blocks {
         for d in 0..3 {
             block[d] = shape[d].min(dims[d]);
         }
-        // What one dimension lacks, the next one has more.
+        // A short dimension makes the next one longer.
         for d in [0, 1, 2] {
             let volume: u64 = block.iter().product();
             block[d] = (block[d] * (BLOCK / volume.max(1)).max(1)).min(dims[d]).max(1);
@@ -163,7 +163,7 @@ impl Blocks {
         Blocks { dims, block, count, width }
     }
 
-    /// The shape of so many blocks one behind the other, with the number of dimensions of the array.
+    /// The shape of `count` consecutive blocks, with the number of dimensions of the array.
     fn stacked(&self, array: &Array, count: u64) -> Result<Array> {
         let mut dims = self.block;
         let rank = array.joined_dims().len();

@@ -1,4 +1,4 @@
-//! Bounds for a ratio or a peak signal-to-noise ratio: from the sample first, then corrected by what the whole array has.
+//! Bounds for a ratio or a peak signal-to-noise ratio: from the sample first, then corrected with the whole array.
 
 use super::candidates::Candidate;
 use super::sample::Sample;
@@ -64,7 +64,8 @@ impl<'a> Task<'a> {
         )
     }
 
-    /// Moves a bound until a number that depends on it is within a tolerance of its target: `slope` is its derivative by the logarithm of the bound, roughly.
+    /// Moves a bound until a number that depends on it is within a tolerance of its target. `slope` is roughly the derivative of
+    /// the number by the logarithm of the bound.
     fn corrected(
         &self,
         first: f64,

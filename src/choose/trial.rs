@@ -1,4 +1,4 @@
-//! What a pipeline makes of the sample, and of the array therefore.
+//! The size of a container, predicted by compressing the sample.
 
 use super::candidates::Candidate;
 use super::sample::Sample;
@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::codec::{Container, Device, Encoder, Options, compress};
 use crate::pipeline::Pipeline;
 
-/// What of the sample is compressed.
+/// The part of the sample that is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     First,
@@ -33,7 +33,7 @@ impl<'a> Trial<'a> {
         Trial { sample, array, options }
     }
 
-    /// Bytes of a container of the whole array, as the sample or its first block has it. `None`: the candidate is not for this array.
+    /// Bytes of a container of the whole array, predicted by the sample or its first block. `None`: the candidate is not for this array.
     pub(super) fn bytes(&self, candidate: &Candidate, wish: &Wish<'_>, part: Part) -> Result<Option<f64>> {
         let bound = match wish.aim {
             Aim::Bound(mode, bound) => self.sample.base(mode).map(|base| base * bound),

@@ -196,8 +196,8 @@ pub trait Stage: Sync {
         false
     }
 
-    /// The stage restores its input exactly if the values of its first output come back with absolute errors below this number.
-    /// `None`: every error shows.
+    /// The stage restores its input exactly if the values of its first output are restored with absolute errors below this
+    /// number. `None`: every error shows.
     fn absorbs_errors_below(&self) -> Option<f64> {
         None
     }

@@ -206,12 +206,12 @@ impl Pipeline {
         self.nodes.iter().filter(|n| self.is_losing(n))
     }
 
-    /// Whether what this stage loses shows in the restored array.
+    /// True if the errors of this stage show in the restored array.
     pub(crate) fn is_losing(&self, node: &Node) -> bool {
         node.stage.mode(&node.args).is_some() && !self.is_absorbed(node)
     }
 
-    /// Whether the stage before it restores its own input in spite of the errors that this one makes.
+    /// True if the stage before this one restores its own input exactly in spite of the errors of this one.
     fn is_absorbed(&self, node: &Node) -> bool {
         let [Source::Port { node: before, port: 0 }] = node.inputs[..] else { return false };
         let limit = self.nodes.get(before).and_then(|n| n.stage.absorbs_errors_below());

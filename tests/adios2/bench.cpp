@@ -1,4 +1,4 @@
-// What the operator costs beside the calls of fzgm: CPU time of Operate and InverseOperate over that of fz_compress and fz_decompress with a
+// The cost of the operator beside the calls of fzgm: CPU time of Operate and InverseOperate over that of fz_compress and fz_decompress with a
 // plan and a workspace that are kept. No test: it prints a table.
 //
 //   bench <libfzgm_adios2.so> [<seconds per row>]

@@ -1,4 +1,4 @@
-// What the programs of this folder share. SPDX-License-Identifier: BSD-3-Clause
+// Helpers of the programs of this folder. SPDX-License-Identifier: BSD-3-Clause
 #ifndef FZGM_TESTS_ADIOS2_CHECK_HPP
 #define FZGM_TESTS_ADIOS2_CHECK_HPP
 

@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
   std::vector<std::complex<float>> waves(3000);
   for (std::size_t i = 0; i < waves.size(); i++) waves[i] = std::polar(1.0f, static_cast<float>(i) / 40);
   same(waves, {30, 100}, DataType::FloatComplex, bound, true);
-  // What does not shrink, and what is too short to.
+  // Blocks that do not shrink, and blocks that are too short.
   same(noise<float>(3000), {3000}, DataType::Float, Params{}, false);
   same(noise<char>(10), {10}, DataType::Char, Params{}, false);
   std::puts("ok  blocks in device memory are those of the host, byte for byte");

@@ -30,7 +30,7 @@ struct destroyer {
 using owned = std::unique_ptr<plugin, destroyer>;
 static owned make(const Params &params) { return owned(create(params)); }
 
-/** Memory whose last byte is followed by a page that nobody may touch. */
+/** Memory whose last byte is followed by a page without access. */
 class fenced {
 public:
   explicit fenced(std::size_t bytes) : bytes_(bytes) {
@@ -122,7 +122,7 @@ template <class T> void floats(DataType type) {
     if (i % 7 == 0) CHECK(same_bits(filled[i], y[i]));
     else CHECK(std::fabs(static_cast<double>(filled[i]) - static_cast<double>(y[i])) <= 1e-3 * range);
   }
-  // What does not shrink is stored as it is, 16 bytes longer.
+  // A block that does not shrink is stored uncompressed, 16 bytes longer.
   const auto random = noise<T>(3000);
   for (const Params &params : {Params{}, Params{{"accuracy", sizeof(T) == 4 ? "1e-38" : "1e-307"}}}) {
     CHECK(std::memcmp(round_trip(*make(params), random, {3000}, type, &stored).data(), random.data(), 3000 * sizeof(T)) == 0);
@@ -218,7 +218,7 @@ static void texts() {
   const auto wrong = [](const Params &params, const char *expected) {
     std::printf("  %s\n", thrown(expected, [&] { make(params); }).c_str());
   };
-  wrong({{"acuracy", "1e-3"}}, "there is no parameter \"acuracy\"; parameters: preset, mode, accuracy, fill, device, threads, order");
+  wrong({{"bound", "1e-3"}}, "there is no parameter \"bound\"; parameters: preset, mode, accuracy, fill, device, threads, order");
   for (const char *text : {"0", "-1", "nan", "inf", "1e-3x", "0,001", "1e999", "one"}) {
     wrong({{"accuracy", text}}, "; expected a finite number greater than 0, such as 1e-3");
   }
@@ -241,7 +241,7 @@ static void texts() {
   wrong({{"accuracy", "1e-3"}, {"mode", "rel"}, {"preset", "fast"}}, "fzgm: the parameters are not for elements of type float: fast: ");
   // Without a driver, a GPU is not there.
   if (std::getenv("FZGM_REQUIRE_GPU") == nullptr) wrong({{"device", "cuda:77"}}, "parameter device is \"cuda:77\": ");
-  // Wrong for one type: ADIOS2 asks for each variable.
+  // Wrong for one type: ADIOS2 queries each variable.
   const auto narrow = make({{"accuracy", "1e-7"}, {"mode", "rel"}});
   CHECK(narrow->IsDataTypeValid(DataType::Float) && narrow->IsDataTypeValid(DataType::Int32));
   for (const DataType type : {DataType::Double, DataType::DoubleComplex}) {

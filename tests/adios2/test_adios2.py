@@ -17,7 +17,7 @@ PROGRAM = sys.argv.pop() if len(sys.argv) > 1 else None
 PLUGIN = {"PluginName": "fzgm", "PluginLibrary": "fzgm_adios2"}
 STEPS = 3
 ENGINES = ("BP4", "BP5")
-# Those of round_trip.cpp: name, type, shape, parameters, largest error. ADIOS2 writes int8 of numpy as characters.
+# The variables of round_trip.cpp: name, type, shape, parameters, largest error. ADIOS2 writes int8 of numpy as characters.
 VARIABLES = (
     ("f32_1d", "f4", (3000,), {"accuracy": "1e-2"}, 1e-2),
     ("f32_2d", "f4", (40, 75), {"accuracy": "1e-2", "preset": "high"}, 1e-2),

@@ -1,4 +1,4 @@
-//! Pipelines that are chosen by what is in an array: promises, lattices, targets, and what is rejected.
+//! Pipelines that are chosen for an array: promises, lattices, targets, and rejected requests.
 
 use crate::common::gpu::{self, Block};
 use crate::common::oracle::{Bound, judge};
@@ -17,7 +17,7 @@ fn chosen(sample: &Sample, goal: Goal, aim: Aim<'_>) -> Choice {
     choose(&sample.array, &sample.bytes, &wish(goal, aim)).unwrap_or_else(|e| panic!("{}: {e}", sample.name))
 }
 
-/// The container of a sample, and what it restores.
+/// The container of a sample, and its restored bytes.
 fn through(choice: &Choice, sample: &Sample) -> (Vec<u8>, Vec<u8>) {
     let container = compress(&choice.pipeline, &sample.array, &Options::default(), &sample.bytes).unwrap();
     let (array, restored) = decompress(&container, &Options::default()).unwrap();
@@ -36,7 +36,7 @@ fn field(dtype: DType, f: impl Fn(f64) -> f64) -> Sample {
 }
 
 #[test]
-fn every_choice_keeps_its_promise_and_says_it() {
+fn every_choice_keeps_its_promise_and_states_it() {
     for dtype in samples::FLOATS {
         for sample in samples::few(dtype) {
             for (goal, _) in Goal::ALL {
@@ -216,7 +216,7 @@ fn empty_and_tiny_arrays_and_those_of_many_dimensions_have_a_choice() {
 }
 
 #[test]
-fn what_cannot_be_wished_is_rejected() {
+fn impossible_requests_are_rejected() {
     let array = Array::new(DType::F32, &[10]).unwrap();
     let src = [0; 40];
     let reject = |src: &[u8], wish: &Wish<'_>| choose(&array, src, wish).expect_err("rejected").to_string();
@@ -237,7 +237,7 @@ fn what_cannot_be_wished_is_rejected() {
 }
 
 #[test]
-fn fill_values_and_unaligned_arrays_are_seen_as_they_are() {
+fn fill_values_and_unaligned_arrays_change_no_choice() {
     let filled = field(DType::F32, |n| if n > 0.5 { 1e20 } else { (n * 1000.0).round() * 0.1 });
     let mut shifted = vec![0; filled.bytes.len() + 1];
     shifted[1..].copy_from_slice(&filled.bytes);

@@ -165,7 +165,7 @@ fn crates_come_in_one_version() {
 
 /// Each topic has one page, and a test compiles or runs the blocks of every language: tests/c/snippets has C,
 /// C++, and Fortran, cli/tests and tests/notation the commands and pipelines, tests/c/package.sh and
-/// packages.sh run install.md, tests/hdf5 runs hdf5.md, and python/tests the blocks in Python.
+/// packages.sh run install.md, tests/hdf5 runs hdf5.md, tests/adios2 the blocks of adios2.md, and python/tests the blocks in Python.
 #[test]
 fn pages_are_listed_and_their_blocks_checked() {
     let index = read("docs/README.md");
@@ -179,7 +179,8 @@ fn pages_are_listed_and_their_blocks_checked() {
         assert_eq!(text.matches("\n```").count() % 2, 0, "{name}: a block that does not end");
         for block in text.split("\n```").skip(1).step_by(2) {
             let language = block.lines().next().unwrap_or_default();
-            let known = ["c", "cpp", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text", "python"];
+            let known =
+                ["c", "cpp", "c++", "fortran", "rust", "sh", "cmake", "toml", "pipeline", "text", "python"];
             assert!(known.contains(&language), "{name}: a block in `{language}`");
             let run = [
                 "cli.md",
@@ -190,8 +191,11 @@ fn pages_are_listed_and_their_blocks_checked() {
                 "tuning.md",
                 "install.md",
                 "hdf5.md",
+                "adios2.md",
             ];
-            assert!(language != "python" || name == "python.md", "{name}: Python that no test runs");
+            let is_run = ["python.md", "adios2.md"].contains(&name);
+            assert!(language != "python" || is_run, "{name}: Python that no test runs");
+            assert!(language != "c++" || name == "adios2.md", "{name}: C++ that no test runs; use cpp");
             assert!(language != "sh" || run.contains(&name), "{name}: commands that no test runs");
         }
     }
@@ -311,6 +315,8 @@ fn no_paths_of_a_machine() {
         "cli",
         "hdf5-filter",
         "tests/hdf5",
+        "adios2",
+        "tests/adios2",
     ] {
         let texts = [
             ".rs", ".py", ".yaml", ".md", ".c", ".cpp", ".f90", ".h", ".hpp", ".toml", ".txt", ".sh",

@@ -91,7 +91,7 @@ fn arrays_of_another_type_are_refused_by_name() {
         let e = keeps(&preset(name, made).unwrap(), &sample, "").unwrap_err();
         assert!(matches!(e, Error::TypeMismatch { .. } | Error::InvalidArgument { .. }), "{e:?}");
         // Another type for the array, or codes that fit this one.
-        let instead = if given.is_float() { given.name() } else { "it takes f32 and f64" };
+        let instead = if given.is_float() { given.name() } else { "supported: f32 and f64" };
         assert!(e.to_string().contains(instead), "{name} of {made} for {given}: {e}");
     }
 }

@@ -14,7 +14,7 @@ const MOST_LEVELS: f64 = 1_048_576.0;
 const PROBES: usize = 512;
 /// Bits of rests that a value may have on average.
 const MOST_BITS: usize = 4;
-/// Of so many values one may have other low bits than the power of two.
+/// One of 32 values may have other low bits than the power of two.
 const ODD: usize = 32;
 
 /// A lattice that was found.
@@ -109,13 +109,13 @@ impl<'a, T: LatticeValue> Search<'a, T> {
         self.best.is_some_and(|(bits, _)| bits == 0)
     }
 
-    /// Whether one of 64 levels has a value, so that no lattice with fewer levels has all of them.
+    /// True if one of 64 levels has a value: a lattice with fewer levels is unlikely.
     fn is_dense(&self) -> bool {
         let dense = |found: FoundLattice| found.levels.1 - found.levels.0 < 64.0 * self.distinct.len() as f64;
         self.best.is_some_and(|(bits, found)| bits == 0 && dense(found))
     }
 
-    /// Multiples of a power of two; one value in so many may be none.
+    /// Multiples of a power of two; one of 32 values may be off.
     fn binary(&mut self) {
         let mut lowest: Vec<i32> =
             self.distinct.iter().filter(|x| **x != 0.0).map(|&x| lowest_bit(x)).collect();

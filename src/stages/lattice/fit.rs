@@ -7,18 +7,19 @@ pub(super) struct Line {
     pub(super) offset: f64,
 }
 
-/// Distances below so many spacings of the type are noise.
+/// Distances below 8 spacings of the type are noise.
 const RESOLVED: f64 = 8.0;
 /// Levels of unpacked 16-bit integers.
 const SHORT: f64 = 65535.0;
 
-/// The line through ascending values, each of which is off by at most the spacing `noise` of its type. `None`: their distances have no common measure.
+/// The line through ascending values, each of which is off by at most `noise`, the spacing of its type. `None`: their distances
+/// have no common measure.
 pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     let mut distances: Vec<f64> = values.windows(2).map(|w| w[1] - w[0]).collect();
     distances.sort_unstable_by(f64::total_cmp);
     let smallest = *distances.first()?;
     let mut scale = smallest;
-    // Each pass that fails makes the scale at most half of what it was.
+    // Each pass that fails makes the scale at most half as large.
     let refined = loop {
         if scale <= RESOLVED * noise {
             return None;
@@ -36,8 +37,8 @@ pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     Some(Line { scale: (last - first) / count, offset: first })
 }
 
-/// The scale that ascending distances are multiples of, starting from a value that is right for the smallest one. Otherwise what is left of a distance
-/// that is no multiple.
+/// The scale that ascending distances are multiples of, starting from a value that is right for the smallest one. Otherwise the
+/// remainder of a distance that is no multiple.
 fn measure(mut scale: f64, distances: &[f64], noise: f64) -> Result<f64, f64> {
     let mut largest = 1.0;
     for &distance in distances {
@@ -56,8 +57,8 @@ fn measure(mut scale: f64, distances: &[f64], noise: f64) -> Result<f64, f64> {
 }
 
 impl Line {
-    /// Lines to try: with few digits, then through the middle of what the values permit; each with its offset in the places where programs that unpack
-    /// integers have it.
+    /// Lines to try: with few digits, then through the middle of the permitted range. Each has its offset in the places in which
+    /// programs that unpack integers put it.
     pub(super) fn candidates(self, values: &[f64], spacing: fn(f64) -> f64) -> Vec<Line> {
         let fitted = self.least_squares(values);
         let count = ((values[values.len() - 1] - values[0]) / self.scale).round();

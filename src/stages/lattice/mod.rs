@@ -31,7 +31,7 @@ const FORMULAS: &[&str] = &["f64", "f32", "divide"];
 pub(super) const SPEC: Spec = Spec {
     id: 0x8002,
     name: "lattice",
-    about: "writes values that are evenly spaced as whole numbers, with what they lack to the value; lossless",
+    about: "stores evenly spaced values as whole numbers, with the difference of each value from its level; lossless",
     accepts: DType::FLOATS,
     inputs: IN,
     params: &[

@@ -16,7 +16,7 @@ pub const FORMULA_DIVIDE: u32 = 2;
 pub(crate) struct LatticeParams {
     pub scale: f64,
     pub offset: f64,
-    /// What the distance of a value from the offset is multiplied with to have its level.
+    /// The factor from the distance of a value from the offset to its level.
     pub rate: f64,
     /// Levels are below it in magnitude.
     pub limit: f64,

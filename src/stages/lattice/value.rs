@@ -1,4 +1,4 @@
-//! From a value to its level and what the level lacks, and back.
+//! From a value to its level and its rest, and back.
 
 use super::params::{FORMULA_DIVIDE, FORMULA_F32, LatticeParams};
 use bytemuck::Pod;
@@ -67,7 +67,8 @@ impl LatticeParams {
         }
     }
 
-    /// The level of a value and the rest. A value that is too far away for a level stands for itself, or is at level 0 if it would be taken for a level.
+    /// The level of a value and the rest. A value that is too far away for a level is kept unchanged, or is at level 0 if it could
+    /// be mistaken for a level.
     #[inline(always)]
     pub(super) fn split<T: LatticeValue>(&self, x: T) -> (T, T::Bits) {
         let wide = x.to_f64();
@@ -83,7 +84,7 @@ impl LatticeParams {
         (T::from_f64(level), x.minus(self.value_at(level)))
     }
 
-    /// What [`LatticeParams::split`] divided.
+    /// The value that [`LatticeParams::split`] divided.
     #[inline(always)]
     pub(super) fn join<T: LatticeValue>(&self, level: T, rest: T::Bits) -> T {
         let wide = level.to_f64();
