@@ -18,7 +18,7 @@ constexpr static const uint32_t FORMULA_DIVIDE = 2;
 struct LatticeParams {
   double scale;
   double offset;
-  /// What the distance of a value from the offset is multiplied with to have its level.
+  /// The factor from the distance of a value from the offset to its level.
   double rate;
   /// Levels are below it in magnitude.
   double limit;

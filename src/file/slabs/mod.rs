@@ -1,8 +1,7 @@
 //! Slab files: one array in slabs along its slowest dimension, each in a separate container, so that reader
 //! and writer hold only one slab in memory. `docs/files.md` defines the bytes.
 //!
-//! A slab is a number of *rows*. A row is the part of the array at one index of its slowest dimension: a
-//! plane of a volume, a line of a plane, an element of a line.
+//! A slab is a number of *rows*. A row is the part at one index of the slowest dimension, such as a plane.
 //!
 //! ```
 //! use fzgm::slabs::{Header, Reader, Writer};
