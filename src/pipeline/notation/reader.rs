@@ -143,9 +143,10 @@ impl File<'_> {
         };
         let (name, kind) = (text("name")?, text("type")?);
         if name == ARRAY {
-            return Err(
-                self.wrong(item.span(), format!("{ARRAY} is the name of the array; rename the stage"))
-            );
+            return Err(self.wrong(
+                item.span(),
+                format!("{ARRAY} is the name of the array; give the stage another name"),
+            ));
         }
         let line = |e| at(&self.line(item.span()), e);
         let of_type =

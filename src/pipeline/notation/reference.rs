@@ -110,7 +110,10 @@ impl Only {
             Only::Int(v) => v.to_string(),
             Only::Real(v) => format!("{v:?}"),
         };
-        let what = format!("{key} = {} is not supported by this version; remove it or {want}", shown(text));
+        let what = format!(
+            "{key} = {} is not supported by this version; remove it, or set it to {want}",
+            shown(text)
+        );
         Err(Error::Unsupported { stage, what })
     }
 }
