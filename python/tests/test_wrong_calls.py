@@ -90,7 +90,7 @@ def test_wrong_types_of_encoders(dtype):
 
 def test_a_fill_value_that_no_element_can_be():
     integers = np.arange(5)
-    with pytest.raises(fzgm.CallError, match="^fill_value is 1e.30, which no int64 can be"):
+    with pytest.raises(fzgm.CallError, match="^fill_value is 1e.30, which int64 cannot represent"):
         fzgm.compare(integers, integers, fill_value=1e30)
 
 

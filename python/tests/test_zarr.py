@@ -114,7 +114,7 @@ def test_chunks_of_another_type_or_shape_than_the_metadata(tmp_path, key, change
         metadata["chunk_grid"]["configuration"]["chunk_shape"] = changed
     path.write_text(json.dumps(metadata))
     array = zarr.open_array(tmp_path / "x.zarr")
-    with pytest.raises(fzgm.CallError, match=rf"^the chunk holds float32 of shape \(20, 40, 30\), the metadata of its array has {array.dtype} of shape \({str(list(array.shape))[1:-1]}\)"):
+    with pytest.raises(fzgm.CallError, match=rf"^the chunk contains float32 of shape \(20, 40, 30\), but the metadata of its array has {array.dtype} of shape \({str(list(array.shape))[1:-1]}\)"):
         array[:]
 
 

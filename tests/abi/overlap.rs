@@ -127,7 +127,7 @@ fn results_do_not_lie_in_memory_that_a_call_reads() {
             bytes,
         )
     };
-    refused(compress(place.wrapping_add(3)), "inside of src");
+    refused(compress(place.wrapping_add(3)), "the result overlaps src");
     assert_eq!(array, before);
     let mut length = 0;
     ok(compress(&mut length));
@@ -143,7 +143,7 @@ fn results_do_not_lie_in_memory_that_a_call_reads() {
         )
     };
     let before = container.clone();
-    refused(restore(dst.wrapping_add(1)), "inside of container");
+    refused(restore(dst.wrapping_add(1)), "the result overlaps container");
     let (mut origin, extent) = ([0u64], [3u64]);
     let numbers = origin.as_mut_ptr();
     let part = |bytes| unsafe {
@@ -158,8 +158,8 @@ fn results_do_not_lie_in_memory_that_a_call_reads() {
             bytes,
         )
     };
-    refused(part(dst.wrapping_add(1)), "inside of container");
-    refused(part(numbers), "origin or extent overlaps the place for the result");
+    refused(part(dst.wrapping_add(1)), "the result overlaps container");
+    refused(part(numbers), "origin or extent overlaps the result");
     assert_eq!((container, origin), (before, [0]));
 }
 
@@ -182,8 +182,8 @@ fn a_choice_does_not_lie_in_the_array_that_it_is_made_from() {
         fz_pipeline_choose(&wish, 8, dims.as_ptr(), 1, at.cast_const().cast(), BYTES, pipeline, choice)
     };
     for start in [0, inside] {
-        refused(choose(at.wrapping_add(start).cast(), &mut found), "pipeline");
-        refused(choose(&mut made, at.wrapping_add(start).cast()), "choice");
+        refused(choose(at.wrapping_add(start).cast(), &mut found), "the result overlaps src");
+        refused(choose(&mut made, at.wrapping_add(start).cast()), "the result overlaps src");
     }
     assert_eq!((made.addr() as u64, &array), (UNTOUCHED, &before));
     ok(choose(&mut made, at.wrapping_add(end).cast()));
