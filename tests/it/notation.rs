@@ -1,5 +1,5 @@
-//! Pipelines as TOML and as text: what is written is read back as the same pipeline, whatever it is; what is read from anybody
-//! gives a pipeline or a reason; the reference's preset files are read or refused by name.
+//! Pipelines as TOML and as text: a written pipeline is read back as an equal pipeline; any text results in a
+//! pipeline or a reason; the reference's preset files are read or rejected by name.
 
 use crate::common::corpus::add;
 use crate::common::rng::Rng;
@@ -80,7 +80,7 @@ fn run<S: proptest::strategy::Strategy>(seeds: S, test: impl Fn(S::Value)) {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_pipelines_are_read_back() {
     run(proptest::num::u64::ANY, |seed| {
         let rng = &mut Rng(seed);
         let graph = pipeline(rng, true);
@@ -100,7 +100,7 @@ fn what_is_written_is_read_back() {
     });
 }
 
-/// Something is read or there is a reason; what is read can be written and is then the same.
+/// The text is read or there is a reason; a pipeline that is read can be written and is then equal.
 fn holds(text: &str) {
     if let Ok(p) = Pipeline::from_toml(text) {
         assert!(Pipeline::from_toml(&p.to_toml().unwrap()).unwrap() == p, "{text}");
@@ -170,7 +170,7 @@ fn deep_and_long_texts_are_refused() {
     }
 }
 
-/// A pipeline from a stranger says nothing to the terminal that shows its refusal.
+/// Text of an untrusted pipeline does not reach the terminal through an error message.
 #[test]
 fn refusals_are_short_and_hold_no_control_characters() {
     let bad = format!("\\u001b[2J{}", "n".repeat(100_000));
@@ -283,7 +283,7 @@ fn keys_of_stages_are_refused_by_line_key_and_remedy() {
 }
 
 #[test]
-fn keys_of_the_head_and_types_are_refused_by_line_key_and_remedy() {
+fn keys_of_the_header_and_types_are_refused_by_line_key_and_remedy() {
     use Status::{InvalidArgument, InvalidPipeline, UnknownName};
     for (line, status, words) in [
         ("strict = 0", InvalidArgument, &["line 2", "pipeline.strict", "true or false"][..]),
@@ -416,7 +416,7 @@ fn presets_of_the_reference_are_read_or_refused_by_name() {
 }
 
 #[test]
-fn words_of_the_reference_mean_what_they_mean_there() {
+fn words_of_the_reference_keep_their_meaning() {
     let mode = |kind: &str, line: &str| {
         let p =
             Pipeline::from_toml(&format!("[[stage]]\nname = \"s\"\ntype = \"{kind}\"\n{line}\n")).unwrap();
@@ -502,9 +502,9 @@ fn the_type_that_a_pipeline_is_made_for_is_the_only_one() {
     }
 }
 
-/// strict and generation of a file are those of the options, whoever says them.
+/// strict and generation of a file have the effect of the options, from either source.
 #[test]
-fn a_pipeline_may_ask_for_the_form_of_the_reference() {
+fn a_pipeline_may_require_the_form_of_the_reference() {
     let sample = samples::make(DType::F32, &[40, 30], Content::Walk, 3);
     let chain = Pipeline::from_text("lorenzo_quant(mode=noa) > bitshuffle(width=2) > rze").unwrap();
     let toml = chain.to_toml().unwrap();
