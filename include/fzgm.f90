@@ -67,7 +67,7 @@ module fzgm
   integer(c_int32_t), parameter :: FZ_F32 = 8
   integer(c_int32_t), parameter :: FZ_F64 = 9
 
-  ! What a bound is relative to, fz_mode.
+  ! The reference of a bound, fz_mode.
   integer(c_int32_t), parameter :: FZ_MODE_UNBOUNDED = -2
   integer(c_int32_t), parameter :: FZ_MODE_LOSSLESS = -1
   integer(c_int32_t), parameter :: FZ_MODE_ABS = 0

@@ -281,7 +281,7 @@ typedef enum {
 } fz_dtype;
 
 /**
- * What an error bound is relative to, as int32_t. The quoted words are values of the parameter
+ * The reference of an error bound, as int32_t. The quoted words are values of the parameter
  * "mode". x is a value of the array, x' the restored value. max, min, and max |x| are taken over
  * the values that are finite and below the outlier threshold in magnitude.
  */
@@ -666,7 +666,7 @@ typedef struct {
    */
   int32_t strict;
   /**
-   * What the bound is relative to, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
+   * The reference of the bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
    * FZ_MODE_UNBOUNDED: values are rounded without a bound.
    */
   int32_t mode;

@@ -357,7 +357,7 @@ public:
   result<void> connect(std::uint32_t producer, const std::string &port, std::uint32_t consumer) {
     return detail::outcome(fz_pipeline_connect(get(), producer, port.c_str(), consumer));
   }
-  /** Sets a parameter of a stage, or of every_stage that has it, from a number, a flag, or text. */
+  /** Sets a parameter of one stage, or with every_stage of each stage with this parameter, from a number, a flag, or text. */
   template <class T> result<void> set(std::uint32_t stage, const std::string &parameter, const T &value) {
     if constexpr (std::is_floating_point_v<T>) {
       return detail::outcome(fz_pipeline_set_double(get(), stage, parameter.c_str(), static_cast<double>(value)));
@@ -411,7 +411,7 @@ private:
   }
 };
 
-/** What a bound is relative to, see fz_mode. */
+/** The reference of a bound, see fz_mode. */
 enum class mode : std::int32_t {
   lossless = FZ_MODE_LOSSLESS, abs = FZ_MODE_ABS, rel = FZ_MODE_REL, noa = FZ_MODE_NOA, prel = FZ_MODE_PREL,
 };

@@ -34,7 +34,7 @@ pub struct fz_info {
     /// 1: the bound was kept for every bounded value. 0: the bound may be exceeded. -1: not
     /// recorded in the container.
     pub strict: i32,
-    /// What the bound is relative to, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
+    /// The reference of the bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
     /// FZ_MODE_UNBOUNDED: values are rounded without a bound.
     pub mode: i32,
     /// Requested error bound; 0 if lossless. A double in FZM files; in a compact frame and in the

@@ -103,7 +103,7 @@ pub enum fz_dtype {
     FZ_F64 = 9,
 }
 
-/// What an error bound is relative to, as int32_t. The quoted words are values of the parameter
+/// The reference of an error bound, as int32_t. The quoted words are values of the parameter
 /// "mode". x is a value of the array, x' the restored value. max, min, and max |x| are taken over
 /// the values that are finite and below the outlier threshold in magnitude.
 #[repr(C)]
