@@ -853,10 +853,10 @@ FZ_NODISCARD int32_t fz_pipeline_from_toml(const char *toml, fz_pipeline **pipel
  *   `chain`     In: the chain.
  *   `pipeline`  Out: the pipeline.
  *
- * A stage reads the first port of the preceding stage, or the named port: "quantizer.outlier_idxs
- * > rze". Omitted parameters have their defaults. "eb" is short for "error_bound"; "radius",
- * "zigzag", "inplace", "capacity", "threshold", "width", "block", "chunk", and "word" are short
- * for the parameters whose names contain these words.
+ * A stage reads the first port of the preceding stage, or the named port, as in
+ * "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. "eb" is short for
+ * "error_bound"; "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
+ * "chunk", and "word" are short for the parameters whose names contain these words.
  *
  * Returns the statuses of fz_pipeline_from_toml(). Error texts contain the column.
  */

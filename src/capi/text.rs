@@ -38,10 +38,10 @@ pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *m
 ///   `chain`     In: the chain.
 ///   `pipeline`  Out: the pipeline.
 ///
-/// A stage reads the first port of the preceding stage, or the named port: "quantizer.outlier_idxs
-/// > rze". Omitted parameters have their defaults. "eb" is short for "error_bound"; "radius",
-/// "zigzag", "inplace", "capacity", "threshold", "width", "block", "chunk", and "word" are short
-/// for the parameters whose names contain these words.
+/// A stage reads the first port of the preceding stage, or the named port, as in
+/// "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. "eb" is short for
+/// "error_bound"; "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
+/// "chunk", and "word" are short for the parameters whose names contain these words.
 ///
 /// Returns the statuses of fz_pipeline_from_toml(). Error texts contain the column.
 #[must_use]

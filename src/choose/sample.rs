@@ -179,7 +179,7 @@ impl Blocks {
         for d in 0..3 {
             let place = STEPS[d].wrapping_mul(i + 1);
             let places = self.dims[d] - self.block[d] + 1;
-            first[d] = (u128::from(place) * u128::from(places) >> 64) as u64;
+            first[d] = ((u128::from(place) * u128::from(places)) >> 64) as u64;
         }
         first
     }

@@ -50,7 +50,7 @@ impl std::fmt::Display for FoundLattice {
             return write!(f, "decimal numbers: whole numbers over {scale}");
         }
         let what = match levels.1 - levels.0 {
-            span if scale.to_bits() << 12 == 0 && offset == 0.0 => {
+            span if (scale.to_bits() << 12) == 0 && offset == 0.0 => {
                 return write!(f, "multiples of {scale:?}, {} levels", span + 1.0);
             }
             span if span <= 255.0 => "int8 unpacking",
@@ -221,7 +221,7 @@ impl<'a, T: LatticeValue> Search<'a, T> {
 
 /// The exponent of the lowest bit that is set, of a number other than 0.
 fn lowest_bit(x: f64) -> i32 {
-    let (bits, exponent) = (x.to_bits() & ((1 << 52) - 1), (x.to_bits() >> 52 & 0x7ff) as i32);
+    let (bits, exponent) = (x.to_bits() & ((1 << 52) - 1), ((x.to_bits() >> 52) & 0x7ff) as i32);
     let (mantissa, exponent) = if exponent == 0 { (bits, 1) } else { (bits | 1 << 52, exponent) };
     mantissa.trailing_zeros() as i32 + exponent - 1075
 }

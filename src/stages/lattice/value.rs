@@ -88,9 +88,11 @@ impl LatticeParams {
     #[inline(always)]
     pub(super) fn join<T: LatticeValue>(&self, level: T, rest: T::Bits) -> T {
         let wide = level.to_f64();
-        if !(wide.abs() < self.limit) {
-            return level.plus(rest);
+        if wide.abs() < self.limit {
+            self.value_at::<T>(nearest_integer(wide)).plus(rest)
+        } else {
+            // NaN and infinity among them.
+            level.plus(rest)
         }
-        self.value_at::<T>(nearest_integer(wide)).plus(rest)
     }
 }
