@@ -98,7 +98,7 @@ def test_integers_are_lossless(dtype):
     x = np.arange(5000).reshape(50, 100).astype(dtype)
     for goal in GOALS:
         assert restored(x, fzgm.choose(x, lossless=True, goal=goal).pipeline).tobytes() == x.tobytes()
-        with pytest.raises(fzgm.PipelineError, match="only floats|for f32 and f64, not for"):
+        with pytest.raises(fzgm.PipelineError, match="only floats"):
             fzgm.choose(x, error_bound=1, mode="abs", goal=goal)
 
 

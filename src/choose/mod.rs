@@ -151,17 +151,19 @@ fn check(array: &Array, wish: &Wish<'_>) -> Result<()> {
             return Err(Error::argument("target_psnr", psnr, "a number of dB from 0 to 300"));
         }
         Aim::Lossless => return Ok(()),
+        _ if !array.dtype().is_float() => {
+            let what = format!(
+                "only floats have an error, and the array has {}; choose a lossless pipeline",
+                array.dtype()
+            );
+            return Err(Error::Unsupported { stage: "choice", what });
+        }
         // Checks the type, the mode, and the bound.
         Aim::Bound("rel", bound) => preset_within("pfpl", array.dtype(), "rel", bound).map(drop)?,
         Aim::Bound(mode, bound) => preset_within("fast", array.dtype(), mode, bound).map(drop)?,
         Aim::Ratio(_) | Aim::Psnr(_) => {}
     }
-    if array.dtype().is_float() {
-        return Ok(());
-    }
-    let what =
-        format!("only floats have an error, and the array has {}; choose a lossless pipeline", array.dtype());
-    Err(Error::Unsupported { stage: "choice", what })
+    Ok(())
 }
 
 fn without_trial(

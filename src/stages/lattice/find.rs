@@ -9,7 +9,7 @@ use crate::base::error::Result;
 use crate::base::param::Args;
 
 /// Levels of a lattice that is worth it, at most: coders tell that many apart.
-const MOST_LEVELS: f64 = 1_048_576.0;
+pub(super) const MOST_LEVELS: f64 = 1_048_576.0;
 /// Values that formulas are tried with.
 const PROBES: usize = 512;
 /// Bits of rests that a value may have on average.
@@ -321,5 +321,16 @@ mod tests {
         assert_eq!(find(DType::F32, &sample(1 << 30, |n| f64::from((n * 1e-9).sin() as f32))), None);
         assert_eq!(find(DType::F32, &sample(2, |n| n)), None);
         assert_eq!(find(DType::F32, &[f64::NAN; 100]), None);
+    }
+
+    /// Three values have a common measure with up to 2^50 levels, which no search may visit one by one.
+    #[test]
+    fn distant_values_have_none() {
+        for top in [21, 30, 45, 48] {
+            let values = [0.0, 1.0, 3.0, 2f64.powi(top)].map(|n| n * 7.310585786300049e-31 + 1.7e-32);
+            assert_eq!(find(DType::F64, &values), None, "2^{top}");
+        }
+        let largest = [f64::MIN, -1e300, 0.0, 1e300, f64::MAX];
+        assert_eq!(find(DType::F64, &largest), None);
     }
 }

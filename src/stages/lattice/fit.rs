@@ -1,5 +1,7 @@
 //! A line through values that are nearly at whole multiples of an unknown distance.
 
+use super::find::MOST_LEVELS;
+
 /// Level n is at n · scale + offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -13,7 +15,7 @@ const RESOLVED: f64 = 8.0;
 const SHORT: f64 = 65535.0;
 
 /// The line through ascending values, each of which is off by at most `noise`, the spacing of its type. `None`: their distances
-/// have no common measure.
+/// have no common measure, or there are too many levels.
 pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     let mut distances: Vec<f64> = values.windows(2).map(|w| w[1] - w[0]).collect();
     distances.sort_unstable_by(f64::total_cmp);
@@ -34,6 +36,10 @@ pub(super) fn line(values: &[f64], noise: f64) -> Option<Line> {
     let from_first: Vec<f64> = values[1..].iter().map(|x| x - first).collect();
     let scale = measure(refined, &from_first, noise).ok()?;
     let count = ((last - first) / scale).round();
+    // Some searches visit every level.
+    if !(1.0..=MOST_LEVELS).contains(&count) {
+        return None;
+    }
     Some(Line { scale: (last - first) / count, offset: first })
 }
 
