@@ -94,7 +94,7 @@ impl<'a> Task<'a> {
                 slope = if measured / slope > 0.2 { measured } else { slope };
             }
             before = Some((bound, number));
-            let next = (bound * (miss / slope).clamp(-3.0, 3.0).exp()).clamp(SMALLEST, LARGEST);
+            let next = rounded(bound * (miss / slope).clamp(-3.0, 3.0).exp());
             if next == bound {
                 break;
             }
@@ -102,6 +102,11 @@ impl<'a> Task<'a> {
         }
         Ok(best)
     }
+}
+
+/// A bound within the limits, to four digits: exponentials differ in their last bits between systems, and choices do not.
+fn rounded(bound: f64) -> f64 {
+    format!("{bound:.3e}").parse().unwrap_or(bound).clamp(SMALLEST, LARGEST)
 }
 
 /// The bound with which the preset of the goal makes containers of this ratio.
@@ -113,6 +118,7 @@ pub(super) fn ratio(array: &Array, src: &dyn Source, wish: &Wish<'_>, target: f6
         let middle = (low * high).sqrt();
         if task.expected_ratio(middle)? < target { low = middle } else { high = middle }
     }
+    let high = rounded(high);
     let (below, above) = (task.expected_ratio(high / 1.5)?, task.expected_ratio(high * 1.5)?);
     let slope = ((above / below).ln() / 2.25f64.ln()).max(0.1);
     let real = |task: &Task<'_>, bound: f64| {
@@ -127,7 +133,7 @@ pub(super) fn psnr(array: &Array, src: &dyn Source, wish: &Wish<'_>, target: f64
     let task = Task::new(array, src, wish)?;
     // Errors that are evenly distributed within the bound; double the bound has 6 dB less.
     let per_db = 10f64.ln() / 20.0;
-    let first = ((-target * per_db).exp() * 3f64.sqrt()).clamp(SMALLEST, LARGEST);
+    let first = rounded((-target * per_db).exp() * 3f64.sqrt());
     let real = |task: &Task<'_>, bound: f64| {
         let (_, restored) = decompress(&task.container(bound)?, &Options::default())?;
         let (dtype, threshold) = (task.array.dtype(), task.wish.outlier_threshold);
