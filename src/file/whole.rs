@@ -104,7 +104,7 @@ mod tests {
         });
         let patience = std::time::Duration::from_secs(60);
         for e in hear.recv_timeout(patience).expect("an answer") {
-            assert!(e.contains("pipe: it is no regular file"), "`{e}`");
+            assert!(e.contains("pipe: it is not a regular file"), "`{e}`");
         }
     }
 

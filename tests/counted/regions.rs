@@ -297,13 +297,13 @@ fn paths_that_are_no_files_are_refused() {
         other => panic!("{}: {other:?}", path.display()),
     };
     open(place.0.clone());
-    assert_eq!(open(std::env::temp_dir()), "it is no regular file");
+    assert_eq!(open(std::env::temp_dir()), "it is not a regular file");
     #[cfg(unix)]
     {
-        assert_eq!(open("/dev/null".into()), "it is no regular file");
+        assert_eq!(open("/dev/null".into()), "it is not a regular file");
         // A FIFO without a writer: opening it would block.
         assert!(std::process::Command::new("mkfifo").arg(&place.0).status().unwrap().success());
-        assert_eq!(open(place.0.clone()), "it is no regular file");
+        assert_eq!(open(place.0.clone()), "it is not a regular file");
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) const WORDS: [&str; 4] = ["auto", "auto:speed", "auto:balanced", "aut
 impl<'a> Auto<'a> {
     /// What the arguments ask for; `None`: the pipeline is named, or options are given that only mean something for a certain one.
     pub(super) fn of(args: &'a Args) -> Result<Option<Auto<'a>>, Failure> {
+        let goal = goal(args)?;
         let named = args.preset.as_deref().filter(|preset| !WORDS.contains(preset));
         let own = args.pipeline.is_some() || args.config.is_some();
         let needs_choice = [
@@ -46,7 +47,7 @@ impl<'a> Auto<'a> {
                 "{asked} chooses the pipeline, and {option} needs a certain one: name a preset, such as --preset fast"
             ))),
             (Some(_), None) => Ok(None),
-            (None, _) => Ok(Some(Auto { goal: goal(args)?, aim: aim(args)? })),
+            (None, _) => Ok(Some(Auto { goal, aim: aim(args)? })),
         }
     }
 

@@ -261,7 +261,7 @@ fn wishes_that_contradict_each_other() {
         ("--lossless --set word_size=4", &["--lossless chooses the pipeline", "--set"]),
         ("--target-psnr 60 --slab 100K", &["--target-psnr chooses the pipeline", "--slab"]),
         ("--preset auto", &["--eb"]),
-        ("--preset auto:size --eb 1e-3", &["auto:size", "auto:speed"]),
+        ("--preset auto:size --eb 1e-3", &["`size`", "speed, balanced, ratio"]),
         ("--preset auto --eb -1", &["error_bound", "-1"]),
         ("--preset auto --eb nan", &["error_bound", "NaN"]),
         ("--preset auto --eb 1e-3 --mode exact", &["exact"]),

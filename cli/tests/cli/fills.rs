@@ -101,7 +101,7 @@ fn no_field_is_lost_without_a_word() {
             }
             assert_eq!(run.code, Some(2), "{kind}, {fill}: {}", run.err);
             refused += 1;
-            let options = run.err.split("Give ").nth(1).unwrap().split(", or").next().unwrap();
+            let options = run.err.split("Add ").nth(1).unwrap().split(", or").next().unwrap();
             assert!(options.starts_with("--"), "{}", run.err);
             let run = fixture.run(&format!("{line} {options}"));
             assert_eq!(run.code, Some(0), "{kind}, {fill}: {}", run.err);

@@ -132,7 +132,7 @@ fn boxes_of_streams() {
     let (code, out, err) = piped("s", &format!("decompress - -o - {}", option(ranges)));
     assert_eq!((code, out.len()), (Some(5), 0), "{err}");
     assert!(
-        err.contains("slab file cannot be read from a stream") && err.contains("pass the slab file by name"),
+        err.contains("slab file cannot be read from a stream") && err.contains("pass the file by name"),
         "{err}"
     );
 }

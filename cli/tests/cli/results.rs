@@ -323,6 +323,6 @@ fn a_pipeline_is_taken_from_a_container() {
     assert!(run.code == Some(5) && run.err.contains("fzgm info --toml"), "{}", run.err);
     // Codes of 32 bits are as long as values, so that the array is stored.
     let said = fixture.run(&format!("compress {field} -o e --pipeline ginterp(code_type=u32)")).ok();
-    assert!(said.contains("stored as it is"), "{said}");
+    assert!(said.contains("stored uncompressed"), "{said}");
     assert!(fixture.run("stages ginterp").ok().contains("0x8016"));
 }

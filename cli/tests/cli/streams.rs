@@ -31,7 +31,7 @@ fn links_stay_links() {
     fixture.run(&compress("link --force")).ok();
     assert!(fs::symlink_metadata(fixture.path("link")).unwrap().is_symlink());
     assert!(fs::read(fixture.path("file")).unwrap().starts_with(b"2ZMF"));
-    fixture.fails(&compress("/dev/null --force"), 3, &["no regular file"]);
+    fixture.fails(&compress("/dev/null --force"), 3, &["not a regular file"]);
 
     // One to nothing, by way of another link and a directory.
     fs::create_dir(fixture.path("dir")).unwrap();
@@ -96,7 +96,7 @@ fn endless_input_ends() {
     fixture.write("b.fzs", &slabs);
     let before = fixture.names();
     let has = &format!("- has more than {bytes} bytes, but its header states {bytes}");
-    let array = "has more than 4000 bytes, 1000 of f32 make 4000; correct --dims";
+    let array = "has more than 4000 bytes, but 1000 of f32 requires 4000; correct --dims";
     for (line, code, says) in [
         ("@ decompress /dev/zero -o x", 4, "not a container"),
         ("@ decompress - -o x </dev/zero", 4, "not a container"),
