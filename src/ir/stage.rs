@@ -196,14 +196,12 @@ pub trait Stage: Sync {
         false
     }
 
-    /// The stage restores its input exactly if the values of its first output are restored with absolute errors below this
-    /// number. `None`: every error shows.
+    /// Absolute errors below this number in the first output do not change the restored input. `None`: every error does.
     fn absorbs_errors_below(&self) -> Option<f64> {
         None
     }
 
-    /// Offset in the metadata of the number of exact values, a u64. They are entries of the outlier lists,
-    /// after those that the format defines, with values bit for bit. `None`: the stage never has any.
+    /// Offset in the metadata of the number of exact values, a u64: outliers after those of the format, bit for bit. `None`: none.
     fn exact_values_at(&self) -> Option<u64> {
         None
     }
@@ -221,8 +219,7 @@ pub trait Stage: Sync {
         Ok(())
     }
 
-    /// The guarantee for bounded values: the name of a mode with a bound, `unbounded` for none, or nothing for a
-    /// lossless stage.
+    /// The guarantee for bounded values: the name of a mode with a bound, `unbounded` for none, or nothing for a lossless stage.
     fn mode(&self, _args: &Args) -> Option<&'static str> {
         None
     }
@@ -236,8 +233,7 @@ pub trait Stage: Sync {
     /// Reads a config in its widest form.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a config that no encoder writes, [`Error::Unsupported`] for one that this
-    /// version does not read.
+    /// [`Error::Corrupt`] for a config that no encoder writes, [`Error::Unsupported`] for one that this version does not read.
     fn parse(&self, config: &[u8]) -> Result<Parsed>;
 
     /// How the stage is recorded in files of other generations.
@@ -263,8 +259,7 @@ pub trait Stage: Sync {
         explain(self.spec().name, fault)
     }
 
-    /// Checks that the elements of another stage have the form that the parameters state. Only pipelines that
-    /// compress are checked.
+    /// Checks that the elements of another stage have the form that the parameters state. Only pipelines that compress are checked.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a parameter that would make larger containers than its default.

@@ -76,9 +76,9 @@ fn bud(p: &Pipeline, sample: &Sample, rng: &mut Rng) -> Option<Pipeline> {
     let mut ports = ports(p);
     let joins = ports.len() > 1 && rng.below(6) == 0;
     let name = match p.nodes().len() {
-        // Only stages that read the array may be lossy.
-        0 if sample.array.dtype().is_float() && rng.below(3) > 0 => {
-            ["quantizer", "lorenzo_quant", "ginterp", "fast", "multilevel"][rng.below(5)]
+        // Stages that must read an array of floats.
+        0 if sample.array.dtype().is_float() && rng.below(5) > 0 => {
+            ["quantizer", "lorenzo_quant", "ginterp", "fast", "multilevel", "lattice"][rng.below(6)]
         }
         _ if joins => "merge",
         _ => rng.pick(STAGES).spec().name,
