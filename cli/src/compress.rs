@@ -70,10 +70,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["mode", "eb"])]
     lossless: bool,
     /// Choose the error bound that leads to this ratio
-    #[arg(long, value_name = "RATIO", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless"])]
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "value_base"])]
     target_ratio: Option<f64>,
     /// Choose the error bound that leads to this peak signal-to-noise ratio in dB
-    #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio"])]
+    #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio", "value_base"])]
     target_psnr: Option<f64>,
     /// Error bound; required by lossy presets [default: custom pipeline: its own]
     #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
