@@ -41,26 +41,40 @@ struct Decoded {
   bool exact;
   uint64_t bits;
 };
-FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, bool live, uint32_t exact) {
-  const uint32_t t = run.symbol(table, live);
-  Decoded d = {t, false, 0};
-  if (!__any_sync(ALL, t >= 16)) return d;
+// A token that some lane has with many raw bits, or that is no code.
+FZ_DEV Decoded decode_long(RunDecoder& run, const Patterns& patterns, uint32_t t, uint32_t exact) {
   const uint64_t raw = run.raw(raw_bits(t, exact));
-  if (t < PATTERN) {
-    d.u = code_of(t, (uint32_t)raw);
-  } else if (t == EXACT) {
-    d = {0, true, raw};
-  } else {
-    const uint32_t i = t - PATTERN;
-    if (i < patterns.count) d = {0, true, patterns.pattern[i]};
-    else run.bad = true;
-  }
-  return d;
+  if (t < PATTERN) return {code_of(t, (uint32_t)raw), false, 0};
+  if (t == EXACT) return {0, true, raw};
+  const uint32_t i = t - PATTERN;
+  run.bad |= i >= patterns.count;
+  return {0, true, i < patterns.count ? patterns.pattern[i] : 0};
+}
+// The code of a token with few raw bits.
+FZ_DEV uint32_t decode_short(RunDecoder& run, uint32_t t, uint32_t count) {
+  const uint32_t raw = run.bits(count);
+  return count ? (t < 32 ? 4 + (t & 3) : 2 + (t & 1)) << count | raw : t;
+}
+FZ_DEV Decoded decode_token(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, bool live, uint32_t exact) {
+  uint32_t count;
+  run.more();
+  const uint32_t t = run.token(table, live, count);
+  if (__any_sync(ALL, count == LONG)) return decode_long(run, patterns, t, exact);
+  return {decode_short(run, t, count), false, 0};
 }
 // The value of a point that is predicted.
 template <class T> FZ_DEV T decode_value(RunDecoder& run, const DecoderTable& table, const Patterns& patterns, const Predictor<T>& of, Predicted<T> p, T b, bool live) {
-  const Decoded d = decode_token(run, table, patterns, live, Num<T>::BITS);
-  return d.exact ? Num<T>::value(d.bits) : of.restore(d.u, p, b);
+  uint32_t count;
+  run.more();
+  uint32_t u = run.token(table, live, count);
+  if (__any_sync(ALL, count > 0)) {
+    if (__any_sync(ALL, count == LONG)) {
+      const Decoded d = decode_long(run, patterns, u, Num<T>::BITS);
+      return d.exact ? Num<T>::value(d.bits) : of.restore(d.u, p, b);
+    }
+    u = decode_short(run, u, count);
+  }
+  return of.restore(u, p, b);
 }
 }  // namespace multilevel
 }  // namespace fz

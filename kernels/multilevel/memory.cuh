@@ -35,16 +35,17 @@ struct EncoderSet {
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");
 
-// A table for a decoder: for each 16 slots the symbol of the first one; of symbols the sum before and the frequency.
+// A table for a decoder: for each 16 slots the symbol of the first one, and the entries of symbols (decoder_entry).
 struct DecoderTable {
   uint8_t first[1 << (FREQUENCY_BITS - 4)];
   uint32_t entries[SYMBOLS];
 };
 struct DecoderSet {
-  uint8_t map[CONTEXTS];
+  // Where the table of a context is in `of`, in bytes.
+  uint16_t place[CONTEXTS];
   uint32_t tables, pad[3];
   DecoderTable of[TABLES];
-  FZ_DEV const DecoderTable& table(uint32_t context) const { return of[map[context]]; }
+  FZ_DEV const DecoderTable& table(uint32_t context) const { return *reinterpret_cast<const DecoderTable*>(reinterpret_cast<const uint8_t*>(of) + place[context]); }
 };
 static_assert(sizeof(DecoderSet) == DECODER_SET_BYTES, "as in Rust");
 

@@ -109,23 +109,23 @@ FZ_DEV void read_tables(const Words& words, const Coding& c, OpenMemory& own) {
   __syncthreads();
 }
 
-// By a block: where the runs of a section are.
+// By a block: where the runs of a section are. A thread has runs that follow each other.
 FZ_DEV bool find_runs(const DecoderMemory& memory, const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
-  uint64_t before = c.head + ((uint64_t)own.count * c.width + 15) / 16 + c.table_words;
-#pragma unroll 1
-  for (uint32_t from = 0; from < own.count; from += blockDim.x) {
-    const uint32_t i = from + threadIdx.x;
-    const uint32_t size = i < own.count ? words.bits(16ull * c.head + (uint64_t)i * c.width, c.width) : 0;
-    const uint64_t upto = block_sum_to((uint64_t)size, own.sums);
-    if (i < own.count) {
-      memory.sizes[c.first_mask_run + i] = size;
-      memory.places[c.first_mask_run + i] = before + upto - size;
-    }
-    if (threadIdx.x == blockDim.x - 1) own.before = before + upto;
-    __syncthreads();
-    before = own.before;
-    __syncthreads();
+  const uint32_t each = (own.count + blockDim.x - 1) / blockDim.x, first = min(own.count, threadIdx.x * each), end = min(own.count, first + each);
+  auto size = [&](uint32_t i) { return words.bits(16ull * c.head + (uint64_t)i * c.width, c.width); };
+  uint64_t sum = 0, before = c.head + ((uint64_t)own.count * c.width + 15) / 16 + c.table_words;
+  for (uint32_t i = first; i < end; i++) sum += size(i);
+  const uint64_t upto = block_sum_to(sum, own.sums);
+  if (threadIdx.x == blockDim.x - 1) own.before = before + upto;
+  uint64_t at = before + upto - sum;
+  for (uint32_t i = first; i < end; i++) {
+    const uint32_t own_size = size(i);
+    memory.sizes[c.first_mask_run + i] = own_size;
+    memory.places[c.first_mask_run + i] = at;
+    at += own_size;
   }
+  __syncthreads();
+  before = own.before;
   if (s.kind != DIFFERENCES) return before == words.count;
   if (threadIdx.x == 0) c.list = c.at + before;
   return before + 2 <= words.count && words.count - before == list_words(words.two(before), p);

@@ -55,6 +55,9 @@ constexpr static const uint8_t LATTICE = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
 constexpr static const uint32_t RUN_BYTES = 48;
 
+/// A section that has more runs has a multiple of this number.
+constexpr static const uint32_t WAVE = 4096;
+
 /// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
 constexpr static const uint32_t PASS_BYTES = 1024;
 
@@ -69,7 +72,7 @@ constexpr static const uint64_t COUNTS_BYTES = 5200;
 
 constexpr static const uint64_t ENCODER_SET_BYTES = 10088;
 
-constexpr static const uint64_t DECODER_SET_BYTES = 10272;
+constexpr static const uint64_t DECODER_SET_BYTES = 10288;
 
 /// Words of 32 bits that a set of tables takes at most.
 constexpr static const uint32_t SET_WORDS = 470;

@@ -1,39 +1,65 @@
 // Stage multilevel, decoder: the runs and the quiet steps of a pass.
 #pragma once
 #include "multilevel/decoder.cuh"
+#include "multilevel/group.cuh"
 #include "multilevel/run_batches.cuh"
-#include "multilevel/slide.cuh"
-#include "multilevel/staged.cuh"
 
 namespace fz {
 namespace multilevel {
 // Where the points of a level go: to the known points of the level below, or to the array.
 template <class T> struct RowTarget {
   T* at;
-  RowMap rows;
+  // From a row to the next one, and from a plane.
+  uint32_t per_y, per_z;
   // An array that is not aligned, or too short.
   const Target<T>* array;
   bool pairs;
   FZ_DEV RowTarget(const Shape& shape, const Known<T>* finer, const Target<T>& target) : array(nullptr) {
     const uint32_t length = finer ? finer->length : shape.n[0], count = finer ? finer->rows : shape.n[1];
     at = finer ? finer->at : target.at;
-    rows.per_y = (finer && shape.has(1) ? 2 : 1) * length;
-    rows.per_z = (finer && shape.has(2) ? 2 : 1) * length * count;
+    per_y = (finer && shape.has(1) ? 2 : 1) * length;
+    per_z = (finer && shape.has(2) ? 2 : 1) * length * count;
     if (!finer && !target.whole) array = &target;
     pairs = length % 2 == 0 && aligned(at, 2 * sizeof(T));
   }
-  // Points of a step: a known one and the one behind it for each lane, and the known point behind the last one of the pass.
-  FZ_DEV void put_step(const Section& s, const Known<T>& known, const RowStep<T>& step, T even, T odd) const {
-    const uint32_t row = rows.at(step), i = step.i(), width = s.points[0];
-    const bool last = i + 1 == width && s.known > width;
+  // A known point and the one behind it, from `place` on.
+  FZ_DEV void put(uint32_t place, T even, T odd) const {
     if (array) {
-      if (i < width) array->put(row + 2 * i, even);
-      if (i < width) array->put(row + 2 * i + 1, odd);
-      if (last) array->put(row + 2 * width, known.at[(uint64_t)step.number * known.length + width]);
-      return;
+      array->put(place, even);
+      array->put(place + 1, odd);
+    } else {
+      put_pair(at + place, pairs, even, odd);
     }
-    if (i < width) put_pair(at + row + 2 * i, pairs, even, odd);
-    if (last) at[row + 2 * width] = known.at[(uint64_t)step.number * known.length + width];
+  }
+  FZ_DEV void put_last(uint32_t place, T even) const {
+    if (array) array->put(place, even);
+    else at[place] = even;
+  }
+};
+
+// Batches with steps that are in no run; warps take eight of them at a time.
+struct QuietBatches {
+  const Section& s;
+  const uint8_t* masks;
+  uint32_t base, apart, own, pending;
+  FZ_DEV QuietBatches(const Section& section, const uint8_t* of, uint32_t warp, uint32_t warps) : s(section), masks(of), base(BATCH * warp), apart(BATCH * warps) { load(); }
+  FZ_DEV void load() {
+    const uint32_t lane = threadIdx.x & 31, batch = base + lane;
+    own = lane < BATCH && batch < s.batches ? s.all(batch) & ~masks[batch] : 0;
+    pending = __ballot_sync(ALL, own != 0);
+  }
+  // The next batch and its quiet steps; false: there is none.
+  FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
+    while (pending == 0) {
+      base += apart;
+      if (base >= uniform(s.batches)) return false;
+      load();
+    }
+    const int k = __ffs((int)pending) - 1;
+    pending &= pending - 1;
+    batch = base + k;
+    mask = uniform(__shfl_sync(ALL, own, k));
+    return true;
   }
 };
 
@@ -65,23 +91,25 @@ template <class T> struct PassDecoder {
     for (uint32_t number = spread(), count = uniform(c.runs); number < count; number += warps()) {
       RunDecoder run(run_words(a, memory, c, c.mask_runs + number), ring);
       RunBatches<false> walk(s, c, masks, RunSteps(s, c, memory.starts + c.first_run, number));
-      if constexpr (LINES) decode_lines<STENCIL>(run, walk, room);
-      else decode_rows<STENCIL>(run, walk, *target, room);
+      auto value = [&](Predicted<T> p, T left, bool live) { return decode_value(run, set.table(p.context), patterns, of, p, left, live); };
+      if constexpr (LINES) lines<STENCIL>(walk, room, value);
+      else rows<STENCIL>(walk, *target, room, value);
       const bool bad = __any_sync(ALL, run.bad);
       good = run.is_finished() && !bad && good;
     }
     return good;
   }
-  // The taps of the next batch are on their way while one is decoded.
-  template <int STENCIL> FZ_DEV void decode_lines(RunDecoder& run, RunBatches<false>& walk, StagedTaps<T>* room) const {
+  // Restores the steps of batches by `value`; the taps of the next batch are on their way meanwhile.
+  template <int STENCIL, class Batches, class Value> FZ_DEV void lines(Batches& walk, StagedTaps<T>* room, Value value) const {
+    const uint32_t points = kept(s.known), per_line = kept(s.per_line);
     uint32_t batch, mask, number = ~0u, i_ahead = 0;
     Line<T> ahead;
     auto stage = [&](StagedTaps<T>& to) {
-      const uint32_t own = batch / s.per_line;
+      const uint32_t own = batch / per_line;
       if (own != number) ahead = Line<T>(shape, s, known, own);
       number = own;
-      i_ahead = (batch - own * s.per_line) * BATCH;
-      stage_line<STENCIL>(to, ahead, i_ahead, mask, s.known);
+      i_ahead = (batch - own * per_line) * BATCH;
+      stage_line<STENCIL>(to, ahead, i_ahead, mask, points);
     };
     bool more = walk.next(batch, mask);
     if (more) stage(room[0]);
@@ -98,92 +126,59 @@ template <class T> struct PassDecoder {
       const T* taps = &room[which].at[threadIdx.x & 31];
 #pragma unroll 1
       for (uint32_t left = steps; left; left &= left - 1) {
-        const uint32_t j = __ffs((int)left) - 1;
+        const uint32_t j = __ffs((int)left) - 1, at = i + j;
         const T* own = taps + j * STEP;
-        const Predicted<T> p = predict_staged<STENCIL, STEP>(of, own, i + j, s.known);
-        const T value = decode_value(run, set.table(p.context), patterns, of, p, own[3 * STEP], line.live);
-        if (line.live) line.odd[(uint64_t)(i + j) * line.apart] = value;
+        const Predicted<T> p = predict_staged<STENCIL, STEP>(of, own, at < 3 || at + 5 > points, at, points);
+        const T restored = value(p, own[3 * STEP], line.live);
+        if (line.live) line.odd[(uint64_t)at * line.apart] = restored;
       }
       __syncwarp();
     }
   }
-  template <int STENCIL> FZ_DEV void decode_rows(RunDecoder& run, RunBatches<false>& walk, const RowTarget<T>& target, StagedTaps<T>* room) const {
+  template <int STENCIL, class Batches, class Value> FZ_DEV void rows(Batches& walk, const RowTarget<T>& target, StagedTaps<T>* room, Value value) const {
+    const uint32_t lane = kept(threadIdx.x & 31), points = kept(s.known), width = kept(s.points[0]);
     uint32_t batch, mask;
+    RowPack ahead;
+    auto stage = [&](StagedTaps<T>& to) {
+      ahead = RowPack(s, known.length, batch);
+      stage_pack(to, known.at, ahead, points, known.wide);
+    };
     bool more = walk.next(batch, mask);
-    RowStep<T> ahead(s, more ? batch * BATCH : 0);
-    if (more) stage_rows(room[0], s, known, ahead, mask);
+    if (more) stage(room[0]);
     end_group();
 #pragma unroll 1
     for (uint32_t which = 0; more; which ^= 1) {
-      RowStep<T> at = ahead;
-      const uint32_t steps = mask;
+      // Lane k of each 8 has the first point of step k, whether points of it lack taps, and where it is in the target.
+      const uint32_t first = ahead.x, ends = ahead.ends(points), to = ahead.in(s, target.per_y, target.per_z) + 2 * ahead.x, steps = mask;
       more = walk.next(batch, mask);
-      if (more) {
-        ahead = RowStep<T>(s, batch * BATCH);
-        stage_rows(room[which ^ 1], s, known, ahead, mask);
-      }
+      if (more) stage(room[which ^ 1]);
       end_group();
       wait_for_group_before();
       __syncwarp();
-      const T* taps = &room[which].at[threadIdx.x & 31];
+      const T* taps = &room[which].at[lane + 1];
 #pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j++) {
-        if (steps >> j & 1) {
-          const T* own = taps + j * ROW_TAPS;
-          const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, at.i(), s.known);
-          target.put_step(s, known, at, own[3], decode_value(run, set.table(p.context), patterns, of, p, own[3], at.i() < s.points[0]));
-        }
-        at.next(s);
+      for (uint32_t left = steps; left; left &= left - 1) {
+        const uint32_t j = __ffs((int)left) - 1, i = __shfl_sync(ALL, first, j) + lane, place = __shfl_sync(ALL, to, j) + 2 * lane;
+        const T* own = taps + j * ROW_TAPS;
+        const bool live = i < width;
+        const Predicted<T> p = predict_staged<STENCIL, 1>(of, own, ends >> j & 1, i, points);
+        const T even = own[3], odd = value(p, even, live);
+        if (live) target.put(place, even, odd);
+        // The known point behind the last one of the pass.
+        if (i + 1 == width && points > width) target.put_last(place + 2, own[4]);
       }
       __syncwarp();
     }
   }
 
-  // Steps that are in no run: all of their tokens are 0.
-  template <int STENCIL> FZ_DEV void quiet_lines() const {
-    const uint32_t count = s.batches / s.per_line, wanted = (warps() + count - 1) / count;
-    const uint32_t each = max(1u, s.per_line / wanted), segments = (s.per_line + each - 1) / each;
-#pragma unroll 1
-    for (uint32_t task = spread(); task < count * segments; task += warps()) {
-      const uint32_t number = task / segments, first = task % segments * each, end = min(first + each, s.per_line);
-      const Line<T> line(shape, s, known, number);
-      SlidingWindow<T> window;
-      uint32_t due = ~0u;
-#pragma unroll 1
-      for (uint32_t k = first; k < end; k++) {
-        const uint32_t batch = number * s.per_line + k, i = k * BATCH, quiet = s.all(batch) & ~masks[batch];
-        if (quiet == 0) continue;
-        if (k != due) window.load(line, i, s.known);
-        due = k + 1;
-#pragma unroll 1
-        for (uint32_t j = 0; j < BATCH; j++) {
-          if (quiet >> j & 1 && line.live) line.odd[(uint64_t)(i + j) * line.apart] = of.restore(0, window.template predict<STENCIL>(of, i + j, s.known), window.w[3]);
-          window.next(line, i + j, s.known);
-        }
-      }
-    }
-  }
-  template <int STENCIL> FZ_DEV void quiet_rows(const RowTarget<T>& target) const {
-#pragma unroll 1
-    for (uint32_t batch = spread(); batch < s.batches; batch += warps()) {
-      const uint32_t quiet = s.all(batch) & ~masks[batch];
-      if (quiet == 0) continue;
-      RowQueue<T> queue(s, known, batch);
-#pragma unroll 1
-      for (uint32_t j = 0; j < BATCH; j++) {
-        if (quiet >> j & 1) {
-          const Predicted<T> p = queue.first.template predict<STENCIL>(of, queue.at.i(), s.known);
-          target.put_step(s, known, queue.at, queue.first.own, of.restore(0, p, queue.first.own));
-        }
-        queue.next(s, known);
-      }
-    }
-  }
   template <int STENCIL, bool LINES> FZ_DEV bool all(const RowTarget<T>* target, RunRing& ring, StagedTaps<T>* room) const {
     const bool good = runs<STENCIL, LINES>(target, ring, room);
     if (!c.has_masks) return good;
-    if constexpr (LINES) quiet_lines<STENCIL>();
-    else quiet_rows<STENCIL>(*target);
+    // Steps that are in no run: all of their tokens are 0.
+    QuietBatches walk(s, masks, spread(), warps());
+    auto value = [&](Predicted<T> p, T left, bool) { return of.restore(0, p, left); };
+    if constexpr (LINES) lines<STENCIL>(walk, room, value);
+    else rows<STENCIL>(walk, *target, room, value);
     return good;
   }
 };

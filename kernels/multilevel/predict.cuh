@@ -52,6 +52,19 @@ template <class T> FZ_APART Guess<T> anywhere(uint32_t stencil, uint32_t left, u
   return inside<4>(t0, a5, a, b, c, d, d5, t7);
 }
 
+// A point that may lack taps, without a call; g: the prediction of one that has all.
+template <int STENCIL, class T> FZ_DEV Guess<T> near_end(Guess<T> g, uint32_t left, uint32_t right, T a5, T a, T b, T c, T d, T d5, T step) {
+  typedef Num<T> N;
+  const uint32_t fewer = min(left, right);
+  if (STENCIL == 8 && fewer < 4) g = inside<6>(a5, a5, a, b, c, d, d5, d5);
+  if (STENCIL >= 6 && fewer < 3) g = inside<4>(a, a, a, b, c, d, d, d);
+  if (fewer > 1) return g;
+  if (right == 0) return {left == 1 || STENCIL == 2 ? b : N::fma(b - a, T(0.5), b), left == 1 ? step : N::abs(b - a) * T(0.5)};
+  if (STENCIL == 2 || (left == 1 && right == 1)) return {(b + c) * T(0.5), N::abs(b - c) * T(0.25)};
+  const T near = right == 1 ? b : c, other = right == 1 ? c : b, far = right == 1 ? a : d;
+  return {N::fma(near, T(0.75), N::fma(other, T(0.375), far * T(-0.125))), N::abs(N::fma(near, T(-2), far + other)) * T(0.125)};
+}
+
 // Beside values that are not bounded: by the nearest taps.
 template <class T> FZ_APART Predicted<T> careful(T b, T c, bool has_c, T threshold, T center, T step, T rate) {
   typedef Num<T> N;
@@ -76,10 +89,11 @@ template <class T> struct Predictor {
   // NaN fails both.
   FZ_DEV bool is_bounded(T x) const { return N::abs(x) < threshold; }
   FZ_DEV bool is_usual(T p) const { return N::abs(p) <= limit; }
-  FZ_DEV T on_lattice(T p) const { return lattice ? ((p * rate + N::MAGIC) - N::MAGIC) * step : p; }
-  FZ_DEV T finish(T p) const {
-    return N::smaller(N::larger(on_lattice(p), low), high);
+  FZ_DEV T on_lattice(T p) const {
+    if (lattice) p = ((p * rate + N::MAGIC) - N::MAGIC) * step;
+    return p;
   }
+  FZ_DEV T finish(T p) const { return N::smaller(N::larger(on_lattice(p), low), high); }
   FZ_DEV Predicted<T> resolve(Guess<T> g, T b, T c, bool has_c) const {
     Predicted<T> r = {g.p, bucket(g.v * rate)};
     if (!is_usual(g.p)) r = careful(b, c, has_c, threshold, center, step, rate);

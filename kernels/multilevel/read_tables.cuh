@@ -1,5 +1,6 @@
 // Stage multilevel, decoder: sets of tables, as src/stages/multilevel/tables.rs reads them.
 #pragma once
+#include "multilevel/quantize.cuh"
 #include "multilevel/stream.cuh"
 #include "multilevel/table.cuh"
 
@@ -25,9 +26,8 @@ struct ReadSet {
     for (uint32_t i = 0; i < SYMBOLS; i++) {
       f[i] = 0;
       if (i >= entries || i == rest) continue;
-      const uint32_t ones = bits.unary();
-      if (bits.bad || ones > NUMBERS) return false;
-      const uint32_t v = 4 * ones + bits.take(2);
+      const uint32_t v = bits.number();
+      if (bits.bad) return false;
       if (v == 0) continue;
       const uint32_t z = v - 1, k = expected[i % 2] + (uint32_t)((int32_t)(z >> 1) ^ -(int32_t)(z & 1));
       if (k == 0 || k >= NUMBERS) return false;
@@ -43,13 +43,13 @@ struct ReadSet {
   // By a block.
   FZ_DEV void fill(DecoderSet& set) const {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    if (threadIdx.x < CONTEXTS) set.map[threadIdx.x] = (uint8_t)__popc(begins & ((1u << threadIdx.x) - 1));
+    if (threadIdx.x < CONTEXTS) set.place[threadIdx.x] = (uint16_t)(sizeof(DecoderTable) * __popc(begins & ((1u << threadIdx.x) - 1)));
     if (threadIdx.x == 0) set.tables = tables;
     for (uint32_t k = warp; k < tables; k += blockDim.x >> 5) {
       const Entries e = with_sums(of[k][lane], of[k][32 + lane]);
       for (uint32_t half = 0; half < 2; half++) {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
-        set.of[k].entries[s] = decoder_entry(f, before);
+        set.of[k].entries[s] = decoder_entry(f, before, s < PATTERN ? raw_bits(s, 0) : LONG);
         // Units of 16 slots of which the first slot is one of this symbol.
         if (f)
           for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.of[k].first[unit] = (uint8_t)s;

@@ -4,6 +4,7 @@
 #include "multilevel/quantize.cuh"
 #include "multilevel/run_encoder.cuh"
 #include "multilevel/stream.cuh"
+#include "multilevel/table.cuh"
 
 namespace fz {
 namespace multilevel {
@@ -17,15 +18,17 @@ struct RunDecoder {
   uint32_t x;
   // Words that this lane will read.
   uint32_t left;
-  Words words;
   Shared<RunRing> ring;
   // The lanes before this one.
   uint32_t lanes;
-  // Words read, words in the ring; those behind them.
+  // Words read, and words that have been in the ring; the two words of this lane behind them, and where the next two are.
   uint32_t at, filled, ahead;
+  const uint8_t* from;
+  // Words from `from` to the end of the run, if positive.
+  int32_t rest;
   bool bad;
 
-  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), words(run), ring(of_ring), lanes(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), ahead(0), bad(false) {
+  FZ_DEV RunDecoder(const Words& run, RunRing& of_ring) : x(0), left(0), ring(of_ring), lanes(kept((1u << (threadIdx.x & 31)) - 1)), at(0), filled(0), bad(false) {
     const uint32_t lane = threadIdx.x & 31, head = run[0], width = head & 31;
     uint32_t least = head >> 5, first = 16;
     if (least == ESCAPE) {
@@ -41,25 +44,34 @@ struct RunDecoder {
     const uint64_t sum = __shfl_sync(ALL, warp_sum_to((uint64_t)left), 31);
     bad = length > 0xffffffffu || before > run.count || run.count - before != sum;
     bad = __any_sync(ALL, bad);
-    if (bad) {
-      x = left = 0;
-      words = run.from(0, 0);
-    } else {
-      words = run.from(before, sum);
-    }
+    if (bad) x = left = 0;
+    // Pairs of words are aligned: the first one may begin with a word of the head.
+    from = run.at + 2 * before;
+    at = (uint32_t)(reinterpret_cast<uint64_t>(from) >> 1 & 1);
+    from += 4 * (int)lane - 2 * (int)at;
+    rest = bad ? 0 : (int32_t)sum + (int32_t)at - 2 * (int32_t)lane;
     ahead = next();
-    more();
-    more();
+    fill();
+    fill();
   }
   // Two words for each lane.
-  FZ_DEV uint32_t next() const {
-    const uint64_t i = filled + 2 * (threadIdx.x & 31);
-    if (i + 1 < words.count && aligned(words.at, 4)) return *reinterpret_cast<const uint32_t*>(words.at + 2 * i);
-    return words.two(i);
+  FZ_DEV uint32_t next() {
+    uint32_t two = 0;
+    if (rest > 1 && aligned(from, 4)) {
+      two = *reinterpret_cast<const uint32_t*>(from);
+    } else if (rest > 0) {
+      two = load<uint16_t>(from);
+      if (rest > 1) two |= (uint32_t)load<uint16_t>(from + 2) << 16;
+    }
+    from += 128;
+    rest -= 64;
+    return two;
   }
-  // Keeps 64 words ahead.
+  // Keeps 64 words ahead, which are enough for two refills.
   FZ_DEV void more() {
-    if (filled - at > RING - 64) return;
+    if (filled - at <= RING - 64) fill();
+  }
+  FZ_DEV void fill() {
     __syncwarp();
     reinterpret_cast<uint32_t*>((*ring).words)[filled % RING / 2 + (threadIdx.x & 31)] = ahead;
     filled += 64;
@@ -67,26 +79,31 @@ struct RunDecoder {
     __syncwarp();
   }
   FZ_DEV void refill(bool active) {
-    const bool need = active && x < 1u << 16 && left > 0;
-    const uint32_t who = __ballot_sync(ALL, need);
-    if (need) {
-      x = x << 16 | (*ring).words[(at + __popc(who & lanes)) % RING];
-      left--;
-    }
+    const bool need = active & (x < 1u << 16) & (left > 0);
+    // All lanes read a word: a branch takes longer.
+    const uint32_t who = __ballot_sync(ALL, need), word = kept((uint32_t)(*ring).words[(at + __popc(who & lanes)) % RING]);
+    x = need ? x << 16 | word : x;
+    left -= need;
     at += __popc(who);
-    more();
   }
-  // The symbol of this lane, by its table.
-  FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
-    const uint32_t slot = x % ONE_SLOT;
-    uint32_t s = table.first[slot / 16], e = table.entries[s], beyond = slot - e % ONE_SLOT;
-    while (beyond >= e >> FREQUENCY_BITS) {
+  // The symbol of this lane by its table, and how many raw bits follow: LONG for many, or if the token is no code.
+  FZ_DEV uint32_t token(const DecoderTable& table, bool live, uint32_t& raw) {
+    const uint32_t high = x >> FREQUENCY_BITS, slot = x % ONE_SLOT << 4 | LONG;
+    uint32_t s = table.first[slot >> 8], e = table.entries[s], beyond = slot - e % (ONE_SLOT << 4);
+    while (beyond >> 4 > e >> (FREQUENCY_BITS + 4)) {
       e = table.entries[++s];
-      beyond = slot - e % ONE_SLOT;
+      beyond = slot - e % (ONE_SLOT << 4);
     }
-    if (live) x = (e >> FREQUENCY_BITS) * (x >> FREQUENCY_BITS) + beyond;
+    const uint32_t next = (e >> (FREQUENCY_BITS + 4)) * high + high + (beyond >> 4);
+    x = live ? next : x;
     refill(live);
+    raw = live ? beyond & 15 : 0;
     return live ? s : 0;
+  }
+  FZ_DEV uint32_t symbol(const DecoderTable& table, bool live) {
+    uint32_t raw;
+    more();
+    return token(table, live, raw);
   }
   FZ_DEV uint32_t bits(uint32_t count) {
     const uint32_t value = x & ((1u << count) - 1);
@@ -94,13 +111,14 @@ struct RunDecoder {
     refill(count > 0);
     return value;
   }
-  // The raw bits of tokens. All lanes call it.
+  // The raw bits of tokens, as many as there may be. All lanes call it.
   FZ_DEV uint64_t raw(uint32_t count) {
     uint64_t value = 0;
 #pragma unroll 1
     for (uint32_t group = 0; group < 4; group++) {
       const uint32_t n = count > 16 * group ? min(count - 16 * group, 16u) : 0;
       if (!__any_sync(ALL, n > 0)) break;
+      if (group > 0) more();
       value |= (uint64_t)bits(n) << 16 * group;
     }
     return value;

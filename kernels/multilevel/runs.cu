@@ -78,7 +78,7 @@ struct RunPlanner {
       c.per_run = c.steps;
       c.code = 0;
     } else {
-      const uint64_t wanted = all * root[k] / (roots ? roots : 1), own = wanted ? wanted : 1;
+      const uint64_t wanted = all * root[k] / (roots ? roots : 1), some = wanted ? wanted : 1, own = some > WAVE ? some - some % WAVE : some;
       c.code = code_of_steps((uint32_t)((c.steps + own - 1) / own));
       c.per_run = (8 + c.code % 8) << c.code / 8;
     }

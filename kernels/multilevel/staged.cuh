@@ -50,12 +50,12 @@ template <int STENCIL, uint32_t APART, class T> FZ_DEV Taps<T> staged_taps(const
   return {t0, a5, a, b, c, d, d5, t7};
 }
 
-// The prediction of point i, whose taps are `apart` from each other from t on.
-template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, uint32_t i, uint32_t known) {
+// The prediction of point i, whose taps are `APART` from each other from t on. `ends`: the point may lack taps.
+template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, bool ends, uint32_t i, uint32_t known) {
   const Taps<T> w = staged_taps<STENCIL, APART>(t);
-  if (i >= 3 && i + 5 <= known) return of.template predict<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
-  const uint32_t left = i + 1, right = known > left ? known - left : 0;
-  return of.resolve(anywhere(STENCIL, left, right, w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7, of.step), w.b, w.c, right > 0);
+  Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
+  if (ends) g = near_end<STENCIL>(g, i + 1, known > i ? known - i - 1 : 0, w.a5, w.a, w.b, w.c, w.d, w.d5, of.step);
+  return of.resolve(g, w.b, w.c, i + 1 < known);
 }
 
 // Begins to copy the taps that the steps of `mask` need. `i`: the first step of the batch.
@@ -67,21 +67,6 @@ template <int STENCIL, class T> FZ_DEV void stage_line(StagedTaps<T>& to, const 
 #pragma unroll
   for (uint32_t r = FIRST; r < LINE_TAPS - FIRST; r++)
     if (rows >> r & 1) copy_async<sizeof(T)>(&to.at[r * STEP + (threadIdx.x & 31)], line.even + (uint64_t)max(0, min((int)(i + r) - 3, (int)known - 1)) * line.apart);
-}
-template <class T> FZ_DEV void stage_rows(StagedTaps<T>& to, const Section& s, const Known<T>& known, RowStep<T> at, uint32_t mask) {
-  const uint32_t lane = threadIdx.x & 31;
-  const int last = (int)s.known - 1;
-#pragma unroll
-  for (uint32_t j = 0; j < BATCH; j++) {
-    if (mask >> j & 1) {
-      const T* row = known.at + (uint64_t)at.number * known.length;
-      const int first = (int)(at.strip * STEP + lane) - 3;
-      T* taps = &to.at[j * ROW_TAPS + lane];
-      copy_async<sizeof(T)>(taps, row + max(0, min(first, last)));
-      if (lane < 7) copy_async<sizeof(T)>(taps + STEP, row + min(first + (int)STEP, last));
-    }
-    at.next(s);
-  }
 }
 }  // namespace multilevel
 }  // namespace fz

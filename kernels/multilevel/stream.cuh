@@ -43,13 +43,12 @@ struct BitReader {
     bad |= at > 16 * words.count;
     return value;
   }
-  // Bits of 1 before one of 0, which is taken as well; at most 31.
-  FZ_DEV uint32_t unary() {
+  // n bits of 1, a bit of 0, and two bits v: 4 n + v. n is at most 28.
+  FZ_DEV uint32_t number() {
     fill();
-    const uint32_t n = __ffs((int)~(uint32_t)buffer);
-    take(n ? n : 32);
-    bad |= n == 0;
-    return n - 1;
+    const uint32_t n = __ffs((int)~(uint32_t)buffer) - 1;
+    bad |= n > 28;
+    return 4 * n + (take(min(n, 28u) + 3) >> (min(n, 28u) + 1));
   }
 };
 }  // namespace multilevel

@@ -114,12 +114,18 @@ fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
     (1..=most).rev().map(|level| (level, axes(level))).collect()
 }
 
+/// Most blocks for a pass of an encoder and of a decoder, for f32 and for f64. Warps of a decoder restore runs of many steps, so
+/// there are as many as fit on 132 multiprocessors at a time; a second wave would leave most of the device idle.
+const ENCODER_BLOCKS: [u64; 2] = [2 * 3 * 132, 16 * 132];
+const DECODER_BLOCKS: [u64; 2] = [4 * 132, 5 * 132];
+
 /// Blocks for a pass of a level, and their threads, of which wide values have fewer.
-fn pass_launch(p: &MultilevelParams, level: u32) -> (u64, u32) {
-    // Half of the points of a level are those of a pass; along x alone levels have half of those of the one below.
-    let blocks = (elements(p) >> level).div_ceil(256).div_ceil(WARPS).clamp(64, BLOCKS);
+fn pass_launch(p: &MultilevelParams, level: u32, most: [u64; 2]) -> (u64, u32) {
     let threads = PASS_BYTES / p.value;
-    (blocks * u64::from(THREADS / threads), threads)
+    // Half of the points of a level are those of a pass; along x alone levels have half of those of the one below.
+    let warps = (elements(p) >> level).div_ceil(256);
+    let blocks = warps.div_ceil(u64::from(threads / 32));
+    (blocks.clamp(64, most[usize::from(p.value == 8)]), threads)
 }
 
 /// Blocks for roots, of which there may be many where x alone is interpolated.
@@ -155,7 +161,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         made = made.then_tagged(of_type(&p, functions!("stencil")), 32, THREADS, 4 * level);
         for axis in axes {
             let name = if axis > 0 { functions!("encode_lines") } else { functions!("encode_rows") };
-            let (blocks, threads) = pass_launch(&p, level);
+            let (blocks, threads) = pass_launch(&p, level, ENCODER_BLOCKS);
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }
@@ -205,7 +211,7 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         .then(of_type(&p, functions!("restore")), wide, THREADS)
         .then(of_type(&p, functions!("put_exact")), wide, THREADS);
     for (level, axes) in passes(&p) {
-        let (blocks, threads) = pass_launch(&p, level);
+        let (blocks, threads) = pass_launch(&p, level, DECODER_BLOCKS);
         for axis in axes {
             let name = if axis > 0 { functions!("decode_lines") } else { functions!("decode_rows") };
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);

@@ -35,6 +35,8 @@ pub const AXIS_SAMPLE: u32 = 1024;
 pub const LATTICE: u8 = 1;
 /// Bytes of a run beside its codes, as the encoder estimates them.
 pub const RUN_BYTES: u32 = 48;
+/// A section that has more runs has a multiple of this number.
+pub const WAVE: u32 = 4096;
 /// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
 pub const PASS_BYTES: u32 = 1024;
 
@@ -44,7 +46,7 @@ pub const STATE_BYTES: u64 = 1 << 14;
 pub const CHOICE_BYTES: u64 = 1 << 10;
 pub const COUNTS_BYTES: u64 = 5200;
 pub const ENCODER_SET_BYTES: u64 = 10088;
-pub const DECODER_SET_BYTES: u64 = 10272;
+pub const DECODER_SET_BYTES: u64 = 10288;
 /// Words of 32 bits that a set of tables takes at most.
 pub const SET_WORDS: u32 = 470;
 const _: () = assert!(32 * SET_WORDS >= CONTEXTS - 1 + TABLES * (12 + 63 * 29));

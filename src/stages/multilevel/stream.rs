@@ -1,7 +1,7 @@
 //! The stream: head, lengths of sections, patterns, sections.
 
 use super::differences::Differences;
-use super::params::{MultilevelMetadata, PATTERNS, RUN_BYTES};
+use super::params::{MultilevelMetadata, PATTERNS, RUN_BYTES, WAVE};
 use super::section::{Form, Kind, Planned};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
@@ -30,6 +30,11 @@ fn runs(bytes: u64, values: u64) -> u64 {
     (u128::from(bytes) * u128::from(share) / (1000 * u128::from(RUN_BYTES))) as u64
 }
 
+/// Many runs are a multiple of the number of warps that a large device executes at a time.
+fn waves(runs: usize) -> usize {
+    if runs > WAVE as usize { runs - runs % WAVE as usize } else { runs }
+}
+
 /// The least number of steps of the form (8 + m) 2^e that is not below `steps`, and 8e + m.
 fn steps_of_run(steps: usize) -> (usize, u8) {
     (0..=u8::MAX).map(|code| (per_run(code), code)).find(|(q, _)| *q >= steps).unwrap_or((per_run(255), 255))
@@ -55,7 +60,7 @@ pub(super) fn write(
     let roots = sections.iter().map(root).sum::<u64>().max(1);
     let mut words: Vec<Vec<u16>> = vec![];
     for section in sections {
-        let of = (u128::from(runs) * u128::from(root(section)) / u128::from(roots)).max(1) as usize;
+        let of = waves((u128::from(runs) * u128::from(root(section)) / u128::from(roots)).max(1) as usize);
         let (per_run, code) = match section.kind {
             Kind::Serial => (section.steps, 0),
             _ => steps_of_run(section.steps.div_ceil(of)),
