@@ -93,8 +93,8 @@
  *   Lifetimes. The memory behind the arguments of a function must remain valid until the function
  *   returns. Only asynchronous calls and fz_workspace_from_buffer() use it longer.
  *
- *   Lengths in bytes are uint64_t, and their names end in _bytes. Lengths of dimensions are in
- *   elements. Enumerations are passed as int32_t.
+ *   Lengths in bytes are uint64_t, and their names end in _bytes; only struct_bytes is uint32_t.
+ *   Lengths of dimensions are in elements. Enumerations are passed as int32_t.
  *
  *   Texts are UTF-8 and end with a zero. Text arguments have at most 65,536 bytes without the zero;
  *   a longer text fails with FZ_INVALID_ARGUMENT.
@@ -561,7 +561,7 @@ typedef struct {
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
    * this form contains neither the shape of the array nor its length without padding. Every
    * decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
-   * is the length of this dimension.
+   * is the length of this dimension, which `dst` must hold.
    */
   int32_t strict;
   /**

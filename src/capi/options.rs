@@ -21,7 +21,7 @@ pub struct fz_options {
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
     /// this form contains neither the shape of the array nor its length without padding. Every
     /// decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
-    /// is the length of this dimension.
+    /// is the length of this dimension, which `dst` must hold.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
