@@ -1226,7 +1226,7 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * than the lists can store results in FZ_OUTLIER_CAPACITY.
  *
  * For every array, a call on the CPU with a workspace of either kind allocates only:
- * - headers: about 10 KiB;
+ * - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
  * - tables: less than 1/500 of the array size;
  * - stage quantizer with outlier lists: 2 MiB;
  * - stage ginterp: 1 MiB per thread;
