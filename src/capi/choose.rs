@@ -90,7 +90,7 @@ pub struct fz_choice {
 /// - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
 ///   read `src`.
 /// - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
-///   returns the smallest.
+///   returns the best variant.
 /// - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
 ///   these three presets.
 ///
