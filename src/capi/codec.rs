@@ -275,14 +275,14 @@ pub(super) unsafe fn region_of<'a>(
     result: DeviceSlice,
 ) -> FfiResult<(&'a [u64], &'a [u64])> {
     if ndim == 0 {
-        // Also how the C++ interface passes shapes with different numbers of dimensions.
+        // The C++ interface passes 0 if origin and extent have different numbers of dimensions.
         return Err(FfiError::argument(
             "origin and extent have no common number of dimensions (ndim is 0); pass one number each for every dimension of the array",
         ));
     }
-    // SAFETY: the caller's promise; the number is checked there.
+    // SAFETY: the caller's promise; `numbers` checks `ndim`.
     let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
-    // The region must not change while it is read.
+    // The core reads origin and extent while it writes the output, so they must not overlap.
     for given in [origin, extent] {
         let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
         for (written, name) in [(dst, "dst"), (result, "the result")] {

@@ -44,7 +44,7 @@ pub struct fz_result {
     pub stage: u32,
 }
 
-// The core writes one, C reads the other.
+// The core writes a `CallResult`, and C reads it as an `fz_result`: the layouts must be equal.
 const _: () = {
     assert!(size_of::<fz_result>() == size_of::<CallResult>() && size_of::<fz_result>() == 24);
     assert!(std::mem::offset_of!(fz_result, needed) == std::mem::offset_of!(CallResult, needed));
@@ -330,7 +330,7 @@ unsafe fn place_of(
     if result.is_null() {
         return Ok(DeviceSlice::default());
     }
-    // SAFETY: the caller's promise; it is never written here.
+    // SAFETY: the caller's promise; only the device writes to the place.
     let place = unsafe { out(result, "result") }?;
     place.apart_from(src.0, src.1)?.apart_from(dst.0, dst.1).map(|place: Out<fz_result>| place.region())
 }

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn fz_compress_file(
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(src, "src")?;
         let touched = [(src, "src"), (length.region(), "compressed_bytes")];
-        // SAFETY: the caller's promise, and memory of this call.
+        // SAFETY: the caller's promise; the other buffer belongs to this call.
         let bytes = with(plan, workspace, &touched, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?;
         container.truncate(bytes as usize);
         file::replace(Path::new(path), &container)?;
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn fz_decompress_file(
         let src = Bytes::new(container.as_ptr().cast(), container.len() as u64, "container");
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(dst, "dst")?;
-        // SAFETY: the caller's promise, and memory of this call.
+        // SAFETY: the caller's promise; the other buffer belongs to this call.
         let bytes = unsafe { restore(plan, workspace, (src, dst), length.region()) }?;
         length.put(bytes);
         Ok(())
@@ -130,10 +130,10 @@ pub unsafe extern "C" fn fz_decompress_region_file(
         let length = length.apart_from(dst, "dst")?;
         // SAFETY: the caller's promise.
         let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
-        // Keeps a path of its own: the caller's may lie where the region comes to lie.
+        // The file copies the path, because the caller's path may overlap `dst`.
         let file = ContainerFile::open(path)?;
         let most = file.array().bytes();
-        // SAFETY: the caller's promise; neither origin nor extent lies there.
+        // SAFETY: the caller's promise; `region_of` checked that neither origin nor extent overlaps `dst`.
         length.put(unsafe { dst.write(most, |dst| file.decompress_region(origin, extent, dst)) }? as u64);
         Ok(())
     })
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn fz_decompress_preview_file(
         let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
         let dst = region(dst, dst_capacity_bytes, "dst")?;
         let length = length.apart_from(dst, "dst")?;
-        // Keeps a path of its own: the caller's may lie where the preview comes to lie.
+        // The file copies the path, because the caller's path may overlap `dst`.
         let file = ContainerFile::open_front(path)?;
         let most = file.array().bytes();
         // SAFETY: the caller's promise.

@@ -74,7 +74,7 @@ pub unsafe extern "C" fn fz_compress_simple(
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(dst, "dst")?.apart_from(src, "src")?;
         let mut workspace = encoder.workspace()?;
-        // SAFETY: the caller's promise: both are memory of so many bytes, and they do not overlap.
+        // SAFETY: the caller's promise: both are memory of their lengths; `regions` checked that they do not overlap.
         let written = unsafe { encoder.compress_at(&mut workspace, src, dst) }?;
         length.put(written as u64);
         Ok(())
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn fz_find_fill_value(
         if outlier_threshold.is_nan() || outlier_threshold <= 0.0 {
             return Err(Error::argument("outlier_threshold", outlier_threshold, "a number above 0").into());
         }
-        // SAFETY: the caller's promise: memory of so many bytes.
+        // SAFETY: the caller's promise: memory of `src_bytes` bytes.
         let suspects = unsafe { suspected_fills_at(dtype, src, outlier_threshold) }?;
         let (first, last) = (suspects.first(), suspects.last());
         place.put(fz_fill {

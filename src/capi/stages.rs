@@ -308,7 +308,7 @@ fn port_info(
 ) -> FfiResult<()> {
     const INPUT: i32 = fz_port_direction::FZ_PORT_INPUT as i32;
     const OUTPUT: i32 = fz_port_direction::FZ_PORT_OUTPUT as i32;
-    // A stage with more inputs than names has several of the last one.
+    // If a stage has more inputs than names, the last name applies to all further inputs.
     let inputs = stage.spec().inputs;
     let inputs = (0..stage.inputs(args)?).filter_map(|k| inputs.get(k).or(inputs.last()).copied());
     let (ports, what): (Vec<&str>, _) = match direction {
@@ -384,7 +384,7 @@ fn number(value: &Setting, kind: Kind) -> f64 {
 
 /// Names that are longer than the place for the text of a value.
 fn cut(mut names: String) -> String {
-    // They are ASCII; the texts of all other values are short.
+    // Names are ASCII, so the cut does not split a character. The texts of all other values are shorter.
     names.truncate(31);
     names
 }

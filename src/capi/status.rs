@@ -228,7 +228,7 @@ const fn number(status: Status) -> fz_status {
     }
 }
 
-// The header repeats numbers that the core owns. Here they are compared, before anything can be built from a difference.
+// The header repeats numbers of the core. If they differ, the build must fail.
 const _: () = {
     let mut i = 0;
     while i < Status::ALL.len() {

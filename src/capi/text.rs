@@ -138,7 +138,7 @@ unsafe fn hand_over(text: &str, dst: *mut c_char, capacity: u64, bytes: Out<u64>
         if need > capacity {
             return Err(Error::DstTooSmall { need, have: capacity }.into());
         }
-        // SAFETY: `region` saw that a pointer with a capacity is not null; it has room for the text and its zero.
+        // SAFETY: `region` rejected a null pointer with a capacity above 0; the place has room for the text and its zero.
         unsafe {
             dst.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
             dst.add(text.len()).write(0);

@@ -76,8 +76,8 @@ impl fz_workspace {
                 "{name} overlaps the buffer of the workspace; pass memory outside of that buffer"
             )));
         }
-        // A child of fork() inherits memory but no threads: those of the parent's workspace would never answer. Nor
-        // does it inherit the GPU: there is no workspace for a plan that runs on one.
+        // A child of fork() inherits memory but no threads, so a workspace of the parent must start its threads again.
+        // A child does not inherit the GPU either: creating a workspace for a plan on a GPU fails.
         if self.process != process::id() {
             if self.inner.may_grow() {
                 let fresh = fz_workspace::new(plan)?;
@@ -180,8 +180,8 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
         if buffer.is_null() {
             return Err(FfiError::null("buffer"));
         }
-        // SAFETY: not null, no longer than an object can be. That it is memory, and nobody else's until the workspace is
-        // freed, is the caller's promise.
+        // SAFETY: the pointer is not null, and `region` checked the length. The caller promises that only the workspace
+        // uses the memory until it is freed.
         let memory = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes.bytes as usize) };
         workspace.give(fz_workspace::within(memory, plan)?)
     })
