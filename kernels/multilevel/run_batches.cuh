@@ -1,4 +1,4 @@
-// Stage multilevel: the batches of a run, and where the codes of their steps are.
+// Stage multilevel: the batches of a run, and the places of the codes of their steps.
 #pragma once
 #include "multilevel/memory.cuh"
 #include "multilevel/num.cuh"
@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace multilevel {
-// Steps of a run: from place `from` of batch `first` on to before place `to` of batch `last`.
+// The steps of a run: from place `from` of batch `first` to the step before place `to` of batch `last`.
 struct RunSteps {
   uint32_t first, from, last, to;
   FZ_DEV RunSteps(const Section& s, const Coding& c, const uint32_t* starts, uint32_t run) {
@@ -28,7 +28,7 @@ struct RunSteps {
       at = s.place_of(run * c.per_run);
     }
   }
-  // Steps of a batch that are in the run.
+  // The mask of the steps of a batch that are in the run.
   FZ_DEV uint32_t mask(const Section& s, const Coding& c, const uint8_t* masks, uint32_t batch) const {
     if (batch < first || batch > last || batch >= s.batches) return 0;
     uint32_t m = c.has_masks ? busy_of(s, masks[batch], batch) : s.all(batch);
@@ -38,7 +38,7 @@ struct RunSteps {
   }
 };
 
-// Batches of a run that have steps in it, one after the other, forward or backward. A warp looks at 32 masks at a time.
+// Iterates over the batches that have steps in a run, forward or backward. A warp loads 32 masks at a time.
 template <bool BACKWARD> struct RunBatches {
   const Section& s;
   const Coding& c;
@@ -54,7 +54,7 @@ template <bool BACKWARD> struct RunBatches {
     own = steps.mask(s, c, masks, base + (threadIdx.x & 31));
     pending = __ballot_sync(ALL, own != 0);
   }
-  // The next batch and its mask; false: there is none.
+  // Finds the next batch and its mask; returns false if there is none.
   FZ_DEV bool next(uint32_t& batch, uint32_t& mask) {
     while (pending == 0) {
       if (BACKWARD ? base <= steps.first : base + 32 > steps.last || base + 32 >= uniform(s.batches)) return false;
@@ -69,11 +69,11 @@ template <bool BACKWARD> struct RunBatches {
   }
 };
 
-// Where the codes of the steps of a batch are among those of the section, for a lane. Steps have codes for 32 lanes, `next` from
-// those of the step before, unless rows end within them.
+// The places of the codes of the steps of a batch among those of the section, for a lane. If no row ends within a step, steps have
+// 32 codes, and those of consecutive steps are `next` apart.
 struct BatchCodes {
   uint32_t first, next;
-  // Of rows that end within steps: the first point of the first step, and a row.
+  // If rows end within steps: the place of this lane's point in its row, and the length of a row.
   uint32_t x, width;
   bool live, whole;
   FZ_DEV BatchCodes() {}
@@ -94,7 +94,7 @@ struct BatchCodes {
       whole = false;
     }
   }
-  // Goes to the next step of rows that end within steps.
+  // Advances to the next step, if rows end within steps.
   FZ_DEV void advance() {
     first += STEP;
     x += STEP;
@@ -103,7 +103,7 @@ struct BatchCodes {
     first -= in_row - width;
     x -= in_row;
   }
-  // The code of step j.
+  // The place of the code of step j.
   FZ_DEV uint32_t at(uint32_t j) const {
     if (whole) return first + j * next;
     BatchCodes other = *this;

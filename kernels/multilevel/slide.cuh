@@ -1,14 +1,14 @@
-// Stage multilevel: taps that move from step to step in registers, with loads ahead. Loops over steps are not unrolled, since
-// their code would not fit into the instruction cache.
+// Stage multilevel: taps in registers, which move from step to step and are loaded in advance. Loops over steps are not unrolled,
+// because their code would not fit into the instruction cache.
 #pragma once
 #include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
-// Steps of a line that are loaded ahead.
+// Steps of a line that are loaded in advance.
 constexpr int AHEAD = 4;
 
-// Taps of a step of a line, and those behind them.
+// The taps of a step of a line, and the taps after them.
 template <class T> struct SlidingWindow {
   T w[8], ahead[AHEAD];
   FZ_DEV void load(const Line<T>& line, uint32_t i, uint32_t known) {
@@ -17,7 +17,7 @@ template <class T> struct SlidingWindow {
 #pragma unroll
     for (int j = 0; j < AHEAD; j++) ahead[j] = line.tap((int)i + 5 + j, known);
   }
-  // From step i to the next one.
+  // Moves from step i to the next one.
   FZ_DEV void next(const Line<T>& line, uint32_t i, uint32_t known) {
 #pragma unroll
     for (int j = 0; j < 7; j++) w[j] = w[j + 1];
@@ -33,7 +33,7 @@ template <class T> struct SlidingWindow {
   }
 };
 
-// Taps of a step of a pass over x, and of the next two.
+// The taps of a step of a pass over x, and of the next two steps.
 template <class T> struct RowQueue {
   RowTaps<T> first, second, third;
   RowStep<T> at, loaded;
