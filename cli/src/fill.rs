@@ -9,9 +9,9 @@ pub(crate) struct FillArgs {
     /// Declare a fill value such as 1e20 or -9999, which is stored exactly and excluded from the value range;
     /// none: the array has none; may be repeated
     ///
-    /// Pipelines separate values by magnitude: all values of the magnitude of V and above are exact, and a note states
-    /// the number of other values among them. In modes noa and prel, an array with a suspected fill value is rejected
-    /// without this option.
+    /// Pipelines separate values by magnitude: all values of the magnitude of V and above are exact. `fzgm compress`
+    /// prints a note with the number of other values among them. In modes noa and prel, it rejects an array with a
+    /// suspected fill value if this option is not given.
     #[arg(long = "fill-value", value_name = "V", allow_negative_numbers = true, value_parser = parse, conflicts_with = "outlier_threshold")]
     values: Vec<Fill>,
 }

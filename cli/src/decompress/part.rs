@@ -38,7 +38,7 @@ impl Part {
     /// Rejects a region that is not inside the array of a file.
     fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
         let dims = array.dims();
-        let whole = format!("the array of {} is {}", path.display(), shape(array));
+        let whole = format!("the array of {} has dimensions {}", path.display(), shape(array));
         if self.extent.len() != dims.len() {
             let ranges = match self.extent.len() {
                 1 => "1 range".into(),

@@ -220,7 +220,10 @@ fn unsupported_requests_are_exit_5() {
     fixture.fails(
         "decompress f.fzm -o y --region 0:5",
         2,
-        &["--region has 1 range, but the array of f.fzm is 1440x721", "pass 2, one for each dimension"],
+        &[
+            "--region has 1 range, but the array of f.fzm has dimensions 1440x721",
+            "pass 2, one for each dimension",
+        ],
     );
     fixture.run("decompress f.fzm -o y --region 0:5,0:5 --max-memory 100 --device cpu").ok();
 }

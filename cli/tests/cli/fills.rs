@@ -141,7 +141,7 @@ fn declared_fill_values_are_exact() {
     for (options, says) in [
         ("--eb 1e-3 --fill-value none --fill-value 1", "together"),
         ("--eb 1e-3 --fill-value 0", "0"),
-        ("--eb 1e-3 --fill-value land", "or none"),
+        ("--eb 1e-3 --fill-value land", "or as none"),
         ("--eb 1e-3 --fill-value 1 --outlier-threshold 1", "--outlier-threshold"),
         ("--preset bits --fill-value 1", "lossless"),
         ("--preset pfpl --eb 1e-3 --no-strict --fill-value 1e20", "--no-strict"),

@@ -217,12 +217,12 @@ fn invalid_regions_are_rejected() {
         (
             "a -o x --region 0:5,720:722",
             2,
-            &["--region has 720:722 for y", "within 0:721", "the array of a is 1440x721"],
+            &["--region has 720:722 for y", "within 0:721", "the array of a has dimensions 1440x721"],
         ),
         (
             "s -o x --region 0:5,720:722",
             2,
-            &["--region has 720:722 for y", "within 0:721", "the array of s is 1440x721"],
+            &["--region has 720:722 for y", "within 0:721", "the array of s has dimensions 1440x721"],
         ),
         ("s -o x --region 1440:1441,0:5", 2, &["--region has 1440:1441 for x", "within 0:1440"]),
         ("a -o x --region 0:5", 2, &["--region has 1 range, but the array of", "1440x721; pass 2"]),
@@ -230,7 +230,7 @@ fn invalid_regions_are_rejected() {
         (
             "s -o x --region 0:1,0:1,0:1",
             2,
-            &["--region has 3 ranges, but the array of s is 1440x721; pass 2"],
+            &["--region has 3 ranges, but the array of s has dimensions 1440x721; pass 2"],
         ),
         // The size of the region does not matter.
         ("a -o x --region 0:2000,0:2000", 2, &["--region has 0:2000 for x", "within 0:1440"]),
