@@ -10,63 +10,102 @@
  *   TRY(fz_decompress(NULL, NULL, dst, compressed_bytes, restored, restored_capacity_bytes,
  *                     &restored_bytes));
  *
- * With dst NULL and dst_capacity_bytes 0, fz_compress_simple() returns a sufficient capacity.
- * For many arrays of one shape, or for a pipeline of your own, create a plan:
+ * With dst NULL and dst_capacity_bytes 0, fz_compress_simple() writes a sufficient capacity to
+ * compressed_bytes. For several arrays of one shape, or for a pipeline of your own, create a plan:
  *
- *   fz_pipeline *pipeline;   // what: stages and parameters
+ *   fz_pipeline *pipeline;   // stages and parameters
  *   TRY(fz_pipeline_from_preset("pfpl", FZ_F32, &pipeline));
  *   TRY(fz_pipeline_set_string(pipeline, FZ_EVERY_STAGE, "mode", "noa"));
  *   TRY(fz_pipeline_set_double(pipeline, FZ_EVERY_STAGE, "error_bound", 1e-3));
- *   fz_plan *plan;           // how: for one element type and shape
+ *   fz_plan *plan;           // the pipeline for one element type and shape
  *   TRY(fz_pipeline_finalize(pipeline, FZ_F32, dims, 3, NULL, &plan));
- *   fz_workspace *ws;        // where: working memory, one call at a time
+ *   fz_workspace *ws;        // memory of a call
  *   TRY(fz_workspace_new(plan, &ws));
  *   TRY(fz_compress(plan, ws, src, src_bytes, dst, dst_capacity_bytes, &compressed_bytes));
  *   TRY(fz_decompress(NULL, NULL, dst, compressed_bytes, restored, restored_capacity_bytes,
  *                     &restored_bytes));
  *
+ * docs/install.md of the sources describes how to link a program.
+ *
+ * Terms
+ *
+ *   array          elements of one type in 1 to FZ_MAX_DIMS dimensions. x is the fastest dimension:
+ *                  elements that are adjacent along x are adjacent in memory
+ *   container      a compressed array, with a header that describes it
+ *   stage          one step of a compression, such as a quantizer or a coder. Its ports are its
+ *                  inputs and outputs
+ *   pipeline       connected stages with parameters; a preset is a pipeline with a name
+ *   plan           a pipeline prepared for one element type and shape: an encoder compresses, and a
+ *                  decoder restores
+ *   workspace      memory that a call uses while it runs
+ *   bounded value  a value that the error bound applies to: finite, and below outlier_threshold in
+ *                  magnitude
+ *   code           an integer that represents a value within the error bound
+ *   exact value    a value that is stored bit for bit: each value that is not bounded, and each
+ *                  bounded value without a code
+ *   outlier        an element that a code of the chosen width cannot represent. Some stages store
+ *                  outliers in outlier lists; the plan determines the capacity of these lists
+ *   FZM            the file format of FZGPUModules, which is the reference implementation
+ *   GPU n          the device with number n in CUDA; see fz_device_count()
+ *
  * Common parameters (`fzgm stages` lists the parameters of all stages with ranges and defaults)
  *
- *   error_bound        double  largest error of a value, relative to `mode`; default 1e-3
- *   mode               string  "abs": the bound itself; "noa": times (max - min); "prel": times
- *                              max |x|; "rel" (stage quantizer, preset pfpl): times |x| of each
- *                              value. Default: "noa" in lossy presets, "abs" in stages
- *   outlier_threshold  double  values of this magnitude and above, such as fill values, are stored
- *                              exactly and are not part of the range
- *   value_base         double  known value range ("noa") or largest magnitude ("prel"); default 0:
- *                              measured
- *   outlier_capacity   double  capacity of outlier lists, as a fraction of the elements; pfpl stores
- *                              outliers in place and has no lists
+ *   error_bound        double  largest error of a bounded value, in the unit that `mode` defines;
+ *                              default 1e-3
+ *   mode               string  unit of error_bound. "abs": 1. "noa": max - min of the bounded values.
+ *                              "prel": max |x| of the bounded values. "rel" (only stage quantizer
+ *                              and preset pfpl): |x| of each value. Default: "noa" in lossy presets,
+ *                              "abs" in stages
+ *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
+ *                              not part of max and min; default: infinity
+ *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
+ *                              advance; default 0: the call computes it from the array
+ *   outlier_capacity   double  capacity of outlier lists, as a fraction of the number of elements;
+ *                              the default depends on the stage. Preset pfpl has outlier lists
+ *                              only in mode "rel"
  *
  * Rules for all functions
  *
- *   Status. Functions that can fail return an fz_status as int32_t. On failure, fz_last_error()
- *   returns a text with names and values. The lists under "Returns" omit FZ_OK and those statuses
- *   that every function may return:
+ *   Status. A function that can fail returns an fz_status as int32_t. After a failure,
+ *   fz_last_error() returns a text with names and values. Every function may return the following
+ *   statuses. The lists under "Returns" contain them only to add a cause:
  *
+ *     FZ_OK                success
  *     FZ_NULL_POINTER      a required pointer is NULL
  *     FZ_INVALID_ARGUMENT  a pointer is misaligned, memory overlaps, or a number is out of range
- *     FZ_OUT_OF_MEMORY     malloc() failed; docs/errors.md of the sources lists the cases in which
- *                          the process ends instead
+ *     FZ_OUT_OF_MEMORY     an allocation of host or device memory failed; docs/errors.md of the
+ *                          sources lists the cases in which the process ends instead
  *     FZ_INTERNAL          a defect of fzgm was detected
  *
- *   Results are the last parameters and are written on success only.
+ *   A function that uses a GPU, or that receives device memory, may also return FZ_NO_DEVICE and
+ *   FZ_DEVICE.
  *
- *   Pointers. A pointer must not be NULL unless its description permits NULL. NULL pointers,
- *   misaligned pointers, and overlapping memory are rejected with a status. Memory behind a const
- *   pointer is not modified. Arrays, containers, and buffers may have any address. They are used
- *   until the function returns; for asynchronous calls see below.
+ *   Output parameters, including structures, are unchanged on failure. Exceptions are the memory at
+ *   `dst`, `*result`, and `*needed_bytes`; their descriptions state the contents.
  *
- *   Lengths are uint64_t; their names contain the unit. Enumerations are passed as int32_t.
+ *   Pointers. A pointer must not be NULL unless its description permits NULL. An array or a container
+ *   of length or capacity 0 may be NULL; fz_compress() then returns FZ_DST_TOO_SMALL for `dst`.
+ *   Pointers to numbers, structures, and handles must be aligned for their type. Arrays,
+ *   containers, and buffers may have any alignment. Memory that a function writes must not overlap
+ *   other memory that it uses; an overlap of arrays, containers, buffers, and output parameters
+ *   fails with FZ_INVALID_ARGUMENT. Memory behind a const pointer is not modified.
  *
- *   Texts are UTF-8, end with a zero, and have at most 65,536 bytes.
+ *   Lifetimes. The memory behind the arguments of a function must remain valid until the function
+ *   returns. Only asynchronous calls and fz_workspace_from_buffer() use it longer.
+ *
+ *   Lengths in bytes are uint64_t, and their names end in _bytes; only struct_bytes is uint32_t.
+ *   Lengths of dimensions are in elements. Enumerations are passed as int32_t.
+ *
+ *   Texts are UTF-8 and end with a zero. Text arguments have at most 65,536 bytes without the zero;
+ *   a longer text fails with FZ_INVALID_ARGUMENT.
  *
  *   Structures. If a structure begins with struct_bytes, set struct_bytes before the call, with
- *   FZ_INIT or fz_options_init(). A wrong value is rejected with FZ_INVALID_ARGUMENT.
+ *   FZ_INIT or fz_options_init(). A wrong value fails with FZ_INVALID_ARGUMENT.
  *
- *   Handles. Functions with an `fz_... **` parameter create a handle, which the free function of its
- *   type frees. Free functions accept NULL. A debug build of the library rejects a freed handle, or a
- *   handle of another type, with FZ_INVALID_ARGUMENT. In a release build the behavior is undefined.
+ *   Handles are pointers to fz_pipeline, fz_plan, and fz_workspace. Functions with an `fz_... **`
+ *   parameter create a handle; fz_pipeline_free(), fz_plan_free(), and fz_workspace_free() free it.
+ *   A debug build of the library rejects a freed handle, or a handle of another type, with
+ *   FZ_INVALID_ARGUMENT. In a release build the behavior is undefined.
  *
  *   Memory. Host memory of plans and workspaces is allocated with malloc().
  *   fz_workspace_from_buffer() places a workspace in memory of the caller instead.
@@ -74,8 +113,9 @@
  * Threads, signals, fork
  *
  *   Any function may be called from any thread. Any number of threads may use a plan at the same
- *   time. Pipelines and workspaces must not be used by two threads at the same time. The library
- *   keeps no state between calls except the text of fz_last_error(), which is thread-local.
+ *   time. Two threads must not use the same pipeline or the same workspace at the same time. The
+ *   library keeps no state between calls except the text of fz_last_error(), which is thread-local,
+ *   and, after the first use of a GPU, the opened CUDA driver with the loaded device code.
  *
  *   No function may be called from a signal handler.
  *
@@ -96,36 +136,46 @@
  *   including the exception flags. Bytes and bounds are therefore the same in programs that flush
  *   subnormal numbers, use another rounding mode, or enable traps.
  *
- * GPUs
+ * GPUs (docs/cuda.md of the sources is the guide)
  *
- *   Bytes are the same on every GPU and CPU. libcuda.so.1 is opened when a GPU is first required;
- *   without libcuda.so.1, all CPU functions work. The current CUDA context of the calling thread is
- *   the same before and after every call.
+ *   With the same pipeline and options, every GPU and every CPU writes the same containers and
+ *   restores the same values. Exception: by default, asynchronous calls omit the checksums; see
+ *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required; without libcuda.so.1,
+ *   all CPU functions work. The current CUDA context of the calling thread is the same before and
+ *   after every call.
  *
  *   Blocking calls. All functions except fz_compress_async() and fz_decompress_async() are blocking:
- *   all work is complete when they return. Unless stated otherwise, arrays and containers may be
- *   memory of any kind, independently of each other: host, pinned, managed, or device memory; see
- *   options->device. If one of them is device memory, compression and decompression run on that
- *   device, on an internal stream that synchronizes with the NULL stream and with no other stream.
- *   Work on any other stream that writes the input must be complete before the call. Regions and
- *   previews are always decoded on the CPU.
+ *   all work is complete when they return.
+ *
+ *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
+ *     each independently of the others. Pinned memory counts as host memory. Managed memory counts
+ *     as host memory if the call runs on the CPU, and as device memory if it runs on a GPU.
+ *   - fz_options::device selects the processor. Regions and previews are always decoded on the CPU.
+ *   - A call on a GPU runs on an internal stream of the current context of the thread or, if that
+ *     context does not belong to the GPU, of the primary context. This stream waits for the NULL
+ *     stream of its context, and for no other stream. Work on any other stream that uses the arrays
+ *     or containers of the call must be complete before the call.
  *
  *   Asynchronous calls. fz_compress_async() and fz_decompress_async() enqueue work on a CUDA stream
- *   and return before the work completes.
+ *   and return before this work completes.
  *
- *   - The work is ordered after all work enqueued on the stream before the call; a kernel on the
- *     same stream may produce the input.
- *   - Input, `dst`, `result`, and workspace must remain valid and must not be modified by the caller
- *     until the work completes on the stream. The plan may be freed when the function returns.
- *   - `*result` is valid when the work has completed, for example after cudaStreamSynchronize().
- *   - A workspace serves one call at a time. The next call with the workspace may be enqueued on the
- *     same stream immediately. Before a call on another stream, that stream must wait for the first
- *     (cudaStreamWaitEvent).
- *   - After fz_plan_preload(), calls can be captured into a graph, on every stream except the legacy
- *     stream. Each launch of the graph compresses the contents of `src` at that time. Workspace and
- *     memory must remain valid as long as the graph is launched.
- *   - Errors known before any work is enqueued are returned. Errors that depend on the data are
- *     reported in `result`.
+ *   - Ordering. The work starts after all work that was enqueued on the stream before the call. An
+ *     earlier kernel on the same stream may therefore write the input.
+ *   - Lifetimes. The input, `dst`, `*result`, and the workspace must remain valid until the work
+ *     completes on the stream. Until then, neither the host nor other streams may modify them. You
+ *     may free the plan when the function returns.
+ *   - Result. `*result` is valid after the work completes, for example after
+ *     cudaStreamSynchronize().
+ *   - Workspace. The work of two calls must not use the same workspace at the same time. On one
+ *     stream, you may enqueue the next call with the workspace without waiting. Before you use it
+ *     on another stream, make that stream wait for the earlier work (cudaStreamWaitEvent()).
+ *   - Graphs. After fz_plan_preload(), calls can be captured into a graph, on every stream except
+ *     the legacy stream. Each launch compresses the contents that `src` has when the work executes
+ *     on the device. The input, `dst`, `*result`, and the workspace must remain valid until the last
+ *     launch completes. A launch uses the workspace as a call does, and does not use the plan.
+ *     docs/cuda.md of the sources has all rules of graphs.
+ *   - Failures that the host detects are returned; then no work is enqueued (exception: FZ_DEVICE).
+ *     Failures that depend on the data are reported in `*result`.
  */
 
 
@@ -187,14 +237,15 @@ typedef struct CUstream_st *fz_cuda_stream;
 /* ---- Enumerations ---------------------------------------------------------------------------- */
 
 /**
- * Status of a call, returned as int32_t. The tens digit groups statuses by who must act: 10 the
- * caller, 20 the pipeline, 30 the container, 40 capacity, 50 the device, 60 a file, 90 the
- * library. Numbers are never reused. Treat unknown numbers as failures.
+ * Status of a function, or of the work of an asynchronous call, as int32_t. The tens digit names
+ * the part at fault: 10 an argument, 20 the pipeline, 30 the container, 40 a capacity or a limit,
+ * 50 the GPU, 60 a file, 90 the library. Numbers are never reused. Treat unknown numbers as
+ * failures.
  */
 typedef enum {
   /** Success. */
   FZ_OK = 0,
-  /** An argument is out of range. */
+  /** An argument, or an element of the array, is out of range. */
   FZ_INVALID_ARGUMENT = 10,
   /** A required pointer is NULL. */
   FZ_NULL_POINTER = 11,
@@ -206,9 +257,9 @@ typedef enum {
   FZ_TYPE_MISMATCH = 21,
   /** The stages and connections do not form a pipeline. */
   FZ_INVALID_PIPELINE = 22,
-  /** Valid, but not supported by this version of the library. */
+  /** Valid, but not supported by this version of the library or, on a GPU, by its device code. */
   FZ_UNSUPPORTED = 23,
-  /** The array exceeds the limit of a stage's wire form; compress it in slabs. */
+  /** The array is too large for a stage of the pipeline. Compress parts of the array separately. */
   FZ_TOO_LARGE = 24,
   /** The container is damaged. */
   FZ_CORRUPT = 30,
@@ -217,20 +268,20 @@ typedef enum {
   /** The bytes are not a container, or the container has a version unknown to this library. */
   FZ_NOT_A_CONTAINER = 32,
   /**
-   * The given front of a container is too short; see fz_container_info_partial() and
+   * More bytes from the start of the container are required; see fz_container_info_partial() and
    * fz_decompress_preview().
    */
   FZ_TRUNCATED = 33,
   /** The destination is too small. */
   FZ_DST_TOO_SMALL = 40,
   /**
-   * The array has more outliers than the outlier lists hold; raise outlier_capacity or the
-   * bound.
+   * The array has more outliers than an outlier list can store. Raise outlier_capacity or
+   * error_bound.
    */
   FZ_OUTLIER_CAPACITY = 41,
-  /** The call requires more memory than max_memory_bytes permits. */
+  /** A decoder requires more memory than options->max_memory_bytes permits. */
   FZ_MEMORY_LIMIT = 42,
-  /** A memory allocation failed. */
+  /** An allocation of host or device memory failed. */
   FZ_OUT_OF_MEMORY = 43,
   /**
    * The system cannot start more threads; lower options->threads, or raise the limit of
@@ -238,13 +289,13 @@ typedef enum {
    */
   FZ_NO_THREADS = 44,
   /**
-   * No usable GPU: no driver, a driver that is too old, no device, or a library built without
-   * kernels.
+   * No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
+   * library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
    */
   FZ_NO_DEVICE = 50,
   /**
-   * A CUDA driver call failed; the error text contains its name and number. May also report
-   * errors of kernels launched earlier.
+   * A CUDA driver call failed; the error text contains its name and number. CUDA reports failures
+   * of kernels late: the failed kernel may be one of your own.
    */
   FZ_DEVICE = 51,
   /** A file cannot be read or written; the error text contains its path and the reason. */
@@ -281,18 +332,21 @@ typedef enum {
 } fz_dtype;
 
 /**
- * The reference of an error bound, as int32_t. The quoted words are values of the parameter
- * "mode". x is a value of the array, x' the restored value. max, min, and max |x| are taken over
- * the values that are finite and below the outlier threshold in magnitude.
+ * Mode of an error bound, as int32_t. The quoted word is the value of parameter "mode". x is a
+ * bounded value of the array, and x' is the restored value. max, min, and max |x| are those of all
+ * bounded values.
  */
 typedef enum {
-  /** Lossy without a bound: differences of floats, or a bound on recoded values. */
+  /**
+   * Lossy without a bound on the error, for example because a lossy stage reads the output of
+   * another stage. Returned only; not accepted.
+   */
   FZ_MODE_UNBOUNDED = -2,
   /** Lossless. */
   FZ_MODE_LOSSLESS = -1,
   /** "abs": |x - x'| <= bound. */
   FZ_MODE_ABS = 0,
-  /** "rel": |x - x'| <= bound * |x|, for each value. */
+  /** "rel": |x - x'| <= bound * |x|. */
   FZ_MODE_REL = 1,
   /** "noa": |x - x'| <= bound * (max - min). */
   FZ_MODE_NOA = 2,
@@ -305,18 +359,21 @@ typedef enum {
  * requires no other information.
  */
 typedef enum {
-  /** FZM 3.1, the file format. Header of about 2 KiB; readable by every program that reads FZM. */
+  /**
+   * FZM 3.1, the file format. Its header has about 2 KiB. Every program that reads FZM can read
+   * it.
+   */
   FZ_CONTAINER_FZM = 0,
   /**
-   * Compact frame, for small arrays, chunks, and messages. Header of about 100 bytes; readable
-   * by fzgm.
+   * Compact frame, for small arrays and messages. Its header has about 100 bytes. Only fzgm reads
+   * it.
    */
   FZ_CONTAINER_COMPACT = 1,
 } fz_container;
 
 /**
- * Generations of FZM files, passed as int32_t. They differ in how stages store their parameters.
- * All generations can be read.
+ * Generations of FZM files, passed as int32_t. They differ in the form of the stage parameters in
+ * the header. fzgm reads all generations.
  */
 typedef enum {
   /** Current generation. */
@@ -325,9 +382,12 @@ typedef enum {
   FZ_GENERATION_2026_05 = 1,
 } fz_generation;
 
-/** Where the calls of a plan run, unless on a particular GPU; as int32_t, see fz_options. */
+/** Values of options->device that are not the number of a GPU. */
 typedef enum {
-  /** Each call runs where its memory is. */
+  /**
+   * Blocking calls run on the device of their memory, asynchronous calls on the GPU of their
+   * stream.
+   */
   FZ_DEVICE_AUTO = -1,
   /** All calls run on the CPU. */
   FZ_DEVICE_CPU = -2,
@@ -372,29 +432,33 @@ typedef enum {
 /* ---- Handles --------------------------------------------------------------------------------- */
 
 /**
- * Stages, their parameters, and their connections. A pipeline is independent of any array. Create
- * it with fz_pipeline_new() or another function that returns a pipeline; free it with
- * fz_pipeline_free(). A pipeline must not be used by two threads at the same time.
+ * Stages, their parameters, and their connections, for arrays of any shape. Create a pipeline with
+ * fz_pipeline_new() or another function that returns a pipeline; free it with fz_pipeline_free().
+ * Two threads must not use a pipeline at the same time.
  */
 typedef struct fz_pipeline fz_pipeline;
 
 /**
  * A pipeline prepared for one element type, one shape, and one direction: an encoder or a decoder.
  * Plans are immutable; any number of threads may use a plan at the same time. Create a plan with
- * fz_pipeline_finalize(), fz_plan_decoder(), or fz_plan_open(); free it with fz_plan_free() when
- * no function call uses it. Work that an asynchronous call has enqueued does not require the plan.
+ * fz_pipeline_finalize(), fz_plan_decoder(), or fz_plan_open(). Free it with fz_plan_free() when
+ * no function is using it. Enqueued work and captured graphs do not use the plan.
  */
 typedef struct fz_plan fz_plan;
 
 /**
- * Working memory of a call, created for one plan. A call with a workspace allocates no memory in
- * proportion to the array, except to enlarge outlier lists. A workspace serves one call at a time
- * and may be reused. Create it with fz_workspace_new() or fz_workspace_from_buffer(); free it with
- * fz_workspace_free().
+ * Memory that calls use while they run, created for one plan. Calls may use a workspace one after
+ * another, but not at the same time. Create it with fz_workspace_new() or
+ * fz_workspace_from_buffer(); free it with fz_workspace_free(). fz_workspace_from_buffer() lists
+ * the memory that calls allocate in addition.
  *
- * If options->device is a GPU, the workspace is device memory. With FZ_DEVICE_AUTO, the workspace
- * starts as host memory; the first call on a GPU, or fz_plan_preload(), adds device memory.
- * Blocking calls add device memory for copies of host arrays.
+ * If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
+ * memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
+ * A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
+ * the workspace keeps it.
+ *
+ * Device memory belongs to one CUDA context. The first call in another context frees it, which
+ * waits for work that uses it, and allocates memory in that context.
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -404,13 +468,13 @@ typedef struct fz_workspace fz_workspace;
 typedef struct {
   /** Set to sizeof(fz_stage) before the call; any other value is rejected. */
   uint32_t struct_bytes;
-  /** Number of the stage in containers. */
+  /** Number that identifies the stage in containers. */
   uint32_t id;
   /** Number of input ports. */
   uint32_t inputs;
   /**
-   * Number of output ports, which may depend on parameters. For a stage of the library: with
-   * default parameters.
+   * Number of output ports, which may depend on parameters. For a stage of the library: the number
+   * with default parameters.
    */
   uint32_t outputs;
   /** Number of parameters. */
@@ -426,8 +490,8 @@ typedef struct {
   /** Set to sizeof(fz_port) before the call; any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * For an input port of a pipeline: index of the stage that it reads, or FZ_NO_STAGE if it
-   * reads the array. Otherwise FZ_NO_STAGE.
+   * Index of the stage that an input port of a pipeline reads, or FZ_NO_STAGE if the port reads
+   * the array. FZ_NO_STAGE for output ports and for ports of the library.
    */
   uint32_t producer;
   /** Index of the output port of `producer`; 0 if `producer` is FZ_NO_STAGE. */
@@ -450,9 +514,12 @@ typedef struct {
   double default_value;
   /** Value in the pipeline; for a stage of the library, the default. */
   double value;
-  /** 1: `low` itself is not permitted. */
+  /** 1: the value must be greater than `low`. 0: `low` is permitted. */
   uint32_t low_excluded;
-  /** Number of choices, for words and for some integers; 0: every value from `low` to `high`. */
+  /**
+   * Number of permitted values of a word, and of some integers. 0: every value from `low` to
+   * `high` is permitted.
+   */
   uint32_t choices;
   /** Name. */
   char name[32];
@@ -460,7 +527,7 @@ typedef struct {
   char default_text[32];
   /** Value, as text for fz_pipeline_set_string(). */
   char value_text[32];
-  /** Choices, separated by spaces; "" if there are none. */
+  /** Permitted values, separated by spaces; "" if `choices` is 0. */
   char choices_text[96];
   /** Unit; "" if dimensionless. */
   char unit[160];
@@ -482,58 +549,65 @@ typedef struct {
   char about[216];
 } fz_preset;
 
-/** Options of a plan. Initialize with fz_options_init(), then change individual fields. */
+/** Options of a plan. Initialize them with fz_options_init(), then change individual fields. */
 typedef struct {
   /** sizeof(fz_options), set by fz_options_init(); any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * 1 (default): the error bound is guaranteed for every bounded value; values that cannot be
-   * represented within the bound are stored exactly. 0: the lossy arithmetic of the reference
-   * implementation, for byte-identical files; the bound may be exceeded.
+   * 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
+   * code are stored exactly. 0: the arithmetic of the reference implementation, for files with the
+   * same bytes; the error bound may be exceeded.
    *
-   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. Such a
-   * file contains neither the shape nor the unpadded length of the array. It is restored as one
-   * padded dimension, also with a plan from fz_plan_decoder(); fz_container_info() reports its
-   * length.
+   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
+   * this form contains neither the shape of the array nor its length without padding. Every
+   * decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
+   * is the length of this dimension, which `dst` must hold.
    */
   int32_t strict;
   /**
-   * Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. A pipeline from TOML
-   * that sets strict = false or the previous generation has the same effect as these options.
+   * Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
+   *
+   * A pipeline from TOML may contain strict = false or the previous generation. The plan then
+   * behaves as if the options contained them.
    */
   int32_t generation;
-  /** Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM. */
+  /** Form of the container, an fz_container. Default: FZ_CONTAINER_FZM. */
   int32_t container;
   /**
-   * - 1 (default): blocking calls write checksums, and all calls verify the checksums that a
-   *   container contains.
-   * - 2: asynchronous calls write checksums too; the device then reads the container once more.
-   * - 0: checksums are neither written nor verified.
+   * - 1 (default): blocking calls write checksums, and decoders compare all checksums of a
+   *   container.
+   * - 2: asynchronous calls write checksums too, which requires one more pass over the container.
+   * - 0: checksums are neither written nor compared.
    *
-   * Without checksums, decoders check the structure (every length, offset, and index) and do not
-   * detect changed values.
+   * Without checksums, decoders check every length, offset, and index, and do not detect changed
+   * values. fz_decompress_region() and fz_decompress_preview() have their own rules.
    */
   int32_t checksum;
   /**
    * Threads per call, at most 1024. 1 (default): the calling thread only. 0: one per core. The
-   * compressed bytes do not depend on this option.
+   * container does not depend on this option.
    */
   uint32_t threads;
   /**
-   * Where calls run. The compressed bytes do not depend on this option.
-   * - FZ_DEVICE_AUTO (default): blocking calls run where their memory is, asynchronous calls on
-   *   the device of their stream.
-   * - FZ_DEVICE_CPU: on the CPU; device memory is rejected.
-   * - n >= 0: on the GPU "cuda:n"; host memory is copied to the device and back. If the GPU is
-   *   not present, no plan is created.
+   * Processor of the calls. The container does not depend on this option.
+   * - FZ_DEVICE_AUTO (default): a blocking call with device memory runs on the device of that
+   *   memory, any other blocking call on the CPU. An asynchronous call runs on the GPU of its
+   *   stream.
+   * - FZ_DEVICE_CPU: the CPU. Device memory and asynchronous calls fail with FZ_INVALID_ARGUMENT.
+   * - n >= 0: GPU n. Blocking calls copy host memory to the device and back. Blocking calls with
+   *   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
+   *   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
    */
   int32_t device;
   /**
-   * Limit of the working memory of a decoder, in bytes: the workspace and, for preset "high" on
-   * the CPU, the memory that calls allocate in addition. If a decoder requires more, its
-   * creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
-   * memory. 0 (default): 64 MiB plus 8 times the array size for fz_plan_open(), no limit for
-   * fz_plan_decoder().
+   * Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
+   * on the CPU, to the memory that calls allocate in addition. The creation of a decoder that
+   * requires more fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
+   * memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
+   * fz_plan_decoder(), no limit.
+   *
+   * With FZ_DEVICE_AUTO, the device memory is compared with the limit when a function first
+   * prepares the decoder for a GPU.
    */
   uint64_t max_memory_bytes;
 } fz_options;
@@ -544,25 +618,25 @@ typedef struct {
   uint32_t struct_bytes;
   /** Number of suspected fill values; 0: none, and all other fields are 0. */
   uint32_t found;
-  /** Suspected fill value of the largest magnitude. */
+  /** The suspected fill value with the largest magnitude. */
   double value;
   /** Number of elements with the magnitude of `value`. */
   uint64_t count;
   /**
-   * Smallest magnitude among the suspected fill values and the values beside them. With this
-   * outlier_threshold all of them are stored exactly.
+   * A value for outlier_threshold with which all suspected fill values are stored exactly, and
+   * with them all values whose magnitude is close to that of a fill value.
    */
   double threshold;
-  /** Smallest bounded value below `threshold`. */
+  /** Smallest value with a magnitude below `threshold`. */
   double min;
-  /** Largest bounded value below `threshold`. */
+  /** Largest value with a magnitude below `threshold`. */
   double max;
 } fz_fill;
 
 /**
- * Request to fz_pipeline_choose(). Initialize with FZ_INIT(), then set fields. At most one of
- * `bound`, `target_ratio`, and `target_psnr` may differ from 0; the pipeline is lossless if all of
- * them are 0 and `mode` is FZ_MODE_LOSSLESS.
+ * Request to fz_pipeline_choose(). Initialize it with FZ_INIT(), then set fields. At most one of
+ * `bound`, `target_ratio`, and `target_psnr` may differ from 0. If all of them are 0 and `mode` is
+ * FZ_MODE_LOSSLESS, the pipeline is lossless.
  */
 typedef struct {
   /** sizeof(fz_wish), set by FZ_INIT(); any other value is rejected. */
@@ -573,21 +647,21 @@ typedef struct {
   int32_t mode;
   /** Reserved; must be 0. */
   int32_t reserved;
-  /** Error bound. 0 in mode FZ_MODE_LOSSLESS and with a target. */
+  /** Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target. */
   double bound;
   /**
-   * Ratio of array size to container size, from 1 to 1e6: the call finds the bound, in mode
-   * "noa". 0 (default): none.
+   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode "noa".
+   * 0 (default): no target.
    */
   double target_ratio;
   /**
-   * Peak signal-to-noise ratio of the restored array in dB, at most 300: the call finds the
-   * bound, in mode "noa". 0 (default): none.
+   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the bound,
+   * in mode "noa". 0 (default): no target.
    */
   double target_psnr;
   /**
-   * Values of this magnitude and above, such as fill values, are stored exactly and are not part
-   * of the range. 0 (default): none.
+   * Values of this magnitude or above, such as fill values, are stored exactly and are not part of
+   * the value range. 0 (default): no threshold.
    */
   double outlier_threshold;
 } fz_wish;
@@ -598,15 +672,18 @@ typedef struct {
   uint32_t struct_bytes;
   /** Mode of the pipeline, an fz_mode. */
   int32_t mode;
-  /** Error bound, relative to `mode`; 0 if the pipeline is lossless. */
+  /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
-  /** Ratio of the sample; 0 if the call compressed nothing. */
+  /**
+   * Ratio of array size to container size that the sample predicts; 0 if the call compressed
+   * nothing.
+   */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
   char preset[32];
   /**
-   * Description of the lattice that the pipeline uses, with a terminating zero; empty: none. A
-   * lattice is a set of evenly spaced levels that the values are on.
+   * Description of the lattice that the pipeline uses, with a terminating zero; empty if it uses
+   * none. A lattice is a set of evenly spaced levels, and every value is on a level.
    */
   char lattice[160];
 } fz_choice;
@@ -627,15 +704,32 @@ typedef struct {
   char name[256];
 } fz_device;
 
-/** Outcome of an asynchronous call. The stream writes it after all other work of the call. */
+/**
+ * Outcome of the work of an asynchronous call. The stream writes it, as the last part of the work,
+ * on success and on failure.
+ */
 typedef struct {
-  /** Length of the container or of the array in bytes; 0 on failure. */
+  /**
+   * On success, length of the container (compression) or of the array (decompression) in bytes. On
+   * failure 0.
+   */
   uint64_t bytes;
-  /** FZ_DST_TOO_SMALL: required bytes. FZ_OUTLIER_CAPACITY: number of outliers of the stage. */
+  /**
+   * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of
+   * outliers; set outlier_capacity to slightly more than `needed` / number of elements.
+   * FZ_INVALID_ARGUMENT: the largest element that is out of range. Otherwise 0.
+   */
   uint64_t needed;
-  /** An fz_status; if several stages fail, that of the earliest stage. */
+  /**
+   * An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
+   * over failures of stages.
+   */
   int32_t status;
-  /** Index of the stage that failed. */
+  /**
+   * Index in the pipeline of the stage that failed, or of another stage in the same kernel. 0 on
+   * success and for failures that belong to no stage, such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and
+   * defects of the header.
+   */
   uint32_t stage;
 } fz_result;
 
@@ -648,8 +742,8 @@ typedef struct {
   /** Element type, an fz_dtype. */
   int32_t dtype;
   /**
-   * Number of dimensions, 1 to 3. If the array has more, its slowest dimensions are joined;
-   * fz_container_shape() returns all dimensions.
+   * Number of dimensions, 1 to 3. If the array has more, the third dimension and all slower ones
+   * count as one; fz_container_shape() returns all dimensions.
    */
   uint32_t ndim;
   /** Lengths in elements, x first; 1 for unused dimensions. */
@@ -661,22 +755,22 @@ typedef struct {
   /** Number of stages. */
   uint32_t stages;
   /**
-   * 1: the bound was kept for every bounded value. 0: the bound may be exceeded. -1: not
+   * 1: the error bound holds for every bounded value. 0: the error bound may be exceeded. -1: not
    * recorded in the container.
    */
   int32_t strict;
   /**
-   * The reference of the bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
-   * FZ_MODE_UNBOUNDED: values are rounded without a bound.
+   * Mode of the error bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy. FZ_MODE_UNBOUNDED:
+   * lossy without a bound on the error.
    */
   int32_t mode;
   /**
-   * Requested error bound; 0 if lossless. A double in FZM files; in a compact frame and in the
-   * exact form of the reference it has the precision of a float.
+   * Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
+   * float in a compact frame and in the exact form of the reference (fz_options::strict).
    */
   double bound;
   /**
-   * Values of this magnitude and above were stored exactly; infinity: no threshold. Has the
+   * Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
    * precision of `bound`.
    */
   double outlier_threshold;
@@ -707,12 +801,14 @@ const char *fz_build_info(void);
 const char *fz_strerror(int32_t status);
 
 /**
- * Returns the error text of the last failed call of the calling thread: the argument, stage, or
- * port, its value, and the accepted values.
+ * Returns the error text of the last function that failed in the calling thread. The text names
+ * the argument, stage, or port, its value, and the accepted values.
  *
- * Never NULL; "" if no call of the thread has failed. Successful calls do not change the text. The
- * pointer is valid until the next failure in the thread, or until the thread ends. A text has at
- * most 4095 bytes; longer texts are truncated and end with "…".
+ * Never NULL; "" if no function has failed in this thread. Successful functions do not change the
+ * text. The pointer is valid until the next failure in the thread, or until the thread ends. A
+ * text has at most 4095 bytes; longer texts are truncated and end with "…".
+ *
+ * A failure in an fz_result has no error text; fz_strerror() describes its status.
  */
 const char *fz_last_error(void);
 
@@ -722,24 +818,24 @@ const char *fz_last_error(void);
 FZ_NODISCARD int32_t fz_pipeline_new(fz_pipeline **pipeline);
 
 /**
- * Creates the pipeline of a preset. Its parameters can then be changed, most often "mode" and
+ * Creates the pipeline of a preset. You may then change its parameters, most often "mode" and
  * "error_bound"; see fz_pipeline_set_double().
  *
  * Parameters:
  *   `name`      In: name of a preset, see below.
- *   `dtype`     In: element type of the arrays, an fz_dtype. A preset may depend on it: pass the
- *               same type to fz_pipeline_finalize().
+ *   `dtype`     In: element type of the arrays, an fz_dtype. Pass the same type to
+ *               fz_pipeline_finalize(), because a preset may depend on it.
  *   `pipeline`  Out: the pipeline.
  *
- *  "fast"  highest speed, and regions: one stage, good ratio
- *  "high"  highest ratio, and previews: one stage, slower
- *  "pfpl"  mode "rel", and any floats: quantizer, difference, bitshuffle, rze
- *  "bits"  lossless, any element type: difference, bitshuffle, rze
+ *  "fast"  one stage, highest speed; fz_decompress_region() reads only the region
+ *  "high"  one stage, highest ratio; fz_decompress_preview() reads only the first bytes
+ *  "pfpl"  the preset for mode "rel": quantizer, difference, bitshuffle, rze
+ *  "bits"  lossless, for every element type: difference, bitshuffle, rze
  *
- * "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders; "lc_speed",
- * "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" are for comparisons. All presets except
- * "bits" accept floats and doubles, default to mode "noa" with error bound 1e-3, and also accept
- * "abs" and "prel".
+ * "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders. "lc_speed",
+ * "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" exist for comparisons. All presets except
+ * "bits" accept FZ_F32 and FZ_F64 and the modes "abs", "noa", and "prel". Their defaults are mode
+ * "noa" and error bound 1e-3.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME  No such preset; the error text lists the presets.
@@ -751,11 +847,11 @@ FZ_NODISCARD int32_t fz_pipeline_from_preset(const char *name, int32_t dtype, fz
 void fz_pipeline_free(fz_pipeline *pipeline);
 
 /**
- * Adds a stage with default parameters. Until it is connected, the stage reads the array to be
- * compressed. Outputs that no stage reads are stored in the container.
+ * Adds a stage with default parameters. A stage without a connected input reads the array. The
+ * container stores each output that no stage reads.
  *
  * Parameters:
- *   `stage_name`  In: name of the stage.
+ *   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
  *   `stage`       Out: index of the stage, 0 for the first. May be NULL.
  *
  * Returns:
@@ -765,14 +861,15 @@ void fz_pipeline_free(fz_pipeline *pipeline);
 FZ_NODISCARD int32_t fz_pipeline_add_stage(fz_pipeline *pipeline, const char *stage_name, uint32_t *stage);
 
 /**
- * Connects output port `port` of stage `producer` to the next input of stage `consumer`.
+ * Connects output port `port` of stage `producer` to the next unconnected input of stage
+ * `consumer`.
  *
- * The inputs of a stage are connected in the order of the calls. An output may be connected to
- * several stages. fz_pipeline_finalize() checks that the connections have no cycle.
+ * An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
+ * ports, such as "codes". fz_pipeline_finalize() checks that the connections have no cycle.
  *
  * Returns:
- *   FZ_UNKNOWN_NAME      The producer has no such port; the error text lists its ports, which may
- *                        depend on parameters.
+ *   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the
+ *                        producer, which may depend on its parameters.
  *   FZ_INVALID_ARGUMENT  No stage has this index.
  *   FZ_INVALID_PIPELINE  All inputs of the consumer are connected.
  */
@@ -786,10 +883,9 @@ int32_t fz_pipeline_connect(fz_pipeline *pipeline,
  * Sets a parameter that is a real number, such as "error_bound".
  *
  * Parameters:
- *   `stage`      In: index from fz_pipeline_add_stage(), or FZ_EVERY_STAGE for each stage that has
- *                the parameter.
+ *   `stage`      In: index of a stage, or FZ_EVERY_STAGE for every stage that has the parameter.
  *   `parameter`  In: name of the parameter.
- *   `value`      In: its value.
+ *   `value`      In: value of the parameter.
  *
  * On failure no stage is changed.
  *
@@ -806,7 +902,7 @@ int32_t fz_pipeline_set_double(fz_pipeline *pipeline,
 
 /**
  * Sets a parameter that is an integer, such as "word_size", a flag (0 or 1), or a real number.
- * Otherwise the same as fz_pipeline_set_double().
+ * Rules and statuses are those of fz_pipeline_set_double().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_set_int(fz_pipeline *pipeline,
@@ -815,8 +911,8 @@ int32_t fz_pipeline_set_int(fz_pipeline *pipeline,
                             int64_t value);
 
 /**
- * Sets any parameter from text: a word ("noa" for "mode"), "true" or "false", or a number in C
- * notation. Otherwise the same as fz_pipeline_set_double().
+ * Sets a parameter of any kind from text: a word ("noa" for "mode"), "true" or "false", or a
+ * number in C notation. Rules and statuses are those of fz_pipeline_set_double().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
@@ -827,11 +923,11 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
 /* ---- Pipelines as text ----------------------------------------------------------------------- */
 
 /**
- * Creates a pipeline from TOML text. docs/pipelines.md of the sources describes the schema, which
- * is that of FZGPUModules.
+ * Creates a pipeline from TOML text. The schema is that of FZGPUModules, which docs/pipelines.md
+ * of the sources describes. fz_pipeline_to_toml() writes any pipeline in this form.
  *
  * Parameters:
- *   `toml`      In: text of the file.
+ *   `toml`      In: the TOML text.
  *   `pipeline`  Out: the pipeline.
  *
  * Returns:
@@ -839,7 +935,7 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
  *   FZ_UNKNOWN_NAME      Unknown key, stage, or port; the error text contains the nearest valid
  *                        name.
  *   FZ_INVALID_ARGUMENT  Invalid value.
- *   FZ_UNSUPPORTED       Supported by the reference, but not by this version.
+ *   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
  *
  * All error texts contain the line.
  */
@@ -853,10 +949,11 @@ FZ_NODISCARD int32_t fz_pipeline_from_toml(const char *toml, fz_pipeline **pipel
  *   `chain`     In: the chain.
  *   `pipeline`  Out: the pipeline.
  *
- * A stage reads the first port of the preceding stage, or the named port, as in
- * "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. "eb" is short for
- * "error_bound"; "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
- * "chunk", and "word" are short for the parameters whose names contain these words.
+ * A stage reads the first output port of the preceding stage. To read another port, append its
+ * name, as in "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. Parameters
+ * have these short names: "eb" (error_bound), "radius" (quant_radius), "zigzag" (zigzag_codes),
+ * "inplace" (inplace_outliers), "capacity" (outlier_capacity), "threshold" (outlier_threshold),
+ * "width" (element_width), "block" (block_size), "chunk" (chunk_size), and "word" (word_size).
  *
  * Returns the statuses of fz_pipeline_from_toml(). Error texts contain the column.
  */
@@ -866,12 +963,11 @@ FZ_NODISCARD int32_t fz_pipeline_from_text(const char *chain, fz_pipeline **pipe
  * Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
  *
  * Parameters:
- *   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0:
- *                          only the length is determined.
+ *   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
+ *                          function only determines the length.
  *   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
  *                          beyond it.
- *   `toml_bytes`           Out: length of the text in bytes, including the zero; unchanged on
- *                          failure.
+ *   `toml_bytes`           Out: length of the text in bytes, including the zero.
  *
  * Returns:
  *   FZ_DST_TOO_SMALL     `toml_capacity_bytes` is too small.
@@ -884,13 +980,13 @@ int32_t fz_pipeline_to_toml(const fz_pipeline *pipeline,
                             uint64_t *toml_bytes);
 
 /**
- * Writes a pipeline as a chain. fz_pipeline_from_text() creates the same pipeline from it.
- * Parameters as for fz_pipeline_to_toml().
+ * Writes a pipeline as a chain. fz_pipeline_from_text() creates the same pipeline from it. The
+ * parameters have the meaning of those of fz_pipeline_to_toml().
  *
  * Returns:
  *   FZ_DST_TOO_SMALL     `chain_capacity_bytes` is too small.
- *   FZ_INVALID_PIPELINE  The pipeline is not a chain, or it sets a generation or the arithmetic of
- *                        the reference, which only TOML can express.
+ *   FZ_INVALID_PIPELINE  The pipeline is not a chain, or it sets a generation or strict = false,
+ *                        which only TOML can express.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_to_text(const fz_pipeline *pipeline,
@@ -904,7 +1000,7 @@ int32_t fz_pipeline_to_text(const fz_pipeline *pipeline,
 FZ_NODISCARD int32_t fz_stage_count(uint32_t *count);
 
 /**
- * Describes stage `index` of the library, from 0, in `*stage`; set stage->struct_bytes before the
+ * Describes stage `index` of the library, from 0, in `*stage`. Set stage->struct_bytes before the
  * call.
  *
  * Returns:
@@ -940,14 +1036,14 @@ FZ_NODISCARD int32_t fz_stage_port(uint32_t index, int32_t direction, uint32_t p
 FZ_NODISCARD int32_t fz_stage_parameter(uint32_t index, uint32_t parameter, fz_parameter *info);
 
 /**
- * Returns the number of listed presets in `*count`. fz_pipeline_from_preset() also accepts the
- * presets for comparisons, which are not listed.
+ * Returns the number of listed presets in `*count`. The presets for comparisons are not listed;
+ * see fz_pipeline_from_preset().
  */
 FZ_NODISCARD int32_t fz_preset_count(uint32_t *count);
 
 /**
- * Describes preset `index` of the list, from 0, in `*preset`; set preset->struct_bytes before the
- * call.
+ * Describes preset `index` of the listed presets, from 0, in `*preset`. Set preset->struct_bytes
+ * before the call.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  No preset has this index, or struct_bytes is wrong.
@@ -958,7 +1054,7 @@ FZ_NODISCARD int32_t fz_preset_info(uint32_t index, fz_preset *preset);
 FZ_NODISCARD int32_t fz_pipeline_stage_count(const fz_pipeline *pipeline, uint32_t *count);
 
 /**
- * Describes a stage of a pipeline, by its index in the pipeline. Otherwise the same as
+ * Describes a stage of a pipeline. `stage` is the index in the pipeline. Otherwise the same as
  * fz_stage_info().
  */
 FZ_NODISCARD int32_t fz_pipeline_stage_info(const fz_pipeline *pipeline, uint32_t stage, fz_stage *info);
@@ -983,30 +1079,40 @@ int32_t fz_pipeline_stage_parameter(const fz_pipeline *pipeline,
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/** Sets `*options` to the defaults, including struct_bytes. */
+/**
+ * Sets `*options` to the defaults, including struct_bytes. Fails only if `options` is NULL or
+ * misaligned.
+ */
 int32_t fz_options_init(fz_options *options);
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
 /**
- * Creates the plan (encoder) that compresses arrays of one element type and shape.
+ * Creates an encoder: a plan that compresses arrays of one element type and shape.
  *
  * Parameters:
- *   `pipeline`  In: copied; it may be changed or freed afterwards.
+ *   `pipeline`  In: copied; you may change or free it afterwards.
  *   `dtype`     In: element type, an fz_dtype.
  *   `dims`      In: `ndim` lengths in elements, the fastest dimension (x) first: a C array
- *               `a[nz][ny][nx]` has {nx, ny, nz}.
- *   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish at most 3 dimensions; of more, the
- *               slowest are joined.
+ *               `a[nz][ny][nx]` has {nx, ny, nz}. A length may be 0; the array then has no
+ *               elements.
+ *   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions: of an array with more, the
+ *               third dimension and all slower ones count as one.
  *   `options`   In: may be NULL for the defaults.
- *   `plan`      Out: the plan; unchanged on failure.
+ *   `plan`      Out: the plan.
  *
  * Returns:
- *   FZ_NO_DEVICE  options->device is a GPU that is not available.
- *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT.
+ *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
+ *                        has the number options->device.
+ *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
+ *   FZ_UNSUPPORTED       A stage does not support a parameter, or options->device is the number of
+ *                        a GPU and a stage has no device code. In the second case, no GPU is
+ *                        required: this status takes precedence over FZ_NO_DEVICE.
+ *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * All defects of a pipeline, and of its fit to the array, are reported here, with one exception:
- * whether codes are too wide for a later stage, such as huffman, depends on the values.
+ * The function detects all defects of a pipeline and of its fit to the array. One limit depends on
+ * the values: the parameters of stages huffman and bitpack limit the elements of their input. A
+ * larger element fails the compression with FZ_INVALID_ARGUMENT.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -1017,36 +1123,47 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
                              fz_plan **plan);
 
 /**
- * Creates the plan (decoder) that restores the containers of an encoder, with the options of the
- * encoder. The decoder restores all containers of the encoder; it saves the work that
- * fz_decompress() without a plan repeats for each container.
+ * Creates a decoder for the containers of `encoder`. The decoder restores every container of
+ * `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
+ * with this decoder, the work is done once.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
+ *   FZ_UNSUPPORTED       options->device is the number of a GPU, and a stage has no device code
+ *                        for decompression.
  *   FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
 
 /**
- * Creates the plan (decoder) that restores a container, from the header of the container.
+ * Creates a decoder from the header of a container. Checksums are not compared.
  *
  * Parameters:
- *   `container`        In: memory of any kind; the header is copied from device memory.
+ *   `container`        In: the container; of a container in device memory, only the header is
+ *                      copied.
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `options`          In: may be NULL for the defaults. Only checksum, threads, device, and
  *                      max_memory_bytes are used.
  *   `decoder`          Out: the plan.
  *
- * The plan reserves memory for this container only. It also restores other containers of the same
- * pipeline, element type, and shape if they require no more memory; fz_plan_decoder() creates a
- * plan for all of them.
+ * The decoder has enough memory for this container. It is guaranteed to restore:
+ * - this container;
+ * - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
+ *   if none of the streams and lists that their stages write is longer than in this container;
+ * - containers of the same form that store an array of the same element type and shape
+ *   uncompressed.
  *
- * The plan also supports asynchronous calls, with the same containers; any other container results
- * in FZ_PLAN_MISMATCH. Exception: if the header is not in the form that fzgm writes, as in some
- * files of the reference, the plan supports blocking calls only.
+ * Other containers result in FZ_PLAN_MISMATCH. For all containers of an encoder, use
+ * fz_plan_decoder().
+ *
+ * fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
+ * container of another form. Exception: if the header of this container is not in the form that
+ * fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
  *
  * Returns:
- *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT, FZ_NO_DEVICE.
+ *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
+ *                        fz_options::device does not permit the memory of the container.
+ *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
 int32_t fz_plan_open(const void *container,
@@ -1055,14 +1172,16 @@ int32_t fz_plan_open(const void *container,
                      fz_plan **decoder);
 
 /**
- * Frees a plan. NULL is permitted. Workspaces created for the plan must not be used afterwards;
- * they may be freed before or after the plan.
+ * Frees a plan. NULL is permitted. No function may be using the plan.
+ *
+ * Afterwards, workspaces of the plan can only be freed; they may also be freed before. Enqueued
+ * work and captured graphs are not affected.
  */
 void fz_plan_free(fz_plan *plan);
 
 /**
- * Returns the largest number of bytes that fz_compress() can write with this plan, for any array,
- * in `*bytes`. A destination of this size is never too small.
+ * Returns in `*bytes` the largest number of bytes that fz_compress() can write with this plan, for
+ * any array. A `dst` of this size is never too small.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `plan` is a decoder.
@@ -1072,49 +1191,61 @@ FZ_NODISCARD int32_t fz_max_compressed_bytes(const fz_plan *plan, uint64_t *byte
 /* ---- Workspaces ------------------------------------------------------------------------------ */
 
 /**
- * Returns the size of a workspace for this plan, in bytes, in `*bytes`: device memory if
- * options->device is a GPU, otherwise host memory.
+ * Returns in `*bytes` the size of a workspace for this plan: device memory if options->device is
+ * the number of a GPU, otherwise host memory. With FZ_DEVICE_AUTO, device memory is not included:
+ * create the plan with the number of the GPU to learn its size.
  */
 FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
 
 /**
  * Creates a workspace for calls with this plan.
  *
- * If options->device is a GPU, the function allocates the device memory of all calls and loads
- * device code, in the current context of the thread if that context belongs to the GPU, otherwise
- * in the primary context, which the CUDA runtime uses too.
+ * If options->device is the number of a GPU, the function also prepares the workspace, as
+ * fz_plan_preload() does. It uses the current context of the thread if that context belongs to the
+ * GPU. Otherwise it uses the primary context, which is the context of the CUDA runtime.
  *
  * Returns:
- *   FZ_OUT_OF_MEMORY, FZ_NO_THREADS, FZ_NO_DEVICE, FZ_DEVICE.
+ *   FZ_NO_THREADS.
  */
 FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **workspace);
 
 /**
- * Creates a workspace for calls with this plan on the CPU, in memory of the caller.
+ * Creates a workspace in memory of the caller, for calls with this plan on the CPU.
  *
  * Parameters:
- *   `buffer`        In: host memory at any address, of any contents. Until fz_workspace_free()
- *                   only the workspace may use the buffer; fz_workspace_free() does not free it.
+ *   `buffer`        In: host memory of any alignment and contents. It must remain valid until
+ *                   fz_workspace_free(). Until then, only the workspace may use it.
+ *                   fz_workspace_free() does not free it.
  *   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
  *   `workspace`     Out: the workspace.
  *
- * A call whose source, destination, or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
- * A buffer that another workspace uses is not detected.
+ * If an array, a container, or an output parameter of a call overlaps the buffer, the call fails
+ * with FZ_INVALID_ARGUMENT. The function does not detect that another workspace uses the buffer.
  *
- * CPU calls with this workspace do not enlarge outlier lists: an array with more outliers than
- * they hold results in FZ_OUTLIER_CAPACITY. For every array, CPU calls with this or any other
- * workspace allocate only this additional memory:
- * - headers: about ten KiB;
+ * Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
+ * than the lists can store results in FZ_OUTLIER_CAPACITY.
+ *
+ * For every array, a call on the CPU with a workspace of either kind allocates only:
+ * - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
  * - tables: less than 1/500 of the array size;
- * - quantizer with outlier lists: 2 MiB;
- * - huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and thread;
- * - lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers.
+ * - stage quantizer with outlier lists: 2 MiB;
+ * - stage ginterp: 1 MiB per thread;
+ * - stage huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and
+ *   thread;
+ * - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
+ * - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
+ *   values;
+ * - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
+ *   full;
+ * - fz_compress_file() and fz_decompress_file(): the container.
  *
- * A call on a GPU adds device memory.
+ * A call on a GPU adds device memory to the workspace.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is a GPU.
- *   FZ_NULL_POINTER, FZ_NO_THREADS.
+ *   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
+ *                        a GPU.
+ *   FZ_NULL_POINTER      Also if `buffer` is NULL and `buffer_bytes` is 0.
+ *   FZ_NO_THREADS.
  */
 FZ_NODISCARD
 int32_t fz_workspace_from_buffer(const fz_plan *plan,
@@ -1125,9 +1256,10 @@ int32_t fz_workspace_from_buffer(const fz_plan *plan,
 /**
  * Frees a workspace. NULL is permitted.
  *
- * Asynchronous calls with the workspace must have completed, and graphs that contain one must not
- * be launched afterwards. If the CUDA context no longer exists (cudaDeviceReset(), end of the
- * process), its device memory is gone too, and the function frees the rest.
+ * All enqueued work that uses the workspace must have completed before. Graphs that contain a call
+ * with the workspace must not be launched afterwards. If the CUDA context of the workspace no
+ * longer exists, for example after cudaDeviceReset() or at the end of the process, the function
+ * frees only the host memory.
  */
 void fz_workspace_free(fz_workspace *workspace);
 
@@ -1138,30 +1270,38 @@ void fz_workspace_free(fz_workspace *workspace);
  *
  * Parameters:
  *   `plan`                In: encoder from fz_pipeline_finalize().
- *   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
- *   `src`                 In: the array, of the element type and shape of the plan, at any
- *                         address.
+ *   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
+ *                         workspace.
+ *   `src`                 In: the array, with the element type and shape of the plan.
  *   `src_bytes`           In: length of the array in bytes.
- *   `dst`                 Out: the container, at any address. Must not overlap `src`.
+ *   `dst`                 Out: the container. Must not overlap `src`.
  *   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is always sufficient.
  *                         Nothing is written beyond it.
- *   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
+ *   `compressed_bytes`    Out: length of the container in bytes.
  *
- * The compressed bytes depend only on the array, the pipeline, and the options; they do not depend
- * on threads, device, machine, or time. An array that the pipeline does not make smaller is stored
- * uncompressed. If the array has more outliers than the outlier lists hold, the call plans again
- * with larger lists, in memory that it allocates.
+ * The container depends only on the array, the pipeline, and the options. It does not depend on
+ * threads, device, machine, or time.
  *
- * On failure `dst` is unchanged if it is host memory, and undefined if it is device memory.
+ * If the pipeline does not make an array smaller, the container stores the array uncompressed.
+ * Exception: the exact form of the reference, see fz_options::strict.
+ *
+ * If the array has more outliers than the outlier lists of the plan can store, the call compresses
+ * again with larger lists, in memory that it allocates. Exception: a workspace from
+ * fz_workspace_from_buffer(), with which the call fails.
+ *
+ * On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
+ * and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
+ * between the end of the container and the capacity may change in device and managed memory.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
  *                        to another plan.
- *   FZ_INVALID_ARGUMENT  `plan` is a decoder, or memory is on a device other than the plan's.
+ *   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
+ *                        and `dst` belong to two GPUs, or an element is out of range; see
+ *                        fz_pipeline_finalize().
+ *   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
  *   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
- *   FZ_NO_DEVICE         Only if a GPU is involved.
- *   FZ_DEVICE            Only if a GPU is involved.
- *   FZ_DST_TOO_SMALL, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ *   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
  */
 FZ_NODISCARD
 int32_t fz_compress(const fz_plan *plan,
@@ -1177,33 +1317,32 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * Parameters:
  *   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open(). NULL: the call
- *                         creates one from the container, with default options; `workspace` must
- *                         then be NULL too.
- *   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
- *   `container`           In: a container of fz_compress(), or an FZM file, at any address.
- *   `container_bytes`     In: length of the whole container in bytes.
- *   `dst`                 Out: the array, at any address. Must not overlap `container`.
+ *                         creates a decoder from the container, with default options; `workspace`
+ *                         must then be NULL too.
+ *   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
+ *                         workspace.
+ *   `container`           In: a container that fzgm wrote, or an FZM file.
+ *   `container_bytes`     In: length of the container in bytes.
+ *   `dst`                 Out: the array. Must not overlap `container`.
  *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array; see
  *                         fz_container_info(). Nothing is written beyond it.
- *   `restored_bytes`      Out: length of the array in bytes; unchanged on failure.
+ *   `restored_bytes`      Out: length of the array in bytes.
  *
- * The container may come from an untrusted source: whatever its bytes are, the call returns a
- * status.
+ * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * With a plan, a container in device memory that fz_decompress_async() can restore is restored
- * without reading it from the host. Without a plan, the call copies the header to the host first.
- * A container that is damaged, or whose header is not in the form that fzgm writes, is copied to
- * the host as a whole.
+ * A container in device memory: with a plan, the device decodes it without a copy to the host.
+ * Without a plan, the call first copies the header to the host. If the container is damaged, or
+ * its header is not in the form that fzgm writes, the call copies the whole container to the host.
  *
  * On failure the contents of `dst` are undefined.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
- *   FZ_INVALID_ARGUMENT  `plan` is an encoder, or memory is on a device other than the plan's.
- *   FZ_NO_DEVICE         Only if a GPU is involved.
- *   FZ_DEVICE            Only if a GPU is involved.
- *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_DST_TOO_SMALL,
- *   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ *   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
+ *                        `container` and `dst` belong to two GPUs.
+ *   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
+ *                        and a stage has no device code.
+ *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.
  */
 FZ_NODISCARD
 int32_t fz_decompress(const fz_plan *plan,
@@ -1215,35 +1354,34 @@ int32_t fz_decompress(const fz_plan *plan,
                       uint64_t *restored_bytes);
 
 /**
- * Restores a region of an array. Blocking; the CPU decodes.
+ * Restores a region: a rectangular part of an array. Blocking; the CPU decodes.
  *
  * Parameters:
- *   `container`           In: a container of fz_compress(), or an FZM file.
+ *   `container`           In: a container that fzgm wrote, or an FZM file.
  *   `container_bytes`     In: length of the whole container in bytes.
  *   `origin`              In: `ndim` coordinates, x first: the first element of the region in each
  *                         dimension.
  *   `extent`              In: `ndim` lengths in elements, x first; a length may be 0.
  *   `ndim`                In: number of dimensions of the array.
- *   `dst`                 Out: the region as an array of its own, x fastest, at any address. Must
- *                         not overlap `container`.
+ *   `dst`                 Out: the region as an array of its own, x fastest. Must not overlap
+ *                         `container`.
  *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the region: the product of
  *                         `extent` and the element size. Nothing is written beyond it.
- *   `restored_bytes`      Out: length of the region in bytes; unchanged on failure.
+ *   `restored_bytes`      Out: length of the region in bytes.
  *
- * Preset "fast", and arrays stored uncompressed: the call reads only the header and the chunks or
- * rows of the region, so the container may be a mapped file. Checksums are not compared, because a
- * checksum covers the whole container.
+ * Containers of preset "fast", and arrays stored uncompressed: the call reads only the header and
+ * the parts of the container that the region requires, so the container may be a mapped file. It
+ * does not compare checksums, because a checksum covers the whole container.
  *
- * Other presets: the call allocates memory for the whole array, decodes it, and copies the region.
- * Checksums are compared, except for preset "high".
+ * Containers of other pipelines: the call allocates memory for the whole array, decodes the array,
+ * and copies the region. It compares checksums, except for preset "high".
  *
  * On failure the contents of `dst` are undefined.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  The region is not inside the array, or `ndim` is not that of the array.
- *   FZ_DEVICE            Only if a GPU is involved.
  *   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
- *   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
+ *   FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
 int32_t fz_decompress_region(const void *container,
@@ -1260,32 +1398,33 @@ int32_t fz_decompress_region(const void *container,
  * dimension. Blocking; the CPU decodes.
  *
  * Parameters:
- *   `container`           In: a container of fz_compress(), or the front of one.
- *   `container_bytes`     In: length of the given bytes.
+ *   `container`           In: a container, or its first bytes.
+ *   `container_bytes`     In: number of bytes at `container`.
  *   `step`                In: a power of two; 1 restores the whole array.
- *   `dst`                 Out: the preview as an array of its own, x fastest, at any address; a
- *                         dimension of n elements has (n + step - 1) / step elements, rounded
- *                         down. Must not overlap `container`.
+ *   `dst`                 Out: the preview as an array of its own, x fastest. A dimension of n
+ *                         elements has (n + step - 1) / step elements, rounded down. Must not
+ *                         overlap `container`.
  *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the preview. Nothing is
  *                         written beyond it.
- *   `restored_bytes`      Out: length of the preview in bytes; unchanged on failure.
+ *   `restored_bytes`      Out: length of the preview in bytes.
  *
  * The elements are bit for bit those that fz_decompress() restores, so the error bound applies to
  * them.
  *
- * Preset "high": the call decodes the front of the container that the step requires. The container
- * may end after that front, and checksums are not compared. Other containers are decoded
- * completely, in memory that the call allocates, and their checksums are compared.
+ * Containers of preset "high": the call decodes only the first bytes that `step` requires. Later
+ * bytes may be missing. Checksums are not compared.
+ *
+ * Containers of other pipelines: the call decodes the whole array, in memory that it allocates,
+ * and compares checksums.
  *
  * On failure the contents of `dst` are undefined.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `step` is not a power of two.
- *   FZ_TRUNCATED         The container ends before the preview; the error text contains the
- *                        required number of bytes.
- *   FZ_DEVICE            Only if a GPU is involved.
+ *   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
+ *                        number.
  *   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
- *   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
+ *   FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
 int32_t fz_decompress_preview(const void *container,
@@ -1315,21 +1454,20 @@ int32_t fz_decompress_box(const void *container,
  *   `preset`              In: name of a preset of fz_pipeline_from_preset(), such as "fast".
  *   `dtype`               In: element type, an fz_dtype.
  *   `dims`, `ndim`        In: shape, x first, as for fz_pipeline_finalize().
- *   `mode`                In: what the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS for
- *                         lossless presets.
+ *   `mode`                In: mode of `bound`, an fz_mode; FZ_MODE_LOSSLESS for lossless presets.
  *   `bound`               In: error bound; 0 for lossless presets.
- *   `src`                 In: the array, at any address.
+ *   `src`                 In: the array.
  *   `src_bytes`           In: length of the array in bytes.
  *   `dst`                 Out: the container. Must not overlap `src`. NULL with a capacity of 0:
- *                         nothing is compressed, `src` may be NULL, and `*compressed_bytes`
- *                         becomes a capacity that is sufficient for every array of this type and
+ *                         the call compresses nothing, `src` may be NULL, and `*compressed_bytes`
+ *                         is set to a capacity that is sufficient for every array of this type and
  *                         shape.
  *   `dst_capacity_bytes`  In: capacity of `dst`. Nothing is written beyond it.
- *   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
+ *   `compressed_bytes`    Out: length of the container in bytes.
  *
- * The container has the same bytes as with fz_compress(); fz_decompress() with NULL for plan and
- * workspace restores it. To compress several arrays of one shape, use a plan and a workspace; this
- * is faster.
+ * fz_compress() with the same pipeline writes the same container. fz_decompress() restores it,
+ * with NULL for plan and workspace. For several arrays of one shape, a plan and a workspace are
+ * faster.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME      No such preset.
@@ -1354,23 +1492,20 @@ int32_t fz_compress_simple(const char *preset,
 /**
  * Searches an array for undeclared fill values, such as 1e20 among values near 1.
  *
- * Under the modes "noa" and "prel" such a value makes the bound so large that all other values are
+ * In the modes "noa" and "prel", such a value makes the bound so large that all other values are
  * lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
  * specifies the rule.
  *
  * Parameters:
- *   `dtype`              In: element type, an fz_dtype. Integer arrays have no fill values.
- *   `src`                In: the array, in host or device memory. The call copies device memory to
- *                        the host in pieces and waits for the copies.
+ *   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.
+ *   `src`                In: the array. The call copies device memory to the host in pieces.
  *   `src_bytes`          In: length of the array in bytes.
- *   `outlier_threshold`  In: threshold of the pipeline; infinity if none is set.
- *   `fill`               In/out: the result; set fill->struct_bytes before the call. Unchanged on
- *                        failure.
+ *   `outlier_threshold`  In: outlier_threshold of the pipeline; infinity if it is not set.
+ *   `fill`               In/out: the result; set fill->struct_bytes before the call.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `src_bytes` is not a multiple of the element size, `outlier_threshold` is
  *                        not positive, or struct_bytes is wrong.
- *   FZ_OUT_OF_MEMORY, FZ_DEVICE.
  */
 FZ_NODISCARD
 int32_t fz_find_fill_value(int32_t dtype,
@@ -1384,43 +1519,42 @@ int32_t fz_find_fill_value(int32_t dtype,
 /**
  * Chooses a pipeline for an array by a sample of its values. Blocking.
  *
- * The result is an ordinary pipeline, for plans, CUDA graphs, and asynchronous calls.
- *
  * Parameters:
  *   `wish`          In: the request.
  *   `dtype`         In: element type, an fz_dtype.
  *   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
- *   `src`           In: the array, in host or device memory, at any address. From device memory
- *                   the call copies the sample to the host, or with a target the whole array, and
- *                   waits for the copies.
+ *   `src`           In: the array. The call copies the sample, or with a target the whole array,
+ *                   from device memory to the host.
  *   `src_bytes`     In: length of the array in bytes.
- *   `pipeline`      Out: the pipeline; the caller must free it with fz_pipeline_free(). Must not
- *                   overlap `src`. Unchanged on failure.
+ *   `pipeline`      Out: the pipeline, as any other function creates it; free it with
+ *                   fz_pipeline_free(). Must not overlap `src`.
  *   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
- *                   Must not overlap `src`. May be NULL. Unchanged on failure.
+ *                   Must not overlap `src`. May be NULL.
  *
- * The choice depends on `*wish` and the array only, not on the device, the number of threads, or
- * the time. A pipeline with a bound keeps the bound for every array, and a lossless pipeline is
- * lossless for every array, such as the next time steps.
+ * The choice depends only on `*wish` and the array, not on the device, the number of threads, or
+ * the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
+ * lossless pipeline is lossless for every array.
  *
- * In mode FZ_MODE_REL every goal returns preset "pfpl". In other modes, without a target:
- * - FZ_GOAL_SPEED returns preset "fast", or "bits" if the request is lossless. `src` is not read.
- * - FZ_GOAL_BALANCED compares forms of presets "fast", "fz", and "cusz" on the sample.
- * - FZ_GOAL_RATIO compares forms of "high"; below 32,768 elements, also those three presets.
+ * In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
+ * - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
+ *   read `src`.
+ * - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
+ *   returns the best variant.
+ * - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
+ *   these three presets.
  *
- * The last two goals also search for a lattice, which unpacked integers and rounded numbers have. If
- * lossless compression of the levels is smaller than the best pipeline within the bound, the
- * pipeline is lossless. If the request is lossless, the lattice is compared with preset "bits".
+ * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also search for a lattice, which unpacked integers and
+ * rounded numbers have. A lossless pipeline that codes the levels is then one of the variants. For
+ * a lossless request, it is compared with preset "bits".
  *
- * With a target, the call compresses the whole array up to three times on the CPU. The ratio is met
- * to 5 % and the signal-to-noise ratio to 1 dB if the array permits it.
+ * With a target, the call compresses the whole array up to three times on the CPU. If the array
+ * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one of
- *                        `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does not
- *                        match `dims` and `dtype`, or struct_bytes is wrong.
- *   FZ_UNSUPPORTED       The array has integers and `*wish` is not lossless.
- *   FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
+ *                        of `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does
+ *                        not match `dims` and `dtype`, or struct_bytes is wrong.
+ *   FZ_UNSUPPORTED       The array has integers, and the request is not lossless.
  */
 FZ_NODISCARD
 int32_t fz_pipeline_choose(const fz_wish *wish,
@@ -1435,48 +1569,55 @@ int32_t fz_pipeline_choose(const fz_wish *wish,
 /* ---- GPUs and asynchronous calls ------------------------------------------------------------- */
 
 /**
- * Returns the number of GPUs that fzgm can use in `*count`. The first call opens the driver, which
- * takes some time.
+ * Returns in `*count` the number of GPUs that CUDA reports to this process. The first call opens
+ * the driver, which takes some time.
+ *
+ * GPUs are numbered from 0 in the order of CUDA, after CUDA_VISIBLE_DEVICES. A GPU with a compute
+ * capability below 8.0 is counted, but functions that use it return FZ_NO_DEVICE.
  *
  * Returns:
- *   FZ_NO_DEVICE  None; the error text states whether the driver, the device, or the kernels in
- *                 this build are missing. FZGM_DISABLE_CUDA=1 in the environment disables all
- *                 GPUs.
+ *   FZ_NO_DEVICE  No GPU can be used; the error text names the missing part: driver, GPU, or
+ *                 kernels in this build. FZGM_DISABLE_CUDA=1 in the environment disables all GPUs.
  */
 FZ_NODISCARD int32_t fz_device_count(uint32_t *count);
 
 /**
- * Describes the GPU "cuda:index".
+ * Describes GPU `index`.
  *
  * Parameters:
- *   `index`   In: index of the GPU, from 0.
- *   `device`  In/out: the description; set device->struct_bytes before the call. Unchanged on
- *             failure.
+ *   `index`   In: number of the GPU, from 0.
+ *   `device`  In/out: the description; set device->struct_bytes before the call.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  No GPU has this index, or struct_bytes is wrong.
- *   FZ_NO_DEVICE.
+ *   FZ_INVALID_ARGUMENT  No GPU has this number, or struct_bytes is wrong.
  */
 FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
 
 /**
- * Prepares a plan and a workspace for asynchronous calls on a stream: loads device code, allocates
- * device memory, and waits for its own copies. Without this function, the first call does this
- * work.
+ * Prepares a workspace for asynchronous calls: allocates its device memory, copies the tables of
+ * the plan to it, loads device code, and waits until this work is complete.
  *
  * Parameters:
  *   `plan`       In: encoder or decoder.
  *   `workspace`  In/out: created for `plan`.
- *   `stream`     In: see fz_compress_async(). Must not be capturing.
+ *   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
  *
- * Afterwards fz_compress_async() and fz_decompress_async() with this workspace only enqueue
- * kernels, memsets, and copies within the device: they allocate no memory, never wait, and can be
- * captured. This applies to the context of `stream`.
+ * One call is required for each workspace. It applies to all streams of the context of `stream`.
+ * If the workspace is already prepared in this context, the function does nothing.
+ *
+ * Afterwards, fz_compress_async() and fz_decompress_async() with this workspace only enqueue
+ * kernels, memsets, and copies within the device. They allocate no memory, never wait, and can be
+ * captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself.
+ *
+ * The function may wait for earlier work on the device. Call it before you begin a capture on any
+ * stream.
  *
  * Returns:
- *   FZ_UNSUPPORTED    The pipeline has no device code.
- *   FZ_PLAN_MISMATCH  `workspace` belongs to another plan.
- *   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
+ *                        options->device.
+ *   FZ_UNSUPPORTED       A stage has no device code. This status does not require a GPU.
+ *   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
+ *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
 FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspace, fz_cuda_stream stream);
 
@@ -1487,37 +1628,47 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  * Parameters:
  *   `plan`                In: encoder from fz_pipeline_finalize().
  *   `workspace`           In/out: created for `plan`; not NULL.
- *   `src`                 In: the array, of the element type and shape of the plan, at any address
+ *   `src`                 In: the array, with the element type and shape of the plan, in memory
  *                         that the device of the stream can read.
  *   `src_bytes`           In: length of the array in bytes.
- *   `dst`                 Out: the container, at any address that the device can write. Must not
- *                         overlap `src`.
- *   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is sufficient for every
- *                         array. Nothing is written beyond it.
- *   `result`              Out: outcome of the call, written by the stream. Device, pinned, or
- *                         managed memory, aligned to 8 bytes, outside of `src` and `dst`. Read it
- *                         after the work has completed. May be NULL: the length of the container
- *                         is then not reported, although the container is complete.
+ *   `dst`                 Out: the container, in memory that the device can read and write. Must
+ *                         not overlap `src`.
+ *   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is always sufficient.
+ *                         Nothing is written beyond it. Bytes between the end of the container and
+ *                         the capacity may change.
+ *   `result`              Out: outcome of the work, written by the stream. Device, pinned, or
+ *                         managed memory, aligned to 8 bytes. Must not overlap `src` or `dst`. May
+ *                         be NULL: neither the length of the container nor a failure of the work
+ *                         is then reported.
  *   `stream`              In: a cudaStream_t or CUstream of any context. NULL, cudaStreamLegacy,
- *                         and cudaStreamPerThread denote the streams of the current context of the
- *                         calling thread, or of the plan's device if the thread has none.
+ *                         and cudaStreamPerThread denote streams of the current context of the
+ *                         calling thread. If the thread has no current context, they denote
+ *                         streams of the primary context of GPU options->device, with
+ *                         FZ_DEVICE_AUTO of GPU 0.
  *
- * The container has the same bytes as with fz_compress(), but no checksums unless
- * options->checksum is 2, which requires one pass over the container. Without checksums
- * fz_decompress_async() does not detect changed values.
+ * fz_compress() with the same plan writes the same container, except that this function writes
+ * checksums only if options->checksum is 2.
  *
- * Outlier lists are not enlarged: an array with more outliers than they hold results in
- * FZ_OUTLIER_CAPACITY in `*result`.
+ * The work does not enlarge outlier lists: if the array has more outliers than the lists can
+ * store, it fails with FZ_OUTLIER_CAPACITY.
  *
  * Returns:
- *   FZ_DEVICE  The driver rejected a part of the call; the rest may have been enqueued.
- *   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_UNSUPPORTED.
+ *   FZ_INVALID_ARGUMENT  `plan` is a decoder, options->device is FZ_DEVICE_CPU, or `stream`
+ *                        belongs to another GPU than options->device.
+ *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
+ *                        to another plan.
+ *   FZ_UNSUPPORTED       A stage has no device code.
+ *   FZ_OUT_OF_MEMORY     Only with a workspace that is not prepared; see fz_plan_preload().
+ *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued:
+ *                        synchronize `stream` before you free or reuse the memory of the call, and
+ *                        do not use `*result`.
  *
- * If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued and
- * `*result` is not written.
+ * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
- * Reported in `*result`; `dst` is then undefined:
- *   FZ_DST_TOO_SMALL, FZ_OUTLIER_CAPACITY.
+ * Reported in `*result`; the contents of `dst` are then undefined:
+ *   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is too small.
+ *   FZ_OUTLIER_CAPACITY  The array has more outliers than the outlier lists can store.
+ *   FZ_INVALID_ARGUMENT  An element is out of range; see fz_pipeline_finalize().
  */
 FZ_NODISCARD
 int32_t fz_compress_async(const fz_plan *plan,
@@ -1534,43 +1685,56 @@ int32_t fz_compress_async(const fz_plan *plan,
  * "Asynchronous calls" at the top of this file.
  *
  * Parameters:
- *   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open().
- *   `workspace`           In/out: created for `plan`; not NULL.
- *   `container`           In: a container of the plan's encoder, including stored arrays, at any
- *                         address that the device can read. With a plan from fz_plan_open(): the
- *                         container that it was opened from, or a container of the same encoder
- *                         that requires no more memory.
- *   `container_capacity_bytes`  In: at least the length of the container; the device reads the
- *                         length from the header, and nothing after the container is read. The
- *                         capacity passed to fz_compress_async() is sufficient, so no
- *                         synchronization is needed to obtain the length.
- *   `dst`                 Out: the array, at any address that the device can write. Must not
- *                         overlap `container`.
- *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array. Nothing is
- *                         written beyond it.
- *   `result`, `stream`    As for fz_compress_async().
+ *   `plan`                      In: decoder from fz_plan_decoder() or fz_plan_open().
+ *   `workspace`                 In/out: created for `plan`; not NULL.
+ *   `container`                 In: a container that `plan` restores, in memory that the device of
+ *                               the stream can read. fz_plan_decoder() and fz_plan_open() describe
+ *                               these containers.
+ *   `container_capacity_bytes`  In: number of readable bytes at `container`, at least the length
+ *                               of the container. The device reads the length from the header.
+ *                               Nothing at or beyond the capacity is read, and bytes after the
+ *                               container have no effect. To restore the output of
+ *                               fz_compress_async(), pass the same capacity; the host need not
+ *                               wait for the length.
+ *   `dst`                       Out: the array, in memory that the device can read and write. Must
+ *                               not overlap `container`.
+ *   `dst_capacity_bytes`        In: capacity of `dst`, at least the length of the array. Nothing
+ *                               is written beyond it.
+ *   `result`, `stream`          As for fz_compress_async().
  *
- * The container may come from an untrusted source: whatever its bytes are, the call completes with
- * a status. The device checks the header against the plan, and every length, offset, and index
- * before it is used, so that no byte outside of the container, the workspace, and `dst` is read or
- * written. Checksums are compared if the container contains them and options->checksum is not 0.
+ * The container may come from an untrusted source: for any bytes, the work completes with a status
+ * in `*result`. The device compares the header with the plan, and checks every length, offset, and
+ * index before use. It accesses only the bytes of `container` up to its capacity, the workspace,
+ * `dst`, and `*result`.
  *
- * Values are not checked. In a container without checksums, a changed code, exact value, or bound
- * is restored as another value; the status is then FZ_OK, and the error bound does not hold. If
- * bytes may change in storage or in transit, compress with options->checksum 2: changed values
- * then result in FZ_CHECKSUM.
+ * If options->checksum is not 0, the device compares the checksums of the container. Without
+ * checksums it does not detect changed values: a changed code, exact value, or error bound leads
+ * to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
+ * options->checksum 2; changed values then result in FZ_CHECKSUM.
+ *
+ * If the status in `*result` is FZ_OK, fz_decompress() with the same plan restores the same
+ * values. For a damaged container, the two functions may report different failures.
  *
  * Returns:
- *   FZ_DST_TOO_SMALL  `dst_capacity_bytes` is less than the length of the array.
- *   FZ_UNSUPPORTED    Also if `plan` is from fz_plan_open(), and the header of its container is
- *                     not in the form that fzgm writes; fz_decompress() restores it.
+ *   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
+ *   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
+ *                        belongs to another GPU than options->device.
+ *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
+ *                        header of its container is not in the form that fzgm writes;
+ *                        fz_decompress() restores such a container.
+ *   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
  *
- * Also returns the statuses of fz_compress_async(), with the same rules.
+ * Also returns FZ_PLAN_MISMATCH, FZ_OUT_OF_MEMORY, and FZ_DEVICE, as fz_compress_async() does.
+ * After a failure with a status other than FZ_DEVICE, nothing is enqueued, and `*result` is not
+ * written.
  *
- * Reported in `*result`; `dst` is then undefined:
- *   FZ_PLAN_MISMATCH  The container belongs to another plan, or requires more memory than the
- *                     container that was opened.
- *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM.
+ * Reported in `*result`; the contents of `dst` are then undefined:
+ *   FZ_PLAN_MISMATCH    `plan` does not restore this container, or its header is damaged or
+ *                       exceeds `container_capacity_bytes`.
+ *   FZ_NOT_A_CONTAINER  The first bytes are not those of a container of the plan's form
+ *                       (fz_container).
+ *   FZ_CORRUPT          The container is damaged, or longer than `container_capacity_bytes`.
+ *   FZ_CHECKSUM         A checksum does not match.
  */
 FZ_NODISCARD
 int32_t fz_decompress_async(const fz_plan *plan,
@@ -1588,11 +1752,9 @@ int32_t fz_decompress_async(const fz_plan *plan,
  * Reads the header of a container. Checksums are not compared. Blocking.
  *
  * Parameters:
- *   `container`        In: memory of any kind; the call copies the header from device memory and
- *                      waits for the copy.
+ *   `container`        In: the container. The call copies the header from device memory.
  *   `container_bytes`  In: length of the whole container in bytes.
- *   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
- *                      failure.
+ *   `info`             In/out: the result; set info->struct_bytes before the call.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  struct_bytes is wrong.
@@ -1604,12 +1766,12 @@ FZ_NODISCARD int32_t fz_container_info(const void *container, uint64_t container
  * Reads the shape of the array of a container, with all of its dimensions.
  *
  * Parameters:
- *   `container`        In: memory of any kind, as for fz_container_info().
+ *   `container`        In: the container, as for fz_container_info().
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `dims`             Out: FZ_MAX_DIMS lengths in elements, x first; 1 for unused dimensions.
  *   `ndim`             Out: number of dimensions, 1 to FZ_MAX_DIMS.
  *
- * Returns the statuses of fz_container_info(). On failure `dims` and `*ndim` are unchanged.
+ * Returns the statuses of fz_container_info().
  */
 FZ_NODISCARD
 int32_t fz_container_shape(const void *container,
@@ -1618,25 +1780,23 @@ int32_t fz_container_shape(const void *container,
                            uint32_t *ndim);
 
 /**
- * Reads the header of a container from the front of the container, for example while it arrives
- * from a network.
+ * Reads the header of a container from the first bytes of the container, for example while it
+ * arrives from a network.
  *
  * Parameters:
- *   `beginning`        In: host memory, from the first byte of the container on. May be NULL if
- *                      `beginning_bytes` is 0.
- *   `beginning_bytes`  In: length of the front in bytes.
- *   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
- *                      failure.
- *   `needed_bytes`     Out: on success, the length of the header. On FZ_TRUNCATED, the length of
- *                      the front to pass to the next call: more than `beginning_bytes`, and at
- *                      most the length of the container. Otherwise unchanged.
+ *   `beginning`        In: the first bytes of the container, in host memory.
+ *   `beginning_bytes`  In: number of bytes at `beginning`.
+ *   `info`             In/out: the result; set info->struct_bytes before the call.
+ *   `needed_bytes`     Out: on success, the length of the header. On FZ_TRUNCATED, the number of
+ *                      bytes to pass to the next call: more than `beginning_bytes`, and at most
+ *                      the length of the container. On other failures unchanged.
  *
- * Repeat the call with `*needed_bytes` bytes until it succeeds: a few calls, about ten for the
- * longest headers. Bytes after the header are not read; info->container_bytes is the container
- * length that the header states.
+ * Repeat the call with `*needed_bytes` bytes until it succeeds, up to about ten times for the
+ * longest headers. The call does not read bytes after the header; info->container_bytes is the
+ * length of the container that the header states.
  *
  * Returns:
- *   FZ_TRUNCATED  The front is too short.
+ *   FZ_TRUNCATED  `beginning_bytes` is too small.
  *
  * Also returns the statuses of fz_container_info().
  */
@@ -1647,23 +1807,23 @@ int32_t fz_container_info_partial(const void *beginning,
                                   uint64_t *needed_bytes);
 
 /**
- * Creates the pipeline that wrote a container, to use it again or to write it as TOML or text.
+ * Creates the pipeline that wrote a container, to use it again or to write it as text.
  *
  * Parameters:
- *   `container`        In: memory of any kind, as for fz_container_info().
+ *   `container`        In: the container. The call copies it from device memory.
  *   `container_bytes`  In: length of the whole container in bytes.
- *   `pipeline`         Out: the pipeline; unchanged on failure.
+ *   `pipeline`         Out: the pipeline.
  *
- * With the same options the pipeline writes the same container for the same array, as far as the
- * header records its parameters. Not recorded are:
- * - the capacity of outlier lists;
- * - the partitions of huffman;
- * - whether value_base was given or measured;
+ * With the same options, this pipeline writes the same container for the same array, as far as the
+ * header records its parameters. The header does not record:
+ * - outlier_capacity;
+ * - the number of partitions of huffman;
+ * - whether value_base was set or computed;
  * - fixed_step;
- * - in a compact frame, digits of a bound beyond the seventh, and outlier_threshold of
+ * - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
  *   lorenzo_quant.
  *
- * The pipeline of an array that was stored uncompressed is "stored".
+ * If the container stores the array uncompressed, the pipeline consists of stage "stored".
  *
  * Returns:
  *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.
@@ -1682,7 +1842,7 @@ int32_t fz_pipeline_from_container(const void *container,
  *   `path`              In: the file; an existing file is replaced. The call writes a temporary
  *                       file in the same directory, synchronizes it to disk, and renames it. On
  *                       failure an existing file is unchanged.
- *   `compressed_bytes`  Out: length of the file in bytes; unchanged on failure.
+ *   `compressed_bytes`  Out: length of the file in bytes.
  *
  * The call allocates fz_max_compressed_bytes() in addition to the workspace.
  *
@@ -1726,13 +1886,13 @@ int32_t fz_decompress_file(const fz_plan *plan,
  * Parameters:
  *   `path`  In: a file that is one container.
  *
- * Preset "fast": the call reads the header and the chunks that the region touches. Its memory does
- * not grow with the file, nor with a region in host memory: little more than 1 MiB. Other presets:
- * the call reads the whole file.
+ * Containers of preset "fast": the call reads the header and the parts of the file that the region
+ * requires. If `dst` is host memory, the call allocates little more than 1 MiB, for files and
+ * regions of any size. Containers of other pipelines: the call reads the whole file.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.
- *   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+ *   FZ_CORRUPT  Also if the length of the file differs from that in its header.
  *
  * Also returns the statuses of fz_decompress_region().
  */
@@ -1749,10 +1909,10 @@ int32_t fz_decompress_region_file(const char *path,
  * Restores a preview from a file. Same as fz_decompress_preview(), except:
  *
  * Parameters:
- *   `path`  In: a file that is one container, or the front of one.
+ *   `path`  In: a file that is one container, or its first bytes.
  *
- * Preset "high": the call reads the header and the front of the file that the step requires. Other
- * containers: the call reads the whole file.
+ * Containers of preset "high": the call reads the header and the first bytes of the file that
+ * `step` requires. Containers of other pipelines: the call reads the whole file.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.
@@ -1778,15 +1938,15 @@ int32_t fz_decompress_box_file(const char *path,
                                uint64_t *restored_bytes);
 
 /**
- * Reads the header of the container in a file, and nothing else of the file.
+ * Reads the header of the container in a file, and no other bytes of the file.
  *
  * Parameters:
  *   `path`  In: a file that is one container.
- *   `info`  In/out: the result; set info->struct_bytes before the call. Unchanged on failure.
+ *   `info`  In/out: the result; set info->struct_bytes before the call.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.
- *   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+ *   FZ_CORRUPT  Also if the length of the file differs from that in its header.
  *
  * Also returns the statuses of fz_container_info().
  */

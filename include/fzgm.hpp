@@ -284,7 +284,7 @@ public:
     const std::int32_t status = fz_max_compressed_bytes(get(), &bytes);
     return detail::outcome(status, bytes);
   }
-  /** Returns the size of a workspace in bytes. */
+  /** Returns the size of a workspace in bytes, see fz_workspace_bytes(). */
   result<std::uint64_t> workspace_bytes() const {
     std::uint64_t bytes = 0;
     const std::int32_t status = fz_workspace_bytes(get(), &bytes);
@@ -530,7 +530,7 @@ inline result<std::uint64_t> decompress_region(const_bytes container, shape orig
 
 /**
  * Restores a preview: the elements whose coordinates are multiples of `step`, a power of two, in every dimension. Returns
- * its length in bytes. `container` may be the front of a container.
+ * its length in bytes. `container` may be the first bytes of a container.
  */
 inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint64_t step, mutable_bytes dst) {
   std::uint64_t bytes = 0;
@@ -583,13 +583,13 @@ inline result<shape> container_shape(const_bytes container) {
 struct partial_info {
   /** Valid only if `complete` is true. */
   fz_info info;
-  /** If complete: length of the header. Otherwise: length of the front, in bytes, to pass to the next call. */
+  /** If complete: length of the header. Otherwise: number of bytes to pass to the next call. */
   std::uint64_t needed_bytes;
-  /** False: the front is too short. */
+  /** False: more bytes are required. */
   bool complete;
 };
 
-/** Reads the header of a container from the front of the container. A front that is too short is not a failure. */
+/** Reads the header of a container from its first bytes. Too few bytes are not a failure. */
 inline result<partial_info> container_info_partial(const_bytes beginning) {
   partial_info made{detail::sized<fz_info>(), 0, false};
   const std::int32_t status =
@@ -636,7 +636,7 @@ inline result<std::uint64_t> decompress_region_file(const std::string &path, sha
   return detail::outcome(status, bytes);
 }
 
-/** Restores a preview from a file, see decompress_preview(). Preset "high": only the front of the file is read. */
+/** Restores a preview from a file, see decompress_preview(). Preset "high": only the first bytes of the file are read. */
 inline result<std::uint64_t> decompress_preview_file(const std::string &path, std::uint64_t step, mutable_bytes dst) {
   std::uint64_t bytes = 0;
   const std::int32_t status = fz_decompress_preview_file(path.c_str(), step, dst.data(), dst.size(), &bytes);
@@ -656,7 +656,7 @@ inline result<fz_info> file_info(const std::string &path) {
   return detail::outcome(status, info);
 }
 
-/** Returns the number of GPUs that fzgm can use. */
+/** Returns the number of GPUs that CUDA reports. */
 inline result<std::uint32_t> device_count() {
   std::uint32_t count = 0;
   const std::int32_t status = fz_device_count(&count);

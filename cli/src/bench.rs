@@ -1,4 +1,4 @@
-//! `fzgm bench`: speed with the data in memory, so that no disk is measured.
+//! `fzgm bench`: measures speed with all data in memory, so that the result does not depend on a disk.
 
 #[cfg(feature = "cuda")]
 mod driver;
@@ -40,7 +40,8 @@ pub(crate) struct Args {
     /// Custom pipeline, from a TOML file; may be repeated
     #[arg(long = "config", value_name = "FILE", value_parser = input::path())]
     configs: Vec<PathBuf>,
-    /// Unit of the bound: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value; stage quantizer only) [default: noa; custom pipeline: its own]
+    /// Unit of the bound: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value; stage quantizer only)
+    /// [default: noa; custom pipeline: its own]
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
     /// Error bound; may be repeated; ignored by lossless pipelines [default: 1e-3; custom pipeline: its own]
@@ -49,18 +50,17 @@ pub(crate) struct Args {
     /// Store values of this magnitude and above, such as fill values, exactly [default: inf]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
-    /// Mode noa: add a line where the value range is given instead of measured by each call; without V, the range of
-    /// the array
+    /// Mode noa: add a row with the value range V, which calls then do not measure; without V, the range of the array
     #[arg(long, value_name = "V", num_args = 0..=1, require_equals = true, default_missing_value = "measured",
         value_parser = value_base)]
     value_base: Option<Base>,
-    /// CPU threads, one or more numbers; 0 for all cores [default: 1,0]
+    /// CPU threads, one or more numbers separated by commas; 0: all cores [default: 1,0]
     #[arg(long, value_name = "N", value_delimiter = ',', allow_negative_numbers = true, value_parser = input::threads())]
     threads: Vec<u32>,
-    /// Number of measured runs, after warm-up; the median is reported
+    /// Number of measured runs after one warm-up run; the median is reported
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Where to run: auto (the CPU), cpu, cuda, or cuda:N
+    /// Device: auto (the CPU), cpu, cuda, or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// GPU only: also measure repeated launches of the call as a CUDA graph
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Disable kernel fusion, to measure its effect. Does not affect the bytes
     #[arg(long)]
     no_fuse: bool,
-    /// Print a table of comma-separated values, with the keys of --json
+    /// Print the rows of --json as comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     /// Print one JSON object
@@ -78,18 +78,18 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Lines appear as they are measured.
-    fn for_people(&self) -> bool {
+    /// True if the output is text, which is printed row by row during the run.
+    fn as_text(&self) -> bool {
         !self.json && !self.csv
     }
 }
 
-/// What --preset accepts.
+/// The accepted values of `--preset`.
 fn presets() -> Vec<&'static str> {
     [&["all"], &named::presets()[..]].concat()
 }
 
-/// The value range of a line, as it was asked for.
+/// The argument of `--value-base`.
 #[derive(Clone, Copy)]
 enum Base {
     Measured,
@@ -107,21 +107,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (array, src) = Source::open(&args.input, &args.field)?.read()?;
     if let Device::Cuda(_) = args.device {
         if !args.threads.is_empty() {
-            return Err(Failure::usage("--threads is given, but --device is a GPU; remove --threads"));
+            let what = format!("--threads is given, but --device is {}; remove --threads", args.device);
+            return Err(Failure::usage(what));
         }
     } else if args.graph {
-        return Err(Failure::usage("--graph is given, but --device is not a GPU; add --device cuda"));
+        let what = format!("--graph is given, but --device is {}; pass --device cuda", args.device);
+        return Err(Failure::usage(what));
     }
     let own = args.custom_pipeline()?;
     let requests = args.requests(&own, &array, &src)?;
     if let Device::Cuda(index) = args.device {
-        // Of a library without a backend for GPUs this says that there are none.
+        // Without the feature `cuda` this call returns the error, and the code below it does not exist.
         fzgm::device_info(index).map_err(|e| Failure::from_error(&e))?;
         #[cfg(feature = "cuda")]
         return on_device::run(args, requests, index, &array, &src);
     }
     let copy = copy_speed(&src, args.runs)?;
-    if args.for_people() {
+    if args.as_text() {
         heading(args, &array, copy)?;
     }
     let threads = if args.threads.is_empty() { &[1, 0] } else { &args.threads[..] };
@@ -131,12 +133,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let options = Options { threads, fuse: !args.no_fuse, ..Options::default() };
             match measure(request, &array, &src, &options, args.runs) {
                 Ok(row) => {
-                    if args.for_people() {
+                    if args.as_text() {
                         report::print(&line(&row))?;
                     }
                     rows.push(row);
                 }
-                Err(failure) => failures.note(Failed { request, threads: Some(threads), failure }),
+                Err(failure) => failures.add(Failed { request, threads: Some(threads), failure }),
             }
         }
     }
@@ -145,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     failures.verdict(rows.iter().map(|row| row.quality.kept))
 }
 
-/// Prints the rows as CSV or JSON if that was requested. `device`: the keys that describe it.
+/// Prints the rows as CSV or JSON if an option requests it. `device` contains the keys that describe the device.
 fn print(
     args: &Args,
     array: &Array,
@@ -177,14 +179,14 @@ fn print(
 }
 
 impl Args {
-    /// The pipelines that were written out.
+    /// The pipelines of `--pipeline` and `--config`.
     fn custom_pipeline(&self) -> Result<Vec<CustomPipeline>, Failure> {
         let chains = self.pipelines.iter().map(|text| CustomPipeline::from_text(text));
         chains.chain(self.configs.iter().map(|path| CustomPipeline::from_file(path))).collect()
     }
 
-    /// Every preset and pipeline with every bound that it takes, and those with the value range given. What no array would
-    /// make right, such as a preset that there is not, is refused before anything is measured.
+    /// One request for each preset or pipeline and each bound, and one more with a given value range. Fails before the
+    /// first measurement if a request is invalid for every array, for example because of an unknown preset.
     fn requests<'a>(
         &'a self,
         own: &'a [CustomPipeline],
@@ -195,7 +197,7 @@ impl Args {
         let mut starts: Vec<PipelineSource<'a>> = vec![];
         for name in &self.presets {
             match name.as_str() {
-                // Those that are for this type.
+                // All presets that support the element type.
                 "all" => starts.extend(
                     PRESETS
                         .iter()
@@ -216,7 +218,7 @@ impl Args {
                 requests.push(plain);
                 continue;
             }
-            let asked = Request { mode: self.mode.as_deref(), threshold: self.outlier_threshold, ..plain };
+            let given = Request { mode: self.mode.as_deref(), threshold: self.outlier_threshold, ..plain };
             let mut bounds: Vec<Option<f64>> = self.bounds.iter().copied().map(Some).collect();
             if bounds.is_empty() {
                 bounds.push(None);
@@ -224,9 +226,9 @@ impl Args {
             for bound in bounds {
                 let scan = match start {
                     PipelineSource::Preset(_) => {
-                        Request { mode: asked.mode.or(Some("noa")), bound: bound.or(Some(1e-3)), ..asked }
+                        Request { mode: given.mode.or(Some("noa")), bound: bound.or(Some(1e-3)), ..given }
                     }
-                    PipelineSource::Custom(_) => Request { bound, ..asked }.completed(),
+                    PipelineSource::Custom(_) => Request { bound, ..given }.completed(),
                 };
                 requests.push(scan);
                 if scan.mode == Some("noa") {
@@ -243,13 +245,15 @@ impl Args {
         Ok(requests)
     }
 
-    /// The value range that is given to calls.
+    /// The value range of `--value-base`, measured if the option has no value.
     fn base(&self, array: &Array, src: &[u8]) -> Result<Option<f64>, Failure> {
+        if let (Some(_), Some(mode)) = (self.value_base, self.mode.as_deref().filter(|m| *m != "noa")) {
+            return Err(Failure::usage(format!(
+                "--value-base is given, but --mode is {mode}; remove --value-base, or pass --mode noa"
+            )));
+        }
         match self.value_base {
             None => Ok(None),
-            Some(_) if self.mode.as_ref().is_some_and(|m| m != "noa") => {
-                Err(Failure::usage("--value-base requires --mode noa; remove --value-base or change --mode"))
-            }
             Some(Base::Given(base)) => Ok(Some(base)),
             Some(Base::Measured) => {
                 let threshold = self.outlier_threshold.unwrap_or(f64::INFINITY);
@@ -260,7 +264,7 @@ impl Args {
     }
 }
 
-/// What a line is about. A pipeline of the user's own takes a line of its own.
+/// The first column of a row. The chain of a custom pipeline is printed on a separate line above the row.
 fn name(request: &Request<'_>) -> String {
     match request.start.names() {
         (Some(preset), _) => preset.into(),
@@ -268,7 +272,7 @@ fn name(request: &Request<'_>) -> String {
     }
 }
 
-/// Where the value range comes from, for people.
+/// The column that states the source of the value range.
 fn base(request: &Request<'_>) -> &'static str {
     match (request.mode, request.value_base) {
         (Some("noa"), None) => "range scan",

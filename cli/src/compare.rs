@@ -1,4 +1,4 @@
-//! `fzgm compare`
+//! `fzgm compare`: measures the errors of a restored array, and checks them against a bound.
 
 mod side;
 
@@ -27,26 +27,26 @@ Examples:
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Original array: a raw file or a .npy file
+    /// Original array: a raw file, a .npy file, a container, or a slab file
     #[arg(value_name = "A", value_parser = input::path())]
     original: PathBuf,
-    /// Restored array: a raw file, a .npy file, or the container, which states type, shape, and bound
+    /// Restored array: a file of one of these formats; a container states type, shape, and bound
     #[arg(value_name = "B", value_parser = input::path())]
     restored: PathBuf,
     #[command(flatten)]
     field: Field,
-    /// Unit of --eb: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value) [default: that of the container]
+    /// Unit of --eb: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value) [default: the unit of the container]
     #[arg(long, requires = "eb", value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// Error bound; 0 for lossless [default: that of the container]
+    /// Error bound; 0: all values must be equal [default: the bound of the container]
     #[arg(long, alias = "error-bound", value_name = "BOUND", requires = "mode", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     #[command(flatten)]
     fill: FillArgs,
-    /// Values of this magnitude and above must be exact [default: that of the container]
+    /// Values of this magnitude and above must be exact [default: the threshold of the container]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     outlier_threshold: Option<f64>,
-    /// Container, for ratio and bits per value, if B is not a container
+    /// Container whose size determines ratio and bits per value, if B is not a container
     #[arg(long, value_name = "FILE", value_parser = input::path())]
     compressed: Option<PathBuf>,
     /// Print one JSON object
@@ -54,13 +54,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What the arrays are judged by.
-struct Judgement {
+/// The bound that B is checked against, and the values that must be exact.
+struct Criteria {
     mode: Option<String>,
     eb: Option<f64>,
     bound: Option<Bound>,
     threshold: f64,
-    /// Fill values that nobody declared. They are exact, and outside of the range.
+    /// Suspected fill values, which must be exact and do not count in the value range.
     suspects: Vec<SuspectedFill>,
 }
 
@@ -76,11 +76,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let (a, b) = side::both(&args.original, &args.restored, &args.field)?;
     let declared = args.fill.declared(a.array.dtype())?;
-    let judgement = args.judgement(given, &declared, &a, &b)?;
+    let criteria = args.criteria(given, &declared, &a, &b)?;
     let container = container.or(b.container.as_ref().map(|c| c.0));
-    let m = fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, judgement.bound, judgement.threshold)
+    let m = fzgm::metrics::compare(a.array.dtype(), &a.bytes, &b.bytes, criteria.bound, criteria.threshold)
         .map_err(from_error)?;
-    report(args, &judgement, (&m, a.array.dtype()), container)?;
+    report(args, &criteria, (&m, a.array.dtype()), container)?;
     if m.kept() {
         return Ok(());
     }
@@ -95,14 +95,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// With what a container states, where the command line says nothing.
-    fn judgement(
+    /// The criteria of the command line, completed by the criteria of the container.
+    fn criteria(
         &self,
         given: Option<Bound>,
         declared: &Declared,
         a: &Side,
         b: &Side,
-    ) -> Result<Judgement, Failure> {
+    ) -> Result<Criteria, Failure> {
         let info = b.container.as_ref().and_then(|c| c.1.as_ref());
         let dtype = a.array.dtype();
         let stated = info.map(|info| info.outlier_threshold).filter(|t| t.is_finite());
@@ -117,25 +117,25 @@ impl Args {
                 threshold = last.threshold;
             }
         }
-        let mut judgement =
-            Judgement { mode: self.mode.clone(), eb: self.eb, bound: given, threshold, suspects };
+        let mut criteria =
+            Criteria { mode: self.mode.clone(), eb: self.eb, bound: given, threshold, suspects };
         if let Some(info) = info.filter(|_| given.is_none()) {
-            judgement.bound = promised(info, scan.range())?;
-            judgement.mode = judgement.bound.map(|_| info.mode.into());
-            judgement.eb = judgement.bound.map(|_| info.bound);
+            criteria.bound = promised(info, scan.range())?;
+            criteria.mode = criteria.bound.map(|_| info.mode.into());
+            criteria.eb = criteria.bound.map(|_| info.bound);
         }
-        Ok(judgement)
+        Ok(criteria)
     }
 }
 
-/// The bound that a container promises to an array with this range of bounded values.
+/// The bound that a container guarantees for an array whose bounded values have this range.
 fn promised(info: &Info, range: Option<(f64, f64)>) -> Result<Option<Bound>, Failure> {
     let (low, high) = range.unwrap_or_default();
     let own = if info.mode == "prel" { high.max(-low) } else { high - low };
     Ok(match (info.mode, info.value_base) {
         ("unbounded", _) => None,
         ("lossless", _) => Some(Bound::Abs(0.0)),
-        // The base was given and not measured. The container has it as a float.
+        // The base was given instead of measured. The container stores it as f32, so the bound includes one rounding error.
         ("noa" | "prel", Some(base)) if (own as f32 - base as f32).abs() > base as f32 * 1e-6 => {
             Some(Bound::Abs(info.bound * base * (1.0 + f64::from(f32::EPSILON))))
         }
@@ -147,11 +147,7 @@ fn ratio(m: &Metrics, dtype: DType, container: Option<u64>) -> Option<f64> {
     container.map(|bytes| report::ratio(m.elements * dtype.bytes(), bytes))
 }
 
-fn to_json(
-    judgement: &Judgement,
-    (m, dtype): (&Metrics, DType),
-    container: Option<u64>,
-) -> serde_json::Value {
+fn to_json(criteria: &Criteria, (m, dtype): (&Metrics, DType), container: Option<u64>) -> serde_json::Value {
     json!({
         "command": "compare",
         "dtype": dtype.name(),
@@ -160,9 +156,9 @@ fn to_json(
         "min": number(m.min),
         "max": number(m.max),
         "range": number(m.range),
-        "mode": judgement.mode,
-        "eb": optional(judgement.eb),
-        "suspected_fill_values": judgement.suspects.iter().map(|s| number(s.value)).collect::<Vec<_>>(),
+        "mode": criteria.mode,
+        "eb": optional(criteria.eb),
+        "suspected_fill_values": criteria.suspects.iter().map(|s| number(s.value)).collect::<Vec<_>>(),
         "allowed_error": optional(m.allowed),
         "max_abs_error": number(m.max_abs_error),
         "max_rel_error": number(m.max_rel_error),
@@ -182,12 +178,12 @@ fn to_json(
 
 fn report(
     args: &Args,
-    judgement: &Judgement,
+    criteria: &Criteria,
     measured: (&Metrics, DType),
     container: Option<u64>,
 ) -> Result<(), Failure> {
     if args.json {
-        return report::print_json(&to_json(judgement, measured, container));
+        return report::print_json(&to_json(criteria, measured, container));
     }
     let (m, dtype) = measured;
     let mut lines = vec![
@@ -196,12 +192,12 @@ fn report(
         format!("max absolute error    {:?}", m.max_abs_error),
         format!("max relative error    {:?}", m.max_rel_error),
     ];
-    for s in &judgement.suspects {
+    for s in &criteria.suspects {
         let what = "must be exact, excluded from the range; see --fill-value";
         lines.push(format!("suspected fill value  {}, {} elements: {what}", text(dtype, s.value), s.count));
     }
     if let Some(worst) = m.worst {
-        if let (Some(mode), Some(eb)) = (&judgement.mode, judgement.eb) {
+        if let (Some(mode), Some(eb)) = (&criteria.mode, criteria.eb) {
             lines.push(format!("bound                 {mode} {eb:?}"));
         }
         if let Some(allowed) = m.allowed {

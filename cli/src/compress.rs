@@ -1,4 +1,4 @@
-//! `fzgm compress`
+//! `fzgm compress`: compresses raw arrays and NumPy files into containers and slab files.
 
 mod chosen;
 mod in_slabs;
@@ -39,18 +39,20 @@ Examples:
 pub(crate) struct Args {
     /// Raw files (little-endian, no header) or .npy files; - for standard input
     ///
-    /// A raw file requires --dtype. A .npy file states type and shape; big-endian elements and Fortran order are converted. Files of other formats
-    /// are rejected. Each file is compressed into a container of its own.
+    /// A raw file requires --dtype. A .npy file states type and shape; big-endian elements and Fortran order are
+    /// converted. Files of other formats are rejected. Each file is compressed into a separate container.
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     output: OutArgs,
     #[command(flatten)]
     field: Field,
-    /// Preset: auto (chosen by a sample of the array), fast (speed, regions), high (ratio, previews), pfpl (mode rel), bits (lossless), or another one of `fzgm presets` [default: auto]
+    /// Preset: auto (chosen by a sample of the array), fast (speed, regions), high (ratio, previews), pfpl (mode rel),
+    /// bits (lossless), or another preset of `fzgm presets` [default: auto]
     ///
-    /// auto:speed chooses for the least time, auto:ratio for the highest ratio. auto is auto:balanced: the highest ratio among pipelines that are nearly as fast as fast. With
-    /// --set, --slab, --no-strict, or --generation, the default is fast, and pfpl with --mode rel.
+    /// auto:speed chooses the fastest pipeline, and auto:ratio the one with the highest ratio. auto is auto:balanced, which
+    /// chooses the highest ratio among pipelines that are nearly as fast as preset fast. With --set, --slab, --no-strict, or
+    /// --generation, the default is fast, and pfpl with --mode rel.
     #[arg(long, value_parser = named::text(presets_and_auto), hide_possible_values = true)]
     preset: Option<String>,
     /// Custom pipeline instead of a preset, as a chain of stages
@@ -63,10 +65,10 @@ pub(crate) struct Args {
     config: Option<PathBuf>,
     /// Unit of the bound: abs (the data), noa (max - min), prel (max |x|), rel (|x| of each value) [default: noa; custom pipeline: its own]
     ///
-    /// noa is REL in SZ, and abs is accuracy in ZFP. Of the presets, only pfpl supports rel.
+    /// noa is REL in SZ, and abs is accuracy in ZFP. Only preset pfpl supports rel.
     #[arg(long, value_parser = named::text(named::modes), hide_possible_values = true)]
     mode: Option<String>,
-    /// Restore every bit; the pipeline is chosen
+    /// Compress without loss; the pipeline is chosen
     #[arg(long, conflicts_with_all = ["mode", "eb"])]
     lossless: bool,
     /// Choose the error bound that leads to this ratio
@@ -75,7 +77,7 @@ pub(crate) struct Args {
     /// Choose the error bound that leads to this peak signal-to-noise ratio in dB
     #[arg(long, value_name = "DB", allow_negative_numbers = true, value_parser = input::real, conflicts_with_all = ["mode", "eb", "lossless", "target_ratio", "value_base"])]
     target_psnr: Option<f64>,
-    /// Error bound; required by lossy presets [default: custom pipeline: its own]
+    /// Error bound; required by lossy presets [default for a custom pipeline: its own]
     #[arg(long, alias = "error-bound", value_name = "BOUND", allow_negative_numbers = true, value_parser = input::real)]
     eb: Option<f64>,
     #[command(flatten)]
@@ -86,7 +88,7 @@ pub(crate) struct Args {
     /// Known value range (noa) or largest magnitude (prel) [default: measured]
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = input::real)]
     value_base: Option<f64>,
-    /// Set a parameter of all stages of type STAGE, or of every stage that has it; may be repeated
+    /// Set a parameter, in all stages of type STAGE or in every stage with this parameter; may be repeated
     ///
     /// `fzgm stages` lists the parameters.
     #[arg(long = "set", value_name = "[STAGE.]PARAM=VALUE", value_parser = request::setting)]
@@ -100,7 +102,7 @@ pub(crate) struct Args {
     /// Generation of FZM files [default: 2026-08]
     #[arg(long)]
     generation: Option<Form>,
-    /// Use the lossy arithmetic of the reference implementation: the bound may be exceeded
+    /// Use the arithmetic of the reference implementation, which violates the bound for some values
     #[arg(long)]
     no_strict: bool,
     /// Container form: fzm, or compact for chunks and small messages [default: fzm]
@@ -108,13 +110,13 @@ pub(crate) struct Args {
     container: Option<Kind>,
     /// Write a slab file, for arrays larger than memory, with slabs of about this size, such as 256M
     ///
-    /// The array is divided along its slowest dimension, and each slab has a container of its own.
+    /// The array is divided along its slowest dimension, and each slab is compressed into a separate container.
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true, value_parser = input::bytes, conflicts_with = "verify")]
     slab: Option<u64>,
     /// Write no checksums
     #[arg(long)]
     no_checksum: bool,
-    /// Where to run: auto (the CPU, where files are read to), cpu, cuda, or cuda:N. Does not affect the bytes
+    /// Device: auto (the CPU), cpu, cuda, or cuda:N. Does not affect the bytes
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// Print one JSON object for each file
@@ -163,13 +165,14 @@ impl Args {
     }
 }
 
-/// What `--preset` accepts.
+/// The accepted values of `--preset`.
 fn presets_and_auto() -> Vec<&'static str> {
     [named::presets(), chosen::WORDS.to_vec()].concat()
 }
 
-/// Files of this form have no place for the shape, and with the reference's arithmetic nothing is added to them.
-fn forgets_the_shape(options: &Options) -> bool {
+/// True if the file contains no shape: generation 2026-05 has no field for it, and the exact form of the reference has no extension
+/// block.
+fn loses_the_shape(options: &Options) -> bool {
     !options.strict && options.generation == Generation::G2026_05
 }
 
@@ -182,7 +185,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let start = own.as_ref().map_or(PipelineSource::Preset(preset), PipelineSource::Custom);
     let work = Work { args, start, auto };
-    // What is wrong for any array is said before a file is opened.
+    // Errors that do not depend on the array are reported before a file is opened.
     if let Some(dtype) = args.field.dtype {
         work.pipeline(dtype)?;
     }
@@ -190,16 +193,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     each(args.inputs.iter().zip(outputs), |(input, output)| work.file(input, &output))
 }
 
-/// What is done with each file.
+/// The compression of each file.
 struct Work<'a> {
     args: &'a Args,
     start: PipelineSource<'a>,
-    /// The pipeline of `start` stands in for one that is chosen.
+    /// If not `None`, each array has its own choice, and `start` only serves to check the arguments.
     auto: Option<Auto<'a>>,
 }
 
 impl Work<'_> {
-    /// What OUT is called.
+    /// The default name of OUT.
     fn name(&self, input: &std::ffi::OsStr) -> OsString {
         let ending = match (self.args.slab, self.args.container) {
             (Some(_), _) => ".fzs",
@@ -266,7 +269,7 @@ impl Work<'_> {
             Some(encoder) => encoder,
             None => Encoder::new(&pipeline, &array, &args.options()).map_err(refused)?,
         };
-        if forgets_the_shape(encoder.options()) {
+        if loses_the_shape(encoder.options()) {
             reports::note(
                 "the file will contain neither the shape nor the unpadded length of the array; \
                  it is restored as one dimension, including the padding",
@@ -298,7 +301,7 @@ impl Work<'_> {
         report(args, self.start, &files, &done)
     }
 
-    /// The name of the goal of a choice.
+    /// The name of the goal; empty without a choice.
     fn goal(&self) -> &'static str {
         let goal = self.auto.map(|auto| auto.goal);
         Goal::ALL.iter().find(|(known, _)| Some(*known) == goal).map_or("", |(_, name)| name)
@@ -309,7 +312,7 @@ impl Work<'_> {
         Check::new(dtype, threshold, declared)
     }
 
-    /// Refuses an array that the bound would not suit.
+    /// Rejects an array with suspected fill values if they would enlarge the bound.
     fn accept(&self, input: &Path, dtype: DType, pipeline: &Pipeline, check: &Check) -> Result<(), Failure> {
         let threshold = request::real(pipeline, "outlier_threshold").unwrap_or(f64::INFINITY);
         let open = self.args.fill.is_given() || threshold.is_infinite();
@@ -324,12 +327,12 @@ impl Work<'_> {
     }
 }
 
-/// Whether a container has the array as it is.
+/// True if a container stores the array uncompressed.
 fn is_stored(container: &[u8]) -> bool {
     fzgm::info(container).is_ok_and(|info| matches!(&info.stages[..], [stage] if stage.name == "stored"))
 }
 
-/// Where an array comes from, and its container goes.
+/// The input of an array, and the output for its container.
 struct Files<'a> {
     input: &'a Path,
     output: &'a OutFile,

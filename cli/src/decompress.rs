@@ -1,4 +1,4 @@
-//! `fzgm decompress`
+//! `fzgm decompress`: restores arrays, regions, and previews from containers and slab files.
 
 mod part;
 mod preview;
@@ -40,21 +40,21 @@ pub(crate) struct Args {
     /// Memory limit for the array and the working memory, such as 4G; 0: 9 times the array plus 64 MiB
     #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true, value_parser = input::limit)]
     max_memory: u64,
-    /// Restore only a region x0:x1,y0:y1,z0:z1: elements x0 to x1 - 1 in each dimension
+    /// Restore only the region x0:x1,y0:y1,z0:z1; it includes the first number of each range and excludes the second
     ///
-    /// Preset fast, also in slab files: only the chunks of the region are read, and checksums are not compared. Other presets: the whole array is
-    /// decoded, and checksums are compared, except for preset high.
+    /// Preset fast, also in slab files: only the chunks of the region are read, and checksums are not compared. Other
+    /// presets: the whole array is decoded, and checksums are compared, except for preset high.
     #[arg(long = "region", alias = "box", value_name = "RANGES", value_parser = Part::parse, allow_hyphen_values = true)]
     part: Option<Part>,
     /// Restore only the elements at multiples of STEP, a power of two, in each dimension
     ///
-    /// Preset high: the front of the file is sufficient.
+    /// Preset high: only the front of the file is read, and the file may end there. Other presets: the whole file is decoded.
     #[arg(long, value_name = "STEP", conflicts_with = "part", allow_negative_numbers = true)]
     preview: Option<u64>,
     /// Do not verify the checksums of the container
     #[arg(long)]
     no_checksum: bool,
-    /// Where to run: auto (the CPU, where files are read to), cpu, cuda, or cuda:N. Does not affect the bytes
+    /// Device: auto (the CPU), cpu, cuda, or cuda:N. Does not affect the bytes
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// Print one JSON object for each file
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// IN without the ending that compress gives it.
+/// The default name of OUT: IN without the extension that `fzgm compress` adds.
 fn name(input: &OsStr) -> Result<OsString, String> {
     let text = Path::new(input);
     let known = text.extension().is_some_and(|e| ["fzm", "fzc", "fzs"].iter().any(|known| e == *known));
@@ -85,7 +85,7 @@ fn name(input: &OsStr) -> Result<OsString, String> {
     }
 }
 
-/// What is done with each file.
+/// The decompression of one file.
 struct Work<'a> {
     args: &'a Args,
     input: &'a Path,
@@ -118,12 +118,12 @@ impl Work<'_> {
         report(self, decoder.array(), container.len() as u64, seconds, None)
     }
 
-    /// The same slab by slab, with the memory of one.
+    /// Restores a slab file slab by slab, with memory for one slab.
     fn slabs(&self, mut src: Box<dyn Read>, options: &Options) -> Result<(), Failure> {
         let start = Instant::now();
         let (mut sink, to) = (self.output.create()?, self.output.path());
         if self.output.is_npy() {
-            // Its header comes first, and has the number of all rows.
+            // The NumPy header precedes the elements and contains the number of rows, so the lengths of all slabs are read first.
             let array = slabs::array_of(self.input)?;
             sink.write_all(&npy::header(&array)).map_err(|e| Failure::io("write", to, &e))?;
         }
@@ -144,7 +144,7 @@ fn report(
 ) -> Result<(), Failure> {
     let Work { args, input, output } = *work;
     let beside = output.is_stream();
-    // The container is that of the whole array, and parts of it are restored on the CPU.
+    // A part has no ratio, because the container holds the whole array. Parts are restored on the CPU.
     let (ratio, device) = match (&args.part, args.preview) {
         (None, None) => (number(ratio(array.bytes(), container)), args.device.to_string()),
         _ => (Value::Null, Device::Cpu.to_string()),

@@ -1,4 +1,4 @@
-//! `fzgm devices`
+//! `fzgm devices`: lists the GPUs that `--device` accepts.
 
 use crate::failure::Failure;
 use crate::report;
@@ -12,7 +12,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// That there is none is an answer and no failure.
+/// Prints the GPUs or, if there is none, the reason. A machine without a GPU is not a failure.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (devices, why) = match all() {
         Ok(devices) => (devices, None),

@@ -1,8 +1,10 @@
-//! The graph of a container as a drawing in text: from the array down to what is stored.
+//! The graph of a container as a drawing in text, from the array to the stored segments.
 
 use crate::field::shape;
 use fzgm::Info;
 
+/// Draws the stages of a container, each below the port that it reads:
+///
 /// ```text
 /// array, 100x100 of f32
 /// └─ 0 quantizer
@@ -27,17 +29,18 @@ struct Drawing<'a> {
     lines: Vec<String>,
 }
 
-/// What leaves a stage.
+/// The destination of an output port.
 enum Way {
     To(usize),
     Stored(u64),
 }
 
 impl Drawing<'_> {
-    /// One stage and all behind it. `label` says what it reads, `before` is drawn in front of the lines of its parent.
+    /// Draws a stage and the stages that read it. `label` names the port that the stage reads; `before` is the indentation of its
+    /// parent.
     fn stage(&mut self, stage: usize, label: &str, before: &str, last: bool) {
         let (branch, stem) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        // A stage with several inputs is drawn where it is met first.
+        // A stage with several inputs appears once for each input. Only the first appearance shows its outputs.
         let again = std::mem::replace(&mut self.seen[stage], true);
         let note = if again { ", as above" } else { "" };
         let name = self.info.stages[stage].name;
@@ -59,7 +62,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// By port, in the order of the stages that read them; then what is stored, in the order of the container.
+    /// The outputs of a stage: first the read ports, in the order of their readers, then the stored ports, in the order of the segments.
     fn ways(&self, stage: usize) -> Vec<(&'static str, Way)> {
         let mut ways = vec![];
         for (reader, found) in self.info.stages.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! What ends a run early: a message and an exit code.
+//! Failures of a run: a message and an exit code.
 
 use fzgm::Error;
 use std::path::Path;
 
-/// Does something with each file. A file that fails takes no other with it: its message is written, and the code of the first failure is the end.
+/// Calls `work` for each file. A file that fails does not stop the others. The first failure is returned; the messages of later ones
+/// are printed.
 pub(crate) fn each<T>(
     files: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<(), Failure>,
@@ -19,7 +20,7 @@ pub(crate) fn each<T>(
     first.map_or(Ok(()), Err)
 }
 
-/// A message for people and a code for scripts.
+/// A message for users and an exit code for scripts.
 pub(crate) struct Failure {
     pub(crate) code: u8,
     pub(crate) message: String,
@@ -41,7 +42,7 @@ Exit codes:
   5  the request cannot be met, for example because of memory, the element type, or a missing GPU";
 
 impl Failure {
-    /// With what it is about in front.
+    /// Adds a subject in front of the message.
     pub(crate) fn about(self, what: &str) -> Failure {
         Failure { message: format!("{what}: {}", self.message), ..self }
     }
@@ -54,7 +55,7 @@ impl Failure {
         Failure { code, message: message.into() }
     }
 
-    /// Whether the arguments are wrong, whatever the array and the machine are.
+    /// True if the arguments are invalid for every array on every machine.
     pub(crate) fn is_usage(&self) -> bool {
         self.code == USAGE
     }
@@ -79,14 +80,14 @@ impl Failure {
         Failure::new(IO, message)
     }
 
-    /// The system refused something about a file or a standard stream.
+    /// The system cannot read or write a file or a standard stream.
     pub(crate) fn io(verb: &str, path: &Path, e: &std::io::Error) -> Failure {
         let stream = if verb == "read" { "standard input" } else { "standard output" };
         let name = crate::input::name(path, stream);
         Failure::new(IO, format!("cannot {verb} {}: {e}", name.display()))
     }
 
-    /// The library refused a container. What this version does not know it cannot tell from damage.
+    /// The library rejects a container. `Unsupported` has the exit code of damage, because an unknown number can be either.
     pub(crate) fn reading(path: &Path, e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::reading(path, source).in_slab(*index),
@@ -99,24 +100,24 @@ impl Failure {
             | Error::Truncated { .. }
             | Error::Unsupported { .. }
             | Error::PlanMismatch(_) => Failure::new(CONTAINER, format!("{}: {e}", path.display())),
-            // It has the path already.
+            // The text of the error contains the path.
             Error::File { .. } => Failure::new(IO, e.to_string()),
             _ => Failure::request(format!("{}: {e}", path.display())),
         }
     }
 
-    /// The library refused a part of an array whose header it has read.
+    /// The library rejects a region or a preview of a container whose header it has read.
     pub(crate) fn of_part(path: &Path, e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::of_part(path, source).in_slab(*index),
             Error::InvalidArgument { .. } => Failure::from_error(e),
-            // The container is fine, and the rest of it can be had.
+            // The container is valid; only the request is not supported.
             Error::Unsupported { .. } => Failure::request(format!("{}: {e}", path.display())),
             e => Failure::reading(path, e),
         }
     }
 
-    /// The library cannot read a pipeline of the user's own. A stage that other versions have is a request like others.
+    /// The library cannot read a custom pipeline. A stage that only other versions support is a request, not invalid usage.
     pub(crate) fn written(e: &Error) -> Failure {
         match e {
             Error::Unsupported { .. } => Failure::request(e.to_string()),
@@ -124,8 +125,7 @@ impl Failure {
         }
     }
 
-    /// The library refused a request. Names and values that nothing accepts are the command line's own, and so are pipelines that
-    /// no array makes possible.
+    /// The library rejects a request. Names, values, and pipelines that are invalid for every array are invalid usage.
     pub(crate) fn from_error(e: &Error) -> Failure {
         match e {
             Error::Slab { index, source } => Failure::from_error(source).in_slab(*index),

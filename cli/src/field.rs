@@ -1,4 +1,4 @@
-//! Type and shape of an array, as the command line states them.
+//! Type and shape of an array, as the command line specifies them.
 
 use crate::failure::Failure;
 use crate::named::Named;
@@ -9,12 +9,12 @@ use std::path::Path;
 pub(crate) struct Field {
     /// Element type of a raw array: f32, f64, i8 to i64, u8 to u64
     ///
-    /// A .npy file states its type. Names such as float32, float64, float, double, and int32 are accepted too.
+    /// A .npy file states its type. Names such as float32, float64, float, double, and int32 are also accepted.
     #[arg(long, value_parser = dtype(), hide_possible_values = true)]
     pub(crate) dtype: Option<DType>,
-    /// One to eight dimensions, fastest first, such as 512x512x128 [default: those of the .npy file; otherwise one dimension]
+    /// One to eight dimensions, fastest first, such as 512x512x128 [default: the dimensions of the .npy file, or one dimension]
     ///
-    /// Separators: x, comma, *, or space. For the order of C and NumPy use --shape.
+    /// Separators are x, comma, *, and space. For the order of C and NumPy use --shape.
     #[arg(long, value_parser = fastest_first, allow_hyphen_values = true)]
     dims: Option<Dims>,
     /// Dimensions in the order of C and NumPy, slowest first, such as 128,512,512
@@ -28,7 +28,7 @@ pub(crate) struct Field {
 #[derive(Clone)]
 struct Dims(Vec<u64>);
 
-/// An element type, also by its name in C.
+/// A parser of element types, which also accepts their names in C.
 pub(crate) fn dtype() -> Named<DType> {
     Named {
         parse: |text| match text {
@@ -60,12 +60,12 @@ fn dims(text: &str) -> Result<Dims, String> {
             dims.push(number(word)?);
         }
         if dims.len() == before {
-            return Err("a dimension is missing; write dimensions as 512x512x128".into());
+            return Err(format!("`{text}` lacks a dimension; write dimensions as 512x512x128"));
         }
     }
     if dims.len() > MAX_DIMS {
         return Err(format!(
-            "{} dimensions are given, at most {MAX_DIMS} are supported; join the slowest ones",
+            "{} dimensions are given, but at most {MAX_DIMS} are supported; join the slowest ones",
             dims.len()
         ));
     }
@@ -73,12 +73,12 @@ fn dims(text: &str) -> Result<Dims, String> {
 }
 
 impl Field {
-    /// The dimensions that were given, fastest first.
+    /// The dimensions of the command line, fastest first.
     pub(crate) fn dims(&self) -> Option<&[u64]> {
         self.dims.as_ref().or(self.shape.as_ref()).map(|dims| dims.0.as_slice())
     }
 
-    /// The same, of an array whose type and shape another file states, where the command line does not.
+    /// Fills in the type and shape of another array if the command line does not specify them.
     pub(crate) fn like(&self, array: &Array) -> Field {
         let dims = self.dims().map_or(array.dims().to_vec(), <[u64]>::to_vec);
         Field {
@@ -89,7 +89,7 @@ impl Field {
         }
     }
 
-    /// The array of `path`, which has so many bytes.
+    /// The array in `path`, a file of `bytes` bytes.
     pub(crate) fn array(&self, dtype: DType, path: &Path, bytes: u64) -> Result<Array, Failure> {
         let Some(dims) = self.dims() else { return Field::line(dtype, path, bytes) };
         let array = Array::new(dtype, dims).map_err(|e| Failure::from_error(&e))?;
@@ -99,12 +99,12 @@ impl Field {
         Ok(array)
     }
 
-    /// The array of one dimension in so many bytes.
+    /// The one-dimensional array in a file of `bytes` bytes.
     pub(crate) fn line(dtype: DType, path: &Path, bytes: u64) -> Result<Array, Failure> {
         let width = dtype.bytes();
         if bytes % width != 0 {
             return Err(Failure::usage(format!(
-                "{} has {bytes} bytes, not a multiple of the {width} bytes of {dtype}; correct --dtype",
+                "{} has {bytes} bytes, which is not a multiple of the {width} bytes of {dtype}; correct --dtype",
                 path.display()
             )));
         }
@@ -119,7 +119,7 @@ pub(crate) fn other_length(path: &Path, array: &Array, has: &str) -> Failure {
     ))
 }
 
-/// `1440x721`.
+/// The dimensions as text, such as `1440x721`.
 pub(crate) fn shape(array: &Array) -> String {
     array.dims().iter().map(u64::to_string).collect::<Vec<_>>().join("x")
 }

@@ -1,4 +1,4 @@
-//! Fill values: those that the command line declares, and those that nobody declared.
+//! Fill values: the declarations of the command line, and suspected fill values.
 
 use crate::failure::Failure;
 use fzgm::DType;
@@ -6,10 +6,12 @@ use fzgm::metrics::{SuspectedFill, ValueScan};
 
 #[derive(clap::Args)]
 pub(crate) struct FillArgs {
-    /// Declare a fill value such as 1e20 or -9999, which is stored exactly and excluded from the value range; none: the array has none; may be repeated
+    /// Declare a fill value such as 1e20 or -9999, which is stored exactly and excluded from the value range;
+    /// none: the array has none; may be repeated
     ///
-    /// Pipelines separate values by magnitude: all values of the magnitude of V and above are exact, and a note states how many other values these
-    /// are. In modes noa and prel, an array with a suspected fill value is rejected without this option.
+    /// Pipelines separate values by magnitude: all values of the magnitude of V and above are exact. `fzgm compress`
+    /// prints a note with the number of other values among them. In modes noa and prel, it rejects an array with a
+    /// suspected fill value if this option is not given.
     #[arg(long = "fill-value", value_name = "V", allow_negative_numbers = true, value_parser = parse, conflicts_with = "outlier_threshold")]
     values: Vec<Fill>,
 }
@@ -23,16 +25,16 @@ enum Fill {
 fn parse(text: &str) -> Result<Fill, String> {
     match text {
         "none" => Ok(Fill::None),
-        _ => crate::input::real(text).map(Fill::Value).map_err(|e| format!("{e}, or none")),
+        _ => crate::input::real(text).map(Fill::Value).map_err(|e| format!("{e}, or as none")),
     }
 }
 
-/// Fill values that were declared, and the threshold that keeps them.
+/// The declared fill values, and the threshold that makes them exact.
 #[derive(Clone)]
 pub(crate) struct Declared {
     pub(crate) values: Vec<f64>,
     pub(crate) threshold: Option<f64>,
-    /// Whether the array has no others.
+    /// True if the user states that the array has no fill values.
     pub(crate) none: bool,
 }
 
@@ -41,12 +43,12 @@ impl FillArgs {
         !self.values.is_empty()
     }
 
-    /// In an array of this type.
+    /// Checks the declarations for an array of this type.
     pub(crate) fn declared(&self, dtype: DType) -> Result<Declared, Failure> {
         let none = self.values.contains(&Fill::None);
         if none && self.values.len() > 1 {
             return Err(Failure::usage(
-                "--fill-value none is given together with other fill values; remove one of them",
+                "--fill-value none is given together with other fill values; remove none, or the other values",
             ));
         }
         let (mut values, mut threshold) = (vec![], None);
@@ -68,19 +70,20 @@ impl FillArgs {
     }
 }
 
-/// What the values of an array say about its fill values.
+/// Statistics of an array about its fill values.
 #[derive(Clone)]
 pub(crate) struct Check {
     scan: ValueScan,
     dtype: DType,
     declared: Declared,
-    /// For each declared value the elements that have it.
+    /// For each declared value, the number of elements that equal it.
     equal: Vec<u64>,
+    /// Finite elements that are exact because of the declared threshold.
     exact: u64,
 }
 
 impl Check {
-    /// `threshold`: that of the pipeline.
+    /// `threshold` is the threshold of the pipeline.
     pub(crate) fn new(dtype: DType, threshold: f64, declared: Declared) -> Check {
         let equal = vec![0; declared.values.len()];
         Check { scan: ValueScan::new(dtype, threshold), dtype, declared, equal, exact: 0 }
@@ -111,12 +114,12 @@ impl Check {
         self.scan.range()
     }
 
-    /// What looks like a fill value and was not declared.
+    /// The suspected fill values, unless the user states that there are none.
     pub(crate) fn suspects(&self) -> Vec<SuspectedFill> {
         if self.declared.none { vec![] } else { self.scan.suspects() }
     }
 
-    /// What is to be said of the declared values, or nothing.
+    /// A note about declared values that do not occur, and about other elements that become exact.
     pub(crate) fn note(&self) -> Option<String> {
         let missing: Vec<String> = self
             .declared
@@ -138,12 +141,12 @@ impl Check {
     }
 }
 
-/// A value with the digits that its type has.
+/// The shortest text of a value that its element type reads back.
 pub(crate) fn text(dtype: DType, value: f64) -> String {
     if dtype == DType::F32 { format!("{:?}", value as f32) } else { format!("{value:?}") }
 }
 
-/// Refuses an array with fill values that nobody declared.
+/// Rejects an array with suspected fill values.
 pub(crate) fn refuse(
     path: &str,
     mode: &str,
@@ -170,7 +173,7 @@ pub(crate) fn refuse(
     let (low, high) = (text(dtype, last.others.0), text(dtype, last.others.1));
     Err(Failure::usage(format!(
         "{path} has a suspected fill value: {}; all other values are from {low} to {high}, and in mode {mode} the fill value would make their bound \
-         too large. Add {}{threshold}, or --fill-value none if it is regular data",
+         too large; add {}{threshold}, or --fill-value none if it is regular data",
         names.join(", "),
         options.join(" ")
     )))

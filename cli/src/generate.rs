@@ -1,4 +1,4 @@
-//! `fzgm generate`: manual pages and completions, from the same source as the help, when the program is installed.
+//! `fzgm generate`: writes manual pages and completions from the texts of the help. The installation runs it.
 
 use crate::failure::Failure;
 use clap_complete::Shell;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Prefix to write to: share/man/man1 and the completion directories of the shells
+    /// Prefix below which share/man/man1 and the completion directories of the shells are written
     #[arg(value_name = "DIR", value_parser = crate::input::path())]
     dir: PathBuf,
 }
 
-/// Where the shells look.
+/// Each shell with the directory and the file name in which it looks for completions.
 const SHELLS: [(Shell, &str, &str); 3] = [
     (Shell::Bash, "share/bash-completion/completions", "fzgm"),
     (Shell::Zsh, "share/zsh/site-functions", "_fzgm"),
@@ -21,7 +21,7 @@ const SHELLS: [(Shell, &str, &str); 3] = [
 
 pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure> {
     let written = |e: std::io::Error| Failure::io("write", &args.dir, &e);
-    // Completions add subcommands to the command.
+    // A copy, because the generator of completions adds subcommands to its command.
     let mut manual = command.clone().disable_help_subcommand(true);
     for (shell, place, name) in SHELLS {
         let mut text = vec![];
@@ -45,7 +45,7 @@ fn page(command: &clap::Command, man: &Path) -> std::io::Result<()> {
     fs::write(man.join(renderer.get_filename()), with_usage(&text, command))
 }
 
-/// A page with the usage of the help as its synopsis. That of the renderer lists all options without their values.
+/// Replaces the synopsis of a page by the usage of the help. The synopsis of the renderer lists all options without their values.
 fn with_usage(page: &str, command: &clap::Command) -> String {
     const HEADING: &str = ".SH SYNOPSIS\n";
     let Some((before, after)) = page.split_once(HEADING) else { return page.into() };

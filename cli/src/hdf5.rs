@@ -1,12 +1,13 @@
-//! `fzgm hdf5`: the cd_values of the HDF5 filter, from a bound and back to words. The program has no HDF5 and reads no HDF5 files.
+//! `fzgm hdf5`: converts a bound to cd_values of the HDF5 filter, and describes cd_values. The program does not contain HDF5 and
+//! cannot read HDF5 files.
 
 #[path = "../../hdf5-filter/src/element.rs"]
-#[allow(dead_code, reason = "the plugin needs the rest")]
+#[allow(dead_code, reason = "only the plugin uses the other functions")]
 mod element;
 #[path = "../../hdf5-filter/src/presets.rs"]
 mod presets;
 #[path = "../../hdf5-filter/src/words.rs"]
-#[allow(dead_code, reason = "the plugin needs the rest")]
+#[allow(dead_code, reason = "only the plugin uses the other functions")]
 mod words;
 
 use crate::failure::Failure;
@@ -16,7 +17,7 @@ use presets::Preset;
 use serde_json::{Value, json};
 use words::{ID, Mode, Stored, User};
 
-/// What the sources of the plugin answer: a sentence where they refuse.
+/// The result type of the sources that the plugin shares; the error is a sentence.
 type Answer<T> = Result<T, String>;
 
 #[derive(clap::Args)]
@@ -35,7 +36,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct WordsArgs {
-    /// abs, noa, rel, or lossless; noa requires --range and is stored as abs
+    /// Mode of the bound: abs, noa, rel, or lossless; noa requires --range and is stored as abs
     #[arg(long, value_name = "MODE", default_value = "abs")]
     mode: String,
     /// Error bound
@@ -54,7 +55,7 @@ struct WordsArgs {
 
 #[derive(clap::Args)]
 struct DescribeArgs {
-    /// cd_values, separated by spaces or commas; none for mode lossless
+    /// cd_values, separated by spaces or commas; without any, mode lossless
     #[arg(value_name = "WORD", allow_negative_numbers = true)]
     words: Vec<String>,
     /// Print one JSON object
@@ -98,11 +99,16 @@ fn user(args: &WordsArgs) -> Result<User, Failure> {
     let (mode, bound) = match (args.mode.as_str(), args.range.as_deref()) {
         ("noa", Some(&[low, high])) => (1, product_down(bound, low, high)?),
         ("noa", _) => {
-            let why = "--mode noa requires the value range of the whole dataset, because each chunk has a range of its own; add --range MIN MAX";
-            return Err(Failure::usage(why));
+            return Err(Failure::usage(
+                "--range is missing: mode noa requires the value range of the whole dataset, because the filter only sees chunks; \
+                 add --range MIN MAX",
+            ));
         }
         (_, Some(_)) => {
-            return Err(Failure::usage("--range is given, but --mode is not noa; remove --range"));
+            return Err(Failure::usage(format!(
+                "--range is given, but --mode is {}; remove --range, or pass --mode noa",
+                args.mode
+            )));
         }
         ("abs", None) => (1, bound),
         ("rel", None) => (2, bound),
@@ -129,7 +135,7 @@ fn number(name: &str) -> Result<u32, Failure> {
     })
 }
 
-/// `bound * (high - low)`, not above the exact product of a positive bound: every rounding is followed by a step down.
+/// `bound * (high - low)`, rounded down for a positive bound: a step down follows each operation, because it may round up.
 fn product_down(bound: f64, low: f64, high: f64) -> Result<f64, Failure> {
     if !(low.is_finite() && high.is_finite() && low < high) {
         return Err(Failure::usage(format!(
@@ -144,7 +150,7 @@ fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     let parts = args.words.iter().flat_map(|w| w.split([',', ' ', '\n'])).filter(|w| !w.is_empty());
     let cd = parts.map(word).collect::<Result<Vec<u32>, Failure>>()?;
     let user = User::read(&cd).map_err(Failure::usage)?;
-    // Fewer words are those of a user, which no dataset stores.
+    // At most four words are the filter options of a user. A dataset stores more.
     let stored = if cd.len() > 4 { Some(Stored::read(&cd).map_err(Failure::usage)?) } else { None };
     if args.json {
         let value = json!({
@@ -158,16 +164,17 @@ fn describe(args: &DescribeArgs) -> Result<(), Failure> {
     report::print(&format!("{}\n{details}", meaning(user)))
 }
 
-/// A word of 32 bits, which h5dump prints as a signed number.
+/// Parses a cd_value of 32 bits. h5dump prints large ones as negative numbers.
 fn word(text: &str) -> Result<u32, Failure> {
     text.parse::<u32>().or_else(|_| text.parse::<i32>().map(|w| w as u32)).map_err(|_| {
         Failure::usage(format!(
-            "{text} is not a cd_value; expected integers below 2^32, as h5dump -pH prints them (python3 -m fzgm_hdf5 describe reads an HDF5 file)"
+            "`{text}` is not a cd_value; expected an integer below 2^32, as h5dump -pH prints it \
+             (for an HDF5 file use python3 -m fzgm_hdf5 describe)"
         ))
     })
 }
 
-/// Bound and preset.
+/// Describes bound and preset.
 fn meaning(user: User) -> String {
     match user.mode {
         Mode::Lossless => "lossless".into(),

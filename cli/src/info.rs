@@ -1,4 +1,4 @@
-//! `fzgm info`
+//! `fzgm info`: describes containers and slab files without decoding them.
 
 use crate::compress::significant;
 use crate::drawing;
@@ -21,10 +21,10 @@ pub(crate) struct Args {
     /// List all stages instead, as `fzgm stages` does
     #[arg(long, conflicts_with_all = ["inputs", "plan"])]
     stages: bool,
-    /// Draw the stages, and list the decompression steps with their memory
+    /// Also draw the stages, and list the decompression steps with their memory
     #[arg(long)]
     plan: bool,
-    /// With --plan: the device of the steps. cuda also lists device functions and does not require a GPU
+    /// With --plan: device of the steps. For cuda, device functions are listed too, and no GPU is required
     #[arg(long, value_name = "DEVICE", default_value = "auto", requires = "plan", value_parser = input::device(), hide_possible_values = true)]
     device: Device,
     /// Print only the pipeline, as TOML for --config
@@ -41,9 +41,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let several = args.inputs.len() > 1;
     if several && (args.toml || args.text) {
-        return Err(Failure::usage(
-            "--toml and --text print one pipeline, but several files are given; pass one file",
-        ));
+        let option = if args.toml { "--toml" } else { "--text" };
+        return Err(Failure::usage(format!(
+            "{option} prints one pipeline, but {} files are given; pass one file",
+            args.inputs.len()
+        )));
     }
     if args.stages {
         return stages::list(&[], args.json);
@@ -64,11 +66,11 @@ fn file(args: &Args, input: &Path) -> Result<(), Failure> {
             (std::mem::take(&mut outline.container), Some(outline))
         }
     };
-    // A slab file of nothing has no first slab to be described.
+    // The first slab describes a slab file. A slab file of an empty array has none.
     let empty = slabs.as_ref().is_some_and(|s| s.totals.slabs == 0);
     if args.toml || args.text {
         if empty {
-            let what = "the slab file has no slabs, and therefore no pipeline";
+            let what = "the slab file has no slabs, and therefore no pipeline; pass a file with slabs";
             return Err(Failure::request(format!("{}: {what}", input.display())));
         }
         return report::print(&pipeline_source(args, input, &container)?);
@@ -86,7 +88,7 @@ fn file(args: &Args, input: &Path) -> Result<(), Failure> {
     report::print(&(about + &described.as_ref().map_or(String::new(), Described::text)))
 }
 
-/// The pipeline that a container was written with.
+/// The pipeline of a container, as TOML or text.
 fn pipeline_source(args: &Args, input: &Path, container: &[u8]) -> Result<String, Failure> {
     let pipeline = fzgm::pipeline_of(container).map_err(|e| Failure::reading(input, &e))?;
     if args.toml {
@@ -100,10 +102,10 @@ fn pipeline_source(args: &Args, input: &Path, container: &[u8]) -> Result<String
     Ok(line + "\n")
 }
 
-/// What is to be said of a container.
+/// The description of a container.
 struct Described {
     info: Info,
-    /// The drawing and the steps, where they were asked for.
+    /// The drawing and the steps, with `--plan`.
     plan: Option<(Vec<String>, String)>,
 }
 
@@ -113,7 +115,7 @@ fn describe(args: &Args, input: &Path, container: &[u8]) -> Result<Described, Fa
     if !args.plan {
         return Ok(Described { info, plan: None });
     }
-    // Looking at a plan takes no memory, however much running it would.
+    // The limit applies to working memory, which a plan that does not run never allocates.
     let options = Options { max_memory_bytes: u64::MAX, ..Options::default() };
     let steps = plan(&Decoder::open(container, &options).map_err(refused)?, args.device).map_err(refused)?;
     Ok(Described { plan: Some((drawing::graph(&info), steps)), info })
@@ -216,7 +218,7 @@ fn to_text(info: &Info) -> String {
     }
     let mut text = String::new();
     for line in lines {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     }
     text

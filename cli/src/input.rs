@@ -1,4 +1,4 @@
-//! What runs need: files, memory, threads and devices.
+//! Inputs of a run: files, streams, and the values of common options.
 
 use crate::failure::Failure;
 use crate::named::{self, Named};
@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{BufReader, Read, stdin};
 use std::path::{Path, PathBuf};
 
-/// The name of a file where no standard stream will do. `-`, which elsewhere is one, is refused before it becomes a file
-/// of that name; `./-` is one.
+/// A parser of file names for arguments that do not support standard streams. It rejects `-`, which other arguments accept as a
+/// stream; `./-` is a file of this name.
 pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if is_stream(&path) {
@@ -21,17 +21,17 @@ pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// `-` is standard input, or standard output.
+/// True for `-`, which means standard input or standard output.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// What a file is called in messages, and a standard stream.
+/// The name of a file in messages; for `-`, the name of the stream.
 pub(crate) fn name(path: &Path, stream: &str) -> PathBuf {
     if is_stream(path) { stream.into() } else { path.into() }
 }
 
-/// What `path` gives, from its beginning.
+/// Opens a file or standard input.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_stream(path) {
         return Ok(Box::new(stdin().lock()));
@@ -40,30 +40,30 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
 }
 
-/// The length of a file; of a stream nobody knows it.
+/// The length of a regular file; `None` for a stream, a pipe, or a device.
 pub(crate) fn length(path: &Path) -> Result<Option<u64>, Failure> {
     if is_stream(path) {
         return Ok(None);
     }
     let found = std::fs::metadata(path).map_err(|e| Failure::io("read", path, &e))?;
-    // A pipe or a device has a length of 0.
+    // The system reports length 0 for a pipe or a device.
     Ok(found.is_file().then_some(found.len()))
 }
 
-/// A file that is read as a whole, or a slab file, which is not.
+/// The contents of a file: a container, which is read completely, or a slab file, which is not read yet.
 pub(crate) enum Whole {
     Bytes(Vec<u8>),
-    /// Behind the magic number.
+    /// The bytes after the magic number.
     Slabs(Box<dyn Read>),
 }
 
-/// What `path` has, which its first bytes tell. Of a container no more is read than its header states, and one byte to see
-/// whether more follows: a pipe or a device may have no end.
+/// Reads `path` as a container or a slab file. Reads a container up to the length in its header, and one byte more to detect a longer
+/// file: a pipe or a device may be endless.
 pub(crate) fn whole(path: &Path) -> Result<Whole, Failure> {
     whole_of(path, open(path)?)
 }
 
-/// The same of a file that is open.
+/// Same as [`whole`], for an open file.
 pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Failure> {
     let mut all = vec![];
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
@@ -74,11 +74,14 @@ pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Fai
     let stated = match stated(&mut src, u64::MAX, &mut all).map_err(refused)? {
         Ok(bytes) => bytes,
         Err(e @ Error::NotAContainer(_)) => {
-            // More of the beginning names the format.
+            // Formats with a longer magic number require more bytes.
             (&mut src).take(source::LONGEST as u64).read_to_end(&mut all).map_err(refused)?;
             return Err(source::kind(&all).map_or_else(
                 || Failure::reading(path, &e),
-                |found| Failure::container(format!("{} is {}, not a container", path.display(), found.name)),
+                |found| {
+                    let what = "not a container; pass a container or a slab file of fzgm";
+                    Failure::container(format!("{} is {}, {what}", path.display(), found.name))
+                },
             ));
         }
         Err(e) => return Err(Failure::reading(path, &e)),
@@ -95,8 +98,8 @@ pub(crate) fn whole_of(path: &Path, mut src: Box<dyn Read>) -> Result<Whole, Fai
     Ok(Whole::Bytes(all))
 }
 
-/// Reads the header of a container, of which `beginning` has some bytes, and says how long the container is. `None`: `src` ends
-/// before the header does, or `most` bytes do; whoever reads the container knows what to say of it.
+/// Reads the header of a container, after the bytes in `beginning`, and returns the length of the container. Returns `None` if `src`
+/// or the limit of `most` bytes ends within the header; a later call that decodes the bytes reports the error.
 pub(crate) fn stated(
     src: &mut dyn Read,
     most: u64,
@@ -115,8 +118,7 @@ pub(crate) fn stated(
     }
 }
 
-/// Reads on in `path`, of which `all` has the beginning, until there are as many bytes as are wanted or no more; whether there
-/// are more than wanted.
+/// Appends bytes of `src` to `all` until `all` has `wanted` bytes or `src` ends. Returns true if `src` continues after `wanted` bytes.
 pub(crate) fn rest(
     path: &Path,
     src: &mut dyn Read,
@@ -128,16 +130,16 @@ pub(crate) fn rest(
     Ok(all.len() as u64 == most && more(path, src)?)
 }
 
-/// Whether anything follows.
+/// Returns true if `src` has at least one more byte, and consumes it.
 fn more(path: &Path, src: &mut dyn Read) -> Result<bool, Failure> {
     let mut one = vec![];
     src.take(1).read_to_end(&mut one).map_err(|e| Failure::io("read", path, &e))?;
     Ok(!one.is_empty())
 }
 
-/// Reads on until there are as many bytes as are wanted or no more.
+/// Appends bytes of `src` to `all` until `all` has `wanted` bytes or `src` ends.
 fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Result<(), Failure> {
-    /// In pieces, to say how far it is.
+    /// Bytes between two updates of the progress bar.
     const PIECE: usize = 1 << 24;
     let refused = |e: std::io::Error| Failure::io("read", path, &e);
     let missing = |bytes: usize| Failure::from_error(&Error::OutOfMemory(bytes as u64));
@@ -147,7 +149,7 @@ fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Resu
     let room = usize::try_from(bytes.unwrap_or(0)).unwrap_or(usize::MAX).saturating_sub(all.len());
     all.try_reserve_exact(room).map_err(|_| missing(room))?;
     while all.len() < wanted {
-        // Where a file ends as it was said to, no memory is needed to notice it.
+        // If the memory is full, a few bytes are read first: at the end of the file no more memory is required.
         let mut next = vec![];
         if all.len() == all.capacity() {
             let few = (wanted - all.len()).min(64);
@@ -158,7 +160,7 @@ fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Resu
             all.try_reserve(PIECE).map_err(|_| missing(all.len() + PIECE))?;
             all.append(&mut next);
         }
-        // Never more than there is room for: the vector would find it itself, or abort.
+        // A read never exceeds the capacity: otherwise the vector would allocate, and abort the process on failure.
         let piece = PIECE.min(all.capacity() - all.len()).min(wanted - all.len());
         if (&mut *src).take(piece as u64).read_to_end(all).map_err(refused)? == 0 {
             break;
@@ -170,12 +172,12 @@ fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: u64) -> Resu
     Ok(())
 }
 
-/// More threads than any machine has cores are a slip of the pen, and asking for them may exhaust the system.
+/// A parser of thread counts. The limit rejects typing errors, which could exhaust the threads of the system.
 pub(crate) fn threads() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=i64::from(fzgm::MAX_THREADS))
 }
 
-/// Of the library, with its list of what there is. `auto` is the CPU, where files are read to.
+/// A parser of devices. The device `auto` becomes the CPU, because files are read into host memory.
 pub(crate) fn device() -> Named<Device> {
     Named {
         parse: |text| {
@@ -186,12 +188,12 @@ pub(crate) fn device() -> Named<Device> {
     }
 }
 
-/// A bound, a threshold or a range. Whether it makes sense is for the pipeline to say, which knows its own limits.
+/// Parses a bound, a threshold, or a range. The library checks the value, because the limits depend on the pipeline.
 pub(crate) fn real(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number; write it as 0.001 or 1e-3"))
 }
 
-/// Bytes: `1048576`, `64M`, `2G`, with units of 1024.
+/// Parses a number of bytes, such as `1048576`, `64M`, or `2G`, with units of 1024.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -207,7 +209,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not a number of bytes; write it as 67108864 or 64M"))
 }
 
-/// The same, or 0 where nothing is asked for.
+/// Same as [`bytes`], but 0 is permitted and selects the default limit.
 pub(crate) fn limit(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { bytes(text) }
 }

@@ -1,4 +1,4 @@
-//! Parameters of stages, for the listings.
+//! Parameters of stages in the listings, as text and as JSON.
 
 use crate::report::{number, setting};
 use fzgm::{Kind, Param};

@@ -1,4 +1,4 @@
-//! The command line: files in, files out, figures about both. What it can do is in `docs/cli.md`.
+//! The command line, which `docs/cli.md` describes.
 
 mod bench;
 mod compare;
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // With stderr gone too, the exit code is all that can be said.
+            // If standard error cannot be written, the exit code remains as the only report.
             let _ = writeln!(std::io::stderr(), "fzgm: {}", failure.message);
             ExitCode::from(failure.code)
         }
@@ -99,7 +99,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Help and version, which were asked for, or arguments that cannot be understood.
+/// Prints help or version, or returns the error of invalid arguments. The parser reports all of them as errors.
 fn unparsed(e: &clap::Error) -> Result<(), Failure> {
     if !e.use_stderr() {
         return report::print(&e.render().to_string());

@@ -1,17 +1,18 @@
-//! Memory of a run, and what is said where it is too much: `--max-memory` counts the array with the work on it.
+//! Memory of a run. `--max-memory` limits the array and the working memory together; the limit of the library does not include
+//! the array.
 
 use crate::failure::Failure;
 use fzgm::{Decoder, Error, Options, info};
 use std::path::Path;
 
-/// Zeroed memory, or a message where the system has none.
+/// Allocates zeroed memory. Returns an error if the system refuses it.
 pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, Failure> {
     let none = || Failure::from_error(&Error::OutOfMemory(bytes));
     let len = usize::try_from(bytes).map_err(|_| none())?;
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| none())
 }
 
-/// The decoder of a container, if its array and the work on it are within the limit.
+/// Opens the decoder of a container. Fails if the array and the working memory exceed the limit.
 pub(crate) fn decoder(path: &Path, container: &[u8], options: &Options) -> Result<Decoder, Failure> {
     let decoder = Decoder::open(container, options).map_err(|e| refused(path, container, options, e))?;
     let need = decoder.array().bytes().saturating_add(decoder.workspace_bytes());
@@ -19,12 +20,12 @@ pub(crate) fn decoder(path: &Path, container: &[u8], options: &Options) -> Resul
     Ok(decoder)
 }
 
-/// Refuses to take more than `--max-memory`; 0 is no limit.
+/// Fails if `need` exceeds `--max-memory`. The value 0 selects the default limit, which the library checks.
 pub(crate) fn within(path: &Path, need: u64, limit: u64) -> Result<(), Failure> {
     if limit != 0 && need > limit { Err(too_much(path, need, limit)) } else { Ok(()) }
 }
 
-/// What the library says of a container. The limit that it knows is one of the work alone.
+/// Converts an error of the library, and adds the array to the figures of a memory limit.
 pub(crate) fn refused(path: &Path, container: &[u8], options: &Options, e: Error) -> Failure {
     let Error::MemoryLimit { need, limit } = e else { return Failure::reading(path, &e) };
     let array = info(container).map_or(0, |info| info.array.bytes());
@@ -34,7 +35,7 @@ pub(crate) fn refused(path: &Path, container: &[u8], options: &Options, e: Error
 
 fn too_much(path: &Path, need: u64, limit: u64) -> Failure {
     Failure::request(format!(
-        "{}: decompression requires {need} bytes of memory, the limit is {limit}; raise --max-memory if you trust the file",
+        "{}: decompression requires {need} bytes of memory, but the limit is {limit}; raise --max-memory if you trust the file",
         path.display()
     ))
 }

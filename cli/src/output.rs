@@ -1,4 +1,4 @@
-//! A result file that exists complete or not at all; or standard output, which cannot promise that.
+//! Output files, which exist completely or not at all, and standard output, which has no such guarantee.
 
 use crate::failure::Failure;
 use crate::input;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct OutArgs {
     /// Output file; a directory for several files; - for standard output, with the report on standard error [default: next to IN]
     ///
-    /// Without -o, compress writes IN.fzm (IN.fzc with --container compact, IN.fzs with --slab) next to IN, and decompress writes IN without that
-    /// extension.
+    /// Without -o, compress writes IN.fzm (IN.fzc with --container compact, IN.fzs with --slab) next to IN, and
+    /// decompress writes IN without that extension.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     path: Option<PathBuf>,
     /// Replace OUT if it exists
@@ -23,7 +23,7 @@ pub(crate) struct OutArgs {
 }
 
 impl OutArgs {
-    /// OUT for each of `inputs`. `name` makes its name from that of a file.
+    /// OUT for each of `inputs`. The function `name` derives the default name of OUT from the name of IN.
     pub(crate) fn files(
         &self,
         inputs: &[PathBuf],
@@ -48,8 +48,8 @@ impl OutArgs {
                 }
             };
             if files.iter().any(|other| other.path == path) {
-                let what = format!("{} would be written twice", path.display());
-                return Err(Failure::usage(format!("{what}; process these files one by one")));
+                let what = format!("two input files have the output {}", path.display());
+                return Err(Failure::usage(format!("{what}; process them one by one, each with -o")));
             }
             files.push(OutFile { path, force: self.force });
         }
@@ -57,20 +57,20 @@ impl OutArgs {
     }
 }
 
-/// A file to write.
+/// An output file, or standard output.
 pub(crate) struct OutFile {
     path: PathBuf,
     force: bool,
 }
 
 impl OutFile {
-    /// Refuses an OUT that will not do, before anything has been computed for it.
+    /// Rejects an OUT that cannot be written, before its contents are computed.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.is_stream() {
             return Ok(());
         }
         match fs::metadata(&self.path) {
-            // Renaming over a device or a pipe would replace it.
+            // The final rename would replace a device or a pipe by a file.
             Ok(found) if !found.is_file() => {
                 Err(self.refused("is not a regular file; pass the name of a regular or new file"))
             }
@@ -103,7 +103,7 @@ impl OutFile {
         self.write_all(&[bytes])
     }
 
-    /// An array, as a file of NumPy if that is what the name of OUT ends with.
+    /// Writes an array, as a NumPy file if the name of OUT ends with .npy.
     pub(crate) fn write_array(&self, array: &Array, bytes: &[u8]) -> Result<(), Failure> {
         match self.is_npy() {
             true => self.write_all(&[&npy::header(array), bytes]),
@@ -111,7 +111,7 @@ impl OutFile {
         }
     }
 
-    /// Whether OUT is a file of NumPy.
+    /// True if OUT is a NumPy file.
     pub(crate) fn is_npy(&self) -> bool {
         self.path.extension().is_some_and(|e| e == "npy")
     }
@@ -124,7 +124,7 @@ impl OutFile {
         sink.commit()
     }
 
-    /// A place beside OUT, which becomes OUT by [`Sink::commit`].
+    /// Creates a temporary file next to OUT. [`Sink::commit`] renames it to OUT.
     pub(crate) fn create(&self) -> Result<Sink<'_>, Failure> {
         if self.is_stream() {
             return Ok(Sink { out: self, place: Place::Stream(stdout()) });
@@ -134,7 +134,7 @@ impl OutFile {
         Ok(Sink { out: self, place: Place::File(file) })
     }
 
-    /// A report goes where the result does not.
+    /// True for standard output. The report is then written to standard error.
     pub(crate) fn is_stream(&self) -> bool {
         input::is_stream(&self.path)
     }
@@ -144,7 +144,7 @@ impl OutFile {
     }
 }
 
-/// Where a result goes while it is made.
+/// A result that is being written.
 pub(crate) struct Sink<'a> {
     out: &'a OutFile,
     place: Place,
@@ -172,13 +172,13 @@ impl Write for Sink<'_> {
 }
 
 impl Sink<'_> {
-    /// What was written becomes OUT, once it is on the disk.
+    /// Synchronizes the temporary file to disk and renames it to OUT.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let out = self.out;
         self.flush().map_err(|e| out.failed(&e))?;
         let Place::File(file) = self.place else { return Ok(()) };
         file.commit().map_err(|e| match e.kind() {
-            // Another program has made OUT in the meantime.
+            // Another program has created OUT since `check`.
             ErrorKind::AlreadyExists => out.exists(),
             _ => out.failed(&e),
         })

@@ -1,4 +1,4 @@
-//! `fzgm presets`
+//! `fzgm presets`: lists presets with their stages.
 
 use crate::failure::Failure;
 use crate::named;
@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// Print this preset as TOML for --config
     #[arg(long, value_name = "PRESET", conflicts_with = "json", value_parser = named::text(named::presets), hide_possible_values = true)]
     toml: Option<String>,
-    /// Also list the presets for comparisons
+    /// Also list the presets that serve only for comparisons
     #[arg(long, conflicts_with = "toml")]
     all: bool,
     /// Print one JSON object
@@ -40,12 +40,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     report::print(&format!("{needs}\n{}", texts.join("\n")))
 }
 
-/// The preset of a mode where none is named.
+/// The default preset of a mode.
 pub(crate) fn usual(mode: Option<&str>) -> &'static str {
     if mode == Some("rel") { "pfpl" } else { "fast" }
 }
 
-/// When to choose which.
+/// Presets with the needs that they serve.
 const NEEDS: [(&str, &str); 4] = [
     ("fast", "speed, GPUs, and regions of a file; good ratio"),
     ("high", "highest ratio, and previews"),
@@ -53,12 +53,12 @@ const NEEDS: [(&str, &str); 4] = [
     ("bits", "lossless, any element type"),
 ];
 
-/// When to choose this preset, if it is one of the short list.
+/// The need that a preset serves, if it is in [`NEEDS`].
 fn need(name: &str) -> Option<&'static str> {
     NEEDS.iter().find(|(n, _)| *n == name).map(|(_, when)| *when)
 }
 
-/// The parameters that a preset sets; the others are in the listing of the stages.
+/// The parameters that a preset sets to other values than their defaults.
 fn chosen(node: &Node) -> impl Iterator<Item = (&'static str, String)> {
     node.args().iter().filter(|(p, value)| p.default != **value).map(|(p, value)| (p.name, value.to_string()))
 }
@@ -77,7 +77,7 @@ fn to_text(p: &Preset, dtype: DType) -> String {
     text
 }
 
-/// `stages` is null where the preset is not for this element type.
+/// The key `stages` is null if the preset does not support the element type.
 fn to_json(p: &Preset, dtype: DType) -> Value {
     let stage = |node: &Node| {
         let params: Map<String, Value> = chosen(node).map(|(n, v)| (n.into(), setting(&v))).collect();

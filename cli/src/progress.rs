@@ -1,16 +1,16 @@
-//! How far a long run is, for who watches it.
+//! A progress bar for long runs.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 
-/// What is shorter is done before anybody has read a bar.
+/// Shorter runs, in bytes, have no bar, because they end before a user can read it.
 const LONG: u64 = 64 << 20;
 
-/// A bar on standard error; nothing where that is no terminal, or the run is short.
+/// A bar on standard error. It is not shown if standard error is not a terminal, or the run is short.
 pub(crate) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    /// For so many bytes; `None`: as many as come.
+    /// Creates a bar for a run over `bytes` bytes; `None` if the length is unknown.
     pub(crate) fn new(what: &'static str, bytes: Option<u64>) -> Progress {
         if !stderr().is_terminal() || bytes.is_some_and(|b| b < LONG) {
             return Progress(None);
@@ -29,7 +29,7 @@ impl Progress {
         Progress(Some(bar))
     }
 
-    /// So many bytes of the array are done.
+    /// Sets the number of processed bytes.
     pub(crate) fn at(&self, bytes: u64) {
         if let Some(bar) = &self.0 {
             bar.set_position(bytes);
@@ -37,7 +37,7 @@ impl Progress {
     }
 }
 
-/// The line is left to what comes next.
+/// Removes the bar, so that the next output starts on an empty line.
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {

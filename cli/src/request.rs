@@ -1,4 +1,4 @@
-//! From a preset or a pipeline of the user's own, a bound and settings to a pipeline.
+//! Pipelines from the arguments: a preset or a custom pipeline, with a bound and other parameters.
 
 use crate::failure::Failure;
 use fzgm::{DType, Error, PRESETS, Pipeline, Setting as Value, preset, stages};
@@ -6,25 +6,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A pipeline that was written out.
+/// A custom pipeline from `--pipeline` or `--config`.
 pub(crate) struct CustomPipeline {
-    /// What it is called in reports.
+    /// Its name in reports: the chain, or the path of the file.
     pub(crate) name: String,
-    /// What it is called in messages.
-    whence: String,
+    /// Its name in messages: the option, or the path of the file.
+    label: String,
     pub(crate) pipeline: Pipeline,
 }
 
 impl CustomPipeline {
-    /// From `--pipeline`.
+    /// Reads the argument of `--pipeline`.
     pub(crate) fn from_text(text: &str) -> Result<CustomPipeline, Failure> {
         let read = Pipeline::from_text(text).map_err(|e| Failure::written(&e).about("--pipeline"))?;
-        Ok(CustomPipeline { name: text.into(), whence: "--pipeline".into(), pipeline: read })
+        Ok(CustomPipeline { name: text.into(), label: "--pipeline".into(), pipeline: read })
     }
 
-    /// From `--config`.
+    /// Reads the file of `--config`.
     pub(crate) fn from_file(path: &Path) -> Result<CustomPipeline, Failure> {
-        /// No pipeline comes near it, and a device has no end.
+        /// Limit in bytes, because a device may be endless. The longest pipelines are much shorter.
         const MOST: u64 = 1 << 16;
         let refused = |e| Failure::io("read", path, &e);
         let mut text = String::new();
@@ -32,11 +32,11 @@ impl CustomPipeline {
         let name = path.display().to_string();
         if text.len() as u64 > MOST {
             return Err(Failure::usage(format!(
-                "{name} has more than {MOST} bytes; a pipeline file must be smaller"
+                "{name} has more than {MOST} bytes, the limit for pipeline files; pass a TOML file of a pipeline"
             )));
         }
         let read = Pipeline::from_toml(&text).map_err(|e| Failure::written(&e).about(&name))?;
-        Ok(CustomPipeline { whence: name.clone(), name, pipeline: read })
+        Ok(CustomPipeline { label: name.clone(), name, pipeline: read })
     }
 
     fn value(&self, name: &str) -> Option<&Value> {
@@ -48,13 +48,13 @@ impl CustomPipeline {
     }
 }
 
-/// The value of a parameter in the first stage that has it.
+/// The value of a parameter in the first stage that supports it.
 fn value<'a>(pipeline: &'a Pipeline, name: &str) -> Option<&'a Value> {
     let mut all = pipeline.nodes().iter().flat_map(|n| n.args().iter());
     all.find(|(p, _)| p.name == name).map(|(_, value)| value)
 }
 
-/// Its value where it is a real number.
+/// The value of a parameter in the first stage that supports it, if it is a real number.
 pub(crate) fn real(pipeline: &Pipeline, name: &str) -> Option<f64> {
     match value(pipeline, name) {
         Some(Value::Real(v)) => Some(*v),
@@ -62,7 +62,7 @@ pub(crate) fn real(pipeline: &Pipeline, name: &str) -> Option<f64> {
     }
 }
 
-/// The mode of the first stage that has one.
+/// The mode of the first stage that has a mode.
 pub(crate) fn mode(pipeline: &Pipeline) -> Option<&'static str> {
     match value(pipeline, "mode") {
         Some(Value::Choice(word)) => Some(*word),
@@ -70,13 +70,13 @@ pub(crate) fn mode(pipeline: &Pipeline) -> Option<&'static str> {
     }
 }
 
-/// The mode, where the bound is a fraction of what the array holds.
+/// The mode if the bound depends on the values of the array: noa or prel without a given base.
 pub(crate) fn relative(pipeline: &Pipeline) -> Option<&'static str> {
     let mode = mode(pipeline).filter(|mode| ["noa", "prel"].contains(mode));
     mode.filter(|_| real(pipeline, "value_base") == Some(0.0))
 }
 
-/// What a request starts with.
+/// The pipeline that the arguments name.
 #[derive(Clone, Copy)]
 pub(crate) enum PipelineSource<'a> {
     Preset(&'a str),
@@ -91,17 +91,17 @@ impl PipelineSource<'_> {
         }
     }
 
-    /// The library refused to plan it for an array.
+    /// Converts an error of the library about this pipeline. Messages about a custom pipeline start with its label.
     pub(crate) fn refused(self, e: &Error) -> Failure {
         match self {
-            // Not of the pipeline but of the machine.
+            // These errors concern the machine, not the pipeline.
             _ if matches!(e, Error::NoDevice(_) | Error::Device { .. }) => Failure::from_error(e),
-            PipelineSource::Custom(own) => Failure::from_error(e).about(&own.whence),
+            PipelineSource::Custom(own) => Failure::from_error(e).about(&own.label),
             PipelineSource::Preset(_) => Failure::from_error(e),
         }
     }
 
-    /// The name of the preset, and the pipeline as it was written: one of them.
+    /// The name of the preset, or the name of the custom pipeline. The other one is `None`.
     pub(crate) fn names(&self) -> (Option<&str>, Option<&str>) {
         match self {
             PipelineSource::Preset(name) => (Some(name), None),
@@ -110,7 +110,7 @@ impl PipelineSource<'_> {
     }
 }
 
-/// What becomes of it.
+/// A pipeline with the values of the options that change it. `None`: the option is not given.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) start: PipelineSource<'a>,
@@ -118,17 +118,17 @@ pub(crate) struct Request<'a> {
     pub(crate) bound: Option<f64>,
     pub(crate) threshold: Option<f64>,
     pub(crate) value_base: Option<f64>,
-    /// Of other parameters than these.
+    /// The values of `--set`.
     pub(crate) settings: &'a [Setting],
 }
 
 impl<'a> Request<'a> {
-    /// Nothing but the start.
+    /// A request without options.
     pub(crate) fn plain(start: PipelineSource<'a>) -> Self {
         Request { start, mode: None, bound: None, threshold: None, value_base: None, settings: &[] }
     }
 
-    /// With what a pipeline of the user's own says, where nothing else is asked for.
+    /// Fills in the values of a custom pipeline if the options are not given.
     pub(crate) fn completed(mut self) -> Self {
         if let PipelineSource::Custom(own) = self.start {
             self.mode = self.mode.or(mode(&own.pipeline));
@@ -143,7 +143,7 @@ impl<'a> Request<'a> {
             PipelineSource::Preset(name) => preset(name, dtype).map_err(|e| Failure::from_error(&e))?,
             PipelineSource::Custom(own) => own.pipeline.clone(),
         };
-        // Names first: of a parameter that there is not, nothing else is true.
+        // The settings come first, because an unknown parameter is the more useful message.
         self.settings.iter().try_for_each(|setting| setting.apply(&mut pipeline))?;
         self.check()?;
         if let Some(mode) = self.mode {
@@ -163,7 +163,7 @@ impl<'a> Request<'a> {
         Ok(pipeline)
     }
 
-    /// Options with a number, and what they set.
+    /// Options with a number: name of the option, name of the parameter, and value.
     fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 3] {
         [
             ("--eb", "error_bound", self.bound),
@@ -172,7 +172,7 @@ impl<'a> Request<'a> {
         ]
     }
 
-    /// Options that mean nothing here, or something else than others, and one that must not be left out.
+    /// Rejects options that the pipeline does not support, options given twice, and a preset without a required bound.
     fn check(&self) -> Result<(), Failure> {
         let what = match self.start {
             PipelineSource::Preset(name) => format!("preset {name}"),
@@ -206,7 +206,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// `STAGE.PARAM=VALUE`, or `PARAM=VALUE` for every stage that has it.
+/// The argument of `--set`: `STAGE.PARAM=VALUE`, or `PARAM=VALUE` for every stage that supports the parameter.
 #[derive(Clone)]
 pub(crate) struct Setting {
     stage: Option<String>,
@@ -215,7 +215,8 @@ pub(crate) struct Setting {
 }
 
 pub(crate) fn setting(text: &str) -> Result<Setting, String> {
-    let (name, value) = text.split_once('=').ok_or("write it as STAGE.PARAM=VALUE or PARAM=VALUE")?;
+    let missing = || format!("`{text}` has no value; write STAGE.PARAM=VALUE or PARAM=VALUE");
+    let (name, value) = text.split_once('=').ok_or_else(missing)?;
     let (stage, parameter) = match name.split_once('.') {
         Some((stage, parameter)) => (Some(stage.into()), parameter),
         None => (None, name),
@@ -238,7 +239,7 @@ impl Setting {
             types.dedup();
             let types = types.join(", ");
             return Err(Failure::usage(format!(
-                "the pipeline has no stage of type `{stage}`; its types are {types}"
+                "the pipeline has no stage of type `{stage}`; use one of {types}"
             )));
         }
         let named = names.iter().enumerate().filter(|(_, n)| **n == name).map(|(i, _)| i);

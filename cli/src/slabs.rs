@@ -1,4 +1,4 @@
-//! Slab files from streams and into streams, with the memory of one slab.
+//! Compression and decompression of slab files as streams, with memory for one slab.
 
 use crate::failure::Failure;
 use crate::fill::Check;
@@ -10,13 +10,14 @@ use fzgm::{Array, Options, Pipeline};
 use std::io::{ErrorKind, Read, Result as IoResult, Write};
 use std::path::Path;
 
-/// Compresses what `src` gives. `from` and `to` are what the two are called. `look` sees each slab before it is compressed, and may refuse it.
+/// Compresses the elements of `src` into a slab file. `from` and `to` are the paths of the streams. `check` is called with each slab
+/// before its compression, and its error ends the run.
 pub(crate) fn write(
     (src, from): (&mut dyn Read, &Path),
     (dst, to): (&mut dyn Write, &Path),
     header: &Header,
     (pipeline, options): (&Pipeline, &Options),
-    look: &dyn Fn(&[u8]) -> Result<(), Failure>,
+    check: &dyn Fn(&[u8]) -> Result<(), Failure>,
 ) -> Result<Totals, Failure> {
     let refused = |e| Failure::from_error(&e);
     let row = header.row_bytes();
@@ -31,7 +32,7 @@ pub(crate) fn write(
     let to = input::name(to, "standard output");
     let mut writer = Writer::new(dst, to, header.clone(), pipeline, options).map_err(refused)?;
     loop {
-        // No further than --dims say: a stream may have no end.
+        // Not more rows than --dims specify, because a stream may be endless.
         let left = header.slowest().map_or(rows, |all| rows.min(all - writer.totals().rows));
         let slab = &mut slab[..(left * row) as usize];
         let bytes = fill(src, slab).map_err(|e| Failure::io("read", from, &e))?;
@@ -44,7 +45,7 @@ pub(crate) fn write(
                 from.display()
             )));
         }
-        look(&slab[..bytes])?;
+        check(&slab[..bytes])?;
         writer.write_slab(&slab[..bytes]).map_err(refused)?;
         progress.at(writer.totals().array_bytes);
     }
@@ -61,7 +62,7 @@ pub(crate) fn write(
     writer.finish().map(|(totals, _)| totals).map_err(refused)
 }
 
-/// Restores a file into `dst`. `src` is behind the magic number; `to` is what `dst` is called.
+/// Restores a slab file into `dst`. `src` must be positioned after the magic number; `from` and `to` are the paths of the streams.
 pub(crate) fn restore(
     (src, from): (&mut dyn Read, &Path),
     (dst, to): (&mut dyn Write, &Path),
@@ -89,17 +90,17 @@ pub(crate) fn restore(
     Ok((reader.header().clone(), *reader.totals()))
 }
 
-/// What a file holds, without its values.
+/// The description of a slab file.
 pub(crate) struct Outline {
     pub(crate) array: Array,
-    /// Rows of a slab.
+    /// Number of rows of each slab except the last.
     pub(crate) rows: u64,
     pub(crate) totals: Totals,
-    /// The first slab.
+    /// The first container; empty if there is none.
     pub(crate) container: Vec<u8>,
 }
 
-/// The array of a slab file that has a length.
+/// The array of a slab file, which must be a regular file, because it is read twice.
 pub(crate) fn array_of(from: &Path) -> Result<Array, Failure> {
     if input::length(from)?.is_none() {
         let what = "a .npy file states its length at its beginning, but a stream of slabs does not";
@@ -107,13 +108,14 @@ pub(crate) fn array_of(from: &Path) -> Result<Array, Failure> {
     }
     match input::whole(from)? {
         input::Whole::Slabs(mut src) => outline(&mut *src, from).map(|o| o.array),
-        input::Whole::Bytes(_) => {
-            Err(Failure::request(format!("{} has changed while it was read", from.display())))
-        }
+        input::Whole::Bytes(_) => Err(Failure::request(format!(
+            "{} changed while it was read; run the command again",
+            from.display()
+        ))),
     }
 }
 
-/// Reads what a file says of itself. `src` is behind the magic number.
+/// Reads the headers and the trailer of a slab file. `src` must be positioned after the magic number.
 pub(crate) fn outline(src: &mut dyn Read, from: &Path) -> Result<Outline, Failure> {
     let (mut reader, mut first) = (open(src, from)?, None);
     while let Some(container) = reader.next_container().map_err(|e| Failure::reading(from, &e))? {
@@ -129,8 +131,8 @@ fn open<'a>(src: &'a mut dyn Read, from: &Path) -> Result<Reader<impl Read + 'a>
     Reader::new(MAGIC.chain(src), name).map_err(|e| Failure::reading(from, &e))
 }
 
-/// The value range (noa) or the largest magnitude (prel) of a whole array, read in pieces: a slab alone would have a smaller
-/// one, and a bound that is smaller than asked for.
+/// The value range (noa) or the largest magnitude (prel) of the whole array, which is read in pieces. The range of one slab could be
+/// smaller, and so would be the bound.
 pub(crate) fn base(
     (mut src, from): (Box<dyn Read>, &Path),
     check: &mut Check,
@@ -148,7 +150,7 @@ pub(crate) fn base(
     Ok(if mode == "prel" { high.max(-low) } else { range_down(low, high) })
 }
 
-/// high - low, rounded toward zero: a bound is never larger than what was asked for.
+/// high - low, rounded toward zero, so that a bound never exceeds the requested one.
 pub(crate) fn range_down(low: f64, high: f64) -> f64 {
     let range = high - low;
     if !range.is_finite() {
@@ -160,7 +162,7 @@ pub(crate) fn range_down(low: f64, high: f64) -> f64 {
     if error < 0.0 { f64::from_bits(range.to_bits() - 1) } else { range }
 }
 
-/// Fills as much of `buffer` as there is.
+/// Fills `buffer` as far as `src` has bytes, and returns the number of bytes.
 fn fill(src: &mut dyn Read, buffer: &mut [u8]) -> IoResult<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn ranges_are_never_too_large() {
         assert_eq!(range_down(-1.0, 2.0), 3.0);
-        // 1 + 2^-53 lies between two doubles and ties to the lower one, 1 + 3 * 2^-53 to the upper one.
+        // 1 + 2^-53 and 1 + 3 * 2^-53 are halfway between two doubles. The first is rounded down, the second one up.
         assert_eq!(range_down(-(0.5f64.powi(53)), 1.0), 1.0);
         assert_eq!(range_down(-3.0 * 0.5f64.powi(53), 1.0), 1.0 + f64::EPSILON);
         assert_eq!(range_down(-f64::MAX, f64::MAX), f64::MAX);

@@ -1,4 +1,4 @@
-//! `fzgm stages`
+//! `fzgm stages`: lists stages with their ports and parameters.
 
 use crate::failure::Failure;
 use crate::listing::{param_json, param_text};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     list(&args.names, args.json)
 }
 
-/// Those with the names, or all.
+/// Prints the named stages, or all stages if there are no names.
 pub(crate) fn list(names: &[String], json: bool) -> Result<(), Failure> {
     let named = names.iter().map(|name| by_name(name)).collect::<Result<Vec<_>, _>>();
     let named = named.map_err(|e| Failure::from_error(&e))?;
@@ -34,7 +34,7 @@ pub(crate) fn list(names: &[String], json: bool) -> Result<(), Failure> {
     report::print(&texts.join("\n"))
 }
 
-/// Some parameters change the ports; those of the defaults are listed.
+/// The output ports with the defaults of all parameters, because some parameters change the ports.
 fn outputs(stage: &dyn Stage) -> Result<&'static [&'static str], Failure> {
     let spec = stage.spec();
     stage.outputs(&Parameters::new(spec.name, spec.params)).map_err(|e| Failure::from_error(&e))
@@ -42,7 +42,7 @@ fn outputs(stage: &dyn Stage) -> Result<&'static [&'static str], Failure> {
 
 fn to_text(stage: &dyn Stage) -> Result<String, Failure> {
     let spec = stage.spec();
-    // Compression writes the strict one unless strict is off.
+    // Some stages have a second id, which compression writes with the option `strict`.
     let strict =
         strict_id(spec.name).map_or(String::new(), |id| format!("; {id:#06x} with strict, the default"));
     let mut text = format!(

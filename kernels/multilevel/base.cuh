@@ -13,19 +13,19 @@ struct BaseGrid {
     for (int d = 0; d < 3; d++) n[d] = s.grid(d, base_ends);
   }
   FZ_DEV uint32_t count() const { return n[0] * n[1] * n[2]; }
-  // Of a root: its place in the grid, and in the array.
+  // `root` is the place of a root in the grid, and `root_element` its place in the array.
   FZ_DEV uint32_t roots_along_y() const { return shape.has(1) ? 1 : shape.n[1]; }
   FZ_DEV uint32_t root(uint32_t i) const { return (i / roots_along_y() * n[1] + i % roots_along_y()) * n[0]; }
   FZ_DEV uint64_t root_element(uint32_t i) const {
     return ((uint64_t)(i / roots_along_y()) * shape.n[1] + i % roots_along_y()) * shape.n[0];
   }
-  // The element of a place in the grid.
+  // The element of the array at a place of the grid.
   FZ_DEV uint64_t element(uint32_t place) const {
     const uint32_t x = place % n[0], y = place / n[0] % n[1], z = place / n[0] / n[1];
     auto of = [&](int d, uint32_t i) -> uint64_t { return shape.has(d) ? (uint64_t)i << ends : i; };
     return (of(2, z) * shape.n[1] + of(1, y)) * shape.n[0] + of(0, x);
   }
-  // Where a place is among the known points of the first level that is a section.
+  // The index of a place of the grid among the known points of the first level that is a section.
   FZ_DEV uint64_t known(uint32_t place) const {
     const uint32_t x = place % n[0], y = place / n[0] % n[1], z = place / n[0] / n[1];
     const uint32_t rows = shape.grid(1, ends - 1), length = halved(shape.n[0], ends);
@@ -33,7 +33,7 @@ struct BaseGrid {
   }
 };
 
-// Points of a pass in the base grid. With `coarse` those whose taps are in coarser levels: the sample for the stencil.
+// The points of a pass in the base grid. If `coarse`, only the points whose taps are in coarser levels: the sample for the stencil.
 struct BasePass {
   uint32_t axis, unit, points[3], spacing[3], stride, known;
   FZ_DEV BasePass(const BaseGrid& g, uint32_t level, int of_axis, bool coarse) : axis(of_axis), unit(1u << (level - 1 - g.ends)) {
@@ -47,7 +47,7 @@ struct BasePass {
     known = halved(s.n[axis], level);
   }
   FZ_DEV uint32_t count() const { return points[0] * points[1] * points[2]; }
-  // The place of a point in the grid, and which one along the axis it is.
+  // Returns the place of a point in the grid; `along` becomes its number along the axis.
   FZ_DEV uint32_t place(const BaseGrid& g, uint32_t i, uint32_t& along) const {
     const uint32_t at[3] = {i % points[0], i / points[0] % points[1], i / points[0] / points[1]};
     along = axis == 0 ? at[0] : axis == 1 ? at[1] : at[2];

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: the points of the base section. A block predicts those of a pass, and its first warp decodes them.
+// Stage multilevel, decoder: the points of the base section. A block predicts the points of a pass, and its first warp decodes them.
 #pragma once
 #include "multilevel/base.cuh"
 #include "multilevel/decoder.cuh"
@@ -6,18 +6,18 @@
 namespace fz {
 namespace multilevel {
 template <class T> struct BaseRoom {
-  // Points of a pass hold their predictions until they are decoded.
+  // Points of a pass contain their predictions until they are decoded.
   T grid[BASE_POINTS];
-  // Of the points of a pass the place in the grid, and from bit 12 on the context.
+  // For each point of a pass its place in the grid, and its context from bit 12 on.
   uint16_t points[BASE_POINTS / 2];
 };
 static_assert(BASE_POINTS <= 1 << 12 && CONTEXTS <= 1 << 4, "a point has 16 bits");
 
-// A step of roots behind one of quotient `before`, which becomes that of the last one.
+// Decodes a step of roots. `before` is the quotient of the root before, and becomes that of the last root.
 template <class T> FZ_DEV T decode_root(RunDecoder& run, const DecoderSet& set, const Patterns& patterns, const Predictor<T>& of, bool live, uint32_t& before) {
   const uint32_t lane = threadIdx.x & 31;
   const Decoded d = decode_token(run, set.table(0), patterns, live, Num<T>::BITS);
-  // Sums of differences; an exact value starts from 0.
+  // Quotients are sums of differences, which start from 0 at an exact value.
   const uint32_t own = live && !d.exact ? (uint32_t)unzigzag(d.u) : 0, upto = warp_sum_to(own);
   const uint32_t exact = __ballot_sync(ALL, live && d.exact) & (0xffffffffu >> (31 - lane));
   const uint32_t last = exact ? 31 - __clz((int)exact) : 0, start = __shfl_sync(ALL, upto, last);
@@ -39,7 +39,7 @@ template <class T> FZ_DEV void decode_roots(RunDecoder& run, const DecoderSet& s
   __syncwarp();
 }
 
-// By a block; false in the first warp: the run is not sound.
+// All threads of a block must call the function. It returns false in the first warp if the run is corrupt.
 template <class T> FZ_DEV bool decode_base(const Args& a, const DecoderMemory& memory, const MultilevelParams& p, BaseRoom<T>& room, RunRing& ring) {
   const Plan& plan = *memory.plan;
   const Shape& shape = plan.shape;

@@ -37,7 +37,7 @@ template <class T> FZ_DEV void code_roots(const MultilevelParams& p, const Multi
   own.counts.add_raw(raw);
 }
 
-// Codes roots that have a section of their own. Each step starts from 0. A warp codes a batch.
+// Codes roots that are a section. The quotients of each step start from 0. A warp codes a batch.
 template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const MultilevelMetadata& m, const EncoderMemory& memory, const BaseGrid& grid, const Source<T>& source, T* coarse, BlockCounts& counts) {
   const Coder<T> coder(p.threshold, m);
   const Keeper keeper(memory, 0);
@@ -72,7 +72,7 @@ template <class T> FZ_DEV void code_many_roots(const MultilevelParams& p, const 
   if (busy && lane == 0) atomicAdd(&counts.busy, busy);
 }
 
-// The stencil of a level of the base section, by all of its points.
+// Chooses the stencil of a level of the base section, by all points whose taps are in coarser levels.
 template <class T> FZ_DEV void choose_stencil(const Predictor<T>& of, const BaseGrid& grid, uint32_t level, const Source<T>& source, BaseMemory<T>& own) {
   if (threadIdx.x < 4) own.sums[threadIdx.x] = 0;
   __syncthreads();

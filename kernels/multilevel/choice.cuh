@@ -1,4 +1,4 @@
-// Stage multilevel: what the launches that resolve a call hand on to each other.
+// Stage multilevel: results that the launches that resolve a call pass on to the next launch.
 #pragma once
 #include "multilevel/plan.cuh"
 #include "multilevel/predict.cuh"
@@ -9,9 +9,9 @@ namespace multilevel {
 constexpr uint32_t SETS = 4;
 struct Choice {
   MultilevelMetadata metadata;
-  // By axis and level: the cost of a point, times 256.
+  // The cost of a point, times 256, by axis and level.
   unsigned long long lines[3][MOST_LEVELS];
-  // The cost of differences along 1, 2, and 3 axes, and the number of elements examined; `unfit`: differences cannot be coded.
+  // The cost of differences along 1, 2, and 3 axes, and the number of sampled elements. `unfit` is not 0 if differences cannot be coded.
   unsigned long long differences[3];
   uint32_t looked, unfit;
 };

@@ -1,4 +1,4 @@
-// Stage multilevel: the axes of the interpolation, or differences, from samples, as
+// Stage multilevel: the choice of axes of the interpolation, or of differences, from samples. The rules are those of
 // src/stages/multilevel/choose.rs. A block has an axis and a level, or the differences.
 #include "common/scan.cuh"
 #include "multilevel/choice.cuh"
@@ -40,7 +40,7 @@ template <class T> FZ_DEV void sum_line(const Shape& all, const Predictor<T>& of
   choice.lines[axis][level] = 256 * (a < b ? a : b) / looked;
 }
 
-// The differences at a sample of all elements.
+// Sums the costs of the differences at a sample of the elements.
 template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor<T>& of, const Source<T>& source, Choice& choice, uint64_t* words) {
   typedef Num<T> N;
   const uint32_t n = all.elements(), stride = sample_stride(n, SAMPLE), looked = min(SAMPLE, (n - 1) / stride + 1);
@@ -70,7 +70,7 @@ template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor
       if (corner == 0) unfit |= !few;
     }
     const int64_t a = q[0] - q[1], b = a - (q[2] - q[3]), c = a - (q[2] - q[3]) - (q[4] - q[5]) + (q[6] - q[7]);
-    // In the upper half whether it is not 0.
+    // The upper half counts the differences that are not 0.
     auto bits = [](int64_t d) -> uint64_t { return d ? 1ull << 32 | (64 - __clzll(4 * (d < 0 ? -d : d))) : 0; };
     sums[0] += bits(a);
     sums[1] += bits(b);
@@ -93,7 +93,7 @@ template <class T> FZ_DEV void sum_differences(const Shape& all, const Predictor
 FZ_DEV uint64_t saturated_sum(uint64_t a, uint64_t b) { return a + b < a ? ~0ull : a + b; }
 FZ_DEV uint64_t saturated_product(uint64_t a, uint64_t b) { return __umul64hi(a, b) ? ~0ull : a * b; }
 
-// By one thread.
+// One thread must call the function.
 FZ_DEV void decide(const Args& a, const MultilevelParams& p) {
   const Choice& choice = *reinterpret_cast<const Choice*>(a.scratch);
   MultilevelMetadata m = choice.metadata;
@@ -121,7 +121,7 @@ FZ_DEV void decide(const Args& a, const MultilevelParams& p) {
     const uint32_t rank = 1 + (p.dims[1] > 1) + (p.dims[2] > 1);
     uint32_t best = 0;
     for (uint32_t k = 1; k < rank; k++) best = choice.differences[k] < choice.differences[best] ? k : best;
-    // At most 40 bits a point.
+    // The product fits into 64 bits: a point costs at most 40 bits.
     const uint64_t sum = choice.differences[best] * 256 * n / choice.looked;
     if (sum + sum / 16 < least) {
       m.axes = 0;

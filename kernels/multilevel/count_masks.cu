@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: the symbols of masks, or of classes.
+// Stage multilevel, encoder: counts the symbols of masks or of classes.
 #include "multilevel/memory.cuh"
 
 namespace fz {

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: differences to values: from runs, summed along the axes.
+// Stage multilevel, decoder: decodes the runs of differences, sums the differences along the axes, and restores the values.
 #include "common/scan.cuh"
 #include "multilevel/decoder.cuh"
 #include "multilevel/differences.cuh"
@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace multilevel {
-// The carry of a chunk: the sum since the last start of a row, and whether a row starts in the chunk.
+// The carry of a chunk: the sum since the last start of a row. `starts` is 1 if a row starts in the chunk.
 struct Carry {
   uint32_t sum, starts;
 };
@@ -53,7 +53,7 @@ FZ_DEV void decode_runs(const Args& a, RunRing* rings) {
     const bool bad = __any_sync(ALL, run.bad);
     good = run.is_finished() && !bad && good;
   }
-  // Batches of class 0.
+  // All differences of batches of class 0 are 0.
 #pragma unroll 1
   for (uint32_t batch = first; batch < s.batches; batch += warps) {
     if (memory.masks[batch]) continue;
@@ -62,7 +62,7 @@ FZ_DEV void decode_runs(const Args& a, RunRing* rings) {
   if (!good && lane == 0) corrupt(a);
 }
 
-// Joins what follows and what is before, as scans have them.
+// The operation of the scans: it joins a carry with the carry before it. A carry with a start of a row discards the one before.
 struct Follow {
   FZ_DEV uint64_t operator()(uint64_t next, uint64_t before) const {
     return next >> 32 ? next : (before & 0xffffffff00000000ull) | (uint32_t)((uint32_t)before + (uint32_t)next);
@@ -72,7 +72,7 @@ FZ_DEV uint64_t element_carry(const DifferenceMemory& memory, uint32_t i, uint32
   return i < n ? (uint64_t)(i % width == 0) << 32 | memory.sums[i] : 0;
 }
 
-// Along x: the first launch finds what chunks carry on, the second one sums.
+// Sums along x: the first launch computes the carries of chunks, the second one the sums.
 FZ_DEV void sum_rows(const Args& a, uint64_t* words) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DifferenceMemory memory(a, p);
@@ -109,7 +109,7 @@ FZ_DEV void sum_rows(const Args& a, uint64_t* words) {
   }
 }
 
-// Along y or z: a thread has a line.
+// Sums along y or z. A thread has a line.
 FZ_DEV void sum_lines(const Args& a) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const DifferenceMemory memory(a, p);

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: the masks of all sections, a warp a run; the first block restores the points of the base section.
+// Stage multilevel, decoder: a warp decodes a mask run, and the first block restores the points of the base section.
 #include "multilevel/base_decode.cuh"
 
 namespace fz {

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: roots that are a section of their own. A warp restores a run, then quiet steps.
+// Stage multilevel, decoder: roots that are a section. A warp restores a run, then quiet steps.
 #include "multilevel/base_decode.cuh"
 #include "multilevel/run_batches.cuh"
 

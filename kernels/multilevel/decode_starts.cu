@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: where the runs of a section start. A block has a section.
+// Stage multilevel, decoder: a block finds the starts of the runs of a section.
 #include "multilevel/decoder.cuh"
 #include "multilevel/starts.cuh"
 

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: what all launches share, and one step of a run.
+// Stage multilevel, decoder: functions of all launches, and one step of a run.
 #pragma once
 #include "multilevel/run_decoder.cuh"
 #include "multilevel/source.cuh"
@@ -11,7 +11,7 @@ FZ_DEV void corrupt(const Args& a) {
   atomicCAS(reinterpret_cast<uint32_t*>(a.zeroed), 0u, order_of(a) + 1);
   fail(a, CORRUPT);
 }
-// Whether this launch has work; all threads agree.
+// Returns true if this launch has work; all threads agree.
 FZ_DEV bool is_open(const Args& a, const DecoderMemory& memory, const MultilevelParams& p) {
   const uint32_t broken = *reinterpret_cast<const volatile uint32_t*>(a.zeroed);
   return elements(p) > 0 && (broken == 0 || broken > order_of(a)) && !memory.state->stored;

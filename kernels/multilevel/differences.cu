@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: differences of rounded values, as src/stages/multilevel/differences.rs.
+// Stage multilevel, encoder: differences of rounded values, by the rules of src/stages/multilevel/differences.rs.
 #include "common/scan.cuh"
 #include "multilevel/differences.cuh"
 #include "multilevel/keep.cuh"
@@ -8,7 +8,7 @@ namespace fz {
 namespace multilevel {
 FZ_DEV const MultilevelMetadata& resolved(const Args& a) { return *reinterpret_cast<const MultilevelMetadata*>(address(input(a, 1))); }
 
-// Quotients; an exact value has that of the one before in its step.
+// Writes the quotients. An exact value has the quotient of the element before it in its step.
 template <class T> FZ_DEV void find_quotients(const Args& a) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
@@ -41,7 +41,7 @@ template <class T> FZ_DEV void find_quotients(const Args& a) {
   }
 }
 
-// The difference at an element along the first axes.
+// The difference at element `i` along the first `axes` axes.
 FZ_DEV int32_t difference_at(const int32_t* q, const Shape& shape, uint32_t axes, uint32_t i) {
   const uint32_t x = i % shape.n[0], row = i / shape.n[0], plane = shape.n[0] * shape.n[1];
   const bool has_x = x > 0, has_y = axes > 1 && row % shape.n[1] > 0, has_z = axes > 2 && row >= shape.n[1];
@@ -89,7 +89,7 @@ FZ_DEV void code_differences(const Args& a, BlockCounts& counts) {
       Token t = {0, 0};
       if (live) t = keeper.put(i, own, zigzag(d[j]));
       if (own == 0) continue;
-      // Most tokens are 0, so one lane adds these.
+      // Most tokens are 0, so one lane adds their number.
       const uint32_t zeros = __ballot_sync(ALL, live && t.token == 0);
       if (live && t.token > 0) raw += counts.add(own, t, 0);
       if (zeros && lane == 0) atomicAdd(&counts.of[own * SYMBOLS], (uint32_t)__popc(zeros));
@@ -103,7 +103,7 @@ FZ_DEV void code_differences(const Args& a, BlockCounts& counts) {
   counts.flush(memory.counts[0]);
 }
 
-// Writes the list of exact values behind the runs.
+// Writes the list of exact values after the runs.
 template <class T> FZ_DEV void list_exact(const Args& a, uint32_t* words) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);

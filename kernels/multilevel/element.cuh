@@ -1,10 +1,10 @@
-// Stage multilevel: the element of a point of a section. Few points need it: exact values.
+// Stage multilevel: the element of the array for a point of a section. Only exact values require it, which are few.
 #pragma once
 #include "multilevel/base.cuh"
 
 namespace fz {
 namespace multilevel {
-// Point `i` of a pass.
+// The element of point `i` of a pass.
 FZ_DEV uint64_t pass_element(const Shape& shape, uint32_t level, uint32_t axis, uint32_t i) {
   const uint32_t n0 = shape.points(level, axis, 0), n1 = shape.points(level, axis, 1), spacing = 1u << (level - 1);
   const uint32_t at[3] = {i % n0, i / n0 % n1, i / n0 / n1};

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: stored values, and zeros behind the shape.
+// Stage multilevel, decoder: copies stored values, and writes zeros after the shape.
 #include "multilevel/decoder.cuh"
 
 namespace fz {

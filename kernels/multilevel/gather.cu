@@ -1,11 +1,11 @@
-// Stage multilevel, encoder: the stream from its parts, or the values where they are shorter. A warp moves a run.
+// Stage multilevel, encoder: writes the stream from its parts, or the values if these are shorter. A warp copies a run.
 #include "multilevel/encode_run.cuh"
 
 namespace fz {
 namespace multilevel {
 constexpr uint32_t HEAD_BYTES = 4;
 
-// Where sections are. Every block finds out for itself.
+// The places of the sections in the stream. Every block computes them.
 struct StreamPlan {
   uint64_t at[MOST_SECTIONS], words;
   uint32_t head, patterns;
@@ -31,7 +31,7 @@ struct StreamPlan {
   }
 };
 
-// Words to any place of the output.
+// Copies words to any place of the output.
 FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t words) {
   const uint32_t lane = threadIdx.x & 31;
   uint8_t* to = out.at + at;
@@ -50,7 +50,7 @@ FZ_DEV void copy_run(const Out& out, uint64_t at, const uint16_t* from, uint32_t
   }
 }
 
-// The words of a section before its runs.
+// Writes the words of a section before its runs.
 FZ_DEV void put_section_head(const Out& out, uint64_t at, const EncoderMemory& memory, uint32_t section) {
   const uint32_t lane = threadIdx.x & 31;
   const Coding& c = memory.state->of[section];
@@ -67,7 +67,7 @@ FZ_DEV void put_section_head(const Out& out, uint64_t at, const EncoderMemory& m
   const uint32_t count = c.mask_runs + c.runs, words = (uint32_t)(((uint64_t)count * c.width + 15) / 16);
   const uint32_t* sizes = memory.sizes + c.first_mask_run;
   for (uint32_t i = lane; i < words; i += 32) {
-    // Sizes of which bits are in this word.
+    // The sizes that have bits in this word.
     const uint64_t from = 16ull * i, end = from + 16;
     uint32_t word = 0;
     for (uint64_t k = from / c.width; k < count && k * c.width < end; k++) {
@@ -82,7 +82,7 @@ FZ_DEV void put_section_head(const Out& out, uint64_t at, const EncoderMemory& m
   for (uint32_t i = lane; i < c.table_words; i += 32) {
     uint32_t word = 16 * i < tokens.bits ? tokens.words[i / 2] >> 16 * (i % 2) & 0xffff : 0;
     if (c.has_masks && 16 * i + 16 > tokens.bits) {
-      // Bits of the second set from this one on, behind those of the first.
+      // The bits of the second set from this word on, which follow those of the first set.
       const int64_t bit = (int64_t)16 * i - tokens.bits;
       const uint32_t first = bit > 0 ? (uint32_t)bit : 0, shift = bit > 0 ? 0 : (uint32_t)-bit;
       const uint64_t two = masks.words[first / 32] | (uint64_t)(first / 32 + 1 < SET_WORDS ? masks.words[first / 32 + 1] : 0) << 32;
@@ -103,7 +103,7 @@ FZ_DEV void put_head(const Out& out, const StreamPlan& stream, const EncoderMemo
   }
 }
 
-// The values as they are.
+// Stores the values in place of sections.
 FZ_DEV void store_values(const Args& a, const Out& out, uint64_t bytes) {
   const uint8_t* from = address(input(a, 0));
   const uint64_t step = 16ull * gridDim.x * blockDim.x;

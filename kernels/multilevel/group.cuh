@@ -1,19 +1,19 @@
-// Stage multilevel, encoder: predictions of a few steps at a time, so that their delays overlap, from taps in shared memory.
+// Stage multilevel, encoder: predictions from taps in shared memory, for a few steps at a time so that their latencies overlap.
 #pragma once
 #include "multilevel/staged.cuh"
 
 namespace fz {
 namespace multilevel {
-// Steps that are predicted together: more would take too many registers.
+// Steps that are predicted together: more steps would require too many registers.
 constexpr uint32_t GROUP = 4;
 template <class T> struct Predictions {
   T p[GROUP];
   uint32_t context[GROUP];
 };
 
-// The 8 steps of a batch of a pass over x: lane k of each 8 has the place of the k-th one.
+// The 8 steps of a batch of a pass over x. Lane l has the place of step l mod 8.
 struct RowPack {
-  // The row, its first known point, and the first point of the step.
+  // The number of the row, the index of its first known point, and the first point of the step in the row.
   uint32_t number, row, x;
   FZ_DEV RowPack() : number(0), row(0), x(0) {}
   FZ_DEV RowPack(const Section& s, uint32_t length, uint32_t batch) {
@@ -26,12 +26,12 @@ struct RowPack {
     const uint32_t z = number / s.points[1];
     return (number - z * s.points[1]) * per_y + z * per_z;
   }
-  // Steps with points that lack taps.
+  // A mask of the lanes whose step has points that lack taps.
   FZ_DEV uint32_t ends(uint32_t known) const { return __ballot_sync(ALL, x == 0 || x + STEP + 4 > known); }
 };
 
-// Begins to copy the taps of a pack: four before a step, and four behind it. `length`: the values of a row, all of which are known.
-// `wide`: rows are aligned to 16 bytes.
+// Begins to copy the taps of a pack: those of each step, four before it, and four after it. `length` is the number of known values
+// of a row. If `wide`, rows are aligned to 16 bytes.
 template <class T> FZ_DEV void stage_pack(StagedTaps<T>& to, const T* known, const RowPack& pack, uint32_t length, bool wide) {
   const uint32_t lane = threadIdx.x & 31;
   if (wide) {
@@ -56,14 +56,15 @@ template <class T> FZ_DEV void stage_pack(StagedTaps<T>& to, const T* known, con
   }
 }
 
-// Of few points: those that lack taps, or are beside values that are not bounded.
+// The prediction of a point that lacks taps or is beside a value that is not bounded. There are few such points.
 template <class T> FZ_APART Predicted<T> predict_apart(const Predictor<T>* of, uint32_t stencil, uint32_t left, uint32_t right, const T* taps, uint32_t apart) {
   T t[8];
 #pragma unroll
   for (uint32_t k = 0; k < 8; k++) t[k] = taps[k * apart];
   return of->predict_any(stencil, left, right, t);
 }
-// Step j has its taps `APART` from each other from t + j · NEXT on. `ends`: some steps lack taps; `i(j)`: the point of the step.
+// Predicts a group of steps. The taps of step j are at taps + j · NEXT and `APART` apart. `ends` is not 0 if some steps lack taps, and
+// i(j) is the point of step j.
 template <int STENCIL, uint32_t APART, uint32_t NEXT, class T, class Index>
 FZ_DEV void predict_group(Predictions<T>& to, const Predictor<T>& of, const T* taps, uint32_t ends, uint32_t known, Index i) {
   uint32_t apart = 0;

@@ -1,11 +1,11 @@
-// Stage multilevel, encoder: tokens of points in memory, and what is counted of them.
+// Stage multilevel, encoder: tokens of points in memory, and their counts.
 #pragma once
 #include "multilevel/memory.cuh"
 #include "multilevel/quantize.cuh"
 
 namespace fz {
 namespace multilevel {
-// A token is kept with its context and some of its raw bits; others are kept apart, and few points have such.
+// A token is kept with its context and its low raw bits. The other raw bits, which few points have, are kept in a separate array.
 struct Keeper {
   uint16_t *kept, *more;
   FZ_DEV Keeper(const EncoderMemory& memory, uint32_t first) : kept(memory.kept + first), more(memory.more + first) {}
@@ -29,12 +29,13 @@ struct BlockCounts {
     if (threadIdx.x == 0) raw = 0;
     __syncthreads();
   }
-  // Returns the raw bits, which a thread adds up for `add_raw`: many additions to one sum take long.
+  // Counts a token and returns the number of its raw bits. A thread must sum these numbers for `add_raw`, because many atomic
+  // additions to one sum are slow.
   FZ_DEV uint32_t add(uint32_t context, Token t, uint32_t exact) {
     atomicAdd(&of[context * SYMBOLS + t.token], 1u);
     return t.token == EXACT ? exact : t.bits;
   }
-  // All threads of a warp call it.
+  // All threads of a warp must call the function.
   FZ_DEV void add_raw(uint32_t bits) {
     const uint32_t sum = __reduce_add_sync(ALL, bits);
     if (sum && (threadIdx.x & 31) == 0) atomicAdd(&raw, (unsigned long long)sum);

@@ -1,4 +1,4 @@
-// Stage multilevel: logarithms of counts as integers, and what codes cost, as
+// Stage multilevel: logarithms of counts as integers, and the costs of codes, by the rules of
 // src/stages/multilevel/log2.rs.
 #pragma once
 #include "common/scan.cuh"
@@ -6,12 +6,12 @@
 
 namespace fz {
 namespace multilevel {
-// Units of a bit.
+// The cost of one bit: costs are in units of 2^-16 bits.
 constexpr uint32_t BIT = 1u << 16;
 
 struct Log2 {
   uint32_t fractions[257];
-  // By at least 257 threads of a block. Ends with a barrier.
+  // All threads of a block of at least 257 must call the function, which ends with a barrier.
   FZ_DEV void fill() {
     const uint32_t i = threadIdx.x;
     if (i <= 256) {
@@ -29,7 +29,7 @@ struct Log2 {
     }
     __syncthreads();
   }
-  // Of a number above 0.
+  // The logarithm of a number above 0.
   FZ_DEV uint64_t of(uint64_t n) const {
     const uint32_t e = 63 - __clzll((long long)n);
     const uint32_t m = (uint32_t)(e > 31 ? n >> (e - 31) : n << (31 - e));
@@ -44,8 +44,8 @@ FZ_DEV uint64_t warp_total(uint64_t v) {
   return v;
 }
 
-// The cost of 64 symbols with these counts, table included; a lane has two counts, of
-// symbols `lane` and 32 + `lane`. By a warp.
+// The cost of 64 symbols with these counts, including their table. A warp must call the function; each
+// lane has the counts of symbols `lane` and 32 + `lane`.
 FZ_DEV uint64_t cost_of_counts(const Log2& log, uint64_t a, uint64_t b) {
   const uint64_t n = warp_total(a + b);
   if (n == 0) return 0;

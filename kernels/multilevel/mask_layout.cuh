@@ -1,4 +1,4 @@
-// Stage multilevel: which lane of which mask run has which batches, as
+// Stage multilevel: the distribution of batches over the lanes of mask runs, by the rules of
 // src/stages/multilevel/masks.rs.
 #pragma once
 #include "multilevel/plan.cuh"

@@ -1,5 +1,5 @@
-// Stage multilevel: scratch and zeroed memory of the launches. `scratch` in
-// src/stages/multilevel/device.rs allocates as much.
+// Stage multilevel: scratch and zeroed memory of the launches, for which `encode` and `decode` in
+// src/stages/multilevel/device.rs compute the bytes.
 #pragma once
 #include "common/coder.cuh"
 #include "multilevel/mask_layout.cuh"
@@ -8,12 +8,12 @@ namespace fz {
 namespace multilevel {
 constexpr uint32_t SYMBOLS = 64;
 
-// The counts of a section. Zero when a call starts.
+// The counts of a section, which are zero when a call starts.
 struct Counts {
-  // Tokens by contexts, those of quiet steps (which have token 0) apart; symbols of masks.
+  // Tokens by contexts without those of quiet steps; tokens of quiet steps, which are 0; symbols of masks.
   uint32_t of[CONTEXTS][SYMBOLS], quiet[CONTEXTS], masks[CONTEXTS][16];
   unsigned long long raw;
-  // Steps that are not quiet; exact values of differences.
+  // The number of steps that are not quiet, and of exact values of differences.
   uint32_t busy, exact;
 };
 static_assert(sizeof(Counts) == COUNTS_BYTES, "as in Rust");
@@ -27,15 +27,15 @@ struct StencilSums {
 struct EncoderSet {
   uint64_t cost;
   uint32_t bits, tables;
-  // Bits as they are stored.
+  // The bits of the set in a stream.
   uint32_t words[SET_WORDS];
-  // By context and symbol: the multiplier of the division; frequency - 1, the sum before, and the
-  // shift.
+  // For each context and symbol the multiplier of the division, and in the second word the frequency - 1,
+  // the sum of the frequencies before it, and the shift.
   uint2 entries[CONTEXTS][SYMBOLS];
 };
 static_assert(sizeof(EncoderSet) == ENCODER_SET_BYTES, "as in Rust");
 
-// A table for a decoder: for each 16 slots the symbol of the first one, and the entries of symbols (decoder_entry).
+// A table for a decoder: for each 16 slots the symbol of the first one, and for each symbol its `decoder_entry`.
 struct DecoderTable {
   uint8_t first[1 << (FREQUENCY_BITS - 4)];
   uint32_t entries[SYMBOLS];
@@ -52,33 +52,35 @@ static_assert(sizeof(DecoderSet) == DECODER_SET_BYTES, "as in Rust");
 // The decisions about a section.
 struct Coding {
   uint32_t has_masks, steps, per_run, code;
-  // Mask runs, then runs, among those of all sections.
+  // The numbers of mask runs and of runs, and the first ones of the section among those of all sections.
   uint32_t mask_runs, runs, first_mask_run, first_run;
-  // Room of a run in words, and where that of the first one is.
+  // The room of a mask run and of a run in words, and the place of the first slot.
   uint32_t mask_room, room;
   uint64_t slots;
-  // Words of tables; bits of a size; words before the runs.
+  // Words of the tables, bits of a size, and words before the runs.
   uint32_t table_words, width, head, pad;
-  // Where the section is in the stream, in words behind the head, and how many words it has.
+  // The place of the section in the stream, in words after the header of the stream, and its number of words.
   uint64_t at, words;
-  // Where the list of exact values is, in words behind the head; of an encoder until `multilevel_gather` in the section.
+  // The place of the list of exact values, in words after the header of the stream. In an encoder before `multilevel_gather`, in words
+  // of the section.
   uint64_t list;
 };
 struct State {
   Coding of[MOST_SECTIONS];
-  // All of them. Bytes of the head; 1: the values are stored; runs that did not fit into their slots.
+  // The numbers of all mask runs and runs. `head` is the bytes of the header of the stream, `stored` is 1 if it stores the values, and
+  // `overflows` counts runs that did not fit into their slots.
   uint32_t mask_runs, runs, head, stored, overflows, patterns;
   uint64_t pattern[PATTERNS];
 };
 
 FZ_DEV uint64_t up(uint64_t bytes) { return (bytes + 15) & ~15ull; }
 
-// Memory that encoder and decoder have.
+// The memory that encoder and decoder have in common.
 struct Memory {
   Plan* plan;
   State* state;
   uint8_t *masks, *rest;
-  // For each run where it starts: 8 · batch + step. For each run and mask run its words, and where it is in its section.
+  // For each run its start, 8 · batch + step. For each mask run and run its number of words, and its place in its section.
   uint32_t *starts, *sizes;
   uint64_t* places;
   FZ_DEV Memory(const Args& a, const MultilevelParams& p) {
@@ -97,8 +99,8 @@ static_assert(sizeof(Plan) <= PLAN_BYTES && sizeof(State) <= STATE_BYTES, "as in
 
 FZ_DEV uint64_t elements(const MultilevelParams& p) { return p.dims[0] * p.dims[1] * p.dims[2]; }
 
-// Known points of a level, even ones along x: those of odd levels in one buffer, of even levels in
-// another one.
+// The known points of a level, which have even coordinates along x. Odd levels are in one buffer, and
+// even levels in the other one.
 template <class T> struct Buffers {
   T* of[2];
   FZ_DEV Buffers(uint8_t* at, const MultilevelParams& p) {
@@ -109,12 +111,12 @@ template <class T> struct Buffers {
 };
 
 struct EncoderMemory : Memory {
-  // Sets of the tokens, of those without quiet steps, and of the masks, for each section.
+  // For each section the sets of all tokens, of the tokens without quiet steps, and of the masks.
   EncoderSet* sets;
   uint16_t *kept, *more;
-  // Exact values of chunks of differences.
+  // The numbers of exact values of chunks, for differences.
   uint32_t* exact;
-  // Slots for runs, and before that the restored points.
+  // First the restored points, later the slots of runs.
   uint8_t* pool;
   uint64_t pool_words;
   Counts* counts;
@@ -138,7 +140,7 @@ struct EncoderMemory : Memory {
 };
 
 struct DecoderMemory : Memory {
-  // Sets of the tokens and of the masks, for each section.
+  // For each section the sets of the tokens and of the masks.
   DecoderSet* sets;
   uint8_t* values;
   FZ_DEV DecoderMemory(const Args& a, const MultilevelParams& p) : Memory(a, p) {

@@ -1,9 +1,9 @@
-// Stage multilevel: f32 and f64 as the stage computes with them, as src/stages/multilevel/value.rs.
+// Stage multilevel: operations of the stage on f32 and f64, with the results of src/stages/multilevel/value.rs.
 #pragma once
 #include "common/memory.cuh"
 #include "multilevel/params.h"
 
-// Code that few points need, apart from the code of all others.
+// Marks a function that few points require, so that it is not inlined into the code for all points.
 #ifdef FZ_EMULATED
 #define FZ_APART static
 #else
@@ -12,9 +12,9 @@
 
 namespace fz {
 namespace multilevel {
-// The value of lane 0, for values that are the same in all lanes.
+// Returns the value of lane 0. The value must be the same in all lanes.
 FZ_DEV uint32_t uniform(uint32_t x) { return __shfl_sync(ALL, x, 0); }
-// A value that the compiler keeps in a register: computing it again would take long.
+// Returns a value that the compiler keeps in a register, because computing it again would be slow.
 FZ_DEV uint32_t kept(uint32_t x) {
 #ifndef FZ_EMULATED
   asm volatile("" : "+r"(x));
@@ -27,7 +27,7 @@ template <class T> FZ_DEV T* kept(T* p) {
 #endif
   return p;
 }
-// A pointer into shared memory that takes one register.
+// A pointer into shared memory that occupies one register.
 template <class T> struct Shared {
 #ifdef FZ_EMULATED
   T* at;
@@ -45,7 +45,7 @@ template <> struct Num<float> {
   typedef uint32_t Bits;
   typedef float2 Pair;
   static constexpr int MANTISSA = 23, BIAS = 127, BITS = 32;
-  // Adding it rounds to an integer, which is in the low bits then.
+  // Adding this number rounds to an integer, which is in the low bits of the sum.
   static constexpr float MAGIC = 12582912.0f;
   static constexpr uint32_t MAGIC_LOW = 0x4b400000u;
   static FZ_DEV float most() { return __uint_as_float(0x7f7fffffu); }
@@ -55,9 +55,9 @@ template <> struct Num<float> {
   static FZ_DEV float value(uint64_t b) { return __uint_as_float((uint32_t)b); }
   static FZ_DEV float from(double x) { return __double2float_rn(x); }
   static FZ_DEV float integer(int32_t i) { return __int2float_rn(i); }
-  // The same, faster, of magnitudes up to 2^22.
+  // A faster `integer` for magnitudes up to 2^22.
   static FZ_DEV float small_integer(int32_t i) { return __uint_as_float(MAGIC_LOW + (uint32_t)i) - MAGIC; }
-  // As comparisons, unless both are NaN.
+  // The results equal those of comparisons, unless both numbers are NaN.
   static FZ_DEV float larger(float a, float b) { return fmaxf(a, b); }
   static FZ_DEV float smaller(float a, float b) { return fminf(a, b); }
   static FZ_DEV uint32_t toward_zero(float x) { return __float2uint_rz(x); }
@@ -81,19 +81,19 @@ template <> struct Num<double> {
   static FZ_DEV uint32_t toward_zero(double x) { return __double2uint_rz(x); }
 };
 
-// The integer that a sum with MAGIC has in its low bits.
+// The integer in the low bits of a sum with MAGIC.
 template <class T> FZ_DEV int32_t magic_integer(T sum) { return (int32_t)((uint32_t)Num<T>::bits(sum) - Num<T>::MAGIC_LOW); }
 
-// The context of an activity in steps. Only NaN has a sign, and does not matter.
+// The context of an activity, which is in units of the step. Only NaN may have a sign; its context is the largest with and without it.
 template <class T> FZ_DEV uint32_t bucket(T activity) {
   const int exponent = (int)(Num<T>::bits(activity) >> Num<T>::MANTISSA);
   return (uint32_t)max(0, min(11, exponent - (Num<T>::BIAS - 7)));
 }
 
-// Bits of an error, of which `rate` is one over the step.
+// The approximate cost of an error in bits; `rate` is 1 / step.
 template <class T> FZ_DEV uint32_t cost_of(T error, T rate) {
   const T scaled = Num<T>::abs(error) * (rate * T(4));
-  // NaN fails the comparison.
+  // The comparison is false for NaN.
   const uint32_t whole = scaled < T(2147483647.0) ? Num<T>::toward_zero(scaled) : 2147483647u;
   return 32 - __clz((int)whole);
 }

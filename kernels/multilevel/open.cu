@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: checks the stream; a block opens a section: where its runs are, and its tables.
+// Stage multilevel, decoder: checks the stream. A block opens a section: it finds the runs and reads the tables.
 #include "multilevel/decoder.cuh"
 #include "multilevel/differences.cuh"
 #include "multilevel/read_tables.cuh"
@@ -6,7 +6,7 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t HEAD_BYTES = 4;
-// Words of tables that are copied to shared memory. Longer ones are not those of an encoder.
+// Words of tables that are copied to shared memory. The tables of an encoder are not longer.
 constexpr uint32_t TABLE_ROOM = 1024;
 
 struct OpenMemory {
@@ -17,7 +17,7 @@ struct OpenMemory {
   uint32_t good, count;
 };
 
-// The checks of config fields that only the run determines.
+// Checks the config fields that are results of a run.
 FZ_DEV bool is_possible(const MultilevelParams& p, const MultilevelMetadata& m) {
   const double infinity = __longlong_as_double(0x7ff0000000000000ll);
   const uint32_t rank = p.dims[2] > 1 ? 3 : p.dims[1] > 1 ? 2 : 1, known = (1u << rank) - 1;
@@ -27,7 +27,7 @@ FZ_DEV bool is_possible(const MultilevelParams& p, const MultilevelMetadata& m) 
          m.low < infinity && m.high > -infinity;
 }
 
-// By one warp: the head, the lengths, and where the section is. The first block notes them.
+// One warp reads the header and finds the section. The first block writes the results to memory.
 FZ_DEV bool read_head(const Args& a, const MultilevelParams& p, const DecoderMemory& memory, OpenMemory& own, uint32_t section) {
   const uint32_t lane = threadIdx.x & 31, sections = own.plan.sections;
   const uint64_t have = least(length(input(a, 0)), input(a, 0).max);
@@ -62,7 +62,7 @@ FZ_DEV bool read_head(const Args& a, const MultilevelParams& p, const DecoderMem
   return first + 2 * before == have;
 }
 
-// By one thread: the fields of a section.
+// One thread reads the fields of a section.
 FZ_DEV bool read_fields(const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
   if (words.count < 2) return false;
   const uint32_t head = words[0];
@@ -92,13 +92,13 @@ FZ_DEV bool read_fields(const MultilevelParams& p, const Words& words, const Sec
   return true;
 }
 
-// By one thread: the sets of tables of a section.
+// One thread reads the sets of tables of a section.
 FZ_DEV bool read_sets(const Words& tables, const Coding& c, OpenMemory& own) {
   BitReader bits(tables);
   if (!own.sets[0].read(bits) || (c.has_masks && !own.sets[1].read(bits))) return false;
   return (bits.at + 15) / 16 == c.table_words;
 }
-// By a block.
+// All threads of a block must call the function.
 FZ_DEV void read_tables(const Words& words, const Coding& c, OpenMemory& own) {
   const Words far = words.from(c.head + ((uint64_t)own.count * c.width + 15) / 16, c.table_words);
   const Words near = {reinterpret_cast<const uint8_t*>(own.tables), c.table_words};
@@ -109,7 +109,7 @@ FZ_DEV void read_tables(const Words& words, const Coding& c, OpenMemory& own) {
   __syncthreads();
 }
 
-// By a block: where the runs of a section are. A thread has runs that follow each other.
+// A block finds the runs of a section. A thread has consecutive runs.
 FZ_DEV bool find_runs(const DecoderMemory& memory, const MultilevelParams& p, const Words& words, const Section& s, Coding& c, OpenMemory& own) {
   const uint32_t each = (own.count + blockDim.x - 1) / blockDim.x, first = min(own.count, threadIdx.x * each), end = min(own.count, first + each);
   auto size = [&](uint32_t i) { return words.bits(16ull * c.head + (uint64_t)i * c.width, c.width); };

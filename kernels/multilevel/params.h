@@ -14,32 +14,32 @@ constexpr static const uint32_t BATCH = 8;
 
 constexpr static const uint32_t MASK_RUN = 2048;
 
-/// Roots and grids of so many points belong to the base section.
+/// Roots and grids of at most this number of points belong to the base section.
 constexpr static const uint32_t BASE_POINTS = 4096;
 
-/// Contexts: 12 buckets of the activity, and two of places beside values that are not bounded; classes
-/// are 16.
+/// Contexts: 12 buckets of the activity, and two for points beside values that are not bounded. Classes
+/// use all 16.
 constexpr static const uint32_t CONTEXTS = 16;
 
 constexpr static const uint32_t FILL1 = 12;
 
 constexpr static const uint32_t FILL2 = 13;
 
-/// Tokens: codes, patterns, and exact values.
+/// Tokens of patterns and of other exact values, and the number of patterns. Tokens below are those of codes.
 constexpr static const uint32_t PATTERN = 58;
 
 constexpr static const uint32_t EXACT = 62;
 
 constexpr static const uint32_t PATTERNS = 4;
 
-/// Quotients of predicted values, of roots, and of the differences are below these in magnitude.
+/// Magnitudes of quotients are below these: of predicted values, of roots, and of an array by differences.
 constexpr static const uint32_t MOST_QUOTIENT = (1 << 20);
 
 constexpr static const uint32_t MOST_ROOT = (1 << 19);
 
 constexpr static const uint32_t MOST_DIFFERENCE = (1 << 17);
 
-/// Bits of a frequency, and tables of a set.
+/// Bits of a frequency, and the largest number of tables of a set.
 constexpr static const uint32_t FREQUENCY_BITS = 14;
 
 constexpr static const uint32_t TABLES = 8;
@@ -49,16 +49,16 @@ constexpr static const uint32_t SAMPLE = 4096;
 
 constexpr static const uint32_t AXIS_SAMPLE = 1024;
 
-/// The flag of an array whose values are multiples of the step.
+/// The flag of an array whose values are on a lattice.
 constexpr static const uint8_t LATTICE = 1;
 
-/// Bytes of a run beside its codes, as the encoder estimates them.
+/// Bytes of a run in addition to its codes, an estimate of the encoder.
 constexpr static const uint32_t RUN_BYTES = 48;
 
-/// A section that has more runs has a multiple of this number.
+/// The number of runs of a section is a multiple of this number if it is above it.
 constexpr static const uint32_t WAVE = 4096;
 
-/// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
+/// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 constexpr static const uint32_t PASS_BYTES = 1024;
 
 /// Bytes of structures in the memory of a device.
@@ -74,47 +74,48 @@ constexpr static const uint64_t ENCODER_SET_BYTES = 10088;
 
 constexpr static const uint64_t DECODER_SET_BYTES = 10288;
 
-/// Words of 32 bits that a set of tables takes at most.
+/// The largest number of words of 32 bits of a set of tables.
 constexpr static const uint32_t SET_WORDS = 470;
 
-/// Bytes of the slot of a run beside what its section is estimated to need.
+/// Bytes of the slot of a run in addition to its share of the estimate of its section.
 constexpr static const uint32_t RUN_ROOM = 128;
 
-/// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
+/// The slots of all runs have the bytes of the values, less these bytes divided by this number, and `RUN_ROOM` for each run.
 constexpr static const uint64_t POOL_LESS = 8;
 
 /// Parameters of all kernels.
 struct MultilevelParams {
   double threshold;
-  /// Lengths of the array, those of 1 last.
+  /// Lengths of the array; lengths of 1 are last.
   uint64_t dims[3];
   /// Bytes of a value.
   uint32_t value;
-  /// 1: the range was measured, and stands behind the metadata of the bound.
+  /// 1: the range was measured, and follows the metadata of the bound.
   uint32_t measured;
   /// 1: the bound is a fraction of the range.
   uint32_t relative;
-  /// Sections, batches of all of them, and runs that there may be on a device; 0: too many.
+  /// The largest numbers of sections, of batches of all sections, and of runs on a device. 0: the array is too long for a device.
   uint32_t sections;
   uint32_t batches;
   uint32_t runs;
 };
 
-/// Results of the run, as kernels write them.
+/// The numbers of a call, which kernels write.
 struct MultilevelMetadata {
   double step;
   /// The prediction of roots and of points without bounded neighbors; differences are relative to it.
   double center;
   double low;
   double high;
-  /// The bound that errors are compared with. Encoder only.
+  /// The bound that errors are compared with, for the encoder only.
   double bound;
   float base;
-  /// Axes of the interpolation as bits, or the number of axes of differences.
+  /// Interpolated axes as bits; 0 if the array is coded by differences.
   uint8_t axes;
+  /// The number of axes of differences; 0 if the array is interpolated.
   uint8_t differences;
   uint8_t flags;
-  /// Patterns of exact values. Encoder only.
+  /// Patterns of exact values, for the encoder only.
   uint8_t patterns;
   uint64_t pattern[4];
   /// Stencil / 2 - 1 of level k in bits 2k - 2 and 2k - 1.

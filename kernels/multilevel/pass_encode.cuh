@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: what a warp does with a batch of a pass.
+// Stage multilevel, encoder: a warp codes batches of a pass.
 #pragma once
 #include "multilevel/group.cuh"
 #include "multilevel/keep.cuh"
@@ -52,7 +52,7 @@ struct WarpCounts {
 };
 static_assert(2047 * BATCH * (32 / ZERO_LANES) <= 0xffff, "a counter has 16 bits");
 
-// A code, and what it restores.
+// A code, and the value that a decoder restores from it.
 template <class T> struct Coded {
   uint32_t u;
   T restored;

@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: where the runs of a section are in it. A block has a section.
+// Stage multilevel, encoder: a block computes the places of the runs of a section.
 #include "common/scan.cuh"
 #include "multilevel/differences.cuh"
 #include "multilevel/encode_run.cuh"

@@ -1,44 +1,45 @@
-// Stage multilevel: the sections of an array, as src/stages/multilevel/grid.rs and steps.rs. Arrays
-// on a device have fewer than 2^31 elements.
+// Stage multilevel: the sections of an array, by the rules of src/stages/multilevel/grid.rs and
+// steps.rs. Arrays on a device have fewer than 2^31 elements, so indices have 32 bits.
 #pragma once
 #include "common/launch.cuh"
 #include "multilevel/params.h"
 
 namespace fz {
 namespace multilevel {
-// A section that is one run, a pass, an array by differences, or roots that are many.
+// The kinds of sections: the base section as one run, a pass, an array by differences, and many roots.
 constexpr uint32_t BASE = 0, PASS = 1, DIFFERENCES = 2, ROOTS = 3;
 
-// Rounded up, by a power of two.
+// n / 2^times, rounded up.
 FZ_DEV uint32_t halved(uint32_t n, uint32_t times) { return (uint32_t)(((uint64_t)n + (1ull << times) - 1) >> times); }
 
-// A section. Codes, masks, and runs of all sections stand one after the other.
+// A section. Codes, masks, and runs of all sections are consecutive in memory.
 struct Section {
   uint32_t kind, level, axis;
-  // Points along each axis, and known points along that of the pass.
+  // The number of points along each axis, and of known points along the axis of the pass.
   uint32_t points[3], known;
-  // Points of all sections before, batches before.
+  // The number of points and of batches of all sections before this one.
   uint32_t first_point, first_batch;
   uint32_t count, steps, batches;
-  // Passes over z and y: strips of a row, steps and batches of a line. Others: steps of a row.
+  // For passes over z and y, `strips` are the strips of a row, and `along` and `per_line` the steps and batches of a line. For other
+  // sections `strips` are the steps of a row.
   uint32_t strips, along, per_line;
   uint32_t pad;
   FZ_DEV bool in_lines() const { return kind == PASS && axis != 0; }
-  // Steps that a batch has, as a mask.
+  // The mask of the steps that exist in a batch.
   FZ_DEV uint32_t all(uint32_t batch) const {
     const uint32_t left = in_lines() ? along - batch % per_line * BATCH : steps - batch * BATCH;
     return left >= BATCH ? (1u << BATCH) - 1 : (1u << left) - 1;
   }
-  // The first step of a batch among the steps that exist.
+  // The number of the first step of a batch among all steps of the section.
   FZ_DEV uint32_t first_step(uint32_t batch) const {
     return in_lines() ? batch / per_line * along + batch % per_line * BATCH : batch * BATCH;
   }
-  // The batch that has a step, and the place of the step in it.
+  // The batch of a step, and the place of the step in the batch.
   FZ_DEV uint32_t batch_of(uint32_t step) const { return in_lines() ? step / along * per_line + step % along / BATCH : step / BATCH; }
   FZ_DEV uint32_t place_of(uint32_t step) const { return in_lines() ? step % along % BATCH : step % BATCH; }
 };
 
-// The lengths of an array, and which axes are interpolated.
+// The lengths of an array, and its interpolated axes as bits.
 struct Shape {
   uint32_t n[3];
   uint32_t axes;
@@ -53,7 +54,7 @@ struct Shape {
     for (int d = 0; d < 3; d++) longest = has(d) ? max(longest, n[d]) : longest;
     return longest > 1 ? 32 - __clz((int)(longest - 1)) : 0;
   }
-  // Points at multiples of 2^k of the interpolated axes, along an axis.
+  // The number of points along axis d at multiples of 2^k of the interpolated axes.
   FZ_DEV uint32_t grid(int d, uint32_t k) const { return has(d) ? halved(n[d], k) : n[d]; }
   FZ_DEV bool is_small(uint32_t k) const { return (uint64_t)grid(0, k) * grid(1, k) * grid(2, k) <= BASE_POINTS; }
   FZ_DEV uint32_t roots() const { return (has(1) ? 1 : n[1]) * (has(2) ? 1 : n[2]) * (has(0) ? min(n[0], 1u) : n[0]); }
@@ -65,7 +66,7 @@ struct Shape {
     return 0;
   }
   FZ_DEV bool has_pass(uint32_t level, int axis) const { return has(axis) && n[axis] > 1u << (level - 1); }
-  // Points of a pass along an axis.
+  // The number of points of a pass along axis d.
   FZ_DEV uint32_t points(uint32_t level, int axis, int d) const {
     if (!has(d)) return n[d];
     if (d == axis) return halved(n[d] - (1u << (level - 1)), level);
@@ -78,14 +79,14 @@ struct Plan {
   Shape shape;
   uint32_t sections, levels, base_ends, points, batches;
   Section of[MOST_SECTIONS];
-  // The section of a pass, by level and axis.
+  // The number of the section of a pass, by level and axis.
   uint8_t number[MOST_LEVELS][3];
   // Stencils of the base section.
   uint8_t stencil[MOST_LEVELS];
 };
 
 FZ_DEV void put_section(Plan& plan, Section s) {
-  // Batches of a section start at multiples of 256, so that units of them belong to one section.
+  // The batches of a section start at a multiple of 256, so that 256 consecutive batches belong to one section.
   s.first_point = plan.points;
   s.first_batch = plan.batches;
   plan.points += s.count;
@@ -115,7 +116,7 @@ FZ_DEV Section pass_section(const Shape& shape, uint32_t level, int axis) {
   return s;
 }
 
-// Points in a row.
+// A section of `count` points in one row.
 FZ_DEV Section row_section(uint32_t kind, uint32_t count) {
   Section s = {};
   s.kind = kind;
@@ -126,7 +127,7 @@ FZ_DEV Section row_section(uint32_t kind, uint32_t count) {
   return s;
 }
 
-// By one thread.
+// One thread must call the function.
 FZ_DEV void make_plan(Plan& plan, const MultilevelParams& p, const MultilevelMetadata& m) {
   plan.shape = Shape(p, m.axes);
   plan.sections = plan.points = plan.batches = 0;
@@ -156,7 +157,7 @@ FZ_DEV void make_plan(Plan& plan, const MultilevelParams& p, const MultilevelMet
       }
 }
 
-// The section of a batch among those of all sections.
+// The section that contains a batch, where batches are numbered over all sections.
 FZ_DEV uint32_t section_of(const Plan& plan, uint32_t batch) {
   uint32_t k = plan.sections - 1;
   while (k > 0 && plan.of[k].first_batch > batch) k--;

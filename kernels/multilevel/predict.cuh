@@ -1,11 +1,11 @@
-// Stage multilevel: predictions along one axis and contexts, operation for operation as
+// Stage multilevel: predictions along one axis and contexts. The operations and their order are those of
 // src/stages/multilevel/predict.rs.
 #pragma once
 #include "multilevel/num.cuh"
 
 namespace fz {
 namespace multilevel {
-// A prediction, and the activity or the context.
+// A prediction with its activity, and below with its context.
 template <class T> struct Guess {
   T p, v;
 };
@@ -14,7 +14,7 @@ template <class T> struct Predicted {
   uint32_t context;
 };
 
-// Taps from left to right; those that do not exist are not looked at.
+// The formulas of the stencils, from sums of taps at equal distances.
 template <class T> FZ_DEV T four_taps(T s1, T s3) { return Num<T>::fma(s1, T(0.5625), s3 * T(-0.0625)); }
 template <class T> FZ_DEV T six_taps(T s1, T s3, T s5) {
   return Num<T>::fma(s5, T(3.0 / 256), Num<T>::fma(s3, T(-25.0 / 256), s1 * T(150.0 / 256)));
@@ -24,7 +24,7 @@ template <class T> FZ_DEV T eight_taps(T s1, T s3, T s5, T s7) {
   return Num<T>::fma(s7, T(-5.0 / 2048), Num<T>::fma(s5, T(49.0 / 2048), inner));
 }
 
-// A point that has all taps of its stencil.
+// The prediction of a point that has all taps of its stencil.
 template <int STENCIL, class T> FZ_DEV Guess<T> inside(T t0, T a5, T a, T b, T c, T d, T d5, T t7) {
   typedef Num<T> N;
   const T s1 = b + c, s3 = a + d, w = N::abs(s1 - s3);
@@ -36,7 +36,8 @@ template <int STENCIL, class T> FZ_DEV Guess<T> inside(T t0, T a5, T a, T b, T c
   return {p8, Num<T>::larger(N::abs(p8 - p6) * T(2), w * T(1.0 / 128))};
 }
 
-// Any point, with so many taps on the left and on the right. Few points are at the ends of rows.
+// The prediction of any point, by the number of points on its left and right. Taps that do not exist are not used. Few points are at the
+// ends of rows.
 template <class T> FZ_APART Guess<T> anywhere(uint32_t stencil, uint32_t left, uint32_t right, T t0, T a5, T a, T b, T c, T d, T d5, T t7, T step) {
   typedef Num<T> N;
   if (right == 0) {
@@ -52,7 +53,8 @@ template <class T> FZ_APART Guess<T> anywhere(uint32_t stencil, uint32_t left, u
   return inside<4>(t0, a5, a, b, c, d, d5, t7);
 }
 
-// A point that may lack taps, without a call; g: the prediction of one that has all.
+// The prediction of a point that may lack taps. g is the prediction with all taps of the stencil. Unlike `anywhere`, the function
+// is inlined, and lanes that lack the outer taps select instead of branching.
 template <int STENCIL, class T> FZ_DEV Guess<T> near_end(Guess<T> g, uint32_t left, uint32_t right, T a5, T a, T b, T c, T d, T d5, T step) {
   typedef Num<T> N;
   const uint32_t fewer = min(left, right);
@@ -65,7 +67,7 @@ template <int STENCIL, class T> FZ_DEV Guess<T> near_end(Guess<T> g, uint32_t le
   return {N::fma(near, T(0.75), N::fma(other, T(0.375), far * T(-0.125))), N::abs(N::fma(near, T(-2), far + other)) * T(0.125)};
 }
 
-// Beside values that are not bounded: by the nearest taps.
+// The prediction of a point beside values that are not bounded, by its nearest taps.
 template <class T> FZ_APART Predicted<T> careful(T b, T c, bool has_c, T threshold, T center, T step, T rate) {
   typedef Num<T> N;
   const bool left = N::abs(b) < threshold, right = N::abs(c) < threshold;
@@ -75,7 +77,7 @@ template <class T> FZ_APART Predicted<T> careful(T b, T c, bool has_c, T thresho
   return {center, N::bits(b) == N::bits(c) ? FILL2 : FILL1};
 }
 
-// The numbers of a call that predictions need.
+// The numbers of a call that predictions depend on.
 template <class T> struct Predictor {
   typedef Num<T> N;
   T step, rate, center, low, high, limit, threshold;
@@ -86,7 +88,7 @@ template <class T> struct Predictor {
     rate = step > T(0) ? T(1) / step : T(0);
     limit = N::smaller(N::smaller(N::larger(N::abs(low), N::abs(high)) * T(4), threshold * T(2)), N::most());
   }
-  // NaN fails both.
+  // Both comparisons are false for NaN.
   FZ_DEV bool is_bounded(T x) const { return N::abs(x) < threshold; }
   FZ_DEV bool is_usual(T p) const { return N::abs(p) <= limit; }
   FZ_DEV T on_lattice(T p) const {
@@ -106,7 +108,7 @@ template <class T> struct Predictor {
   FZ_DEV Predicted<T> predict_any(uint32_t stencil, uint32_t left, uint32_t right, const T (&t)[8]) const {
     return resolve(anywhere(stencil, left, right, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], step), t[3], t[4], right > 0);
   }
-  // The value of code `u` beside no exact value.
+  // The value of code `u`, which is not that of an exact value.
   FZ_DEV T restore(uint32_t u, Predicted<T> p, T b) const {
     if (p.context == FILL2) {
       if (u == 0) return b;

@@ -1,4 +1,4 @@
-// Stage multilevel, decoder: sets of tables, as src/stages/multilevel/tables.rs reads them.
+// Stage multilevel, decoder: reads sets of tables, by the rules of src/stages/multilevel/tables.rs.
 #pragma once
 #include "multilevel/quantize.cuh"
 #include "multilevel/stream.cuh"
@@ -10,7 +10,7 @@ namespace multilevel {
 struct ReadSet {
   uint16_t of[TABLES][SYMBOLS];
   uint32_t begins, tables;
-  // By one thread. False: there is no such set.
+  // One thread must call the function, which returns false if the bits are no set.
   FZ_DEV bool read(BitReader& bits) {
     begins = bits.take(CONTEXTS - 1);
     tables = __popc(begins) + 1;
@@ -40,7 +40,7 @@ struct ReadSet {
     f[rest] = (uint16_t)(ONE - sum);
     return true;
   }
-  // By a block.
+  // All threads of a block must call the function.
   FZ_DEV void fill(DecoderSet& set) const {
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (threadIdx.x < CONTEXTS) set.place[threadIdx.x] = (uint16_t)(sizeof(DecoderTable) * __popc(begins & ((1u << threadIdx.x) - 1)));
@@ -50,7 +50,7 @@ struct ReadSet {
       for (uint32_t half = 0; half < 2; half++) {
         const uint32_t f = e.f[half], before = e.before[half], s = 32 * half + lane;
         set.of[k].entries[s] = decoder_entry(f, before, s < PATTERN ? raw_bits(s, 0) : LONG);
-        // Units of 16 slots of which the first slot is one of this symbol.
+        // The units of 16 slots whose first slot is one of this symbol.
         if (f)
           for (uint32_t unit = (before + 15) / 16; unit * 16 < before + f; unit++) set.of[k].first[unit] = (uint8_t)s;
       }

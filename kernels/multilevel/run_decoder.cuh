@@ -45,7 +45,7 @@ struct RunDecoder {
     bad = length > 0xffffffffu || before > run.count || run.count - before != sum;
     bad = __any_sync(ALL, bad);
     if (bad) x = left = 0;
-    // Pairs of words are aligned: the first one may begin with a word of the head.
+    // Pairs of words are aligned, so the first pair may begin with the word before the codes.
     from = run.at + 2 * before;
     at = (uint32_t)(reinterpret_cast<uint64_t>(from) >> 1 & 1);
     from += 4 * (int)lane - 2 * (int)at;
@@ -123,7 +123,7 @@ struct RunDecoder {
     }
     return value;
   }
-  // Whether all has been read, and no more.
+  // Returns true if all words were read and all states are 0.
   FZ_DEV bool is_finished() const { return !bad && __all_sync(ALL, x == 0 && left == 0); }
 };
 }  // namespace multilevel

@@ -1,5 +1,5 @@
-// Stage multilevel: one run, coded from its end on, as src/stages/multilevel/rans.rs. A warp has 32
-// states.
+// Stage multilevel: encodes one run from its last step to its first, by the rules of src/stages/multilevel/rans.rs. A warp
+// has the 32 states.
 #pragma once
 #include "common/coder.cuh"
 #include "multilevel/num.cuh"
@@ -7,21 +7,21 @@
 namespace fz {
 namespace multilevel {
 constexpr uint32_t ONE_SLOT = 1u << FREQUENCY_BITS;
-// The least length of a lane is in the first word if it is below this.
+// The length of the shortest lane is in the first word if it is below this number.
 constexpr uint32_t ESCAPE = 2047;
-// Words in front of the codes of a run at most, as pairs.
+// The largest number of words before the codes of a run, in pairs.
 constexpr uint32_t HEAD_PAIRS = 65;
 
-// Words go down from `end`; those beyond the room are only counted.
+// Words are written downward from `end`. Words beyond the room are only counted.
 template <bool ANYWHERE> struct RunEncoder {
   uint8_t* end;
-  // Words of all lanes and of this one, and its state.
+  // The room in words, the number of words of all lanes and of this lane, and its state.
   uint32_t room, words, own, x;
-  // The lanes before this one.
+  // A mask of the lanes before this one.
   uint32_t lanes;
   FZ_DEV RunEncoder(uint8_t* of_end, uint32_t of_room) : end(kept(of_end)), room(of_room), words(0), own(0), x(0), lanes(kept((1u << (threadIdx.x & 31)) - 1)) {}
 
-  // A word that ends so many words before the end.
+  // Writes a word at a place that is `before` words before the end.
   FZ_DEV void put(uint32_t before, uint32_t word) const {
     if (before > room) return;
     uint8_t* at = end - 2 * (uint64_t)before;
@@ -37,19 +37,19 @@ template <bool ANYWHERE> struct RunEncoder {
       own++;
     }
   }
-  // A symbol, by its entry in the table of an encoder.
+  // Encodes a symbol, by its entry in the table of an encoder.
   FZ_DEV void symbol(uint2 e, bool live) {
     const uint32_t f = (e.y & (ONE_SLOT - 1)) + 1, before = e.y >> FREQUENCY_BITS & (ONE_SLOT - 1), l = e.y >> 28;
     emit(live && x >> (32 - FREQUENCY_BITS) >= f);
     const uint32_t h = __umulhi(x, e.x), q = l ? (h + ((x - h) >> 1)) >> (l - 1) : x;
     if (live) x = x + before + q * (ONE_SLOT - f);
   }
-  // Up to 16 bits; 0: none.
+  // Encodes `count` bits, at most 16.
   FZ_DEV void bits(uint32_t count, uint32_t value) {
     emit(count && x >> (32 - count));
     if (count) x = x << count | value;
   }
-  // Puts the states in front, through shared memory of the warp; returns the words of the run.
+  // Writes lengths and states before the words, through shared memory of the warp. Returns the number of words of the run.
   FZ_DEV uint32_t finish(uint32_t* pairs) {
     const uint32_t lane = threadIdx.x & 31, bits = 32 - __clz((int)x), length = 16 * own + bits, mine = bits > 0 ? bits - 1 : 0;
     const uint32_t least = __reduce_min_sync(ALL, length), most = __reduce_max_sync(ALL, length), width = 32 - __clz((int)(most - least));

@@ -95,8 +95,8 @@ struct RunPlanner {
       state.runs += c.runs;
     }
   }
-  // By a thread for each section. A slot has RUN_ROOM bytes, and of the rest as much as costs say. A run that does not fit is coded
-  // again later.
+  // A thread for each section determines the room of its runs: RUN_ROOM bytes, and a share of the other bytes in proportion to the
+  // cost. A run that does not fit is coded again later.
   FZ_DEV void give_room(const EncoderMemory& memory, Coding& c, uint32_t k) const {
     const State& state = *memory.state;
     const uint64_t fixed = (uint64_t)RUN_ROOM / 2 * (state.mask_runs + state.runs), spare = memory.pool_words > fixed ? memory.pool_words - fixed : 0;

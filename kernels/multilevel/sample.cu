@@ -1,5 +1,5 @@
-// Stage multilevel: from the bound, the range, and a sample to the numbers of the call, as
-// src/stages/multilevel/resolve.rs. One block.
+// Stage multilevel: the numbers of a call, from the bound, the range, and a sample, by the rules of
+// src/stages/multilevel/resolve.rs. The grid has one block.
 #include "common/scan.cuh"
 #include "multilevel/choice.cuh"
 #include "multilevel/source.cuh"
@@ -10,14 +10,14 @@ namespace fz {
 namespace multilevel {
 constexpr uint32_t SLOTS = 2 * SAMPLE, TWICE = 1u << 31;
 template <class T> struct SampleMemory {
-  // For each value that is not bounded the element of the sample that has it first, and whether another one has it.
+  // A hash table of values that are not bounded: the first element of the sample with the value, and `TWICE` if there is another one.
   uint32_t slots[SLOTS];
   uint32_t first_bounded, found, unbounded;
   int32_t least;
   unsigned long long most;
 };
 
-// The exponent of the lowest bit that is set, of a number other than 0.
+// The exponent of the lowest bit that is set in a number other than 0.
 template <class T> FZ_DEV int32_t lowest_bit(T x) {
   constexpr int MANTISSA = Num<T>::MANTISSA;
   const uint64_t bits = Num<T>::bits(x);
@@ -37,7 +37,7 @@ template <class T> FZ_DEV MultilevelMetadata from_bound(const Args& a, const Mul
   m.low = measured ? range[0] : -infinity;
   m.high = measured ? range[1] : infinity;
   const bool constant = p.relative != 0 && measured && m.low == m.high && m.high != 0.0;
-  // Of two zeros the smaller one is +0 as a lower limit and -0 as an upper one.
+  // A lower limit of zero is +0 and an upper one -0, so that minimum and maximum of zeros have one result.
   if (m.low == 0.0) m.low = 0.0;
   if (m.high == 0.0) m.high = -0.0;
   m.base = bound.base;
@@ -92,7 +92,7 @@ template <class T> FZ_DEV void sample(const Args& a, SampleMemory<T>& own) {
   __syncthreads();
   bool measured;
   MultilevelMetadata m = from_bound<T>(a, p, measured);
-  // Values that occur twice, in the order of the sample.
+  // The patterns are the values that occur twice, in the order of the sample.
   if (own.unbounded)
     for (uint32_t k = 0; k < PATTERNS; k++) {
       for (uint32_t i = tid; i < count; i += blockDim.x) {

@@ -4,7 +4,7 @@
 
 namespace fz {
 namespace multilevel {
-// Of arrays that are not aligned.
+// Access to arrays that are not aligned.
 template <class T> FZ_APART T load_bytes(const T* p) { return load<T>(p); }
 template <class T> FZ_APART void store_bytes(T* p, T x) { store<T>(p, x); }
 
@@ -14,7 +14,7 @@ template <class T> struct Source {
   FZ_DEV explicit Source(const uint8_t* p) : at(reinterpret_cast<const T*>(p)), whole(aligned(p, sizeof(T))) {}
   FZ_DEV T operator[](uint64_t i) const { return whole ? at[i] : load_bytes(at + i); }
 };
-// The restored array, which may be shorter.
+// The restored array, which may have fewer places than the shape has elements.
 template <class T> struct Target {
   T* at;
   uint64_t room;

@@ -1,11 +1,11 @@
-// Stage multilevel: taps of a batch in shared memory. Those of the next batch are on their way while a warp
-// works.
+// Stage multilevel: taps of a batch in shared memory. While a warp processes a batch, the taps of the next one are
+// copied.
 #pragma once
 #include "multilevel/walk.cuh"
 
 namespace fz {
 namespace multilevel {
-// A copy of `N` bytes into shared memory that a thread does not wait for; copies belong to the next group that ends.
+// Begins to copy `N` bytes into shared memory, and does not wait. The copy belongs to the next group that ends.
 template <int N> FZ_DEV void copy_async(void* to, const void* from) {
 #ifdef FZ_EMULATED
   memcpy(to, from, N);
@@ -18,21 +18,21 @@ FZ_DEV void end_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits for all groups of this thread but the last one.
+// Waits for all groups of this thread except the last one.
 FZ_DEV void wait_for_group_before() {
 #ifndef FZ_EMULATED
   asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 }
 
-// Taps of the steps of a batch: of a pass over z or y by rows of lanes, of a pass over x by steps.
+// The taps of the steps of a batch: in rows of 32 lanes for a pass over z or y, by steps for a pass over x.
 constexpr uint32_t LINE_TAPS = BATCH + 7, ROW_TAPS = STEP + 8;
 template <class T> struct __align__(16) StagedTaps {
   T at[LINE_TAPS * STEP];
   static_assert(BATCH * ROW_TAPS <= LINE_TAPS * STEP, "rows need less");
 };
 
-// The taps of a stencil, which are `APART` from each other from t on; the others are not looked at.
+// The taps of a point. `staged_taps` loads those of a stencil, which are `APART` apart from t on; the others are undefined.
 template <class T> struct Taps {
   T t0, a5, a, b, c, d, d5, t7;
 };
@@ -50,7 +50,7 @@ template <int STENCIL, uint32_t APART, class T> FZ_DEV Taps<T> staged_taps(const
   return {t0, a5, a, b, c, d, d5, t7};
 }
 
-// The prediction of point i, whose taps are `APART` from each other from t on. `ends`: the point may lack taps.
+// The prediction of point i, whose taps are `APART` apart from t on. If `ends` is false, no tap is missing.
 template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_staged(const Predictor<T>& of, const T* t, bool ends, uint32_t i, uint32_t known) {
   const Taps<T> w = staged_taps<STENCIL, APART>(t);
   Guess<T> g = inside<STENCIL>(w.t0, w.a5, w.a, w.b, w.c, w.d, w.d5, w.t7);
@@ -58,7 +58,7 @@ template <int STENCIL, uint32_t APART, class T> FZ_DEV Predicted<T> predict_stag
   return of.resolve(g, w.b, w.c, i + 1 < known);
 }
 
-// Begins to copy the taps that the steps of `mask` need. `i`: the first step of the batch.
+// Begins to copy the taps of the steps in `mask`. `i` is the first step of the batch.
 template <int STENCIL, class T> FZ_DEV void stage_line(StagedTaps<T>& to, const Line<T>& line, uint32_t i, uint32_t mask, uint32_t known) {
   constexpr uint32_t TAPS = STENCIL < 4 ? 4 : STENCIL, FIRST = (8 - TAPS) / 2;
   uint32_t rows = 0;

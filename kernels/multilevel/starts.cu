@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: a block finds where the runs of a section start.
+// Stage multilevel, encoder: a block finds the starts of the runs of a section.
 #include "multilevel/starts.cuh"
 
 extern "C" __global__ void __launch_bounds__(1024) multilevel_starts(FZ_ARGS) {

@@ -1,4 +1,4 @@
-// Stage multilevel: where the runs of a section start, from the masks of its batches.
+// Stage multilevel: the starts of the runs of a section, from the masks of its batches.
 #pragma once
 #include "common/scan.cuh"
 #include "multilevel/memory.cuh"
@@ -7,20 +7,20 @@ namespace fz {
 namespace multilevel {
 constexpr uint32_t START_THREADS = 1024, START_BATCHES = 16;
 
-// Steps in the runs among those of a batch.
+// The mask of the steps of a batch that are in runs.
 FZ_DEV uint32_t busy_of(const Section& s, uint32_t mask, uint32_t batch) {
   if (s.kind == DIFFERENCES) return mask ? s.all(batch) : 0;
   return mask;
 }
 
-// By a block. Returns the number of steps in the runs; masks that have steps that do not exist make `bad` true in some
-// thread.
+// All threads of a block must call the function, which returns the number of steps in the runs. If a mask has a step that does
+// not exist, `bad` becomes true in some thread.
 FZ_DEV uint32_t find_starts(const Section& s, const Coding& c, const uint8_t* masks, uint32_t* starts, uint32_t limit, uint32_t* words, bool& bad) {
   uint32_t before = 0;
 #pragma unroll 1
   for (uint32_t from = 0; from < s.batches; from += START_THREADS * START_BATCHES) {
     const uint32_t first = from + threadIdx.x * START_BATCHES;
-    // Masks of sections start at multiples of 256.
+    // The loads are aligned: the masks of a section start at a multiple of 256.
     const uint4 q = first < s.batches ? *reinterpret_cast<const uint4*>(masks + first) : make_uint4(0, 0, 0, 0);
     const uint32_t w[4] = {q.x, q.y, q.z, q.w};
     uint32_t count = 0;
@@ -37,7 +37,7 @@ FZ_DEV uint32_t find_starts(const Section& s, const Coding& c, const uint8_t* ma
 #pragma unroll
     for (uint32_t k = 0; k < START_BATCHES; k++) {
       const uint32_t own = __popc(busy[k]);
-      // The first step of a run that this batch has: it may have several of short runs.
+      // Finds the runs whose first step is in this batch. There may be several short ones.
       if (own == 0) continue;
       for (uint32_t run = (sum + c.per_run - 1) / c.per_run; run * c.per_run < sum + own; run++) {
         uint32_t left = run * c.per_run - sum, mask = busy[k];

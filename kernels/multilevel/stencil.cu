@@ -1,4 +1,4 @@
-// Stage multilevel, encoder: what a sample of the points of a level costs with each stencil.
+// Stage multilevel, encoder: the cost of a sample of the points of a level, for each stencil.
 #include "multilevel/quantize.cuh"
 #include "multilevel/source.cuh"
 #include "multilevel/stencil.cuh"
@@ -6,7 +6,7 @@
 
 namespace fz {
 namespace multilevel {
-// Points at odd multiples of the spacing along one axis, of which the taps are in coarser levels.
+// The sampled points are odd multiples of the spacing along one axis, and their taps are in coarser levels.
 template <class T> FZ_DEV void sum_costs(const Args& a) {
   const MultilevelParams& p = params<MultilevelParams>(a);
   const EncoderMemory memory(a, p);
@@ -26,7 +26,7 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
     uint32_t points[3];
     for (int d = 0; d < 3; d++) points[d] = d == axis ? shape.points(level, axis, d) : shape.grid(d, level);
     const uint32_t count = points[0] * points[1] * points[2], stride = sample_stride(count, SAMPLE);
-    // Taps of x are neighbors; those of y and z are even rows.
+    // Taps along x are contiguous; those along y and z are in even rows.
     const uint32_t apart = axis == 0 ? 1 : axis == 1 ? 2 * known.length : 2 * plane, all = halved(shape.n[axis], level);
     for (uint64_t n = (uint64_t)(blockIdx.x * blockDim.x + threadIdx.x) * stride; n < count; n += (uint64_t)gridDim.x * blockDim.x * stride) {
       const uint32_t i = (uint32_t)n, at[3] = {i % points[0], i / points[0] % points[1], i / points[0] / points[1]};
@@ -35,7 +35,7 @@ template <class T> FZ_DEV void sum_costs(const Args& a) {
       for (int d = 0; d < 3; d++) {
         const uint32_t scale = shape.has(d) ? 2 * spacing : 1;
         element += (uint64_t)(at[d] * scale + (d == axis ? spacing : 0)) * strides[d];
-        // Of the point, or of its left neighbor.
+        // The place of the left neighbor, which is known.
         place += (uint64_t)at[d] * (d > 0 && shape.has(d) ? 2 : 1) * known_strides[d];
       }
       const T x = source[element];

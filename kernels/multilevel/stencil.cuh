@@ -15,7 +15,7 @@ FZ_DEV uint32_t stencil_of(const StencilSums& sums) {
   }
   return 2 * best + 2;
 }
-// As src/stages/multilevel/stencil.rs.
+// The distance between the points of a sample of about `most` out of `count` points, as in src/stages/multilevel/stencil.rs.
 FZ_DEV uint32_t sample_stride(uint32_t count, uint32_t most) { return max(1u, count / most) | 1; }
 }  // namespace multilevel
 }  // namespace fz

@@ -4,13 +4,13 @@
 
 namespace fz {
 namespace multilevel {
-// Words of 16 bits; beyond the last one there are zeros.
+// Words of 16 bits. Words after the last one are read as zeros.
 struct Words {
   const uint8_t* at;
   uint64_t count;
   FZ_DEV uint32_t operator[](uint64_t i) const { return i < count ? load<uint16_t>(at + 2 * i) : 0; }
   FZ_DEV uint32_t two(uint64_t i) const { return (*this)[i] | (*this)[i + 1] << 16; }
-  // `n` bits from bit `bit` on, at most 32.
+  // Returns `n` bits, at most 32, from bit `bit` on.
   FZ_DEV uint32_t bits(uint64_t bit, uint32_t n) const {
     const uint64_t i = bit / 16, all = two(i) | (uint64_t)(*this)[i + 2] << 32;
     return (uint32_t)(all >> bit % 16 & ((1ull << n) - 1));
@@ -18,22 +18,22 @@ struct Words {
   FZ_DEV Words from(uint64_t i, uint64_t n) const { return {at + 2 * i, n}; }
 };
 
-// Bits one after the other.
+// Reads consecutive bits.
 struct BitReader {
   const Words& words;
-  // Bits read; the next ones, and how many there are; the word behind these.
+  // The number of bits that were read, the next bits and their number, and the index of the word after them.
   uint64_t at, buffer, next;
   uint32_t buffered;
   bool bad;
   FZ_DEV explicit BitReader(const Words& of) : words(of), at(0), buffer(0), next(0), buffered(0), bad(false) {}
-  // At least 32 bits.
+  // After the call at least 32 bits are buffered.
   FZ_DEV void fill() {
     if (buffered >= 32) return;
     buffer |= (uint64_t)words.two(next) << buffered;
     next += 2;
     buffered += 32;
   }
-  // At most 32 bits.
+  // Reads `n` bits, at most 32.
   FZ_DEV uint32_t take(uint32_t n) {
     fill();
     const uint32_t value = (uint32_t)(buffer & ((1ull << n) - 1));
@@ -43,7 +43,7 @@ struct BitReader {
     bad |= at > 16 * words.count;
     return value;
   }
-  // n bits of 1, a bit of 0, and two bits v: 4 n + v. n is at most 28.
+  // Reads n bits of 1, a bit of 0, and two bits v, and returns 4 n + v. n is at most 28.
   FZ_DEV uint32_t number() {
     fill();
     const uint32_t n = __ffs((int)~(uint32_t)buffer) - 1;

@@ -1,14 +1,14 @@
-// Stage multilevel: one table of frequencies, as src/stages/multilevel/tables.rs.
+// Stage multilevel: one table of frequencies, by the rules of src/stages/multilevel/tables.rs.
 #pragma once
 #include "multilevel/log2.cuh"
 
 namespace fz {
 namespace multilevel {
 constexpr uint32_t ONE = 1u << FREQUENCY_BITS;
-// The number that the first numbers of a table are relative to; numbers are below NUMBERS.
+// The number that the first entries of a table are relative to. All numbers are below NUMBERS.
 constexpr uint32_t FIRST_NUMBER = 40, NUMBERS = 52;
 
-// The number that stands for the nearest frequency that one stands for, or the one below.
+// The number of the frequency nearest to `t` among those that have numbers, or of the largest one that is at most `t`.
 FZ_DEV uint32_t number_of(uint32_t t, bool nearest) {
   if (t < 8) return t;
   const uint32_t e = 29 - __clz((int)t), half = nearest ? (1u << e) >> 1 : 0;
@@ -16,7 +16,7 @@ FZ_DEV uint32_t number_of(uint32_t t, bool nearest) {
 }
 FZ_DEV uint32_t frequency_of(uint32_t number) { return number < 8 ? number : (4 + number % 4) << (number / 4 - 1); }
 
-// The part of a table that a lane holds: symbols `lane` and 32 + `lane`.
+// The part of a table that a lane has: symbols `lane` and 32 + `lane`.
 struct Entries {
   uint32_t f[2], before[2];
 };
@@ -30,7 +30,7 @@ FZ_DEV Entries with_sums(uint32_t f0, uint32_t f1) {
   return e;
 }
 
-// A table that a warp makes of counts.
+// A table that a warp computes from counts.
 struct MadeTable {
   Entries e;
   uint32_t number[2], entries, rest;
@@ -64,10 +64,10 @@ struct MadeTable {
     }
     e = with_sums(e.f[0], e.f[1]);
   }
-  // The bits of an entry of this lane: the length, and the value. All lanes call it.
+  // Returns the bits of an entry of this lane: their number and their value. All lanes must call the function.
   FZ_DEV void code(int half, uint32_t& bits, uint64_t& value) const {
     const uint32_t lane = threadIdx.x & 31, i = 32 * half + lane;
-    // Entries with a number above 0.
+    // The entries with a number above 0, as bits.
     const uint32_t low = __ballot_sync(ALL, number[0] > 0 && lane != rest), high = __ballot_sync(ALL, number[1] > 0 && 32 + lane != rest);
     const uint64_t some = (uint64_t)high << 32 | low, before = some & (i & 1 ? 0xaaaaaaaaaaaaaaaaull : 0x5555555555555555ull) & ((1ull << i) - 1);
     const bool known = before != 0 || (i > 0 && (some & 1));
@@ -80,7 +80,7 @@ struct MadeTable {
   }
 };
 
-// The division by a frequency: x / f = (h + (x - h) / 2^min(l, 1)) / 2^max(l - 1, 0), where h is the high half of m x.
+// The numbers m and l of a division by f: x / f = (h + (x - h) / 2^min(l, 1)) / 2^max(l - 1, 0), where h is the high half of m x.
 FZ_DEV uint2 encoder_entry(uint32_t f, uint32_t before) {
   if (f == 0) return make_uint2(0, 0);
   const uint32_t l = f > 1 ? 32 - __clz((int)(f - 1)) : 0;

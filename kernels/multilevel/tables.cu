@@ -1,5 +1,5 @@
-// Stage multilevel, encoder: the sets of tables of all sections. A block makes a set: that of all
-// tokens of a section, of those without quiet steps, or of the masks.
+// Stage multilevel, encoder: the sets of tables of all sections. A block computes one set: that of all
+// tokens of a section, of the tokens without quiet steps, or of the masks.
 #include "multilevel/memory.cuh"
 #include "multilevel/table.cuh"
 
@@ -9,7 +9,7 @@ constexpr uint32_t THREADS = 32 * CONTEXTS;
 
 struct SetMaker {
   Log2 log;
-  // A group of contexts has its counts at its first one.
+  // The counts of a group of contexts are those of its first context.
   uint64_t counts[CONTEXTS][SYMBOLS];
   uint64_t cost[CONTEXTS], both[CONTEXTS];
   uint32_t first[CONTEXTS + 1], groups, best;
@@ -26,7 +26,7 @@ struct SetMaker {
     if (threadIdx.x <= CONTEXTS) first[threadIdx.x] = threadIdx.x;
     if (threadIdx.x == 0) groups = CONTEXTS;
   }
-  // The cost of a group, and of it with the next one.
+  // Computes the cost of a group, if `alone`, and of the group united with the next one.
   FZ_DEV void find_costs(uint32_t g, bool alone) {
     const uint32_t lane = threadIdx.x & 31;
     uint64_t a = counts[first[g]][lane], b = counts[first[g]][32 + lane];

@@ -1,4 +1,4 @@
-// Stage multilevel: batches of the passes of a level, and their taps. A warp has a batch; known
+// Stage multilevel: batches of the passes of a level, and their taps. A warp has a batch. The known
 // points of a level are those at even multiples of its spacing along x.
 #pragma once
 #include "multilevel/memory.cuh"
@@ -6,23 +6,23 @@
 
 namespace fz {
 namespace multilevel {
-// The known points of a level: rows at all multiples of its spacing.
+// The known points of a level, in rows at all multiples of its spacing.
 template <class T> struct Known {
   T* at;
   uint32_t rows, length;
-  // Rows are aligned to 16 bytes.
+  // True if rows are aligned to 16 bytes.
   bool wide;
   FZ_DEV Known(const Buffers<T>& buffers, const Shape& s, uint32_t level)
       : at(buffers.level(level)), rows(s.grid(1, level - 1)), length(halved(s.n[0], level)), wide(length % (16 / sizeof(T)) == 0) {}
 };
 
-// A line of steps of a pass over z or y, as a lane sees it.
+// The part of a line of steps of a pass over z or y that belongs to one lane.
 template <class T> struct Line {
-  // Known points and points of the pass; both are `apart` from the next.
+  // The first known point and the first point of the pass. The next ones of each are `apart` elements away.
   const T* even;
   T* odd;
   uint32_t apart;
-  // Where the codes of the points are, and the points in the array.
+  // The place of the first code and the distance to the next one, and the same for elements of the array.
   uint32_t code, next_code, element, next_element;
   bool live;
   FZ_DEV Line() : even(nullptr), odd(nullptr), apart(0), code(0), next_code(0), element(0), next_element(0), live(false) {}
@@ -58,7 +58,7 @@ template <class T> struct Line {
   FZ_DEV T tap(int i, uint32_t count) const { return even[(uint64_t)max(0, min(i, (int)count - 1)) * apart]; }
 };
 
-// A step of a pass over x, as a lane sees it; goes from step to step.
+// An iterator over the steps of a pass over x.
 template <class T> struct RowStep {
   uint32_t strip, y, z, number;
   FZ_DEV RowStep(const Section& s, uint32_t step) {
@@ -80,7 +80,7 @@ template <class T> struct RowStep {
   // The point of this lane in its row.
   FZ_DEV uint32_t i() const { return strip * STEP + (threadIdx.x & 31); }
 };
-// A known point and the one behind it.
+// Writes a known point and the point after it; if `pairs`, in one store.
 template <class T> FZ_DEV void put_pair(T* to, bool pairs, T even, T odd) {
   typedef typename Num<T>::Pair Pair;
   if (pairs) {
@@ -93,13 +93,14 @@ template <class T> FZ_DEV void put_pair(T* to, bool pairs, T even, T odd) {
     to[1] = odd;
   }
 }
-// Where rows are in an array.
+// The places of rows in an array.
 struct RowMap {
   uint32_t per_y, per_z;
   template <class T> FZ_DEV uint32_t at(const RowStep<T>& step) const { return step.y * per_y + step.z * per_z; }
 };
 
-// Known values of a step of a pass over x, and those beside them: of lanes 0 to 3 behind the step, of lanes 29 to 31 before it.
+// The known values of a step of a pass over x. In `beside`, lanes 0 to 3 have the values after the step, and lanes 29 to 31 those
+// before it.
 template <class T> struct RowTaps {
   T own, beside;
   FZ_DEV void load(const T* row, uint32_t point, uint32_t known) {
@@ -110,7 +111,7 @@ template <class T> struct RowTaps {
     beside = own;
     if (lane < 4 || lane >= 29) beside = row[max(0, min(other, last))];
   }
-  // The value `BY` points farther. All lanes call it.
+  // The value `BY` points after that of the lane. All lanes must call the function.
   template <int BY> FZ_DEV T at() const {
     const uint32_t lane = threadIdx.x & 31;
     const bool other = BY > 0 ? lane < (uint32_t)(BY > 0 ? BY : 0) : lane >= (uint32_t)(BY > 0 ? 32 : 32 + BY);
@@ -137,7 +138,7 @@ template <class T> struct RowTaps {
   }
 };
 
-// Of levels without points of the pass over x: the known points are those of the next level as well.
+// In a level without points of the pass over x, copies the known points, which are those of the next level too.
 template <class T> FZ_DEV void copy_known(const Shape& shape, const Known<T>& from, const Known<T>& to, uint32_t planes) {
   const uint32_t step = gridDim.x * blockDim.x;
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < from.rows * planes; i += step) {

@@ -55,12 +55,14 @@ pub extern "C" fn fz_strerror(status: i32) -> *const c_char {
     known.map_or(c"unknown status".as_ptr(), |i| TEXTS[i].as_ptr().cast())
 }
 
-/// Returns the error text of the last failed call of the calling thread: the argument, stage, or
-/// port, its value, and the accepted values.
+/// Returns the error text of the last function that failed in the calling thread. The text names
+/// the argument, stage, or port, its value, and the accepted values.
 ///
-/// Never NULL; "" if no call of the thread has failed. Successful calls do not change the text. The
-/// pointer is valid until the next failure in the thread, or until the thread ends. A text has at
-/// most 4095 bytes; longer texts are truncated and end with "…".
+/// Never NULL; "" if no function has failed in this thread. Successful functions do not change the
+/// text. The pointer is valid until the next failure in the thread, or until the thread ends. A
+/// text has at most 4095 bytes; longer texts are truncated and end with "…".
+///
+/// A failure in an fz_result has no error text; fz_strerror() describes its status.
 #[unsafe(no_mangle)]
 pub extern "C" fn fz_last_error() -> *const c_char {
     ffi_guard::last_error()

@@ -21,9 +21,9 @@ pub enum fz_goal {
     FZ_GOAL_RATIO = 2,
 }
 
-/// Request to fz_pipeline_choose(). Initialize with FZ_INIT(), then set fields. At most one of
-/// `bound`, `target_ratio`, and `target_psnr` may differ from 0; the pipeline is lossless if all of
-/// them are 0 and `mode` is FZ_MODE_LOSSLESS.
+/// Request to fz_pipeline_choose(). Initialize it with FZ_INIT(), then set fields. At most one of
+/// `bound`, `target_ratio`, and `target_psnr` may differ from 0. If all of them are 0 and `mode` is
+/// FZ_MODE_LOSSLESS, the pipeline is lossless.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_wish {
@@ -35,16 +35,16 @@ pub struct fz_wish {
     pub mode: i32,
     /// Reserved; must be 0.
     pub reserved: i32,
-    /// Error bound. 0 in mode FZ_MODE_LOSSLESS and with a target.
+    /// Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target.
     pub bound: f64,
-    /// Ratio of array size to container size, from 1 to 1e6: the call finds the bound, in mode
-    /// "noa". 0 (default): none.
+    /// Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode "noa".
+    /// 0 (default): no target.
     pub target_ratio: f64,
-    /// Peak signal-to-noise ratio of the restored array in dB, at most 300: the call finds the
-    /// bound, in mode "noa". 0 (default): none.
+    /// Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the bound,
+    /// in mode "noa". 0 (default): no target.
     pub target_psnr: f64,
-    /// Values of this magnitude and above, such as fill values, are stored exactly and are not part
-    /// of the range. 0 (default): none.
+    /// Values of this magnitude or above, such as fill values, are stored exactly and are not part of
+    /// the value range. 0 (default): no threshold.
     pub outlier_threshold: f64,
 }
 
@@ -56,56 +56,56 @@ pub struct fz_choice {
     pub struct_bytes: u32,
     /// Mode of the pipeline, an fz_mode.
     pub mode: i32,
-    /// Error bound, relative to `mode`; 0 if the pipeline is lossless.
+    /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Ratio of the sample; 0 if the call compressed nothing.
+    /// Ratio of array size to container size that the sample predicts; 0 if the call compressed
+    /// nothing.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
-    /// Description of the lattice that the pipeline uses, with a terminating zero; empty: none. A
-    /// lattice is a set of evenly spaced levels that the values are on.
+    /// Description of the lattice that the pipeline uses, with a terminating zero; empty if it uses
+    /// none. A lattice is a set of evenly spaced levels, and every value is on a level.
     pub lattice: [c_char; 160],
 }
 
 /// Chooses a pipeline for an array by a sample of its values. Blocking.
 ///
-/// The result is an ordinary pipeline, for plans, CUDA graphs, and asynchronous calls.
-///
 /// Parameters:
 ///   `wish`          In: the request.
 ///   `dtype`         In: element type, an fz_dtype.
 ///   `dims`, `ndim`  In: shape, x first, as for fz_pipeline_finalize().
-///   `src`           In: the array, in host or device memory, at any address. From device memory
-///                   the call copies the sample to the host, or with a target the whole array, and
-///                   waits for the copies.
+///   `src`           In: the array. The call copies the sample, or with a target the whole array,
+///                   from device memory to the host.
 ///   `src_bytes`     In: length of the array in bytes.
-///   `pipeline`      Out: the pipeline; the caller must free it with fz_pipeline_free(). Must not
-///                   overlap `src`. Unchanged on failure.
+///   `pipeline`      Out: the pipeline, as any other function creates it; free it with
+///                   fz_pipeline_free(). Must not overlap `src`.
 ///   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
-///                   Must not overlap `src`. May be NULL. Unchanged on failure.
+///                   Must not overlap `src`. May be NULL.
 ///
-/// The choice depends on `*wish` and the array only, not on the device, the number of threads, or
-/// the time. A pipeline with a bound keeps the bound for every array, and a lossless pipeline is
-/// lossless for every array, such as the next time steps.
+/// The choice depends only on `*wish` and the array, not on the device, the number of threads, or
+/// the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
+/// lossless pipeline is lossless for every array.
 ///
-/// In mode FZ_MODE_REL every goal returns preset "pfpl". In other modes, without a target:
-/// - FZ_GOAL_SPEED returns preset "fast", or "bits" if the request is lossless. `src` is not read.
-/// - FZ_GOAL_BALANCED compares forms of presets "fast", "fz", and "cusz" on the sample.
-/// - FZ_GOAL_RATIO compares forms of "high"; below 32,768 elements, also those three presets.
+/// In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
+/// - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
+///   read `src`.
+/// - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
+///   returns the best variant.
+/// - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
+///   these three presets.
 ///
-/// The last two goals also search for a lattice, which unpacked integers and rounded numbers have. If
-/// lossless compression of the levels is smaller than the best pipeline within the bound, the
-/// pipeline is lossless. If the request is lossless, the lattice is compared with preset "bits".
+/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also search for a lattice, which unpacked integers and
+/// rounded numbers have. A lossless pipeline that codes the levels is then one of the variants. For
+/// a lossless request, it is compared with preset "bits".
 ///
-/// With a target, the call compresses the whole array up to three times on the CPU. The ratio is met
-/// to 5 % and the signal-to-noise ratio to 1 dB if the array permits it.
+/// With a target, the call compresses the whole array up to three times on the CPU. If the array
+/// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one of
-///                        `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does not
-///                        match `dims` and `dtype`, or struct_bytes is wrong.
-///   FZ_UNSUPPORTED       The array has integers and `*wish` is not lossless.
-///   FZ_OUT_OF_MEMORY, FZ_DEVICE.
+///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
+///                        of `bound`, `target_ratio`, and `target_psnr` is set, `src_bytes` does
+///                        not match `dims` and `dtype`, or struct_bytes is wrong.
+///   FZ_UNSUPPORTED       The array has integers, and the request is not lossless.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_choose(

@@ -14,30 +14,38 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 ///
 /// Parameters:
 ///   `plan`                In: encoder from fz_pipeline_finalize().
-///   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
-///   `src`                 In: the array, of the element type and shape of the plan, at any
-///                         address.
+///   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
+///                         workspace.
+///   `src`                 In: the array, with the element type and shape of the plan.
 ///   `src_bytes`           In: length of the array in bytes.
-///   `dst`                 Out: the container, at any address. Must not overlap `src`.
+///   `dst`                 Out: the container. Must not overlap `src`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is always sufficient.
 ///                         Nothing is written beyond it.
-///   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
+///   `compressed_bytes`    Out: length of the container in bytes.
 ///
-/// The compressed bytes depend only on the array, the pipeline, and the options; they do not depend
-/// on threads, device, machine, or time. An array that the pipeline does not make smaller is stored
-/// uncompressed. If the array has more outliers than the outlier lists hold, the call plans again
-/// with larger lists, in memory that it allocates.
+/// The container depends only on the array, the pipeline, and the options. It does not depend on
+/// threads, device, machine, or time.
 ///
-/// On failure `dst` is unchanged if it is host memory, and undefined if it is device memory.
+/// If the pipeline does not make an array smaller, the container stores the array uncompressed.
+/// Exception: the exact form of the reference, see fz_options::strict.
+///
+/// If the array has more outliers than the outlier lists of the plan can store, the call compresses
+/// again with larger lists, in memory that it allocates. Exception: a workspace from
+/// fz_workspace_from_buffer(), with which the call fails.
+///
+/// On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
+/// and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
+/// between the end of the container and the capacity may change in device and managed memory.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
 ///                        to another plan.
-///   FZ_INVALID_ARGUMENT  `plan` is a decoder, or memory is on a device other than the plan's.
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
+///                        and `dst` belong to two GPUs, or an element is out of range; see
+///                        fz_pipeline_finalize().
+///   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
 ///   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
-///   FZ_NO_DEVICE         Only if a GPU is involved.
-///   FZ_DEVICE            Only if a GPU is involved.
-///   FZ_DST_TOO_SMALL, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+///   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress(
@@ -68,33 +76,32 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// Parameters:
 ///   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open(). NULL: the call
-///                         creates one from the container, with default options; `workspace` must
-///                         then be NULL too.
-///   `workspace`           In/out: created for `plan`. NULL: the call creates one for itself.
-///   `container`           In: a container of fz_compress(), or an FZM file, at any address.
-///   `container_bytes`     In: length of the whole container in bytes.
-///   `dst`                 Out: the array, at any address. Must not overlap `container`.
+///                         creates a decoder from the container, with default options; `workspace`
+///                         must then be NULL too.
+///   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
+///                         workspace.
+///   `container`           In: a container that fzgm wrote, or an FZM file.
+///   `container_bytes`     In: length of the container in bytes.
+///   `dst`                 Out: the array. Must not overlap `container`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array; see
 ///                         fz_container_info(). Nothing is written beyond it.
-///   `restored_bytes`      Out: length of the array in bytes; unchanged on failure.
+///   `restored_bytes`      Out: length of the array in bytes.
 ///
-/// The container may come from an untrusted source: whatever its bytes are, the call returns a
-/// status.
+/// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// With a plan, a container in device memory that fz_decompress_async() can restore is restored
-/// without reading it from the host. Without a plan, the call copies the header to the host first.
-/// A container that is damaged, or whose header is not in the form that fzgm writes, is copied to
-/// the host as a whole.
+/// A container in device memory: with a plan, the device decodes it without a copy to the host.
+/// Without a plan, the call first copies the header to the host. If the container is damaged, or
+/// its header is not in the form that fzgm writes, the call copies the whole container to the host.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
-///   FZ_INVALID_ARGUMENT  `plan` is an encoder, or memory is on a device other than the plan's.
-///   FZ_NO_DEVICE         Only if a GPU is involved.
-///   FZ_DEVICE            Only if a GPU is involved.
-///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_DST_TOO_SMALL,
-///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+///   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
+///                        `container` and `dst` belong to two GPUs.
+///   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
+///                        and a stage has no device code.
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress(
@@ -122,35 +129,34 @@ pub unsafe extern "C" fn fz_decompress(
     })
 }
 
-/// Restores a region of an array. Blocking; the CPU decodes.
+/// Restores a region: a rectangular part of an array. Blocking; the CPU decodes.
 ///
 /// Parameters:
-///   `container`           In: a container of fz_compress(), or an FZM file.
+///   `container`           In: a container that fzgm wrote, or an FZM file.
 ///   `container_bytes`     In: length of the whole container in bytes.
 ///   `origin`              In: `ndim` coordinates, x first: the first element of the region in each
 ///                         dimension.
 ///   `extent`              In: `ndim` lengths in elements, x first; a length may be 0.
 ///   `ndim`                In: number of dimensions of the array.
-///   `dst`                 Out: the region as an array of its own, x fastest, at any address. Must
-///                         not overlap `container`.
+///   `dst`                 Out: the region as an array of its own, x fastest. Must not overlap
+///                         `container`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the region: the product of
 ///                         `extent` and the element size. Nothing is written beyond it.
-///   `restored_bytes`      Out: length of the region in bytes; unchanged on failure.
+///   `restored_bytes`      Out: length of the region in bytes.
 ///
-/// Preset "fast", and arrays stored uncompressed: the call reads only the header and the chunks or
-/// rows of the region, so the container may be a mapped file. Checksums are not compared, because a
-/// checksum covers the whole container.
+/// Containers of preset "fast", and arrays stored uncompressed: the call reads only the header and
+/// the parts of the container that the region requires, so the container may be a mapped file. It
+/// does not compare checksums, because a checksum covers the whole container.
 ///
-/// Other presets: the call allocates memory for the whole array, decodes it, and copies the region.
-/// Checksums are compared, except for preset "high".
+/// Containers of other pipelines: the call allocates memory for the whole array, decodes the array,
+/// and copies the region. It compares checksums, except for preset "high".
 ///
 /// On failure the contents of `dst` are undefined.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  The region is not inside the array, or `ndim` is not that of the array.
-///   FZ_DEVICE            Only if a GPU is involved.
 ///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
-///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
+///   FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_region(
@@ -181,32 +187,33 @@ pub unsafe extern "C" fn fz_decompress_region(
 /// dimension. Blocking; the CPU decodes.
 ///
 /// Parameters:
-///   `container`           In: a container of fz_compress(), or the front of one.
-///   `container_bytes`     In: length of the given bytes.
+///   `container`           In: a container, or its first bytes.
+///   `container_bytes`     In: number of bytes at `container`.
 ///   `step`                In: a power of two; 1 restores the whole array.
-///   `dst`                 Out: the preview as an array of its own, x fastest, at any address; a
-///                         dimension of n elements has (n + step - 1) / step elements, rounded
-///                         down. Must not overlap `container`.
+///   `dst`                 Out: the preview as an array of its own, x fastest. A dimension of n
+///                         elements has (n + step - 1) / step elements, rounded down. Must not
+///                         overlap `container`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the preview. Nothing is
 ///                         written beyond it.
-///   `restored_bytes`      Out: length of the preview in bytes; unchanged on failure.
+///   `restored_bytes`      Out: length of the preview in bytes.
 ///
 /// The elements are bit for bit those that fz_decompress() restores, so the error bound applies to
 /// them.
 ///
-/// Preset "high": the call decodes the front of the container that the step requires. The container
-/// may end after that front, and checksums are not compared. Other containers are decoded
-/// completely, in memory that the call allocates, and their checksums are compared.
+/// Containers of preset "high": the call decodes only the first bytes that `step` requires. Later
+/// bytes may be missing. Checksums are not compared.
+///
+/// Containers of other pipelines: the call decodes the whole array, in memory that it allocates,
+/// and compares checksums.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `step` is not a power of two.
-///   FZ_TRUNCATED         The container ends before the preview; the error text contains the
-///                        required number of bytes.
-///   FZ_DEVICE            Only if a GPU is involved.
+///   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
+///                        number.
 ///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
-///   FZ_MEMORY_LIMIT, FZ_OUT_OF_MEMORY.
+///   FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_preview(
@@ -268,14 +275,14 @@ pub(super) unsafe fn region_of<'a>(
     result: DeviceSlice,
 ) -> FfiResult<(&'a [u64], &'a [u64])> {
     if ndim == 0 {
-        // Also how the C++ interface passes shapes with different numbers of dimensions.
+        // The C++ interface passes 0 if origin and extent have different numbers of dimensions.
         return Err(FfiError::argument(
             "origin and extent have no common number of dimensions (ndim is 0); pass one number each for every dimension of the array",
         ));
     }
-    // SAFETY: the caller's promise; the number is checked there.
+    // SAFETY: the caller's promise; `numbers` checks `ndim`.
     let (origin, extent) = unsafe { (numbers(origin, ndim, "origin")?, numbers(extent, ndim, "extent")?) };
-    // The region must not change while it is read.
+    // The core reads origin and extent while it writes the output, so they must not overlap.
     for given in [origin, extent] {
         let given = DeviceSlice { address: given.as_ptr() as u64, bytes: size_of_val(given) as u64 };
         for (written, name) in [(dst, "dst"), (result, "the result")] {

@@ -23,21 +23,28 @@ pub struct CUstream_st {
 /// cbindgen:ignore
 pub type fz_cuda_stream = *mut CUstream_st;
 
-/// Outcome of an asynchronous call. The stream writes it after all other work of the call.
+/// Outcome of the work of an asynchronous call. The stream writes it, as the last part of the work,
+/// on success and on failure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_result {
-    /// Length of the container or of the array in bytes; 0 on failure.
+    /// On success, length of the container (compression) or of the array (decompression) in bytes. On
+    /// failure 0.
     pub bytes: u64,
-    /// FZ_DST_TOO_SMALL: required bytes. FZ_OUTLIER_CAPACITY: number of outliers of the stage.
+    /// FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of
+    /// outliers; set outlier_capacity to slightly more than `needed` / number of elements.
+    /// FZ_INVALID_ARGUMENT: the largest element that is out of range. Otherwise 0.
     pub needed: u64,
-    /// An fz_status; if several stages fail, that of the earliest stage.
+    /// An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
+    /// over failures of stages.
     pub status: i32,
-    /// Index of the stage that failed.
+    /// Index in the pipeline of the stage that failed, or of another stage in the same kernel. 0 on
+    /// success and for failures that belong to no stage, such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and
+    /// defects of the header.
     pub stage: u32,
 }
 
-// The core writes one, C reads the other.
+// The core writes a `CallResult`, and C reads it as an `fz_result`: the layouts must be equal.
 const _: () = {
     assert!(size_of::<fz_result>() == size_of::<CallResult>() && size_of::<fz_result>() == 24);
     assert!(std::mem::offset_of!(fz_result, needed) == std::mem::offset_of!(CallResult, needed));
@@ -63,13 +70,15 @@ pub struct fz_device {
     pub name: [c_char; 256],
 }
 
-/// Returns the number of GPUs that fzgm can use in `*count`. The first call opens the driver, which
-/// takes some time.
+/// Returns in `*count` the number of GPUs that CUDA reports to this process. The first call opens
+/// the driver, which takes some time.
+///
+/// GPUs are numbered from 0 in the order of CUDA, after CUDA_VISIBLE_DEVICES. A GPU with a compute
+/// capability below 8.0 is counted, but functions that use it return FZ_NO_DEVICE.
 ///
 /// Returns:
-///   FZ_NO_DEVICE  None; the error text states whether the driver, the device, or the kernels in
-///                 this build are missing. FZGM_DISABLE_CUDA=1 in the environment disables all
-///                 GPUs.
+///   FZ_NO_DEVICE  No GPU can be used; the error text names the missing part: driver, GPU, or
+///                 kernels in this build. FZGM_DISABLE_CUDA=1 in the environment disables all GPUs.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
@@ -81,16 +90,14 @@ pub unsafe extern "C" fn fz_device_count(count: *mut u32) -> i32 {
     })
 }
 
-/// Describes the GPU "cuda:index".
+/// Describes GPU `index`.
 ///
 /// Parameters:
-///   `index`   In: index of the GPU, from 0.
-///   `device`  In/out: the description; set device->struct_bytes before the call. Unchanged on
-///             failure.
+///   `index`   In: number of the GPU, from 0.
+///   `device`  In/out: the description; set device->struct_bytes before the call.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  No GPU has this index, or struct_bytes is wrong.
-///   FZ_NO_DEVICE.
+///   FZ_INVALID_ARGUMENT  No GPU has this number, or struct_bytes is wrong.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i32 {
@@ -110,23 +117,30 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
     })
 }
 
-/// Prepares a plan and a workspace for asynchronous calls on a stream: loads device code, allocates
-/// device memory, and waits for its own copies. Without this function, the first call does this
-/// work.
+/// Prepares a workspace for asynchronous calls: allocates its device memory, copies the tables of
+/// the plan to it, loads device code, and waits until this work is complete.
 ///
 /// Parameters:
 ///   `plan`       In: encoder or decoder.
 ///   `workspace`  In/out: created for `plan`.
-///   `stream`     In: see fz_compress_async(). Must not be capturing.
+///   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
 ///
-/// Afterwards fz_compress_async() and fz_decompress_async() with this workspace only enqueue
-/// kernels, memsets, and copies within the device: they allocate no memory, never wait, and can be
-/// captured. This applies to the context of `stream`.
+/// One call is required for each workspace. It applies to all streams of the context of `stream`.
+/// If the workspace is already prepared in this context, the function does nothing.
+///
+/// Afterwards, fz_compress_async() and fz_decompress_async() with this workspace only enqueue
+/// kernels, memsets, and copies within the device. They allocate no memory, never wait, and can be
+/// captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself.
+///
+/// The function may wait for earlier work on the device. Call it before you begin a capture on any
+/// stream.
 ///
 /// Returns:
-///   FZ_UNSUPPORTED    The pipeline has no device code.
-///   FZ_PLAN_MISMATCH  `workspace` belongs to another plan.
-///   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+///   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
+///                        options->device.
+///   FZ_UNSUPPORTED       A stage has no device code. This status does not require a GPU.
+///   FZ_PLAN_MISMATCH     `workspace` belongs to another plan.
+///   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_preload(
@@ -152,37 +166,47 @@ pub unsafe extern "C" fn fz_plan_preload(
 /// Parameters:
 ///   `plan`                In: encoder from fz_pipeline_finalize().
 ///   `workspace`           In/out: created for `plan`; not NULL.
-///   `src`                 In: the array, of the element type and shape of the plan, at any address
+///   `src`                 In: the array, with the element type and shape of the plan, in memory
 ///                         that the device of the stream can read.
 ///   `src_bytes`           In: length of the array in bytes.
-///   `dst`                 Out: the container, at any address that the device can write. Must not
-///                         overlap `src`.
-///   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is sufficient for every
-///                         array. Nothing is written beyond it.
-///   `result`              Out: outcome of the call, written by the stream. Device, pinned, or
-///                         managed memory, aligned to 8 bytes, outside of `src` and `dst`. Read it
-///                         after the work has completed. May be NULL: the length of the container
-///                         is then not reported, although the container is complete.
+///   `dst`                 Out: the container, in memory that the device can read and write. Must
+///                         not overlap `src`.
+///   `dst_capacity_bytes`  In: capacity of `dst`; fz_max_compressed_bytes() is always sufficient.
+///                         Nothing is written beyond it. Bytes between the end of the container and
+///                         the capacity may change.
+///   `result`              Out: outcome of the work, written by the stream. Device, pinned, or
+///                         managed memory, aligned to 8 bytes. Must not overlap `src` or `dst`. May
+///                         be NULL: neither the length of the container nor a failure of the work
+///                         is then reported.
 ///   `stream`              In: a cudaStream_t or CUstream of any context. NULL, cudaStreamLegacy,
-///                         and cudaStreamPerThread denote the streams of the current context of the
-///                         calling thread, or of the plan's device if the thread has none.
+///                         and cudaStreamPerThread denote streams of the current context of the
+///                         calling thread. If the thread has no current context, they denote
+///                         streams of the primary context of GPU options->device, with
+///                         FZ_DEVICE_AUTO of GPU 0.
 ///
-/// The container has the same bytes as with fz_compress(), but no checksums unless
-/// options->checksum is 2, which requires one pass over the container. Without checksums
-/// fz_decompress_async() does not detect changed values.
+/// fz_compress() with the same plan writes the same container, except that this function writes
+/// checksums only if options->checksum is 2.
 ///
-/// Outlier lists are not enlarged: an array with more outliers than they hold results in
-/// FZ_OUTLIER_CAPACITY in `*result`.
+/// The work does not enlarge outlier lists: if the array has more outliers than the lists can
+/// store, it fails with FZ_OUTLIER_CAPACITY.
 ///
 /// Returns:
-///   FZ_DEVICE  The driver rejected a part of the call; the rest may have been enqueued.
-///   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_UNSUPPORTED.
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder, options->device is FZ_DEVICE_CPU, or `stream`
+///                        belongs to another GPU than options->device.
+///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
+///                        to another plan.
+///   FZ_UNSUPPORTED       A stage has no device code.
+///   FZ_OUT_OF_MEMORY     Only with a workspace that is not prepared; see fz_plan_preload().
+///   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued:
+///                        synchronize `stream` before you free or reuse the memory of the call, and
+///                        do not use `*result`.
 ///
-/// If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued and
-/// `*result` is not written.
+/// After a failure with any other status, nothing is enqueued, and `*result` is not written.
 ///
-/// Reported in `*result`; `dst` is then undefined:
-///   FZ_DST_TOO_SMALL, FZ_OUTLIER_CAPACITY.
+/// Reported in `*result`; the contents of `dst` are then undefined:
+///   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is too small.
+///   FZ_OUTLIER_CAPACITY  The array has more outliers than the outlier lists can store.
+///   FZ_INVALID_ARGUMENT  An element is out of range; see fz_pipeline_finalize().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_compress_async(
@@ -213,43 +237,56 @@ pub unsafe extern "C" fn fz_compress_async(
 /// "Asynchronous calls" at the top of this file.
 ///
 /// Parameters:
-///   `plan`                In: decoder from fz_plan_decoder() or fz_plan_open().
-///   `workspace`           In/out: created for `plan`; not NULL.
-///   `container`           In: a container of the plan's encoder, including stored arrays, at any
-///                         address that the device can read. With a plan from fz_plan_open(): the
-///                         container that it was opened from, or a container of the same encoder
-///                         that requires no more memory.
-///   `container_capacity_bytes`  In: at least the length of the container; the device reads the
-///                         length from the header, and nothing after the container is read. The
-///                         capacity passed to fz_compress_async() is sufficient, so no
-///                         synchronization is needed to obtain the length.
-///   `dst`                 Out: the array, at any address that the device can write. Must not
-///                         overlap `container`.
-///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array. Nothing is
-///                         written beyond it.
-///   `result`, `stream`    As for fz_compress_async().
+///   `plan`                      In: decoder from fz_plan_decoder() or fz_plan_open().
+///   `workspace`                 In/out: created for `plan`; not NULL.
+///   `container`                 In: a container that `plan` restores, in memory that the device of
+///                               the stream can read. fz_plan_decoder() and fz_plan_open() describe
+///                               these containers.
+///   `container_capacity_bytes`  In: number of readable bytes at `container`, at least the length
+///                               of the container. The device reads the length from the header.
+///                               Nothing at or beyond the capacity is read, and bytes after the
+///                               container have no effect. To restore the output of
+///                               fz_compress_async(), pass the same capacity; the host need not
+///                               wait for the length.
+///   `dst`                       Out: the array, in memory that the device can read and write. Must
+///                               not overlap `container`.
+///   `dst_capacity_bytes`        In: capacity of `dst`, at least the length of the array. Nothing
+///                               is written beyond it.
+///   `result`, `stream`          As for fz_compress_async().
 ///
-/// The container may come from an untrusted source: whatever its bytes are, the call completes with
-/// a status. The device checks the header against the plan, and every length, offset, and index
-/// before it is used, so that no byte outside of the container, the workspace, and `dst` is read or
-/// written. Checksums are compared if the container contains them and options->checksum is not 0.
+/// The container may come from an untrusted source: for any bytes, the work completes with a status
+/// in `*result`. The device compares the header with the plan, and checks every length, offset, and
+/// index before use. It accesses only the bytes of `container` up to its capacity, the workspace,
+/// `dst`, and `*result`.
 ///
-/// Values are not checked. In a container without checksums, a changed code, exact value, or bound
-/// is restored as another value; the status is then FZ_OK, and the error bound does not hold. If
-/// bytes may change in storage or in transit, compress with options->checksum 2: changed values
-/// then result in FZ_CHECKSUM.
+/// If options->checksum is not 0, the device compares the checksums of the container. Without
+/// checksums it does not detect changed values: a changed code, exact value, or error bound leads
+/// to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
+/// options->checksum 2; changed values then result in FZ_CHECKSUM.
+///
+/// If the status in `*result` is FZ_OK, fz_decompress() with the same plan restores the same
+/// values. For a damaged container, the two functions may report different failures.
 ///
 /// Returns:
-///   FZ_DST_TOO_SMALL  `dst_capacity_bytes` is less than the length of the array.
-///   FZ_UNSUPPORTED    Also if `plan` is from fz_plan_open(), and the header of its container is
-///                     not in the form that fzgm writes; fz_decompress() restores it.
+///   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
+///   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
+///                        belongs to another GPU than options->device.
+///   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
+///                        header of its container is not in the form that fzgm writes;
+///                        fz_decompress() restores such a container.
+///   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
 ///
-/// Also returns the statuses of fz_compress_async(), with the same rules.
+/// Also returns FZ_PLAN_MISMATCH, FZ_OUT_OF_MEMORY, and FZ_DEVICE, as fz_compress_async() does.
+/// After a failure with a status other than FZ_DEVICE, nothing is enqueued, and `*result` is not
+/// written.
 ///
-/// Reported in `*result`; `dst` is then undefined:
-///   FZ_PLAN_MISMATCH  The container belongs to another plan, or requires more memory than the
-///                     container that was opened.
-///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM.
+/// Reported in `*result`; the contents of `dst` are then undefined:
+///   FZ_PLAN_MISMATCH    `plan` does not restore this container, or its header is damaged or
+///                       exceeds `container_capacity_bytes`.
+///   FZ_NOT_A_CONTAINER  The first bytes are not those of a container of the plan's form
+///                       (fz_container).
+///   FZ_CORRUPT          The container is damaged, or longer than `container_capacity_bytes`.
+///   FZ_CHECKSUM         A checksum does not match.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_decompress_async(
@@ -293,7 +330,7 @@ unsafe fn place_of(
     if result.is_null() {
         return Ok(DeviceSlice::default());
     }
-    // SAFETY: the caller's promise; it is never written here.
+    // SAFETY: the caller's promise; only the device writes to the place.
     let place = unsafe { out(result, "result") }?;
     place.apart_from(src.0, src.1)?.apart_from(dst.0, dst.1).map(|place: Out<fz_result>| place.region())
 }

@@ -50,7 +50,7 @@ impl Text {
     fn set(&mut self, text: &str) {
         let mut end = 0;
         for c in text.chars().map(|c| if c == '\0' { char::REPLACEMENT_CHARACTER } else { c }) {
-            // Room for what says that the text is cut, and for the zero.
+            // Room remains for the mark of a cut text and for the terminating zero.
             if end + c.len_utf8() + Text::CUT.len() >= Text::BYTES {
                 self.0[end..end + Text::CUT.len()].copy_from_slice(Text::CUT.as_bytes());
                 end += Text::CUT.len();
@@ -126,7 +126,7 @@ mod tests {
     use std::ffi::CStr;
 
     fn text() -> String {
-        // SAFETY: the pointer is that of the thread's own string, which nothing changes before it is copied.
+        // SAFETY: the pointer refers to the string of this thread, which does not change before it is copied.
         unsafe { CStr::from_ptr(last_error()) }.to_string_lossy().into_owned()
     }
 
@@ -161,7 +161,7 @@ mod tests {
             let long = lead.to_owned() + &c.repeat(Text::BYTES);
             assert_eq!(ffi_guard(|| Err(FfiError::argument(long.clone()))), Status::InvalidArgument as i32);
             let said = text();
-            let kept = said.strip_suffix(Text::CUT).expect("what says that it is cut");
+            let kept = said.strip_suffix(Text::CUT).expect("the mark of a cut text");
             assert!(
                 long.replace('\0', "\u{FFFD}").starts_with(kept) && said.len() > Text::BYTES - 10,
                 "{}",

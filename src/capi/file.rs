@@ -20,7 +20,7 @@ use crate::{ContainerFile, file};
 ///   `path`              In: the file; an existing file is replaced. The call writes a temporary
 ///                       file in the same directory, synchronizes it to disk, and renames it. On
 ///                       failure an existing file is unchanged.
-///   `compressed_bytes`  Out: length of the file in bytes; unchanged on failure.
+///   `compressed_bytes`  Out: length of the file in bytes.
 ///
 /// The call allocates fz_max_compressed_bytes() in addition to the workspace.
 ///
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn fz_compress_file(
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(src, "src")?;
         let touched = [(src, "src"), (length.region(), "compressed_bytes")];
-        // SAFETY: the caller's promise, and memory of this call.
+        // SAFETY: the caller's promise; the other buffer belongs to this call.
         let bytes = with(plan, workspace, &touched, |ws| Ok(unsafe { encoder.compress_at(ws, src, dst) }?))?;
         container.truncate(bytes as usize);
         file::replace(Path::new(path), &container)?;
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn fz_decompress_file(
         let src = Bytes::new(container.as_ptr().cast(), container.len() as u64, "container");
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(dst, "dst")?;
-        // SAFETY: the caller's promise, and memory of this call.
+        // SAFETY: the caller's promise; the other buffer belongs to this call.
         let bytes = unsafe { restore(plan, workspace, (src, dst), length.region()) }?;
         length.put(bytes);
         Ok(())
@@ -103,13 +103,13 @@ pub unsafe extern "C" fn fz_decompress_file(
 /// Parameters:
 ///   `path`  In: a file that is one container.
 ///
-/// Preset "fast": the call reads the header and the chunks that the region touches. Its memory does
-/// not grow with the file, nor with a region in host memory: little more than 1 MiB. Other presets:
-/// the call reads the whole file.
+/// Containers of preset "fast": the call reads the header and the parts of the file that the region
+/// requires. If `dst` is host memory, the call allocates little more than 1 MiB, for files and
+/// regions of any size. Containers of other pipelines: the call reads the whole file.
 ///
 /// Returns:
 ///   FZ_FILE     The error text contains the path and the reason given by the system.
-///   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+///   FZ_CORRUPT  Also if the length of the file differs from that in its header.
 ///
 /// Also returns the statuses of fz_decompress_region().
 #[must_use]
@@ -130,10 +130,10 @@ pub unsafe extern "C" fn fz_decompress_region_file(
         let length = length.apart_from(dst, "dst")?;
         // SAFETY: the caller's promise.
         let (origin, extent) = unsafe { region_of((origin, extent, ndim), dst, length.region()) }?;
-        // Keeps a path of its own: the caller's may lie where the region comes to lie.
+        // The file copies the path, because the caller's path may overlap `dst`.
         let file = ContainerFile::open(path)?;
         let most = file.array().bytes();
-        // SAFETY: the caller's promise; neither origin nor extent lies there.
+        // SAFETY: the caller's promise; `region_of` checked that neither origin nor extent overlaps `dst`.
         length.put(unsafe { dst.write(most, |dst| file.decompress_region(origin, extent, dst)) }? as u64);
         Ok(())
     })
@@ -142,10 +142,10 @@ pub unsafe extern "C" fn fz_decompress_region_file(
 /// Restores a preview from a file. Same as fz_decompress_preview(), except:
 ///
 /// Parameters:
-///   `path`  In: a file that is one container, or the front of one.
+///   `path`  In: a file that is one container, or its first bytes.
 ///
-/// Preset "high": the call reads the header and the front of the file that the step requires. Other
-/// containers: the call reads the whole file.
+/// Containers of preset "high": the call reads the header and the first bytes of the file that
+/// `step` requires. Containers of other pipelines: the call reads the whole file.
 ///
 /// Returns:
 ///   FZ_FILE     The error text contains the path and the reason given by the system.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn fz_decompress_preview_file(
         let (path, length) = unsafe { (text(path, "path")?, out(restored_bytes, "restored_bytes")?) };
         let dst = region(dst, dst_capacity_bytes, "dst")?;
         let length = length.apart_from(dst, "dst")?;
-        // Keeps a path of its own: the caller's may lie where the preview comes to lie.
+        // The file copies the path, because the caller's path may overlap `dst`.
         let file = ContainerFile::open_front(path)?;
         let most = file.array().bytes();
         // SAFETY: the caller's promise.
@@ -191,15 +191,15 @@ pub unsafe extern "C" fn fz_decompress_box_file(
     unsafe { fz_decompress_region_file(path, origin, extent, ndim, dst, dst_capacity_bytes, restored_bytes) }
 }
 
-/// Reads the header of the container in a file, and nothing else of the file.
+/// Reads the header of the container in a file, and no other bytes of the file.
 ///
 /// Parameters:
 ///   `path`  In: a file that is one container.
-///   `info`  In/out: the result; set info->struct_bytes before the call. Unchanged on failure.
+///   `info`  In/out: the result; set info->struct_bytes before the call.
 ///
 /// Returns:
 ///   FZ_FILE     The error text contains the path and the reason given by the system.
-///   FZ_CORRUPT  Also if the length of the file is not the one that its header states.
+///   FZ_CORRUPT  Also if the length of the file differs from that in its header.
 ///
 /// Also returns the statuses of fz_container_info().
 #[must_use]

@@ -29,7 +29,7 @@ fn usable<T>(pointer: *const T, name: &str) -> FfiResult<()> {
 /// `pointer` is null or points to a `T` that nobody changes while the reference lives.
 unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> FfiResult<&'a T> {
     usable(pointer, name)?;
-    // SAFETY: not null, aligned; the rest is the caller's promise.
+    // SAFETY: `usable` checked that the pointer is aligned and not null; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
@@ -52,7 +52,7 @@ pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> FfiResult
 pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> FfiResult<&'a T> {
     usable(pointer, name)?;
     handle_registry::expect(pointer, name)?;
-    // SAFETY: not null, aligned; the rest is the caller's promise.
+    // SAFETY: `usable` checked that the pointer is aligned and not null; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
@@ -93,7 +93,7 @@ pub(super) unsafe fn optional_mut<'a, T: Handle>(
 pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> FfiResult<&'a mut T> {
     usable(pointer, name)?;
     handle_registry::expect(pointer, name)?;
-    // SAFETY: not null, aligned; the rest is the caller's promise.
+    // SAFETY: `usable` checked that the pointer is aligned and not null; the rest is the caller's promise.
     Ok(unsafe { &mut *pointer })
 }
 
@@ -104,7 +104,7 @@ pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> Ff
 pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) -> FfiResult<&'a [T]> {
     usable(pointer, name)?;
     let count = possible::<T>(count, name)?;
-    // SAFETY: not null, aligned, no longer than an object can be; the rest is the caller's promise.
+    // SAFETY: `usable` checked the pointer, and `possible` the length; the rest is the caller's promise.
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
@@ -115,7 +115,7 @@ pub(super) fn regions(
     src: Bytes<*const c_void>,
     dst: Bytes<*mut c_void>,
 ) -> FfiResult<(DeviceSlice, DeviceSlice)> {
-    // Rust builds on it that what is written overlaps with nothing, so that is settled before there is a slice.
+    // An exclusive slice must not overlap any other slice, so overlaps are rejected before slices are created.
     let (src, dst) = ((src.region(src.at as usize)?, src.name), (dst.region(dst.at as usize)?, dst.name));
     if src.0.overlaps(dst.0) {
         let (low, high) = if dst.0.address < src.0.address { (dst, src) } else { (src, dst) };
@@ -181,7 +181,7 @@ pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> 
     if !(1..=FZ_MAX_DIMS).contains(&ndim) {
         return Err(FfiError::argument(format!("ndim is {ndim}; expected 1 to {FZ_MAX_DIMS}")));
     }
-    // SAFETY: the caller's promise, passed on; the length was checked above.
+    // SAFETY: the caller's promise, passed on; the length is at most FZ_MAX_DIMS.
     unsafe { elements(numbers, ndim.into(), name) }
 }
 
@@ -195,7 +195,7 @@ const MOST_TEXT: usize = 1 << 16;
 /// `pointer` is null or points to a string with a terminating zero that nobody changes while the reference lives.
 pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> FfiResult<&'a str> {
     usable(pointer, name)?;
-    // SAFETY: not null; the rest is the caller's promise.
+    // SAFETY: `usable` checked that the pointer is not null; the rest is the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
     let bytes = text.count_bytes();
     if bytes > MOST_TEXT {
@@ -241,7 +241,7 @@ impl<T> Out<T> {
 impl<T: Copy> Out<T> {
     /// Writes the result.
     pub(super) fn put(self, value: T) {
-        // SAFETY: aligned and not null, as `out` saw; memory for a T by the promise made there.
+        // SAFETY: `out` checked that the pointer is aligned and not null; its caller promised memory for a T.
         unsafe { self.0.write(value) }
     }
 }
@@ -265,7 +265,7 @@ impl<T: Handle> Out<*mut T> {
 pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> FfiResult<Out<T>> {
     // SAFETY: the caller's promise, passed on.
     let out = unsafe { out(pointer, place) }?;
-    // SAFETY: `out` saw that the pointer is neither null nor misaligned; the first field is there by the promise.
+    // SAFETY: `out` checked that the pointer is aligned and not null; the caller has written the first field.
     let given = unsafe { pointer.cast::<u32>().read() };
     expect_struct_bytes::<T>(place, name, given)?;
     Ok(out)

@@ -20,8 +20,8 @@ pub struct fz_info {
     pub container: i32,
     /// Element type, an fz_dtype.
     pub dtype: i32,
-    /// Number of dimensions, 1 to 3. If the array has more, its slowest dimensions are joined;
-    /// fz_container_shape() returns all dimensions.
+    /// Number of dimensions, 1 to 3. If the array has more, the third dimension and all slower ones
+    /// count as one; fz_container_shape() returns all dimensions.
     pub ndim: u32,
     /// Lengths in elements, x first; 1 for unused dimensions.
     pub dims: [u64; 3],
@@ -31,16 +31,16 @@ pub struct fz_info {
     pub container_bytes: u64,
     /// Number of stages.
     pub stages: u32,
-    /// 1: the bound was kept for every bounded value. 0: the bound may be exceeded. -1: not
+    /// 1: the error bound holds for every bounded value. 0: the error bound may be exceeded. -1: not
     /// recorded in the container.
     pub strict: i32,
-    /// The reference of the bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy.
-    /// FZ_MODE_UNBOUNDED: values are rounded without a bound.
+    /// Mode of the error bound, an fz_mode. FZ_MODE_LOSSLESS: no stage is lossy. FZ_MODE_UNBOUNDED:
+    /// lossy without a bound on the error.
     pub mode: i32,
-    /// Requested error bound; 0 if lossless. A double in FZM files; in a compact frame and in the
-    /// exact form of the reference it has the precision of a float.
+    /// Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
+    /// float in a compact frame and in the exact form of the reference (fz_options::strict).
     pub bound: f64,
-    /// Values of this magnitude and above were stored exactly; infinity: no threshold. Has the
+    /// Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
     /// precision of `bound`.
     pub outlier_threshold: f64,
 }
@@ -48,11 +48,9 @@ pub struct fz_info {
 /// Reads the header of a container. Checksums are not compared. Blocking.
 ///
 /// Parameters:
-///   `container`        In: memory of any kind; the call copies the header from device memory and
-///                      waits for the copy.
+///   `container`        In: the container. The call copies the header from device memory.
 ///   `container_bytes`  In: length of the whole container in bytes.
-///   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
-///                      failure.
+///   `info`             In/out: the result; set info->struct_bytes before the call.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  struct_bytes is wrong.
@@ -77,12 +75,12 @@ pub unsafe extern "C" fn fz_container_info(
 /// Reads the shape of the array of a container, with all of its dimensions.
 ///
 /// Parameters:
-///   `container`        In: memory of any kind, as for fz_container_info().
+///   `container`        In: the container, as for fz_container_info().
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `dims`             Out: FZ_MAX_DIMS lengths in elements, x first; 1 for unused dimensions.
 ///   `ndim`             Out: number of dimensions, 1 to FZ_MAX_DIMS.
 ///
-/// Returns the statuses of fz_container_info(). On failure `dims` and `*ndim` are unchanged.
+/// Returns the statuses of fz_container_info().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_container_shape(
@@ -108,25 +106,23 @@ pub unsafe extern "C" fn fz_container_shape(
     })
 }
 
-/// Reads the header of a container from the front of the container, for example while it arrives
-/// from a network.
+/// Reads the header of a container from the first bytes of the container, for example while it
+/// arrives from a network.
 ///
 /// Parameters:
-///   `beginning`        In: host memory, from the first byte of the container on. May be NULL if
-///                      `beginning_bytes` is 0.
-///   `beginning_bytes`  In: length of the front in bytes.
-///   `info`             In/out: the result; set info->struct_bytes before the call. Unchanged on
-///                      failure.
-///   `needed_bytes`     Out: on success, the length of the header. On FZ_TRUNCATED, the length of
-///                      the front to pass to the next call: more than `beginning_bytes`, and at
-///                      most the length of the container. Otherwise unchanged.
+///   `beginning`        In: the first bytes of the container, in host memory.
+///   `beginning_bytes`  In: number of bytes at `beginning`.
+///   `info`             In/out: the result; set info->struct_bytes before the call.
+///   `needed_bytes`     Out: on success, the length of the header. On FZ_TRUNCATED, the number of
+///                      bytes to pass to the next call: more than `beginning_bytes`, and at most
+///                      the length of the container. On other failures unchanged.
 ///
-/// Repeat the call with `*needed_bytes` bytes until it succeeds: a few calls, about ten for the
-/// longest headers. Bytes after the header are not read; info->container_bytes is the container
-/// length that the header states.
+/// Repeat the call with `*needed_bytes` bytes until it succeeds, up to about ten times for the
+/// longest headers. The call does not read bytes after the header; info->container_bytes is the
+/// length of the container that the header states.
 ///
 /// Returns:
-///   FZ_TRUNCATED  The front is too short.
+///   FZ_TRUNCATED  `beginning_bytes` is too small.
 ///
 /// Also returns the statuses of fz_container_info().
 #[must_use]
@@ -161,23 +157,23 @@ pub unsafe extern "C" fn fz_container_info_partial(
     })
 }
 
-/// Creates the pipeline that wrote a container, to use it again or to write it as TOML or text.
+/// Creates the pipeline that wrote a container, to use it again or to write it as text.
 ///
 /// Parameters:
-///   `container`        In: memory of any kind, as for fz_container_info().
+///   `container`        In: the container. The call copies it from device memory.
 ///   `container_bytes`  In: length of the whole container in bytes.
-///   `pipeline`         Out: the pipeline; unchanged on failure.
+///   `pipeline`         Out: the pipeline.
 ///
-/// With the same options the pipeline writes the same container for the same array, as far as the
-/// header records its parameters. Not recorded are:
-/// - the capacity of outlier lists;
-/// - the partitions of huffman;
-/// - whether value_base was given or measured;
+/// With the same options, this pipeline writes the same container for the same array, as far as the
+/// header records its parameters. The header does not record:
+/// - outlier_capacity;
+/// - the number of partitions of huffman;
+/// - whether value_base was set or computed;
 /// - fixed_step;
-/// - in a compact frame, digits of a bound beyond the seventh, and outlier_threshold of
+/// - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
 ///   lorenzo_quant.
 ///
-/// The pipeline of an array that was stored uncompressed is "stored".
+/// If the container stores the array uncompressed, the pipeline consists of stage "stored".
 ///
 /// Returns:
 ///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED.

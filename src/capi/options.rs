@@ -8,53 +8,61 @@ use super::status::{fz_container, fz_device_choice, fz_generation};
 use crate::MAX_THREADS;
 use crate::{Container, Device, Generation, Options};
 
-/// Options of a plan. Initialize with fz_options_init(), then change individual fields.
+/// Options of a plan. Initialize them with fz_options_init(), then change individual fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct fz_options {
     /// sizeof(fz_options), set by fz_options_init(); any other value is rejected.
     pub struct_bytes: u32,
-    /// 1 (default): the error bound is guaranteed for every bounded value; values that cannot be
-    /// represented within the bound are stored exactly. 0: the lossy arithmetic of the reference
-    /// implementation, for byte-identical files; the bound may be exceeded.
+    /// 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
+    /// code are stored exactly. 0: the arithmetic of the reference implementation, for files with the
+    /// same bytes; the error bound may be exceeded.
     ///
-    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. Such a
-    /// file contains neither the shape nor the unpadded length of the array. It is restored as one
-    /// padded dimension, also with a plan from fz_plan_decoder(); fz_container_info() reports its
-    /// length.
+    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
+    /// this form contains neither the shape of the array nor its length without padding. Every
+    /// decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
+    /// is the length of this dimension, which `dst` must hold.
     pub strict: i32,
-    /// Form of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08. A pipeline from TOML
-    /// that sets strict = false or the previous generation has the same effect as these options.
-    pub generation: i32,
-    /// Form of the compressed bytes, an fz_container. Default: FZ_CONTAINER_FZM.
-    pub container: i32,
-    /// - 1 (default): blocking calls write checksums, and all calls verify the checksums that a
-    ///   container contains.
-    /// - 2: asynchronous calls write checksums too; the device then reads the container once more.
-    /// - 0: checksums are neither written nor verified.
+    /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
-    /// Without checksums, decoders check the structure (every length, offset, and index) and do not
-    /// detect changed values.
+    /// A pipeline from TOML may contain strict = false or the previous generation. The plan then
+    /// behaves as if the options contained them.
+    pub generation: i32,
+    /// Form of the container, an fz_container. Default: FZ_CONTAINER_FZM.
+    pub container: i32,
+    /// - 1 (default): blocking calls write checksums, and decoders compare all checksums of a
+    ///   container.
+    /// - 2: asynchronous calls write checksums too, which requires one more pass over the container.
+    /// - 0: checksums are neither written nor compared.
+    ///
+    /// Without checksums, decoders check every length, offset, and index, and do not detect changed
+    /// values. fz_decompress_region() and fz_decompress_preview() have their own rules.
     pub checksum: i32,
     /// Threads per call, at most 1024. 1 (default): the calling thread only. 0: one per core. The
-    /// compressed bytes do not depend on this option.
+    /// container does not depend on this option.
     pub threads: u32,
-    /// Where calls run. The compressed bytes do not depend on this option.
-    /// - FZ_DEVICE_AUTO (default): blocking calls run where their memory is, asynchronous calls on
-    ///   the device of their stream.
-    /// - FZ_DEVICE_CPU: on the CPU; device memory is rejected.
-    /// - n >= 0: on the GPU "cuda:n"; host memory is copied to the device and back. If the GPU is
-    ///   not present, no plan is created.
+    /// Processor of the calls. The container does not depend on this option.
+    /// - FZ_DEVICE_AUTO (default): a blocking call with device memory runs on the device of that
+    ///   memory, any other blocking call on the CPU. An asynchronous call runs on the GPU of its
+    ///   stream.
+    /// - FZ_DEVICE_CPU: the CPU. Device memory and asynchronous calls fail with FZ_INVALID_ARGUMENT.
+    /// - n >= 0: GPU n. Blocking calls copy host memory to the device and back. Blocking calls with
+    ///   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
+    ///   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
     pub device: i32,
-    /// Limit of the working memory of a decoder, in bytes: the workspace and, for preset "high" on
-    /// the CPU, the memory that calls allocate in addition. If a decoder requires more, its
-    /// creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
-    /// memory. 0 (default): 64 MiB plus 8 times the array size for fz_plan_open(), no limit for
-    /// fz_plan_decoder().
+    /// Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
+    /// on the CPU, to the memory that calls allocate in addition. The creation of a decoder that
+    /// requires more fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
+    /// memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
+    /// fz_plan_decoder(), no limit.
+    ///
+    /// With FZ_DEVICE_AUTO, the device memory is compared with the limit when a function first
+    /// prepares the decoder for a GPU.
     pub max_memory_bytes: u64,
 }
 
-/// Sets `*options` to the defaults, including struct_bytes.
+/// Sets `*options` to the defaults, including struct_bytes. Fails only if `options` is NULL or
+/// misaligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_options_init(options: *mut fz_options) -> i32 {
     ffi_guard(|| {

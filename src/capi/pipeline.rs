@@ -10,9 +10,9 @@ use super::handle_registry::Handle;
 use super::status::FZ_EVERY_STAGE;
 use crate::{Args, DType, Pipeline, Result, preset};
 
-/// Stages, their parameters, and their connections. A pipeline is independent of any array. Create
-/// it with fz_pipeline_new() or another function that returns a pipeline; free it with
-/// fz_pipeline_free(). A pipeline must not be used by two threads at the same time.
+/// Stages, their parameters, and their connections, for arrays of any shape. Create a pipeline with
+/// fz_pipeline_new() or another function that returns a pipeline; free it with fz_pipeline_free().
+/// Two threads must not use a pipeline at the same time.
 pub struct fz_pipeline(pub(super) Pipeline);
 
 impl Handle for fz_pipeline {
@@ -30,24 +30,24 @@ pub unsafe extern "C" fn fz_pipeline_new(pipeline: *mut *mut fz_pipeline) -> i32
     })
 }
 
-/// Creates the pipeline of a preset. Its parameters can then be changed, most often "mode" and
+/// Creates the pipeline of a preset. You may then change its parameters, most often "mode" and
 /// "error_bound"; see fz_pipeline_set_double().
 ///
 /// Parameters:
 ///   `name`      In: name of a preset, see below.
-///   `dtype`     In: element type of the arrays, an fz_dtype. A preset may depend on it: pass the
-///               same type to fz_pipeline_finalize().
+///   `dtype`     In: element type of the arrays, an fz_dtype. Pass the same type to
+///               fz_pipeline_finalize(), because a preset may depend on it.
 ///   `pipeline`  Out: the pipeline.
 ///
-///  "fast"  highest speed, and regions: one stage, good ratio
-///  "high"  highest ratio, and previews: one stage, slower
-///  "pfpl"  mode "rel", and any floats: quantizer, difference, bitshuffle, rze
-///  "bits"  lossless, any element type: difference, bitshuffle, rze
+///  "fast"  one stage, highest speed; fz_decompress_region() reads only the region
+///  "high"  one stage, highest ratio; fz_decompress_preview() reads only the first bytes
+///  "pfpl"  the preset for mode "rel": quantizer, difference, bitshuffle, rze
+///  "bits"  lossless, for every element type: difference, bitshuffle, rze
 ///
-/// "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders; "lc_speed",
-/// "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" are for comparisons. All presets except
-/// "bits" accept floats and doubles, default to mode "noa" with error bound 1e-3, and also accept
-/// "abs" and "prel".
+/// "fz", "cusz", "cusz_ans", and "lc_cr" combine lorenzo_quant with published coders. "lc_speed",
+/// "lc_ratio", "lc_tp", "cusz_hi_tp", and "cusz_hi_cr" exist for comparisons. All presets except
+/// "bits" accept FZ_F32 and FZ_F64 and the modes "abs", "noa", and "prel". Their defaults are mode
+/// "noa" and error bound 1e-3.
 ///
 /// Returns:
 ///   FZ_UNKNOWN_NAME  No such preset; the error text lists the presets.
@@ -73,11 +73,11 @@ pub unsafe extern "C" fn fz_pipeline_free(pipeline: *mut fz_pipeline) {
     ffi_guard_drop(|| unsafe { release(pipeline, "pipeline") });
 }
 
-/// Adds a stage with default parameters. Until it is connected, the stage reads the array to be
-/// compressed. Outputs that no stage reads are stored in the container.
+/// Adds a stage with default parameters. A stage without a connected input reads the array. The
+/// container stores each output that no stage reads.
 ///
 /// Parameters:
-///   `stage_name`  In: name of the stage.
+///   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
 ///   `stage`       Out: index of the stage, 0 for the first. May be NULL.
 ///
 /// Returns:
@@ -106,14 +106,15 @@ pub unsafe extern "C" fn fz_pipeline_add_stage(
     })
 }
 
-/// Connects output port `port` of stage `producer` to the next input of stage `consumer`.
+/// Connects output port `port` of stage `producer` to the next unconnected input of stage
+/// `consumer`.
 ///
-/// The inputs of a stage are connected in the order of the calls. An output may be connected to
-/// several stages. fz_pipeline_finalize() checks that the connections have no cycle.
+/// An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
+/// ports, such as "codes". fz_pipeline_finalize() checks that the connections have no cycle.
 ///
 /// Returns:
-///   FZ_UNKNOWN_NAME      The producer has no such port; the error text lists its ports, which may
-///                        depend on parameters.
+///   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the
+///                        producer, which may depend on its parameters.
 ///   FZ_INVALID_ARGUMENT  No stage has this index.
 ///   FZ_INVALID_PIPELINE  All inputs of the consumer are connected.
 #[must_use]
@@ -134,10 +135,9 @@ pub unsafe extern "C" fn fz_pipeline_connect(
 /// Sets a parameter that is a real number, such as "error_bound".
 ///
 /// Parameters:
-///   `stage`      In: index from fz_pipeline_add_stage(), or FZ_EVERY_STAGE for each stage that has
-///                the parameter.
+///   `stage`      In: index of a stage, or FZ_EVERY_STAGE for every stage that has the parameter.
 ///   `parameter`  In: name of the parameter.
-///   `value`      In: its value.
+///   `value`      In: value of the parameter.
 ///
 /// On failure no stage is changed.
 ///
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn fz_pipeline_set_double(
 }
 
 /// Sets a parameter that is an integer, such as "word_size", a flag (0 or 1), or a real number.
-/// Otherwise the same as fz_pipeline_set_double().
+/// Rules and statuses are those of fz_pipeline_set_double().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_set_int(
@@ -177,8 +177,8 @@ pub unsafe extern "C" fn fz_pipeline_set_int(
     })
 }
 
-/// Sets any parameter from text: a word ("noa" for "mode"), "true" or "false", or a number in C
-/// notation. Otherwise the same as fz_pipeline_set_double().
+/// Sets a parameter of any kind from text: a word ("noa" for "mode"), "true" or "false", or a
+/// number in C notation. Rules and statuses are those of fz_pipeline_set_double().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_set_string(

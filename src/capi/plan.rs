@@ -14,8 +14,8 @@ use crate::{Array, DType, Decoder, Encoder};
 
 /// A pipeline prepared for one element type, one shape, and one direction: an encoder or a decoder.
 /// Plans are immutable; any number of threads may use a plan at the same time. Create a plan with
-/// fz_pipeline_finalize(), fz_plan_decoder(), or fz_plan_open(); free it with fz_plan_free() when
-/// no function call uses it. Work that an asynchronous call has enqueued does not require the plan.
+/// fz_pipeline_finalize(), fz_plan_decoder(), or fz_plan_open(). Free it with fz_plan_free() when
+/// no function is using it. Enqueued work and captured graphs do not use the plan.
 pub struct fz_plan {
     pub(super) task: Task,
     /// What tells this plan from all others.
@@ -65,24 +65,31 @@ impl fz_plan {
     }
 }
 
-/// Creates the plan (encoder) that compresses arrays of one element type and shape.
+/// Creates an encoder: a plan that compresses arrays of one element type and shape.
 ///
 /// Parameters:
-///   `pipeline`  In: copied; it may be changed or freed afterwards.
+///   `pipeline`  In: copied; you may change or free it afterwards.
 ///   `dtype`     In: element type, an fz_dtype.
 ///   `dims`      In: `ndim` lengths in elements, the fastest dimension (x) first: a C array
-///               `a[nz][ny][nx]` has {nx, ny, nz}.
-///   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish at most 3 dimensions; of more, the
-///               slowest are joined.
+///               `a[nz][ny][nx]` has {nx, ny, nz}. A length may be 0; the array then has no
+///               elements.
+///   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions: of an array with more, the
+///               third dimension and all slower ones count as one.
 ///   `options`   In: may be NULL for the defaults.
-///   `plan`      Out: the plan; unchanged on failure.
+///   `plan`      Out: the plan.
 ///
 /// Returns:
-///   FZ_NO_DEVICE  options->device is a GPU that is not available.
-///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_UNSUPPORTED, FZ_TOO_LARGE, FZ_INVALID_ARGUMENT.
+///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
+///                        has the number options->device.
+///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
+///   FZ_UNSUPPORTED       A stage does not support a parameter, or options->device is the number of
+///                        a GPU and a stage has no device code. In the second case, no GPU is
+///                        required: this status takes precedence over FZ_NO_DEVICE.
+///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// All defects of a pipeline, and of its fit to the array, are reported here, with one exception:
-/// whether codes are too wide for a later stage, such as huffman, depends on the values.
+/// The function detects all defects of a pipeline and of its fit to the array. One limit depends on
+/// the values: the parameters of stages huffman and bitpack limit the elements of their input. A
+/// larger element fails the compression with FZ_INVALID_ARGUMENT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -103,12 +110,14 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
     })
 }
 
-/// Creates the plan (decoder) that restores the containers of an encoder, with the options of the
-/// encoder. The decoder restores all containers of the encoder; it saves the work that
-/// fz_decompress() without a plan repeats for each container.
+/// Creates a decoder for the containers of `encoder`. The decoder restores every container of
+/// `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
+/// with this decoder, the work is done once.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
+///   FZ_UNSUPPORTED       options->device is the number of a GPU, and a stage has no device code
+///                        for decompression.
 ///   FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -120,25 +129,34 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     })
 }
 
-/// Creates the plan (decoder) that restores a container, from the header of the container.
+/// Creates a decoder from the header of a container. Checksums are not compared.
 ///
 /// Parameters:
-///   `container`        In: memory of any kind; the header is copied from device memory.
+///   `container`        In: the container; of a container in device memory, only the header is
+///                      copied.
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `options`          In: may be NULL for the defaults. Only checksum, threads, device, and
 ///                      max_memory_bytes are used.
 ///   `decoder`          Out: the plan.
 ///
-/// The plan reserves memory for this container only. It also restores other containers of the same
-/// pipeline, element type, and shape if they require no more memory; fz_plan_decoder() creates a
-/// plan for all of them.
+/// The decoder has enough memory for this container. It is guaranteed to restore:
+/// - this container;
+/// - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
+///   if none of the streams and lists that their stages write is longer than in this container;
+/// - containers of the same form that store an array of the same element type and shape
+///   uncompressed.
 ///
-/// The plan also supports asynchronous calls, with the same containers; any other container results
-/// in FZ_PLAN_MISMATCH. Exception: if the header is not in the form that fzgm writes, as in some
-/// files of the reference, the plan supports blocking calls only.
+/// Other containers result in FZ_PLAN_MISMATCH. For all containers of an encoder, use
+/// fz_plan_decoder().
+///
+/// fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
+/// container of another form. Exception: if the header of this container is not in the form that
+/// fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
 ///
 /// Returns:
-///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT, FZ_NO_DEVICE.
+///   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
+///                        fz_options::device does not permit the memory of the container.
+///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_open(
@@ -157,16 +175,18 @@ pub unsafe extern "C" fn fz_plan_open(
     })
 }
 
-/// Frees a plan. NULL is permitted. Workspaces created for the plan must not be used afterwards;
-/// they may be freed before or after the plan.
+/// Frees a plan. NULL is permitted. No function may be using the plan.
+///
+/// Afterwards, workspaces of the plan can only be freed; they may also be freed before. Enqueued
+/// work and captured graphs are not affected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.
     ffi_guard_drop(|| unsafe { release(plan, "plan") });
 }
 
-/// Returns the largest number of bytes that fz_compress() can write with this plan, for any array,
-/// in `*bytes`. A destination of this size is never too small.
+/// Returns in `*bytes` the largest number of bytes that fz_compress() can write with this plan, for
+/// any array. A `dst` of this size is never too small.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `plan` is a decoder.

@@ -16,21 +16,20 @@ use crate::{Array, DType, Encoder, Error, Options, preset_within};
 ///   `preset`              In: name of a preset of fz_pipeline_from_preset(), such as "fast".
 ///   `dtype`               In: element type, an fz_dtype.
 ///   `dims`, `ndim`        In: shape, x first, as for fz_pipeline_finalize().
-///   `mode`                In: what the bound is relative to, an fz_mode; FZ_MODE_LOSSLESS for
-///                         lossless presets.
+///   `mode`                In: mode of `bound`, an fz_mode; FZ_MODE_LOSSLESS for lossless presets.
 ///   `bound`               In: error bound; 0 for lossless presets.
-///   `src`                 In: the array, at any address.
+///   `src`                 In: the array.
 ///   `src_bytes`           In: length of the array in bytes.
 ///   `dst`                 Out: the container. Must not overlap `src`. NULL with a capacity of 0:
-///                         nothing is compressed, `src` may be NULL, and `*compressed_bytes`
-///                         becomes a capacity that is sufficient for every array of this type and
+///                         the call compresses nothing, `src` may be NULL, and `*compressed_bytes`
+///                         is set to a capacity that is sufficient for every array of this type and
 ///                         shape.
 ///   `dst_capacity_bytes`  In: capacity of `dst`. Nothing is written beyond it.
-///   `compressed_bytes`    Out: length of the container in bytes; unchanged on failure.
+///   `compressed_bytes`    Out: length of the container in bytes.
 ///
-/// The container has the same bytes as with fz_compress(); fz_decompress() with NULL for plan and
-/// workspace restores it. To compress several arrays of one shape, use a plan and a workspace; this
-/// is faster.
+/// fz_compress() with the same pipeline writes the same container. fz_decompress() restores it,
+/// with NULL for plan and workspace. For several arrays of one shape, a plan and a workspace are
+/// faster.
 ///
 /// Returns:
 ///   FZ_UNKNOWN_NAME      No such preset.
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn fz_compress_simple(
         let (src, dst) = regions(src, dst)?;
         let length = length.apart_from(dst, "dst")?.apart_from(src, "src")?;
         let mut workspace = encoder.workspace()?;
-        // SAFETY: the caller's promise: both are memory of so many bytes, and they do not overlap.
+        // SAFETY: the caller's promise: both are memory of their lengths; `regions` checked that they do not overlap.
         let written = unsafe { encoder.compress_at(&mut workspace, src, dst) }?;
         length.put(written as u64);
         Ok(())
@@ -99,38 +98,35 @@ pub struct fz_fill {
     pub struct_bytes: u32,
     /// Number of suspected fill values; 0: none, and all other fields are 0.
     pub found: u32,
-    /// Suspected fill value of the largest magnitude.
+    /// The suspected fill value with the largest magnitude.
     pub value: f64,
     /// Number of elements with the magnitude of `value`.
     pub count: u64,
-    /// Smallest magnitude among the suspected fill values and the values beside them. With this
-    /// outlier_threshold all of them are stored exactly.
+    /// A value for outlier_threshold with which all suspected fill values are stored exactly, and
+    /// with them all values whose magnitude is close to that of a fill value.
     pub threshold: f64,
-    /// Smallest bounded value below `threshold`.
+    /// Smallest value with a magnitude below `threshold`.
     pub min: f64,
-    /// Largest bounded value below `threshold`.
+    /// Largest value with a magnitude below `threshold`.
     pub max: f64,
 }
 
 /// Searches an array for undeclared fill values, such as 1e20 among values near 1.
 ///
-/// Under the modes "noa" and "prel" such a value makes the bound so large that all other values are
+/// In the modes "noa" and "prel", such a value makes the bound so large that all other values are
 /// lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
 /// specifies the rule.
 ///
 /// Parameters:
-///   `dtype`              In: element type, an fz_dtype. Integer arrays have no fill values.
-///   `src`                In: the array, in host or device memory. The call copies device memory to
-///                        the host in pieces and waits for the copies.
+///   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.
+///   `src`                In: the array. The call copies device memory to the host in pieces.
 ///   `src_bytes`          In: length of the array in bytes.
-///   `outlier_threshold`  In: threshold of the pipeline; infinity if none is set.
-///   `fill`               In/out: the result; set fill->struct_bytes before the call. Unchanged on
-///                        failure.
+///   `outlier_threshold`  In: outlier_threshold of the pipeline; infinity if it is not set.
+///   `fill`               In/out: the result; set fill->struct_bytes before the call.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `src_bytes` is not a multiple of the element size, `outlier_threshold` is
 ///                        not positive, or struct_bytes is wrong.
-///   FZ_OUT_OF_MEMORY, FZ_DEVICE.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_find_fill_value(
@@ -153,7 +149,7 @@ pub unsafe extern "C" fn fz_find_fill_value(
         if outlier_threshold.is_nan() || outlier_threshold <= 0.0 {
             return Err(Error::argument("outlier_threshold", outlier_threshold, "a number above 0").into());
         }
-        // SAFETY: the caller's promise: memory of so many bytes.
+        // SAFETY: the caller's promise: memory of `src_bytes` bytes.
         let suspects = unsafe { suspected_fills_at(dtype, src, outlier_threshold) }?;
         let (first, last) = (suspects.first(), suspects.last());
         place.put(fz_fill {

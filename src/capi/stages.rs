@@ -17,12 +17,12 @@ use crate::{Args, Kind, Node, Param, Preset, Setting, Source, Stage};
 pub struct fz_stage {
     /// Set to sizeof(fz_stage) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// Number of the stage in containers.
+    /// Number that identifies the stage in containers.
     pub id: u32,
     /// Number of input ports.
     pub inputs: u32,
-    /// Number of output ports, which may depend on parameters. For a stage of the library: with
-    /// default parameters.
+    /// Number of output ports, which may depend on parameters. For a stage of the library: the number
+    /// with default parameters.
     pub outputs: u32,
     /// Number of parameters.
     pub parameters: u32,
@@ -38,8 +38,8 @@ pub struct fz_stage {
 pub struct fz_port {
     /// Set to sizeof(fz_port) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// For an input port of a pipeline: index of the stage that it reads, or FZ_NO_STAGE if it
-    /// reads the array. Otherwise FZ_NO_STAGE.
+    /// Index of the stage that an input port of a pipeline reads, or FZ_NO_STAGE if the port reads
+    /// the array. FZ_NO_STAGE for output ports and for ports of the library.
     pub producer: u32,
     /// Index of the output port of `producer`; 0 if `producer` is FZ_NO_STAGE.
     pub producer_port: u32,
@@ -63,9 +63,10 @@ pub struct fz_parameter {
     pub default_value: f64,
     /// Value in the pipeline; for a stage of the library, the default.
     pub value: f64,
-    /// 1: `low` itself is not permitted.
+    /// 1: the value must be greater than `low`. 0: `low` is permitted.
     pub low_excluded: u32,
-    /// Number of choices, for words and for some integers; 0: every value from `low` to `high`.
+    /// Number of permitted values of a word, and of some integers. 0: every value from `low` to
+    /// `high` is permitted.
     pub choices: u32,
     /// Name.
     pub name: [c_char; 32],
@@ -73,7 +74,7 @@ pub struct fz_parameter {
     pub default_text: [c_char; 32],
     /// Value, as text for fz_pipeline_set_string().
     pub value_text: [c_char; 32],
-    /// Choices, separated by spaces; "" if there are none.
+    /// Permitted values, separated by spaces; "" if `choices` is 0.
     pub choices_text: [c_char; 96],
     /// Unit; "" if dimensionless.
     pub unit: [c_char; 160],
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn fz_stage_count(count: *mut u32) -> i32 {
     })
 }
 
-/// Describes stage `index` of the library, from 0, in `*stage`; set stage->struct_bytes before the
+/// Describes stage `index` of the library, from 0, in `*stage`. Set stage->struct_bytes before the
 /// call.
 ///
 /// Returns:
@@ -165,8 +166,8 @@ pub unsafe extern "C" fn fz_stage_parameter(index: u32, parameter: u32, info: *m
     })
 }
 
-/// Returns the number of listed presets in `*count`. fz_pipeline_from_preset() also accepts the
-/// presets for comparisons, which are not listed.
+/// Returns the number of listed presets in `*count`. The presets for comparisons are not listed;
+/// see fz_pipeline_from_preset().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
@@ -178,8 +179,8 @@ pub unsafe extern "C" fn fz_preset_count(count: *mut u32) -> i32 {
     })
 }
 
-/// Describes preset `index` of the list, from 0, in `*preset`; set preset->struct_bytes before the
-/// call.
+/// Describes preset `index` of the listed presets, from 0, in `*preset`. Set preset->struct_bytes
+/// before the call.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  No preset has this index, or struct_bytes is wrong.
@@ -213,7 +214,7 @@ pub unsafe extern "C" fn fz_pipeline_stage_count(pipeline: *const fz_pipeline, c
     })
 }
 
-/// Describes a stage of a pipeline, by its index in the pipeline. Otherwise the same as
+/// Describes a stage of a pipeline. `stage` is the index in the pipeline. Otherwise the same as
 /// fz_stage_info().
 #[must_use]
 #[unsafe(no_mangle)]
@@ -307,7 +308,7 @@ fn port_info(
 ) -> FfiResult<()> {
     const INPUT: i32 = fz_port_direction::FZ_PORT_INPUT as i32;
     const OUTPUT: i32 = fz_port_direction::FZ_PORT_OUTPUT as i32;
-    // A stage with more inputs than names has several of the last one.
+    // If a stage has more inputs than names, the last name applies to all further inputs.
     let inputs = stage.spec().inputs;
     let inputs = (0..stage.inputs(args)?).filter_map(|k| inputs.get(k).or(inputs.last()).copied());
     let (ports, what): (Vec<&str>, _) = match direction {
@@ -383,7 +384,7 @@ fn number(value: &Setting, kind: Kind) -> f64 {
 
 /// Names that are longer than the place for the text of a value.
 fn cut(mut names: String) -> String {
-    // They are ASCII; the texts of all other values are short.
+    // Names are ASCII, so the cut does not split a character. The texts of all other values are shorter.
     names.truncate(31);
     names
 }

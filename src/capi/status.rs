@@ -21,14 +21,15 @@ pub const FZ_EVERY_STAGE: u32 = u32::MAX;
 /// cbindgen:ignore
 pub const FZ_NO_STAGE: u32 = u32::MAX;
 
-/// Status of a call, returned as int32_t. The tens digit groups statuses by who must act: 10 the
-/// caller, 20 the pipeline, 30 the container, 40 capacity, 50 the device, 60 a file, 90 the
-/// library. Numbers are never reused. Treat unknown numbers as failures.
+/// Status of a function, or of the work of an asynchronous call, as int32_t. The tens digit names
+/// the part at fault: 10 an argument, 20 the pipeline, 30 the container, 40 a capacity or a limit,
+/// 50 the GPU, 60 a file, 90 the library. Numbers are never reused. Treat unknown numbers as
+/// failures.
 #[repr(C)]
 pub enum fz_status {
     /// Success.
     FZ_OK = 0,
-    /// An argument is out of range.
+    /// An argument, or an element of the array, is out of range.
     FZ_INVALID_ARGUMENT = 10,
     /// A required pointer is NULL.
     FZ_NULL_POINTER = 11,
@@ -40,9 +41,9 @@ pub enum fz_status {
     FZ_TYPE_MISMATCH = 21,
     /// The stages and connections do not form a pipeline.
     FZ_INVALID_PIPELINE = 22,
-    /// Valid, but not supported by this version of the library.
+    /// Valid, but not supported by this version of the library or, on a GPU, by its device code.
     FZ_UNSUPPORTED = 23,
-    /// The array exceeds the limit of a stage's wire form; compress it in slabs.
+    /// The array is too large for a stage of the pipeline. Compress parts of the array separately.
     FZ_TOO_LARGE = 24,
     /// The container is damaged.
     FZ_CORRUPT = 30,
@@ -50,26 +51,26 @@ pub enum fz_status {
     FZ_CHECKSUM = 31,
     /// The bytes are not a container, or the container has a version unknown to this library.
     FZ_NOT_A_CONTAINER = 32,
-    /// The given front of a container is too short; see fz_container_info_partial() and
+    /// More bytes from the start of the container are required; see fz_container_info_partial() and
     /// fz_decompress_preview().
     FZ_TRUNCATED = 33,
     /// The destination is too small.
     FZ_DST_TOO_SMALL = 40,
-    /// The array has more outliers than the outlier lists hold; raise outlier_capacity or the
-    /// bound.
+    /// The array has more outliers than an outlier list can store. Raise outlier_capacity or
+    /// error_bound.
     FZ_OUTLIER_CAPACITY = 41,
-    /// The call requires more memory than max_memory_bytes permits.
+    /// A decoder requires more memory than options->max_memory_bytes permits.
     FZ_MEMORY_LIMIT = 42,
-    /// A memory allocation failed.
+    /// An allocation of host or device memory failed.
     FZ_OUT_OF_MEMORY = 43,
     /// The system cannot start more threads; lower options->threads, or raise the limit of
     /// processes (ulimit -u).
     FZ_NO_THREADS = 44,
-    /// No usable GPU: no driver, a driver that is too old, no device, or a library built without
-    /// kernels.
+    /// No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
+    /// library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
     FZ_NO_DEVICE = 50,
-    /// A CUDA driver call failed; the error text contains its name and number. May also report
-    /// errors of kernels launched earlier.
+    /// A CUDA driver call failed; the error text contains its name and number. CUDA reports failures
+    /// of kernels late: the failed kernel may be one of your own.
     FZ_DEVICE = 51,
     /// A file cannot be read or written; the error text contains its path and the reason.
     FZ_FILE = 60,
@@ -103,19 +104,20 @@ pub enum fz_dtype {
     FZ_F64 = 9,
 }
 
-/// The reference of an error bound, as int32_t. The quoted words are values of the parameter
-/// "mode". x is a value of the array, x' the restored value. max, min, and max |x| are taken over
-/// the values that are finite and below the outlier threshold in magnitude.
+/// Mode of an error bound, as int32_t. The quoted word is the value of parameter "mode". x is a
+/// bounded value of the array, and x' is the restored value. max, min, and max |x| are those of all
+/// bounded values.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum fz_mode {
-    /// Lossy without a bound: differences of floats, or a bound on recoded values.
+    /// Lossy without a bound on the error, for example because a lossy stage reads the output of
+    /// another stage. Returned only; not accepted.
     FZ_MODE_UNBOUNDED = -2,
     /// Lossless.
     FZ_MODE_LOSSLESS = -1,
     /// "abs": |x - x'| <= bound.
     FZ_MODE_ABS = 0,
-    /// "rel": |x - x'| <= bound * |x|, for each value.
+    /// "rel": |x - x'| <= bound * |x|.
     FZ_MODE_REL = 1,
     /// "noa": |x - x'| <= bound * (max - min).
     FZ_MODE_NOA = 2,
@@ -145,15 +147,16 @@ impl fz_mode {
 /// requires no other information.
 #[repr(C)]
 pub enum fz_container {
-    /// FZM 3.1, the file format. Header of about 2 KiB; readable by every program that reads FZM.
+    /// FZM 3.1, the file format. Its header has about 2 KiB. Every program that reads FZM can read
+    /// it.
     FZ_CONTAINER_FZM = 0,
-    /// Compact frame, for small arrays, chunks, and messages. Header of about 100 bytes; readable
-    /// by fzgm.
+    /// Compact frame, for small arrays and messages. Its header has about 100 bytes. Only fzgm reads
+    /// it.
     FZ_CONTAINER_COMPACT = 1,
 }
 
-/// Generations of FZM files, passed as int32_t. They differ in how stages store their parameters.
-/// All generations can be read.
+/// Generations of FZM files, passed as int32_t. They differ in the form of the stage parameters in
+/// the header. fzgm reads all generations.
 #[repr(C)]
 pub enum fz_generation {
     /// Current generation.
@@ -162,10 +165,11 @@ pub enum fz_generation {
     FZ_GENERATION_2026_05 = 1,
 }
 
-/// Where the calls of a plan run, unless on a particular GPU; as int32_t, see fz_options.
+/// Values of options->device that are not the number of a GPU.
 #[repr(C)]
 pub enum fz_device_choice {
-    /// Each call runs where its memory is.
+    /// Blocking calls run on the device of their memory, asynchronous calls on the GPU of their
+    /// stream.
     FZ_DEVICE_AUTO = -1,
     /// All calls run on the CPU.
     FZ_DEVICE_CPU = -2,
@@ -224,7 +228,7 @@ const fn number(status: Status) -> fz_status {
     }
 }
 
-// The header repeats numbers that the core owns. Here they are compared, before anything can be built from a difference.
+// The header repeats numbers of the core. If they differ, the build must fail.
 const _: () = {
     let mut i = 0;
     while i < Status::ALL.len() {

@@ -9,11 +9,11 @@ use super::handle::{Out, handle, out, region, text};
 use super::pipeline::fz_pipeline;
 use crate::{Error, Pipeline, Result};
 
-/// Creates a pipeline from TOML text. docs/pipelines.md of the sources describes the schema, which
-/// is that of FZGPUModules.
+/// Creates a pipeline from TOML text. The schema is that of FZGPUModules, which docs/pipelines.md
+/// of the sources describes. fz_pipeline_to_toml() writes any pipeline in this form.
 ///
 /// Parameters:
-///   `toml`      In: text of the file.
+///   `toml`      In: the TOML text.
 ///   `pipeline`  Out: the pipeline.
 ///
 /// Returns:
@@ -21,7 +21,7 @@ use crate::{Error, Pipeline, Result};
 ///   FZ_UNKNOWN_NAME      Unknown key, stage, or port; the error text contains the nearest valid
 ///                        name.
 ///   FZ_INVALID_ARGUMENT  Invalid value.
-///   FZ_UNSUPPORTED       Supported by the reference, but not by this version.
+///   FZ_UNSUPPORTED       Supported by the reference implementation, but not by this version.
 ///
 /// All error texts contain the line.
 #[must_use]
@@ -38,10 +38,11 @@ pub unsafe extern "C" fn fz_pipeline_from_toml(toml: *const c_char, pipeline: *m
 ///   `chain`     In: the chain.
 ///   `pipeline`  Out: the pipeline.
 ///
-/// A stage reads the first port of the preceding stage, or the named port, as in
-/// "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. "eb" is short for
-/// "error_bound"; "radius", "zigzag", "inplace", "capacity", "threshold", "width", "block",
-/// "chunk", and "word" are short for the parameters whose names contain these words.
+/// A stage reads the first output port of the preceding stage. To read another port, append its
+/// name, as in "quantizer.outlier_idxs > rze". Omitted parameters have their defaults. Parameters
+/// have these short names: "eb" (error_bound), "radius" (quant_radius), "zigzag" (zigzag_codes),
+/// "inplace" (inplace_outliers), "capacity" (outlier_capacity), "threshold" (outlier_threshold),
+/// "width" (element_width), "block" (block_size), "chunk" (chunk_size), and "word" (word_size).
 ///
 /// Returns the statuses of fz_pipeline_from_toml(). Error texts contain the column.
 #[must_use]
@@ -54,12 +55,11 @@ pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *
 /// Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
 ///
 /// Parameters:
-///   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0:
-///                          only the length is determined.
+///   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
+///                          function only determines the length.
 ///   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
 ///                          beyond it.
-///   `toml_bytes`           Out: length of the text in bytes, including the zero; unchanged on
-///                          failure.
+///   `toml_bytes`           Out: length of the text in bytes, including the zero.
 ///
 /// Returns:
 ///   FZ_DST_TOO_SMALL     `toml_capacity_bytes` is too small.
@@ -78,13 +78,13 @@ pub unsafe extern "C" fn fz_pipeline_to_toml(
     })
 }
 
-/// Writes a pipeline as a chain. fz_pipeline_from_text() creates the same pipeline from it.
-/// Parameters as for fz_pipeline_to_toml().
+/// Writes a pipeline as a chain. fz_pipeline_from_text() creates the same pipeline from it. The
+/// parameters have the meaning of those of fz_pipeline_to_toml().
 ///
 /// Returns:
 ///   FZ_DST_TOO_SMALL     `chain_capacity_bytes` is too small.
-///   FZ_INVALID_PIPELINE  The pipeline is not a chain, or it sets a generation or the arithmetic of
-///                        the reference, which only TOML can express.
+///   FZ_INVALID_PIPELINE  The pipeline is not a chain, or it sets a generation or strict = false,
+///                        which only TOML can express.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_to_text(
@@ -138,7 +138,7 @@ unsafe fn hand_over(text: &str, dst: *mut c_char, capacity: u64, bytes: Out<u64>
         if need > capacity {
             return Err(Error::DstTooSmall { need, have: capacity }.into());
         }
-        // SAFETY: `region` saw that a pointer with a capacity is not null; it has room for the text and its zero.
+        // SAFETY: `region` rejected a null pointer with a capacity above 0; the place has room for the text and its zero.
         unsafe {
             dst.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
             dst.add(text.len()).write(0);

@@ -12,14 +12,18 @@ use super::handle_registry::Handle;
 use super::plan::{Task, fz_plan};
 use crate::{DeviceSlice, Workspace};
 
-/// Working memory of a call, created for one plan. A call with a workspace allocates no memory in
-/// proportion to the array, except to enlarge outlier lists. A workspace serves one call at a time
-/// and may be reused. Create it with fz_workspace_new() or fz_workspace_from_buffer(); free it with
-/// fz_workspace_free().
+/// Memory that calls use while they run, created for one plan. Calls may use a workspace one after
+/// another, but not at the same time. Create it with fz_workspace_new() or
+/// fz_workspace_from_buffer(); free it with fz_workspace_free(). fz_workspace_from_buffer() lists
+/// the memory that calls allocate in addition.
 ///
-/// If options->device is a GPU, the workspace is device memory. With FZ_DEVICE_AUTO, the workspace
-/// starts as host memory; the first call on a GPU, or fz_plan_preload(), adds device memory.
-/// Blocking calls add device memory for copies of host arrays.
+/// If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
+/// memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
+/// A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
+/// the workspace keeps it.
+///
+/// Device memory belongs to one CUDA context. The first call in another context frees it, which
+/// waits for work that uses it, and allocates memory in that context.
 pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
@@ -72,8 +76,8 @@ impl fz_workspace {
                 "{name} overlaps the buffer of the workspace; pass memory outside of that buffer"
             )));
         }
-        // A child of fork() inherits memory but no threads: those of the parent's workspace would never answer. Nor
-        // does it inherit the GPU: there is no workspace for a plan that runs on one.
+        // A child of fork() inherits memory but no threads, so a workspace of the parent must start its threads again.
+        // A child does not inherit the GPU either: creating a workspace for a plan on a GPU fails.
         if self.process != process::id() {
             if self.inner.may_grow() {
                 let fresh = fz_workspace::new(plan)?;
@@ -89,8 +93,9 @@ impl fz_workspace {
     }
 }
 
-/// Returns the size of a workspace for this plan, in bytes, in `*bytes`: device memory if
-/// options->device is a GPU, otherwise host memory.
+/// Returns in `*bytes` the size of a workspace for this plan: device memory if options->device is
+/// the number of a GPU, otherwise host memory. With FZ_DEVICE_AUTO, device memory is not included:
+/// create the plan with the number of the GPU to learn its size.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u64) -> i32 {
@@ -107,12 +112,12 @@ pub unsafe extern "C" fn fz_workspace_bytes(plan: *const fz_plan, bytes: *mut u6
 
 /// Creates a workspace for calls with this plan.
 ///
-/// If options->device is a GPU, the function allocates the device memory of all calls and loads
-/// device code, in the current context of the thread if that context belongs to the GPU, otherwise
-/// in the primary context, which the CUDA runtime uses too.
+/// If options->device is the number of a GPU, the function also prepares the workspace, as
+/// fz_plan_preload() does. It uses the current context of the thread if that context belongs to the
+/// GPU. Otherwise it uses the primary context, which is the context of the CUDA runtime.
 ///
 /// Returns:
-///   FZ_OUT_OF_MEMORY, FZ_NO_THREADS, FZ_NO_DEVICE, FZ_DEVICE.
+///   FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut *mut fz_workspace) -> i32 {
@@ -123,31 +128,42 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
     })
 }
 
-/// Creates a workspace for calls with this plan on the CPU, in memory of the caller.
+/// Creates a workspace in memory of the caller, for calls with this plan on the CPU.
 ///
 /// Parameters:
-///   `buffer`        In: host memory at any address, of any contents. Until fz_workspace_free()
-///                   only the workspace may use the buffer; fz_workspace_free() does not free it.
+///   `buffer`        In: host memory of any alignment and contents. It must remain valid until
+///                   fz_workspace_free(). Until then, only the workspace may use it.
+///                   fz_workspace_free() does not free it.
 ///   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
 ///   `workspace`     Out: the workspace.
 ///
-/// A call whose source, destination, or result overlaps the buffer fails with FZ_INVALID_ARGUMENT.
-/// A buffer that another workspace uses is not detected.
+/// If an array, a container, or an output parameter of a call overlaps the buffer, the call fails
+/// with FZ_INVALID_ARGUMENT. The function does not detect that another workspace uses the buffer.
 ///
-/// CPU calls with this workspace do not enlarge outlier lists: an array with more outliers than
-/// they hold results in FZ_OUTLIER_CAPACITY. For every array, CPU calls with this or any other
-/// workspace allocate only this additional memory:
-/// - headers: about ten KiB;
+/// Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
+/// than the lists can store results in FZ_OUTLIER_CAPACITY.
+///
+/// For every array, a call on the CPU with a workspace of either kind allocates only:
+/// - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
 /// - tables: less than 1/500 of the array size;
-/// - quantizer with outlier lists: 2 MiB;
-/// - huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and thread;
-/// - lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers.
+/// - stage quantizer with outlier lists: 2 MiB;
+/// - stage ginterp: 1 MiB per thread;
+/// - stage huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and
+///   thread;
+/// - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
+/// - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
+///   values;
+/// - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
+///   full;
+/// - fz_compress_file() and fz_decompress_file(): the container.
 ///
-/// A call on a GPU adds device memory.
+/// A call on a GPU adds device memory to the workspace.
 ///
 /// Returns:
-///   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is a GPU.
-///   FZ_NULL_POINTER, FZ_NO_THREADS.
+///   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
+///                        a GPU.
+///   FZ_NULL_POINTER      Also if `buffer` is NULL and `buffer_bytes` is 0.
+///   FZ_NO_THREADS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_from_buffer(
@@ -164,8 +180,8 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
         if buffer.is_null() {
             return Err(FfiError::null("buffer"));
         }
-        // SAFETY: not null, no longer than an object can be. That it is memory, and nobody else's until the workspace is
-        // freed, is the caller's promise.
+        // SAFETY: the pointer is not null, and `region` checked the length. The caller promises that only the workspace
+        // uses the memory until it is freed.
         let memory = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes.bytes as usize) };
         workspace.give(fz_workspace::within(memory, plan)?)
     })
@@ -173,9 +189,10 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
 
 /// Frees a workspace. NULL is permitted.
 ///
-/// Asynchronous calls with the workspace must have completed, and graphs that contain one must not
-/// be launched afterwards. If the CUDA context no longer exists (cudaDeviceReset(), end of the
-/// process), its device memory is gone too, and the function frees the rest.
+/// All enqueued work that uses the workspace must have completed before. Graphs that contain a call
+/// with the workspace must not be launched afterwards. If the CUDA context of the workspace no
+/// longer exists, for example after cudaDeviceReset() or at the end of the process, the function
+/// frees only the host memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.

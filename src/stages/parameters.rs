@@ -46,13 +46,14 @@ pub(super) const ERROR_BOUND: Param = Param {
     doc: "Largest error of a bounded value.",
 };
 
-/// `mode` of the same; they refuse `rel` with a reason, see [`super::quantizer::mode_of_array`].
+/// `mode` of the same stages. The word `rel` is a setting, so that a plan can reject it with a reason, see
+/// [`super::quantizer::mode_of_array`].
 pub(super) const MODE: Param = Param {
     name: "mode",
     kind: Kind::Choice(&["abs", "noa", "rel", "prel"]),
     default: Setting::Choice("abs"),
     unit: "",
-    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values; rel is rejected, use stage quantizer.",
+    doc: "abs: the bound itself; noa: times (max - min); prel: times max |x|, of the bounded values. Plans reject rel, a mode of stage quantizer.",
 };
 
 /// `value_base` of the same.

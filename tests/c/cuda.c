@@ -260,6 +260,20 @@ static void arguments(void) {
   fz_plan_free(plan);
 }
 
+/* A pipeline without device code for the shape: multilevel on 2^31 elements. A plan for a GPU reports it with a GPU and without. */
+static void without_device_code(void) {
+  const uint64_t many[2] = {65536, 32768};
+  fz_pipeline *pipeline = NULL;
+  fz_plan *none = NULL;
+  fz_options options;
+  OK(fz_pipeline_from_preset("high", FZ_F32, &pipeline));
+  OK(fz_options_init(&options));
+  options.device = 0;
+  GIVES(FZ_UNSUPPORTED, fz_pipeline_finalize(pipeline, FZ_F32, many, 2, &options, &none));
+  CHECK(none == NULL && strstr(fz_last_error(), "device code") != NULL);
+  fz_pipeline_free(pipeline);
+}
+
 static void blocking(int32_t option) {
   fz_plan *plan = plan_with(option, 1), *decoder = decoder_of(plan), *opened = NULL;
   fz_workspace *workspace = workspace_of(plan), *decoding = workspace_of(decoder);
@@ -606,6 +620,7 @@ int main(void) {
   references();
   layouts();
   arguments();
+  without_device_code();
   if (fz_device_count(&count) == FZ_OK) {
     with_device();
   } else {

@@ -213,6 +213,15 @@ class Shapes(Base):
         self.assertLessEqual(error(a, b), 1e-3)
         b = self.write(a, (64,), shuffle=True)
         self.assertEqual(b.tobytes(), a.tobytes())
+        for follow in (lambda p: p.set_deflate(4), lambda p: p.set_shuffle()):
+            with h5py.File(self.path, "w") as f:
+                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                dcpl.set_chunk((64,))
+                dcpl.set_filter(FILTER_ID, h5py.h5z.FLAG_MANDATORY, words("abs", 1e-3))
+                follow(dcpl)
+                d = h5py.h5d.create(f.id, b"d", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((200,)), dcpl)
+                d.write(h5py.h5s.ALL, h5py.h5s.ALL, a)
+            self.assertLessEqual(error(a, self.read()), 1e-3)
         i = np.arange(99, dtype="i4")
         self.assertEqual(self.write(i, (64,), opts=fzgm(abs=1), shuffle=True).tobytes(), i.tobytes())
 
@@ -329,6 +338,24 @@ class Rewriting(Base):
             self.assertLessEqual(error(a[1:], b[1:]), 1e-3 * round)
             with h5py.File(self.path, "r+") as f:
                 f["d"][0] = round
+
+    def test_high_once_keeps_the_bound_of_chunks_that_do_not_leave_the_cache(self):
+        a = np.random.default_rng(3).standard_normal((32, 64, 64)).cumsum(-1).astype("f4")
+
+        def largest(rows, cache, slots=521):
+            # Chunks of 32 KiB; those that contain a part of one row have 128 KiB.
+            with h5py.File(self.path, "w", rdcc_nbytes=cache, rdcc_nslots=slots) as f:
+                d = f.create_dataset("d", a.shape, "f4", chunks=(8, 32, 32), **fzgm(abs=1e-2, preset="high_once"))
+                for i in range(0, 32, rows):
+                    d[i : i + rows] = a[i : i + rows]
+            return error(a, self.read()) / 1e-2
+
+        for cache in (0, 1 << 15, 1 << 20):
+            self.assertLessEqual(largest(8, cache), 1, cache)
+            self.assertLessEqual(largest(32, cache), 1, cache)
+        self.assertLessEqual(largest(1, 1 << 17), 1)
+        self.assertGreater(largest(1, 1 << 16), 2)
+        self.assertGreater(largest(1, 1 << 20, slots=1), 2)
 
 
 class Refusals(Base):

@@ -1,4 +1,4 @@
-//! Lines of a benchmark that could not be measured, and what becomes of all of them. One that fails takes no other with it.
+//! Rows of a benchmark that could not be measured, and the exit code of the run. A failed row does not stop the others.
 
 use super::measure::about;
 use super::name;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 pub(super) struct Failed<'a> {
     pub(super) request: Request<'a>,
-    /// None on a GPU.
+    /// `None` on a GPU.
     pub(super) threads: Option<u32>,
     pub(super) failure: Failure,
 }
 
 impl Failed<'_> {
-    /// What it is about, and why it is not there.
+    /// The keys that identify the row, with the error.
     fn json(&self) -> Value {
         let mut value = about(&self.request);
         value["threads"] = self.threads.into();
@@ -29,8 +29,8 @@ impl Failed<'_> {
 pub(super) struct Failures<'a>(Vec<Failed<'a>>);
 
 impl<'a> Failures<'a> {
-    /// Says at once what did not work.
-    pub(super) fn note(&mut self, failed: Failed<'a>) {
+    /// Adds a failed row and prints its error immediately.
+    pub(super) fn add(&mut self, failed: Failed<'a>) {
         let Failed { request, threads, failure } = &failed;
         let mut what = name(request).trim_end().to_string();
         what += &request.mode.map_or(String::new(), |mode| format!(", {mode}"));
@@ -49,17 +49,17 @@ impl<'a> Failures<'a> {
         self.0.iter().map(Failed::json).collect()
     }
 
-    /// How the run ends, given of each line that was measured whether it kept its bound. A bound that is not kept is graver than
-    /// a line that is not there; of several failures the first gives the exit code.
+    /// The result of the run. `kept` states for each measured row whether its bound holds. A violated bound determines the
+    /// exit code; otherwise the first failed row does.
     pub(super) fn verdict(&self, kept: impl Iterator<Item = bool> + Clone) -> Result<(), Failure> {
         let (measured, violations) = (kept.clone().count(), kept.filter(|kept| !kept).count());
-        let lines = measured + self.0.len();
+        let rows = measured + self.0.len();
         let mut what = vec![];
         if violations > 0 {
-            what.push(format!("{violations} of {lines} lines violate their bound"));
+            what.push(format!("{violations} of {rows} rows violate their bound"));
         }
         if !self.0.is_empty() {
-            what.push(format!("{} of {lines} lines could not be measured", self.0.len()));
+            what.push(format!("{} of {rows} rows could not be measured", self.0.len()));
         }
         let what = what.join(", ");
         match self.0.first() {

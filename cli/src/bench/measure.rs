@@ -1,4 +1,4 @@
-//! One line of a benchmark.
+//! One row of a benchmark.
 
 use crate::failure::Failure;
 use crate::memory;
@@ -14,16 +14,16 @@ pub(super) struct Row<'a> {
     pub(super) request: Request<'a>,
     pub(super) threads: u32,
     pub(super) ratio: f64,
-    /// GB/s.
+    /// In GB/s, like `decompress`.
     pub(super) compress: f64,
     pub(super) decompress: f64,
     pub(super) quality: Quality,
 }
 
-/// What came back.
+/// The errors of the restored array.
 pub(super) struct Quality {
     metrics: Metrics,
-    /// The bound holds; without one, the bytes are the same.
+    /// True if the bound holds, or, without a bound, if the bytes are equal.
     pub(super) kept: bool,
 }
 
@@ -36,7 +36,7 @@ impl Quality {
     ) -> Result<Quality, Failure> {
         let from_error = |e| Failure::from_error(&e);
         let (mode, eb) = (request.mode.unwrap_or("abs"), request.bound.unwrap_or(0.0));
-        // A range that is given is taken at its word.
+        // A given value range replaces the range of the array.
         let bound = match request.value_base {
             Some(base) => Bound::from_name("abs", eb * base),
             None => Bound::from_name(mode, eb),
@@ -45,12 +45,12 @@ impl Quality {
         let metrics =
             metrics::compare(array.dtype(), src, restored, Some(bound.map_err(from_error)?), threshold)
                 .map_err(from_error)?;
-        // An error of 0 is not yet the same bits: there are two zeros.
+        // An error of 0 does not imply equal bytes, because 0 and -0 differ.
         let kept = metrics.kept() && (request.bound.is_some() || restored == src);
         Ok(Quality { metrics, kept })
     }
 
-    /// Worst error / bound.
+    /// The column "worst error / bound".
     pub(super) fn text(&self, request: &Request<'_>) -> String {
         match self.metrics.worst {
             _ if !self.kept => format!("NOT KEPT: {:?}", self.metrics.worst.unwrap_or(f64::INFINITY)),
@@ -59,7 +59,7 @@ impl Quality {
         }
     }
 
-    /// What a line says whatever ran it.
+    /// The keys that rows of all devices have.
     pub(super) fn json(&self, request: &Request<'_>, ratio: f64) -> Value {
         let m = &self.metrics;
         let mut value = about(request);
@@ -72,7 +72,7 @@ impl Quality {
     }
 }
 
-/// What a line is about, whether it could be measured or not.
+/// The keys that identify a row, measured or failed.
 pub(super) fn about(request: &Request<'_>) -> Value {
     let (preset, pipeline) = request.start.names();
     json!({
@@ -84,8 +84,8 @@ pub(super) fn about(request: &Request<'_>) -> Value {
     })
 }
 
-/// Compresses and decompresses. Plans, workspaces and buffers are made and touched beforehand, as a program
-/// that compresses step after step does it.
+/// Measures compression and decompression. Plans, workspaces, and buffers are created before and used in the warm-up run, as
+/// in a program that compresses many arrays.
 pub(super) fn measure<'a>(
     request: Request<'a>,
     array: &Array,
@@ -122,7 +122,7 @@ pub(super) fn measure<'a>(
     Ok(Row { request, threads, ratio, compress, decompress, quality })
 }
 
-/// Speed of copying the array within memory by one thread: what no compressor that reads it once can pass.
+/// Speed at which one thread copies the array in memory: an upper limit for a compressor that reads the array once.
 pub(super) fn copy_speed(src: &[u8], runs: u32) -> Result<f64, Failure> {
     let mut dst = memory::zeroed(src.len() as u64)?;
     let seconds = median(runs, || {
@@ -133,7 +133,7 @@ pub(super) fn copy_speed(src: &[u8], runs: u32) -> Result<f64, Failure> {
     Ok(speed(src.len() as u64, seconds))
 }
 
-/// Median of the seconds of `runs` calls, after one that warms up.
+/// Median time of `runs` calls in seconds, after one warm-up call.
 fn median(runs: u32, mut call: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
     call()?;
     let mut seconds = vec![];
@@ -145,7 +145,7 @@ fn median(runs: u32, mut call: impl FnMut() -> Result<(), Failure>) -> Result<f6
     Ok(middle(seconds))
 }
 
-/// The median.
+/// The median of a list that is not empty.
 pub(super) fn middle(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     let half = seconds.len() / 2;

@@ -1,4 +1,4 @@
-//! `fzgm bench --device cuda`: the array stays on the GPU, one workspace each way, asynchronous calls as programs make them.
+//! `fzgm bench --device cuda`: measures asynchronous calls on an array in device memory, with one workspace per direction.
 
 use super::failed::{Failed, Failures};
 use super::measure::{Quality, middle};
@@ -12,19 +12,20 @@ use crate::request::Request;
 use fzgm::{Array, Device, Direction, Encoder, Options};
 use serde_json::{Value, json};
 
-/// Calls that warm up: the first one of all loads code, the first one of a kind fills caches.
+/// Number of warm-up calls. The first call of the process loads code, and the first call of each kind fills caches.
 const WARM_UP: u32 = 2;
 
-/// GB/s of one direction.
+/// Speeds of one direction in GB/s.
 struct Speeds {
-    /// Between events around the call.
+    /// From the device time between two events around the call.
     device: f64,
-    /// Until the host knows that it is done.
+    /// From the host time between the start of the call and its completion.
     call: f64,
-    /// Of a graph that holds the call.
+    /// From the device time of a graph that contains the call.
     graph: Option<f64>,
-    /// Microseconds of `device`, which is what counts for small arrays.
+    /// Time of `device` in microseconds, a more useful figure than the speed for small arrays.
     micros: f64,
+    /// Time of `graph` in microseconds.
     graph_micros: Option<f64>,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn run(
     if info.name.starts_with("fzemu") {
         report::note("the device is the test emulator, not a GPU; the times are meaningless");
     }
-    if args.for_people() {
+    if args.as_text() {
         report::print(&format!(
             "{}: {} of {}, {} bytes on cuda:{index}, {}; GB/s of the array, median of {} runs\n{}",
             args.input.display(),
@@ -64,12 +65,12 @@ pub(super) fn run(
     for request in requests {
         match measure(args, request, index, array, src) {
             Ok(row) => {
-                if args.for_people() {
+                if args.as_text() {
                     report::print(&line(&row))?;
                 }
                 rows.push(row);
             }
-            Err(failure) => failures.note(Failed { request, threads: None, failure }),
+            Err(failure) => failures.add(Failed { request, threads: None, failure }),
         }
     }
     let lines: Vec<Value> = rows.iter().map(to_json).collect();
@@ -141,7 +142,7 @@ fn heading(graph: bool) -> String {
     )
 }
 
-/// How much of the speed of a copy a call has; nothing where there was nothing to copy.
+/// The speed of a call as a fraction of the speed of a copy; 0 for an empty array.
 fn share(speed: f64, copy: f64) -> f64 {
     if copy > 0.0 { speed / copy } else { 0.0 }
 }

@@ -1,30 +1,30 @@
-//! Calls on an array that stays on a GPU, and their times: one workspace each way, one stream, asynchronous calls, as programs make them.
+//! Asynchronous calls on an array in device memory, and their times. One stream runs all calls, with one workspace per direction.
 #![allow(unsafe_code)]
 
 use super::driver::{self, Memory, Outcome, Stream};
 use fzgm::{Decoder, Direction, Encoder, Result, Workspace};
 use std::time::Instant;
 
-/// An array on a GPU, and what it takes to compress and to restore it there again and again.
+/// An array on a GPU, with the plans and memory for repeated compression and decompression.
 pub(super) struct Resident<'p> {
-    /// Dropped first: that waits for the calls.
+    /// Must be the first field: it is dropped first and then waits for the calls, which use the other fields.
     stream: Stream,
     calls: Calls<'p>,
 }
 
-/// How a call is made and timed.
+/// The clock that measures a call, and the form of the call.
 #[derive(Clone, Copy)]
 pub(super) enum Clock {
-    /// The time between two events around the call, on the device.
+    /// Device time between two events around the call.
     Device,
-    /// The time of the host from the start of the call until the device is done.
+    /// Host time from the start of the call until the device has finished.
     Host,
-    /// As [`Clock::Device`], of the launch of a graph that holds the call.
+    /// Device time of the launch of a graph that contains the call.
     Graph,
 }
 
 impl<'p> Resident<'p> {
-    /// Copies the array to device `index`, for which encoder and decoder are.
+    /// Copies the array to device `index`, which must be the device of both plans.
     pub(super) fn new(
         encoder: &'p Encoder,
         decoder: &'p Decoder,
@@ -48,7 +48,7 @@ impl<'p> Resident<'p> {
         Ok(Resident { stream, calls })
     }
 
-    /// Seconds of each of so many calls. Compress before you decompress.
+    /// Times of `count` calls in seconds. Compression must precede decompression, which reads its container.
     pub(super) fn seconds(&mut self, way: Direction, clock: Clock, count: u32) -> Result<Vec<f64>> {
         let Resident { stream, calls } = self;
         let graph = match clock {
@@ -73,24 +73,25 @@ impl<'p> Resident<'p> {
         Ok(seconds)
     }
 
-    /// Seconds of each of so many copies of the array within the device: what no compressor that reads and writes as much can pass.
+    /// Times of `count` copies of the array within the device in seconds: a lower limit for a compressor that reads and writes as
+    /// many bytes.
     pub(super) fn copy_seconds(&mut self, count: u32) -> Result<Vec<f64>> {
         let Resident { stream, calls: Calls { array, restored, .. } } = self;
         (0..count).map(|_| stream.time(|| restored.copy(array, stream))).collect()
     }
 
-    /// Bytes of the container that was made last.
+    /// Length in bytes of the container that the last compression wrote.
     pub(super) fn container_bytes(&self) -> u64 {
         self.calls.container_bytes
     }
 
-    /// Fills `dst` with the array that was restored last.
+    /// Fills `dst` with the array that the last decompression restored.
     pub(super) fn restored(&self, dst: &mut [u8]) -> Result<()> {
         self.calls.restored.download(dst, &self.stream)
     }
 }
 
-/// Both calls, with everything that they read and write.
+/// Plans, workspaces, and device memory of both calls.
 struct Calls<'p> {
     encoder: &'p Encoder,
     decoder: &'p Decoder,
@@ -104,13 +105,13 @@ struct Calls<'p> {
 }
 
 impl Calls<'_> {
-    /// Puts a call on the stream, which is always the same.
+    /// Enqueues a call on `stream`, which must be the same stream for all calls.
     fn put(&mut self, way: Direction, stream: &Stream) -> Result<()> {
         let (array, container, restored) =
             (self.array.slice(), self.container.slice(), self.restored.slice());
         let (result, stream) = (self.outcome.address(), stream.get());
-        // SAFETY: memory of the stream's device, of as many bytes, apart from each other, which only this stream uses and which is
-        // dropped after the stream, as the workspaces are.
+        // SAFETY: the slices are separate allocations on the device of the stream. Only this stream uses them and the workspaces,
+        // and all of them are dropped after the stream.
         unsafe {
             match way {
                 Direction::Encode => {
@@ -123,7 +124,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Looks at what a call has left.
+    /// Checks the result of a completed call.
     fn settle(&mut self, way: Direction) -> Result<()> {
         let result = self.outcome.get();
         match way {

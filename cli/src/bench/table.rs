@@ -1,9 +1,9 @@
-//! The lines of a benchmark as comma-separated values.
+//! The rows of a benchmark as comma-separated values.
 
 use crate::failure::Failure;
 use serde_json::Value;
 
-/// What says which line it is comes first; then everything else by name.
+/// The first columns, which identify the row. All other columns follow in alphabetical order.
 const FIRST: [&str; 7] = ["preset", "pipeline", "mode", "eb", "value_base", "threads", "ratio"];
 
 pub(super) fn csv(rows: &[Value]) -> Result<String, Failure> {
@@ -12,7 +12,7 @@ pub(super) fn csv(rows: &[Value]) -> Result<String, Failure> {
     let others = keys.keys().map(String::as_str).filter(|key| !FIRST.contains(key));
     let columns: Vec<&str> = known.chain(others).collect();
     let mut table = csv::Writer::from_writer(vec![]);
-    let failed = |e: csv::Error| Failure::output(format!("no table can be made: {e}"));
+    let failed = |e: csv::Error| Failure::output(format!("cannot write the table of --csv: {e}"));
     table.write_record(&columns).map_err(failed)?;
     for row in rows {
         table.write_record(columns.iter().map(|key| cell(&row[*key]))).map_err(failed)?;
@@ -21,7 +21,7 @@ pub(super) fn csv(rows: &[Value]) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Nothing for null.
+/// The text of a cell; empty for null.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -36,7 +36,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn cells_are_quoted_where_they_must_be() {
+    fn cells_with_commas_are_quoted() {
         let rows = [
             json!({ "a": 1.5, "ratio": 2, "pipeline": "quantizer(eb=1,mode=\"noa\") > rze" }),
             json!({ "a": "inf", "ratio": 3, "pipeline": null }),

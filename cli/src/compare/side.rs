@@ -1,4 +1,4 @@
-//! What `fzgm compare` is given: raw arrays, files of NumPy, containers and slab files.
+//! The inputs of `fzgm compare`: raw arrays, NumPy files, containers, and slab files.
 
 use crate::failure::Failure;
 use crate::field::Field;
@@ -14,23 +14,23 @@ use std::path::Path;
 pub(super) struct Side {
     pub(super) array: Array,
     pub(super) bytes: Vec<u8>,
-    /// The container that it was restored from: its length, and what it states; of slabs nothing.
+    /// Length and description of the container that the array was restored from. A slab file has no description.
     pub(super) container: Option<(u64, Option<Info>)>,
 }
 
-/// A file that was opened.
+/// An open file and its first bytes.
 struct Opened<'a> {
     path: &'a Path,
     first: Vec<u8>,
     src: Box<dyn Read>,
 }
 
-/// Both arrays, which have one type and length. A pipe or a device, which may have no end, is read as far as the dimensions or the other file
-/// say.
+/// Reads both arrays, which must have the same type and length. A pipe or a device may be endless: reading stops after the length
+/// that the dimensions or the other file specify.
 pub(super) fn both(a: &Path, b: &Path, field: &Field) -> Result<(Side, Side), Failure> {
     let open = |path| beginning(path).map(|(first, src)| Opened { path, first, src });
     let (a, b) = (open(a)?, open(b)?);
-    // What states its type, or has a length, says what the other one is.
+    // The file that specifies more is read first, because it determines the type and length of the other file.
     if a.rank(field)? >= b.rank(field)? {
         let a = a.read(field, None)?;
         let b = b.read(field, Some(&a))?;
@@ -42,7 +42,8 @@ pub(super) fn both(a: &Path, b: &Path, field: &Field) -> Result<(Side, Side), Fa
 }
 
 impl<'a> Opened<'a> {
-    /// How much a file says of itself.
+    /// Rank of a file by the facts that it specifies: 3 for a container, with its bound; 2 for a NumPy file, with type and shape; 1 for
+    /// a regular file, with its length; otherwise 0.
     fn rank(&self, field: &Field) -> Result<u8, Failure> {
         if !field.raw && is_container(&self.first) {
             return Ok(3);
@@ -53,7 +54,7 @@ impl<'a> Opened<'a> {
         Ok(u8::from(input::length(self.path)?.is_some()))
     }
 
-    /// `other`: the array that it is compared with, if that has been read.
+    /// Reads the file. `other` is the array that it is compared with, if that array has been read.
     fn read(self, field: &Field, other: Option<&(&Path, Side)>) -> Result<(&'a Path, Side), Failure> {
         let path = self.path;
         let side = if is_container(&self.first) && !field.raw {
@@ -100,7 +101,7 @@ fn unequal((a, a_has): (&Path, u64), (b, b_has): (&Path, u64)) -> Failure {
     ))
 }
 
-/// The array of a container or a slab file.
+/// Restores the array of a container or a slab file.
 fn restore(path: &Path, src: Box<dyn Read>, field: &Field) -> Result<Side, Failure> {
     let options = Options { threads: 0, ..Options::default() };
     let side = match input::whole_of(path, src)? {

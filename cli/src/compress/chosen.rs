@@ -1,21 +1,21 @@
-//! `--preset auto`: a pipeline by what is in each array.
+//! `--preset auto`: the choice of a pipeline for each array.
 
 use super::Args;
 use crate::failure::Failure;
 use fzgm::{Aim, Array, Choice, Goal, Pipeline, Setting, Wish, choose};
 
-/// A choice that is asked for.
+/// The choice that the arguments request.
 #[derive(Clone, Copy)]
 pub(super) struct Auto<'a> {
     pub(super) goal: Goal,
     aim: Aim<'a>,
 }
 
-/// The words of `--preset` that ask for a choice.
+/// The values of `--preset` that request a choice.
 pub(super) const WORDS: [&str; 4] = ["auto", "auto:speed", "auto:balanced", "auto:ratio"];
 
 impl<'a> Auto<'a> {
-    /// What the arguments ask for; `None`: the pipeline is named, or options are given that only mean something for a certain one.
+    /// Reads the request for a choice. Returns `None` if the arguments name a pipeline, or contain options that require a named one.
     pub(super) fn of(args: &'a Args) -> Result<Option<Auto<'a>>, Failure> {
         let goal = goal(args)?;
         let named = args.preset.as_deref().filter(|preset| !WORDS.contains(preset));
@@ -27,9 +27,14 @@ impl<'a> Auto<'a> {
         ];
         let needs_choice = needs_choice.iter().find(|(given, _)| *given).map(|(_, option)| *option);
         if let Some(option) = needs_choice.filter(|_| named.is_some() || own) {
-            return Err(Failure::usage(format!(
-                "{option} chooses the pipeline: leave --preset, --pipeline, and --config out, or give --preset auto:ratio"
-            )));
+            let what = match named {
+                Some(preset) => {
+                    format!("--preset {preset} names one; remove --preset, or pass --preset auto:ratio")
+                }
+                None if args.pipeline.is_some() => "--pipeline specifies one; remove --pipeline".into(),
+                None => "--config specifies one; remove --config".into(),
+            };
+            return Err(Failure::usage(format!("{option} chooses the pipeline, but {what}")));
         }
         if named.is_some() || own {
             return Ok(None);
@@ -41,17 +46,17 @@ impl<'a> Auto<'a> {
             (args.generation.is_some(), "--generation"),
         ];
         let certain = certain.iter().find(|(given, _)| *given).map(|(_, option)| *option);
-        let asked = args.preset.as_deref().or(needs_choice);
-        match (certain, asked) {
-            (Some(option), Some(asked)) => Err(Failure::usage(format!(
-                "{asked} chooses the pipeline, and {option} needs a certain one: name a preset, such as --preset fast"
+        let preset = args.preset.as_ref().map(|preset| format!("--preset {preset}"));
+        match (certain, preset.as_deref().or(needs_choice)) {
+            (Some(option), Some(chooser)) => Err(Failure::usage(format!(
+                "{chooser} chooses the pipeline, but {option} requires a named one; name a preset, such as --preset fast, or remove {option}"
             ))),
             (Some(_), None) => Ok(None),
             (None, _) => Ok(Some(Auto { goal, aim: aim(args)? })),
         }
     }
 
-    /// The preset that has the same rules for modes and bounds: what is wrong for it is wrong for every choice.
+    /// The preset that checks the arguments in place of the choice. Arguments that it rejects are invalid for every choice.
     pub(super) fn stand_in(&self) -> &'static str {
         match self.aim {
             Aim::Lossless => "bits",
@@ -60,12 +65,12 @@ impl<'a> Auto<'a> {
         }
     }
 
-    /// Its error bound, where the arguments have none.
+    /// The error bound of that preset if the arguments specify a target instead of a bound.
     pub(super) fn stand_in_bound(&self) -> Option<f64> {
         matches!(self.aim, Aim::Ratio(_) | Aim::Psnr(_)).then_some(1e-3)
     }
 
-    /// The pipeline for an array.
+    /// Chooses the pipeline for an array.
     pub(super) fn choose(
         &self,
         array: &Array,
@@ -96,13 +101,15 @@ fn aim(args: &Args) -> Result<Aim<'_>, Failure> {
         (false, Some(ratio), None, None) => Ok(Aim::Ratio(ratio)),
         (false, None, Some(psnr), None) => Ok(Aim::Psnr(psnr)),
         (false, None, None, Some(eb)) => Ok(Aim::Bound(mode, eb)),
-        // Without any of them the message about presets is the right one.
+        // The check of the stand-in reports the missing bound before this bound is used.
         (false, None, None, None) => Ok(Aim::Bound(mode, f64::NAN)),
-        _ => Err(Failure::usage("give one of --eb, --lossless, --target-ratio, and --target-psnr")),
+        _ => Err(Failure::usage(
+            "several of --eb, --lossless, --target-ratio, and --target-psnr are given; pass one of them",
+        )),
     }
 }
 
-/// What was chosen, in words: such as `preset fz, axes 2`.
+/// Describes the choice, such as `preset fz, axes 2, mode noa, bound 0.001`.
 pub(super) fn text(choice: &Choice) -> String {
     let axes = choice.pipeline.nodes().iter().flat_map(|n| n.args().iter()).find(|(p, _)| p.name == "axes");
     let axes = match axes {

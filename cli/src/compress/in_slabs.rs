@@ -1,6 +1,6 @@
-//! `fzgm compress --slab`: slab by slab, with the memory of one.
+//! `fzgm compress --slab`: compresses slab by slab, with memory for one slab.
 
-use super::{Absolute, Done, Files, Work, forgets_the_shape, report};
+use super::{Absolute, Done, Files, Work, loses_the_shape, report};
 use crate::failure::Failure;
 use crate::fill::Declared;
 use crate::input;
@@ -21,9 +21,10 @@ impl Work<'_> {
     ) -> Result<(), Failure> {
         let (args, input, dtype) = (self.args, files.input, source.dtype());
         let options = args.options();
-        if forgets_the_shape(&options) {
+        if loses_the_shape(&options) {
             return Err(Failure::usage(
-                "--slab requires containers that contain their shape; remove --no-strict or --generation",
+                "--slab is given, but --no-strict with --generation 2026-05 writes containers without their shape; \
+                 remove --no-strict or --generation",
             ));
         }
         let start = Instant::now();
@@ -32,7 +33,8 @@ impl Work<'_> {
         files.output.check()?;
         let mut check = self.check(&pipeline, dtype, declared);
         let fresh = check.clone();
-        // A file can be read twice. A stream cannot: there the bound is that of each slab, which is never a larger one.
+        // A relative bound requires the range of the whole array. A stream can be read only once: there each slab has the bound of
+        // its own range, which is never larger.
         let twice = input::length(input)?.is_some();
         let own = pipeline.clone();
         let relative = request::relative(&pipeline).filter(|_| twice);
@@ -46,7 +48,7 @@ impl Work<'_> {
             }
         }
         let absolute = Absolute::of(&own, check.range());
-        let look = |slab: &[u8]| {
+        let check = |slab: &[u8]| {
             if relative.is_some() || request::relative(&pipeline).is_none() {
                 return Ok(());
             }
@@ -57,7 +59,7 @@ impl Work<'_> {
         let mut sink = files.output.create()?;
         let to = files.output.path();
         let totals =
-            slabs::write((&mut *src, input), (&mut sink, to), &header, (&pipeline, &options), &look)?;
+            slabs::write((&mut *src, input), (&mut sink, to), &header, (&pipeline, &options), &check)?;
         sink.commit()?;
         let seconds = start.elapsed().as_secs_f64();
         let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;

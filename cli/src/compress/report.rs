@@ -1,4 +1,4 @@
-//! What `fzgm compress` says when it is done.
+//! The report of `fzgm compress`.
 
 use super::{Args, Files, chosen};
 use crate::failure::Failure;
@@ -11,33 +11,33 @@ use fzgm::metrics::Metrics;
 use fzgm::{Array, Choice, DType, Pipeline};
 use serde_json::json;
 
-/// What a report is about.
+/// The results of a compression.
 pub(super) struct Done {
     pub(super) array: Array,
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) slabs: Option<u64>,
-    /// Whether the array is in the container as it is, because the pipeline did not make it smaller; not said of slabs.
+    /// True if the array is stored uncompressed, because the pipeline did not make it smaller; `None` for a slab file.
     pub(super) stored: Option<bool>,
     pub(super) absolute: Option<Absolute>,
     pub(super) verified: Option<Metrics>,
-    /// The goal, and what was chosen for it.
+    /// The goal, and the choice for it.
     pub(super) choice: Option<(&'static str, Choice)>,
 }
 
-/// A relative bound in the unit of the data, and what it came from.
+/// A relative bound in the unit of the data, with the figures that it was computed from.
 pub(super) struct Absolute {
     bound: f64,
     mode: &'static str,
     error_bound: f64,
     range: Option<(f64, f64)>,
-    /// Whether the base was given and not measured.
+    /// True if `--value-base` specifies the base.
     given: bool,
     base: f64,
 }
 
 impl Absolute {
-    /// `None` for pipelines whose bound has no such form, or arrays without bounded values.
+    /// `None` if the mode is neither noa nor prel, or the array has no bounded values.
     pub(super) fn of(pipeline: &Pipeline, range: Option<(f64, f64)>) -> Option<Absolute> {
         let mode = request::mode(pipeline)?;
         let error_bound = request::real(pipeline, "error_bound")?;
@@ -62,7 +62,7 @@ impl Absolute {
     }
 }
 
-/// Six significant digits.
+/// The value with at most six significant digits.
 pub(crate) fn significant(x: f64) -> String {
     if x == 0.0 || (1e-4..1e7).contains(&x.abs()) {
         let digits = 5 - x.abs().max(1e-4).log10().floor() as i32;

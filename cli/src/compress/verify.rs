@@ -1,4 +1,4 @@
-//! `fzgm compress --verify`: the container is restored and compared before it is written.
+//! `fzgm compress --verify`: restores the container in memory and compares it with the array before OUT is written.
 
 use crate::failure::Failure;
 use crate::memory;
@@ -7,7 +7,7 @@ use fzgm::metrics::{Bound, Metrics, compare};
 use fzgm::{Array, Decoder, Info, Options, Pipeline};
 use std::path::Path;
 
-/// The bound of a pipeline whose container states `info`, and its threshold.
+/// The bound and the threshold that the restored array must satisfy. The pipeline has their exact values; a container may round them.
 fn promised(info: &Info, pipeline: &Pipeline) -> Result<(Option<Bound>, f64), Failure> {
     let eb = request::real(pipeline, "error_bound").unwrap_or(info.bound);
     let base = request::real(pipeline, "value_base").filter(|base| *base > 0.0);
@@ -34,7 +34,7 @@ pub(super) fn verify(
     let mut workspace = decoder.workspace().map_err(about)?;
     let mut restored = memory::zeroed(decoder.array().bytes())?;
     decoder.decompress(&mut workspace, container, &mut restored).map_err(about)?;
-    // A file of the reference's form ends with padding.
+    // Files in the exact form of the reference restore the array with padding at its end.
     restored.truncate(original.len());
     let (bound, threshold) = promised(&info, pipeline)?;
     let found = compare(array.dtype(), original, &restored, bound, threshold).map_err(about)?;

@@ -1,4 +1,4 @@
-//! `fzgm decompress --region`: of a file no more is read than the region takes.
+//! `fzgm decompress --region`: restores a region and reads only the parts of the file that it requires.
 
 use super::{Work, report};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-/// A region, x first.
+/// A region: first element and number of elements in each dimension, x first.
 #[derive(Clone)]
 pub(super) struct Part {
     origin: Vec<u64>,
@@ -35,24 +35,27 @@ impl Part {
         Ok(part)
     }
 
-    /// Refuses what is not inside of the array of a file.
+    /// Rejects a region that is not inside the array of a file.
     fn inside(&self, path: &Path, array: &Array) -> Result<(), Failure> {
         let dims = array.dims();
-        let refused = |what| {
-            Failure::usage(format!("--region {what}; the array of {} is {}", path.display(), shape(array)))
-        };
+        let whole = format!("the array of {} has dimensions {}", path.display(), shape(array));
         if self.extent.len() != dims.len() {
-            let what =
-                format!("has {} ranges; give {}, one for each dimension", self.extent.len(), dims.len());
-            return Err(refused(what));
+            let ranges = match self.extent.len() {
+                1 => "1 range".into(),
+                n => format!("{n} ranges"),
+            };
+            return Err(Failure::usage(format!(
+                "--region has {ranges}, but {whole}; pass {}, one for each dimension",
+                dims.len()
+            )));
         }
         for (d, ((first, extent), length)) in self.origin.iter().zip(&self.extent).zip(dims).enumerate() {
-            // Their sum is what was given.
+            // The sum cannot overflow: `parse` computed the extent from this end.
             let end = first + extent;
             if end > *length {
                 let name = ["x", "y", "z"].get(d).map_or(format!("dimension {d}"), |name| (*name).into());
-                return Err(refused(format!(
-                    "has {first}:{end} for {name}; the range must be within 0:{length}"
+                return Err(Failure::usage(format!(
+                    "--region has {first}:{end} for {name}, but {whole}; pass a range within 0:{length}"
                 )));
             }
         }
@@ -60,7 +63,7 @@ impl Part {
     }
 }
 
-/// What the region is a part of.
+/// The container or slab file that a region is read from.
 enum RegionSource {
     Memory(Vec<u8>),
     File(Box<ContainerFile>, u64),
@@ -68,10 +71,10 @@ enum RegionSource {
 }
 
 impl RegionSource {
-    /// What `--region` is given.
+    /// Opens IN.
     fn open(work: &Work<'_>) -> Result<RegionSource, Failure> {
         let path = work.input;
-        // A pipe has no length, and no places.
+        // A stream cannot be read at an offset, so its container is read completely.
         if input::length(path)?.is_none() {
             return match input::whole(path)? {
                 Whole::Bytes(container) => Ok(RegionSource::Memory(container)),
@@ -95,7 +98,7 @@ impl RegionSource {
         Ok(RegionSource::File(Box::new(file), bytes))
     }
 
-    /// The array, and the length of what it is in.
+    /// The whole array, and the length of the file.
     fn array(&self, work: &Work<'_>) -> Result<(Array, u64), Failure> {
         let refused = |e| Failure::reading(work.input, &e);
         match self {
@@ -123,7 +126,7 @@ impl RegionSource {
 }
 
 pub(super) fn run(work: &Work<'_>, part: &Part) -> Result<(), Failure> {
-    // There is no such call on a GPU, and the report would name one.
+    // Regions are restored on the CPU only. Without this error the report would name the wrong device.
     if matches!(work.args.device, Device::Cuda(_)) {
         let what = format!("--region runs on the CPU, but --device is {}; remove --device", work.args.device);
         return Err(Failure::request(what));

@@ -1,4 +1,4 @@
-//! `fzgm decompress --preview`: of a file of preset high the front alone is read.
+//! `fzgm decompress --preview`: restores a preview. From a file of preset high only the front is read.
 
 use super::{Work, report};
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use fzgm::{Array, ContainerFile, Device, Error, preview_array};
 use std::path::Path;
 use std::time::Instant;
 
-/// What the preview is made from.
+/// The container that a preview is read from.
 enum PreviewSource {
     Memory(Vec<u8>),
     File(Box<ContainerFile>, u64),
@@ -25,7 +25,7 @@ impl PreviewSource {
                 }
                 Err(e) => Err(Failure::reading(path, &e)),
             },
-            // A pipe has no length, and no places.
+            // A stream cannot be read at an offset, so its container is read completely.
             None => match input::whole(path)? {
                 Whole::Bytes(container) => Ok(PreviewSource::Memory(container)),
                 Whole::Slabs(_) => Err(of_slabs(path)),
@@ -33,7 +33,7 @@ impl PreviewSource {
         }
     }
 
-    /// The array, and the length of what it is in.
+    /// The whole array, and the length of the file.
     fn array(&self, work: &Work<'_>) -> Result<(Array, u64), Failure> {
         let refused = |e| Failure::reading(work.input, &e);
         match self {
@@ -51,7 +51,7 @@ fn of_slabs(path: &Path) -> Failure {
 }
 
 pub(super) fn run(work: &Work<'_>, step: u64) -> Result<(), Failure> {
-    // There is no such call on a GPU, and the report would name one.
+    // Previews are restored on the CPU only. Without this error the report would name the wrong device.
     if matches!(work.args.device, Device::Cuda(_)) {
         let what =
             format!("--preview runs on the CPU, but --device is {}; remove --device", work.args.device);

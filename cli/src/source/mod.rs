@@ -1,4 +1,4 @@
-//! Arrays that are read: raw files, whose type and shape the command line states, and files of NumPy, which state both.
+//! Arrays to read: raw files, whose type and shape the command line specifies, and NumPy files, which state both.
 
 pub(crate) mod npy;
 mod signature;
@@ -14,14 +14,15 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use signature::{LONGEST, is_container, kind};
 
-/// An array to be read, and how.
+/// An open file with an array, and the format of the elements.
 pub(crate) struct Source {
     path: PathBuf,
     dtype: DType,
     dims: Option<Vec<u64>>,
-    /// The array, where its length is stated or can be measured before it is read.
+    /// The array, if its length is known before it is read.
     array: Option<Array>,
     npy: Option<Header>,
+    /// The elements.
     src: Box<dyn Read>,
 }
 
@@ -34,11 +35,11 @@ pub(crate) fn beginning(path: &Path) -> Result<(Vec<u8>, Box<dyn Read>), Failure
 }
 
 impl Source {
-    /// Opens `path`, which may be a stream, and refuses a file of another format and arguments that do not fit the file.
+    /// Opens `path`, which may be a stream. Rejects a file of another format, and arguments that do not match the file.
     pub(crate) fn open(path: &Path, field: &Field) -> Result<Source, Failure> {
-        // A stream that has nothing to give is not waited for if the arguments are wrong by themselves.
+        // Invalid dimensions are reported before the first read, which may wait for a stream.
         let given = field.dims().zip(field.dtype).map(|(dims, dtype)| array_of(dtype, dims)).transpose()?;
-        // No more of a stream is read than the array takes.
+        // If the array is shorter than a magic number, no bytes beyond it are read from a stream.
         let (first, src) = match given.filter(|array| array.bytes() < signature::LONGEST as u64) {
             Some(_) => (vec![], input::open(path)?),
             None => beginning(path)?,
@@ -46,7 +47,7 @@ impl Source {
         Source::begun(path, field, first, src)
     }
 
-    /// The same, of a file of which the first bytes have been read.
+    /// Same as [`Source::open`], for an open file whose first bytes have been read.
     pub(crate) fn begun(
         path: &Path,
         field: &Field,
@@ -89,7 +90,7 @@ impl Source {
         }
         let (header, elements) = Header::read(path, first, &mut src)?;
         let count = header.shape.iter().try_fold(1u64, |all, n| all.checked_mul(*n));
-        let count = count.ok_or_else(|| refused("its shape is too large"))?;
+        let count = count.ok_or_else(|| refused(npy::TOO_LARGE))?;
         let dims = match field.dims() {
             Some(dims) => dims.to_vec(),
             None => header.dims().map_err(|what| refused(&what))?,
@@ -111,17 +112,17 @@ impl Source {
         self.dtype
     }
 
-    /// The dimensions, where they are known before the array is read.
+    /// The dimensions, if they are known before the array is read.
     pub(crate) fn dims(&self) -> Option<&[u64]> {
         self.dims.as_deref()
     }
 
-    /// The array, where its length is known before it is read.
+    /// The array, if its length is known before it is read.
     pub(crate) fn array(&self) -> Option<Array> {
         self.array
     }
 
-    /// The array with its bytes. If its length is known, no more is read than that and one byte.
+    /// Reads the array. If its length is known, one byte more is read to detect a longer file.
     pub(crate) fn read(mut self) -> Result<(Array, Vec<u8>), Failure> {
         let path = &self.path;
         let wanted = self.array.map(|array| array.bytes());
@@ -135,8 +136,10 @@ impl Source {
         if let Some(header) = &self.npy {
             if short || more {
                 let has = if more { "more".into() } else { bytes.len().to_string() };
-                let what =
-                    format!("it has {has} bytes after its header, but its shape requires {}", array.bytes());
+                let want = array.bytes();
+                let what = format!(
+                    "it has {has} bytes after its header, but its shape requires {want}; save the array again"
+                );
                 return Err(Failure::usage(format!("{} is a NumPy file: {what}", path.display())));
             }
             if header.big_endian {
@@ -162,11 +165,11 @@ impl Source {
         Ok((array, bytes))
     }
 
-    /// The elements, as they are in the file, for whoever reads them in pieces.
+    /// A reader of the unconverted elements, for arrays that are read in pieces.
     pub(crate) fn into_reader(self) -> Result<Box<dyn Read>, Failure> {
         if self.npy.as_ref().is_some_and(|h| h.fortran && h.shape.len() > 1 || h.big_endian) {
             let what = "its elements are big-endian or in Fortran order, which --slab does not support";
-            let what = format!("{what}; remove --slab, or save the array with numpy.ascontiguousarray");
+            let what = format!("{what}; remove --slab, or save little-endian elements in C order");
             return Err(Failure::usage(format!("{} is a NumPy file: {what}", self.path.display())));
         }
         Ok(self.src)

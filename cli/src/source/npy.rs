@@ -1,4 +1,4 @@
-//! Files of NumPy: the header of a .npy file, read and written.
+//! Headers of .npy files.
 
 use crate::failure::Failure;
 use fzgm::{Array, DType, MAX_DIMS};
@@ -7,24 +7,27 @@ use std::path::Path;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What a header states.
+/// The contents of a header.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) dtype: DType,
-    /// The most significant byte of an element comes first.
+    /// True if the most significant byte of an element is the first one.
     pub(crate) big_endian: bool,
-    /// The first index runs fastest.
+    /// True for Fortran order: the first index is the fastest.
     pub(crate) fortran: bool,
-    /// As NumPy states it.
+    /// The shape in the order of NumPy: without `fortran`, the last index is the fastest.
     pub(crate) shape: Vec<u64>,
 }
 
-/// The longest header that is read; NumPy itself refuses headers of more than 10,000 bytes.
+/// The largest supported length of a header in bytes. NumPy itself rejects longer headers.
 const LONGEST: u64 = 10_000;
 
+/// The message for a shape whose number of elements exceeds 64 bits.
+pub(super) const TOO_LARGE: &str = "its shape has more than 2^64 - 1 elements; save the array again";
+
 impl Header {
-    /// Reads the rest of a header. `beginning` starts with [`MAGIC`], `src` continues it; afterwards `src` is at the first element, unless
-    /// `beginning` went further, whose elements are returned.
+    /// Reads a header. `beginning` starts with [`MAGIC`], and `src` continues it. Returns the header and the bytes of `beginning` after
+    /// it; `src` is then at the byte that follows them.
     pub(crate) fn read(
         path: &Path,
         beginning: Vec<u8>,
@@ -36,10 +39,7 @@ impl Header {
             1 => 10,
             2 | 3 => 12,
             version => {
-                return Err(refused(
-                    path,
-                    &format!("its format version is {version}; supported are 1, 2, and 3"),
-                ));
+                return Err(refused(path, &format!("its format version is {version}; expected 1, 2, or 3")));
             }
         };
         fill(path, src, &mut all, prefix)?;
@@ -49,7 +49,7 @@ impl Header {
             u64::from(u32::from_le_bytes([all[8], all[9], all[10], all[11]]))
         };
         if text > LONGEST {
-            return Err(refused(path, &format!("its header states {text} bytes, more than {LONGEST}")));
+            return Err(refused(path, &format!("its header has {text} bytes; expected at most {LONGEST}")));
         }
         let end = prefix + text as usize;
         fill(path, src, &mut all, end)?;
@@ -59,9 +59,10 @@ impl Header {
         Header::parse(text).map(|header| (header, elements)).map_err(|what| refused(path, &what))
     }
 
-    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`
+    /// Parses the text of a header, such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
     fn parse(text: &str) -> Result<Header, String> {
-        let unreadable = || format!("its header is not as NumPy writes it: {}", text.trim());
+        let unreadable =
+            || format!("its header is `{}`, not as NumPy writes it; save the array again", text.trim());
         let body = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')).ok_or_else(unreadable)?;
         let value = |key: &str| {
             let at = [format!("'{key}':"), format!("\"{key}\":")];
@@ -81,13 +82,13 @@ impl Header {
         }
         let quoted = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
         let Some(name) = quoted else {
-            return Err("its elements are records; save one field".into());
+            return Err("its elements are records; save each field in a separate file".into());
         };
         let (dtype, big_endian) = element(name)?;
         Ok(Header { dtype, big_endian, fortran, shape: lengths })
     }
 
-    /// The dimensions as fzgm has them, fastest first. More than [`MAX_DIMS`] are refused with the shape to use.
+    /// The dimensions, fastest first. The error for more than [`MAX_DIMS`] contains a shape that joins the slowest ones.
     pub(crate) fn dims(&self) -> Result<Vec<u64>, String> {
         let shape = match self.shape[..] {
             [] => vec![1],
@@ -95,11 +96,10 @@ impl Header {
         };
         if shape.len() > MAX_DIMS {
             let (slow, fast) = shape.split_at(shape.len() - (MAX_DIMS - 1));
-            let joined =
-                slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or("its shape is too large")?;
+            let joined = slow.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).ok_or(TOO_LARGE)?;
             let joined: Vec<String> = [&[joined], fast].concat().iter().map(u64::to_string).collect();
             return Err(format!(
-                "it has {} dimensions, at most {MAX_DIMS} are supported; add --shape {} to join the slowest ones",
+                "it has {} dimensions, but at most {MAX_DIMS} are supported; add --shape {} to join the slowest ones",
                 shape.len(),
                 joined.join(",")
             ));
@@ -112,14 +112,18 @@ fn refused(path: &Path, what: &str) -> Failure {
     Failure::usage(format!("{} is a NumPy file: {what}", path.display()))
 }
 
-/// Reads on until `all` has `wanted` bytes.
+/// Appends bytes of `src` to `all` until `all` has `wanted` bytes. Fails if `src` ends before.
 fn fill(path: &Path, src: &mut dyn Read, all: &mut Vec<u8>, wanted: usize) -> Result<(), Failure> {
     let missing = wanted.saturating_sub(all.len()) as u64;
     src.take(missing).read_to_end(all).map_err(|e| Failure::io("read", path, &e))?;
-    if all.len() < wanted { Err(refused(path, "it ends within its header")) } else { Ok(()) }
+    if all.len() < wanted {
+        Err(refused(path, "it ends within its header; save the array again"))
+    } else {
+        Ok(())
+    }
 }
 
-/// `<f4` and its like.
+/// Parses the name of an element type, such as `<f4`. Returns the type, and true if it is big-endian.
 fn element(name: &str) -> Result<(DType, bool), String> {
     let big_endian = name.starts_with('>');
     let dtype = match name.trim_start_matches(['<', '>', '=', '|']) {
@@ -136,12 +140,10 @@ fn element(name: &str) -> Result<(DType, bool), String> {
         "f2" => return Err("its elements are float16; save it with .astype('float32')".into()),
         "b1" => return Err("its elements are bool; save it with .astype('uint8')".into()),
         "c8" | "c16" => {
-            return Err("its elements are complex; save .real and .imag, each in a file of its own".into());
+            return Err("its elements are complex; save .real and .imag in separate files".into());
         }
         _ => {
-            return Err(format!(
-                "its elements are of type '{name}'; supported are integers, float32, and float64"
-            ));
+            return Err(format!("its elements are of type '{name}'; expected integers, float32, or float64"));
         }
     };
     Ok((dtype, big_endian))
@@ -162,7 +164,7 @@ pub(crate) fn header(array: &Array) -> Vec<u8> {
         "{{'descr': '{order}{kind}{bytes}', 'fortran_order': False, 'shape': ({}{comma}), }}",
         lengths.join(", ")
     );
-    // The elements begin at a multiple of 64.
+    // The format requires that the elements begin at a multiple of 64 bytes.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let mut all = MAGIC.to_vec();
     all.extend_from_slice(&[1, 0]);
@@ -178,7 +180,7 @@ pub(crate) fn swap(bytes: &mut [u8], width: u64) {
     bytes.chunks_exact_mut(width as usize).for_each(<[u8]>::reverse);
 }
 
-/// The elements of an array of `shape` with the last index fastest, from those with the first index fastest.
+/// Converts the elements of an array of `shape` from Fortran order in `src` to C order in `dst`.
 pub(crate) fn from_fortran(shape: &[u64], width: u64, src: &[u8], dst: &mut [u8]) {
     let width = width as usize;
     let step = |axis: usize| shape[..axis].iter().product::<u64>() as usize;
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_rejected() {
         let parse = |text: &str| Header::parse(text).map_err(|e| e.to_string());
         let read = parse("{'descr': '>f8', 'fortran_order': True, 'shape': (2, 3), }  \n").unwrap();
         assert_eq!((read.big_endian, read.fortran, read.shape), (true, true, vec![2, 3]));
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_is_turned() {
+    fn fortran_order_is_converted() {
         // Element (i, j, k) of a 2 x 3 x 4 array is 12 i + 4 j + k.
         let mut src = vec![0u8; 24];
         for (i, j, k) in (0..2).flat_map(|i| (0..3).flat_map(move |j| (0..4).map(move |k| (i, j, k)))) {

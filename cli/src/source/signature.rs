@@ -1,9 +1,9 @@
-//! Formats that the first bytes of a file name. None of them is a raw array.
+//! Formats that the first bytes of a file identify. A file of one of them is not a raw array.
 
-/// Bytes that `kind` reads at most.
+/// Number of first bytes that [`kind`] requires to identify every format.
 pub(crate) const LONGEST: usize = 16;
 
-/// What a file is, and what to do with it.
+/// A format, with a noun phrase for it and advice for a user.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) advice: &'static str,
@@ -41,33 +41,33 @@ static KINDS: &[Kind] = &[
     other(b"\xfd7zXZ\0", "an xz file", UNPACK),
     other(b"BZh", "a bzip2 file", UNPACK),
     other(b"\x89BLSC", "a Blosc file", UNPACK),
-    other(super::npy::MAGIC, "a NumPy file", "leave --raw out"),
+    other(super::npy::MAGIC, "a NumPy file", "remove --raw"),
 ];
 
-const RESTORE: &str = "fzgm decompress restores it";
+const RESTORE: &str = "restore it with fzgm decompress";
 
-/// Those of fzgm.
+/// The formats of fzgm.
 static OWN: &[Kind] = &[
     other(&fzgm::slabs::MAGIC, "a slab file of fzgm", RESTORE),
     other(b"2ZMF", "a container of fzgm", RESTORE),
     other(b"FZC1", "a container of fzgm", RESTORE),
 ];
 
-/// The format that a file states, if it is a known one.
+/// The format that the first bytes of a file identify.
 pub(crate) fn kind(beginning: &[u8]) -> Option<&'static Kind> {
     KINDS.iter().chain(OWN).find(|k| beginning.starts_with(k.magic) && complete(k, beginning))
 }
 
-/// Whether a file states that it is a container or a slab file.
+/// True if the first bytes identify a container or a slab file.
 pub(crate) fn is_container(beginning: &[u8]) -> bool {
     OWN.iter().any(|k| beginning.starts_with(k.magic))
 }
 
-/// Short magic numbers, which raw values may begin with, have more bytes to compare.
+/// Checks more bytes than the magic number if it is short, because raw values may begin with a short one by chance.
 fn complete(kind: &Kind, beginning: &[u8]) -> bool {
     let at = |i: usize| beginning.get(i).copied();
     match kind.magic {
-        // Flags: the upper three bits are reserved and zero.
+        // The byte of flags: its three highest bits are reserved and zero.
         b"\x1f\x8b\x08" => at(3).is_some_and(|flags| flags < 32),
         b"BZh" => {
             at(3).is_some_and(|level| level.is_ascii_digit() && level != b'0')
@@ -82,7 +82,7 @@ mod tests {
     use super::{KINDS, LONGEST, OWN, kind};
 
     #[test]
-    fn all_are_found_and_values_are_not() {
+    fn formats_are_detected_and_values_are_not() {
         for k in KINDS.iter().chain(OWN) {
             let mut file = k.magic.to_vec();
             file.extend_from_slice(if k.magic == b"BZh" { b"91AY&SY" } else { &[0; LONGEST] });

@@ -1,4 +1,4 @@
-//! Pipelines that `fzgm compress` chooses for each array: their promises, reports, and errors.
+//! Pipelines that `fzgm compress` chooses for each array: bounds, reports, and errors.
 
 use crate::fixture::Fixture;
 use fzgm::{Aim, Array, DType, Goal, Wish, choose};
@@ -8,7 +8,7 @@ use std::fs;
 const DIMS: [u64; 3] = [60, 50, 40];
 const LINE: &str = "compress x -o a --force --dtype f32 --dims 60x50x40";
 
-/// A smooth field with noise, as values of `f` of a number from -1 to 1.
+/// A smooth field with noise. `f` converts numbers from -1 to 1 to its values.
 fn field(f: impl Fn(f64) -> f64) -> Vec<f32> {
     let mut seed = 12345u64;
     (0..60 * 50 * 40)
@@ -36,7 +36,7 @@ fn restored(fixture: &Fixture) -> Vec<u8> {
     fs::read(fixture.path("b")).unwrap()
 }
 
-/// Fails unless every value of `x` keeps the bound.
+/// Fails if a restored value of `x` violates the bound.
 fn kept(fixture: &Fixture, bound: &str) {
     fixture.run("decompress a -o b --force").ok();
     let m = fixture.run(&format!("compare x b --dtype f32 {bound} --json")).json();
@@ -80,7 +80,7 @@ fn each_goal_has_its_pipeline() {
     }
     let [usual, auto, balanced, speed, ratio] = sizes[..] else { panic!("{sizes:?}") };
     assert!(usual == auto && auto == balanced && ratio < auto && auto <= speed, "{sizes:?}");
-    // A named preset is no choice.
+    // With a named preset, the report contains no choice.
     let report = fixture.run(&format!("{LINE} --preset fast --eb 1e-3 --json")).json();
     assert_eq!(report["preset"], "fast");
     for field in ["goal", "mode", "error_bound", "lattice"] {
@@ -136,7 +136,7 @@ fn lossless_restores_every_bit() {
     let report = fixture.run(&format!("{LINE} --lossless --preset auto:speed --json")).json();
     assert_eq!((&report["preset"], &report["lattice"]), (&json!("bits"), &Value::Null));
     assert!(restored(&fixture) == bytes);
-    // A bound far below the step of the lattice costs more than no loss.
+    // If the bound is far below the step of the lattice, a lossless pipeline has the higher ratio.
     let report = fixture.run(&format!("{LINE} --mode abs --eb 1e-30 --json")).json();
     assert_eq!((&report["mode"], &report["error_bound"]), (&json!("lossless"), &json!(0.0)));
     assert!(report["lattice"].is_string() && restored(&fixture) == bytes);
@@ -180,7 +180,7 @@ fn targets_are_met() {
 }
 
 #[test]
-fn a_given_base_is_that_of_the_bound() {
+fn given_value_bases_determine_the_bound() {
     let fixture = Fixture::new();
     write(&fixture, "x", &field(|n| n));
     for (preset, mode) in [("auto", "noa"), ("auto:ratio", "noa"), ("auto:speed", "prel"), ("auto", "prel")] {
@@ -192,14 +192,14 @@ fn a_given_base_is_that_of_the_bound() {
         let worst = worst["worst_error_over_bound"].as_f64().unwrap();
         assert!(worst > 0.5, "{options}: the base is not used, {worst}");
     }
-    // A lossless pipeline has no base.
+    // A lossless pipeline does not use the base.
     write(&fixture, "x", &field(|n| (n * 3000.0).round() * 0.01));
     let report = fixture.run(&format!("{LINE} --eb 1e-9 --value-base 16 --json")).json();
     assert_eq!((&report["mode"], &report["absolute_bound"]), (&json!("lossless"), &Value::Null));
 }
 
 #[test]
-fn fill_values_are_outside_of_the_range() {
+fn fill_values_do_not_count_in_the_range() {
     let fixture = Fixture::new();
     let filled = |values: Vec<f32>| -> Vec<f32> {
         values.iter().enumerate().map(|(i, x)| if i % 60 < 20 { 1e20 } else { *x }).collect()
@@ -227,7 +227,7 @@ fn fill_values_are_outside_of_the_range() {
 }
 
 #[test]
-fn options_of_a_certain_pipeline_have_a_certain_default() {
+fn options_of_named_pipelines_use_the_default_preset() {
     let fixture = Fixture::new();
     write(&fixture, "x", &field(|n| n));
     for options in ["--set error_bound=1e-3", "--eb 1e-3 --slab 100K", "--eb 1e-3 --generation 2026-08"] {
@@ -237,7 +237,7 @@ fn options_of_a_certain_pipeline_have_a_certain_default() {
 }
 
 #[test]
-fn wishes_that_contradict_each_other() {
+fn contradictory_options_are_rejected() {
     let fixture = Fixture::new();
     write(&fixture, "x", &field(|n| n));
     let line = "compress x -o c --dtype f32";

@@ -1,4 +1,4 @@
-//! GPUs on the command line. What needs one runs with FZGM_REQUIRE_GPU=1.
+//! GPUs on the command line. Tests that require a GPU run with FZGM_REQUIRE_GPU=1.
 
 use crate::fixture::Fixture;
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn gpu() -> bool {
 }
 
 #[test]
-fn there_is_one_or_a_reason() {
+fn devices_are_listed_or_their_absence_is_explained() {
     let fixture = Fixture::new();
     let devices = fixture.run("devices --json").json();
     let count = devices["devices"].as_array().unwrap().len();
@@ -17,24 +17,28 @@ fn there_is_one_or_a_reason() {
     assert!(count > 0 || !gpu(), "{devices}");
     let text = fixture.run("devices").ok();
     assert!(text.starts_with(if count > 0 { "cuda:0 " } else { "no usable GPU: " }), "{text}");
-    // An installed program has no pages of the sources.
+    // The message must not refer to pages, which are not installed with the program.
     assert!(!text.contains(".md"), "{text}");
 }
 
 #[test]
-fn what_does_not_fit_together_is_exit_2() {
+fn contradictory_options_are_exit_2() {
     let fixture = Fixture::new();
     fixture.compressed();
     fixture.fails("compress egm96.f32 -o x --dtype f32 --eb 1 --device gpu", 2, &["gpu", "cuda:N"]);
     fixture.fails("info a.fzm --device cuda", 2, &["--plan"]);
-    fixture.fails("bench egm96.f32 --dtype f32 --graph", 2, &["--device cuda"]);
-    fixture.fails("bench egm96.f32 --dtype f32 --device cuda --threads 1", 2, &["--threads"]);
-    fixture.fails("bench egm96.f32 --dtype f32 --mode abs --value-base", 2, &["--mode noa"]);
+    fixture.fails("bench egm96.f32 --dtype f32 --graph", 2, &["--device is cpu", "--device cuda"]);
+    fixture.fails(
+        "bench egm96.f32 --dtype f32 --device cuda --threads 1",
+        2,
+        &["--device is cuda:0", "--threads"],
+    );
+    fixture.fails("bench egm96.f32 --dtype f32 --mode abs --value-base", 2, &["--mode is abs", "--mode noa"]);
     fixture.fails("bench egm96.f32 --dtype f32 --value-base=wide", 2, &["wide"]);
 }
 
 #[test]
-fn plans_for_a_gpu_take_none() {
+fn plans_for_a_gpu_require_no_gpu() {
     let fixture = Fixture::new();
     fixture.compressed();
     let plan = fixture.run("info a.fzm --plan --device cuda").ok();
@@ -44,7 +48,7 @@ fn plans_for_a_gpu_take_none() {
 }
 
 #[test]
-fn a_range_that_is_given_is_a_line_of_its_own() {
+fn given_value_ranges_have_separate_rows() {
     let fixture = Fixture::new();
     let bench =
         fixture.run("bench egm96.f32 --dtype f32 --value-base --threads 1 --runs 1 --no-fuse --json").json();
@@ -55,7 +59,7 @@ fn a_range_that_is_given_is_a_line_of_its_own() {
 }
 
 #[test]
-fn a_gpu_makes_the_same_files() {
+fn gpus_write_the_same_files() {
     if !gpu() {
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}: FZGM_REQUIRE_GPU is not set", module_path!());

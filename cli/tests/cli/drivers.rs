@@ -1,5 +1,5 @@
-//! Drivers that are of no use: a stub, an old one, one without devices, one that fails in a way nobody has heard of, and a
-//! file that is none. Each is a sentence and a status, and what needs no GPU goes on.
+//! Unusable drivers: a stub, an old driver, a driver without devices, a driver with unknown error codes, and a file that is not a
+//! library. Each gives a message and an exit code, and runs on the CPU still succeed.
 
 use crate::fixture::{Fixture, PROGRAM, Run};
 use std::process::Command;
@@ -10,9 +10,9 @@ fn functions() -> impl Iterator<Item = &'static str> {
     table.lines().filter_map(|l| l.trim().strip_suffix(';').filter(|name| name.starts_with("cu")))
 }
 
-/// A libcuda.so.1 of which `cuInit` returns `code` and `cuDeviceGetCount` says `devices`, without the function `missing`.
+/// Builds a libcuda.so.1 whose `cuInit` returns `code` and whose `cuDeviceGetCount` reports `devices`, without the function `missing`.
 fn driver(fixture: &Fixture, code: i32, devices: i32, missing: &str) {
-    let spoken = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
+    let defined = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
     let mut source = format!(
         "int cuInit(unsigned f) {{ (void)f; return {code}; }}\n\
          int cuDriverGetVersion(int *v) {{ *v = 12000; return 0; }}\n\
@@ -20,7 +20,7 @@ fn driver(fixture: &Fixture, code: i32, devices: i32, missing: &str) {
          int cuGetErrorName(int e, const char **s) {{ *s = e == 34 ? \"CUDA_ERROR_STUB_LIBRARY\" : 0; return e != 34; }}\n\
          int cuGetErrorString(int e, const char **s) {{ *s = 0; return e != 34; }}\n"
     );
-    for name in functions().filter(|name| !spoken.contains(name) && *name != missing) {
+    for name in functions().filter(|name| !defined.contains(name) && *name != missing) {
         source += &format!("int {name}(void) {{ return 999; }}\n");
     }
     fixture.write("libcuda.c", source.as_bytes());
@@ -37,27 +37,27 @@ fn run(fixture: &Fixture, line: &str) -> Run {
     Run::new(line, command.output().unwrap())
 }
 
-/// No GPU for the reason that all of `says` names, and everything else as ever.
-fn is_of_no_use(fixture: &Fixture, says: &[&str]) {
+/// Fails unless the reason for the missing GPU contains all of `says`, and runs on the CPU succeed.
+fn check_unusable(fixture: &Fixture, says: &[&str]) {
     let devices = run(fixture, "devices --json").json();
     assert_eq!(devices["devices"].as_array().unwrap().len(), 0);
     let why = devices["why_none"].as_str().unwrap();
     assert!(why.contains("no usable GPU"), "{why}");
-    // A library without device code does not look for a driver.
+    // A library without kernels does not open the driver.
     let has_code = !why.contains("contains no GPU kernels");
     for text in says.iter().filter(|_| has_code) {
         assert!(why.contains(text), "no `{text}` in {why}");
     }
-    let asked = run(fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
-    assert_eq!(asked.code, Some(5), "{}", asked.err);
-    assert!(asked.err.starts_with("fzgm: ") && asked.err.contains(why), "{} without {why}", asked.err);
+    let failed = run(fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
+    assert_eq!(failed.code, Some(5), "{}", failed.err);
+    assert!(failed.err.starts_with("fzgm: ") && failed.err.contains(why), "{} without {why}", failed.err);
     assert!(!fixture.path("x.fzm").exists());
     run(fixture, "compress egm96.f32 -o a.fzm --dtype f32 --eb 1e-3 --force").ok();
     run(fixture, "decompress a.fzm -o a.f32 --force").ok();
 }
 
 #[test]
-fn a_driver_of_no_use_is_a_reason_and_no_harm() {
+fn unusable_drivers_are_reported() {
     let fixture = Fixture::new();
     assert!(functions().count() > 30);
     for (code, devices, missing, says) in [
@@ -71,21 +71,21 @@ fn a_driver_of_no_use_is_a_reason_and_no_harm() {
         (0, 1, "cuLaunchKernelEx", &["no function cuLaunchKernelEx", "12.0"]),
     ] {
         driver(&fixture, code, devices, missing);
-        is_of_no_use(&fixture, says);
+        check_unusable(&fixture, says);
     }
     fixture.write("libcuda.so.1", b"not a library");
-    is_of_no_use(&fixture, &["libcuda.so.1", "install an NVIDIA driver"]);
+    check_unusable(&fixture, &["libcuda.so.1", "install an NVIDIA driver"]);
 }
 
-/// A driver that starts and then fails at everything: an error with its number from each call that needs a GPU.
+/// The driver starts, but all its other calls fail. Each command that requires a GPU reports the number of the error.
 #[test]
-fn a_driver_that_fails_later_is_an_error() {
+fn drivers_that_fail_after_the_start_are_errors() {
     let fixture = Fixture::new();
     driver(&fixture, 0, 1, "");
     let listed = run(&fixture, "devices").ok();
-    let asked = run(&fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
-    assert_eq!(asked.code, Some(5), "{}", asked.err);
-    for said in [listed, asked.err] {
+    let failed = run(&fixture, "compress egm96.f32 -o x.fzm --dtype f32 --eb 1e-3 --device cuda");
+    assert_eq!(failed.code, Some(5), "{}", failed.err);
+    for said in [listed, failed.err] {
         let fails = said.contains("CUDA error 999: the driver has no name for it");
         assert!(fails || said.contains("contains no GPU kernels"), "{said}");
     }

@@ -1,4 +1,4 @@
-//! Every exit code, and what is left behind.
+//! Every exit code, and the files that remain after a failure.
 
 use crate::fixture::Fixture;
 use serde_json::Value;
@@ -17,8 +17,8 @@ fn usage_is_exit_2() {
         ("squash", &["squash"]),
         ("compress egm96.f32 -o x", &["--dtype"]),
         (&format!("{base} --eb 1e-3 --dims 1440x720"), &["4152960 bytes", "1440x720", "4147200"]),
-        (&format!("{base} --eb 1e-3 --dims 1440xx721"), &["dimension"]),
-        (&format!("{base} --eb 1e-3 --dims 1x2x3x4x5x6x7x8x9"), &["at most 8"]),
+        (&format!("{base} --eb 1e-3 --dims 1440xx721"), &["`1440xx721` lacks a dimension"]),
+        (&format!("{base} --eb 1e-3 --dims 1x2x3x4x5x6x7x8x9"), &["9 dimensions are given, but at most 8"]),
         (&format!("{base} --eb 1e-3 --dims 4611686018427387904x4"), &["dims"]),
         (base, &["--eb"]),
         (&format!("{base} --eb -1"), &["error_bound", "-1"]),
@@ -44,11 +44,11 @@ fn usage_is_exit_2() {
         (&format!("{pfpl} --eb 1e-3 --set radius=5"), &["radius", "quant_radius"]),
         (
             &format!("{pfpl} --eb 1e-3 --set zigzag.radius=5"),
-            &["no stage of type `zigzag`", "bitshuffle, difference, quantizer, rze"],
+            &["no stage of type `zigzag`; use one of bitshuffle, difference, quantizer, rze"],
         ),
         (&format!("{pfpl} --eb 1e-3 --set rla.radius=5"), &["no stage of type `rla`", "quantizer"]),
         (&format!("{pfpl} --eb 1e-3 --set quantizer.quant_radius=five"), &["quantizer.quant_radius", "five"]),
-        (&format!("{base} --eb 1e-3 --set quant_radius"), &["PARAM=VALUE"]),
+        (&format!("{base} --eb 1e-3 --set quant_radius"), &["`quant_radius` has no value", "PARAM=VALUE"]),
         (&format!("{base} --set eb=1"), &["`eb`", "error_bound"]),
         (&format!("{base} --eb 1e-3 --set quantizer.error_bound=1"), &["no stage of type `quantizer`"]),
         (&format!("{base} --eb 1e-3 --mode abs --value-base 5"), &["--value-base", "abs"]),
@@ -88,7 +88,7 @@ fn usage_of_other_commands_is_exit_2() {
         (&format!("{base} --eb 1e-3 --threads 100000"), &["--threads", "100000", "1024"]),
         ("bench egm96.f32 --dtype f32 --runs 0", &["--runs"]),
         (&format!("{base} --config -"), &["'-'", "<FILE>", "pass a file name", "not supported here"]),
-        // Before anything is measured.
+        // These are rejected before the first measurement.
         (
             "bench egm96.f32 --dtype f32 --preset pfpl --preset zip --json",
             &["zip", "pfpl, fz, cusz, cusz_ans, bits"],
@@ -104,14 +104,14 @@ fn usage_of_other_commands_is_exit_2() {
 }
 
 #[test]
-fn broken_elements_are_usage() {
+fn incomplete_elements_are_exit_2() {
     let fixture = Fixture::new();
     fixture.write("odd", &[0; 7]);
     fixture.fails("compress odd -o x --dtype f32 --eb 1", 2, &["7 bytes", "4 bytes"]);
 }
 
 #[test]
-fn names_are_refused_with_the_nearest() {
+fn unknown_names_are_rejected_with_the_nearest() {
     let fixture = Fixture::new();
     let base = "compress egm96.f32 -o x --dtype f32 --eb 1e-3";
     for (line, nearest) in [
@@ -165,14 +165,14 @@ fn damaged_containers_are_exit_4() {
     }
     fixture.write("bad", &good[..300]);
     fixture.fails("info bad --plan", 4, &["bad: "]);
-    // A bad container does not cost the file that is there.
+    // A damaged container does not replace an existing file.
     fixture.write("x", b"precious");
     fixture.fails("decompress bad -o x --force", 4, &[]);
     assert_eq!(fs::read(fixture.path("x")).unwrap(), b"precious");
 }
 
 #[test]
-fn any_damage_is_a_message() {
+fn any_damage_gives_an_exit_code() {
     let fixture = Fixture::new();
     let good = fixture.compressed();
     for at in (0..good.len().min(2400)).step_by(37) {
@@ -189,7 +189,7 @@ fn any_damage_is_a_message() {
 }
 
 #[test]
-fn requests_beyond_the_library_are_exit_5() {
+fn unsupported_requests_are_exit_5() {
     let fixture = Fixture::new();
     fixture.compressed();
     fixture.fails("decompress a.fzm -o x --max-memory 1000000", 5, &["--max-memory", "1000000"]);
@@ -200,7 +200,7 @@ fn requests_beyond_the_library_are_exit_5() {
         5,
         &["fzm"],
     );
-    // What is said to be needed is enough, and nothing less.
+    // The number of bytes in the message is sufficient, and one byte less is not.
     let said = fixture.run("decompress a.fzm -o x --max-memory 1000").err;
     let need = said.split_once(" bytes of memory").unwrap().0.rsplit(' ').next().unwrap();
     let less = need.parse::<u64>().unwrap() - 1;
@@ -220,7 +220,10 @@ fn requests_beyond_the_library_are_exit_5() {
     fixture.fails(
         "decompress f.fzm -o y --region 0:5",
         2,
-        &["--region has 1 ranges", "give 2, one for each dimension"],
+        &[
+            "--region has 1 range, but the array of f.fzm has dimensions 1440x721",
+            "pass 2, one for each dimension",
+        ],
     );
     fixture.run("decompress f.fzm -o y --region 0:5,0:5 --max-memory 100 --device cpu").ok();
 }
@@ -254,13 +257,13 @@ fn violations_are_exit_1() {
             assert_eq!(m[key], count, "{line}: {key}");
         }
     }
-    // Without a bound there is nothing to violate, but NaN does not go unseen.
+    // Without a bound, only values that must be exact can fail, such as NaN.
     fixture.run("compare a b --dtype f32").ok();
     assert_eq!(fixture.run("compare a c --dtype f32").code, Some(1));
 }
 
 #[test]
-fn own_pipelines_are_refused_with_the_place() {
+fn invalid_pipelines_are_rejected_with_their_place() {
     let fixture = Fixture::new();
     fixture.write("bad.toml", b"[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\neror_bound = 1\n");
     fixture.write("later.toml", b"[[stage]]\nname = \"h\"\ntype = \"SZx\"\n");

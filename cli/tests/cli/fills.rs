@@ -1,4 +1,4 @@
-//! Fill values that nobody declared: nothing is lost without a word, and no field is refused without one.
+//! Suspected fill values: no field loses its accuracy silently, and fields without fill values are accepted.
 
 use crate::fixture::Fixture;
 use std::fs;
@@ -16,7 +16,7 @@ fn plain(kind: usize) -> Vec<f32> {
         .map(|i| {
             let t = i as f32 / 40.0;
             match kind {
-                // Waves, temperatures, rain (mostly none), mixing ratios, heat, heights.
+                // Waves, temperatures, rain (zero at most points), mixing ratios, heat, and heights.
                 0 => t.sin(),
                 1 => 280.0 + 30.0 * t.sin() + random(),
                 2 => {
@@ -36,7 +36,7 @@ fn plain(kind: usize) -> Vec<f32> {
 
 const FILLS: [&str; 7] = ["one", "mask", "most", "-9999", "two", "coast", "with NaN"];
 
-/// The field with fill values, and where they are.
+/// The field with fill values, and a mask that is true for them.
 fn filled(field: &[f32], fill: &str) -> (Vec<f32>, Vec<bool>) {
     let mut mask = vec![false; N];
     let mut values = field.to_vec();
@@ -50,7 +50,7 @@ fn filled(field: &[f32], fill: &str) -> (Vec<f32>, Vec<bool>) {
             "two" if share == 0 => 1e30,
             "two" if share == 5 => -1e20,
             "coast" if share < 3 => 1e20,
-            // Means of values and fill values.
+            // Values between the fill value and the field, as interpolation along a coast writes them.
             "coast" if share == 3 => 1e20 * (1.0 - 0.001 * (i % 700) as f32),
             "with NaN" if share == 1 => f32::NAN,
             "with NaN" if share == 2 => f32::MAX,
@@ -65,7 +65,8 @@ fn write(fixture: &Fixture, values: &[f32]) {
     fixture.write("x", &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
 }
 
-/// The largest error of the values outside of the mask, as a fraction of their range; inside, all come back bit for bit.
+/// The largest error of the values outside the mask, as a fraction of their range. With `exact`, fails if a value inside the mask
+/// is not restored bit for bit.
 fn error(fixture: &Fixture, values: &[f32], mask: &[bool], exact: bool) -> f32 {
     fixture.run("decompress x.fzm -o y --force").ok();
     let restored = fs::read(fixture.path("y")).unwrap();
@@ -73,7 +74,7 @@ fn error(fixture: &Fixture, values: &[f32], mask: &[bool], exact: bool) -> f32 {
     let (mut worst, mut low, mut high) = (0.0f32, f32::INFINITY, f32::NEG_INFINITY);
     for ((x, y), masked) in values.iter().zip(restored).zip(mask) {
         if *masked {
-            assert!(!exact || x.to_bits() == y.to_bits(), "{x} comes back as {y}");
+            assert!(!exact || x.to_bits() == y.to_bits(), "{x} is restored as {y}");
         } else {
             (worst, low, high) = (worst.max((x - y).abs()), low.min(*x), high.max(*x));
         }
@@ -82,7 +83,7 @@ fn error(fixture: &Fixture, values: &[f32], mask: &[bool], exact: bool) -> f32 {
 }
 
 #[test]
-fn no_field_is_lost_without_a_word() {
+fn no_field_loses_its_accuracy_silently() {
     let (fixture, mut refused) = (Fixture::new(), 0);
     for kind in 0..6 {
         let field = plain(kind);
@@ -95,13 +96,13 @@ fn no_field_is_lost_without_a_word() {
             let line = "compress x -o x.fzm --force --dtype f32 --eb 1e-3";
             let run = fixture.run(line);
             if run.code == Some(0) {
-                // The range is at most four times that of the field.
+                // An undetected fill value may enlarge the range to at most four times the range of the field.
                 assert!(error(&fixture, &values, &mask, false) <= 4.001e-3, "{kind}, {fill}");
                 continue;
             }
             assert_eq!(run.code, Some(2), "{kind}, {fill}: {}", run.err);
             refused += 1;
-            let options = run.err.split("Add ").nth(1).unwrap().split(", or").next().unwrap();
+            let options = run.err.split("; add ").nth(1).unwrap().split(", or").next().unwrap();
             assert!(options.starts_with("--"), "{}", run.err);
             let run = fixture.run(&format!("{line} {options}"));
             assert_eq!(run.code, Some(0), "{kind}, {fill}: {}", run.err);
@@ -112,7 +113,7 @@ fn no_field_is_lost_without_a_word() {
 }
 
 #[test]
-fn what_is_declared_is_kept() {
+fn declared_fill_values_are_exact() {
     let fixture = Fixture::new();
     let (values, mask) = filled(&plain(1), "two");
     write(&fixture, &values);
@@ -124,11 +125,11 @@ fn what_is_declared_is_kept() {
         fixture.run(&format!("{line} {options}")).ok();
         assert!(error(&fixture, &values, &mask, true) <= 1.0001e-3, "{options}");
     }
-    // It is said what else is exact, and what is not there.
+    // A note reports declared values that do not occur, and other values that become exact.
     let run = fixture.run(&format!("{line} --eb 1e-3 --fill-value 300 --fill-value 1e20"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("no element is 300") && run.err.contains("other elements"), "{}", run.err);
-    // The user's word counts, and modes without a range have nothing to lose.
+    // A declaration of the user is accepted, and a bound without a measured range does not depend on fill values.
     for options in [
         "--eb 1e-3 --fill-value none",
         "--mode abs --eb 0.1",
@@ -140,7 +141,7 @@ fn what_is_declared_is_kept() {
     for (options, says) in [
         ("--eb 1e-3 --fill-value none --fill-value 1", "together"),
         ("--eb 1e-3 --fill-value 0", "0"),
-        ("--eb 1e-3 --fill-value land", "or none"),
+        ("--eb 1e-3 --fill-value land", "or as none"),
         ("--eb 1e-3 --fill-value 1 --outlier-threshold 1", "--outlier-threshold"),
         ("--preset bits --fill-value 1", "lossless"),
         ("--preset pfpl --eb 1e-3 --no-strict --fill-value 1e20", "--no-strict"),
@@ -151,14 +152,14 @@ fn what_is_declared_is_kept() {
 }
 
 #[test]
-fn slabs_and_comparisons_see_them_too() {
+fn slabs_and_comparisons_detect_fill_values() {
     let fixture = Fixture::new();
     let (values, mask) = filled(&plain(0), "one");
     write(&fixture, &values);
     fixture.fails("compress x -o s --dtype f32 --eb 1e-3 --slab 4K", 2, &["1e20"]);
     fixture.run("compress x -o s --dtype f32 --eb 1e-3 --slab 4K --fill-value 1e20").ok();
     fixture.run("compare x s --dtype f32 --mode noa --eb 1.001e-3 --fill-value 1e20").ok();
-    // A field that was lost is seen in a comparison.
+    // A comparison reports a field that lost its accuracy.
     fixture.run("compress x -o x.fzm --dtype f32 --eb 1e-3 --fill-value none").ok();
     assert!(error(&fixture, &values, &mask, false) > 0.4);
     let run = fixture.run("compare x y --dtype f32 --mode noa --eb 1e-3");
@@ -166,7 +167,7 @@ fn slabs_and_comparisons_see_them_too() {
     let m = fixture.run("compare x x --dtype f32 --json").json();
     assert_eq!(m["suspected_fill_values"][0].as_f64().map(|x| x as f32), Some(1e20f32));
     assert!(m["range"].as_f64().unwrap() < 2.1);
-    // The bound in the unit of the data.
+    // The reports contain the bound in the unit of the data.
     let m = fixture.run("compress x -o z --dtype f32 --eb 1e-3 --fill-value 1e20 --json").json();
     let bound = m["absolute_bound"].as_f64().unwrap();
     assert!((1.9e-3..2.0001e-3).contains(&bound) && m["value_max"].as_f64().unwrap() <= 1.0, "{m}");

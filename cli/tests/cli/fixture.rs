@@ -1,4 +1,4 @@
-//! A directory for one test, and the program run in it.
+//! A directory for one test, in which the test runs the program.
 
 use serde_json::Value;
 use std::fs;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fzgm");
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A directory of its own with the example field, removed at the end.
+/// A temporary directory with the example field. It is removed on drop.
 pub(crate) struct Fixture(pub(crate) TempDir);
 
 impl Fixture {
@@ -44,7 +44,7 @@ impl Fixture {
         fs::read(self.path("a.fzm")).unwrap()
     }
 
-    /// Runs a line that has to fail and leave the directory as it was.
+    /// Runs a command that must fail with this exit code and with all texts of `says`, and must not change the directory.
     pub(crate) fn fails(&self, line: &str, code: i32, says: &[&str]) {
         let before = self.names();
         let run = self.run(line);
@@ -76,7 +76,7 @@ impl Run {
         }
     }
 
-    /// Done, with a result on stdout and silence on stderr.
+    /// Returns standard output. Fails unless the run succeeded and wrote nothing to standard error.
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.line);
         assert!(!self.out.is_empty(), "{}", self.line);

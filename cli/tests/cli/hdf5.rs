@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use serde_json::json;
 
 #[test]
-fn words_are_the_arguments_of_tools() {
+fn words_are_printed_as_arguments_of_tools() {
     let fixture = Fixture::new();
     assert_eq!(
         fixture.run("hdf5 words --eb 1e-3").ok(),
@@ -24,7 +24,7 @@ fn words_are_the_arguments_of_tools() {
 }
 
 #[test]
-fn a_bound_of_a_range_is_not_above_it() {
+fn bounds_of_a_range_are_rounded_down() {
     let fixture = Fixture::new();
     for (eb, low, high) in
         [("0.1", "0.1", "0.30000000000000004"), ("1e-3", "-5", "7"), ("1", "-1.7e308", "1.7e308")]
@@ -42,11 +42,11 @@ fn a_bound_of_a_range_is_not_above_it() {
 }
 
 #[test]
-fn words_are_explained() {
+fn words_are_described() {
     let fixture = Fixture::new();
     assert_eq!(fixture.run("hdf5 describe").ok(), "lossless\n");
     assert_eq!(fixture.run("hdf5 describe 1,3539053052,1062232653,4").ok(), "abs 0.001, preset high\n");
-    // As h5dump prints the words.
+    // h5dump prints words as signed numbers.
     assert_eq!(fixture.run("hdf5 describe 1 -755914244 1062232653 4").ok(), "abs 0.001, preset high\n");
     let whole = |preset: u32, version: u32, exact: [u32; 2]| {
         let [e0, e1] = exact;
@@ -70,14 +70,14 @@ fn words_are_explained() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_arguments_are_rejected() {
     let fixture = Fixture::new();
     for (line, says) in [
         ("hdf5 words", &["--eb"][..]),
         ("hdf5 words --eb x", &["`x` is not a number"]),
         ("hdf5 words --eb -1", &["-1"]),
-        ("hdf5 words --eb 1e-3 --mode noa", &["--range MIN MAX"]),
-        ("hdf5 words --eb 1e-3 --range 0 1", &["--mode is not noa"]),
+        ("hdf5 words --eb 1e-3 --mode noa", &["--range is missing", "--range MIN MAX"]),
+        ("hdf5 words --eb 1e-3 --range 0 1", &["--mode is abs", "--mode noa"]),
         ("hdf5 words --eb 1e-3 --mode noa --range 2 1", &["2 1", "smaller one first"]),
         ("hdf5 words --eb 1e-3 --mode prel", &["prel", "abs, noa, rel"]),
         ("hdf5 words --eb 1e-3 --mode lossless", &["remove --eb"]),

@@ -1,4 +1,4 @@
-//! The command line as scripts see it: exit codes, streams, files.
+//! Tests of the command line as a process: exit codes, streams, and files.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

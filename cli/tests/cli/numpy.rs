@@ -1,4 +1,4 @@
-//! Files of NumPy, files of other formats, and several files in one call.
+//! NumPy files, files of other formats, and several files in one command.
 
 use crate::fixture::Fixture;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     all
 }
 
-/// A 3 x 4 x 5 array, element (i, j, k) is 100 i + 10 j + k.
+/// A 3 x 4 x 5 array whose element (i, j, k) is 100 i + 10 j + k.
 fn cube() -> Vec<f32> {
     (0..60).map(|n| (100 * (n / 20) + 10 * (n / 5 % 4) + n % 5) as f32).collect()
 }
@@ -28,7 +28,7 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
-fn numpy_goes_in_and_out() {
+fn numpy_files_are_read_and_written() {
     let fixture = Fixture::new();
     let values = cube();
     let plain = npy("<f4", false, "(3, 4, 5)", &bytes(&values));
@@ -46,7 +46,7 @@ fn numpy_goes_in_and_out() {
         let report = fixture.run(&line).json();
         assert_eq!(report["dims"], serde_json::json!([5, 4, 3]), "{name}");
         assert_eq!(report["output"], format!("{name}.npy.fzm"), "{name}");
-        // Without -o, what comes back is called as what went in, and is a file of NumPy again.
+        // Without -o, the restored file has the name and the format of the original.
         fs::remove_file(fixture.path(&format!("{name}.npy"))).unwrap();
         fixture.run(&format!("decompress {name}.npy.fzm")).ok();
         assert_eq!(fs::read(fixture.path(&format!("{name}.npy"))).unwrap(), plain, "{name}");
@@ -57,11 +57,11 @@ fn numpy_goes_in_and_out() {
     }
     fixture.run("decompress c.npy.fzm -o c.f32").ok();
     assert_eq!(fs::read(fixture.path("c.f32")).unwrap(), bytes(&values));
-    // Slabs have the same array.
+    // A slab file restores the same array.
     fixture.run("compress c.npy -o c.fzs --preset bits --slab 100").ok();
     fixture.run("decompress c.fzs -o slabs.npy").ok();
     assert_eq!(fs::read(fixture.path("slabs.npy")).unwrap(), plain);
-    // And so has a comparison, whatever the sides are.
+    // A comparison accepts all formats.
     for b in ["c.npy", "c.npy.fzm", "c.fzs", "c.f32", "f.npy"] {
         let m = fixture.run(&format!("compare c.npy {b} --json")).json();
         assert_eq!((m["elements"].as_u64(), m["max_abs_error"].as_f64()), (Some(60), Some(0.0)), "{b}");
@@ -107,7 +107,7 @@ fn more_than_three_dimensions_are_kept() {
 }
 
 #[test]
-fn a_container_is_judged_by_its_own_bound() {
+fn containers_are_compared_by_their_own_bound() {
     let fixture = Fixture::new();
     fixture.run("compress egm96.f32 --dtype f32 --eb 1e-3 --verify").ok();
     let m = fixture.run("compare egm96.f32 egm96.f32.fzm --json").json();
@@ -116,12 +116,12 @@ fn a_container_is_judged_by_its_own_bound() {
         (Some("noa"), Some(1e-3), Some(true))
     );
     assert!(m["ratio"].as_f64().unwrap() > 1.0);
-    // Of another array it is not kept.
+    // The bound does not hold for another array.
     let mut other = fs::read(fixture.path("egm96.f32")).unwrap();
     other[..4].copy_from_slice(&500f32.to_le_bytes());
     fixture.write("other.f32", &other);
     assert_eq!(fixture.run("compare other.f32 egm96.f32.fzm").code, Some(1));
-    // A base that was given makes a bound of its own.
+    // A given base determines the bound.
     fixture.run("compress egm96.f32 -o wide.fzm --dtype f32 --eb 1e-3 --value-base 2000").ok();
     fixture.run("compare egm96.f32 wide.fzm").ok();
     fixture.fails("compare egm96.f32 wide.fzm --dtype f64", 2, &["wide.fzm contains f32", "--dtype"]);
@@ -130,7 +130,7 @@ fn a_container_is_judged_by_its_own_bound() {
 }
 
 #[test]
-fn other_formats_are_refused_by_name() {
+fn other_formats_are_rejected_by_name() {
     let fixture = Fixture::new();
     let container = fixture.compressed();
     for (magic, name) in [
@@ -150,7 +150,11 @@ fn other_formats_are_refused_by_name() {
         fs::remove_file(fixture.path("y")).unwrap();
     }
     fixture.write("h.nc", b"\x89HDF\r\n\x1a\n and more");
-    fixture.fails("decompress h.nc -o y", 4, &["h.nc is an HDF5 or netCDF-4 file, not a container"]);
+    fixture.fails(
+        "decompress h.nc -o y",
+        4,
+        &["h.nc is an HDF5 or netCDF-4 file, not a container; pass a container"],
+    );
     fixture.write("a.npy", &npy("<f4", false, "(3,)", &[0; 12]));
     fixture.fails("compress a.npy -o y --dtype f32 --preset bits", 2, &["NumPy", "remove --dtype"]);
     fixture.fails("compress egm96.f32 -o y --preset bits", 2, &["raw array", "add --dtype"]);
@@ -161,7 +165,7 @@ fn other_formats_are_refused_by_name() {
         ("<f4", "(2, 2, 1, 1, 1, 1, 1, 1, 1)", 16, "--shape 4,1,1,1,1,1,1,1"),
         ("<f4", "(3,)", 8, "8 bytes after its header"),
         ("<f4", "(3,)", 16, "more bytes after its header"),
-        ("<f4", "(99999999999, 99999999999)", 16, "too large"),
+        ("<f4", "(99999999999, 99999999999)", 16, "more than 2^64 - 1 elements"),
     ] {
         fixture.write("b.npy", &npy(descr, false, shape, &vec![0; data]));
         fixture.fails("compress b.npy -o y --preset bits", 2, &["b.npy is a NumPy file", says]);
@@ -179,7 +183,7 @@ fn other_formats_are_refused_by_name() {
 }
 
 #[test]
-fn several_files_have_one_call() {
+fn several_files_in_one_command() {
     let fixture = Fixture::new();
     let field = fs::read(fixture.path("egm96.f32")).unwrap();
     fixture.write("a.f32", &field[..4000]);
@@ -193,13 +197,13 @@ fn several_files_have_one_call() {
     assert!(fixture.run("info a.f32.fzm b.f32.fzm").ok().contains("\nb.f32.fzm:\n"));
     fixture.run("decompress out/a.f32.fzm out/b.f32.fzm").ok();
     fixture.run("compare b.f32 out/b.f32 --dtype f32 --mode noa --eb 1e-3").ok();
-    // Compact frames and slab files have endings of their own.
+    // Compact frames and slab files have other extensions.
     fixture.run("compress a.f32 --dtype f32 --eb 1e-3 --container compact").ok();
     fixture.run("compress a.f32 --dtype f32 --eb 1e-3 --slab 1K").ok();
     let names = fixture.names();
     assert!(names.contains(&"a.f32.fzc".into()) && names.contains(&"a.f32.fzs".into()), "{names:?}");
 
-    // A file that fails takes no other with it.
+    // A file that fails does not stop the others.
     fs::remove_file(fixture.path("b.f32.fzm")).unwrap();
     let run = fixture.run("compress a.f32 b.f32 --dtype f32 --eb 1e-3");
     assert_eq!((run.code, run.err.contains("a.f32.fzm exists")), (Some(3), true), "{}", run.err);
@@ -208,10 +212,14 @@ fn several_files_have_one_call() {
         ("compress a.f32 b.f32 -o x --dtype f32 --eb 1e-3", 2, "pass an existing directory"),
         ("compress a.f32 b.f32 -o - --dtype f32 --eb 1e-3", 2, "pass an existing directory"),
         ("compress - --dtype f32 --eb 1e-3", 2, "add -o"),
-        ("compress a.f32 ./a.f32 -o out --force --dtype f32 --eb 1e-3", 2, "written twice"),
+        (
+            "compress a.f32 ./a.f32 -o out --force --dtype f32 --eb 1e-3",
+            2,
+            "two input files have the output out/a.f32.fzm",
+        ),
         ("decompress a.f32", 2, ".fzm"),
-        ("info a.f32.fzm b.f32.fzm --toml", 2, "one file"),
-        // What is wrong with the arguments is said before OUT.
+        ("info a.f32.fzm b.f32.fzm --toml", 2, "2 files are given; pass one file"),
+        // Invalid arguments are reported before an existing OUT.
         ("compress a.f32 --dtype f32 --eb 1e-3 --dims 7", 2, "28"),
         ("compress a.f32 --dtype f32 --eb 1e-3 --mode exact", 2, "exact"),
         ("compress a.f32 --dtype i32 --eb 1e-3", 5, "fast"),

@@ -1,4 +1,4 @@
-//! The pages that show commands, and the help, held to their word.
+//! The commands of the pages, which must run, and the texts of the help.
 
 use crate::fixture::{Fixture, PROGRAM, ROOT, Run};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn help_is_a_result() {
+fn help_is_printed_on_standard_output() {
     let fixture = Fixture::new();
     assert!(fixture.run("--help").ok().contains("Exit codes:"));
     assert!(fixture.run("compress --help").ok().contains("--outlier-threshold"));
@@ -15,17 +15,17 @@ fn help_is_a_result() {
     assert!(fixture.run("--version").ok().starts_with("fzgm "));
 }
 
-/// Every command of other pages runs as it stands there.
+/// Every command of these pages runs unchanged.
 #[cfg(unix)]
 #[test]
-fn other_pages_are_true() {
+fn commands_of_other_pages_run() {
     for page in ["bounds", "choosing", "fill-values", "other-compressors", "tuning"] {
         let page = format!("docs/{page}.md");
         run_all(&Fixture::new(), &fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
     }
 }
 
-/// Runs the commands of a page; what they are.
+/// Runs the commands of a page and returns them.
 #[cfg(unix)]
 fn run_all<'a>(fixture: &Fixture, page: &'a str) -> Vec<&'a str> {
     let path =
@@ -46,10 +46,10 @@ fn run_all<'a>(fixture: &Fixture, page: &'a str) -> Vec<&'a str> {
     lines
 }
 
-/// And those of the page of the command line, which has them all.
+/// Every command of docs/cli.md runs unchanged, and the page has an example of every subcommand.
 #[cfg(unix)]
 #[test]
-fn the_page_is_true() {
+fn commands_of_the_page_run() {
     let fixture = Fixture::new();
     let page = fs::read_to_string(Path::new(ROOT).join("docs/cli.md")).unwrap();
     let lines = run_all(&fixture, &page);

@@ -1,4 +1,4 @@
-//! What is drawn, tabled and generated.
+//! Drawings, tables, manual pages, and completions.
 
 use crate::fixture::{Fixture, PROGRAM};
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn the_graph_is_drawn() {
 }
 
 #[test]
-fn a_benchmark_as_a_table() {
+fn benchmarks_as_a_table() {
     let fixture = Fixture::new();
     fs::write(fixture.path("s"), &fs::read(fixture.path("egm96.f32")).unwrap()[..400_000]).unwrap();
     let line = "bench s --dtype f32 --preset all --eb 1e-2 --eb 1e-3 --threads 1 --runs 1";
@@ -43,7 +43,7 @@ fn a_benchmark_as_a_table() {
     let rows: Vec<Vec<&str>> = table.lines().map(|l| l.split(',').collect()).collect();
     let rest = fixture.run(&format!("{line} --json")).json();
     let rest = rest["rows"].as_array().unwrap();
-    // Those that have a bound with two of them.
+    // Lossy presets have one row for each bound.
     let all: usize = fzgm::PRESETS.iter().map(|p| if p.lossless { 1 } else { 2 }).sum();
     assert_eq!((rows.len(), rest.len()), (1 + all, all));
     assert_eq!(rows[0][..7], ["preset", "pipeline", "mode", "eb", "value_base", "threads", "ratio"]);
@@ -57,7 +57,7 @@ fn a_benchmark_as_a_table() {
     fixture.fails(&format!("{line} --csv --json"), 2, &["--json"]);
 }
 
-/// What is installed beside the program: pages that man can show, and completions that the shells take.
+/// The manual pages and completions that are installed with the program.
 #[test]
 fn pages_and_completions() {
     let fixture = Fixture::new();

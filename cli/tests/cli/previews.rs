@@ -1,4 +1,4 @@
-//! `decompress --preview`.
+//! Tests of `fzgm decompress --preview`.
 
 use crate::fixture::Fixture;
 use std::fs;
@@ -27,7 +27,7 @@ fn previews_are_parts_of_the_array() {
             assert!(said.contains(&format!("part: {extents} of f32")), "{said}");
             assert!(fs::read(fixture.path("part")).unwrap() == coarse(&whole, [1440, 721], step), "{step}");
         }
-        // Of a file that is not complete.
+        // An incomplete file is sufficient for preset high.
         fixture.write("front", &bytes[..bytes.len() / 2]);
         if preset == "high" {
             let said = fixture.run("decompress front -o part --force --preview 8 --json").json();
@@ -42,7 +42,7 @@ fn previews_are_parts_of_the_array() {
 }
 
 #[test]
-fn previews_that_are_refused() {
+fn invalid_previews_are_rejected() {
     let fixture = Fixture::new();
     fixture.run("compress egm96.f32 -o a --dtype f32 --dims 1440x721 --preset high --eb 1e-3").ok();
     fixture.run("compress egm96.f32 -o s --dtype f32 --dims 1440x721 --preset high --eb 1e-3 --slab 1M").ok();
@@ -58,7 +58,7 @@ fn previews_that_are_refused() {
     ] {
         fixture.fails(&format!("decompress {line}"), code, says);
     }
-    // Regions of preset high.
+    // Preset high restores regions from the whole array.
     fixture.run("decompress a -o whole").ok();
     fixture.run("decompress a -o part --region 700:702,300:301").ok();
     let (whole, part) = (fs::read(fixture.path("whole")).unwrap(), fs::read(fixture.path("part")).unwrap());

@@ -1,10 +1,10 @@
-//! `decompress --region`, of containers and of slab files.
+//! Tests of `fzgm decompress --region`, for containers and slab files.
 
 use crate::fixture::{Fixture, PROGRAM};
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-/// Where a box begins and ends in each dimension.
+/// First element and end of a region in each dimension.
 type Ranges<'a> = &'a [(usize, usize)];
 
 fn option(ranges: Ranges<'_>) -> String {
@@ -12,7 +12,7 @@ fn option(ranges: Ranges<'_>) -> String {
     format!("--region {}", ranges.join(","))
 }
 
-/// The box of the array in a file.
+/// The region of the array in a raw file.
 fn cut(fixture: &Fixture, name: &str, dims: &[usize], ranges: Ranges<'_>) -> Vec<u8> {
     let whole = fs::read(fixture.path(name)).unwrap();
     let range = |d: usize| ranges.get(d).map_or(0..1, |r| r.0..r.1);
@@ -58,17 +58,17 @@ const CASES: [(&[usize], &[Ranges<'_>]); 3] = [
 ];
 
 #[test]
-fn boxes_are_parts_of_the_whole() {
+fn regions_are_parts_of_the_whole() {
     let fixture = Fixture::new();
-    for (dims, boxes) in CASES {
+    for (dims, regions) in CASES {
         for more in ["", " --container compact", " --slab 1M", " --slab 10K", " --slab 1G"] {
-            // What is shorter than a row of the slowest dimension is a slab of one.
+            // This length tests slabs of one row. In one dimension it would only give hundreds of slabs.
             if more == " --slab 10K" && dims.len() == 1 {
                 continue;
             }
             let _ = fs::remove_file(fixture.path("a"));
             compress(&fixture, "a", dims, more);
-            for ranges in boxes {
+            for ranges in regions {
                 let report =
                     fixture.run(&format!("decompress a -o part --force --json {}", option(ranges))).json();
                 let want = cut(&fixture, "whole", dims, ranges);
@@ -77,13 +77,13 @@ fn boxes_are_parts_of_the_whole() {
                 assert_eq!(report["container_bytes"], fs::metadata(fixture.path("a")).unwrap().len());
                 let lengths: Vec<usize> = ranges.iter().map(|(a, b)| b - a).collect();
                 assert_eq!(report["dims"], serde_json::json!(lengths));
-                // The container is that of all values.
+                // The container holds the whole array, so the region has no ratio.
                 assert!(report["ratio"].is_null());
                 assert_eq!(report["device"], "cpu");
             }
         }
     }
-    // What did not compress.
+    // Regions of a stored array.
     let ranges: Ranges<'_> = &[(700, 800), (170, 400)];
     for more in ["", " --slab 1M"] {
         let line = "compress egm96.f32 -o raw --force --dtype f32 --dims 1440x721 --preset fast --mode abs --eb 1e-9";
@@ -97,9 +97,9 @@ fn boxes_are_parts_of_the_whole() {
     }
 }
 
-/// What comes from a stream is read as a whole, whatever its name is; a file of slabs has no places there.
+/// A container from a stream is read completely, for all names of the stream. A slab file from a stream is rejected.
 #[test]
-fn boxes_of_streams() {
+fn regions_of_streams() {
     let fixture = Fixture::new();
     compress(&fixture, "a", &[1440, 721], "");
     let ranges: Ranges<'_> = &[(700, 800), (300, 400)];
@@ -120,7 +120,7 @@ fn boxes_of_streams() {
         assert_eq!(code, Some(0), "{err}");
         assert!(out == want, "{name}");
     }
-    // A file on standard input by another name is a file.
+    // /dev/stdin is a regular file if standard input is one.
     let run = Command::new(PROGRAM)
         .args(["decompress", "/dev/stdin", "-o", "-", "--region", "700:800,300:400"])
         .current_dir(&fixture.0)
@@ -137,9 +137,9 @@ fn boxes_of_streams() {
     );
 }
 
-/// Lengths of which nobody knew before the end.
+/// The slab file comes from a stream, whose length was unknown until its end.
 #[test]
-fn boxes_of_slabs_from_a_stream() {
+fn regions_of_slabs_from_a_stream() {
     let fixture = Fixture::new();
     let line = "compress - -o a --dtype f32 --preset fast --mode abs --eb 0.1 --slab 1M";
     let run = Command::new(PROGRAM)
@@ -156,11 +156,11 @@ fn boxes_of_slabs_from_a_stream() {
     fixture.fails(
         "decompress a -o x --region 1038240:1038241",
         2,
-        &["--region has 1038240:1038241 for x", "within 0:1038240"],
+        &["--region has 1038240:1038241 for x", "pass a range within 0:1038240"],
     );
 }
 
-/// Where the slabs of a file begin, each with its length, and where they end.
+/// Offsets of the slabs, each of which begins with its length, and of the trailer.
 fn begins(file: &[u8]) -> Vec<usize> {
     let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
     let mut begin = vec![48];
@@ -171,25 +171,25 @@ fn begins(file: &[u8]) -> Vec<usize> {
     begin
 }
 
-/// A slab that the box does not touch may be anything, as long as its length is right; so may a chunk.
+/// Slabs and chunks outside the region may be damaged, if their lengths are correct.
 #[test]
-fn slabs_beside_the_box_are_not_read() {
+fn slabs_outside_the_region_are_not_read() {
     let fixture = Fixture::new();
     compress(&fixture, "a", &[1440, 721], " --slab 1M");
     let good = fs::read(fixture.path("a")).unwrap();
     let begin = begins(&good);
     assert_eq!(begin.len(), 5);
-    // Rows 182 to 545 are of slabs 1 and 2.
+    // Slabs 1 and 2 contain rows 182 to 545.
     let ranges: Ranges<'_> = &[(0, 40), (200, 500)];
     let want = cut(&fixture, "whole", &[1440, 721], ranges);
-    let mut spoilt = good.clone();
+    let mut damaged = good.clone();
     for slab in [0, 3] {
-        spoilt[begin[slab] + 8..begin[slab + 1]].fill(0xee);
+        damaged[begin[slab] + 8..begin[slab + 1]].fill(0xee);
     }
-    // The entry of the last of the 45 chunks of slab 2, behind the header of its container.
+    // The damaged entry belongs to the last of the 45 chunks of slab 2. The entries follow the header of its container.
     let header = u64::from_le_bytes(good[begin[2] + 32..begin[2] + 40].try_into().unwrap()) as usize;
-    spoilt[begin[2] + 8 + header + 8 * 44 + 7] = 0x60;
-    fixture.write("b", &spoilt);
+    damaged[begin[2] + 8 + header + 8 * 44 + 7] = 0x60;
+    fixture.write("b", &damaged);
     fixture.run(&format!("decompress b -o part {}", option(ranges))).ok();
     assert!(fs::read(fixture.path("part")).unwrap() == want);
     fixture.fails("decompress b -o x --region 0:40,100:500", 4, &["b: ", "slab 0", "not a container"]);
@@ -197,7 +197,7 @@ fn slabs_beside_the_box_are_not_read() {
 }
 
 #[test]
-fn boxes_that_are_refused() {
+fn invalid_regions_are_rejected() {
     let fixture = Fixture::new();
     compress(&fixture, "a", &[1440, 721], "");
     compress(&fixture, "s", &[1440, 721], " --slab 1M");
@@ -217,18 +217,22 @@ fn boxes_that_are_refused() {
         (
             "a -o x --region 0:5,720:722",
             2,
-            &["--region has 720:722 for y", "within 0:721", "the array of a is 1440x721"],
+            &["--region has 720:722 for y", "within 0:721", "the array of a has dimensions 1440x721"],
         ),
         (
             "s -o x --region 0:5,720:722",
             2,
-            &["--region has 720:722 for y", "within 0:721", "the array of s is 1440x721"],
+            &["--region has 720:722 for y", "within 0:721", "the array of s has dimensions 1440x721"],
         ),
         ("s -o x --region 1440:1441,0:5", 2, &["--region has 1440:1441 for x", "within 0:1440"]),
-        ("a -o x --region 0:5", 2, &["--region has 1 ranges; give 2", "1440x721"]),
-        ("s -o x --region 0:5", 2, &["--region has 1 ranges; give 2", "1440x721"]),
-        ("s -o x --region 0:1,0:1,0:1", 2, &["--region has 3 ranges; give 2"]),
-        // However large it is.
+        ("a -o x --region 0:5", 2, &["--region has 1 range, but the array of", "1440x721; pass 2"]),
+        ("s -o x --region 0:5", 2, &["--region has 1 range, but the array of", "1440x721; pass 2"]),
+        (
+            "s -o x --region 0:1,0:1,0:1",
+            2,
+            &["--region has 3 ranges, but the array of s has dimensions 1440x721; pass 2"],
+        ),
+        // The size of the region does not matter.
         ("a -o x --region 0:2000,0:2000", 2, &["--region has 0:2000 for x", "within 0:1440"]),
         ("s -o x --region 0:1440,0:18446744073709551615", 2, &["--region has 0:18446744073709551615 for y"]),
         ("a -o x --region -1:5,0:5", 2, &["--region", "`-1:5` is not a range"]),
@@ -244,7 +248,7 @@ fn boxes_that_are_refused() {
     }
 }
 
-/// Pipelines that do not restore parts decode a whole file, or whole slabs.
+/// Pipelines that cannot restore parts decode the whole container, or whole slabs.
 #[test]
 fn regions_of_any_pipeline() {
     let fixture = Fixture::new();
@@ -258,9 +262,9 @@ fn regions_of_any_pipeline() {
     }
 }
 
-/// Numbers of a slab file that contradict each other, as far as a box has to do with them.
+/// Contradictory numbers of a slab file, if a region depends on them.
 #[test]
-fn damaged_slab_files_have_no_box() {
+fn damaged_slab_files_are_rejected() {
     let fixture = Fixture::new();
     compress(&fixture, "a", &[1440, 721], " --slab 1M");
     let good = fs::read(fixture.path("a")).unwrap();
@@ -311,7 +315,7 @@ fn damaged_slab_files_have_no_box() {
         fixture.write("bad", &file);
         fixture.fails("decompress bad -o x --region 3:90,100:400", 4, &["bad", says]);
     }
-    // Many slabs in the trailer are not many in the file.
+    // A trailer with a huge number of slabs does not match the length of the file.
     let huge = 1u64 << 40;
     let mut file = sealed(end - 32..end, &[(end - 24, huge.div_ceil(182)), (end - 16, huge)]);
     file[16..24].copy_from_slice(&huge.to_le_bytes());

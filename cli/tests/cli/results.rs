@@ -1,4 +1,4 @@
-//! What the subcommands print and write.
+//! Results and output files of the commands.
 
 use crate::fixture::Fixture;
 use serde_json::Value;
@@ -32,9 +32,9 @@ fn round_trip_within_the_bound() {
     assert!(m["psnr_db"].as_f64().unwrap() > 60.0);
 }
 
-/// Every mode that compress takes is one that compare judges, by the same name.
+/// Commands `compress` and `compare` support the same modes.
 #[test]
-fn every_mode_is_kept_and_judged() {
+fn every_mode_is_kept_and_compared() {
     let fixture = Fixture::new();
     for mode in ["abs", "noa", "rel", "prel"] {
         fixture.run(&format!("compress egm96.f32 -o m.fzm --force --dtype f32 --mode {mode} --eb 1e-3")).ok();
@@ -47,9 +47,9 @@ fn every_mode_is_kept_and_judged() {
     }
 }
 
-/// By its name, and only where the bound is a fraction of it.
+/// Only bounds that are relative to the value range or the largest magnitude have a base.
 #[test]
-fn info_says_what_the_bound_is_a_fraction_of() {
+fn info_names_the_base_of_a_relative_bound() {
     let fixture = Fixture::new();
     for (preset, mode) in
         ["pfpl", "fz", "fast"].into_iter().flat_map(|p| ["abs", "noa", "prel"].map(|m| (p, m)))
@@ -64,7 +64,7 @@ fn info_says_what_the_bound_is_a_fraction_of() {
             (mode == "noa", mode == "prel"),
             "{preset} {mode}"
         );
-        // The geoid is between -106 and 85 metres.
+        // The heights of the geoid are between -106 m and 85 m.
         assert!(range.is_none_or(|r| (190.0..193.0).contains(&r)), "{preset}: {range:?}");
         assert!(magnitude.is_none_or(|m| (105.0..108.0).contains(&m)), "{preset}: {magnitude:?}");
     }
@@ -107,7 +107,7 @@ fn options_reach_the_container() {
     assert!(info["plan"][0].as_str().unwrap().starts_with("plan Decode"));
     assert!(info["segments"][0]["bytes"].as_u64().unwrap() > 0);
 
-    // A file is the memory of the CPU, and `auto` goes where the memory is.
+    // The device `auto` is the CPU, because files are read into host memory.
     assert_eq!(fixture.run("compress egm96.f32 -o b --dtype f32 --eb 1e-3 --json").json()["device"], "cpu");
 
     let threads = |n: u32| {
@@ -117,9 +117,9 @@ fn options_reach_the_container() {
     assert_eq!(threads(1), threads(3));
 }
 
-/// Files of May 2026 with the reference's arithmetic have no place for the shape; whoever asks for one is told.
+/// A note announces that a file of generation 2026-05 without `strict` does not contain the shape.
 #[test]
-fn a_file_that_forgets_the_shape_is_announced() {
+fn files_without_their_shape_are_announced() {
     let fixture = Fixture::new();
     let base = "compress egm96.f32 --dtype f32 --dims 1440x721 --eb 1e-3 --json";
     let run = fixture.run(&format!("{base} -o old --generation 2026-05 --no-strict --no-checksum"));
@@ -132,7 +132,7 @@ fn a_file_that_forgets_the_shape_is_announced() {
     let info = fixture.run("info old --json").json();
     assert_ne!(info["strict"], true);
     assert_eq!(info["dims"].as_array().unwrap().len(), 1);
-    // Either alone keeps the shape, and nothing is said.
+    // With only one of the two options the file contains the shape, and there is no note.
     for options in ["--generation 2026-05", "--no-strict"] {
         fixture.run(&format!("{base} -o new --force {options}")).json();
         assert_eq!(
@@ -164,7 +164,7 @@ fn listings_and_bench() {
 
     let bench =
         fixture.run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2,1e-3 --threads 1,2 --runs 2 --json");
-    // One bound per option.
+    // Each --eb has one bound.
     assert_eq!(bench.code, Some(2));
     let bench = fixture
         .run("bench egm96.f32 --dtype f32 --preset pfpl --preset bits --eb 1e-2 --eb 1e-3 --threads 1,2 --runs 2 --json")
@@ -178,9 +178,9 @@ fn listings_and_bench() {
     assert_eq!(bench["failed"], serde_json::json!([]));
 }
 
-/// A line that cannot be measured takes no other with it; the exit code is that of the first.
+/// A row that cannot be measured does not stop the others. The first one determines the exit code.
 #[test]
-fn a_benchmark_in_which_something_fails() {
+fn failed_rows_of_a_benchmark_are_listed() {
     let fixture = Fixture::new();
     let line =
         "bench egm96.f32 --dtype f32 --preset fast --preset pfpl --preset fz --mode rel --threads 1 --runs 1";
@@ -190,7 +190,7 @@ fn a_benchmark_in_which_something_fails() {
     assert_eq!(notes.len(), 3, "{}", run.err);
     assert!(notes[0].starts_with("fzgm: fast, rel 1e-3, 1 thread: fast: mode rel"), "{}", notes[0]);
     assert!(notes[1].starts_with("fzgm: fz, rel 1e-3, 1 thread: lorenzo_quant: mode rel"), "{}", notes[1]);
-    assert_eq!(notes[2], "fzgm: 2 of 3 lines could not be measured");
+    assert_eq!(notes[2], "fzgm: 2 of 3 rows could not be measured");
     let bench: Value = serde_json::from_str(&run.out).unwrap();
     let rows = bench["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["preset"], &rows[0]["kept"]), (1, &"pfpl".into(), &true.into()));
@@ -208,7 +208,7 @@ fn a_benchmark_in_which_something_fails() {
     assert_eq!((text.code, text.err.lines().count()), (Some(5), 3));
     assert!(text.out.lines().last().unwrap().starts_with("pfpl "), "{}", text.out);
 
-    // Nothing at all is a report too.
+    // If all rows fail, there is still a report.
     let none =
         fixture.run("bench egm96.f32 --dtype f32 --preset fast --mode rel --threads 1,2 --runs 1 --json");
     let bench: Value = serde_json::from_str(&none.out).unwrap();
@@ -217,12 +217,12 @@ fn a_benchmark_in_which_something_fails() {
 }
 
 #[test]
-fn empty_arrays_are_arrays() {
+fn empty_arrays_are_supported() {
     let fixture = Fixture::new();
     fixture.write("empty", b"");
     let report = fixture.run("compress empty -o a --dtype f32 --eb 1e-3 --json").json();
     assert!(report["bits_per_value"].is_null(), "{report}");
-    // No value, no bits per value.
+    // An array without values has no bits per value.
     let text = fixture.run("compress empty -o a --force --dtype f32 --eb 1e-3").ok();
     assert!(
         text.contains(": 0 of f32, 0 bytes\n") && !text.contains("inf") && !text.contains("bits"),
@@ -235,7 +235,7 @@ fn empty_arrays_are_arrays() {
     fixture.run("info a --plan").ok();
     fixture.run("compare empty b --dtype f32 --mode noa --eb 1e-3 --compressed a --json").json();
     fixture.run("bench empty --dtype f32 --runs 1 --json").json();
-    // Without a slab there is none to be described.
+    // A slab file without slabs has no first slab to describe.
     fixture.run("compress empty -o s --dtype f32 --dims 5x0 --eb 1e-3 --slab 1K").ok();
     let said = fixture.run("info s").ok();
     assert!(said.contains("0 slabs") && !said.contains("first slab"), "{said}");
@@ -244,9 +244,9 @@ fn empty_arrays_are_arrays() {
     }
 }
 
-/// A pipeline that is written out gives the bytes of the preset that it describes.
+/// A custom pipeline that equals a preset gives the same container.
 #[test]
-fn own_pipelines_are_pipelines() {
+fn custom_pipelines_equal_presets() {
     let fixture = Fixture::new();
     let field = "--dtype f32 --dims 1440x721";
     fixture.run(&format!("compress egm96.f32 -o preset.fzm {field} --preset fz --eb 1e-3")).ok();
@@ -268,7 +268,7 @@ fn own_pipelines_are_pipelines() {
     assert!(same("--preset fz --eb 1e-3")["pipeline"].is_null());
     assert_eq!(fixture.run("info --stages").ok(), fixture.run("stages").ok());
 
-    // A bound of its own is the one that is judged; what loses nothing has none.
+    // The bound of the pipeline itself is checked. A lossless pipeline has none.
     let bench =
         "bench egm96.f32 --dtype f32 --threads 1 --runs 1 --json --config fz.toml --pipeline rze(word=4)";
     let report: Value = serde_json::from_str(&fixture.run(bench).ok()).unwrap();
@@ -284,12 +284,12 @@ fn own_pipelines_are_pipelines() {
             .unwrap();
     assert_eq!(report["rows"].as_array().unwrap().len(), 5);
 
-    // The file asks for the form of the reference, which forgets the shape.
-    let asks = format!(
+    // The file selects the exact form of the reference, which does not contain the shape.
+    let old = format!(
         "[pipeline]\nstrict = false\ngeneration = \"2026-05\"\n{}",
         fixture.run("presets --toml fz").ok()
     );
-    fixture.write("old.toml", asks.as_bytes());
+    fixture.write("old.toml", old.as_bytes());
     assert!(
         fixture
             .run(&format!("compress egm96.f32 -o old.fzm {field} --config old.toml"))
@@ -299,9 +299,9 @@ fn own_pipelines_are_pipelines() {
     assert!(fs::read(fixture.path("old.fzm")).unwrap() != want);
 }
 
-/// What `info` says of the pipeline is what another compression takes, and makes the same container again.
+/// A compression with the pipeline that `info` prints gives the same container.
 #[test]
-fn a_pipeline_is_taken_from_a_container() {
+fn pipelines_of_containers_can_be_used_again() {
     let fixture = Fixture::new();
     let field = "egm96.f32 --dtype f32 --dims 1440x721";
     fixture.run(&format!("compress {field} -o a --mode noa --eb 3e-4 --preset fz")).ok();
@@ -316,12 +316,12 @@ fn a_pipeline_is_taken_from_a_container() {
     fixture.run(&format!("compress {field} -o c --pipeline {}", line.trim_end().replace(" > ", ">"))).ok();
     let a = fs::read(fixture.path("a")).unwrap();
     assert!(fs::read(fixture.path("b")).unwrap() == a && fs::read(fixture.path("c")).unwrap() == a);
-    // One that no chain makes has TOML alone.
+    // A pipeline with strict = false is not a chain and can only be printed as TOML.
     fixture.run(&format!("compress {field} -o d --no-strict --eb 1e-3")).ok();
     assert!(fixture.run("info d --toml").ok().contains("strict = false"));
     let run = fixture.run("info d --text");
     assert!(run.code == Some(5) && run.err.contains("fzgm info --toml"), "{}", run.err);
-    // Codes of 32 bits are as long as values, so that the array is stored.
+    // Codes of 32 bits are as long as the values, so the array is stored uncompressed.
     let said = fixture.run(&format!("compress {field} -o e --pipeline ginterp(code_type=u32)")).ok();
     assert!(said.contains("stored uncompressed"), "{said}");
     assert!(fixture.run("stages ginterp").ok().contains("0x8016"));

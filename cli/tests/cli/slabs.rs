@@ -1,4 +1,4 @@
-//! Slab files, and standard streams.
+//! Slab files and standard streams.
 
 use crate::fixture::{Fixture, PROGRAM, Run};
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// `fzgm <line>` with bytes on its standard input: what it prints on both streams.
+/// Runs `fzgm <line>` with `input` on standard input. Returns the exit code and the contents of both output streams.
 fn piped(fixture: &Fixture, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, String) {
     let mut child = Command::new(PROGRAM)
         .args(line.split(' '))
@@ -17,7 +17,7 @@ fn piped(fixture: &Fixture, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, 
         .spawn()
         .unwrap();
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
-    // A program that refuses its arguments reads nothing.
+    // A program that rejects its arguments does not read its input, so the write may fail.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -27,10 +27,10 @@ fn piped(fixture: &Fixture, line: &str, input: &[u8]) -> (Option<i32>, Vec<u8>, 
 const SLABS: &str = "compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M";
 
 #[test]
-fn a_slab_file_is_the_array_again() {
+fn slab_files_restore_the_array() {
     let fixture = Fixture::new();
     let report = fixture.run(&format!("{SLABS} --json")).json();
-    // 182 rows of 5760 bytes are what goes into 1 MiB; four slabs make 721 rows.
+    // A slab of 1 MiB contains 182 rows of 5760 bytes, so 721 rows require four slabs.
     assert_eq!((&report["slabs"], &report["dims"]), (&json!(4), &json!([1440, 721])));
     let bytes = fs::read(fixture.path("a.fzs")).unwrap();
     assert_eq!((&bytes[..4], &report["container_bytes"]), (&b"FZS1"[..], &json!(bytes.len())));
@@ -42,7 +42,7 @@ fn a_slab_file_is_the_array_again() {
 
     let report = fixture.run("decompress a.fzs -o b.f32 --json").json();
     assert_eq!((&report["slabs"], &report["array_bytes"]), (&json!(4), &json!(4_152_960)));
-    // The bound is that of the whole range, and is used.
+    // The bound is relative to the range of the whole array. A smaller bound does not hold, so the codes are not finer than required.
     assert_eq!(fixture.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 1e-3").code, Some(0));
     assert_eq!(fixture.run("compare egm96.f32 b.f32 --dtype f32 --mode noa --eb 9e-4").code, Some(1));
     for threads in [1, 2] {
@@ -51,7 +51,7 @@ fn a_slab_file_is_the_array_again() {
     }
 }
 
-/// Slabs of a row and more, of everything, and lines whose length nobody knows before the end.
+/// Slabs of one row, of several rows, and of the whole array, and streams of unknown length.
 #[test]
 fn slabs_of_all_sizes() {
     let fixture = Fixture::new();
@@ -75,7 +75,7 @@ fn slabs_of_all_sizes() {
     assert_eq!(fixture.run("info e --json").json()["slab_file"]["dims"], json!([1_038_240]));
     fixture.run("decompress e -o f").ok();
     assert_eq!(fixture.run("compare egm96.f32 f --dtype f32 --mode noa --eb 1e-3").code, Some(0));
-    // Nothing is an array too.
+    // An empty stream is an empty array.
     assert_eq!(piped(&fixture, stream, b"").0, Some(0));
     assert_eq!(fixture.run("info e --json").json()["slab_file"]["slabs"], 0);
     fixture.run("decompress e -o g").ok();
@@ -88,7 +88,11 @@ fn slabs_of_all_sizes() {
             stream.replace("--dtype f32", "--dtype f32 --dims 1440x2"),
             "has 5760 bytes, but --dims require 11520",
         ),
-        (&field, stream.replace("--eb", "--no-strict --generation 2026-05 --eb"), "contain their shape"),
+        (
+            &field,
+            stream.replace("--eb", "--no-strict --generation 2026-05 --eb"),
+            "containers without their shape",
+        ),
         (&field, stream.replace("1M", "1.5M"), "not a number of bytes"),
         (&[], stream.replace("--dtype f32", "--dtype f32 --dims 0x5"), "rows without elements"),
     ] {
@@ -98,7 +102,7 @@ fn slabs_of_all_sizes() {
     }
 }
 
-/// 300 MB through a program that may take less.
+/// The program may use 200 MB of memory and processes an array of 300 MB.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_array_larger_than_memory() {
@@ -113,7 +117,7 @@ fn an_array_larger_than_memory() {
         assert!(output.status.success(), "{line}: {err}");
         assert!(!line.contains("wc") || out.trim() == "300000000", "{line}: {out} {err}");
     }
-    // The limit is one: as a whole it does not go.
+    // Without slabs, the same array exceeds the memory limit, which shows that the limit has an effect.
     let whole = compress.replace(" --slab 8M", "").replace("-o a", "-o b");
     let line = format!("head -c 300000000 /dev/zero | ({whole})");
     let output = Command::new("sh").args(["-c", &line]).current_dir(&fixture.0).output().unwrap();
@@ -140,7 +144,7 @@ fn streams_in_and_out() {
     }
     let (code, out, err) = piped(&fixture, "decompress - -o -", b"no container");
     assert_eq!((code, out.len()), (Some(4), 0), "{err}");
-    // Nothing takes the place of the data, and nothing is left behind.
+    // A failure to write standard output is an error, and no file remains.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(PROGRAM)
         .args(["decompress", "a.fzm", "-o", "-"])
@@ -154,7 +158,7 @@ fn streams_in_and_out() {
     assert_eq!(fixture.names(), ["a.fzm", "egm96.f32"]);
 }
 
-/// Whatever is done to a slab file, it is refused and nothing is written.
+/// A damaged slab file is rejected, and no output is written.
 #[test]
 fn damaged_slab_files_are_exit_4() {
     let fixture = Fixture::new();
@@ -167,7 +171,7 @@ fn damaged_slab_files_are_exit_4() {
         file
     };
     let end = good.len();
-    // Slabs left out, twice, or in another order of lengths.
+    // Files with a slab missing, and with a slab twice.
     let without = [&good[..48], &good[56 + first..]].concat();
     let twice = [&good[..56 + first], &good[48..]].concat();
     for (file, says) in [
@@ -192,14 +196,14 @@ fn damaged_slab_files_are_exit_4() {
     fixture.fails("decompress a.fzs -o x --max-memory 1000", 5, &["slab 0", "--max-memory"]);
 }
 
-/// Each part is whole, with a checksum that is right; together they are no file of slabs.
+/// Each part of the file is complete and has a correct checksum, but the parts contradict each other.
 #[test]
 fn contradictions_in_slab_files_are_exit_4() {
     let fixture = Fixture::new();
     fixture.run(SLABS).ok();
     let good = fs::read(fixture.path("a.fzs")).unwrap();
     let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
-    // Where the slabs begin, and the trailer, which a length of 0 opens.
+    // Offsets of the slabs and of the trailer, which begins with a length of 0.
     let mut begin = vec![48];
     while word(begin[begin.len() - 1]) != 0 {
         let last = begin[begin.len() - 1];
@@ -217,7 +221,6 @@ fn contradictions_in_slab_files_are_exit_4() {
     let trailer = |set: &[(usize, u64, usize)]| sealed(&good[good.len() - 32..], set);
     let (usual, unknown) = (trailer(&[]), header(&[(16, 0, 8)]));
     assert_eq!([header(&[]), all.clone(), usual.clone()].concat(), good);
-    // Both read all of the file, with the headers of all slabs.
     let middle = [slabs[0], slabs[3], slabs[1]].concat();
     for (file, says) in [
         ([header(&[(24, 5, 8)]), all.clone(), usual.clone()].concat(), "header whose reserved bytes"),
@@ -229,7 +232,7 @@ fn contradictions_in_slab_files_are_exit_4() {
         ([header(&[(6, 9, 1)]), all.clone(), usual.clone()].concat(), "slab 0 is f32"),
         ([header(&[(8, 1441, 8)]), all, usual].concat(), "slab 0 is f32"),
         ([unknown, middle, trailer(&[(8, 3, 8), (16, 539, 8)])].concat(), "slab 2 is f32"),
-        // An array that there cannot be, of no slab.
+        // A file without slabs whose array would be larger than the limit.
         (
             [header(&[(7, 3, 1), (8, 1 << 60, 8), (16, 1 << 60, 8)]), trailer(&[(8, 0, 8), (16, 0, 8)])]
                 .concat(),
@@ -237,6 +240,7 @@ fn contradictions_in_slab_files_are_exit_4() {
         ),
     ] {
         fixture.write("bad.fzs", &file);
+        // Both commands check the headers of all slabs.
         fixture.fails("decompress bad.fzs -o x", 4, &["bad.fzs", says]);
         fixture.fails("info bad.fzs", 4, &["bad.fzs", says]);
     }

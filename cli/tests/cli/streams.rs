@@ -1,4 +1,4 @@
-//! Standard output, links and devices.
+//! Standard streams, links, devices, and pipes.
 
 use crate::fixture::{Fixture, PROGRAM, Run};
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_closed_standard_output_is_not_a_failure() {
     let mut child =
         Command::new(PROGRAM).arg("stages").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -17,12 +17,12 @@ fn a_reader_that_leaves_is_no_failure() {
     let output = Command::new(PROGRAM).arg("stages").stdout(full).output().unwrap();
     let run = Run::new("stages", output);
     assert_eq!(run.code, Some(3));
-    assert!(run.err.starts_with("fzgm: cannot write to standard output"), "{}", run.err);
+    assert!(run.err.starts_with("fzgm: cannot write standard output"), "{}", run.err);
 }
 
-/// The file behind a link is replaced, and a device never.
+/// The file that a link refers to is replaced. A device is never replaced.
 #[test]
-fn links_stay_links() {
+fn links_remain_links() {
     let fixture = Fixture::new();
     let compress = |out: &str| format!("compress egm96.f32 -o {out} --dtype f32 --eb 1e-3");
     fixture.write("file", b"old");
@@ -33,7 +33,7 @@ fn links_stay_links() {
     assert!(fs::read(fixture.path("file")).unwrap().starts_with(b"2ZMF"));
     fixture.fails(&compress("/dev/null --force"), 3, &["not a regular file"]);
 
-    // One to nothing, by way of another link and a directory.
+    // A link to a missing file, through another link in a directory.
     fs::create_dir(fixture.path("dir")).unwrap();
     symlink("../made", fixture.path("dir/inner")).unwrap();
     symlink("dir/inner", fixture.path("dangling")).unwrap();
@@ -54,7 +54,7 @@ fn links_stay_links() {
 }
 
 #[test]
-fn a_file_that_is_replaced_keeps_its_permissions() {
+fn replaced_files_keep_their_permissions() {
     let fixture = Fixture::new();
     for mode in [0o600, 0o640, 0o666, 0o400] {
         fixture.write("out", b"old");
@@ -65,7 +65,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_eq!(found.permissions().mode() & 0o7777, mode, "{mode:o}");
         fs::remove_file(fixture.path("out")).unwrap();
     }
-    // A new file is like any other.
+    // A new file has the default permissions.
     fixture.write("other", b"");
     fixture.run("compress egm96.f32 -o out --force --dtype f32 --eb 1e-3").ok();
     let mode = |name| fs::metadata(fixture.path(name)).unwrap().permissions();
@@ -73,7 +73,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
 }
 
 #[test]
-fn names_may_be_as_long_as_the_file_system_takes() {
+fn names_may_have_the_maximum_length() {
     let fixture = Fixture::new();
     let name = "n".repeat(255);
     for force in ["", " --force"] {
@@ -82,15 +82,15 @@ fn names_may_be_as_long_as_the_file_system_takes() {
     }
 }
 
-/// What has no end: no more is read than the array or the container has and one byte. Where nothing says how long an array is, the
-/// memory ends.
+/// Endless input is read up to the length of the array or the container, and one byte more. If the length is unknown, the run fails
+/// when the memory is exhausted.
 #[test]
-fn endless_input_ends() {
+fn endless_input_is_rejected() {
     let fixture = Fixture::new();
     let bytes = fixture.compressed().len();
     fixture.run("compress egm96.f32 -o a.fzc --dtype f32 --dims 1440x721 --eb 1e-3 --container compact").ok();
     fixture.run("compress egm96.f32 -o a.fzs --dtype f32 --dims 1440x721 --eb 1e-3 --slab 1M").ok();
-    // A slab that is said to be longer than it is: its length stands behind the header of 48 bytes.
+    // The length of the first slab, after the header of 48 bytes, is too large.
     let mut slabs = fs::read(fixture.path("a.fzs")).unwrap();
     slabs[48..56].copy_from_slice(&(1_u64 << 60).to_le_bytes());
     fixture.write("b.fzs", &slabs);
@@ -138,7 +138,7 @@ fn endless_input_ends() {
     }
 }
 
-/// With stacks for which there is no room.
+/// The stacks of the threads exceed the address space.
 #[test]
 fn threads_that_cannot_be_started_are_exit_5() {
     let fixture = Fixture::new();
@@ -159,9 +159,9 @@ fn threads_that_cannot_be_started_are_exit_5() {
     }
 }
 
-/// A stream and a file of the same bytes get the same answer.
+/// A stream and a file with the same bytes give the same exit code and the same output.
 #[test]
-fn a_stream_is_judged_as_its_file_is() {
+fn streams_and_files_give_the_same_result() {
     let fixture = Fixture::new();
     let container = fixture.compressed();
     let (array, mut cases) = (fs::read(fixture.path("egm96.f32")).unwrap(), vec![]);
@@ -189,7 +189,7 @@ fn a_stream_is_judged_as_its_file_is() {
             };
             let (stream, file) = (run("-"), run("in"));
             assert_eq!(stream.status, file.status, "{line}, {} bytes", bytes.len());
-            // Slabs are written before the stream is known to be one.
+            // After a failure, a stream may already have received the first slabs.
             let same = stream.stdout == file.stdout || !file.status.success();
             assert!(same, "{line}, {} bytes", bytes.len());
         }

@@ -1,4 +1,4 @@
-//! The parameters, checked against what they are applied to.
+//! The stage on an edge: its parameters, checked against the type and the length of the array.
 
 use super::SPEC;
 use super::device::Most;
@@ -11,7 +11,7 @@ use crate::stages::inputs::{floats, known_elements};
 use crate::stages::{quantizer, shape};
 use bytemuck::Zeroable;
 
-/// So many values at most.
+/// The largest number of elements of an array.
 pub(super) const MOST_ELEMENTS: i64 = 1 << 40;
 
 /// The stage on an edge.
@@ -41,7 +41,7 @@ impl BoundMultilevel {
         })
     }
 
-    /// Whether the run looks for the smallest and the largest value.
+    /// True if the run measures the smallest and the largest value.
     fn is_measured(&self) -> bool {
         self.mode != quantizer::ABS && self.value_base == 0.0
     }
@@ -52,7 +52,7 @@ impl BoundMultilevel {
         launch.threshold = self.threshold;
         launch.value_base = self.value_base;
         launch.mode = self.mode;
-        // Not of bins: 0 means that no step can be had, which only the run knows.
+        // The stage has no bins. Kernel `BOUND` reports a radius of 0 if no step fits, and this one otherwise.
         launch.radius = 1;
         launch.switches = quantizer::STRICT | if self.is_measured() { quantizer::RANGE } else { 0 };
         launch.value = self.value.bytes() as u32;
@@ -60,7 +60,7 @@ impl BoundMultilevel {
         launch
     }
 
-    /// `decodes`: runs are cut by a stream, not by the encoder.
+    /// Parameters of the kernels. If `decodes` is true, there is room for the runs of any stream, otherwise for those of the encoder.
     pub(super) fn launch(&self, decodes: bool) -> MultilevelParams {
         let mut launch = MultilevelParams::zeroed();
         launch.threshold = self.threshold;

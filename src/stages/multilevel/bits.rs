@@ -1,4 +1,4 @@
-//! Fields of bits in words of 16, the lowest bits first.
+//! Fields of bits in words of 16 bits, the lowest bits first.
 
 use crate::base::error::Fault;
 
@@ -11,7 +11,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// The low `n` bits, at most 32.
+    /// Appends the low `n` bits of `value`; `n` is at most 32.
     pub(super) fn put(&mut self, value: u32, n: u32) {
         self.held |= u64::from(value) << self.count;
         self.count += n;
@@ -22,7 +22,7 @@ impl BitWriter {
         }
     }
 
-    /// The words, the last one padded.
+    /// Returns the words; the last one is padded with zeros.
     pub(super) fn finish(mut self) -> Vec<u16> {
         if self.count > 0 {
             self.words.push(self.held as u16);
@@ -31,7 +31,7 @@ impl BitWriter {
     }
 }
 
-/// Takes fields from words that may end too early.
+/// Reads fields from words of a container; a field beyond the last word is a fault.
 pub(super) struct BitReader<'a> {
     words: &'a [u16],
     at: usize,
@@ -56,12 +56,12 @@ impl<'a> BitReader<'a> {
         Ok(value as u32)
     }
 
-    /// Words of which bits have been taken.
+    /// The number of words that bits were read from.
     pub(super) fn words_taken(&self) -> usize {
         self.at.div_ceil(16)
     }
 
-    /// Whether the rest is the padding of the last word.
+    /// True if only padding of the last word is left.
     pub(super) fn is_at_end(&self) -> bool {
         self.at.div_ceil(16) == self.words.len()
     }

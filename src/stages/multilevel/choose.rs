@@ -1,4 +1,4 @@
-//! Which axes are interpolated, or whether differences are coded in their place, from samples of the array itself.
+//! The choice of the interpolated axes, or of differences, from samples of the array.
 
 use super::grid::Levels;
 use super::params::{AXIS_SAMPLE, MOST_DIFFERENCE, MultilevelMetadata, SAMPLE};
@@ -45,7 +45,7 @@ pub(super) fn choose_axes<T: LevelValue>(
     }
 }
 
-/// The cost of points along an axis on a level, times 256.
+/// Computes the cost of points along an axis on a level, times 256.
 struct LineWork<'a, T> {
     all: &'a [T],
     dims: [usize; 3],
@@ -95,7 +95,7 @@ impl<T: LevelValue> Work for LineWork<'_, T> {
     }
 }
 
-/// The cost of differences, times 256, and the number of axes with the least cost. None if the array cannot be coded by differences.
+/// The cost of differences, times 256, and the number of axes with the least cost. `None` if the array cannot be coded by differences.
 fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor<T>) -> Option<(u64, u8)> {
     let (mut sums, mut others) = ([0u64; 3], [0u64; 3]);
     let mut looked = 0u64;
@@ -109,7 +109,7 @@ fn differences<T: LevelValue>(all: &[T], dims: [usize; 3], predictor: &Predictor
         looked += 1;
         let own = quotient(all[i])?;
         let has = [i % dims[0] > 0, i / dims[0] % dims[1] > 0, i / dims[0] / dims[1] > 0];
-        // The value less those behind along x, of these less those behind along y, and so on.
+        // The quotient of the neighbor at the distance of one along each axis of `back`; 0 outside the array.
         let at = |back: [bool; 3]| {
             let strides = [1, dims[0], dims[0] * dims[1]];
             if (0..3).any(|d| back[d] && !has[d]) {

@@ -1,4 +1,4 @@
-//! From values to codes and back.
+//! Codes of values, and values of codes.
 
 use super::known::room;
 use super::params::{CONTEXTS, FILL2, MOST_QUOTIENT, MultilevelMetadata, PATTERNS};
@@ -8,7 +8,7 @@ use super::token::token;
 use super::value::LevelValue;
 use crate::base::error::Fault;
 
-/// Codes are below this; from it on there are the patterns, and behind these an exact value.
+/// Codes are below this number. The numbers from it on represent patterns, and `EXACT` any other exact value.
 pub(super) const CODES: u32 = 1 << 21;
 pub(super) const EXACT: u32 = CODES + PATTERNS;
 
@@ -16,7 +16,7 @@ pub(super) const EXACT: u32 = CODES + PATTERNS;
 const PART: usize = 256;
 /// Codes from here on do not fit into a symbol.
 pub(super) const LARGE: u32 = 256;
-/// Numbers of contexts and tokens, and the low bits of a symbol, which have one.
+/// The number of pairs of context and token, and the number of low bits of a symbol that contain such a pair.
 pub(super) const INDICES: usize = CONTEXTS as usize * SYMBOLS;
 const INDEX_BITS: u32 = INDICES.ilog2();
 
@@ -30,7 +30,7 @@ impl Symbol {
     pub(super) fn new(code: u32, context: u8) -> Symbol {
         Symbol::of(code, context, token(code))
     }
-    /// Of a code below 16, which is its token.
+    /// The symbol of a code below 16, which equals its token.
     #[inline(always)]
     fn small(code: u32, context: u8) -> Symbol {
         Symbol::of(code, context, code)
@@ -52,12 +52,12 @@ impl Symbol {
     pub(super) fn context(self) -> usize {
         self.index() / SYMBOLS
     }
-    /// The low bits of the code, as many as follow the token of a code below [`LARGE`].
+    /// The low bits of the code, which include all raw bits of a code below [`LARGE`].
     #[inline(always)]
     pub(super) fn low(self) -> u32 {
         u32::from(self.0) >> INDEX_BITS
     }
-    /// Whether any of the codes is not 0.
+    /// True if any of the codes is not 0.
     #[inline(always)]
     pub(super) fn any(all: &[Symbol]) -> bool {
         all.iter().fold(0, |any, s| any | s.0) % SYMBOLS as u16 > 0
@@ -68,7 +68,7 @@ impl Symbol {
 #[derive(Default)]
 pub(super) struct Codes {
     pub(super) symbols: Vec<Symbol>,
-    /// The codes from [`LARGE`] on. Other codes may be here or not: most of this memory is usually never touched.
+    /// The codes from [`LARGE`] on, by points. Other places are undefined, so most of this memory is usually never touched.
     pub(super) large: Vec<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Codes {
     }
 }
 
-/// Writes codes with their contexts; `most` is the largest one.
+/// Writes codes with their contexts; `most` is the largest code.
 #[inline(always)]
 pub(super) fn put(codes: &[u32], contexts: &[u8], most: u32, symbols: &mut [Symbol], large: &mut [u32]) {
     let n = codes.len();
@@ -112,7 +112,7 @@ pub(super) fn unzigzag(u: u32) -> i32 {
     (u >> 1) as i32 ^ -((u & 1) as i32)
 }
 
-/// The numbers of a call that an encoder has besides.
+/// The numbers of a call that an encoder requires: those of the predictor, the bound, and the patterns.
 #[derive(Clone, Copy)]
 pub(super) struct Coder<T> {
     pub(super) predictor: Predictor<T>,
@@ -131,7 +131,7 @@ impl<T: LevelValue> Coder<T> {
         }
     }
 
-    /// The integer for `x` with prediction `p` and what it restores, if that is close enough; `most` limits the integer.
+    /// The integer for `x` with prediction `p`, the value that it restores, and true if `x` is coded. The integer must be below `most`.
     #[inline(always)]
     pub(super) fn quotient(&self, x: T, p: T, most: u32) -> (i32, T, bool) {
         let of = &self.predictor;
@@ -139,7 +139,7 @@ impl<T: LevelValue> Coder<T> {
         let q = sum - T::MAGIC;
         let restored = q.fma(of.step, p);
         let d = x - restored;
-        // Of the subtraction, as TwoSum has it.
+        // The rounding error of the subtraction, by TwoSum. It decides if the rounded difference equals the bound.
         let back = d + restored;
         let lost = (x - back) - (restored - (back - d));
         let tie = (d.abs() == self.bound)
@@ -150,13 +150,13 @@ impl<T: LevelValue> Coder<T> {
         (T::magic_int(sum), restored, coded)
     }
 
-    /// The code of an exact value.
+    /// The code of an exact value: that of its pattern, or `EXACT`.
     pub(super) fn exact(&self, x: T) -> u32 {
         let of = self.pattern[..self.patterns].iter().position(|&p| p == x.bits());
         of.map_or(EXACT, |i| CODES + i as u32)
     }
 
-    /// As [`Coder::quotient`], but a value whose error is the bound is not coded.
+    /// Equals [`Coder::quotient`], except that a value whose error equals the bound is not coded.
     #[inline(always)]
     fn quick_quotient(&self, x: T, p: T) -> (i32, T, bool) {
         let of = &self.predictor;
@@ -169,8 +169,8 @@ impl<T: LevelValue> Coder<T> {
         (T::magic_int(sum), restored, coded)
     }
 
-    /// Codes of points, and what they restore in place of their predictions; whether some may be exact. `left` are their left
-    /// neighbors.
+    /// Writes the codes of points, and replaces their predictions by the restored values. `left` are the left neighbors of the points.
+    /// Returns true if some may be exact.
     #[inline(always)]
     pub(super) fn row(
         &self,
@@ -191,7 +191,7 @@ impl<T: LevelValue> Coder<T> {
         any
     }
 
-    /// As [`Coder::part`] for points that have no rare codes; false if some have.
+    /// Does the work of [`Coder::part`] if no point has a rare code; otherwise returns false and writes nothing.
     #[inline(always)]
     fn quick_part(&self, x: &[T], contexts: &[u8], p: &mut [T], to: (&mut [Symbol], &mut [u32])) -> bool {
         let n = x.len();
@@ -217,7 +217,7 @@ impl<T: LevelValue> Coder<T> {
         true
     }
 
-    /// A part of [`Coder::row`].
+    /// Codes a part of [`Coder::row`].
     #[inline(always)]
     fn part(
         &self,

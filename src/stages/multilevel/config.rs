@@ -13,10 +13,10 @@ use crate::stages::shape;
 use bytemuck::Zeroable;
 use std::mem::offset_of;
 
-/// Form of config and stream.
+/// The form of config and stream.
 const VERSION: u8 = 1;
 
-/// Dimensions that are not of length 1, but one at least.
+/// The number of dimensions whose length is not 1, at least one.
 fn dimensions(dims: [u64; 3]) -> u32 {
     shape::rank(shape::ones_last(dims).map(|d| dims[d]))
 }
@@ -24,7 +24,7 @@ fn dimensions(dims: [u64; 3]) -> u32 {
 pub(super) fn write(p: &BoundMultilevel, of: Val) -> Config {
     let mut w = Writer::default();
     w.bytes(&[VERSION, p.value as u8, dimensions(p.dims) as u8, p.mode as u8]);
-    // A plan has no choices: interpolation over x, stencils of 2.
+    // The choices of a run replace these fields; until then they are valid: interpolation over x, stencils of 2.
     w.u32(1);
     w.pad_to(24);
     w.f64(0.0);
@@ -86,7 +86,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     if flags & !LATTICE != 0 || zero != 0 || unused != 0 {
         return refuse(format!("there are no flags {flags}, or a byte that is 0 is not"));
     }
-    // NaN fails the comparisons.
+    // The comparisons are false for NaN.
     if !(step >= 0.0 && step.is_finite()) {
         return refuse(format!("its step is {step}"));
     }
@@ -116,7 +116,7 @@ pub(super) fn read(config: &[u8]) -> Result<Parsed> {
     })
 }
 
-/// Limits of predictions: numbers in order, where a lower limit of zero is +0 and an upper one is -0.
+/// True if these can be limits of predictions: numbers in order, where a lower limit of zero is +0 and an upper one is -0.
 fn are_limits(low: f64, high: f64) -> bool {
     let zeros = low.to_bits() != (-0.0f64).to_bits() && high.to_bits() != 0;
     low <= high && zeros && low < f64::INFINITY && high > f64::NEG_INFINITY

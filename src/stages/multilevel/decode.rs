@@ -36,7 +36,7 @@ fn run<T: LevelValue>(call: &mut HostCall<'_>, p: &MultilevelParams) -> Result<(
     let n: usize = dims.iter().product();
     let metadata: MultilevelMetadata = at(call.input(1)?, 0).ok_or(Fault::BadLaunch)?;
     let (stream, out, threads) = (call.input(0)?, call.output(0)?, call.threads);
-    // The padding behind the shape is zero.
+    // Elements beyond the shape are restored as 0.
     let (body, rest) = out.split_at_mut_checked(n * size_of::<T>()).ok_or(Fault::Corrupt)?;
     rest.fill(0);
     if n == 0 {
@@ -189,7 +189,7 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(())
     }
 
-    /// The value of a code that has one of its own.
+    /// The exact value that a code represents; `None` for the code of an integer.
     #[inline(always)]
     pub(super) fn exact(&self, code: u32, raw: impl Fn() -> Option<u64>) -> Result<Option<T>, Fault> {
         if code < CODES {
@@ -203,7 +203,7 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(Some(T::from_bits(bits.ok_or(Fault::Corrupt)?)))
     }
 
-    /// Restores points in place of their predictions. Those of context FILL2 have their left neighbors there.
+    /// Replaces predictions by restored values. In place of a prediction, a point of context FILL2 has its left neighbor.
     #[inline(always)]
     pub(super) fn restore(
         &self,
@@ -256,7 +256,7 @@ impl<T: LevelValue> Decoder<'_, T> {
     }
 }
 
-/// The run of the base section, which goes on from pass to pass.
+/// The run of the base section, which continues from pass to pass.
 pub(super) struct BaseRun<'a, 'b> {
     run: RunDecoder<'b>,
     opened: &'a Opened<'b>,

@@ -1,4 +1,4 @@
-//! How the kernels run on a GPU.
+//! Launches of the kernels on a GPU.
 
 use super::grid::{Levels, layout};
 use super::params::{
@@ -9,13 +9,13 @@ use super::steps::Layout;
 use crate::ir::device::{DeviceLaunch, LaunchShape};
 use crate::ir::kernel::read_params;
 
-/// Blocks of functions that go over all of the array, and their threads.
+/// Blocks of functions that process the whole array, and threads of a block.
 const BLOCKS: u64 = 1056;
 const THREADS: u32 = 256;
 const WARPS: u64 = THREADS as u64 / 32;
-/// Batches of sections start at multiples of this.
+/// The batches of a section start at a multiple of this number.
 const BATCH_UNIT: usize = 256;
-/// Sums of the costs of stencils.
+/// Bytes of the sums of the costs of stencils.
 const STENCIL_BYTES: u64 = 32 * 32;
 
 /// Sets of axes that may be interpolated.
@@ -24,7 +24,7 @@ fn sets(dims: [usize; 3]) -> impl Iterator<Item = Levels> {
     [7u8, 3, 5, 1].into_iter().filter(move |axes| axes & !long == 0).map(move |axes| Levels::new(dims, axes))
 }
 
-/// The most that there is of an array, whichever axes are interpolated.
+/// Maxima over all choices of interpolated axes.
 #[derive(Default)]
 pub(super) struct Most {
     pub(super) sections: u32,
@@ -33,7 +33,7 @@ pub(super) struct Most {
 }
 
 impl Most {
-    /// Zeros for arrays that are too long for a device.
+    /// Returns zeros for arrays that are too long for a device.
     pub(super) fn new(dims: [u64; 3], value: u64, decodes: bool) -> Most {
         let n = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).filter(|&n| n < 1 << 31);
         let Some(n) = n else { return Most::default() };
@@ -48,8 +48,8 @@ impl Most {
             let steps = layouts.iter().map(|l| mask_runs(l) + l.steps.div_ceil(8) as u64).sum::<u64>();
             let masks = layouts.iter().map(mask_runs).sum::<u64>();
             let sections = layouts.len() as u64;
-            // The encoder makes a run for at least 2,400 bytes of the estimate at low ratios, and fewer at high ones; values cost
-            // at most 1.6 times their bytes.
+            // The encoder makes at most one run for 2,400 bytes of its estimate at ratios up to 50, and fewer runs of the same values at
+            // higher ratios. The estimate is at most 1.6 times the bytes of the values.
             let runs = if decodes { steps } else { masks + n * value / 1200 + sections };
             for (most, own) in most.iter_mut().zip([sections, batches, runs + 1]) {
                 *most = (*most).max(own);
@@ -85,20 +85,20 @@ macro_rules! functions {
     };
 }
 
-/// `Memory` in kernels/multilevel/memory.cuh.
+/// Bytes of `Memory` in kernels/multilevel/memory.cuh, which encoders and decoders have.
 fn common_bytes(p: &MultilevelParams) -> u64 {
     let runs = u64::from(p.runs);
     up(PLAN_BYTES) + up(STATE_BYTES) + up(p.batches.into()) + 2 * up(4 * runs) + up(8 * runs)
 }
 
-/// Known points of all levels: `Buffers` there. Those of even levels are at most half as many.
+/// Bytes of the known points of all levels, `Buffers` in the same file. Even levels have at most half as many points.
 fn known_bytes(p: &MultilevelParams) -> u64 {
     let rows = p.dims[1] * p.dims[2] * u64::from(p.value);
     up(rows * p.dims[0].div_ceil(2)) + up(rows * p.dims[0].div_ceil(4))
 }
 
-/// The levels that are sections, with the axes of which any set has a pass, from the coarsest on. Passes over x come last, and
-/// always.
+/// The levels that are sections, from the coarsest on, with the axes over which any set of axes has a pass. The pass over x is
+/// the last one of a level and always exists.
 fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
     let dims = p.dims.map(|d| d as usize);
     let most = sets(dims).map(|set| set.base_ends()).max().unwrap_or(0);
@@ -114,21 +114,22 @@ fn passes(p: &MultilevelParams) -> Vec<(u32, Vec<u32>)> {
     (1..=most).rev().map(|level| (level, axes(level))).collect()
 }
 
-/// Most blocks for a pass of an encoder and of a decoder, for f32 and for f64. Warps of a decoder restore runs of many steps, so
-/// there are as many as fit on 132 multiprocessors at a time; a second wave would leave most of the device idle.
+/// The largest number of blocks of a pass, for f32 and for f64. A warp of a decoder restores runs of many steps, so a decoder has
+/// only the blocks that 132 multiprocessors execute at a time: a second wave would leave most of the device idle.
 const ENCODER_BLOCKS: [u64; 2] = [2 * 3 * 132, 16 * 132];
 const DECODER_BLOCKS: [u64; 2] = [4 * 132, 5 * 132];
 
-/// Blocks for a pass of a level, and their threads, of which wide values have fewer.
+/// Blocks of a pass of a level, and threads of a block, which are fewer for wide values.
 fn pass_launch(p: &MultilevelParams, level: u32, most: [u64; 2]) -> (u64, u32) {
     let threads = PASS_BYTES / p.value;
-    // Half of the points of a level are those of a pass; along x alone levels have half of those of the one below.
+    // At most half of the points of a level are those of one pass. A level has at most half of the points of the next finer one,
+    // which is the case if x alone is interpolated.
     let warps = (elements(p) >> level).div_ceil(256);
     let blocks = warps.div_ceil(u64::from(threads / 32));
     (blocks.clamp(64, most[usize::from(p.value == 8)]), threads)
 }
 
-/// Blocks for roots, of which there may be many where x alone is interpolated.
+/// Blocks for roots; there may be many roots if x alone is interpolated.
 fn root_blocks(p: &MultilevelParams) -> u64 {
     let roots = p.dims[1] * p.dims[2];
     if roots > BASE_POINTS.into() { roots.div_ceil(4096).min(BLOCKS / 4) } else { 1 }
@@ -165,7 +166,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
             made = made.then_tagged(of_type(&p, name), blocks, threads, 4 * level + axis);
         }
     }
-    // Runs are of different lengths: more blocks than fit at a time.
+    // Runs have different lengths, so more blocks than run at the same time distribute them better.
     let run_blocks = runs.div_ceil(WARPS).min(4 * BLOCKS);
     made = made
         .then("multilevel_count_masks", u64::from(p.batches).div_ceil(4096), THREADS)
@@ -183,7 +184,7 @@ pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     Some(made.with(sections * COUNTS_BYTES + STENCIL_BYTES, scratch))
 }
 
-/// Launches are numbered in their tags, which also have level and axis.
+/// Numbers the launches in their tags, which also contain level and axis.
 fn ordered(mut made: DeviceLaunch) -> DeviceLaunch {
     for (order, launch) in made.launches.iter_mut().enumerate() {
         launch.tag |= (order as u32) << 8;

@@ -1,4 +1,4 @@
-//! Differences of rounded values along the axes, in place of an interpolation.
+//! Differences of rounded values along the axes, which replace an interpolation.
 
 use super::code::{CODES, Coder, Codes, put, zigzag};
 use super::encode::Source;
@@ -16,17 +16,17 @@ const POINTS: usize = LANES * BATCH as usize;
 /// Points of a task.
 const TASK: usize = 64 * POINTS;
 
-/// Values that are stored bit for bit, by their indices.
+/// The exact values of an array, with their indices.
 pub(super) struct Differences {
     exact: Vec<(usize, u64)>,
 }
 
-/// The class of a batch.
+/// The class of a batch whose differences have this sum of magnitudes.
 fn class(sum: u64) -> u8 {
     if sum == 0 { 0 } else { (sum.ilog2() as i32 - 3).clamp(1, 15) as u8 }
 }
 
-/// The quotients of steps; an exact value has that of the one before in its step.
+/// Writes the quotients of steps and returns the exact values. An exact value has the quotient of the element before it in its step.
 fn quotients<T: LevelValue>(x: &[T], first: usize, coder: &Coder<T>, q: &mut [i32]) -> Vec<(usize, u64)> {
     let mut exact = vec![];
     for (k, (x, q)) in x.chunks(LANES).zip(q.chunks_mut(LANES)).enumerate() {
@@ -44,7 +44,7 @@ fn quotients<T: LevelValue>(x: &[T], first: usize, coder: &Coder<T>, q: &mut [i3
     exact
 }
 
-/// The difference at an index along the first axes.
+/// The difference at index `i` along the first `axes` axes.
 fn difference(q: &[i32], dims: [usize; 3], axes: u8, i: usize) -> i32 {
     let has = [i % dims[0] > 0, axes > 1 && i / dims[0] % dims[1] > 0, axes > 2 && i / dims[0] / dims[1] > 0];
     let strides = [1, dims[0], dims[0] * dims[1]];
@@ -59,7 +59,7 @@ fn difference(q: &[i32], dims: [usize; 3], axes: u8, i: usize) -> i32 {
     sum
 }
 
-/// The section of an array.
+/// The symbols and the exact values of an array.
 pub(super) fn code<T: LevelValue>(
     source: &Source<'_, T>,
     dims: [usize; 3],
@@ -104,7 +104,7 @@ impl Differences {
         self.exact.iter().for_each(|&(_, bits)| number(words, bits, form.exact / 16));
     }
 
-    /// Takes them from the end of the words.
+    /// Reads the exact values of an array of `n` elements from the words after the runs.
     pub(super) fn read(words: &[u16], form: Form, n: usize) -> Result<Differences, Fault> {
         let mut rest = words;
         let mut number = |n: u32| {
@@ -129,7 +129,7 @@ impl Differences {
         if ordered { Ok(Differences { exact }) } else { Err(Fault::Corrupt) }
     }
 
-    /// Values from the differences of an array, in place, and the exact ones.
+    /// Sums the differences of an array in place, and writes the restored values and the exact ones.
     pub(super) fn restore<T: LevelValue>(
         &self,
         d: &mut [i32],

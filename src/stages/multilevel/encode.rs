@@ -16,12 +16,12 @@ use crate::base::tile::at;
 use crate::ir::kernel::HostCall;
 use std::borrow::Cow;
 
-/// The array.
+/// The array that is encoded.
 pub(super) struct Source<'a, T> {
     pub(super) values: &'a [T],
 }
 
-/// The values of an array, which may be misaligned.
+/// The first `n` values in `bytes`, which may be misaligned.
 pub(super) fn values<T: LevelValue>(bytes: &[u8], n: usize) -> Result<Cow<'_, [T]>, Fault> {
     let bytes = bytes.get(..n * size_of::<T>()).ok_or(Fault::BadLaunch)?;
     if let Ok(values) = bytemuck::try_cast_slice(bytes) {
@@ -141,7 +141,7 @@ fn roots<T: LevelValue>(
         if many && i % STEP as usize == 0 {
             before = 0;
         }
-        // The axis x is interpolated, so there is one root in a row.
+        // Axis x is always interpolated, so a row has one root.
         let x = source.values[(i / my * ny + i % my) * nx];
         let (q, value, coded) = coder.quotient(x, coder.predictor.center, MOST_ROOT);
         *restored = if coded { value } else { x };

@@ -1,4 +1,4 @@
-//! Parts of an array: elements at multiples of a step, from the first sections of a stream, and regions.
+//! Parts of an array: previews, from the first sections of a stream, and regions.
 
 use super::decode::Decoder;
 use super::grid::Levels;
@@ -56,11 +56,11 @@ fn damaged(fault: Fault) -> Error {
     explain(SPEC.name, fault)
 }
 
-/// A part of an array. Axes are in the order of the stage: those of length 1 come last.
+/// A part of an array. Axes are in the order of the stage: axes of length 1 are last.
 struct Part {
     metadata: MultilevelMetadata,
     threshold: f64,
-    /// Lengths of the array, and of the shape that the stage coded it in.
+    /// Lengths of the array, and of the shape in which the stage coded it.
     shape: [usize; 3],
     dims: [usize; 3],
     places: Places,
@@ -131,22 +131,22 @@ impl Part {
         Ok(())
     }
 
-    /// The level above which the part has all of its points; 0 if its axes are not those of the levels.
+    /// The levels above this one contain all points of the part. 0 if the axes of the part are not those of the levels.
     fn finest(&self, levels: &Levels) -> u32 {
         if self.shape != self.dims {
             return 0;
         }
-        // x is always interpolated, and a preview has one step.
+        // Axis x is always interpolated, and a preview has the same step along all axes.
         self.places.step[0].trailing_zeros().min(levels.levels)
     }
 
-    /// The places of a preview among the points of the levels above `finest`.
+    /// The places of the part among the points of the levels above `finest`.
     fn among(&self, levels: &Levels, finest: u32) -> Places {
         let step = |d: usize| self.places.step[d] >> if levels.axes[d] { finest } else { 0 };
         Places { step: [0, 1, 2].map(step), ..self.places }
     }
 
-    /// From a stream of the values as they are, row by row.
+    /// Copies the part, row by row, from a stream that stores the values.
     fn read_values<T: LevelValue>(&self, segment: &Segment<'_>, dst: &mut [u8]) -> Result<()> {
         let (width, mut buffer) = (size_of::<T>(), vec![]);
         if segment.bytes() != (HEAD + self.shape.iter().product::<usize>() * width) as u64 {

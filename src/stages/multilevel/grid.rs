@@ -8,13 +8,13 @@ use super::steps::Layout;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     pub(super) level: u32,
-    /// 2 z, 1 y, 0 x.
+    /// The axis: 0 is x, 1 is y, 2 is z.
     pub(super) axis: usize,
-    /// Points along each axis, and the coordinates of point i: offset + i · spacing.
+    /// The number of points along each axis. Point i has the coordinate offset + i · spacing.
     pub(super) points: [usize; 3],
     pub(super) offset: [usize; 3],
     pub(super) spacing: [usize; 3],
-    /// Known points along the axis of the pass.
+    /// The number of known points along the axis of the pass.
     pub(super) known: usize,
 }
 
@@ -23,7 +23,7 @@ impl Pass {
         self.points.iter().product()
     }
 
-    /// Index in the array of the first point of a row, and the distance of its points.
+    /// The index in the array of the first point of a row, and the distance between points of the row.
     pub(super) fn row(&self, dims: [usize; 3], row: usize) -> (usize, usize) {
         let (y, z) = (row % self.points[1], row / self.points[1]);
         let [y, z] = [(1, y), (2, z)].map(|(d, i)| self.offset[d] + i * self.spacing[d]);
@@ -31,10 +31,10 @@ impl Pass {
     }
 }
 
-/// How an array is interpolated.
+/// The levels of an array for a set of interpolated axes.
 pub(super) struct Levels {
     pub(super) dims: [usize; 3],
-    /// Whether an axis is interpolated.
+    /// True for the axes that are interpolated.
     pub(super) axes: [bool; 3],
     /// The number of levels.
     pub(super) levels: u32,
@@ -47,12 +47,12 @@ impl Levels {
         Levels { dims, axes, levels: longest.max(1).next_power_of_two().trailing_zeros() }
     }
 
-    /// Points at multiples of `spacing` of the interpolated axes.
+    /// The numbers of points at multiples of `spacing` of the interpolated axes.
     pub(super) fn grid(&self, spacing: usize) -> [usize; 3] {
         [0, 1, 2].map(|d| if self.axes[d] { self.dims[d].div_ceil(spacing) } else { self.dims[d] })
     }
 
-    /// Of the interpolated axes the first points alone.
+    /// The numbers of roots along the axes: one along an interpolated axis.
     pub(super) fn roots(&self) -> [usize; 3] {
         [0, 1, 2].map(|d| if self.axes[d] { self.dims[d].min(1) } else { self.dims[d] })
     }
@@ -74,7 +74,7 @@ impl Levels {
         [2, 1, 0].into_iter().filter(|&d| long(d)).map(pass).collect()
     }
 
-    /// The coarsest levels that belong to the base section end above this one.
+    /// The levels above this one belong to the base section.
     pub(super) fn base_ends(&self) -> u32 {
         let few = |grid: [usize; 3]| {
             grid.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n <= BASE_POINTS as usize)
@@ -85,7 +85,7 @@ impl Levels {
         (0..self.levels).rev().find(|&k| !few(self.grid(1 << k))).map_or(0, |k| k + 1)
     }
 
-    /// Few roots are coded in one run with the coarsest levels; many are a section like that of a pass.
+    /// Few roots are coded in one run with the coarsest levels; many roots are a section like that of a pass.
     pub(super) fn base_kind(&self) -> Kind {
         let [_, y, z] = self.roots();
         if y.saturating_mul(z) > BASE_POINTS as usize { Kind::Pass } else { Kind::Serial }
@@ -108,7 +108,7 @@ impl Levels {
         self.sections_above(0)
     }
 
-    /// The number of sections of the levels above `finest`, with the base section.
+    /// The number of sections of the levels above `finest`, including the base section.
     pub(super) fn sections_above(&self, finest: u32) -> usize {
         1 + (finest + 1..=self.base_ends()).map(|level| self.passes(level).len()).sum::<usize>()
     }

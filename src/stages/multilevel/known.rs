@@ -1,4 +1,4 @@
-//! Points that are known in a level, and the rows of taps among them.
+//! The known points of a level, and rows of taps among them.
 
 use super::grid::{Levels, Pass};
 use super::predict::{Formula, Predictor, Taps};
@@ -10,7 +10,7 @@ use crate::stages::wide::interleave;
 /// Points of a task.
 const TASK: usize = 1 << 14;
 
-/// Memory for so many values, or a fault in place of the end of the process.
+/// Returns `n` zeros, or a fault if the allocation fails, which must not end the process.
 pub(super) fn room<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>, Fault> {
     let bytes = n.saturating_mul(size_of::<T>()) as u64;
     bytemuck::allocation::try_zeroed_vec(n).map_err(|()| Fault::OutOfMemory(bytes))
@@ -35,11 +35,11 @@ impl<T: LevelValue> Grid<T> {
     }
 }
 
-/// The points of a level: those of the level before, and those of the passes over z, y, and x.
+/// The points of a level: those of the next coarser level, and those of the passes over z, y, and x.
 pub(super) struct Known<T> {
     axes: [bool; 3],
     pub(super) coarse: Grid<T>,
-    /// By axis.
+    /// Points of the pass over each axis, as soon as they are restored.
     passes: [Option<Grid<T>>; 3],
 }
 
@@ -52,8 +52,8 @@ impl<T: LevelValue> Known<T> {
         self.passes[axis] = Some(values);
     }
 
-    /// The known points of a row before the pass over x. `y` and `z` count points at multiples of s, or all along an axis that is not
-    /// interpolated.
+    /// The points of a row that are known before the pass over x. `y` and `z` count multiples of s along interpolated axes, and all
+    /// coordinates along other axes.
     #[inline(always)]
     fn row(&self, y: usize, z: usize) -> &[T] {
         let coarse = |d: usize, i: usize| if self.axes[d] { i / 2 } else { i };
@@ -66,7 +66,7 @@ impl<T: LevelValue> Known<T> {
         self.coarse.row(coarse(1, y), coarse(2, z))
     }
 
-    /// Row `i` of known points along the axis of a pass over y or z, beside row (y, z) of the pass.
+    /// Row `i` of the known points along the axis of a pass over y or z, among the rows with the other coordinate of row (y, z).
     #[inline(always)]
     fn along(&self, axis: usize, i: usize, y: usize, z: usize) -> &[T] {
         match axis {
@@ -75,7 +75,7 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// The left neighbors of the points of a row of a pass from `first` on.
+    /// The left neighbors of the points of a row of a pass, from point `first` on.
     #[inline(always)]
     pub(super) fn left(&self, pass: &Pass, (row, first): (usize, usize)) -> &[T] {
         let (y, z) = (row % pass.points[1], row / pass.points[1]);
@@ -87,7 +87,7 @@ impl<T: LevelValue> Known<T> {
         &all[first..]
     }
 
-    /// Predictions and contexts of the points `first` to `first` + p.len() of a row of a pass.
+    /// Writes predictions and contexts of the points of a row of a pass, from point `first` on, as many as `out` has room for.
     #[inline(always)]
     pub(super) fn predict(
         &self,
@@ -110,7 +110,7 @@ impl<T: LevelValue> Known<T> {
             return;
         }
         let known = self.row(y, z);
-        // Points whose taps are all there, between those beside the ends.
+        // The points from `begin` to `end` have all taps; the others are beside the ends of the row.
         let (begin, end) = (first.max(3).min(first + n), (first + n).min(pass.known.saturating_sub(4)));
         let end = end.max(begin);
         for i in (first..begin).chain(end..first + n) {
@@ -128,7 +128,7 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// The taps of a point in a level of which nothing is coded yet, of coarse points alone, and how many there are on each side.
+    /// The taps of a point in a level of which no pass is coded yet, and the number of points on each side. All taps are coarse points.
     #[inline(always)]
     pub(super) fn coarse_taps(&self, pass: &Pass, (row, x): (usize, usize)) -> (Taps<T>, usize, usize) {
         let (y, z) = (row % pass.points[1], row / pass.points[1]);
@@ -146,7 +146,7 @@ impl<T: LevelValue> Known<T> {
         (taps, i + 1, pass.known - i - 1)
     }
 
-    /// All points of the level, as the coarse ones of the next.
+    /// Writes all points of the level, which are the coarse points of the next level.
     pub(super) fn join(&self, points: [usize; 3], values: &mut [T], threads: Parallel<'_>) {
         let rows: Vec<_> = values.chunks_mut((TASK / points[0]).max(1) * points[0]).enumerate().collect();
         threads.each(
@@ -161,7 +161,7 @@ impl<T: LevelValue> Known<T> {
         );
     }
 
-    /// One row of a level without a pass over x, or of which that is known.
+    /// Writes a row of a level that has no pass over x, or whose pass over x is restored.
     fn join_whole_row(&self, (y, z): (usize, usize), out: &mut [T]) {
         let even = self.row(y, z);
         match self.passes[0].as_ref().filter(|_| self.axes[0]) {
@@ -170,7 +170,7 @@ impl<T: LevelValue> Known<T> {
         }
     }
 
-    /// The points of a row of the pass over x from `first` on, between those that were known before.
+    /// Writes points of a row of the pass over x, from point `first` on, between the points that were known before.
     #[inline(always)]
     pub(super) fn join_row(&self, pass: &Pass, (row, first): (usize, usize), odd: &[T], out: &mut [T]) {
         let even = self.row(row % pass.points[1], row / pass.points[1]);
@@ -178,7 +178,7 @@ impl<T: LevelValue> Known<T> {
     }
 }
 
-/// Where predictions go.
+/// The destination of predictions.
 pub(super) struct Predicted<'a, T> {
     pub(super) p: &'a mut [T],
     pub(super) contexts: &'a mut [u8],

@@ -1,11 +1,11 @@
-//! Logarithms of counts as integers, and what codes cost.
+//! Logarithms of counts as integers, and the costs of codes.
 
 use super::params::FREQUENCY_BITS;
 
-/// Units of a bit.
+/// The cost of one bit: costs are in units of 2^-16 bits.
 pub(super) const BIT: u64 = 1 << 16;
 
-/// t_i of the page: ⌊2^16 log2(1 + i / 256)⌋, bit by bit through squares.
+/// The numbers t_i of the page, ⌊2^16 log2(1 + i / 256)⌋. Squaring computes them bit by bit.
 const FRACTIONS: [u32; 257] = {
     let mut all = [0; 257];
     let mut i = 0;
@@ -27,17 +27,17 @@ const FRACTIONS: [u32; 257] = {
     all
 };
 
-/// log2 of a number above 0, in units of 2^-16.
+/// log2 of `n`, in units of 2^-16; `n` is above 0.
 pub(super) fn log2(n: u64) -> u64 {
     let e = n.ilog2();
-    // 32 bits, of which the highest is set.
+    // `m` has 32 bits, and the highest one is set.
     let m = if e > 31 { n >> (e - 31) } else { n << (31 - e) };
     let (i, j) = ((m >> 23 & 255) as usize, m >> 7 & 0xffff);
     let (low, high) = (u64::from(FRACTIONS[i]), u64::from(FRACTIONS[i + 1]));
     (u64::from(e) << 16) + low + (((high - low) * j) >> 16)
 }
 
-/// The cost of symbols with these counts, table included.
+/// The cost of symbols with these counts, including their table.
 pub(super) fn cost(counts: &[u64]) -> u64 {
     let n: u64 = counts.iter().sum();
     if n == 0 {

@@ -1,21 +1,21 @@
-//! Masks of batches, or classes of batches: which lane of which run has which, and their runs.
+//! Masks or classes of batches: their places in the lanes of runs, and the runs.
 
 use super::params::{CONTEXTS, MASK_RUN, STEP};
 use super::rans::{LANES, RunDecoder, RunEncoder, Share};
 use super::tables::{Counts, SYMBOLS, Set};
 use crate::base::error::Fault;
 
-/// Symbols of masks at most.
+/// Symbols of masks are below this number.
 pub(super) const MASK_SYMBOLS: usize = 16;
 
-/// How the masks of a section are spread over lanes.
+/// The distribution of the masks of a section over lanes.
 #[derive(Clone, Copy)]
 pub(super) struct MaskLayout {
     batches: usize,
     /// Batches of a lane.
     per_lane: usize,
     pub(super) runs: usize,
-    /// A batch has a class in place of a mask.
+    /// True if batches have classes instead of masks.
     classes: bool,
 }
 
@@ -36,12 +36,12 @@ impl MaskLayout {
         (batch < self.batches).then_some((batch, shift))
     }
 
-    /// The context behind a symbol.
+    /// The context of the symbol after symbol `before`.
     fn context(&self, before: u8) -> usize {
         if self.classes { before.into() } else { before.count_ones() as usize }
     }
 
-    /// The symbol and its context.
+    /// The symbol of a lane in a row, and its context.
     fn symbol(&self, masks: &[u8], run: usize, row: usize, lane: usize) -> Option<(usize, usize)> {
         let at = |row: usize| self.place(run, row, lane).map(|(batch, shift)| masks[batch] >> shift & 15);
         let symbol = at(row)?;

@@ -1,4 +1,4 @@
-//! Multilevel: interpolation from a coarse grid on, with codes by tables that depend on the restored values.
+//! Multilevel: interpolation from a coarse grid, with code tables that depend on the restored values.
 #![doc = include_str!("spec.md")]
 
 mod bind;
@@ -115,7 +115,7 @@ impl Stage for Multilevel {
     }
 
     fn describe(&self, args: &Args, metadata: &[u8]) -> Vec<(&'static str, String)> {
-        // A container records what the run made of these, or nothing.
+        // A container has the type of its values, and the result of the run in place of `value_base`.
         let unsaid = ["input_type", "value_base"];
         let said = args.iter().filter(|(p, _)| !unsaid.contains(&p.name));
         let mut all: Vec<_> = said.map(|(p, v)| (p.name, v.to_string())).collect();
@@ -145,8 +145,8 @@ impl Stage for Multilevel {
 }
 
 impl BoundStage for BoundMultilevel {
-    /// The values and the head before them, which the encoder writes where anything else would be longer; an empty array has
-    /// nothing.
+    /// A stream is at most as long as its header and the values, which the encoder stores if their codes would be longer. The stream
+    /// of an empty array is empty.
     fn outputs(&self) -> Vec<EdgeType> {
         let values = self.dims.iter().product::<u64>() * self.value.bytes();
         vec![EdgeType::upto(DType::U8, if values == 0 { 0 } else { stream::HEAD as u64 + values })]
@@ -171,8 +171,8 @@ impl BoundStage for BoundMultilevel {
         Ok(config::write(self, io.metadata))
     }
 
-    /// For each value a code of 4 bytes, and either a coarser point or a difference of 4 bytes; an entry of 16 bytes for each exact value, which has
-    /// 4 bytes or more in the streams of encoders.
+    /// For each value a copy, a code of 4 bytes, and 4 bytes for a coarser point or a difference. For each exact value an entry of 16
+    /// bytes: it has at least 4 bytes in the stream of an encoder.
     fn decoder_memory(&self, outputs: &[u64]) -> u64 {
         let values = self.dims.iter().product::<u64>();
         let stream = outputs.iter().sum::<u64>();
@@ -183,5 +183,5 @@ impl BoundStage for BoundMultilevel {
     }
 }
 
-/// Tables of sections and buffers of threads.
+/// Bytes of the tables of sections and the buffers of threads.
 const FIXED_MEMORY: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! A section, opened: its masks, its runs, and its tables for decoding.
+//! Opened sections of a decoder: masks, runs, and tables.
 
 use super::bits::BitReader;
 use super::code::{CODES, EXACT};
@@ -18,15 +18,15 @@ use crate::base::parallel::Parallel;
 
 const SLOTS: usize = 1 << FREQUENCY_BITS;
 
-/// Exact values as bits, by ascending places.
+/// Exact values as bits, in ascending order of their places.
 pub(super) type Exact = Vec<(usize, u64)>;
 
-/// Tables of a set, by slots.
+/// The tables of a set, by slots.
 pub(super) struct Lookup {
     pub(super) map: [u8; 16],
-    /// With 3 bytes behind the last slot.
+    /// The symbol of each slot of each table, and 3 more bytes: `wide_decode` loads 4 bytes at a slot.
     pub(super) symbols: Vec<u8>,
-    /// Frequency and the sum before it, of each symbol of each table.
+    /// The frequency of each symbol of each table, and the sum of the frequencies before it.
     pub(super) of: Vec<[u16; 2]>,
 }
 
@@ -48,7 +48,8 @@ impl Lookup {
         Ok(Lookup { map: set.map, symbols, of })
     }
 
-    /// The codes of a step, from as many lanes as there are contexts. Exact values go to `exact`, with `at` and the lane.
+    /// Decodes the codes of a step; `contexts` has an entry for each point. Exact values are appended to `exact`, at the place `at`
+    /// plus the lane.
     #[inline(always)]
     pub(super) fn step(
         &self,
@@ -65,19 +66,19 @@ impl Lookup {
         raw(run, contexts.len(), bits, codes, exact, at)
     }
 
-    /// Decodes a step with the widest registers; whether `codes` are codes. If not, they are tokens.
+    /// Decodes a step with the widest registers of the machine. Returns true if `codes` are codes, and false if they are tokens.
     #[inline(always)]
     #[allow(unsafe_code)]
     fn any_step(&self, run: &mut RunDecoder<'_>, contexts: &[u8], codes: &mut [u32; LANES]) -> bool {
         #[cfg(target_arch = "x86_64")]
         if wide_decode::available() {
-            // SAFETY: the machine has what the function needs.
+            // SAFETY: `available` is true.
             return unsafe { wide_decode::step(self, run, contexts, codes) };
         }
         self.plain_step(run, contexts, codes)
     }
 
-    /// The tokens of a step; whether all of them are codes.
+    /// Decodes the tokens of a step. Returns true if all of them are codes.
     pub(super) fn plain_step(
         &self,
         run: &mut RunDecoder<'_>,
@@ -101,7 +102,7 @@ impl Lookup {
     }
 }
 
-/// From tokens to codes, where some have further bits.
+/// Replaces the tokens of a step by codes, and reads their raw bits.
 pub(super) fn raw(
     run: &mut RunDecoder<'_>,
     points: usize,
@@ -135,10 +136,10 @@ pub(super) fn raw(
     Ok(())
 }
 
-/// A section that has been opened, with the steps that are in its runs.
+/// An opened section.
 pub(super) struct Opened<'a> {
     pub(super) lookup: Lookup,
-    /// Steps in the runs by batches, and of how many of them a batch has some before it.
+    /// For each batch the mask of its steps that are in runs, and the number of such steps in all batches before it.
     pub(super) busy: Vec<u8>,
     pub(super) before: Vec<usize>,
     pub(super) steps: usize,
@@ -146,7 +147,7 @@ pub(super) struct Opened<'a> {
     pub(super) runs: Vec<&'a [u16]>,
     /// The class of each batch; empty in a section without classes.
     pub(super) classes: Vec<u8>,
-    /// Behind the runs.
+    /// The words after the runs.
     pub(super) rest: &'a [u16],
 }
 
@@ -232,14 +233,14 @@ impl<'a> Opened<'a> {
         Ok(Opened { lookup, busy, before, steps, per_run, runs: own, classes, rest })
     }
 
-    /// Batch and place of a step of a run, and of those behind it.
+    /// Batch and place in the batch of step `first` of the runs, and of all steps of the runs after it.
     pub(super) fn steps_from(&self, first: usize) -> impl Iterator<Item = (usize, usize)> + use<'_, 'a> {
         let batch = self.before.partition_point(|&b| b <= first).saturating_sub(1);
         let bits = move |b: usize| (0..8).filter(move |j| self.busy[b] >> j & 1 == 1).map(move |j| (b, j));
         (batch..self.busy.len()).flat_map(bits).skip(first - self.before.get(batch).copied().unwrap_or(0))
     }
 
-    /// The codes of all runs, as many to a step as the layout is wide, and exact values by 32 places to a step.
+    /// Decodes all runs. Each step has as many codes as the layout is wide. The places of exact values count 32 for each step.
     pub(super) fn codes(
         &self,
         layout: &Layout,
@@ -287,13 +288,13 @@ impl<'a> Opened<'a> {
         Ok((codes, exact))
     }
 
-    /// Whether a step is in a run.
+    /// True if a step is in a run.
     #[inline(always)]
     pub(super) fn is_busy(&self, batch: usize, j: usize) -> bool {
         self.busy[batch] >> j & 1 == 1
     }
 
-    /// Place of a step among those of the runs.
+    /// The number of a step among those of the runs; `None` if it is quiet.
     #[inline(always)]
     pub(super) fn place(&self, batch: usize, j: usize) -> Option<usize> {
         let mask = self.busy[batch];

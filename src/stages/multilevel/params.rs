@@ -10,34 +10,34 @@ use bytemuck::{Pod, Zeroable};
 pub const STEP: u32 = 32;
 pub const BATCH: u32 = 8;
 pub const MASK_RUN: u32 = 2048;
-/// Roots and grids of so many points belong to the base section.
+/// Roots and grids of at most this number of points belong to the base section.
 pub const BASE_POINTS: u32 = 4096;
-/// Contexts: 12 buckets of the activity, and two of places beside values that are not bounded; classes
-/// are 16.
+/// Contexts: 12 buckets of the activity, and two for points beside values that are not bounded. Classes
+/// use all 16.
 pub const CONTEXTS: u32 = 16;
 pub const FILL1: u32 = 12;
 pub const FILL2: u32 = 13;
-/// Tokens: codes, patterns, and exact values.
+/// Tokens of patterns and of other exact values, and the number of patterns. Tokens below are those of codes.
 pub const PATTERN: u32 = 58;
 pub const EXACT: u32 = 62;
 pub const PATTERNS: u32 = 4;
-/// Quotients of predicted values, of roots, and of the differences are below these in magnitude.
+/// Magnitudes of quotients are below these: of predicted values, of roots, and of an array by differences.
 pub const MOST_QUOTIENT: u32 = 1 << 20;
 pub const MOST_ROOT: u32 = 1 << 19;
 pub const MOST_DIFFERENCE: u32 = 1 << 17;
-/// Bits of a frequency, and tables of a set.
+/// Bits of a frequency, and the largest number of tables of a set.
 pub const FREQUENCY_BITS: u32 = 14;
 pub const TABLES: u32 = 8;
 /// Elements of the samples for the choices of a call, of axes, and of stencils.
 pub const SAMPLE: u32 = 4096;
 pub const AXIS_SAMPLE: u32 = 1024;
-/// The flag of an array whose values are multiples of the step.
+/// The flag of an array whose values are on a lattice.
 pub const LATTICE: u8 = 1;
-/// Bytes of a run beside its codes, as the encoder estimates them.
+/// Bytes of a run in addition to its codes, an estimate of the encoder.
 pub const RUN_BYTES: u32 = 48;
-/// A section that has more runs has a multiple of this number.
+/// The number of runs of a section is a multiple of this number if it is above it.
 pub const WAVE: u32 = 4096;
-/// Bytes of values that the threads of a block of a pass work on at once: wide values take more shared memory.
+/// Bytes of values that the threads of a block of a pass process at once: wide values require more shared memory.
 pub const PASS_BYTES: u32 = 1024;
 
 /// Bytes of structures in the memory of a device.
@@ -47,12 +47,12 @@ pub const CHOICE_BYTES: u64 = 1 << 10;
 pub const COUNTS_BYTES: u64 = 5200;
 pub const ENCODER_SET_BYTES: u64 = 10088;
 pub const DECODER_SET_BYTES: u64 = 10288;
-/// Words of 32 bits that a set of tables takes at most.
+/// The largest number of words of 32 bits of a set of tables.
 pub const SET_WORDS: u32 = 470;
 const _: () = assert!(32 * SET_WORDS >= CONTEXTS - 1 + TABLES * (12 + 63 * 29));
-/// Bytes of the slot of a run beside what its section is estimated to need.
+/// Bytes of the slot of a run in addition to its share of the estimate of its section.
 pub const RUN_ROOM: u32 = 128;
-/// The slots of all runs have the bytes of the values less one part in so many, and `RUN_ROOM` for each.
+/// The slots of all runs have the bytes of the values, less these bytes divided by this number, and `RUN_ROOM` for each run.
 pub const POOL_LESS: u64 = 8;
 
 /// Parameters of all kernels.
@@ -60,22 +60,22 @@ pub const POOL_LESS: u64 = 8;
 #[repr(C)]
 pub(crate) struct MultilevelParams {
     pub threshold: f64,
-    /// Lengths of the array, those of 1 last.
+    /// Lengths of the array; lengths of 1 are last.
     pub dims: [u64; 3],
     /// Bytes of a value.
     pub value: u32,
-    /// 1: the range was measured, and stands behind the metadata of the bound.
+    /// 1: the range was measured, and follows the metadata of the bound.
     pub measured: u32,
     /// 1: the bound is a fraction of the range.
     pub relative: u32,
-    /// Sections, batches of all of them, and runs that there may be on a device; 0: too many.
+    /// The largest numbers of sections, of batches of all sections, and of runs on a device. 0: the array is too long for a device.
     pub sections: u32,
     pub batches: u32,
     pub runs: u32,
 }
 const _: () = assert!(size_of::<MultilevelParams>() == 56);
 
-/// Results of the run, as kernels write them.
+/// The numbers of a call, which kernels write.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct MultilevelMetadata {
@@ -84,14 +84,15 @@ pub(crate) struct MultilevelMetadata {
     pub center: f64,
     pub low: f64,
     pub high: f64,
-    /// The bound that errors are compared with. Encoder only.
+    /// The bound that errors are compared with, for the encoder only.
     pub bound: f64,
     pub base: f32,
-    /// Axes of the interpolation as bits, or the number of axes of differences.
+    /// Interpolated axes as bits; 0 if the array is coded by differences.
     pub axes: u8,
+    /// The number of axes of differences; 0 if the array is interpolated.
     pub differences: u8,
     pub flags: u8,
-    /// Patterns of exact values. Encoder only.
+    /// Patterns of exact values, for the encoder only.
     pub patterns: u8,
     pub pattern: [u64; 4],
     /// Stencil / 2 - 1 of level k in bits 2k - 2 and 2k - 1.

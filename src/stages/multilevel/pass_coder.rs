@@ -11,7 +11,7 @@ use crate::base::parallel::Parallel;
 use crate::stages::wide::{Work, widest};
 use std::ops::Range;
 
-/// Points of a part of a row, which is coded at once, and parts of a task.
+/// Points of a part of a row, which is coded at once, and points of a task.
 const PART: usize = 2048;
 const TASK: usize = 1 << 14;
 
@@ -26,7 +26,8 @@ pub(super) struct PassCoder<'a, T> {
     pub(super) coder: &'a Coder<T>,
 }
 
-/// Where restored values go: to a grid of their own, between those that were known before, or nowhere if no later pass needs them.
+/// The destination of restored values: a separate grid, the places between the points that were known before, or none if no later
+/// pass requires them.
 pub(super) enum Restored<'a, T> {
     Apart(&'a mut [T]),
     Joined(&'a mut [T]),
@@ -34,7 +35,7 @@ pub(super) enum Restored<'a, T> {
 }
 
 impl<'a, T> Restored<'a, T> {
-    /// Cuts off the front of so many points, which have `joined` places between others.
+    /// Splits off the places of the first `points` points, which are `joined` places of a joined grid.
     fn cut(self, points: usize, joined: usize) -> Option<(Restored<'a, T>, Restored<'a, T>)> {
         Some(match self {
             Restored::Apart(all) => {

@@ -1,4 +1,4 @@
-//! Passes of a decoder: predictions, the codes of runs, and values from both.
+//! Passes of a decoder: values are restored from predictions and from the codes of runs.
 
 use super::decode::{Decoder, TASK};
 use super::grid::{Pass, layout};
@@ -15,10 +15,10 @@ use std::ops::Range;
 
 /// Steps of a row that are predicted at once.
 const STRIPS: usize = 64;
-/// Steps of a task without a run.
+/// Steps of a task in a section without runs.
 const QUIET: usize = 512;
 
-/// A pass that is to be restored.
+/// A pass to restore.
 #[derive(Clone, Copy)]
 pub(super) struct PassWork<'a, T> {
     pub(super) decoder: &'a Decoder<'a, T>,
@@ -36,7 +36,8 @@ impl<T: LevelValue> PassWork<'_, T> {
         if opened.rest.is_empty() { Ok(opened) } else { Err(Fault::Corrupt) }
     }
 
-    /// Predictions and contexts. Points of context FILL2 have their left neighbors. Points of quiet steps are restored.
+    /// Predictions and contexts of the points. In place of a prediction, a point of context FILL2 has its left neighbor. If `steps` is
+    /// given, points of quiet steps are restored.
     pub(super) fn predicted(
         &self,
         steps: Option<(&Opened<'_>, &Layout)>,
@@ -82,7 +83,7 @@ impl<T: LevelValue> PassWork<'_, T> {
         Ok(grid)
     }
 
-    /// Restores a pass over x, in its places among the other points of the level, which are written too.
+    /// Restores a pass over x into `joined`, together with the other points of the level.
     pub(super) fn rows(&self, words: &[u16], joined: &mut [T]) -> Result<(), Fault> {
         let layout = layout(self.pass);
         let opened = self.open(words, &layout)?;
@@ -102,7 +103,7 @@ impl<T: LevelValue> PassWork<'_, T> {
         self.decoder.threads.each(tasks, buffer, each).into_iter().collect()
     }
 
-    /// Predictions of a part of a row.
+    /// Predicts a part of a row.
     #[inline(always)]
     fn row(&self, at: (usize, usize), p: &mut [T], contexts: &mut [u8]) {
         let of = &self.decoder.predictor;
@@ -117,7 +118,8 @@ impl<T: LevelValue> PassWork<'_, T> {
     }
 }
 
-/// The steps from the first one of each run to that of the next, with the run. Quiet steps at the start belong to the first one.
+/// For each run the steps from its first one to that of the next run. Quiet steps at the start belong to the first run. Without
+/// runs, all steps in parts of `QUIET`.
 fn tasks_of<'a>(opened: &Opened<'a>, steps: usize) -> Vec<(Range<usize>, Option<&'a [u16]>)> {
     if opened.runs.is_empty() {
         let parts = (0..steps).step_by(QUIET);
@@ -138,7 +140,7 @@ fn tasks_of<'a>(opened: &Opened<'a>, steps: usize) -> Vec<(Range<usize>, Option<
 }
 
 impl<T: LevelValue> Decoder<'_, T> {
-    /// Restores the points of a step of a run.
+    /// Restores the points of a step that is in a run.
     #[inline(always)]
     fn run_step(
         &self,
@@ -184,7 +186,7 @@ impl<T: LevelValue> Work for PredictRows<'_, '_, T> {
     }
 }
 
-/// The steps of a run that are not quiet.
+/// The work of restoring the steps of a run, of a pass over y or z.
 struct LineRun<'a, 'b, T> {
     decoder: &'a Decoder<'a, T>,
     opened: &'a Opened<'a>,
@@ -218,7 +220,7 @@ impl<T: LevelValue> Buffer<T> {
     }
 }
 
-/// Steps of a pass over x.
+/// The work of restoring consecutive steps of a pass over x.
 struct RowRun<'a, 'b, T> {
     of: PassWork<'a, T>,
     opened: &'a Opened<'a>,

@@ -1,9 +1,9 @@
-//! Predictions along one axis, and how far they are to be trusted.
+//! Predictions along one axis, and their activities, which estimate how accurate they are.
 
 use super::params::{FILL1, FILL2, LATTICE, MultilevelMetadata};
 use super::value::LevelValue;
 
-/// The formula of a point, from the stencil of the level and what the point has on each side.
+/// The formula of a point, which depends on the stencil of the level and on the number of taps on each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Formula {
     /// One tap on the left.
@@ -11,7 +11,7 @@ pub(super) enum Formula {
     /// Two taps on the left: the last one, or the line through both.
     Hold,
     Extend,
-    /// The nearest taps alone.
+    /// The two nearest taps.
     Mean,
     /// Three taps: two on the left, or two on the right.
     Left,
@@ -38,14 +38,14 @@ impl Formula {
         }
     }
 
-    /// Whether the point has no tap on the right.
+    /// True if the point has no tap on the right.
     #[inline(always)]
     fn is_single(self) -> bool {
         matches!(self, Formula::Copy | Formula::Hold | Formula::Extend)
     }
 }
 
-/// The taps of a point from left to right; those that do not exist are not looked at.
+/// The taps of a point from left to right. Formulas do not use taps that do not exist.
 pub(super) type Taps<T> = [T; 8];
 
 #[inline(always)]
@@ -71,7 +71,7 @@ fn eight<T: LevelValue>([t0, a5, a, b, c, d, d5, t7]: Taps<T>) -> T {
     s7.fma(T::of(-5.0 / 2048.0), s5.fma(T::of(49.0 / 2048.0), inner))
 }
 
-/// Prediction and activity.
+/// The prediction and the activity of a point.
 #[inline(always)]
 fn apply<T: LevelValue, const F: u8>(w: Taps<T>, step: T) -> (T, T) {
     let [_, _, a, b, c, d, ..] = w;
@@ -113,7 +113,7 @@ const F_FOUR: u8 = Formula::Four as u8;
 const F_SIX: u8 = Formula::Six as u8;
 const F_EIGHT: u8 = Formula::Eight as u8;
 
-/// The numbers of a call that predictions take.
+/// The numbers of a call that predictions depend on.
 #[derive(Clone, Copy)]
 pub(super) struct Predictor<T> {
     pub(super) step: T,
@@ -122,7 +122,7 @@ pub(super) struct Predictor<T> {
     pub(super) center: T,
     low: T,
     high: T,
-    /// Predictions beyond it come from values that are not bounded.
+    /// Predictions of a larger magnitude result from values that are not bounded.
     limit: T,
     pub(super) threshold: T,
     lattice: bool,
@@ -141,10 +141,10 @@ impl<T: LevelValue> Predictor<T> {
 
     #[inline(always)]
     pub(super) fn is_bounded(&self, x: T) -> bool {
-        x.abs() < self.threshold // NaN fails it.
+        x.abs() < self.threshold // The comparison is false for NaN.
     }
 
-    /// On a lattice a multiple of the step.
+    /// Rounds a prediction to a multiple of the step if the values are on a lattice.
     #[inline(always)]
     pub(super) fn on_lattice(&self, p: T) -> T {
         if self.lattice { ((p * self.rate + T::MAGIC) - T::MAGIC) * self.step } else { p }
@@ -156,7 +156,7 @@ impl<T: LevelValue> Predictor<T> {
         if p < self.high { p } else { self.high }
     }
 
-    /// Prediction and context of a point.
+    /// The prediction and the context of a point.
     #[inline(always)]
     pub(super) fn point(&self, formula: Formula, taps: Taps<T>) -> (T, u8) {
         let (p, activity) = match formula {
@@ -180,7 +180,7 @@ impl<T: LevelValue> Predictor<T> {
         (self.clamp(self.on_lattice(p)), context)
     }
 
-    /// Predictions and contexts of points that have the same formula and whose taps are next to each other.
+    /// Writes predictions and contexts of points that have the same formula and whose taps are contiguous.
     #[inline(always)]
     pub(super) fn row(&self, formula: Formula, taps: [&[T]; 8], p: &mut [T], contexts: &mut [u8]) {
         let careful = match formula {
@@ -212,23 +212,23 @@ impl<T: LevelValue> Predictor<T> {
         }
     }
 
-    /// The prediction of places of which the nearest taps are not bounded.
+    /// The prediction of points whose nearest taps are not bounded.
     pub(super) fn beside_nothing(&self) -> T {
         self.clamp(self.on_lattice(self.center))
     }
 
     #[inline(always)]
     fn is_usual(&self, p: T) -> bool {
-        p.abs() <= self.limit // NaN fails it.
+        p.abs() <= self.limit // The comparison is false for NaN.
     }
 
-    /// Whether any of the predictions must not be used.
+    /// Writes predictions and contexts. Returns true if some of the predictions must not be used.
     #[inline(always)]
     fn plain<const F: u8>(&self, taps: [&[T]; 8], p: &mut [T], contexts: &mut [u8]) -> bool {
         let n = p.len();
         let contexts = &mut contexts[..n];
         let [t0, a5, a, b, c, d, d5, t7] = taps;
-        // Not by `map`: it is a function of its own, and then the loop has no vectors.
+        // The compiler vectorizes the loop only if the slices are cut here: a closure for `map` would be a separate function.
         let (t0, a5, a, b) = (&t0[..n], &a5[..n], &a[..n], &b[..n]);
         let (c, d, d5, t7) = (&c[..n], &d[..n], &d5[..n], &t7[..n]);
         let mut usual = true;
@@ -242,7 +242,7 @@ impl<T: LevelValue> Predictor<T> {
         !usual
     }
 
-    /// Beside values that are not bounded: by the nearest taps, of which there may be one.
+    /// The prediction and the context of a point beside values that are not bounded, by its nearest taps; `c` may not exist.
     #[cold]
     fn careful(&self, b: T, c: Option<T>) -> (T, u8) {
         let bucket = |activity: T| (activity * self.rate).bucket();

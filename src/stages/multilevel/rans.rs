@@ -1,4 +1,4 @@
-//! One run: 32 interleaved states.
+//! Encoder and decoder of one run, which has 32 interleaved states.
 
 use super::bits::{BitReader, BitWriter};
 use super::params::{FREQUENCY_BITS, STEP};
@@ -7,14 +7,14 @@ use super::{wide_decode::available, wide_encode};
 use crate::base::error::Fault;
 
 pub(super) const LANES: usize = STEP as usize;
-/// A lane whose state is below this reads a word, as long as it has some.
+/// A lane whose state is below this number reads a word if it has one left.
 const LEAST: u32 = 1 << 16;
-/// A state that is shifted by so many bits and then not below the frequency would overflow.
+/// A lane writes a word if its state, shifted right by this number of bits, is not below the frequency: the next state would overflow.
 const ROOM: u32 = 32 - FREQUENCY_BITS;
-/// The least number of bits of a lane is in the first word of a run if it is below this.
+/// The length of the shortest lane is in the first word of a run if it is below this number.
 const ESCAPE: u32 = 2047;
 
-/// A symbol of a table, for an encoder: its frequency in the low 16 bits, and the sum of those before it.
+/// A symbol of an encoder's table: its frequency in the low 16 bits, and the sum of the frequencies before it in the high ones.
 #[derive(Clone, Copy, Default, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(super) struct Share(u32);
@@ -25,11 +25,11 @@ impl Share {
     }
 }
 
-/// Codes a run from its end on.
+/// Encodes a run from its last step to its first.
 pub(super) struct RunEncoder {
     pub(super) states: [u32; LANES],
     pub(super) counts: [u32; LANES],
-    /// From the last one on, and how many there are; behind them is room.
+    /// The words in reverse order, of which the first `used` are written.
     words: Vec<u16>,
     pub(super) used: usize,
 }
@@ -48,13 +48,13 @@ impl RunEncoder {
         &mut self.words[self.used..self.used + LANES]
     }
 
-    /// A symbol of each lane; a lane of frequency 0 has none.
+    /// Encodes a symbol of each lane. A lane of frequency 0 has no symbol.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(super) fn symbols(&mut self, shares: &[Share; LANES]) {
         #[cfg(target_arch = "x86_64")]
         if available() {
-            // SAFETY: the machine has what the function needs.
+            // SAFETY: `available` is true.
             return unsafe { wide_encode::symbols(self, shares) };
         }
         self.plain_symbols(shares);
@@ -70,7 +70,7 @@ impl RunEncoder {
             used += writes as usize;
             counts[l] += writes;
             let x = x >> (16 * writes);
-            // A lane without a symbol has the frequency 0.
+            // A lane without a symbol has the frequency 0, and its state is unchanged.
             if let Some(whole) = x.checked_div(of) {
                 states[l] = (whole << FREQUENCY_BITS) + before + (x - whole * of);
             }
@@ -84,7 +84,7 @@ impl RunEncoder {
     pub(super) fn bits(&mut self, count: &[u32; LANES], value: &[u32; LANES]) {
         #[cfg(target_arch = "x86_64")]
         if available() {
-            // SAFETY: the machine has what the function needs.
+            // SAFETY: `available` is true.
             return unsafe { wide_encode::raw(self, count, value) };
         }
         self.plain_bits(count, value);
@@ -105,7 +105,7 @@ impl RunEncoder {
         self.used += used;
     }
 
-    /// The run as it is stored.
+    /// Returns the words of the run.
     pub(super) fn finish(self) -> Vec<u16> {
         let length = |l: usize| 16 * self.counts[l] + u32::BITS - self.states[l].leading_zeros();
         let lengths: [u32; LANES] = std::array::from_fn(length);
@@ -128,10 +128,10 @@ impl RunEncoder {
     }
 }
 
-/// Decodes a run from its start on.
+/// Decodes a run from its first step to its last.
 pub(super) struct RunDecoder<'a> {
     pub(super) states: [u32; LANES],
-    /// Words that a lane will read.
+    /// The number of words that each lane has left.
     pub(super) counts: [u32; LANES],
     pub(super) words: &'a [u16],
 }
@@ -163,10 +163,10 @@ impl<'a> RunDecoder<'a> {
         Ok(RunDecoder { states, counts, words })
     }
 
-    /// Lanes of `active`, as bits, read words where they have too little.
+    /// Each lane whose bit in `active` is set reads a word if its state is below [`LEAST`] and it has a word left.
     #[inline(always)]
     pub(super) fn refill(&mut self, active: u32) {
-        // Lanes have as many words as there are, so the index is in range; what is behind is not read.
+        // A lane reads at most one word, so 32 words are sufficient. A lane that reads none ignores the word at its index.
         let Some(words) = self.words.get(..LANES) else { return self.refill_at_end(active) };
         let mut used = 0;
         for l in 0..LANES {
@@ -207,7 +207,7 @@ impl<'a> RunDecoder<'a> {
         values
     }
 
-    /// Whether nothing is left.
+    /// Fails if a state or a word is left.
     pub(super) fn is_finished(&self) -> Result<(), Fault> {
         if self.words.is_empty() && self.states == [0; LANES] { Ok(()) } else { Err(Fault::Corrupt) }
     }

@@ -1,4 +1,4 @@
-//! Kernel `multilevel_resolve`: from the bound and the range to the numbers of the call, with choices from samples.
+//! Kernel `multilevel_resolve`: the numbers of a call, from the bound, the range, and samples of the array.
 
 use super::choose::choose_axes;
 use super::encode::values;
@@ -30,16 +30,16 @@ fn metadata<T: LevelValue>(call: &HostCall<'_>, p: &MultilevelParams) -> Result<
     let measured = p.measured != 0 && range[0] <= range[1];
     let [low, high] = if measured { range } else { [f64::NEG_INFINITY, f64::INFINITY] };
     let mut m = MultilevelMetadata::zeroed();
-    // Of two zeros the smaller one is +0 as a lower limit and -0 as an upper one: minimum and maximum then have one result.
+    // A lower limit of zero is +0 and an upper one is -0, so that minimum and maximum of zeros have one result.
     m.low = if low == 0.0 { 0.0 } else { low };
     m.high = if high == 0.0 { -0.0 } else { high };
     m.base = bound.base;
-    // The range of a constant allows no error. Predictions hit it, since they are within the range.
+    // The range of a constant is 0 and permits no error. Predictions are within the range and therefore equal the constant.
     let constant = p.relative != 0 && measured && low == high && high != 0.0;
-    // Products that are subnormal are not rounded down: without a step there is no bound either.
+    // Without a step the bound stays 0: a subnormal product of bound and range is not rounded down, so it must not be promised.
     if !constant && bound.radius > 0 {
         m.bound = bound.promise;
-        // Its double is finite, and so is the inverse of that.
+        // Twice this bound is finite, and so is the inverse of the step.
         let most = if p.value == 4 { f64::from_bits(0x47c0 << 48) } else { f64::from_bits(0x7fc0 << 48) };
         m.step = 2.0 * T::from_f64(bound.promise.min(most)).to_f64();
     }
@@ -49,7 +49,7 @@ fn metadata<T: LevelValue>(call: &HostCall<'_>, p: &MultilevelParams) -> Result<
     let step = stride(n, SAMPLE);
     let sample: Vec<T> = all.iter().step_by(step).take(SAMPLE as usize).copied().collect();
     let threshold = T::from_f64(p.threshold);
-    let bounded = |x: &&T| x.abs() < threshold; // NaN fails it.
+    let bounded = |x: &&T| x.abs() < threshold; // The comparison is false for NaN.
     find_patterns(&mut m, sample.iter().filter(|x| !bounded(x)));
     m.center = if measured {
         (T::from_f64(m.low) * T::of(0.5) + T::from_f64(m.high) * T::of(0.5)).to_f64()
@@ -68,7 +68,7 @@ fn metadata<T: LevelValue>(call: &HostCall<'_>, p: &MultilevelParams) -> Result<
     Ok(m)
 }
 
-/// Values that are not bounded and occur more than once, in the order of the sample.
+/// Finds the patterns: values that are not bounded and occur more than once, in the order of the sample.
 fn find_patterns<'a, T: LevelValue>(m: &mut MultilevelMetadata, sample: impl Iterator<Item = &'a T>) {
     let mut once = vec![];
     let mut twice: Vec<u64> = vec![];
@@ -89,7 +89,7 @@ fn find_patterns<'a, T: LevelValue>(m: &mut MultilevelMetadata, sample: impl Ite
     m.pattern[..twice.len()].copy_from_slice(&twice);
 }
 
-/// The largest power of two that all values are multiples of, if they are few such multiples.
+/// The largest power of two that all values are multiples of, if the multiples are below `MOST_QUOTIENT`.
 fn lattice<T: LevelValue>(values: impl Iterator<Item = T>) -> Option<f64> {
     let (mut least, mut most) = (i32::MAX, 0.0f64);
     for x in values.filter(|x| *x != T::ZERO) {
@@ -97,7 +97,7 @@ fn lattice<T: LevelValue>(values: impl Iterator<Item = T>) -> Option<f64> {
         let magnitude = x.abs().to_f64();
         most = if magnitude > most { magnitude } else { most };
     }
-    // Normal in both types, and so is its inverse.
+    // The power of two and its inverse are normal numbers.
     let least = Some(least).filter(|e| (-1000..1000).contains(e))?;
     let power = f64::from_bits(((least + 1023) as u64) << 52);
     (most / power < f64::from(MOST_QUOTIENT)).then_some(power)

@@ -1,4 +1,4 @@
-//! Roots, restored.
+//! Roots of a decoder.
 
 use super::code::unzigzag;
 use super::decode::{BaseRun, Decoder, TASK};
@@ -10,7 +10,7 @@ use super::value::LevelValue;
 use crate::base::error::Fault;
 
 impl<T: LevelValue> Decoder<'_, T> {
-    /// Roots of a serial section.
+    /// Restores the roots of a serial section.
     pub(super) fn roots(&self, base: &mut BaseRun<'_, '_>, points: [usize; 3]) -> Result<Grid<T>, Fault> {
         let mut grid = Grid::<T>::new(points)?;
         let mut q = 0;
@@ -21,7 +21,7 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(grid)
     }
 
-    /// Roots that are a section with runs; each step begins anew.
+    /// Restores roots that are a section with runs. The quotients of each step start from 0.
     pub(super) fn many_roots(
         &self,
         opened: &Opened<'_>,
@@ -50,7 +50,7 @@ impl<T: LevelValue> Decoder<'_, T> {
         Ok(grid)
     }
 
-    /// Restores a step of roots behind one of quotient `q`; the quotient of the last one.
+    /// Restores a step of roots, where `q` is the quotient of the root before. Returns the quotient of the last root.
     fn root_step(
         &self,
         mut q: i32,

@@ -1,4 +1,4 @@
-//! A section: its symbols, what they cost, and its words.
+//! A section of an encoder: its symbols, their costs, and its words.
 
 use super::bits::BitWriter;
 use super::code::{Codes, INDICES, LARGE, Symbol};
@@ -14,7 +14,7 @@ use super::{wide_decode, wide_encode};
 use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 
-/// Bit of the first word that says that there are masks.
+/// The bit of the first word that is set if there are masks.
 pub(super) const MASKS: u16 = 1 << 5;
 /// Steps of a batch.
 const STEPS: usize = BATCH as usize;
@@ -30,7 +30,7 @@ pub(super) struct Form {
     pub(super) wide: bool,
 }
 
-/// The input of a section's coder. Codes are in the order of its points, exact values in ascending order of their points.
+/// The symbols of a section. Codes are in the order of its points, exact values in ascending order of their points.
 pub(super) struct Symbols {
     pub(super) layout: Layout,
     pub(super) codes: Codes,
@@ -40,11 +40,11 @@ pub(super) struct Symbols {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One run, no masks.
+    /// One run without masks.
     Serial,
-    /// Runs, and masks if they pay.
+    /// Runs, and masks if they reduce the cost.
     Pass,
-    /// Runs, and classes.
+    /// Runs and classes.
     Differences,
 }
 
@@ -52,31 +52,31 @@ pub(super) enum Kind {
 pub(super) struct Planned {
     of: Symbols,
     set: Set,
-    /// The set of the masks, their layout, and the masks.
+    /// The tables of the masks and their layout, and for each batch its mask or class.
     masks: Option<(Set, MaskLayout)>,
     busy: Vec<u8>,
     /// Steps in the runs.
     pub(super) steps: usize,
-    /// In units of 2^-16 bits.
+    /// The cost in units of 2^-16 bits.
     pub(super) cost: u64,
     pub(super) kind: Kind,
 }
 
-/// Bits behind the token of a code below [`LARGE`] at most.
+/// The largest number of raw bits of a code below [`LARGE`].
 pub(super) const MOST_LOW: u32 = LARGE.ilog2() - 3;
 
-/// By context and token.
+/// Shares of all symbols, by context and token.
 pub(super) type Shares = [Share; INDICES];
 
-/// The shares of the tokens of a step, and how many bits follow each.
+/// The shares of the tokens of a step, and the number of raw bits of each.
 #[derive(Default, Debug, PartialEq)]
 pub(super) struct StepShares {
     pub(super) shares: [Share; LANES],
     pub(super) bits: [u32; LANES],
-    /// The bits themselves, of codes below [`LARGE`].
+    /// The raw bits of codes below [`LARGE`].
     pub(super) values: [u32; LANES],
     pub(super) has_bits: bool,
-    /// Some code is not below [`LARGE`].
+    /// True if some code is not below [`LARGE`].
     pub(super) has_large: bool,
 }
 
@@ -86,7 +86,7 @@ impl StepShares {
     fn look_up(&mut self, of: &Shares, symbols: &[Symbol], exact: u32) {
         #[cfg(target_arch = "x86_64")]
         if wide_decode::available() {
-            // SAFETY: the machine has what the function needs.
+            // SAFETY: `available` is true.
             return unsafe { wide_encode::shares(of, symbols, exact, self) };
         }
         self.plain_look_up(of, symbols, exact);
@@ -104,18 +104,18 @@ impl StepShares {
     }
 }
 
-/// The counts of batches.
+/// The counts of some batches.
 struct Tally {
-    /// By context and token, of steps that are not quiet.
+    /// Counts of steps that are not quiet, by context and token.
     busy: Vec<u32>,
-    /// By context, of quiet steps, all of which have token 0.
+    /// Counts of quiet steps by context; all of their tokens are 0.
     quiet: [u64; CONTEXTS as usize],
     masks: Vec<u8>,
 }
 
 impl Symbols {
     fn tally(&self, batches: std::ops::Range<usize>) -> Tally {
-        // Several, since a count that has just been written is late for the next symbol.
+        // Neighboring symbols are counted in different tables: an addition to a count that was just written would wait for it.
         let mut counts = [[0u32; INDICES]; 4];
         let mut quiet = [0; CONTEXTS as usize];
         let mut masks = Vec::with_capacity(batches.len());
@@ -126,7 +126,7 @@ impl Symbols {
                 let step = &self.codes.symbols[range];
                 let busy = Symbol::any(step);
                 mask |= u8::from(busy) << j;
-                // A batch of differences is in the runs as a whole, unless its class is 0.
+                // All steps of a batch of differences are in the runs, unless its class is 0.
                 let is_quiet = match self.kind {
                     Kind::Differences => step[0].context() == 0,
                     _ => !busy,
@@ -142,7 +142,7 @@ impl Symbols {
                 }
             }
             if self.kind == Kind::Differences {
-                // All points of the batch have its class as context.
+                // All points of the batch have its class as their context.
                 mask = self.layout.step(batch, 0).map_or(0, |r| self.codes.symbols[r.start].context() as u8);
             }
             masks.push(mask);
@@ -151,7 +151,7 @@ impl Symbols {
         Tally { busy, quiet, masks }
     }
 
-    /// Chooses tables, and masks or none. `exact` are the bits of an exact value.
+    /// Chooses the tables, and whether the section has masks. `exact` is the number of bits of an exact value.
     pub(super) fn plan(self, threads: Parallel<'_>, exact: u32) -> Result<Planned, Fault> {
         let batches = self.layout.batches;
         let parts =
@@ -210,7 +210,7 @@ impl Symbols {
 }
 
 impl Planned {
-    /// The words of the section, with runs of `per_run` steps, of which `code` tells.
+    /// The words of the section, with runs of `per_run` steps; `code` represents `per_run` in the first word.
     pub(super) fn write(&self, threads: Parallel<'_>, per_run: usize, code: u8, form: Form) -> Vec<u16> {
         let mask_runs = match &self.masks {
             Some((set, layout)) => threads.map(layout.runs, |k| layout.encode(&self.busy, set, k)),
@@ -243,7 +243,7 @@ impl Planned {
         words
     }
 
-    /// The steps that are in runs, of all steps of all batches.
+    /// The steps that are in runs, as numbers 8 · batch + place.
     fn steps_in_runs(&self) -> Vec<usize> {
         let mut all = Vec::with_capacity(self.steps);
         for (batch, &mask) in self.busy.iter().enumerate() {
@@ -273,7 +273,7 @@ impl Planned {
         encoder.finish()
     }
 
-    /// The bits behind the tokens of a step, in groups of 16.
+    /// Encodes the raw bits of a step in groups of 16.
     fn raw(&self, encoder: &mut RunEncoder, first: usize, symbols: &[Symbol], bits: &[u32; LANES]) {
         let mut value = [0u64; LANES];
         for (l, s) in symbols.iter().enumerate().filter(|(l, _)| bits[*l] > 0) {

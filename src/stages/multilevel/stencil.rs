@@ -1,4 +1,4 @@
-//! The stencil of a level: the one that predicts a sample of its points best from what is restored.
+//! The stencil of a level: the one that predicts a sample of its points best from restored points.
 
 use super::encode::Source;
 use super::grid::{Levels, Pass};
@@ -13,17 +13,17 @@ const STENCILS: [u8; 4] = [2, 4, 6, 8];
 /// Tasks of a pass.
 const PARTS: usize = 4;
 
-/// Every which of so many points is looked at, so that there are about `most`.
+/// The distance between the points of a sample of about `most` out of `count` points.
 pub(super) fn stride(count: usize, most: u32) -> usize {
     (count / most as usize).max(1) | 1
 }
 
-/// The approximate cost of an error.
+/// The approximate cost of an error, in bits.
 pub(super) fn cost<T: LevelValue>(error: T, rate: T) -> u32 {
     u32::BITS - (error.abs() * (rate * T::of(4.0))).floor_int().leading_zeros()
 }
 
-/// The level of which nothing is coded yet.
+/// The choice of the stencil of a level of which no pass is coded yet.
 pub(super) struct Vote<'a, T> {
     pub(super) source: &'a Source<'a, T>,
     pub(super) levels: &'a Levels,
@@ -33,11 +33,11 @@ pub(super) struct Vote<'a, T> {
 }
 
 impl<T: LevelValue> Vote<'_, T> {
-    /// Its stencil.
+    /// The stencil with the least cost.
     pub(super) fn best(&self, threads: Parallel<'_>) -> u8 {
         let mut passes = self.levels.passes(self.level);
         for pass in &mut passes {
-            // Only points whose taps are coarse: as if this pass were the first one.
+            // Only points whose taps are coarse are sampled, as if each pass were the first one of the level.
             for d in (0..3).filter(|&d| d != pass.axis && self.levels.axes[d]) {
                 pass.spacing[d] = 2 << (self.level - 1);
                 pass.points[d] = self.levels.dims[d].div_ceil(pass.spacing[d]);
@@ -50,7 +50,7 @@ impl<T: LevelValue> Vote<'_, T> {
     }
 }
 
-/// A part of the points of a pass that are looked at.
+/// The work of summing the costs of a part of the sampled points of a pass, for each stencil.
 impl<T: LevelValue> Work for (&Vote<'_, T>, &Pass, usize) {
     type Result = [u64; 4];
 

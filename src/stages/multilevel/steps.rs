@@ -1,4 +1,4 @@
-//! Steps and batches of a section: where their points are among those of the section.
+//! Steps and batches of a section: the places of their points among those of the section.
 
 use super::params::{BATCH, STEP};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 const LANES: usize = STEP as usize;
 const STEPS: usize = BATCH as usize;
 
-/// Steps of a section, by places in the order of its points.
+/// The steps of a section, as ranges of places in the order of its points.
 pub(super) struct Layout {
     kind: Kind,
     pub(super) points: usize,
@@ -15,12 +15,12 @@ pub(super) struct Layout {
 }
 
 enum Kind {
-    /// Rows of `length` points, each cut into steps.
+    /// Rows of `length` points, each divided into steps.
     Rows { length: usize, per_row: usize },
-    /// Strips of rows of `length` points, which go on `next` points farther, `steps` times; strips of `across` rows that are `apart` from
-    /// each other.
+    /// Lines of `steps` steps, one line for each strip of a row of `length` points. The steps of a line are `next` points apart, and the
+    /// lines of consecutive rows are `apart` points apart.
     Lines { length: usize, strips: usize, steps: usize, next: usize, per_line: usize, apart: usize },
-    /// Several parts.
+    /// The steps of several parts.
     Parts(Vec<Range<usize>>),
 }
 
@@ -32,7 +32,7 @@ impl Layout {
         Layout { kind, points: length * rows, batches: steps.div_ceil(STEPS), steps }
     }
 
-    /// Lines of `along` steps that are `next` points apart, in `across` rows that are `apart`.
+    /// Lines of `along` steps that are `next` points apart, in `across` rows that are `apart` points apart.
     pub(super) fn lines(length: usize, along: usize, next: usize, across: usize, apart: usize) -> Layout {
         let strips = length.div_ceil(LANES);
         let per_line = along.div_ceil(STEPS);
@@ -41,7 +41,7 @@ impl Layout {
         Layout { kind, points: length * along * across, batches: lines * per_line, steps: lines * along }
     }
 
-    /// The points of passes, one after the other.
+    /// The steps of consecutive parts with these numbers of points, such as the passes of the base section.
     pub(super) fn parts(counts: &[usize]) -> Layout {
         let mut all = vec![];
         let mut at = 0;
@@ -53,7 +53,7 @@ impl Layout {
         Layout { kind: Kind::Parts(all), points: at, batches: steps.div_ceil(STEPS), steps }
     }
 
-    /// Points of a step at most: rows may be shorter than a step.
+    /// The largest number of points of a step: rows may be shorter than 32 points.
     pub(super) fn width(&self) -> usize {
         match &self.kind {
             Kind::Rows { length, .. } | Kind::Lines { length, .. } => LANES.min(*length),
@@ -87,7 +87,7 @@ impl Layout {
         }
     }
 
-    /// Batch and place of the step that has a strip of a row; rows are in the order of points. Not of parts.
+    /// Batch and place of the step that contains a strip of a row; rows are in the order of points. Layouts of parts have no rows.
     #[inline(always)]
     pub(super) fn step_of(&self, row: usize, strip: usize) -> (usize, usize) {
         match &self.kind {
@@ -105,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// Steps that a batch has, as a mask.
+    /// The mask of the steps that exist in a batch.
     pub(super) fn mask(&self, batch: usize) -> u8 {
         let has = match &self.kind {
             Kind::Lines { steps, per_line, .. } => steps - batch % per_line * STEPS,

@@ -1,4 +1,4 @@
-//! The stream: head, lengths of sections, patterns, sections.
+//! The stream: header, lengths of sections, patterns, sections.
 
 use super::differences::Differences;
 use super::params::{MultilevelMetadata, PATTERNS, RUN_BYTES, WAVE};
@@ -7,11 +7,11 @@ use crate::base::error::Fault;
 use crate::base::parallel::Parallel;
 use crate::base::tile::at;
 
-/// Fields of the head: the number of sections, that of patterns, and whether numbers are wide.
+/// Fields of the first word: the number of sections, the number of patterns, and a bit that is set if the stream is wide.
 const SECTIONS: u32 = (1 << 24) - 1;
 const PATTERNS_AT: u32 = 24;
 const WIDE: u32 = 1 << 27;
-/// Bytes of the head, which is all that a stream of values has besides.
+/// Bytes of the first word. Stored values follow it.
 pub(super) const HEAD: usize = 4;
 
 /// The cost of a section in bytes, rounded up.
@@ -19,7 +19,7 @@ fn bytes_of(cost: u64) -> u64 {
     cost.div_ceil(8 * super::log2::BIT)
 }
 
-/// The number of runs of all sections.
+/// The number of runs that all sections should have together.
 fn runs(bytes: u64, values: u64) -> u64 {
     let share = match values / bytes {
         0..=50 => 20,
@@ -30,7 +30,7 @@ fn runs(bytes: u64, values: u64) -> u64 {
     (u128::from(bytes) * u128::from(share) / (1000 * u128::from(RUN_BYTES))) as u64
 }
 
-/// Many runs are a multiple of the number of warps that a large device executes at a time.
+/// Rounds a number of runs down to whole waves: a large device decodes about `WAVE` runs at a time.
 fn waves(runs: usize) -> usize {
     if runs > WAVE as usize { runs - runs % WAVE as usize } else { runs }
 }
@@ -44,7 +44,7 @@ pub(super) fn per_run(code: u8) -> usize {
     (8 + usize::from(code % 8)) << (code / 8)
 }
 
-/// Writes the stream, or the values if they are shorter; the number of its bytes.
+/// Writes the stream, or the values if these are shorter. Returns the number of bytes.
 pub(super) fn write(
     sections: &[Planned],
     differences: Option<&Differences>,
@@ -95,7 +95,7 @@ pub(super) fn write(
     Ok(total)
 }
 
-/// The part of a stream before the sections.
+/// The header of a stream: the part before the sections.
 pub(super) struct Head {
     /// Bytes of each section.
     pub(super) lengths: Vec<usize>,
@@ -104,7 +104,8 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Bytes of the head of a stream that begins with `first`, of so many sections. `None`: the values follow on `first`.
+    /// The number of bytes of the header of a stream whose first word is `first`. It must have `sections` sections. `None` if the values
+    /// follow the first word.
     pub(super) fn bytes(first: u32, sections: usize, form: Form) -> Result<Option<usize>, Fault> {
         if first == 0 {
             return Ok(None);
@@ -121,7 +122,7 @@ impl Head {
         Ok(Some(HEAD + sections * if form.wide { 8 } else { 4 } + count * (form.exact as usize / 8)))
     }
 
-    /// Reads the head, which is all of `bytes`, of a stream of `whole` bytes.
+    /// Reads the header of a stream of `whole` bytes. `bytes` must be exactly the header.
     pub(super) fn read(bytes: &[u8], sections: usize, form: Form, whole: u64) -> Result<Head, Fault> {
         let first: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
         let count = (first >> PATTERNS_AT & 7) as usize;
@@ -149,7 +150,7 @@ impl Head {
         Ok(Head { lengths, patterns, count })
     }
 
-    /// The first sections, as far as `bytes` has them.
+    /// The first sections, those that `bytes` contains completely.
     pub(super) fn cut<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
         let (mut rest, mut words) = (bytes, vec![]);
         for &length in &self.lengths {
@@ -161,14 +162,14 @@ impl Head {
     }
 }
 
-/// A stream that has been opened.
+/// An opened stream.
 pub(super) enum Stream<'a> {
     Values(&'a [u8]),
     Sections { words: Vec<&'a [u8]>, patterns: [u64; PATTERNS as usize], count: usize },
 }
 
 impl<'a> Stream<'a> {
-    /// Of an array that is not empty. `sections` is how many there must be.
+    /// Opens the stream of an array that is not empty. It must have `sections` sections.
     pub(super) fn open(bytes: &'a [u8], sections: usize, form: Form) -> Result<Stream<'a>, Fault> {
         let first: u32 = at(bytes, 0).ok_or(Fault::Corrupt)?;
         let Some(length) = Head::bytes(first, sections, form)? else {

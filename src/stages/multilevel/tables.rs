@@ -1,44 +1,44 @@
-//! Tables of frequencies: made from counts, united where they do not pay, written and read.
+//! Tables of frequencies: they are computed from counts, united if that reduces the cost, written, and read.
 
 use super::bits::{BitReader, BitWriter};
 use super::log2::cost;
 use super::params::{CONTEXTS, FREQUENCY_BITS, TABLES};
 use crate::base::error::Fault;
 
-/// Most symbols of a table.
+/// Symbols of a table are below this number.
 pub(super) const SYMBOLS: usize = 64;
 const ONE: u32 = 1 << FREQUENCY_BITS;
-/// The number that the first numbers of a table are relative to.
+/// The number that the first entries of a table are relative to.
 const START: u32 = 40;
 
 /// Counts of one context.
 pub(super) type Counts = [u64; SYMBOLS];
 
-/// Frequencies of symbols, and the sum of those before each.
+/// The frequencies of symbols, and for each symbol the sum of the frequencies before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) of: [u16; SYMBOLS],
     pub(super) before: [u16; SYMBOLS],
-    /// Symbols from here on do not occur.
+    /// Symbols from this number on do not occur.
     entries: usize,
     rest: usize,
 }
 
-/// Tables of contexts.
+/// The tables of a set, and the table of each context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Set {
     pub(super) map: [u8; CONTEXTS as usize],
     pub(super) tables: Vec<Table>,
 }
 
-/// The number that stands for the nearest frequency that one stands for, or the one below.
+/// The number of the frequency nearest to `t` among those that have numbers, or of the largest one that is at most `t`.
 fn number(t: u32, nearest: bool) -> u32 {
     if t < 8 {
         return t;
     }
     let e = t.ilog2() - 2;
     let half = if nearest { (1 << e) >> 1 } else { 0 };
-    // The sum may be the next power of two, which the same formula gives.
+    // The sum may be the next power of two, for which the formula is right too.
     4 * e + ((t + half) >> e)
 }
 
@@ -46,10 +46,11 @@ fn frequency(number: u32) -> u32 {
     if number < 8 { number } else { (4 + number % 4) << (number / 4 - 1) }
 }
 
-/// Above the number of any frequency below one.
+/// Numbers of frequencies below 2^14 are below this number.
 const NUMBERS: u32 = 52;
 
-/// The number that others are relative to: the last one above 0 among every second entry, since signs alternate.
+/// The number that an entry is relative to: the last one above 0 among the entries of the same parity. Signs alternate with the
+/// parity of codes.
 struct Expected([u32; 2]);
 
 impl Expected {
@@ -106,13 +107,14 @@ impl Table {
             };
             counts[..entries].iter().map(|&c| one(c)).collect::<Vec<u32>>()
         };
-        // Rounded down the others have at most one less 1/64 of it, and 63 that are at least 1.
+        // Rounded down, the frequencies leave at least 1 for the rest. It has the largest of at most 64 counts, so the others have at most
+        // 63/64 of 2^14, and raising the smallest ones to 1 adds at most 63.
         Table::from_numbers(&numbers(true), rest)
             .or_else(|_| Table::from_numbers(&numbers(false), rest))
             .map_err(|_| Fault::BadLaunch)
     }
 
-    /// Takes a symbol below `most` from a state, by search.
+    /// Decodes a symbol below `most` from a state, by search.
     pub(super) fn take(&self, state: &mut u32, most: usize) -> Result<u8, Fault> {
         let slot = (*state & (ONE - 1)) as u16;
         let s = self.before[..self.entries].partition_point(|&b| b <= slot) - 1;
@@ -170,13 +172,14 @@ impl Table {
 }
 
 impl Set {
-    /// The tables that cost least, by and large, and what they cost with the symbols. `symbols` occur at most.
+    /// Unites tables of neighboring contexts as long as that reduces the cost or there are too many. Returns the set and its cost,
+    /// including that of the symbols, which are below `symbols`.
     pub(super) fn new(counts: &[Counts; CONTEXTS as usize], symbols: usize) -> Result<(Set, u64), Fault> {
         struct Group {
             first: usize,
             counts: Counts,
             cost: u64,
-            /// With the next one.
+            /// The cost of this group united with the next one.
             both: u64,
         }
         let together = |a: &Counts, b: &Counts| -> Counts { std::array::from_fn(|i| a[i] + b[i]) };
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_come_back() {
+    fn sets_are_restored() {
         let mut seed = 7u64;
         let mut random = |n: u64| {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

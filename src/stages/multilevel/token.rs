@@ -3,12 +3,12 @@
 use super::code::{CODES, EXACT};
 use super::params::{EXACT as EXACT_TOKEN, PATTERN};
 
-/// The token of a code. It has no branches, so that loops over it are compiled for wide registers.
+/// The token of a code. The function has no branches, so that the compiler vectorizes loops over it.
 #[inline(always)]
 pub(super) fn token(code: u32) -> u32 {
-    // Codes are below 2^24, which f32 holds. The exponent of 0 is not used.
+    // f32 represents codes exactly, since they are below 2^24. The exponent of 0 is not used.
     let e = ((code as i32 as f32).to_bits() >> 23).wrapping_sub(127);
-    // The token has 2 bits of the code below the highest one, from 256 on 1.
+    // The token contains the 2 bits after the highest one of the code, from 256 on 1 bit.
     let fine = 4 * e.min(7) + (code >> (e.wrapping_sub(2) & 31) & 3);
     let coarse = 16u32.wrapping_add(e.wrapping_mul(2)) + (code >> (e.wrapping_sub(1) & 31) & 1);
     let token = if code < 256 { fine } else { coarse };
@@ -16,7 +16,7 @@ pub(super) fn token(code: u32) -> u32 {
     if code < CODES { token } else { PATTERN.wrapping_sub(CODES).wrapping_add(code) }
 }
 
-/// The code of a token without its low bits, and how many there are. Of an exact value `exact`.
+/// The code of a token without its raw bits, and the number of raw bits, which is `exact` for an exact value.
 #[inline(always)]
 pub(super) const fn code(token: u8, exact: u32) -> (u32, u32) {
     let t = token as u32;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_come_back() {
+    fn codes_are_restored() {
         for u in (0..5000).chain((1..4000).map(|i| CODES / 4000 * i)).chain([CODES - 1]) {
             let t = token(u);
             let (first, bits) = code(t as u8, 32);

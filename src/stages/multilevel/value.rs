@@ -1,9 +1,9 @@
-//! f32 and f64 as the stage computes with them.
+//! Operations of the stage on f32 and f64.
 
 use bytemuck::Pod;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A value of the array. All operations round to nearest, [`LevelValue::fma`] once.
+/// A value of the array. All operations round once, to nearest, also [`LevelValue::fma`].
 pub(super) trait LevelValue:
     Pod
     + Default
@@ -19,28 +19,28 @@ pub(super) trait LevelValue:
     const ONE: Self;
     /// The largest finite number.
     const MAX: Self;
-    /// 1.5 · 2^(mantissa bits): adding it rounds to an integer, which is in the low bits then.
+    /// 1.5 · 2^(mantissa bits). Adding it rounds a number to an integer, which is in the low bits of the sum.
     const MAGIC: Self;
     /// Bits of a value.
     const BITS: u32;
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
-    /// An integer, rounded.
+    /// The nearest value of an integer.
     fn from_int(i: i32) -> Self;
-    /// A constant that f32 holds.
+    /// A constant that f32 represents exactly.
     fn of(x: f32) -> Self;
     /// self · b + c, rounded once.
     fn fma(self, b: Self, c: Self) -> Self;
     fn abs(self) -> Self;
     fn bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
-    /// The integer that a sum with [`LevelValue::MAGIC`] has in its low bits.
+    /// The integer in the low bits of a sum with [`LevelValue::MAGIC`].
     fn magic_int(sum: Self) -> i32;
-    /// The context of an activity in steps.
+    /// The context of an activity, which is in units of the step.
     fn bucket(self) -> u8;
-    /// Toward zero, at most 2^31 - 1. Of a number that is not negative.
+    /// Rounds a number that is not negative toward zero, to at most 2^31 - 1.
     fn floor_int(self) -> u32;
-    /// The exponent of the lowest bit that is set, of a number other than 0.
+    /// The exponent of the lowest bit that is set in a number other than 0.
     fn lowest_bit(self) -> i32;
 }
 
@@ -90,7 +90,7 @@ macro_rules! value {
             }
             #[inline(always)]
             fn bucket(self) -> u8 {
-                // A product of magnitudes: the sign matters for NaN alone, which has the largest exponent.
+                // An activity is a product of magnitudes, so only NaN may have a sign. Its exponent is the largest.
                 let exponent = (self.to_bits() << 1 >> ($mantissa + 1)) as i32;
                 (exponent - ($bias - 7)).clamp(0, 11) as u8
             }

@@ -1,4 +1,4 @@
-//! A step of a run for registers of 256 bits: the results of `Lookup::plain_step` and `raw`, which a test compares.
+//! Decoder of a step for registers of 256 bits. Its results equal those of `Lookup::plain_step` and `raw`, which a test proves.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use std::arch::x86_64::{
     _mm256_srli_epi32, _mm256_srlv_epi32, _mm256_storeu_si256, _mm256_sub_epi32,
 };
 
-/// For each set of lanes that read a word, which of the next words a lane reads.
+/// For each set of 8 lanes that read a word, the number of the word that each lane reads.
 static PLACES: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let (mut mask, mut lane) = (0, 0);
@@ -31,10 +31,10 @@ static PLACES: [[u8; 8]; 256] = {
     all
 };
 
-/// This bit of a meaning sends the step to the scalar code.
+/// A meaning with this bit requires the scalar code for the step.
 const RARE: u32 = 1 << 31;
 
-/// The code of each token in the low 24 bits, and the number of bits behind it above.
+/// For each token its code in the low 24 bits, and the number of its raw bits above them.
 static MEANINGS: [u32; SYMBOLS] = {
     let mut all = [RARE; SYMBOLS];
     let mut t = 0;
@@ -48,17 +48,17 @@ static MEANINGS: [u32; SYMBOLS] = {
     all
 };
 
-/// Whether this machine has the instructions that the functions here require.
+/// True if this machine has the instructions that the functions of this file require.
 pub(super) fn available() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
 }
 
-/// Decodes a step; whether `codes` are codes. If not, they are tokens, and their bits are not taken yet.
+/// Decodes a step. Returns true if `codes` are codes, and false if they are tokens whose raw bits are not read yet.
 ///
 /// # Safety
 /// [`available`] is true.
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Before Rust 1.87 some of the operations are unsafe inside of a function with the feature.
 pub(super) unsafe fn step(
     lookup: &Lookup,
     run: &mut RunDecoder<'_>,
@@ -71,8 +71,8 @@ pub(super) unsafe fn step(
     }
     let active = u32::MAX >> (STEP - contexts.len() as u32);
     let mut further = 0;
-    // SAFETY: the machine has AVX2. `Lookup::new` lets each table of `map` have its slots and symbols, and `symbols` have 3 bytes
-    // behind the last slot; slots have 14 bits, symbols are below 64. The arrays have 32 lanes.
+    // SAFETY: the machine has AVX2. `Lookup::new` gives each table of `map` its slots and symbols, and `symbols` 3 bytes after
+    // the last slot. Slots have 14 bits, and symbols are below 64. The arrays have 32 lanes.
     unsafe {
         for v in 0..4 {
             let table = _mm256_cvtepu8_epi32(low8(&tables, v));
@@ -97,14 +97,14 @@ pub(super) unsafe fn step(
     }
 }
 
-/// From tokens to codes, unless some are rare.
+/// Replaces tokens by codes and returns true, unless some tokens are rare.
 ///
 /// # Safety
-/// The machine has what [`available`] asks for, and `codes` are below 64.
+/// [`available`] is true, and `codes` are below 64.
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `step`.
 unsafe fn more(run: &mut RunDecoder<'_>, codes: &mut [u32; LANES]) -> bool {
-    // SAFETY: the caller's promise; the arrays have 32 lanes.
+    // SAFETY: the caller guarantees the instructions and the codes, and the arrays have 32 lanes.
     unsafe {
         let meaning = |v| _mm256_i32gather_epi32::<4>(MEANINGS.as_ptr().cast(), load(codes, v));
         let meanings = [meaning(0), meaning(1), meaning(2), meaning(3)];
@@ -125,17 +125,17 @@ unsafe fn more(run: &mut RunDecoder<'_>, codes: &mut [u32; LANES]) -> bool {
     }
 }
 
-/// As [`RunDecoder::refill`].
+/// Does the work of [`RunDecoder::refill`].
 ///
 /// # Safety
 /// [`available`] is true.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `step`.
 unsafe fn refill(run: &mut RunDecoder<'_>, active: u32) {
     let Some(words) = run.words.get(..LANES) else { return run.refill_at_end(active) };
     let mut used = 0;
-    // SAFETY: the machine has AVX2. Before lanes 8v to 8v + 7 at most 8v words are used, of 32.
+    // SAFETY: the machine has AVX2. There are 32 words, and the lanes before 8v use at most 8v of them.
     unsafe {
         for v in 0..4 {
             let (x, count) = (load(&run.states, v), load(&run.counts, v));
@@ -156,10 +156,10 @@ unsafe fn refill(run: &mut RunDecoder<'_>, active: u32) {
     run.words = &run.words[used..];
 }
 
-/// Lanes 8 `v` to 8 `v` + 7 of those in `active`: all bits of a lane, or none.
+/// Lanes 8 `v` to 8 `v` + 7: all bits are set in those that are in `active`, and none in the others.
 #[inline]
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `step`.
 pub(super) unsafe fn lanes(active: u32, v: usize) -> __m256i {
     // SAFETY: the machine has AVX2.
     unsafe {
@@ -168,16 +168,16 @@ pub(super) unsafe fn lanes(active: u32, v: usize) -> __m256i {
     }
 }
 
-/// The highest bit of each lane.
+/// The highest bits of the lanes, as a number.
 #[inline]
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `step`.
 pub(super) unsafe fn bits(mask: __m256i) -> u32 {
     // SAFETY: the machine has AVX2.
     unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(mask)) as u32 }
 }
 
-/// 8 bytes from 8 `v` on.
+/// Loads 8 bytes from 8 `v` on.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn low8(from: &[u8; LANES], v: usize) -> __m128i {
@@ -205,7 +205,7 @@ mod tests {
     use super::super::tables::{Counts, Set};
     use super::*;
 
-    /// Numbers of any size.
+    /// A random number of 31 bits.
     fn random(seed: &mut u64) -> u32 {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (*seed >> 33) as u32
@@ -238,7 +238,7 @@ mod tests {
                 } else {
                     raw(&mut plain, points.len(), 32, &mut a, &mut e, 7)
                 };
-                // SAFETY: the machine has what it needs.
+                // SAFETY: `available` is true.
                 let is_done = unsafe { step(&lookup, &mut wide, points, &mut b) };
                 done[usize::from(is_done)] += 1;
                 let said = if is_done { Ok(()) } else { raw(&mut wide, points.len(), 32, &mut b, &mut f, 7) };

@@ -1,4 +1,4 @@
-//! A step of an encoder for registers of 256 bits: the results of `section` and `rans`, which a test compares.
+//! Encoder of a step for registers of 256 bits. Its results equal those of `section` and `rans`, which a test proves.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use std::arch::x86_64::{
     _mm256_sub_epi32, _mm256_sub_pd,
 };
 
-/// For each set of lanes that write a word, these lanes from the highest one on.
+/// For each set of 8 lanes that write a word, these lanes in descending order.
 static WRITERS: [[u8; 8]; 256] = {
     let mut all = [[0; 8]; 256];
     let (mut mask, mut lane) = (0, 0);
@@ -34,25 +34,25 @@ static WRITERS: [[u8; 8]; 256] = {
     all
 };
 
-/// Shares of the tokens of a step, and how many bits follow each. There are at most 32 symbols.
+/// Looks up the shares of the tokens of a step, and the number of their raw bits. There are at most 32 symbols.
 ///
 /// # Safety
 /// The machine has AVX2.
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // Until 1.87 some of the operations were not safe inside of a function with the feature.
+#[allow(unused_unsafe)] // Before Rust 1.87 some of the operations are unsafe inside of a function with the feature.
 pub(super) unsafe fn shares(of: &Shares, symbols: &[Symbol], exact: u32, to: &mut StepShares) {
     let mut own = [Symbol::default(); LANES];
     own[..symbols.len()].copy_from_slice(symbols);
     let active = if symbols.len() < LANES { (1 << symbols.len()) - 1 } else { u32::MAX };
     let (mut any, mut large) = (0, 0);
-    // SAFETY: the machine has AVX2. The index of a symbol has 10 bits, as many as the shares.
+    // SAFETY: the machine has AVX2. The index of a symbol has 10 bits, and there are 2^10 shares.
     unsafe {
         let int = |i: u32| _mm256_set1_epi32(i as i32);
         for v in 0..4 {
             let s = _mm256_cvtepu16_epi32(_mm_loadu_si128(own[8 * v..8 * v + 8].as_ptr().cast()));
             let index = _mm256_and_si256(s, int(INDICES as u32 - 1));
             let token = _mm256_and_si256(index, int(63));
-            // As `token::code` has it.
+            // The number of raw bits, by the formulas of `token::code`.
             let fine = _mm256_sub_epi32(_mm256_srli_epi32::<2>(token), int(2));
             let coarse = _mm256_sub_epi32(_mm256_srli_epi32::<1>(token), int(9));
             let n = _mm256_blendv_epi8(coarse, fine, _mm256_cmpgt_epi32(int(32), token));
@@ -74,15 +74,16 @@ pub(super) unsafe fn shares(of: &Shares, symbols: &[Symbol], exact: u32, to: &mu
     (to.has_bits, to.has_large) = (any > 0, large > 0);
 }
 
-/// Writes a word of each lane in `writes`, lanes in descending order, and takes it from its state.
+/// Writes a word of each lane in `writes`, in descending order of lanes, and removes it from the state. Returns the states and the
+/// number of words.
 ///
 /// # Safety
-/// The machine has AVX2, and behind `room` there is room for 8 words.
+/// The machine has AVX2, and `room` has room for 8 words.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `shares`.
 unsafe fn write(x: __m256i, writes: __m256i, room: *mut u16) -> (__m256i, usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees AVX2 and the room.
     unsafe {
         let mask = bits(writes) as usize;
         let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(WRITERS[mask].as_ptr().cast()));
@@ -94,20 +95,20 @@ unsafe fn write(x: __m256i, writes: __m256i, room: *mut u16) -> (__m256i, usize)
     }
 }
 
-/// ⌊x / f⌋ of numbers below 2^32 and from 1 to 2^14, of which it is below 2^18.
+/// ⌊x / f⌋, where x is below 2^32, f is from 1 to 2^14, and the quotient is below 2^18.
 ///
-/// A quotient that is no integer is 2^-14 from the next one, so that rounding does not reach it.
+/// A quotient that is no integer differs from the next integer by at least 2^-14, so rounding does not reach it.
 ///
 /// # Safety
 /// The machine has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `shares`.
 unsafe fn divide(x: __m256i, f: __m256i) -> __m256i {
     // SAFETY: the machine has AVX2.
     unsafe {
         let half = |x: __m128i, f: __m128i| {
-            // 2^52 and a number below 2^32 in its low bits.
+            // The float 2^52 plus a number below 2^32 has that number in its low bits.
             let magic = _mm256_set1_epi64x(0x4330_0000_0000_0000);
             let sum = _mm256_or_si256(_mm256_cvtepu32_epi64(x), magic);
             let x: __m256d = _mm256_sub_pd(_mm256_castsi256_pd(sum), _mm256_castsi256_pd(magic));
@@ -119,16 +120,16 @@ unsafe fn divide(x: __m256i, f: __m256i) -> __m256i {
     }
 }
 
-/// As [`RunEncoder::symbols`].
+/// Does the work of [`RunEncoder::symbols`].
 ///
 /// # Safety
 /// The machine has AVX2.
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `shares`.
 pub(super) unsafe fn symbols(run: &mut RunEncoder, shares: &[Share; LANES]) {
     let (mut states, mut counts, mut used) = (run.states, run.counts, 0);
     let room = run.room();
-    // SAFETY: the machine has AVX2. Lanes behind 8v + 7 have written at most 24 - 8v words, of the room for 32.
+    // SAFETY: the machine has AVX2. There is room for 32 words, and the lanes after 8v + 7 write at most 24 - 8v of them.
     unsafe {
         for v in (0..4).rev() {
             let (x, share) = (load(&states, v), load(bytemuck::cast_ref(shares), v));
@@ -151,20 +152,20 @@ pub(super) unsafe fn symbols(run: &mut RunEncoder, shares: &[Share; LANES]) {
     run.used += used;
 }
 
-/// As [`RunEncoder::bits`].
+/// Does the work of [`RunEncoder::bits`].
 ///
 /// # Safety
 /// The machine has AVX2.
 #[target_feature(enable = "avx2,popcnt")]
-#[allow(unused_unsafe)] // As above.
+#[allow(unused_unsafe)] // The same reason as for `shares`.
 pub(super) unsafe fn raw(run: &mut RunEncoder, count: &[u32; LANES], value: &[u32; LANES]) {
     let (mut states, mut counts, mut used) = (run.states, run.counts, 0);
     let room = run.room();
-    // SAFETY: as above.
+    // SAFETY: the machine has AVX2. There is room for 32 words, and the lanes after 8v + 7 write at most 24 - 8v of them.
     unsafe {
         for v in (0..4).rev() {
             let (x, n) = (load(&states, v), load(count, v));
-            // A shift by 32 leaves 0.
+            // A shift by 32 has the result 0.
             let above = _mm256_srlv_epi32(x, _mm256_sub_epi32(_mm256_set1_epi32(32), n));
             let writes = _mm256_cmpgt_epi32(above, _mm256_setzero_si256());
             let (rest, more) = write(x, writes, room[used..used + 8].as_mut_ptr());
@@ -212,16 +213,16 @@ mod tests {
                     .collect();
                 let (mut a, mut b) = (StepShares::default(), StepShares::default());
                 a.plain_look_up(&of, &symbols, 64);
-                // SAFETY: the machine has what the functions need.
+                // SAFETY: `available` is true.
                 unsafe { shares(&of, &symbols, 64, &mut b) };
                 assert_eq!(a, b, "{round}");
                 plain.plain_symbols(&a.shares);
-                // SAFETY: as above.
+                // SAFETY: `available` is true.
                 unsafe { super::symbols(&mut wide, &a.shares) };
                 let count: [u32; LANES] = std::array::from_fn(|_| random(17));
                 let value = count.map(|n| random(1 << n));
                 plain.plain_bits(&count, &value);
-                // SAFETY: as above.
+                // SAFETY: `available` is true.
                 unsafe { raw(&mut wide, &count, &value) };
                 assert_eq!((plain.states, plain.counts), (wide.states, wide.counts), "{round}");
             }

@@ -1,7 +1,8 @@
 //! Bytes that change in device memory between calls.
 //!
 //! The contract, as in docs/cuda.md:
-//!   - Containers are untrusted. After a change, a decompression ends with a status or with values, and writes into `dst` only.
+//!   - Containers are untrusted. After a change, a decompression ends with a status, which may be OK with wrong values, and accesses
+//!     only the container, the workspace, `dst`, and the result.
 //!   - Two parts of a workspace are trusted like the library's heap on the host: the plan tables, and the zeros that a compression expects
 //!     from the call before it. After a change there, the results of calls with this workspace are undefined. The test leaves them alone.
 //!   - All other bytes of a workspace may change: each call writes them before it reads them, and the results must be exact.
