@@ -18,7 +18,12 @@ as_root() {
 
 # packages <package…>: installs packages by apt; prints the missing ones if apt or the right to use it is missing.
 packages() {
+  local lock
   has apt-get || die "please install: $* (there is no apt-get here)"
+  # apt fails while another process of these scripts installs packages.
+  mkdir -p build
+  exec {lock}>build/packages.lock
+  flock "$lock"
   say "installing $*"
   if [ -z "${apt_updated:-}" ]; then
     as_root apt-get update -qq || die "please install as root: apt-get install $*"
@@ -26,6 +31,23 @@ packages() {
   fi
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null \
     || die "please install as root: apt-get install $*"
+  exec {lock}>&-
+}
+
+# venv <folder> <package…>: a Python environment with these packages of PyPI. Waits for another process that makes it.
+venv() {
+  local folder=$1 lock
+  shift
+  need python3 python3
+  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  mkdir -p build
+  exec {lock}>"$folder.lock"
+  flock "$lock"
+  if [ "$(cat "$folder/packages" 2>/dev/null)" != "$*" ]; then
+    python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet "$@" || die "cannot make $folder with $*"
+    printf '%s' "$*" >"$folder/packages"
+  fi
+  exec {lock}>&-
 }
 
 # need <command> <package>…: installs the packages of those commands that are not there.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs missing tools and runs the tests. Seconds per step are written to build/test-seconds.tsv.
+# Installs missing tools and runs the tests. build/test-seconds.tsv receives the seconds and the CPU seconds of each step. On a machine with
+# other programs, CPU seconds alone can be compared.
 #
 #   scripts/test.sh                    the parts rust, emu, c, python, hdf5, adios2, and wheel
 #   scripts/test.sh <part>…            rust | emu | c | python | hdf5 | adios2 | wheel | long | mutants | fuzz | tsan |
@@ -11,11 +12,29 @@ mkdir -p build
 
 # step <name> <command…>: runs it and records its seconds.
 step() {
-  local name=$1 started=$SECONDS
+  local name=$1 started=$SECONDS cpu before
   shift
   say "$name"
+  cpu_now
+  before=$cpu
   "$@"
-  took "$name" $((SECONDS - started))
+  took "$name" "$started" "$before"
+}
+
+# cpu_now: sets `cpu` to the CPU seconds of the programs that this shell has started and that have ended.
+cpu_now() {
+  local fields
+  read -r fields <"/proc/$BASHPID/stat"
+  # Behind the name of the program; the two fields are in clock ticks.
+  read -r -a fields <<<"${fields##*) }"
+  cpu=$(((fields[13] + fields[14]) / $(getconf CLK_TCK)))
+}
+
+# took <name> <start> <CPU seconds before>
+took() {
+  local cpu
+  cpu_now
+  printf '%s\t%s\t%s\t%s\n' "$part" "$1" $((SECONDS - $2)) $((cpu - $3)) >>build/test-seconds.tsv
 }
 
 # beside <name> <command…>: a step that runs while the script continues, at most as many as there are processors. Its output is printed at its
@@ -39,17 +58,28 @@ settled() {
   wait
   [ ! -e build/failed-steps ] || die "failed: $(cat build/failed-steps)"
 }
-took() { printf '%s\t%s\t%s\n' "$part" "$1" "$2" >>build/test-seconds.tsv; }
+
+# ahead: packages of the parts, and the emulator, at a low priority beside the first steps, in processor time that they leave. Each step
+# that requires a result runs the command again, waits for this run, and reports the errors.
+ahead() {
+  (
+    (
+      renice -n 10 -p "$BASHPID" >/dev/null
+      for part in "${parts[@]}"; do if declare -F "tools_$part"; then ("tools_$part") || true; fi; done
+      if [[ " ${parts[*]} " == *" emu "* ]]; then for kind in plain asan; do bash tests/emu/build.sh $kind; done; fi
+    ) >build/ahead.log 2>&1 &
+  )
+}
 
 # Format, lints, tests, and documentation.
 part_rust() {
   need_c
   need_rust
   need_nvcc
+  ahead
   step style style
   step formats formats
   if rust_tool clippy clippy; then step clippy lints; fi
-  step "the plugin alone, for the CPU" cargo check --quiet --locked -p fzgm-hdf5
   step "test programs, libraries, and command line" programs
   step "tests on the CPU" rust_tests
   step "examples of the documentation" cargo test --quiet --locked --workspace --features "$features" --doc
@@ -58,10 +88,8 @@ part_rust() {
 
 # The English of pages and comments, and links between pages. Files that are not yet clean are in scripts/style.toml.
 style() {
-  need python3 python3
-  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
   local python=build/style-venv/bin/python
-  [ -x build/style-venv/bin/typos ] || { python3 -m venv build/style-venv && "$python" -m pip install --quiet typos==1.52.0; }
+  venv build/style-venv typos==1.52.0
   "$python" -B -m unittest discover -s tests/style -t tests/style
   "$python" scripts/style.py
 }
@@ -71,11 +99,8 @@ formats() {
   tests/seeded_bugs.sh --apply
 }
 
-# Tests may panic. The library and the programs may not, and clippy checks them alone first.
-lints() {
-  cargo clippy --quiet --locked --workspace --features "$features" -- -D warnings
-  cargo clippy --quiet --locked --workspace --features "$features" --all-targets -- -D warnings -A clippy::expect_used -A clippy::unwrap_used -A clippy::panic
-}
+# The library and the programs may not panic. Tests may: clippy.toml allows this in unit tests, and the other tests allow it themselves.
+lints() { cargo clippy --quiet --locked --workspace --features "$features" --all-targets -- -D warnings; }
 
 # Test programs, both C libraries, the plugin, and the command line in one build. With one profile and one set of features cargo
 # compiles the library once for all of them. The profile is optimized and has the checks of a debug build.
@@ -100,8 +125,9 @@ PYTHON
 }
 
 rust_tests() {
-  local name runs=()
-  while IFS=$'\t' read -r name _; do runs+=("$name cpu"); done <build/programs.tsv
+  # The longest first.
+  local name runs=("it cpu")
+  while IFS=$'\t' read -r name _; do [ "$name" = it ] || runs+=("$name cpu"); done <build/programs.tsv
   run_tests "${runs[@]}"
 }
 
@@ -127,7 +153,7 @@ part_emu() {
   step "test programs, libraries, and command line" programs
   # The longest first. Every test runs in at least one order of threads, those of device memory and streams also with late operations.
   step "tests on the emulator" run_tests "it asan $devices" 'it ORDER=fwd contract::' "it ORDER=20,DEFER=1 $devices" \
-    'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd' \
+    'it ORDER=rev,DEFER=1 campaign::' 'it ORDER=rev pipelines::' 'it ORDER=rev coders::' 'it asan coders::' 'cli ORDER=fwd devices::' \
     'it ORDER=fwd recompression::' 'cuda_calls DEFER=1' 'cuda_faults DEFER=1' 'it ORDER=fwd fields::a_corner'
   step "C on the emulator" c_on_emulator
 }
@@ -189,7 +215,7 @@ run_test() {
   # shellcheck disable=SC2086
   if (cd "$folder" && env "${set[@]}" "$program" --quiet ${tests//,/ }) >"$log" 2>&1; then
     printf '%s: %s s; %s\n' "$title" $((SECONDS - started)) "$(sed -n 's/^test result: //p' "$log" | tail -n 1)"
-    took "  $title" $((SECONDS - started))
+    took "  $title" "$started" 0
   else
     printf '%s FAILS\n' "$title"
     cat "$log"
@@ -197,19 +223,23 @@ run_test() {
   fi
 }
 
+tools_c() { need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran dpkg-deb dpkg; }
+
 # The library as programs in C, C++, and Fortran see it: installed, found, linked, abused, under sanitizers and valgrind. The build has the
 # environment of scripts/demo.sh, which then finds the library built.
 part_c() (
   [ -z "${need_nvcc_set_it:-}" ] || unset FZGM_CUDA
   need_c
   need_rust
-  need valgrind valgrind pkg-config pkg-config readelf binutils gfortran gfortran dpkg-deb dpkg
+  step "packages" tools_c
   local prefix=$PWD/build/install kind
   step "release build, installed" install_fzgm "$prefix"
   step "the installed package" bash tests/c/package.sh "$prefix"
-  step "archives of CPack" bash tests/c/packages.sh
-  step "examples of the documentation in C, C++, and Fortran" bash tests/c/snippets/run.sh "$prefix"
-  for kind in plain sanitize; do step "programs in C, C++, and Fortran, $kind" c_programs "$prefix" $kind; done
+  # Steps with the installed files run beside the step that works in the build tree.
+  beside "archives of CPack" bash tests/c/packages.sh
+  for kind in plain sanitize; do beside "programs in C, C++, and Fortran, $kind" c_programs "$prefix" $kind; done
+  beside "examples of the documentation in C, C++, and Fortran" bash tests/c/snippets/run.sh "$prefix"
+  settled
   step "programs under valgrind" under_valgrind
 )
 
@@ -255,19 +285,19 @@ part_python() {
   settled
 }
 
+tools_hdf5() {
+  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind gfortran gfortran objcopy binutils python3 python3
+  pkg-config --exists hdf5-serial || packages libhdf5-dev
+  pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
+  venv build/hdf5-venv h5py numpy netCDF4 xarray h5netcdf
+}
+
 # The filter plugin in other people's programs: Python, the tools of HDF5, netCDF, MPI, C, Fortran; chunks for a GPU on the emulator.
 part_hdf5() {
   need_c
   need_rust
-  need h5dump hdf5-tools nccopy netcdf-bin nc-config libnetcdf-dev mpirun openmpi-bin mpicc libopenmpi-dev pkg-config pkg-config readelf binutils valgrind valgrind gfortran gfortran objcopy binutils python3 python3
-  pkg-config --exists hdf5-serial || packages libhdf5-dev
-  pkg-config --exists hdf5-openmpi || packages libhdf5-openmpi-dev
-  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  step "packages" tools_hdf5
   local python=$PWD/build/hdf5-venv/bin/python folder=$PWD/build/hdf5-plugin
-  if ! "$python" -c 'import h5py, netCDF4, xarray, h5netcdf' 2>/dev/null; then
-    python3 -m venv build/hdf5-venv
-    step "h5py, netCDF4, and xarray" "$python" -m pip install --quiet h5py numpy netCDF4 xarray h5netcdf
-  fi
   step "the plugin's declarations and those of hdf5-metno-sys" \
     env CARGO_TARGET_DIR="$PWD/build/signatures" cargo check --quiet --locked --manifest-path tests/hdf5/signatures/Cargo.toml
   step "test programs, libraries, and command line" programs
@@ -288,19 +318,18 @@ part_hdf5() {
   settled
 }
 
+tools_adios2() {
+  need readelf binutils objcopy binutils
+  venv build/adios2-venv 'adios2==2.12.*' numpy
+}
+
 # The operator plugin of ADIOS2 in the ADIOS2 of a wheel, which is serial: built and installed by CMake, files of C++ and Python, blocks of a GPU
 # on the emulator. The library is that of part c.
 part_adios2() {
   need_c
   need_rust
-  need python3 python3 readelf binutils objcopy binutils
-  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
-  local python=$PWD/build/adios2-venv/bin/python
-  if ! "$python" -c 'import adios2' 2>/dev/null; then
-    python3 -m venv build/adios2-venv
-    step "ADIOS2" "$python" -m pip install --quiet 'adios2==2.12.*' numpy
-  fi
-  local adios
+  step "packages" tools_adios2
+  local python=$PWD/build/adios2-venv/bin/python adios
   adios=$("$python" -c 'import adios2, os; print(os.path.dirname(adios2.__file__))')
   (
     [ -z "${need_nvcc_set_it:-}" ] || unset FZGM_CUDA
@@ -335,18 +364,17 @@ adios2_on_emulator() {
   done
 }
 
+tools_wheel() { venv build/wheel-venv numpy h5py netCDF4 zarr xarray h5netcdf dask matplotlib pytest hypothesis; }
+
 # The Python package: built as a wheel, installed into an environment of its own, and tested there.
 part_wheel() {
   need_c
   need_rust
-  need python3 python3
-  python3 -c 'import venv, ensurepip' 2>/dev/null || packages python3-venv
+  step "packages" tools_wheel
   step "lints of the extension module" extension_lints
   step "test programs, libraries, and command line" programs
-  step "the wheel" bash scripts/wheel.sh --checked --plugin="$built/libh5fzgm.so"
   local python=$PWD/build/wheel-venv/bin/python
-  [ -x "$python" ] || python3 -m venv build/wheel-venv
-  step "packages that the tests use" "$python" -m pip install --quiet numpy h5py netCDF4 zarr xarray h5netcdf dask matplotlib pytest hypothesis
+  step "the wheel" bash scripts/wheel.sh --checked --plugin="$built/libh5fzgm.so"
   "$python" -m pip install --quiet --force-reinstall --no-deps build/wheels/fzgm-*.whl
   local tests=("$python" -X dev -m pytest -q -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning -W error::ResourceWarning)
   bash tests/emu/build.sh plain >/dev/null
@@ -406,7 +434,7 @@ PYTHON
 # arrays of at most 64 KiB and twice the cases under sanitizers.
 part_long() {
   local kind
-  unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS
+  unset FZGM_CUDA_ARCHS FZGM_PTX_ARCH NVCC_APPEND_FLAGS "${!CARGO_PROFILE_RELEASE_@}"
   need_c
   need_rust
   need_nvcc
@@ -534,14 +562,16 @@ for part in "${parts[@]}"; do
   [[ " ${all_parts[*]} " == *" $part "* ]] || { printf 'unknown part %s; parts: %s\n' "$part" "${all_parts[*]}" >&2; exit 2; }
 done
 passed=()
-rm -f build/test-seconds.tsv build/failed-steps
+rm -f build/test-seconds.tsv build/failed-steps build/ahead.log
 for part in "${parts[@]}"; do
   say "part $part"
   started=$SECONDS
+  cpu_now
+  before=$cpu
   "part_$part"
-  took "all" $((SECONDS - started))
+  took "all" "$started" "$before"
   passed+=("$part $((SECONDS - started)) s,")
 done
-say "seconds per step, also in build/test-seconds.tsv"
+say "seconds and CPU seconds per step, also in build/test-seconds.tsv"
 cat build/test-seconds.tsv
 say "passed: ${passed[*]} together $SECONDS s"

@@ -22,8 +22,9 @@ pub fn is_emulated() -> bool {
 
 /// True if this run includes case `k` of a list of similar cases. On the emulator, forward order includes all
 /// cases. The sanitizers and numbered orders include one case in four; reverse order and late streams include
-/// the other cases. With `FZGM_LONG` the sanitizers include every second case. On a GPU `FZGM_PART=i/n`
-/// includes every n-th case from the i-th on, so that slow tools can run side by side.
+/// two others. With `FZGM_LONG` the sanitizers include every second case, and reverse order and late streams
+/// three in four. On a GPU `FZGM_PART=i/n` includes every n-th case from the i-th on, so that slow tools can run
+/// side by side.
 pub fn mine(k: usize) -> bool {
     let is = |name: &str| std::env::var_os(name).is_some();
     if !is_emulated() {
@@ -32,10 +33,11 @@ pub fn mine(k: usize) -> bool {
         let (i, n): (usize, usize) = numbers.expect("FZGM_PART is a number below n, a slash and n");
         return k % n == i;
     }
+    let long = is("FZGM_LONG");
     match std::env::var("FZ_EMU_ORDER").as_deref() {
-        _ if is("ASAN_OPTIONS") => k % if is("FZGM_LONG") { 2 } else { 4 } == 1,
-        _ if is("FZ_EMU_DEFER") => k % 4 != 1,
-        Ok("rev") => k % 4 != 1,
+        _ if is("ASAN_OPTIONS") => k % if long { 2 } else { 4 } == 1,
+        _ if is("FZ_EMU_DEFER") => k % 4 > 1 || long && k % 4 == 0,
+        Ok("rev") => k % 4 > 1 || long && k % 4 == 0,
         Ok("fwd") | Err(_) => true,
         Ok(_) => k % 4 == 1,
     }

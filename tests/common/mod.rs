@@ -1,5 +1,5 @@
 //! Code that the integration tests share.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod agreement;
 pub mod cases;

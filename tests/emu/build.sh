@@ -26,6 +26,9 @@ case $kind in
 esac
 out=${FZ_EMU_OUT:-$out}
 mkdir -p "$out"
+# One build of a folder at a time.
+exec {lock}>"$out/lock"
+flock "$lock"
 
 # entries <file.cu>: `name, bounds` of its device functions, for FZ_ENTRY. Read behind the preprocessor, since macros may
 # make them; without FZ_EMULATED, so that the words of CUDA are still there.

@@ -158,7 +158,7 @@ fn only_quantizers_lose(p: &Pipeline, sample: &Sample) {
 
 #[test]
 fn grown_graphs_of_all_stages_keep_the_contract() {
-    let cases = match (std::env::var("FZGM_LONG").is_ok(), gpu::device().is_some()) {
+    let cases = match (super::long(), gpu::device().is_some()) {
         (true, false) => 20_000,
         (true, true) => 1500,
         (false, false) => 600,
