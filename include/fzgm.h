@@ -1271,8 +1271,8 @@ int32_t fz_workspace_from_buffer(const fz_plan *plan,
  * All enqueued work that uses the workspace must have completed before. Graphs that contain a call
  * with the workspace must not be launched afterwards. If the workspace has device memory, the
  * function may wait for earlier work on the device. If the CUDA context of the workspace no longer
- * exists, for example after cudaDeviceReset() or at the end of the process, the function frees only
- * the host memory.
+ * exists, for example after cudaDeviceReset() or at the end of the process, the function frees
+ * only the host memory.
  */
 void fz_workspace_free(fz_workspace *workspace);
 

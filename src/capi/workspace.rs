@@ -192,8 +192,8 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
 /// All enqueued work that uses the workspace must have completed before. Graphs that contain a call
 /// with the workspace must not be launched afterwards. If the workspace has device memory, the
 /// function may wait for earlier work on the device. If the CUDA context of the workspace no longer
-/// exists, for example after cudaDeviceReset() or at the end of the process, the function frees only
-/// the host memory.
+/// exists, for example after cudaDeviceReset() or at the end of the process, the function frees
+/// only the host memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.
