@@ -43,8 +43,8 @@
  *   code           an integer that represents a value within the error bound
  *   exact value    a value that is stored bit for bit: each value that is not bounded, and each
  *                  bounded value without a code
- *   outlier        an element that a code of the chosen width cannot represent. Some stages store
- *                  outliers in outlier lists; the plan determines the capacity of these lists
+ *   outlier        an element that the codes of a stage cannot represent. Some stages store outliers
+ *                  in outlier lists; the plan determines the capacity of these lists
  *   FZM            the file format of FZGPUModules, which is the reference implementation
  *   GPU n          the device with number n in CUDA; see fz_device_count()
  *
@@ -81,14 +81,14 @@
  *   FZ_DEVICE.
  *
  *   Output parameters, including structures, are unchanged on failure. Exceptions are the memory at
- *   `dst`, `*result`, and `*needed_bytes`; their descriptions state the contents.
+ *   `dst`, `*needed_bytes`, and, after FZ_DEVICE, `*result`; their descriptions state the contents.
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. An array or a container
- *   of length or capacity 0 may be NULL; fz_compress() then returns FZ_DST_TOO_SMALL for `dst`.
- *   Pointers to numbers, structures, and handles must be aligned for their type. Arrays,
- *   containers, and buffers may have any alignment. Memory that a function writes must not overlap
- *   other memory that it uses; an overlap of arrays, containers, buffers, and output parameters
- *   fails with FZ_INVALID_ARGUMENT. Memory behind a const pointer is not modified.
+ *   of length or capacity 0 may be NULL. If the capacity of `dst` is 0, fz_compress() returns
+ *   FZ_DST_TOO_SMALL. Pointers to numbers, structures, and handles must be aligned for their type.
+ *   Arrays, containers, and buffers may have any alignment. Memory that a function writes must not
+ *   overlap other memory that it uses; an overlap of arrays, containers, buffers, and output
+ *   parameters fails with FZ_INVALID_ARGUMENT. Memory behind a const pointer is not modified.
  *
  *   Lifetimes. The memory behind the arguments of a function must remain valid until the function
  *   returns. Only asynchronous calls and fz_workspace_from_buffer() use it longer.
@@ -121,7 +121,7 @@
  *
  *   A child of fork() may use all handles of its parent if no call was running in another thread
  *   during the fork. CUDA does not survive a fork: if the parent had started CUDA, GPU calls in the
- *   child return FZ_NO_DEVICE.
+ *   child return FZ_NO_DEVICE. Do not pass device pointers in the child: the behavior is undefined.
  *
  *   A call requires at most 128 KiB of stack on the calling thread. This applies to release builds;
  *   GPU calls add the stack that the CUDA driver requires.
@@ -148,13 +148,14 @@
  *   all work is complete when they return.
  *
  *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
- *     each independently of the others. Pinned memory counts as host memory. Managed memory counts
- *     as host memory if the call runs on the CPU, and as device memory if it runs on a GPU.
- *   - fz_options::device selects the processor. Regions and previews are always decoded on the CPU.
- *   - A call on a GPU runs on an internal stream of the current context of the thread or, if that
- *     context does not belong to the GPU, of the primary context. This stream waits for the NULL
- *     stream of its context, and for no other stream. Work on any other stream that uses the arrays
- *     or containers of the call must be complete before the call.
+ *     each independently of the others. Pinned memory counts as host memory.
+ *   - fz_options::device selects the processor. Managed memory does not select a device: with
+ *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Regions and previews
+ *     are always decoded on the CPU.
+ *   - A call on a GPU runs on an internal stream of the current context of the thread. If that
+ *     context does not belong to the GPU, the stream belongs to the primary context. The stream waits
+ *     for the NULL stream of its context, and for no other stream. Work on any other stream that uses
+ *     the arrays or containers of the call must be complete before the call.
  *
  *   Asynchronous calls. fz_compress_async() and fz_decompress_async() enqueue work on a CUDA stream
  *   and return before this work completes.
@@ -168,12 +169,14 @@
  *     cudaStreamSynchronize().
  *   - Workspace. The work of two calls must not use the same workspace at the same time. On one
  *     stream, you may enqueue the next call with the workspace without waiting. Before you use it
- *     on another stream, make that stream wait for the earlier work (cudaStreamWaitEvent()).
+ *     on another stream, make that stream wait for the earlier work (cudaStreamWaitEvent()). After
+ *     any status in `*result`, you may use the workspace again.
  *   - Graphs. After fz_plan_preload(), calls can be captured into a graph, on every stream except
  *     the legacy stream. Each launch compresses the contents that `src` has when the work executes
  *     on the device. The input, `dst`, `*result`, and the workspace must remain valid until the last
- *     launch completes. A launch uses the workspace as a call does, and does not use the plan.
- *     docs/cuda.md of the sources has all rules of graphs.
+ *     launch completes. A launch uses the workspace as a call does, and does not use the plan. After
+ *     any status in `*result`, you may launch the graph again. docs/cuda.md of the sources has all
+ *     rules of graphs.
  *   - Failures that the host detects are returned; then no work is enqueued (exception: FZ_DEVICE).
  *     Failures that depend on the data are reported in `*result`.
  */
@@ -449,16 +452,16 @@ typedef struct fz_plan fz_plan;
 /**
  * Memory that calls use while they run, created for one plan. Calls may use a workspace one after
  * another, but not at the same time. Create it with fz_workspace_new() or
- * fz_workspace_from_buffer(); free it with fz_workspace_free(). fz_workspace_from_buffer() lists
- * the memory that calls allocate in addition.
+ * fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
+ * fz_workspace_from_buffer() lists the memory that calls allocate in addition.
  *
  * If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
  * memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
  * A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
  * the workspace keeps it.
  *
- * Device memory belongs to one CUDA context. The first call in another context frees it, which
- * waits for work that uses it, and allocates memory in that context.
+ * Device memory belongs to one CUDA context. A call in another context waits for earlier work,
+ * frees this memory, and allocates memory in the other context.
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -555,13 +558,13 @@ typedef struct {
   uint32_t struct_bytes;
   /**
    * 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
-   * code are stored exactly. 0: the arithmetic of the reference implementation, for files with the
-   * same bytes; the error bound may be exceeded.
+   * code are stored exactly. 0: the arithmetic of the reference implementation; the error bound may
+   * be exceeded.
    *
-   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
-   * this form contains neither the shape of the array nor its length without padding. Every
-   * decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
-   * is the length of this dimension, which `dst` must hold.
+   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
+   * the bytes of the reference implementation. Such a file records only the length of the array
+   * with padding. Every decoder restores one dimension of this length. `dst` must hold
+   * fz_info::original_bytes, which includes the padding.
    */
   int32_t strict;
   /**
@@ -623,8 +626,8 @@ typedef struct {
   /** Number of elements with the magnitude of `value`. */
   uint64_t count;
   /**
-   * A value for outlier_threshold with which all suspected fill values are stored exactly, and
-   * with them all values whose magnitude is close to that of a fill value.
+   * A value for outlier_threshold. With this value, all suspected fill values are stored exactly,
+   * and so are all other values of at least this magnitude.
    */
   double threshold;
   /** Smallest value with a magnitude below `threshold`. */
@@ -715,9 +718,10 @@ typedef struct {
    */
   uint64_t bytes;
   /**
-   * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of
-   * outliers; set outlier_capacity to slightly more than `needed` / number of elements.
-   * FZ_INVALID_ARGUMENT: the largest element that is out of range. Otherwise 0.
+   * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
+   * of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
+   * FZ_INVALID_ARGUMENT: value of the element that exceeds the limit most, as an unsigned integer;
+   * see fz_pipeline_finalize(). Otherwise 0.
    */
   uint64_t needed;
   /**
@@ -726,9 +730,9 @@ typedef struct {
    */
   int32_t status;
   /**
-   * Index in the pipeline of the stage that failed, or of another stage in the same kernel. 0 on
-   * success and for failures that belong to no stage, such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and
-   * defects of the header.
+   * Index in the pipeline of the stage that failed. If one kernel executes several stages, it may
+   * be the index of any of them. 0 also means that no stage failed: on success, and for failures
+   * such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and defects of the header.
    */
   uint32_t stage;
 } fz_result;
@@ -901,7 +905,7 @@ int32_t fz_pipeline_set_double(fz_pipeline *pipeline,
                                double value);
 
 /**
- * Sets a parameter that is an integer, such as "word_size", a flag (0 or 1), or a real number.
+ * Sets an integer (such as "word_size"), a flag (0 or 1), or a real number.
  * Rules and statuses are those of fz_pipeline_set_double().
  */
 FZ_NODISCARD
@@ -1096,8 +1100,8 @@ int32_t fz_options_init(fz_options *options);
  *   `dims`      In: `ndim` lengths in elements, the fastest dimension (x) first: a C array
  *               `a[nz][ny][nx]` has {nx, ny, nz}. A length may be 0; the array then has no
  *               elements.
- *   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions: of an array with more, the
- *               third dimension and all slower ones count as one.
+ *   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions. If an array has more, they
+ *               treat the third dimension and all slower ones as one dimension.
  *   `options`   In: may be NULL for the defaults.
  *   `plan`      Out: the plan.
  *
@@ -1110,9 +1114,10 @@ int32_t fz_options_init(fz_options *options);
  *                        required: this status takes precedence over FZ_NO_DEVICE.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects all defects of a pipeline and of its fit to the array. One limit depends on
- * the values: the parameters of stages huffman and bitpack limit the elements of their input. A
- * larger element fails the compression with FZ_INVALID_ARGUMENT.
+ * The function detects all defects of a pipeline and of its fit to the array. Two limits depend on
+ * the values. The parameters of stages huffman and bitpack limit the elements of their input; a
+ * larger element fails the compression with FZ_INVALID_ARGUMENT. The other limit is the capacity
+ * of outlier lists; see fz_compress().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -1126,6 +1131,10 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
  * Creates a decoder for the containers of `encoder`. The decoder restores every container of
  * `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
  * with this decoder, the work is done once.
+ *
+ * Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
+ * lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file, and
+ * so does fz_decompress_async() with a decoder that fz_plan_open() created from it.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
@@ -1149,7 +1158,7 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * The decoder has enough memory for this container. It is guaranteed to restore:
  * - this container;
  * - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
- *   if none of the streams and lists that their stages write is longer than in this container;
+ *   if no output of a stage, such as its codes or outlier lists, is longer than in this container;
  * - containers of the same form that store an array of the same element type and shape
  *   uncompressed.
  *
@@ -1157,8 +1166,11 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * fz_plan_decoder().
  *
  * fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
- * container of another form. Exception: if the header of this container is not in the form that
- * fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+ * container of another form. Exceptions:
+ * - If the header of this container is not in the form that fzgm writes, as in some files of other
+ *   programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+ * - If an FZM file records another capacity of outlier lists than this container,
+ *   fz_decompress_async() reports FZ_PLAN_MISMATCH; see fz_plan_decoder().
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
@@ -1174,8 +1186,8 @@ int32_t fz_plan_open(const void *container,
 /**
  * Frees a plan. NULL is permitted. No function may be using the plan.
  *
- * Afterwards, workspaces of the plan can only be freed; they may also be freed before. Enqueued
- * work and captured graphs are not affected.
+ * Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
+ * still use them. Workspaces may be freed before or after the plan.
  */
 void fz_plan_free(fz_plan *plan);
 
@@ -1210,7 +1222,7 @@ FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
 FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **workspace);
 
 /**
- * Creates a workspace in memory of the caller, for calls with this plan on the CPU.
+ * Creates a workspace for calls with this plan, in host memory of the caller.
  *
  * Parameters:
  *   `buffer`        In: host memory of any alignment and contents. It must remain valid until
@@ -1239,7 +1251,7 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  *   full;
  * - fz_compress_file() and fz_decompress_file(): the container.
  *
- * A call on a GPU adds device memory to the workspace.
+ * With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
@@ -1257,9 +1269,10 @@ int32_t fz_workspace_from_buffer(const fz_plan *plan,
  * Frees a workspace. NULL is permitted.
  *
  * All enqueued work that uses the workspace must have completed before. Graphs that contain a call
- * with the workspace must not be launched afterwards. If the CUDA context of the workspace no
- * longer exists, for example after cudaDeviceReset() or at the end of the process, the function
- * frees only the host memory.
+ * with the workspace must not be launched afterwards. If the workspace has device memory, the
+ * function may wait for earlier work on the device. If the CUDA context of the workspace no longer
+ * exists, for example after cudaDeviceReset() or at the end of the process, the function frees
+ * only the host memory.
  */
 void fz_workspace_free(fz_workspace *workspace);
 
@@ -1322,7 +1335,8 @@ int32_t fz_compress(const fz_plan *plan,
  *   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
  *                         workspace.
  *   `container`           In: a container that fzgm wrote, or an FZM file.
- *   `container_bytes`     In: length of the container in bytes.
+ *   `container_bytes`     In: exact length of the container in bytes; bytes after the container
+ *                         result in FZ_CORRUPT.
  *   `dst`                 Out: the array. Must not overlap `container`.
  *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array; see
  *                         fz_container_info(). Nothing is written beyond it.
@@ -1330,9 +1344,10 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * A container in device memory: with a plan, the device decodes it without a copy to the host.
- * Without a plan, the call first copies the header to the host. If the container is damaged, or
- * its header is not in the form that fzgm writes, the call copies the whole container to the host.
+ * A container in device memory is decoded by the device. With a plan, the call does not copy it to
+ * the host. Without a plan, the call copies the header. In both cases, if the device reports a
+ * failure, or if the header is not in the form that fzgm writes, the call copies the whole
+ * container: the host then reads the header and compares the checksums.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1401,9 +1416,10 @@ int32_t fz_decompress_region(const void *container,
  *   `container`           In: a container, or its first bytes.
  *   `container_bytes`     In: number of bytes at `container`.
  *   `step`                In: a power of two; 1 restores the whole array.
- *   `dst`                 Out: the preview as an array of its own, x fastest. A dimension of n
- *                         elements has (n + step - 1) / step elements, rounded down. Must not
- *                         overlap `container`.
+ *   `dst`                 Out: the preview as an array of its own, x fastest. If a dimension of
+ *                         the array has n elements, the same dimension of the preview has
+ *                         (n + step - 1) / step elements, rounded down. Must not overlap
+ *                         `container`.
  *   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the preview. Nothing is
  *                         written beyond it.
  *   `restored_bytes`      Out: length of the preview in bytes.
@@ -1526,8 +1542,8 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   `src`           In: the array. The call copies the sample, or with a target the whole array,
  *                   from device memory to the host.
  *   `src_bytes`     In: length of the array in bytes.
- *   `pipeline`      Out: the pipeline, as any other function creates it; free it with
- *                   fz_pipeline_free(). Must not overlap `src`.
+ *   `pipeline`      Out: the pipeline, which you may use and change as one from
+ *                   fz_pipeline_new(); free it with fz_pipeline_free(). Must not overlap `src`.
  *   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
  *                   Must not overlap `src`. May be NULL.
  *
@@ -1543,9 +1559,9 @@ int32_t fz_find_fill_value(int32_t dtype,
  * - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
  *   these three presets.
  *
- * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also search for a lattice, which unpacked integers and
- * rounded numbers have. A lossless pipeline that codes the levels is then one of the variants. For
- * a lossless request, it is compared with preset "bits".
+ * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether all values are evenly spaced levels (a
+ * lattice), as rounded numbers and integers times a scale are. A lossless pipeline that codes the
+ * levels is then one of the variants. For a lossless request, it is compared with preset "bits".
  *
  * With a target, the call compresses the whole array up to three times on the CPU. If the array
  * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.
@@ -1602,15 +1618,17 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  *   `workspace`  In/out: created for `plan`.
  *   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
  *
- * One call is required for each workspace. It applies to all streams of the context of `stream`.
- * If the workspace is already prepared in this context, the function does nothing.
+ * The preparation applies to one workspace, and to all streams of the context of `stream`. If the
+ * workspace is already prepared in this context, the function does nothing.
  *
  * Afterwards, fz_compress_async() and fz_decompress_async() with this workspace only enqueue
  * kernels, memsets, and copies within the device. They allocate no memory, never wait, and can be
- * captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself.
+ * captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself;
+ * this is not supported in a capture.
  *
- * The function may wait for earlier work on the device. Call it before you begin a capture on any
- * stream.
+ * The function may wait for earlier work on the device. Call it before you begin a capture. While
+ * another thread captures in global mode, the function may return FZ_DEVICE and invalidate the
+ * capture.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
@@ -1643,8 +1661,8 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *   `stream`              In: a cudaStream_t or CUstream of any context. NULL, cudaStreamLegacy,
  *                         and cudaStreamPerThread denote streams of the current context of the
  *                         calling thread. If the thread has no current context, they denote
- *                         streams of the primary context of GPU options->device, with
- *                         FZ_DEVICE_AUTO of GPU 0.
+ *                         streams of the primary context of GPU options->device, or of GPU 0 with
+ *                         FZ_DEVICE_AUTO.
  *
  * fz_compress() with the same plan writes the same container, except that this function writes
  * checksums only if options->checksum is 2.
@@ -1658,10 +1676,13 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
  *                        to another plan.
  *   FZ_UNSUPPORTED       A stage has no device code.
- *   FZ_OUT_OF_MEMORY     Only with a workspace that is not prepared; see fz_plan_preload().
- *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued:
- *                        synchronize `stream` before you free or reuse the memory of the call, and
- *                        do not use `*result`.
+ *   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
+ *                        free.
+ *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
+ *                        the contents of `*result` are undefined. Synchronize `stream` before you
+ *                        free or reuse the memory of the call. The workspace may be unprepared:
+ *                        before a new capture, call fz_plan_preload() again. Do not launch graphs
+ *                        that use the workspace.
  *
  * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
@@ -1712,8 +1733,8 @@ int32_t fz_compress_async(const fz_plan *plan,
  * to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
  * options->checksum 2; changed values then result in FZ_CHECKSUM.
  *
- * If the status in `*result` is FZ_OK, fz_decompress() with the same plan restores the same
- * values. For a damaged container, the two functions may report different failures.
+ * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
+ * a GPU. For a damaged container, the two functions may report different failures.
  *
  * Returns:
  *   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
@@ -1729,11 +1750,14 @@ int32_t fz_compress_async(const fz_plan *plan,
  * written.
  *
  * Reported in `*result`; the contents of `dst` are then undefined:
- *   FZ_PLAN_MISMATCH    `plan` does not restore this container, or its header is damaged or
- *                       exceeds `container_capacity_bytes`.
- *   FZ_NOT_A_CONTAINER  The first bytes are not those of a container of the plan's form
+ *   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
  *                       (fz_container).
- *   FZ_CORRUPT          The container is damaged, or longer than `container_capacity_bytes`.
+ *   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
+ *                       `container_capacity_bytes`, or a field of the header is damaged that is no
+ *                       length, offset, or bound.
+ *   FZ_CORRUPT          The payload is damaged or ends after `container_capacity_bytes`, or a
+ *                       length, an offset, or a bound in the header is damaged. A damaged length
+ *                       may also result in FZ_PLAN_MISMATCH.
  *   FZ_CHECKSUM         A checksum does not match.
  */
 FZ_NODISCARD

@@ -77,8 +77,8 @@ pub struct fz_choice {
 ///   `src`           In: the array. The call copies the sample, or with a target the whole array,
 ///                   from device memory to the host.
 ///   `src_bytes`     In: length of the array in bytes.
-///   `pipeline`      Out: the pipeline, as any other function creates it; free it with
-///                   fz_pipeline_free(). Must not overlap `src`.
+///   `pipeline`      Out: the pipeline, which you may use and change as one from
+///                   fz_pipeline_new(); free it with fz_pipeline_free(). Must not overlap `src`.
 ///   `choice`        In/out: description of the pipeline; set choice->struct_bytes before the call.
 ///                   Must not overlap `src`. May be NULL.
 ///
@@ -94,9 +94,9 @@ pub struct fz_choice {
 /// - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
 ///   these three presets.
 ///
-/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also search for a lattice, which unpacked integers and
-/// rounded numbers have. A lossless pipeline that codes the levels is then one of the variants. For
-/// a lossless request, it is compared with preset "bits".
+/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether all values are evenly spaced levels (a
+/// lattice), as rounded numbers and integers times a scale are. A lossless pipeline that codes the
+/// levels is then one of the variants. For a lossless request, it is compared with preset "bits".
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU. If the array
 /// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.

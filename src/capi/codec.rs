@@ -81,7 +81,8 @@ pub unsafe extern "C" fn fz_compress(
 ///   `workspace`           In/out: created for `plan`. NULL: the call creates a temporary
 ///                         workspace.
 ///   `container`           In: a container that fzgm wrote, or an FZM file.
-///   `container_bytes`     In: length of the container in bytes.
+///   `container_bytes`     In: exact length of the container in bytes; bytes after the container
+///                         result in FZ_CORRUPT.
 ///   `dst`                 Out: the array. Must not overlap `container`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the array; see
 ///                         fz_container_info(). Nothing is written beyond it.
@@ -89,9 +90,10 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// A container in device memory: with a plan, the device decodes it without a copy to the host.
-/// Without a plan, the call first copies the header to the host. If the container is damaged, or
-/// its header is not in the form that fzgm writes, the call copies the whole container to the host.
+/// A container in device memory is decoded by the device. With a plan, the call does not copy it to
+/// the host. Without a plan, the call copies the header. In both cases, if the device reports a
+/// failure, or if the header is not in the form that fzgm writes, the call copies the whole
+/// container: the host then reads the header and compares the checksums.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
@@ -190,9 +192,10 @@ pub unsafe extern "C" fn fz_decompress_region(
 ///   `container`           In: a container, or its first bytes.
 ///   `container_bytes`     In: number of bytes at `container`.
 ///   `step`                In: a power of two; 1 restores the whole array.
-///   `dst`                 Out: the preview as an array of its own, x fastest. A dimension of n
-///                         elements has (n + step - 1) / step elements, rounded down. Must not
-///                         overlap `container`.
+///   `dst`                 Out: the preview as an array of its own, x fastest. If a dimension of
+///                         the array has n elements, the same dimension of the preview has
+///                         (n + step - 1) / step elements, rounded down. Must not overlap
+///                         `container`.
 ///   `dst_capacity_bytes`  In: capacity of `dst`, at least the length of the preview. Nothing is
 ///                         written beyond it.
 ///   `restored_bytes`      Out: length of the preview in bytes.

@@ -31,16 +31,17 @@ pub struct fz_result {
     /// On success, length of the container (compression) or of the array (decompression) in bytes. On
     /// failure 0.
     pub bytes: u64,
-    /// FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of
-    /// outliers; set outlier_capacity to slightly more than `needed` / number of elements.
-    /// FZ_INVALID_ARGUMENT: the largest element that is out of range. Otherwise 0.
+    /// FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
+    /// of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
+    /// FZ_INVALID_ARGUMENT: value of the element that exceeds the limit most, as an unsigned integer;
+    /// see fz_pipeline_finalize(). Otherwise 0.
     pub needed: u64,
     /// An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
     /// over failures of stages.
     pub status: i32,
-    /// Index in the pipeline of the stage that failed, or of another stage in the same kernel. 0 on
-    /// success and for failures that belong to no stage, such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and
-    /// defects of the header.
+    /// Index in the pipeline of the stage that failed. If one kernel executes several stages, it may
+    /// be the index of any of them. 0 also means that no stage failed: on success, and for failures
+    /// such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and defects of the header.
     pub stage: u32,
 }
 
@@ -125,15 +126,17 @@ pub unsafe extern "C" fn fz_device_info(index: u32, device: *mut fz_device) -> i
 ///   `workspace`  In/out: created for `plan`.
 ///   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
 ///
-/// One call is required for each workspace. It applies to all streams of the context of `stream`.
-/// If the workspace is already prepared in this context, the function does nothing.
+/// The preparation applies to one workspace, and to all streams of the context of `stream`. If the
+/// workspace is already prepared in this context, the function does nothing.
 ///
 /// Afterwards, fz_compress_async() and fz_decompress_async() with this workspace only enqueue
 /// kernels, memsets, and copies within the device. They allocate no memory, never wait, and can be
-/// captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself.
+/// captured. Without fz_plan_preload(), the first asynchronous call prepares the workspace itself;
+/// this is not supported in a capture.
 ///
-/// The function may wait for earlier work on the device. Call it before you begin a capture on any
-/// stream.
+/// The function may wait for earlier work on the device. Call it before you begin a capture. While
+/// another thread captures in global mode, the function may return FZ_DEVICE and invalidate the
+/// capture.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  options->device is FZ_DEVICE_CPU, or `stream` belongs to another GPU than
@@ -181,8 +184,8 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///   `stream`              In: a cudaStream_t or CUstream of any context. NULL, cudaStreamLegacy,
 ///                         and cudaStreamPerThread denote streams of the current context of the
 ///                         calling thread. If the thread has no current context, they denote
-///                         streams of the primary context of GPU options->device, with
-///                         FZ_DEVICE_AUTO of GPU 0.
+///                         streams of the primary context of GPU options->device, or of GPU 0 with
+///                         FZ_DEVICE_AUTO.
 ///
 /// fz_compress() with the same plan writes the same container, except that this function writes
 /// checksums only if options->checksum is 2.
@@ -196,10 +199,13 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
 ///                        to another plan.
 ///   FZ_UNSUPPORTED       A stage has no device code.
-///   FZ_OUT_OF_MEMORY     Only with a workspace that is not prepared; see fz_plan_preload().
-///   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued:
-///                        synchronize `stream` before you free or reuse the memory of the call, and
-///                        do not use `*result`.
+///   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
+///                        free.
+///   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
+///                        the contents of `*result` are undefined. Synchronize `stream` before you
+///                        free or reuse the memory of the call. The workspace may be unprepared:
+///                        before a new capture, call fz_plan_preload() again. Do not launch graphs
+///                        that use the workspace.
 ///
 /// After a failure with any other status, nothing is enqueued, and `*result` is not written.
 ///
@@ -264,8 +270,8 @@ pub unsafe extern "C" fn fz_compress_async(
 /// to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
 /// options->checksum 2; changed values then result in FZ_CHECKSUM.
 ///
-/// If the status in `*result` is FZ_OK, fz_decompress() with the same plan restores the same
-/// values. For a damaged container, the two functions may report different failures.
+/// If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
+/// a GPU. For a damaged container, the two functions may report different failures.
 ///
 /// Returns:
 ///   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
@@ -281,11 +287,14 @@ pub unsafe extern "C" fn fz_compress_async(
 /// written.
 ///
 /// Reported in `*result`; the contents of `dst` are then undefined:
-///   FZ_PLAN_MISMATCH    `plan` does not restore this container, or its header is damaged or
-///                       exceeds `container_capacity_bytes`.
-///   FZ_NOT_A_CONTAINER  The first bytes are not those of a container of the plan's form
+///   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
 ///                       (fz_container).
-///   FZ_CORRUPT          The container is damaged, or longer than `container_capacity_bytes`.
+///   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
+///                       `container_capacity_bytes`, or a field of the header is damaged that is no
+///                       length, offset, or bound.
+///   FZ_CORRUPT          The payload is damaged or ends after `container_capacity_bytes`, or a
+///                       length, an offset, or a bound in the header is damaged. A damaged length
+///                       may also result in FZ_PLAN_MISMATCH.
 ///   FZ_CHECKSUM         A checksum does not match.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -15,13 +15,13 @@ pub struct fz_options {
     /// sizeof(fz_options), set by fz_options_init(); any other value is rejected.
     pub struct_bytes: u32,
     /// 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
-    /// code are stored exactly. 0: the arithmetic of the reference implementation, for files with the
-    /// same bytes; the error bound may be exceeded.
+    /// code are stored exactly. 0: the arithmetic of the reference implementation; the error bound may
+    /// be exceeded.
     ///
-    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference. A file in
-    /// this form contains neither the shape of the array nor its length without padding. Every
-    /// decoder restores the array as one dimension that includes the padding; fz_info::original_bytes
-    /// is the length of this dimension, which `dst` must hold.
+    /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
+    /// the bytes of the reference implementation. Such a file records only the length of the array
+    /// with padding. Every decoder restores one dimension of this length. `dst` must hold
+    /// fz_info::original_bytes, which includes the padding.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn fz_pipeline_set_double(
     })
 }
 
-/// Sets a parameter that is an integer, such as "word_size", a flag (0 or 1), or a real number.
+/// Sets an integer (such as "word_size"), a flag (0 or 1), or a real number.
 /// Rules and statuses are those of fz_pipeline_set_double().
 #[must_use]
 #[unsafe(no_mangle)]

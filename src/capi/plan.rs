@@ -73,8 +73,8 @@ impl fz_plan {
 ///   `dims`      In: `ndim` lengths in elements, the fastest dimension (x) first: a C array
 ///               `a[nz][ny][nx]` has {nx, ny, nz}. A length may be 0; the array then has no
 ///               elements.
-///   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions: of an array with more, the
-///               third dimension and all slower ones count as one.
+///   `ndim`      In: 1 to FZ_MAX_DIMS. Stages distinguish 3 dimensions. If an array has more, they
+///               treat the third dimension and all slower ones as one dimension.
 ///   `options`   In: may be NULL for the defaults.
 ///   `plan`      Out: the plan.
 ///
@@ -87,9 +87,10 @@ impl fz_plan {
 ///                        required: this status takes precedence over FZ_NO_DEVICE.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// The function detects all defects of a pipeline and of its fit to the array. One limit depends on
-/// the values: the parameters of stages huffman and bitpack limit the elements of their input. A
-/// larger element fails the compression with FZ_INVALID_ARGUMENT.
+/// The function detects all defects of a pipeline and of its fit to the array. Two limits depend on
+/// the values. The parameters of stages huffman and bitpack limit the elements of their input; a
+/// larger element fails the compression with FZ_INVALID_ARGUMENT. The other limit is the capacity
+/// of outlier lists; see fz_compress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -113,6 +114,10 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 /// Creates a decoder for the containers of `encoder`. The decoder restores every container of
 /// `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
 /// with this decoder, the work is done once.
+///
+/// Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
+/// lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file, and
+/// so does fz_decompress_async() with a decoder that fz_plan_open() created from it.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
@@ -142,7 +147,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// The decoder has enough memory for this container. It is guaranteed to restore:
 /// - this container;
 /// - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
-///   if none of the streams and lists that their stages write is longer than in this container;
+///   if no output of a stage, such as its codes or outlier lists, is longer than in this container;
 /// - containers of the same form that store an array of the same element type and shape
 ///   uncompressed.
 ///
@@ -150,8 +155,11 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// fz_plan_decoder().
 ///
 /// fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
-/// container of another form. Exception: if the header of this container is not in the form that
-/// fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+/// container of another form. Exceptions:
+/// - If the header of this container is not in the form that fzgm writes, as in some files of other
+///   programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+/// - If an FZM file records another capacity of outlier lists than this container,
+///   fz_decompress_async() reports FZ_PLAN_MISMATCH; see fz_plan_decoder().
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
@@ -177,8 +185,8 @@ pub unsafe extern "C" fn fz_plan_open(
 
 /// Frees a plan. NULL is permitted. No function may be using the plan.
 ///
-/// Afterwards, workspaces of the plan can only be freed; they may also be freed before. Enqueued
-/// work and captured graphs are not affected.
+/// Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
+/// still use them. Workspaces may be freed before or after the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_plan_free(plan: *mut fz_plan) {
     // SAFETY: the caller's promise.

@@ -102,8 +102,8 @@ pub struct fz_fill {
     pub value: f64,
     /// Number of elements with the magnitude of `value`.
     pub count: u64,
-    /// A value for outlier_threshold with which all suspected fill values are stored exactly, and
-    /// with them all values whose magnitude is close to that of a fill value.
+    /// A value for outlier_threshold. With this value, all suspected fill values are stored exactly,
+    /// and so are all other values of at least this magnitude.
     pub threshold: f64,
     /// Smallest value with a magnitude below `threshold`.
     pub min: f64,

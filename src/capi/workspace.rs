@@ -14,16 +14,16 @@ use crate::{DeviceSlice, Workspace};
 
 /// Memory that calls use while they run, created for one plan. Calls may use a workspace one after
 /// another, but not at the same time. Create it with fz_workspace_new() or
-/// fz_workspace_from_buffer(); free it with fz_workspace_free(). fz_workspace_from_buffer() lists
-/// the memory that calls allocate in addition.
+/// fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
+/// fz_workspace_from_buffer() lists the memory that calls allocate in addition.
 ///
 /// If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
 /// memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
 /// A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
 /// the workspace keeps it.
 ///
-/// Device memory belongs to one CUDA context. The first call in another context frees it, which
-/// waits for work that uses it, and allocates memory in that context.
+/// Device memory belongs to one CUDA context. A call in another context waits for earlier work,
+/// frees this memory, and allocates memory in the other context.
 pub struct fz_workspace {
     pub(super) inner: Workspace,
     plan: Arc<()>,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
     })
 }
 
-/// Creates a workspace in memory of the caller, for calls with this plan on the CPU.
+/// Creates a workspace for calls with this plan, in host memory of the caller.
 ///
 /// Parameters:
 ///   `buffer`        In: host memory of any alignment and contents. It must remain valid until
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 ///   full;
 /// - fz_compress_file() and fz_decompress_file(): the container.
 ///
-/// A call on a GPU adds device memory to the workspace.
+/// With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
@@ -190,9 +190,10 @@ pub unsafe extern "C" fn fz_workspace_from_buffer(
 /// Frees a workspace. NULL is permitted.
 ///
 /// All enqueued work that uses the workspace must have completed before. Graphs that contain a call
-/// with the workspace must not be launched afterwards. If the CUDA context of the workspace no
-/// longer exists, for example after cudaDeviceReset() or at the end of the process, the function
-/// frees only the host memory.
+/// with the workspace must not be launched afterwards. If the workspace has device memory, the
+/// function may wait for earlier work on the device. If the CUDA context of the workspace no longer
+/// exists, for example after cudaDeviceReset() or at the end of the process, the function frees
+/// only the host memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_workspace_free(workspace: *mut fz_workspace) {
     // SAFETY: the caller's promise.
