@@ -1162,11 +1162,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * fz_plan_decoder().
  *
  * fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
- * container of another form. Exceptions:
- * - If the header of this container is not in the form that fzgm writes, as in some files of other
- *   programs, fz_decompress_async() returns FZ_UNSUPPORTED.
- * - If an FZM file records another capacity of outlier lists than this container,
- *   fz_decompress_async() reports FZ_PLAN_MISMATCH; see fz_plan_decoder().
+ * container of another form. Exception: if the header of this container is not in the form that
+ * fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
