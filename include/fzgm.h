@@ -1835,7 +1835,7 @@ int32_t fz_container_info_partial(const void *beginning,
  * header records its parameters. The header does not record:
  * - outlier_capacity;
  * - the number of partitions of huffman;
- * - whether value_base was set or computed;
+ * - the origin of value_base: set or computed;
  * - fixed_step;
  * - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
  *   lorenzo_quant.

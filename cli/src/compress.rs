@@ -18,6 +18,7 @@ use crate::request::{self, CustomPipeline, PipelineSource, Request, Setting};
 use crate::source::Source;
 use chosen::Auto;
 use clap::ValueEnum;
+use fzgm::metrics::Metrics;
 use fzgm::{Array, Container, DType, Device, Encoder, Generation, Goal, Options, Pipeline};
 pub(crate) use report::significant;
 use report::{Absolute, Done, report};
@@ -216,6 +217,9 @@ impl Work<'_> {
 
     fn pipeline(&self, dtype: DType) -> Result<(Pipeline, Declared), Failure> {
         let args = self.args;
+        if let Some(auto) = &self.auto {
+            auto.check(dtype)?;
+        }
         let declared = args.fill.declared(dtype)?;
         if args.fill.is_given() && self.start.lossless() {
             return Err(Failure::usage(
@@ -286,7 +290,11 @@ impl Work<'_> {
             true => Some(verify::verify(input, &pipeline, (&array, &src), &dst)?),
             false => None,
         };
+        let missed = self.missed(&files, &pipeline, (&array, &src), &dst, verified.as_ref())?;
         output.write(&dst)?;
+        if let Some(note) = missed {
+            reports::note(&note);
+        }
         let stored = is_stored(&dst) && pipeline.nodes().iter().any(|n| n.stage() != "stored");
         let done = Done {
             array,
@@ -299,6 +307,24 @@ impl Work<'_> {
             choice: choice.map(|choice| (self.goal(), choice)),
         };
         report(args, self.start, &files, &done)
+    }
+
+    /// A note if the container misses `--target-ratio` or `--target-psnr`.
+    fn missed(
+        &self,
+        files: &Files<'_>,
+        pipeline: &Pipeline,
+        (array, src): (&Array, &[u8]),
+        container: &[u8],
+        verified: Option<&Metrics>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(auto) = &self.auto else { return Ok(None) };
+        let psnr = match verified {
+            _ if !auto.has_psnr() => None,
+            Some(metrics) => Some(metrics.psnr),
+            None => Some(verify::verify(files.input, pipeline, (array, src), container)?.psnr),
+        };
+        Ok(auto.missed(reports::ratio(array.bytes(), container.len() as u64), psnr))
     }
 
     /// The name of the goal; empty without a choice.

@@ -60,7 +60,10 @@ impl FillArgs {
                     "--fill-value is 0 in this element type, but every other value has a larger magnitude; remove --fill-value and use mode abs with a small bound, which restores 0 as 0",
                 ));
             }
-            values.push(value);
+            // A value that is given twice counts once.
+            if !values.contains(&value) {
+                values.push(value);
+            }
             // NaN and infinities are exact without a threshold.
             if value.is_finite() {
                 threshold = Some(value.abs().min(threshold.unwrap_or(f64::INFINITY)));
@@ -70,6 +73,10 @@ impl FillArgs {
     }
 }
 
+/// Advice if other values have a larger magnitude than the fill value.
+const INSTEAD: &str = "replace the fill value by NaN, or remove --fill-value and pass --mode abs, \
+                       or the range of the other elements with --value-base";
+
 /// Statistics of an array about its fill values.
 #[derive(Clone)]
 pub(crate) struct Check {
@@ -78,6 +85,8 @@ pub(crate) struct Check {
     declared: Declared,
     /// For each declared value, the number of elements that equal it.
     equal: Vec<u64>,
+    /// Finite elements.
+    finite: u64,
     /// Finite elements that are exact because of the declared threshold.
     exact: u64,
 }
@@ -86,13 +95,14 @@ impl Check {
     /// `threshold` is the threshold of the pipeline.
     pub(crate) fn new(dtype: DType, threshold: f64, declared: Declared) -> Check {
         let equal = vec![0; declared.values.len()];
-        Check { scan: ValueScan::new(dtype, threshold), dtype, declared, equal, exact: 0 }
+        Check { scan: ValueScan::new(dtype, threshold), dtype, declared, equal, finite: 0, exact: 0 }
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.scan.add(bytes);
         let Some(threshold) = self.declared.threshold else { return };
         let mut element = |x: f64| {
+            self.finite += u64::from(x.is_finite());
             if x.is_finite() && x.abs() >= threshold {
                 self.exact += 1;
                 for (value, equal) in self.declared.values.iter().zip(&mut self.equal) {
@@ -119,7 +129,7 @@ impl Check {
         if self.declared.none { vec![] } else { self.scan.suspects() }
     }
 
-    /// A note about declared values that do not occur, and about other elements that become exact.
+    /// A note about declared values that do not occur, and about other elements that become exact; a warning if these are most.
     pub(crate) fn note(&self) -> Option<String> {
         let missing: Vec<String> = self
             .declared
@@ -129,15 +139,22 @@ impl Check {
             .filter(|(value, equal)| value.is_finite() && **equal == 0)
             .map(|(value, _)| format!("no element is {}", text(self.dtype, *value)))
             .collect();
-        let others = self.exact - self.equal.iter().sum::<u64>();
+        let fills = self.equal.iter().sum::<u64>();
+        let (others, ordinary) = (self.exact - fills, self.finite - fills);
+        let most = 2 * others > ordinary;
         let others = (others > 0).then(|| {
             let threshold = text(self.dtype, self.declared.threshold.unwrap_or_default());
-            format!(
-                "{others} other elements have a magnitude of {threshold} or more, and are stored exactly too"
-            )
+            let large = format!("other elements have a magnitude of {threshold} or more");
+            if most {
+                let share = 100.0 * others as f64 / ordinary as f64;
+                format!("{others} of {ordinary} {large} ({share:.1} %) and are stored exactly, so the file is hardly smaller; {INSTEAD}")
+            } else {
+                format!("{others} {large}, and are stored exactly too")
+            }
         });
         let all: Vec<String> = missing.into_iter().chain(others).collect();
-        (!all.is_empty()).then(|| format!("--fill-value: {}", all.join("; ")))
+        let begin = if most { "warning: --fill-value" } else { "--fill-value" };
+        (!all.is_empty()).then(|| format!("{begin}: {}", all.join("; ")))
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let user = User::read(&cd)?;
     let element = element(hdf5, kind)?;
     let lossy = element.dtype.is_float() && user.mode != Mode::Lossless;
-    first(hdf5, list, lossy)?;
+    order(hdf5, list, lossy)?;
     let dims = hdf5.dims(space).ok_or("the dataspace of the chunk has no dimensions")?;
     let fill = if lossy { fill(hdf5, list, kind, element) } else { None };
     let resolved = resolve(user, element, fill);
@@ -62,26 +62,41 @@ fn element(hdf5: &Hdf5, kind: hid_t) -> Answer<Element> {
     Ok(number.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)))
 }
 
-/// Refuses filters before this one that make something else of the values, and this one a second time: HDF5 gives the words of the
-/// first alone, so those of the other would stay as they are and fail with the first chunk.
-fn first(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
+/// Filters that read chunks as elements of the dataset. scale-offset and nbit read as many elements as the uncompressed chunk has,
+/// beyond the end of compressed bytes. szip does not restore an incomplete last element.
+const OF_ELEMENTS: [(H5Z_filter_t, &str); 3] = [(4, "szip"), (5, "nbit"), (6, "scale-offset")];
+
+/// Rejects other filters in places where they damage chunks, and a second fzgm. HDF5 returns the cd_values of the first fzgm only, so
+/// the other one would keep incomplete cd_values and fail with the first chunk.
+fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     let ids: Vec<H5Z_filter_t> = (0..hdf5.filters(list)).map(|index| hdf5.filter_id(list, index)).collect();
-    let mut parts = ids.split(|id| *id == ID);
-    let before = parts.next().unwrap_or_default();
+    let parts: Vec<&[H5Z_filter_t]> = ids.split(|id| *id == ID).collect();
+    let [before, after] = parts[..] else {
+        return Err(match parts.len().saturating_sub(1) {
+            0 => "the pipeline does not have the filter".into(),
+            n => format!(
+                "fzgm is in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
+            ),
+        });
+    };
     // Shuffle is the one filter that changes no length.
-    match (parts.count(), before.iter().find(|id| lossy || **id != H5Z_FILTER_SHUFFLE)) {
-        (0, _) => Err("the pipeline does not have the filter".into()),
-        (1, None) => Ok(()),
-        (1, Some(id)) if lossy => Err(format!(
-            "filter {id} is before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
-        )),
-        (1, Some(id)) => Err(format!(
-            "filter {id} is before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
-        )),
-        (n, _) => Err(format!(
-            "fzgm is in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
-        )),
+    if let Some(id) = before.iter().find(|id| lossy || **id != H5Z_FILTER_SHUFFLE) {
+        return Err(if lossy {
+            format!(
+                "filter {id} is before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+            )
+        } else {
+            format!(
+                "filter {id} is before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+            )
+        });
     }
+    if let Some((id, name)) = OF_ELEMENTS.iter().find(|(id, _)| after.contains(id)) {
+        return Err(format!(
+            "filter {id} ({name}) follows fzgm, but it processes elements of the dataset and would damage compressed chunks; remove {name}, only gzip (1), shuffle (2), and fletcher32 (3) of HDF5 may follow fzgm"
+        ));
+    }
+    Ok(())
 }
 
 /// The fill value of the dataset, as stored in chunks.

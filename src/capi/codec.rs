@@ -267,11 +267,11 @@ pub unsafe extern "C" fn fz_decompress_box(
     }
 }
 
-/// Where a region begins and how long it is.
+/// The origin and the extent of a region. Rejects an overlap with `dst` and `result`, which the call writes.
 ///
 /// # Safety
-/// Both pointers are null or point to `ndim` numbers that nobody changes while the slices live, but for a call that writes `dst`
-/// and `result`.
+/// Each pointer must be null or point to `ndim` numbers. Except for writes to `dst` and `result`, no code may change the numbers
+/// while the slices exist.
 pub(super) unsafe fn region_of<'a>(
     (origin, extent, ndim): (*const u64, *const u64, u32),
     dst: DeviceSlice,
@@ -300,7 +300,7 @@ pub(super) unsafe fn region_of<'a>(
 /// Restores a container, with a plan or without.
 ///
 /// # Safety
-/// Both are memory of as many bytes, apart from each other, that nobody else uses meanwhile.
+/// Both regions must be memory of their lengths and must not overlap. No other code may use them during the call.
 pub(super) unsafe fn restore(
     plan: Option<&fz_plan>,
     workspace: Option<&mut fz_workspace>,

@@ -1,4 +1,4 @@
-//! Devices, and calls that run on one without waiting.
+//! Devices, and asynchronous calls on GPUs.
 //!
 //! Section of the header: GPUs and asynchronous calls.
 
@@ -10,7 +10,7 @@ use super::plan::{Task, fz_plan};
 use super::workspace::fz_workspace;
 use crate::{CallResult, DeviceSlice, Stream};
 
-/// What cudaStream_t and CUstream point to.
+/// The structure that cudaStream_t and CUstream point to.
 ///
 /// cbindgen:ignore
 #[repr(C)]
@@ -18,7 +18,7 @@ pub struct CUstream_st {
     _opaque: [u8; 0],
 }
 
-/// A stream of the caller's. The header says more.
+/// A stream of the caller. The text at the top of the header defines the type and describes it.
 ///
 /// cbindgen:ignore
 pub type fz_cuda_stream = *mut CUstream_st;

@@ -1,6 +1,7 @@
-//! The guard between C and Rust. Every fallible function of the header is `ffi_guard(|| …)`: what the body returns as an error
-//! becomes a status and a text, and what it panics with stops here, because unwinding into C is undefined behaviour and
-//! aborting would take a whole simulation down for one array. The body runs in the default floating-point environment.
+//! The guard between C and Rust. Every fallible function of the header is `ffi_guard(|| …)`.
+//!
+//! The guard converts an error of the body into a status and a text. It also catches panics: unwinding into C is undefined
+//! behavior, and aborting would end the program of the caller. The body runs in the default floating-point environment.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -9,13 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{Error, ReserveAllocator, Status, in_default_environment};
 
-/// Why a call was refused: an error of the core, or a pointer that the core never gets to see.
+/// The reason for a failed call: an error of the core, or an argument that is rejected before the core is called.
 pub(super) struct FfiError {
     pub(super) status: Status,
     pub(super) text: String,
 }
 
-/// The result of everything on this side of the C interface.
+/// The result type of the C interface.
 pub(super) type FfiResult<T> = Result<T, FfiError>;
 
 impl FfiError {
@@ -38,12 +39,12 @@ impl From<Error> for FfiError {
     }
 }
 
-/// The text of an error: a string of C in memory of the thread, which takes no allocation and no destructor. Both could fail
-/// when the system has no memory left, which is when a text is needed.
+/// The text of an error, a C string in memory of the thread. It requires no allocation, which would fail if the system has no
+/// memory left, and no destructor.
 struct Text([u8; Text::BYTES]);
 
 impl Text {
-    /// With the zero at the end. A text that names what exists has some hundred; one that quotes the caller is cut.
+    /// Length with the terminating zero. Texts that list names have a few hundred bytes; only a text that quotes the caller is cut.
     const BYTES: usize = 4096;
     const CUT: &str = "…";
 
@@ -64,7 +65,7 @@ impl Text {
 
 thread_local! {
     static LAST_ERROR: RefCell<Text> = const { RefCell::new(Text([0; Text::BYTES])) };
-    /// How many requests the reserve had served when the call of this thread began.
+    /// Requests that the reserve had served when the current call of this thread began.
     static SERVED_BEFORE: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -76,8 +77,7 @@ pub(super) fn ffi_guard(body: impl FnOnce() -> FfiResult<()>) -> i32 {
     })
 }
 
-/// Refuses to keep what a call has made, when the system had no memory while it ran: what a handle keeps must not be memory of
-/// the reserve, which other calls will need.
+/// Fails if the system refused memory during the call. A handle must not keep memory of the reserve, which other calls require.
 pub(super) fn expect_memory() -> FfiResult<()> {
     if ReserveAllocator::served() == SERVED_BEFORE.get() {
         return Ok(());
@@ -95,7 +95,7 @@ fn caught(body: impl FnOnce() -> FfiResult<()>) -> i32 {
     error.status as i32
 }
 
-/// Runs the body of a function that frees: there is no status to return, and nothing is let through.
+/// Runs the body of a function that frees and returns no status. Errors only set the text of the last error.
 pub(super) fn ffi_guard_drop(body: impl FnOnce() -> FfiResult<()>) {
     let _ = ffi_guard(body);
 }

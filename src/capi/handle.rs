@@ -1,6 +1,7 @@
-//! Pointers of C turned into references of Rust, each checked as far as it can be: not null, aligned, of a length that an
-//! object can have. That a pointer points to what its type says, for as long as the call runs, is the caller's promise and
-//! the only thing that the functions here rely on unchecked.
+//! Pointers of C converted to references of Rust. Each pointer is checked as far as possible: not null, aligned, and of a length
+//! that an object can have.
+//!
+//! The functions rely on one unchecked promise of the caller: each pointer refers to memory of its type during the call.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::slice;
@@ -23,17 +24,17 @@ fn usable<T>(pointer: *const T, name: &str) -> FfiResult<()> {
     Ok(())
 }
 
-/// What `pointer` points to, to be read.
+/// A reference to the target of `pointer`, for reading.
 ///
 /// # Safety
-/// `pointer` is null or points to a `T` that nobody changes while the reference lives.
+/// `pointer` must be null or point to a `T` that no code changes while the reference exists.
 unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> FfiResult<&'a T> {
     usable(pointer, name)?;
     // SAFETY: `usable` checked that the pointer is aligned and not null; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
-/// What `pointer` points to, or nothing for null.
+/// A reference to the target of `pointer`, for reading; `None` for null.
 ///
 /// # Safety
 /// As for [`shared`].
@@ -45,7 +46,7 @@ pub(super) unsafe fn optional<'a, T>(pointer: *const T, name: &str) -> FfiResult
     unsafe { shared(pointer, name) }.map(Some)
 }
 
-/// A handle, to be looked at.
+/// A handle, for reading.
 ///
 /// # Safety
 /// As for [`shared`].
@@ -56,7 +57,7 @@ pub(super) unsafe fn handle<'a, T: Handle>(pointer: *const T, name: &str) -> Ffi
     Ok(unsafe { &*pointer })
 }
 
-/// A handle, to be looked at, or nothing for null.
+/// A handle, for reading; `None` for null.
 ///
 /// # Safety
 /// As for [`shared`].
@@ -71,7 +72,7 @@ pub(super) unsafe fn optional_handle<'a, T: Handle>(
     unsafe { handle(pointer, name) }.map(Some)
 }
 
-/// A handle, to be changed, or nothing for null.
+/// A handle, for changes; `None` for null.
 ///
 /// # Safety
 /// As for [`exclusive`].
@@ -86,10 +87,10 @@ pub(super) unsafe fn optional_mut<'a, T: Handle>(
     unsafe { exclusive(pointer, name) }.map(Some)
 }
 
-/// A handle, to be changed.
+/// A handle, for changes.
 ///
 /// # Safety
-/// `pointer` is null or points to a `T` that nobody else uses while the reference lives.
+/// `pointer` must be null or point to a `T` that no other code uses while the reference exists.
 pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> FfiResult<&'a mut T> {
     usable(pointer, name)?;
     handle_registry::expect(pointer, name)?;
@@ -97,10 +98,10 @@ pub(super) unsafe fn exclusive<'a, T: Handle>(pointer: *mut T, name: &str) -> Ff
     Ok(unsafe { &mut *pointer })
 }
 
-/// `count` elements.
+/// `count` elements, for reading.
 ///
 /// # Safety
-/// `pointer` is null or points to `count` elements that nobody changes while the slice lives.
+/// `pointer` must be null or point to `count` elements that no code changes while the slice exists.
 pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) -> FfiResult<&'a [T]> {
     usable(pointer, name)?;
     let count = possible::<T>(count, name)?;
@@ -108,9 +109,10 @@ pub(super) unsafe fn elements<'a, T>(pointer: *const T, count: u64, name: &str) 
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
-/// Bytes to read and bytes to write; null stands for no bytes when there are none.
+/// A region to read and a region to write, which must not overlap. Null is permitted for a region of 0 bytes.
 ///
-/// They stay addresses: one of a device must never become a slice, and only the core, which asks the driver, can tell.
+/// The regions remain addresses. Device memory must never become a slice, and only the core can detect it, by a query of the
+/// driver.
 pub(super) fn regions(
     src: Bytes<*const c_void>,
     dst: Bytes<*mut c_void>,
@@ -132,12 +134,12 @@ pub(super) fn regions(
     Ok((src.0, dst.0))
 }
 
-/// Bytes to read alone.
+/// A single region. Null is permitted for 0 bytes.
 pub(super) fn region(at: *const c_void, count: u64, name: &'static str) -> FfiResult<DeviceSlice> {
     Bytes::new(at, count, name).region(at as usize)
 }
 
-/// Memory as C names it.
+/// A region of memory as C passes it: address, length, and name of the parameter.
 pub(super) struct Bytes<P> {
     at: P,
     count: u64,
@@ -164,7 +166,7 @@ impl<P> Bytes<P> {
     }
 }
 
-/// A text with a zero at its end, cut where it is too long.
+/// A text with a terminating zero; a text of `N` bytes or more is cut.
 pub(super) fn letters<const N: usize>(text: &str) -> [c_char; N] {
     let mut letters = [0; N];
     for (to, from) in letters[..N - 1].iter_mut().zip(text.bytes()) {
@@ -173,7 +175,7 @@ pub(super) fn letters<const N: usize>(text: &str) -> [c_char; N] {
     letters
 }
 
-/// A number for each dimension, when there are as many as an array can have.
+/// One number for each dimension. `ndim` must be 1 to FZ_MAX_DIMS.
 ///
 /// # Safety
 /// As for [`elements`].
@@ -185,14 +187,14 @@ pub(super) unsafe fn numbers<'a>(numbers: *const u64, ndim: u32, name: &str) -> 
     unsafe { elements(numbers, ndim.into(), name) }
 }
 
-/// Bytes of a text at most. The largest pipeline has a quarter of it, and what is made of a text on the way must fit into the
-/// reserve of memory.
+/// Largest length of a text in bytes. The longest pipeline has a quarter of it, and copies of a text must fit into the reserve of
+/// memory.
 const MOST_TEXT: usize = 1 << 16;
 
-/// A string that ends with a zero, of at most [`MOST_TEXT`] bytes.
+/// A C string of at most [`MOST_TEXT`] bytes.
 ///
 /// # Safety
-/// `pointer` is null or points to a string with a terminating zero that nobody changes while the reference lives.
+/// `pointer` must be null or point to a string with a terminating zero that no code changes while the reference exists.
 pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> FfiResult<&'a str> {
     usable(pointer, name)?;
     // SAFETY: `usable` checked that the pointer is not null; the rest is the caller's promise.
@@ -206,20 +208,20 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> FfiResult<&
     text.to_str().map_err(|_| FfiError::argument(format!("{name} is not UTF-8: {text:?}")))
 }
 
-/// A place for a result. It may hold anything, so it is written, never read or referred to.
+/// A place for a result. Its memory may be uninitialized, so it is only written, never read or referenced.
 pub(super) struct Out<T>(*mut T);
 
 /// A place for a result at `pointer`.
 ///
 /// # Safety
-/// `pointer` is null or points to memory for a `T` that nobody else uses while the place lives.
+/// `pointer` must be null or point to memory for a `T` that no other code uses while the place exists.
 pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> FfiResult<Out<T>> {
     usable(pointer, name)?;
     Ok(Out(pointer))
 }
 
 impl<T> Out<T> {
-    /// Refuses a place inside of bytes that the call works on: the result would damage them.
+    /// Rejects a place that overlaps `bytes`, a region that the call uses: the result would damage it.
     pub(super) fn apart_from(self, bytes: DeviceSlice, name: &str) -> FfiResult<Self> {
         if self.region().overlaps(bytes) {
             return Err(FfiError::argument(format!("the result overlaps {name}; pass separate memory")));
@@ -232,7 +234,7 @@ impl<T> Out<T> {
         DeviceSlice { address: self.address(), bytes: size_of::<T>() as u64 }
     }
 
-    /// Where it is.
+    /// The address of the place.
     pub(super) fn address(&self) -> u64 {
         self.0 as u64
     }
@@ -247,7 +249,7 @@ impl<T: Copy> Out<T> {
 }
 
 impl<T: Handle> Out<*mut T> {
-    /// Hands `value` over to C, which gives it back to [`release`].
+    /// Passes `value` to C, which returns it to [`release`].
     pub(super) fn give(self, value: T) -> FfiResult<()> {
         let handle = Box::new(value);
         expect_memory()?;
@@ -271,7 +273,7 @@ pub(super) unsafe fn place_for<T>(pointer: *mut T, place: &str, name: &str) -> F
     Ok(out)
 }
 
-/// Refuses a structure of another length than this library's. `given` is its first field, as C set it.
+/// Rejects a structure whose length differs from the length in this library. `given` is its first field, as C set it.
 pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> FfiResult<()> {
     let want = size_of::<T>();
     if given as usize == want {
@@ -280,10 +282,10 @@ pub(super) fn expect_struct_bytes<T>(place: &str, name: &str, given: u32) -> Ffi
     Err(FfiError::argument(format!("{place}->struct_bytes is {given}; expected {want}, sizeof({name})")))
 }
 
-/// Takes back what [`Out::give`] handed out; null is nothing.
+/// Frees a handle that [`Out::give`] passed to C. Null has no effect.
 ///
 /// # Safety
-/// `pointer` is null or came from [`Out::give`] for the same type and was not released before.
+/// `pointer` must be null, or come from [`Out::give`] for the same type and not be released yet.
 pub(super) unsafe fn release<T: Handle>(pointer: *mut T, name: &str) -> FfiResult<()> {
     if !pointer.is_null() {
         handle_registry::unregister(pointer, name)?;

@@ -1,11 +1,11 @@
-//! Which handles there are, in debug builds: one that was freed, or is of another kind, is refused there and not followed.
+//! The list of valid handles, in debug builds. A handle that was freed, or has another type, is rejected before it is read.
 //!
-//! A list of addresses, since nothing may be read through a pointer of which one does not know that it is good. It misses
-//! a freed handle whose address another one of its kind has got since. Release builds keep no list and look nothing up.
+//! The list contains addresses, because an unchecked pointer must not be read. It cannot detect a freed handle if a newer handle
+//! of the same type has its address. Release builds keep no list.
 
 use super::ffi_guard::{FfiError, FfiResult};
 
-/// What C holds by a pointer and gives back.
+/// A type that C holds by pointer and returns to the library to free it.
 pub(super) trait Handle {
     const NAME: &'static str;
 }
@@ -17,13 +17,13 @@ mod list {
 
     static HANDLES: Mutex<BTreeMap<usize, &'static str>> = Mutex::new(BTreeMap::new());
 
-    /// Nothing panics while it is held, so that it is whole whatever happened.
+    /// No code panics while it holds the lock, so the list is valid even if the lock is poisoned.
     pub(super) fn handles() -> MutexGuard<'static, BTreeMap<usize, &'static str>> {
         HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Notes a handle that goes out to C.
+/// Adds a handle that is passed to C.
 pub(super) fn register<T: Handle>(pointer: *const T) {
     #[cfg(debug_assertions)]
     list::handles().insert(pointer as usize, T::NAME);
@@ -31,7 +31,7 @@ pub(super) fn register<T: Handle>(pointer: *const T) {
     let _ = pointer;
 }
 
-/// Refuses what is no handle of this kind.
+/// Rejects a pointer that is not a handle of this type.
 pub(super) fn expect<T: Handle>(pointer: *const T, name: &str) -> FfiResult<()> {
     #[cfg(debug_assertions)]
     let found = list::handles().get(&(pointer as usize)).copied();
@@ -40,7 +40,7 @@ pub(super) fn expect<T: Handle>(pointer: *const T, name: &str) -> FfiResult<()> 
     check::<T>(pointer, found, name)
 }
 
-/// Strikes a handle that comes back from C off, or refuses it.
+/// Removes a handle that C returns. Rejects a pointer that is not a handle of this type.
 pub(super) fn unregister<T: Handle>(pointer: *const T, name: &str) -> FfiResult<()> {
     expect(pointer, name)?;
     #[cfg(debug_assertions)]

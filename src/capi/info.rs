@@ -1,4 +1,4 @@
-//! What a container says about itself.
+//! The description of a container, read from its header.
 //!
 //! Section of the header: Container headers.
 
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn fz_container_info_partial(
 /// header records its parameters. The header does not record:
 /// - outlier_capacity;
 /// - the number of partitions of huffman;
-/// - whether value_base was set or computed;
+/// - the origin of value_base: set or computed;
 /// - fixed_step;
 /// - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
 ///   lorenzo_quant.

@@ -1,8 +1,9 @@
 //! The C interface: the functions of `include/fzgm.h`, which is generated from here and committed.
 //!
-//! Each function checks its pointers, calls the core and turns the outcome into a status; no decision is taken here. All
-//! `unsafe` of the C interface stands in this module. A pointer that is null, misaligned or too long is refused; that others are
-//! what they say is the caller's promise, which the header spells out, so the functions repeat no safety section.
+//! Each function checks its pointers, calls the core, and converts the outcome into a status. All decisions are made in the core.
+//!
+//! All `unsafe` code of the C interface is in this module. A pointer that is null, misaligned, or too long is rejected. All other
+//! properties of a pointer are the caller's promise, which the header specifies, so the functions have no safety sections.
 #![allow(unsafe_code, non_camel_case_types, clippy::missing_safety_doc)]
 
 mod about;

@@ -1,4 +1,4 @@
-//! Pipelines: what is to be done, as plain data.
+//! Pipelines: the stages and parameters of a compression, as plain data.
 //!
 //! Section of the header: Pipelines.
 
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn fz_pipeline_set_string(
     })
 }
 
-/// Sets a parameter of one stage, or of each that has it.
+/// Sets a parameter of one stage, or of every stage that supports it.
 fn set(
     pipeline: &mut Pipeline,
     stage: u32,

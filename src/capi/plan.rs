@@ -1,4 +1,4 @@
-//! Plans: how it is done for one type and shape.
+//! Plans: pipelines prepared for one element type and shape.
 //!
 //! Section of the header: Plans.
 
@@ -18,7 +18,7 @@ use crate::{Array, DType, Decoder, Encoder};
 /// no function is using it. Enqueued work and captured graphs do not use the plan.
 pub struct fz_plan {
     pub(super) task: Task,
-    /// What tells this plan from all others.
+    /// Distinguishes this plan from all others, including later plans at the same address.
     pub(super) identity: Arc<()>,
 }
 
@@ -26,7 +26,8 @@ impl Handle for fz_plan {
     const NAME: &'static str = "fz_plan";
 }
 
-/// The two kinds of plans that C sees as one. They live in the box that C holds and are never moved.
+/// The two kinds of plans that C sees as one type. A plan is in the allocation that C holds and never moves, so the difference in
+/// size costs no copies.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Task {
     Compress(Encoder),

@@ -1,4 +1,4 @@
-//! The call that needs no plan, and what it does not see in an array.
+//! Compression without a plan, and the search for fill values.
 //!
 //! Section of the header: Compression in one call, and fill values.
 

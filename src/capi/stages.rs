@@ -1,4 +1,4 @@
-//! What there is: stages with their ports and parameters, and presets; in the library, and in a pipeline.
+//! Lists of stages with their ports and parameters, and of presets, in the library and in a pipeline.
 //!
 //! Section of the header: Stages, parameters, and presets.
 
@@ -382,7 +382,7 @@ fn number(value: &Setting, kind: Kind) -> f64 {
     }
 }
 
-/// Names that are longer than the place for the text of a value.
+/// Cuts names that exceed the 31 bytes for the text of a value.
 fn cut(mut names: String) -> String {
     // Names are ASCII, so the cut does not split a character. The texts of all other values are shorter.
     names.truncate(31);

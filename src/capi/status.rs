@@ -1,5 +1,5 @@
-//! The numbers of the header. C passes enumerations as integers: a Rust enum that holds a number of its caller's
-//! invention would be undefined behaviour, so these types name constants and never cross the interface themselves.
+//! The numbers of the header. C passes enumerations as integers, and a Rust enum with an unknown number would be undefined
+//! behavior. These types therefore only name constants and never cross the interface.
 
 use crate::{DType, Status};
 

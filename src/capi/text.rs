@@ -113,7 +113,7 @@ unsafe fn read(
 }
 
 /// # Safety
-/// As for [`handle`] and [`out`]; the place for the text has the room that it says.
+/// As for [`handle`] and [`out`]; `dst` must have room for `capacity` bytes.
 unsafe fn write(
     pipeline: *const fz_pipeline,
     (dst, capacity, name): (*mut c_char, u64, &'static str),

@@ -397,6 +397,26 @@ class Refusals(Base):
         self.refused("must be the first filter", shuffle=True, data=field((64,), ">f4"), **fzgm(rel=1e-3))
         self.refused("change the length", data=np.arange(64), scaleoffset=6, **fzgm())
 
+    def test_filters_of_elements_after_the_filter(self):
+        followers = (
+            (r"filter 6 \(scale-offset\) follows fzgm.*; remove scale-offset", lambda p: p.set_scaleoffset(h5py.h5z.SO_INT, 0)),
+            (r"filter 5 \(nbit\) follows fzgm.*; remove nbit", lambda p: p.set_filter(5, h5py.h5z.FLAG_OPTIONAL, ())),
+            (r"filter 4 \(szip\) follows fzgm.*; remove szip", lambda p: p.set_filter(4, h5py.h5z.FLAG_OPTIONAL, (32, 16))),
+        )
+        for message, follow in followers:
+            for cd in (words("abs", 1e-3), (0,)):
+                for between in (False, True):
+                    with h5py.File(self.path, "w") as f:
+                        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                        dcpl.set_chunk((64,))
+                        dcpl.set_filter(FILTER_ID, h5py.h5z.FLAG_OPTIONAL, cd)
+                        if between:
+                            dcpl.set_shuffle()
+                        follow(dcpl)
+                        with self.assertRaisesRegex(Exception, message):
+                            h5py.h5d.create(f.id, b"d", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((200,)), dcpl)
+                        self.assertNotIn("d", f)
+
     def test_the_filter_stands_once(self):
         # The words of a second one would stay as they are, so that its first chunk fails: h5py even crashed there.
         for flag in (h5py.h5z.FLAG_MANDATORY, h5py.h5z.FLAG_OPTIONAL):

@@ -2,13 +2,17 @@
 
 use super::Args;
 use crate::failure::Failure;
-use fzgm::{Aim, Array, Choice, Goal, Pipeline, Setting, Wish, choose};
+use crate::report::short;
+use fzgm::{Aim, Array, Choice, DType, Goal, Pipeline, Setting, Wish, choose};
 
 /// The choice that the arguments request.
 #[derive(Clone, Copy)]
 pub(super) struct Auto<'a> {
     pub(super) goal: Goal,
-    aim: Aim<'a>,
+    /// The value of `--preset`; `auto` if it is not given.
+    name: &'a str,
+    /// `None`: neither a bound nor another request is given.
+    aim: Option<Aim<'a>>,
 }
 
 /// The values of `--preset` that request a choice.
@@ -48,26 +52,51 @@ impl<'a> Auto<'a> {
         let certain = certain.iter().find(|(given, _)| *given).map(|(_, option)| *option);
         let preset = args.preset.as_ref().map(|preset| format!("--preset {preset}"));
         match (certain, preset.as_deref().or(needs_choice)) {
-            (Some(option), Some(chooser)) => Err(Failure::usage(format!(
-                "{chooser} chooses the pipeline, but {option} requires a named one; name a preset, such as --preset fast, or remove {option}"
-            ))),
+            (Some(option), Some(chooser)) => {
+                let instead = match args.lossless {
+                    true => "pass --preset bits, which is lossless, without --lossless",
+                    false => "name a preset, such as --preset fast",
+                };
+                Err(Failure::usage(format!(
+                    "{chooser} chooses the pipeline, but {option} requires a named one; {instead}, or remove {option}"
+                )))
+            }
             (Some(_), None) => Ok(None),
-            (None, _) => Ok(Some(Auto { goal, aim: aim(args)? })),
+            (None, _) => {
+                let name = args.preset.as_deref().unwrap_or("auto");
+                Ok(Some(Auto { goal, name, aim: aim(args)? }))
+            }
+        }
+    }
+
+    /// Rejects integers with a lossy request, and a missing request.
+    pub(super) fn check(&self, dtype: DType) -> Result<(), Failure> {
+        match self.aim {
+            Some(Aim::Lossless) => Ok(()),
+            _ if !dtype.is_float() => Err(Failure::request(format!(
+                "the element type is {dtype}, and integers have no error bound; pass --lossless, without --eb, --mode, or a target"
+            ))),
+            None => Err(Failure::usage(format!(
+                "preset {} requires an error bound or another request; add --eb, for example --mode noa --eb 1e-3, \
+                 or one of --lossless, --target-ratio, and --target-psnr",
+                self.name
+            ))),
+            Some(_) => Ok(()),
         }
     }
 
     /// The preset that checks the arguments in place of the choice. Arguments that it rejects are invalid for every choice.
     pub(super) fn stand_in(&self) -> &'static str {
         match self.aim {
-            Aim::Lossless => "bits",
-            Aim::Bound("rel", _) => "pfpl",
+            Some(Aim::Lossless) => "bits",
+            Some(Aim::Bound("rel", _)) => "pfpl",
             _ => "fast",
         }
     }
 
     /// The error bound of that preset if the arguments specify a target instead of a bound.
     pub(super) fn stand_in_bound(&self) -> Option<f64> {
-        matches!(self.aim, Aim::Ratio(_) | Aim::Psnr(_)).then_some(1e-3)
+        matches!(self.aim, Some(Aim::Ratio(_) | Aim::Psnr(_))).then_some(1e-3)
     }
 
     /// Chooses the pipeline for an array.
@@ -78,7 +107,9 @@ impl<'a> Auto<'a> {
         threshold: f64,
         base: Option<f64>,
     ) -> Result<(Pipeline, Choice), Failure> {
-        let wish = Wish { goal: self.goal, aim: self.aim, outlier_threshold: threshold };
+        // `check` rejected a missing request.
+        let aim = self.aim.unwrap_or(Aim::Lossless);
+        let wish = Wish { goal: self.goal, aim, outlier_threshold: threshold };
         let choice = choose(array, src, &wish).map_err(|e| Failure::from_error(&e))?;
         let mut pipeline = choice.pipeline.clone();
         if let Some(base) = base.filter(|_| choice.mode != "lossless") {
@@ -87,6 +118,28 @@ impl<'a> Auto<'a> {
         }
         Ok((pipeline, choice))
     }
+
+    /// True if [`Auto::missed`] requires the peak signal-to-noise ratio.
+    pub(super) fn has_psnr(&self) -> bool {
+        matches!(self.aim, Some(Aim::Psnr(_)))
+    }
+
+    /// A note if the target is missed by more than its tolerance.
+    pub(super) fn missed(&self, ratio: f64, psnr: Option<f64>) -> Option<String> {
+        /// Relative tolerance of ratios, and tolerance in dB.
+        const TOLERANCES: (f64, f64) = (0.05, 1.0);
+        let instead = "no result closer to the target was found; change the target, or specify --eb instead";
+        match (self.aim, psnr) {
+            (Some(Aim::Ratio(target)), _) if (ratio / target - 1.0).abs() > TOLERANCES.0 => {
+                Some(format!("--target-ratio is {target}, but the ratio is {}; {instead}", short(ratio)))
+            }
+            (Some(Aim::Psnr(target)), Some(psnr)) if (psnr - target).abs() > TOLERANCES.1 => Some(format!(
+                "--target-psnr is {target} dB, but the peak signal-to-noise ratio is {} dB; {instead}",
+                short(psnr)
+            )),
+            _ => None,
+        }
+    }
 }
 
 fn goal(args: &Args) -> Result<Goal, Failure> {
@@ -94,15 +147,14 @@ fn goal(args: &Args) -> Result<Goal, Failure> {
     name.map_or(Ok(Goal::Balanced), |name| Goal::from_name(name).map_err(|e| Failure::from_error(&e)))
 }
 
-fn aim(args: &Args) -> Result<Aim<'_>, Failure> {
+fn aim(args: &Args) -> Result<Option<Aim<'_>>, Failure> {
     let mode = args.mode.as_deref().unwrap_or("noa");
     match (args.lossless, args.target_ratio, args.target_psnr, args.eb) {
-        (true, None, None, None) => Ok(Aim::Lossless),
-        (false, Some(ratio), None, None) => Ok(Aim::Ratio(ratio)),
-        (false, None, Some(psnr), None) => Ok(Aim::Psnr(psnr)),
-        (false, None, None, Some(eb)) => Ok(Aim::Bound(mode, eb)),
-        // The check of the stand-in reports the missing bound before this bound is used.
-        (false, None, None, None) => Ok(Aim::Bound(mode, f64::NAN)),
+        (true, None, None, None) => Ok(Some(Aim::Lossless)),
+        (false, Some(ratio), None, None) => Ok(Some(Aim::Ratio(ratio))),
+        (false, None, Some(psnr), None) => Ok(Some(Aim::Psnr(psnr))),
+        (false, None, None, Some(eb)) => Ok(Some(Aim::Bound(mode, eb))),
+        (false, None, None, None) => Ok(None),
         _ => Err(Failure::usage(
             "several of --eb, --lossless, --target-ratio, and --target-psnr are given; pass one of them",
         )),

@@ -4,11 +4,13 @@ use super::{Absolute, Done, Files, Work, loses_the_shape, report};
 use crate::failure::Failure;
 use crate::fill::Declared;
 use crate::input;
+use crate::report as reports;
 use crate::request;
 use crate::slabs;
 use crate::source::Source;
 use fzgm::Pipeline;
 use fzgm::slabs::Header;
+use std::cell::RefCell;
 use std::time::Instant;
 
 impl Work<'_> {
@@ -48,8 +50,15 @@ impl Work<'_> {
             }
         }
         let absolute = Absolute::of(&own, check.range());
+        let seen = RefCell::new(fresh.clone());
         let check = |slab: &[u8]| {
-            if relative.is_some() || request::relative(&pipeline).is_none() {
+            if relative.is_some() {
+                return Ok(());
+            }
+            if request::relative(&pipeline).is_none() {
+                if args.fill.is_given() {
+                    seen.borrow_mut().add(slab);
+                }
                 return Ok(());
             }
             let mut check = fresh.clone();
@@ -61,6 +70,9 @@ impl Work<'_> {
         let totals =
             slabs::write((&mut *src, input), (&mut sink, to), &header, (&pipeline, &options), &check)?;
         sink.commit()?;
+        if let Some(note) = seen.into_inner().note().filter(|_| request::relative(&own).is_none()) {
+            reports::note(&note);
+        }
         let seconds = start.elapsed().as_secs_f64();
         let array = header.array(totals.rows).map_err(|e| Failure::from_error(&e))?;
         let done = Done {

@@ -150,8 +150,18 @@ fn integers_are_lossless() {
     let report = fixture.run("compress i -o a --dtype i16 --lossless --json").json();
     assert_eq!((&report["preset"], &report["mode"]), (&json!("bits"), &json!("lossless")));
     assert!(restored(&fixture) == bytes);
-    fixture.fails("compress i -o c --dtype i16 --eb 1 --mode abs", 5, &["i16"]);
-    fixture.fails("compress i -o c --dtype i16 --target-psnr 60", 5, &["i16"]);
+    for options in
+        ["", " --eb 1 --mode abs", " --preset auto:ratio --eb 1", " --mode rel", " --target-psnr 60"]
+    {
+        fixture.fails(
+            &format!("compress i -o c --dtype i16{options}"),
+            5,
+            &["type is i16", "pass --lossless"],
+        );
+    }
+    for options in ["--preset fast --eb 1", "--slab 4K --eb 1"] {
+        fixture.fails(&format!("compress i -o c --dtype i16 {options}"), 5, &["i16", "preset bits"]);
+    }
 }
 
 #[test]
@@ -175,6 +185,32 @@ fn targets_are_met() {
             fixture.run("decompress a -o b --force").ok();
             let psnr = fixture.run("compare x b --dtype f32 --json").json()["psnr_db"].as_f64().unwrap();
             assert!((psnr - target).abs() < 1.0, "{preset} {target}: {psnr}");
+        }
+    }
+}
+
+#[test]
+fn missed_targets_give_a_note() {
+    let fixture = Fixture::new();
+    write(&fixture, "x", &field(|n| n));
+    for (options, says) in [
+        ("--target-ratio 500000", &["--target-ratio is 500000, but the ratio is ", "specify --eb"][..]),
+        (
+            "--target-psnr 290",
+            &["--target-psnr is 290 dB, but the peak signal-to-noise ratio is ", "specify --eb"],
+        ),
+        ("--target-psnr 290 --verify", &["--target-psnr is 290 dB"]),
+    ] {
+        let run = fixture.run(&format!("{LINE} {options}"));
+        assert_eq!(run.code, Some(0), "{options}: {}", run.err);
+        assert_eq!(run.err.lines().count(), 1, "{options}: {}", run.err);
+        for text in says {
+            assert!(run.err.contains(text), "{options}: no `{text}` in {}", run.err);
+        }
+        if options.starts_with("--target-ratio") {
+            let ratio = (4 * field(|n| n).len()) as f64 / container(&fixture).len() as f64;
+            let said = run.err.split("the ratio is ").nth(1).unwrap().split(';').next().unwrap();
+            assert!((said.parse::<f64>().unwrap() / ratio - 1.0).abs() < 0.01, "{said} {ratio}");
         }
     }
 }
@@ -260,7 +296,15 @@ fn contradictory_options_are_rejected() {
         ("--preset auto --eb 1e-3 --generation 2026-05", &["auto chooses the pipeline", "--generation"]),
         ("--lossless --set word_size=4", &["--lossless chooses the pipeline", "--set"]),
         ("--target-psnr 60 --slab 100K", &["--target-psnr chooses the pipeline", "--slab"]),
-        ("--preset auto", &["--eb"]),
+        (
+            "--preset auto",
+            &["preset auto requires", "--eb 1e-3", "--lossless", "--target-ratio", "--target-psnr"],
+        ),
+        ("--preset auto:ratio", &["preset auto:ratio requires"]),
+        ("--mode abs", &["preset auto requires", "--eb"]),
+        ("--preset fast", &["preset fast requires an error bound", "--eb"]),
+        ("--lossless --slab 100K", &["--lossless chooses the pipeline", "pass --preset bits"]),
+        ("--preset auto --lossless --slab 100K", &["auto chooses the pipeline", "pass --preset bits"]),
         ("--preset auto:size --eb 1e-3", &["`size`", "speed, balanced, ratio"]),
         ("--preset auto --eb -1", &["error_bound", "-1"]),
         ("--preset auto --eb nan", &["error_bound", "NaN"]),

@@ -152,6 +152,45 @@ fn declared_fill_values_are_exact() {
 }
 
 #[test]
+fn a_fill_value_that_makes_most_values_exact_gives_a_warning() {
+    let fixture = Fixture::new();
+    // Pressures near 100000; every fourth one is missing.
+    let pressures = |large: usize| -> Vec<f32> {
+        let value = |i: usize| if i % 100 < large { 1e5 + (i % 97) as f32 } else { (i % 97) as f32 };
+        (0..N).map(|i| if i % 4 == 0 { -9999.0 } else { value(i) }).collect()
+    };
+    let line = "compress x -o x.fzm --force --dtype f32";
+    let advice = ["warning: --fill-value", "stored exactly", "by NaN", "--mode abs", "--value-base"];
+    for (large, share) in
+        [(100, "3072 of 3072 other elements have a magnitude of 9999.0 or more (100.0 %)"), (60, "(60.1 %)")]
+    {
+        write(&fixture, &pressures(large));
+        for options in
+            ["--eb 1e-3", "--mode abs --eb 1", "--mode abs --eb 1 --slab 4K", "--eb 1e-3 --slab 4K"]
+        {
+            let run = fixture.run(&format!("{line} {options} --fill-value -9999"));
+            assert_eq!(run.code, Some(0), "{options}: {}", run.err);
+            assert_eq!(run.err.lines().count(), 1, "{options}: {}", run.err);
+            for text in advice.into_iter().chain([share]) {
+                assert!(run.err.contains(text), "{options}: no `{text}` in {}", run.err);
+            }
+        }
+    }
+    // The advice is accepted.
+    fixture.run(&format!("{line} --mode abs --eb 1")).ok();
+    fixture.run(&format!("{line} --mode noa --eb 1e-3 --value-base 96")).ok();
+    // A minority gives a note, and a majority of fill values nothing.
+    write(&fixture, &pressures(40));
+    let run = fixture.run(&format!("{line} --eb 1e-3 --fill-value -9999"));
+    assert!(run.err.contains("are stored exactly too") && !run.err.contains("warning"), "{}", run.err);
+    let (values, _) = filled(&plain(1), "most");
+    write(&fixture, &values);
+    for twice in ["", " --fill-value 1e30"] {
+        fixture.run(&format!("{line} --eb 1e-3 --fill-value 1e30{twice}")).ok();
+    }
+}
+
+#[test]
 fn slabs_and_comparisons_detect_fill_values() {
     let fixture = Fixture::new();
     let (values, mask) = filled(&plain(0), "one");
