@@ -102,16 +102,16 @@
  *   without libcuda.so.1, all CPU functions work. The current CUDA context of the calling thread is
  *   the same before and after every call.
  *
- *   Blocking calls. All functions except fz_compress_async() and fz_decompress_async() are blocking:
- *   all work is complete when they return. Unless stated otherwise, arrays and containers may be
- *   memory of any kind, independently of each other: host, pinned, managed, or device memory; see
+ *   Blocking calls. All functions except those with names that end with _async are blocking: all
+ *   work is complete when they return. Unless stated otherwise, arrays and containers may be memory
+ *   of any kind, independently of each other: host, pinned, managed, or device memory; see
  *   options->device. If one of them is device memory, compression and decompression run on that
  *   device, on an internal stream that synchronizes with the NULL stream and with no other stream.
  *   Work on any other stream that writes the input must be complete before the call. Regions and
  *   previews are always decoded on the CPU.
  *
- *   Asynchronous calls. fz_compress_async() and fz_decompress_async() enqueue work on a CUDA stream
- *   and return before the work completes.
+ *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
+ *   enqueue work on a CUDA stream and return before the work completes.
  *
  *   - The work is ordered after all work enqueued on the stream before the call; a kernel on the
  *     same stream may produce the input.

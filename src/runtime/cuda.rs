@@ -6,14 +6,19 @@
 //! last function of a compression leaves zeros for the next call, and the first function of a decompression,
 //! which has little work, writes its own.
 
+mod batch;
+
+pub(crate) use batch::{BatchTables, Rows};
+
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
-use crate::gpu::abi::{BatchArgs, CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
+use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
 use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, batched, function};
 use crate::ir::device::{MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
+use batch::NOT_BATCHED;
 use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
@@ -95,30 +100,6 @@ pub(crate) struct Run<'a> {
     pub(crate) begun: Cell<bool>,
     /// The arrays of a batch; None for one array.
     pub(crate) batch: Option<Rows>,
-}
-
-/// Arrays of a batch that have one plan: a row of the grid for each.
-#[derive(Clone, Copy)]
-pub(crate) struct Rows {
-    /// Where the first workspace starts in the memory of the run.
-    pub(crate) origin: u64,
-    /// The number of arrays.
-    pub(crate) count: u32,
-    /// The argument without the part for one array.
-    pub(crate) args: BatchTables,
-}
-
-/// The tables of a call for a batch: addresses in device memory.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct BatchTables {
-    /// As in [`BatchArgs`].
-    pub(crate) arrays: u64,
-    pub(crate) array_capacities: u64,
-    pub(crate) containers: u64,
-    pub(crate) container_capacities: u64,
-    pub(crate) results: u64,
-    pub(crate) numbers: u64,
-    pub(crate) first: u32,
 }
 
 /// Positions of launches in a call. After a failure at one position, launches at later positions return at
@@ -356,30 +337,6 @@ impl Run<'_> {
         /// Bytes that are worth a block.
         const PIECES: [u64; 2] = [1 << 18, 1 << 16];
         self.array.bytes.div_ceil(PIECES[usize::from(always)]).clamp(1, MOST)
-    }
-}
-
-const NOT_BATCHED: Error = Error::Internal("a device function has no batched version");
-
-impl Rows {
-    fn argument(&self, run: &Run<'_>, args: &LaunchArgs, (container, last): (bool, bool)) -> BatchArgs {
-        let tables = self.args;
-        BatchArgs {
-            args: *args,
-            workspace: run.at(0),
-            stride: run.layout.bytes,
-            arrays: tables.arrays,
-            array_capacities: tables.array_capacities,
-            containers: tables.containers,
-            container_capacities: tables.container_capacities,
-            results: tables.results,
-            numbers: tables.numbers,
-            array_bytes: run.array.bytes,
-            first: tables.first,
-            container: container.into(),
-            last: last.into(),
-            pad: 0,
-        }
     }
 }
 

@@ -34,13 +34,16 @@ fn room<T>(n: usize) -> Result<Vec<T>> {
     Ok(list)
 }
 
+/// Bytes to read, and room for bytes to write.
+type Pair<'a, 'b, 'd> = (&'a [u8], &'b mut &'d mut [u8]);
+
 impl<P> Batch<P> {
     /// Pairs the slices of a call, one each for every array.
     fn pairs<'a, 'b, 'd>(
         &self,
         src: &'a [&'a [u8]],
         dst: &'b mut [&'d mut [u8]],
-    ) -> Result<impl ExactSizeIterator<Item = (usize, (&'a [u8], &'b mut &'d mut [u8]))>> {
+    ) -> Result<impl ExactSizeIterator<Item = (usize, Pair<'a, 'b, 'd>)>> {
         for (name, slices) in [("src", src.len()), ("dst", dst.len())] {
             if slices != self.len() {
                 let expected = format!("{}, one slice for each array of the batch", self.len());

@@ -3,6 +3,7 @@
 
 use crate::common::fixture::{lossy, options};
 use crate::common::gpu::{Block, TestStream, cuda};
+use crate::common::rng::Rng;
 use crate::common::samples::{self, Content};
 use crate::cuda::need_gpu;
 use fzgm::{Array, Batch, BatchAddresses, BatchWorkspace, CallResult, DType, Decoder, Encoder};
@@ -266,6 +267,51 @@ fn an_array_that_fails_does_not_affect_the_others() {
     for i in (0..4).chain(9..arrays.len()) {
         fixture.check(i, &arrays[i]);
     }
+}
+
+/// Damaged containers have the statuses and the arrays of single calls.
+#[test]
+fn damaged_containers_end_as_in_single_calls() {
+    need_gpu!();
+    let plans = mixed(&Options { checksum_async: true, ..options() });
+    let mut fixture = Fixture::new(plans);
+    fixture.fill(6);
+    fixture.compress();
+    fixture.stream.wait();
+    let good: Vec<Vec<u8>> = fixture.containers.iter().map(Block::get).collect();
+    let lengths: Vec<usize> = fixture.results(0).iter().map(|r| r.bytes as usize).collect();
+    let rounds = if cuda().is_real() { 100 } else { 4 };
+    let (mut rng, mut failures) = (Rng(7), 0);
+    for _ in 0..rounds {
+        for (i, block) in fixture.containers.iter().enumerate() {
+            let mut container = good[i].clone();
+            let at = rng.word() as usize % lengths[i];
+            match rng.word() % 4 {
+                0 => container[at % 100] ^= 1 << (rng.word() % 8),
+                1 => container[at] = rng.word() as u8,
+                2 => container[at..].fill(0),
+                // A good one between damaged ones.
+                _ => {}
+            }
+            block.put(0, &container);
+        }
+        fixture.decompress();
+        fixture.stream.wait();
+        let results = fixture.results(1);
+        for (i, decoder) in fixture.decoders.plans().iter().enumerate() {
+            let (dst, result) = (Block::new(fixture.restored[i].bytes), Block::new(24));
+            let (from, to) = (&fixture.containers[i], result.slice(0, 24).address);
+            let (from, into) = (from.slice(0, from.bytes), dst.slice(0, dst.bytes));
+            let mut ws = decoder.workspace().unwrap();
+            unsafe { decoder.decompress_async(&mut ws, from, into, to, fixture.stream.raw()) }.unwrap();
+            fixture.stream.wait();
+            let single = result.result();
+            assert_eq!((results[i].status, results[i].bytes), (single.status, single.bytes), "array {i}");
+            assert!(single.status != 0 || fixture.restored[i].get() == dst.get(), "array {i}");
+            failures += u32::from(single.status != 0);
+        }
+    }
+    assert!(failures > 10, "{failures} containers fail");
 }
 
 #[test]
