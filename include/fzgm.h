@@ -1661,8 +1661,8 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  * may overlap other memory of the call; the same holds for `results`.
  *
  * Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
- * does not affect the others: results[i].status is the status of fz_compress() for array i, and
- * results[i].bytes is the length of the container, or 0 after a failure. If src[i] or dst[i] is
+ * does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
+ * `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
  * NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
  *
  * Returns:
@@ -1673,7 +1673,7 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *
  * If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
  * results are written, the function returns the status of the first array that failed, and the text
- * of fz_last_error() begins with its index. To tell the two cases apart, set results[i].status to
+ * of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
  * -1 before the call.
  */
 FZ_NODISCARD
@@ -1758,7 +1758,7 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
  * that they refer to, must remain valid and unmodified until the call completes on `stream`.
  *
  * Each container has the bytes of fz_compress_async() with the plan of its array, and each array
- * has its own result: a failure does not affect the others. If src[i] or dst[i] is NULL and the
+ * has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
  * array has elements, array i is skipped, with the status FZ_NULL_POINTER.
  *
  * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset

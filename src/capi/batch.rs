@@ -194,8 +194,8 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 /// may overlap other memory of the call; the same holds for `results`.
 ///
 /// Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
-/// does not affect the others: results[i].status is the status of fz_compress() for array i, and
-/// results[i].bytes is the length of the container, or 0 after a failure. If src[i] or dst[i] is
+/// does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
+/// `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
 /// NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
 ///
 /// Returns:
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///
 /// If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
 /// results are written, the function returns the status of the first array that failed, and the text
-/// of fz_last_error() begins with its index. To tell the two cases apart, set results[i].status to
+/// of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
 /// -1 before the call.
 #[must_use]
 #[unsafe(no_mangle)]

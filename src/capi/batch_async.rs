@@ -65,7 +65,7 @@ pub unsafe extern "C" fn fz_batch_preload(
 /// that they refer to, must remain valid and unmodified until the call completes on `stream`.
 ///
 /// Each container has the bytes of fz_compress_async() with the plan of its array, and each array
-/// has its own result: a failure does not affect the others. If src[i] or dst[i] is NULL and the
+/// has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
 /// array has elements, array i is skipped, with the status FZ_NULL_POINTER.
 ///
 /// Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset

@@ -76,6 +76,13 @@ fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec
         all.push(Attack::new("no handle at all", (&raw const *fixture.described) as u64, REFUSED));
         all.push(Attack { freed: Some(kind), ..Attack::new("freed", good.0, REFUSED) });
     }
+    all.extend(other_handles(fixture, parameter, is));
+    all
+}
+
+/// Live handles of the right kind in the wrong place.
+fn other_handles(fixture: &Fixture, parameter: &Parameter, is: Is) -> Vec<Attack> {
+    let mut all = vec![];
     match is {
         // A call that takes any plan calls it plan.
         Is::Encoder if parameter.name != "plan" => {

@@ -333,11 +333,14 @@ impl Fixture {
             Is::FreshPipeline => unconnected().cast_const().into(),
             Is::FreshPlan => self.plan().cast_const().into(),
             Is::FreshSpace => self.space(self.encoder).cast_const().into(),
-            Is::NewBatch | Is::NewBatchSpace => {
-                *self.slot = UNTOUCHED;
-                (&raw const *self.slot).into()
-            }
-            Is::NewPipeline | Is::NewPlan | Is::NewSpace | Is::Length | Is::Count | Is::MayCount => {
+            Is::NewBatch
+            | Is::NewBatchSpace
+            | Is::NewPipeline
+            | Is::NewPlan
+            | Is::NewSpace
+            | Is::Length
+            | Is::Count
+            | Is::MayCount => {
                 *self.slot = UNTOUCHED;
                 (&raw const *self.slot).into()
             }
@@ -382,22 +385,8 @@ impl Fixture {
             Is::NewPath => self.paths[0].as_ptr().into(),
             Is::OldPath => self.paths[1].as_ptr().into(),
             Is::ChunkedPath => self.paths[2].as_ptr().into(),
-            Is::Encoders
-            | Is::ArrayCount
-            | Is::FreshBatch
-            | Is::FreshBatchSpace
-            | Is::EncoderBatch
-            | Is::DecoderBatch
-            | Is::EncoderBatchSpace
-            | Is::DecoderBatchSpace
-            | Is::Arrays
-            | Is::ArraysBytes
-            | Is::Containers
-            | Is::ContainersBytes
-            | Is::Sinks
-            | Is::SinksBytes
-            | Is::Results => self.batches.good(is),
             Is::MayResult => (&raw const *self.result).into(),
+            of_a_batch => self.batches.good(of_a_batch),
         }
     }
 

@@ -178,7 +178,7 @@ fn wrong_calls_are_rejected_as_a_whole() {
 #[test]
 fn an_empty_batch_does_nothing() {
     let batch = Batch::<Encoder>::new(vec![], 2).unwrap();
-    assert!(batch.is_empty() && batch.len() == 0 && batch.plans().is_empty());
+    assert!(batch.is_empty() && batch.plans().is_empty());
     let mut ws = batch.workspace().unwrap();
     assert_eq!(batch.compress(&mut ws, &[], &mut []).unwrap(), []);
     let back = Batch::<Decoder>::new(vec![], 1).unwrap();
