@@ -542,6 +542,52 @@ module fzgm
       integer(c_int64_t), intent(inout) :: restored_bytes
       integer(c_int32_t) :: fz_decompress_box
     end function fz_decompress_box
+    function fz_batch_plan_new(plans, count, threads, batch) bind(C, name="fz_batch_plan_new")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), intent(in) :: plans(*)
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: threads
+      type(c_ptr), intent(inout) :: batch
+      integer(c_int32_t) :: fz_batch_plan_new
+    end function fz_batch_plan_new
+    subroutine fz_batch_plan_free(batch) bind(C, name="fz_batch_plan_free")
+      import :: c_ptr
+      type(c_ptr), value :: batch
+    end subroutine fz_batch_plan_free
+    function fz_batch_workspace_bytes(batch, bytes) bind(C, name="fz_batch_workspace_bytes")
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: batch
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int32_t) :: fz_batch_workspace_bytes
+    end function fz_batch_workspace_bytes
+    function fz_batch_workspace_new(batch, workspace) bind(C, name="fz_batch_workspace_new")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: batch
+      type(c_ptr), intent(inout) :: workspace
+      integer(c_int32_t) :: fz_batch_workspace_new
+    end function fz_batch_workspace_new
+    subroutine fz_batch_workspace_free(workspace) bind(C, name="fz_batch_workspace_free")
+      import :: c_ptr
+      type(c_ptr), value :: workspace
+    end subroutine fz_batch_workspace_free
+    function fz_compress_batch(batch, workspace, src, src_bytes, dst, dst_capacity_bytes, results) &
+        bind(C, name="fz_compress_batch")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_result_t
+      type(c_ptr), value :: batch, workspace
+      type(c_ptr), intent(in) :: src(*), dst(*)
+      integer(c_int64_t), intent(in) :: src_bytes(*), dst_capacity_bytes(*)
+      type(fz_result_t), intent(inout) :: results(*)
+      integer(c_int32_t) :: fz_compress_batch
+    end function fz_compress_batch
+    function fz_decompress_batch(batch, workspace, containers, container_bytes, dst, dst_capacity_bytes, results) &
+        bind(C, name="fz_decompress_batch")
+      import :: c_int32_t, c_int64_t, c_ptr, fz_result_t
+      type(c_ptr), value :: batch, workspace
+      type(c_ptr), intent(in) :: containers(*), dst(*)
+      integer(c_int64_t), intent(in) :: container_bytes(*), dst_capacity_bytes(*)
+      type(fz_result_t), intent(inout) :: results(*)
+      integer(c_int32_t) :: fz_decompress_batch
+    end function fz_decompress_batch
     function fz_device_count(count) bind(C, name="fz_device_count")
       import :: c_int32_t
       integer(c_int32_t), intent(inout) :: count
@@ -580,6 +626,25 @@ module fzgm
       type(c_ptr), value :: result, stream
       integer(c_int32_t) :: fz_decompress_async
     end function fz_decompress_async
+    function fz_batch_preload(batch, workspace, stream) bind(C, name="fz_batch_preload")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: batch, workspace, stream
+      integer(c_int32_t) :: fz_batch_preload
+    end function fz_batch_preload
+    function fz_compress_batch_async(batch, workspace, src, dst, dst_capacity_bytes, results, stream) &
+        bind(C, name="fz_compress_batch_async")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: batch, workspace, src, dst, dst_capacity_bytes, results, stream
+      integer(c_int32_t) :: fz_compress_batch_async
+    end function fz_compress_batch_async
+    function fz_decompress_batch_async( &
+        batch, workspace, containers, container_capacity_bytes, dst, dst_capacity_bytes, results, stream) &
+        bind(C, name="fz_decompress_batch_async")
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: batch, workspace, containers, container_capacity_bytes
+      type(c_ptr), value :: dst, dst_capacity_bytes, results, stream
+      integer(c_int32_t) :: fz_decompress_batch_async
+    end function fz_decompress_batch_async
     function fz_container_info(container, container_bytes, info) bind(C, name="fz_container_info")
       import :: c_int32_t, c_int64_t, c_ptr, fz_info_t
       type(c_ptr), value :: container

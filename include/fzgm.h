@@ -144,8 +144,8 @@
  *   all CPU functions work. The current CUDA context of the calling thread is the same before and
  *   after every call.
  *
- *   Blocking calls. All functions except fz_compress_async() and fz_decompress_async() are blocking:
- *   all work is complete when they return.
+ *   Blocking calls. All functions except those with names that end with _async are blocking: all
+ *   work is complete when they return.
  *
  *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
  *     each independently of the others. Pinned memory counts as host memory.
@@ -157,8 +157,8 @@
  *     for the NULL stream of its context, and for no other stream. Work on any other stream that uses
  *     the arrays or containers of the call must be complete before the call.
  *
- *   Asynchronous calls. fz_compress_async() and fz_decompress_async() enqueue work on a CUDA stream
- *   and return before this work completes.
+ *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
+ *   enqueue work on a CUDA stream and return before this work completes.
  *
  *   - Ordering. The work starts after all work that was enqueued on the stream before the call. An
  *     earlier kernel on the same stream may therefore write the input.
@@ -431,6 +431,20 @@ typedef enum {
   /** Highest ratio. */
   FZ_GOAL_RATIO = 2,
 } fz_goal;
+
+/**
+ * The plans of one call for many arrays, one for each array: encoders, or decoders. Immutable; any
+ * number of threads may use a batch plan at the same time. Create it with fz_batch_plan_new(); free
+ * it with fz_batch_plan_free() when no function call uses it.
+ */
+typedef struct fz_batch_plan fz_batch_plan;
+
+/**
+ * Working memory of a call for a batch, created for one batch plan. It serves one call at a time
+ * and may be reused. Create it with fz_batch_workspace_new(); free it with
+ * fz_batch_workspace_free().
+ */
+typedef struct fz_batch_workspace fz_batch_workspace;
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
@@ -1762,6 +1776,221 @@ int32_t fz_decompress_async(const fz_plan *plan,
                             uint64_t dst_capacity_bytes,
                             fz_result *result,
                             fz_cuda_stream stream);
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+/**
+ * Creates the plan of one call for many arrays. Array i of a call has the plan `plans[i]`.
+ *
+ * Parameters:
+ *   `plans`    In: `count` plans, all encoders or all decoders. Types, shapes, pipelines, and
+ *              options may differ. A plan may occur many times. The plans may be freed afterwards.
+ *   `count`    In: number of arrays. 0 is permitted; calls then do nothing.
+ *   `threads`  In: threads of a call: 0 for all cores, 1 for the calling thread alone. Each thread
+ *              processes one array at a time. The option `threads` of the plans has no effect.
+ *   `batch`    Out: the batch plan; unchanged on failure.
+ *
+ * Returns:
+ *   FZ_INVALID_ARGUMENT  Encoders and decoders are mixed, or `threads` is more than 1024.
+ *   FZ_NULL_POINTER.
+ */
+FZ_NODISCARD
+int32_t fz_batch_plan_new(const fz_plan *const *plans,
+                          uint64_t count,
+                          uint32_t threads,
+                          fz_batch_plan **batch);
+
+/**
+ * Frees a batch plan. NULL is permitted. Its workspaces must not be used afterwards; they may be
+ * freed before or after the batch plan.
+ */
+void fz_batch_plan_free(fz_batch_plan *batch);
+
+/**
+ * Returns the host memory of a workspace for this batch, in bytes, in `*bytes`: the memory of a
+ * call with the largest plan, once for each thread. For plans whose options->device is a GPU, a
+ * call allocates device memory in addition.
+ */
+FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64_t *bytes);
+
+/**
+ * Creates a workspace for calls with this batch plan, and starts its threads.
+ *
+ * Returns:
+ *   FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ */
+FZ_NODISCARD int32_t fz_batch_workspace_new(const fz_batch_plan *batch, fz_batch_workspace **workspace);
+
+/** Frees a workspace of a batch, and ends its threads. NULL is permitted. */
+void fz_batch_workspace_free(fz_batch_workspace *workspace);
+
+/**
+ * Compresses many arrays, each into its own container. Blocking.
+ *
+ * Parameters:
+ *   `batch`               In: encoders, from fz_batch_plan_new().
+ *   `workspace`           In/out: created for `batch`.
+ *   `src`                 In: the address of each array.
+ *   `src_bytes`           In: the length of each array in bytes, that of its plan.
+ *   `dst`                 Out: the address of each container.
+ *   `dst_capacity_bytes`  In: the capacity of each container; fz_max_compressed_bytes() of its plan
+ *                         is always sufficient. Nothing is written beyond it.
+ *   `results`             Out: the result of each array.
+ *
+ * All parameters but `batch` and `workspace` have an entry for each array, in the order of the
+ * plans, in host memory. The arrays and containers themselves are memory of any kind. No container
+ * may overlap other memory of the call; the same holds for `results`.
+ *
+ * Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
+ * does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
+ * `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
+ * NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ *
+ * Returns:
+ *   FZ_OK                All arrays are compressed.
+ *   FZ_INVALID_ARGUMENT  `batch` contains decoders, or memory overlaps.
+ *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
+ *   FZ_NULL_POINTER, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ *
+ * If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
+ * results are written, the function returns the status of the first array that failed, and the text
+ * of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
+ * -1 before the call.
+ */
+FZ_NODISCARD
+int32_t fz_compress_batch(const fz_batch_plan *batch,
+                          fz_batch_workspace *workspace,
+                          const void *const *src,
+                          const uint64_t *src_bytes,
+                          void *const *dst,
+                          const uint64_t *dst_capacity_bytes,
+                          fz_result *results);
+
+/**
+ * Restores many arrays, each from its own container. Blocking.
+ *
+ * Parameters:
+ *   `batch`               In: decoders, from fz_batch_plan_new().
+ *   `workspace`           In/out: created for `batch`.
+ *   `containers`          In: the address of each container.
+ *   `container_bytes`     In: the length of each container in bytes.
+ *   `dst`                 Out: the address of each array.
+ *   `dst_capacity_bytes`  In: the capacity of each array, at least its length. Nothing is written
+ *                         beyond it.
+ *   `results`             Out: the result of each array, with the statuses of fz_decompress().
+ *
+ * The rules of fz_compress_batch() apply. A container may come from an untrusted source: for any
+ * bytes of a container, its array has a status, and the other arrays are restored.
+ *
+ * Returns: as fz_compress_batch().
+ */
+FZ_NODISCARD
+int32_t fz_decompress_batch(const fz_batch_plan *batch,
+                            fz_batch_workspace *workspace,
+                            const void *const *containers,
+                            const uint64_t *container_bytes,
+                            void *const *dst,
+                            const uint64_t *dst_capacity_bytes,
+                            fz_result *results);
+
+/* ---- Asynchronous batches -------------------------------------------------------------------- */
+
+/**
+ * Prepares a batch plan and a workspace for asynchronous calls on a stream: loads device code,
+ * allocates device memory, and waits for its own copies. Without this function, the first call does
+ * this work.
+ *
+ * Parameters:
+ *   `batch`      In: encoders, or decoders.
+ *   `workspace`  In/out: created for `batch`.
+ *   `stream`     In: see fz_compress_async(). Must not be capturing.
+ *
+ * Afterwards fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
+ * enqueue kernels, and can be captured. This applies to the context of `stream`.
+ *
+ * Returns:
+ *   FZ_UNSUPPORTED    The device code of a plan has no version for batches; see
+ *                     fz_compress_batch_async().
+ *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
+ *   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ */
+FZ_NODISCARD
+int32_t fz_batch_preload(const fz_batch_plan *batch,
+                         fz_batch_workspace *workspace,
+                         fz_cuda_stream stream);
+
+/**
+ * Enqueues the compression of many arrays on a stream, and returns before the work completes. One
+ * sequence of kernels compresses all arrays of one plan, for any number of arrays.
+ *
+ * Parameters:
+ *   `batch`               In: encoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `workspace`           In/out: created for `batch`; not NULL.
+ *   `src`                 In: the address of each array. Its length is that of its plan.
+ *   `dst`                 Out: the address of each container. A container must not overlap other
+ *                         memory of the call.
+ *   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
+ *   `results`             Out: the result of each array, as for fz_compress_async(); not NULL.
+ *   `stream`              In: see fz_compress_async().
+ *
+ * `src`, `dst`, `dst_capacity_bytes`, and `results` are arrays in device memory, aligned to 8
+ * bytes, with an entry for each array of the batch. The work on the stream reads the entries, so a
+ * captured graph compresses the arrays that they refer to when it is launched. They, and the memory
+ * that they refer to, must remain valid and unmodified until the call completes on `stream`.
+ *
+ * Each container has the bytes of fz_compress_async() with the plan of its array, and each array
+ * has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
+ * array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ *
+ * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
+ * "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
+ * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
+ *
+ * Returns:
+ *   FZ_UNSUPPORTED  The device code of a plan has no version for batches.
+ *   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_OUT_OF_MEMORY,
+ *   FZ_DEVICE.
+ *
+ * If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued.
+ */
+FZ_NODISCARD
+int32_t fz_compress_batch_async(const fz_batch_plan *batch,
+                                fz_batch_workspace *workspace,
+                                const void *const *src,
+                                void *const *dst,
+                                const uint64_t *dst_capacity_bytes,
+                                fz_result *results,
+                                fz_cuda_stream stream);
+
+/**
+ * Enqueues the decompression of many arrays on a stream, and returns before the work completes.
+ *
+ * Parameters:
+ *   `batch`               In: decoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `workspace`           In/out: created for `batch`; not NULL.
+ *   `containers`          In: the address of each container.
+ *   `container_capacity_bytes`  In: at least the length of each container, as for
+ *                         fz_decompress_async().
+ *   `dst`                 Out: the address of each array. An array must not overlap other memory of
+ *                         the call.
+ *   `dst_capacity_bytes`  In: the capacity of each array. If it is less than the length of the
+ *                         array, the array is skipped, with the status FZ_DST_TOO_SMALL.
+ *   `results`, `stream`   As for fz_compress_batch_async().
+ *
+ * The rules of fz_compress_batch_async() apply to the arrays in device memory, and those of
+ * fz_decompress_async() to each container, which may come from an untrusted source.
+ *
+ * Returns: as fz_compress_batch_async().
+ */
+FZ_NODISCARD
+int32_t fz_decompress_batch_async(const fz_batch_plan *batch,
+                                  fz_batch_workspace *workspace,
+                                  const void *const *containers,
+                                  const uint64_t *container_capacity_bytes,
+                                  void *const *dst,
+                                  const uint64_t *dst_capacity_bytes,
+                                  fz_result *results,
+                                  fz_cuda_stream stream);
 
 /* ---- Container headers ----------------------------------------------------------------------- */
 

@@ -544,6 +544,104 @@ inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint
   return decompress_region(container, origin, extent, dst);
 }
 
+/** Working memory of a call for a batch, see fz_batch_workspace. */
+class batch_workspace : public detail::owner<fz_batch_workspace, fz_batch_workspace_free> {
+public:
+  using owner::owner;
+};
+
+/** The plans of one call for many arrays, see fz_batch_plan. Array i of a call has the plan `plans[i]`. */
+class batch_plan : public detail::owner<fz_batch_plan, fz_batch_plan_free> {
+public:
+  batch_plan() = default;
+  /** Owns a handle for `count` arrays. */
+  batch_plan(fz_batch_plan *handle, std::size_t count) noexcept : owner(handle), count_(count) {}
+
+  /** Creates a batch plan from encoders, or from decoders; see fz_batch_plan_new(). */
+  static result<batch_plan> make(const std::vector<const plan *> &plans, std::uint32_t threads = 1) {
+    std::vector<const fz_plan *> handles;
+    for (const plan *each : plans) handles.push_back(each ? each->get() : nullptr);
+    fz_batch_plan *made = nullptr;
+    const std::int32_t status = fz_batch_plan_new(handles.data(), handles.size(), threads, &made);
+    return detail::outcome(status, batch_plan(made, plans.size()));
+  }
+  /** The number of arrays. */
+  std::size_t size() const noexcept { return count_; }
+  result<batch_workspace> make_workspace() const {
+    fz_batch_workspace *made = nullptr;
+    const std::int32_t status = fz_batch_workspace_new(get(), &made);
+    return detail::outcome(status, batch_workspace(made));
+  }
+  /** Prepares a workspace for asynchronous calls on `stream`, see fz_batch_preload(). */
+  result<void> preload(batch_workspace &ws, fz_cuda_stream stream) const {
+    return detail::outcome(fz_batch_preload(get(), ws.get(), stream));
+  }
+  result<std::uint64_t> workspace_bytes() const {
+    std::uint64_t bytes = 0;
+    const std::int32_t status = fz_batch_workspace_bytes(get(), &bytes);
+    return detail::outcome(status, bytes);
+  }
+
+private:
+  std::size_t count_ = 0;
+};
+
+namespace detail {
+// Addresses and lengths, as C has them. Without an entry for each array the addresses are NULL, which is rejected.
+template <class View, class Pointer> struct table {
+  std::vector<Pointer> addresses;
+  std::vector<std::uint64_t> bytes;
+  bool complete;
+  table(const std::vector<View> &views, std::size_t count) : complete(views.size() == count) {
+    for (const View &view : views) {
+      addresses.push_back(view.data());
+      bytes.push_back(view.size());
+    }
+  }
+  const Pointer *data() const noexcept { return complete ? addresses.data() : nullptr; }
+};
+} // namespace detail
+
+/**
+ * Compresses many arrays, `src[i]` into `dst[i]`; see fz_compress_batch(). `results` receives the result of each array, also if
+ * arrays fail.
+ */
+inline result<void> compress_batch(const batch_plan &batch, batch_workspace &ws, const std::vector<const_bytes> &src,
+                                   const std::vector<mutable_bytes> &dst, std::vector<fz_result> &results) {
+  const detail::table<const_bytes, const void *> from(src, batch.size());
+  const detail::table<mutable_bytes, void *> to(dst, batch.size());
+  results.assign(batch.size(), fz_result{0, 0, -1, 0});
+  return detail::outcome(fz_compress_batch(batch.get(), ws.get(), from.data(), from.bytes.data(), to.data(), to.bytes.data(),
+                                           results.data()));
+}
+
+/** Restores many arrays from their containers, `containers[i]` into `dst[i]`; see fz_decompress_batch(). */
+inline result<void> decompress_batch(const batch_plan &batch, batch_workspace &ws, const std::vector<const_bytes> &containers,
+                                     const std::vector<mutable_bytes> &dst, std::vector<fz_result> &results) {
+  const detail::table<const_bytes, const void *> from(containers, batch.size());
+  const detail::table<mutable_bytes, void *> to(dst, batch.size());
+  results.assign(batch.size(), fz_result{0, 0, -1, 0});
+  return detail::outcome(fz_decompress_batch(batch.get(), ws.get(), from.data(), from.bytes.data(), to.data(), to.bytes.data(),
+                                             results.data()));
+}
+
+/**
+ * Enqueues the compression of many arrays on `stream` and returns before the work completes. All pointers are arrays in device
+ * memory, with an entry for each array of the batch; see fz_compress_batch_async().
+ */
+inline result<void> compress_batch_async(const batch_plan &batch, batch_workspace &ws, const void *const *src, void *const *dst,
+                                         const std::uint64_t *dst_capacity_bytes, fz_result *results, fz_cuda_stream stream) {
+  return detail::outcome(fz_compress_batch_async(batch.get(), ws.get(), src, dst, dst_capacity_bytes, results, stream));
+}
+
+/** Enqueues the decompression of many arrays on `stream`, as above; see fz_decompress_batch_async(). */
+inline result<void> decompress_batch_async(const batch_plan &batch, batch_workspace &ws, const void *const *containers,
+                                           const std::uint64_t *container_capacity_bytes, void *const *dst,
+                                           const std::uint64_t *dst_capacity_bytes, fz_result *results, fz_cuda_stream stream) {
+  return detail::outcome(fz_decompress_batch_async(batch.get(), ws.get(), containers, container_capacity_bytes, dst,
+                                                   dst_capacity_bytes, results, stream));
+}
+
 /**
  * Enqueues a compression on `stream` and returns before the work completes. `src`, `dst`, and `outcome` are device memory or
  * other memory that the device of the stream can access; `outcome` may be null. Lifetimes: see fz_compress_async().

@@ -176,10 +176,10 @@ c_on_emulator() {
   toolkit=$(find .nvcc "${CUDA_HOME:-/usr/local/cuda}/" -name cuda_runtime.h -path '*include*' -print -quit 2>/dev/null || true)
   if [ -n "$toolkit" ]; then
     # Compiled only: the CUDA runtime needs functions that the emulator does not have.
-    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c
-    echo "examples/compress_cuda.c compiles"
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -isystem "$(dirname "$toolkit")" -fsyntax-only examples/compress_cuda.c examples/batch_cuda.c
+    echo "examples/compress_cuda.c and examples/batch_cuda.c compile"
   else
-    echo "SKIPPED: examples/compress_cuda.c (no cuda_runtime.h)"
+    echo "SKIPPED: examples/compress_cuda.c and examples/batch_cuda.c (no cuda_runtime.h)"
   fi
 }
 

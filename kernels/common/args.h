@@ -57,10 +57,17 @@ constexpr static const uint32_t VARINT = 2147483648;
 /// There is no such field.
 constexpr static const uint32_t NO_FIELD = 2147483647;
 
+/// Tags of addresses in a batched launch: an offset in the array, or in the container, of the block.
+constexpr static const uint64_t IN_ARRAY = 4611686018427387904;
+
+constexpr static const uint64_t IN_CONTAINER = 9223372036854775808ull;
+
 /// Numbers of `fz_status` that device functions report.
 constexpr static const int32_t OK = 0;
 
 constexpr static const int32_t INVALID_ARGUMENT = 10;
+
+constexpr static const int32_t NULL_POINTER = 11;
 
 constexpr static const int32_t PLAN_MISMATCH = 12;
 
@@ -261,6 +268,34 @@ struct Args {
   uint32_t tag;
 };
 
+/// The one argument of batched device functions, which have a grid row for each array of a batch.
+struct BatchArgs {
+  /// For the first array. Addresses in its workspace are moved by a multiple of `stride`.
+  Args args;
+  /// The start of the workspace of the first array, and its bytes.
+  uint64_t workspace;
+  uint64_t stride;
+  /// Tables of the caller's, with an entry for each array of the batch: addresses of the arrays and of
+  /// the containers, and their capacities. 0: the arrays have the length of the plan.
+  uint64_t arrays;
+  uint64_t array_capacities;
+  uint64_t containers;
+  uint64_t container_capacities;
+  /// The results of the arrays.
+  uint64_t results;
+  /// The numbers of the arrays, of 32 bits; 0: consecutive numbers.
+  uint64_t numbers;
+  /// Bytes of an array.
+  uint64_t array_bytes;
+  /// The number of the first array, or its place among `numbers`.
+  uint32_t first;
+  /// 1: the parameters are [`ContainerArgs`].
+  uint32_t container;
+  /// 1: the function is the last one of the call.
+  uint32_t last;
+  uint32_t pad;
+};
+
 /// Parameters of the container kernels, which write and read containers.
 struct ContainerArgs {
   /// Address of the caller's result; 0: none.
@@ -296,4 +331,5 @@ static_assert(sizeof(fz::FieldRow) == 24, "as in Rust");
 static_assert(sizeof(fz::SegmentRow) == 16, "as in Rust");
 static_assert(sizeof(fz::RuleRow) == 16, "as in Rust");
 static_assert(sizeof(fz::Args) == 704, "as in Rust");
+static_assert(sizeof(fz::BatchArgs) == 792, "as in Rust");
 static_assert(sizeof(fz::ContainerArgs) == 64, "as in Rust");

@@ -1,6 +1,7 @@
 // The computation of the bound of the codes from the bound of the user, as in
 // src/stages/quantizer/{bound,step}.rs.
 #include "quantizer/bins.cuh"
+#include "common/batch.cuh"
 
 namespace fz {
 namespace quantizer {
@@ -314,13 +315,10 @@ template <int N> FZ_DEV uint32_t missed_of(const float (&x)[BATCH], const Bins<f
   }
   return missed;
 }
-}  // namespace quantizer
-}  // namespace fz
 
 // The range, where it has to be measured, and the metadata.
-extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
+FZ_DEV void find_bound(const Args& a) {
   if (fz::cancelled(a)) return;
-  using namespace fz::quantizer;
   __shared__ Range warps[32];
   __shared__ uint32_t last;
   const QuantizerParams& p = fz::params<QuantizerParams>(a);
@@ -353,8 +351,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) quantizer_bound(FZ_ARGS) {
 // Strict, f32: the misses of every candidate in a sample, all at once, and then the choice. If no
 // range is measured it runs alone: each block computes the metadata itself, which costs nothing
 // while the sample is being loaded.
-extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) {
-  using namespace fz::quantizer;
+FZ_DEV void find_step(const Args& a) {
   constexpr uint32_t WARPS = 8;
   static_assert(WARPS == CANDIDATES, "a warp for each candidate");
   __shared__ Steps steps;
@@ -421,3 +418,8 @@ extern "C" __global__ void __launch_bounds__(256) quantizer_bound_step(FZ_ARGS) 
   }
   if (lane == best) store_all<float>(a, p, own);
 }
+}  // namespace quantizer
+}  // namespace fz
+
+FZ_BOTH(quantizer_bound, fz::quantizer::find_bound, 256, 4)
+FZ_BOTH(quantizer_bound_step, fz::quantizer::find_step, 256)

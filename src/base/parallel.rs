@@ -100,6 +100,14 @@ impl Parallel<'_> {
         }
     }
 
+    /// Calls `f` for each item, one at a time on each thread.
+    pub(crate) fn for_each<T: Send>(self, items: &mut [T], f: impl Fn(&mut T) + Sync + Send) {
+        match self.0.filter(|_| items.len() > 1) {
+            None => items.iter_mut().for_each(f),
+            Some(pool) => pool.install(|| items.par_iter_mut().with_max_len(1).for_each(f)),
+        }
+    }
+
     /// Tiles to a part of [`Parallel::parts`]; all of them with one thread.
     pub(crate) fn tiles_per_part(self) -> usize {
         if self.0.is_some() { TILES_PER_TASK } else { usize::MAX } // seed: rze-parts

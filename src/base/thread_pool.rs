@@ -27,10 +27,7 @@ impl ThreadPool {
         if count > MAX_THREADS {
             return Err(Error::argument("threads", count, format!("0 (all cores) to {MAX_THREADS}")));
         }
-        let count = match count {
-            0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            n => n as usize,
-        };
+        let count = ThreadPool::count_of(count);
         let mut workers = ThreadPool { pool: None, threads: vec![], process: process::id() };
         if count > 1 {
             // Every caller is in the default floating-point environment, which a new thread inherits.
@@ -52,6 +49,19 @@ impl ThreadPool {
             workers.pool = Some(pool);
         }
         Ok(workers)
+    }
+
+    /// The number of threads for an option `threads`.
+    pub(crate) fn count_of(option: u32) -> usize {
+        match option {
+            0 => thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            n => n as usize,
+        }
+    }
+
+    /// The number of threads, at least the calling one.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len().max(1)
     }
 
     pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {

@@ -323,7 +323,7 @@ pub unsafe extern "C" fn fz_decompress_async(
     })
 }
 
-fn stream_of(stream: fz_cuda_stream) -> Stream {
+pub(super) fn stream_of(stream: fz_cuda_stream) -> Stream {
     Stream::from_raw(stream as usize)
 }
 

@@ -139,6 +139,25 @@ pub(super) fn region(at: *const c_void, count: u64, name: &'static str) -> FfiRe
     Bytes::new(at, count, name).region(at as usize)
 }
 
+/// Bytes at an address, which may be null; `name` returns their name.
+pub(super) fn region_at(start: usize, count: u64, name: impl Fn() -> String) -> FfiResult<DeviceSlice> {
+    let length = usize::try_from(count).ok().filter(|n| isize::try_from(*n).is_ok());
+    match length.and_then(|n| start.checked_add(n)) {
+        Some(_) => Ok(DeviceSlice { address: start as u64, bytes: count }),
+        None => Err(FfiError::argument(format!(
+            "{} extends beyond the address space; correct its length",
+            name()
+        ))),
+    }
+}
+
+/// `count` places, which are not touched.
+pub(super) fn places<T>(pointer: *mut T, count: u64, name: &str) -> FfiResult<*mut T> {
+    usable(pointer, name)?;
+    possible::<T>(count, name)?;
+    Ok(pointer)
+}
+
 /// A region of memory as C passes it: address, length, and name of the parameter.
 pub(super) struct Bytes<P> {
     at: P,

@@ -7,6 +7,9 @@
 #![allow(unsafe_code, non_camel_case_types, clippy::missing_safety_doc)]
 
 mod about;
+mod batch;
+mod batch_arguments;
+mod batch_async;
 mod choose;
 mod codec;
 mod device;
@@ -25,6 +28,8 @@ mod text;
 mod workspace;
 
 pub use about::*;
+pub use batch::*;
+pub use batch_async::*;
 pub use choose::*;
 pub use codec::*;
 pub use device::*;

@@ -26,12 +26,10 @@ impl Handle for fz_plan {
     const NAME: &'static str = "fz_plan";
 }
 
-/// The two kinds of plans that C sees as one type. A plan is in the allocation that C holds and never moves, so the difference in
-/// size costs no copies.
-#[allow(clippy::large_enum_variant)]
+/// The two kinds of plans that C sees as one type. A batch keeps the plans of its arrays.
 pub(super) enum Task {
-    Compress(Encoder),
-    Restore(Decoder),
+    Compress(Arc<Encoder>),
+    Restore(Arc<Decoder>),
 }
 
 impl fz_plan {
@@ -108,7 +106,7 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
         // SAFETY: the caller's promise.
         let (dims, options) = unsafe { (numbers(dims, ndim, "dims")?, chosen(options)?) };
         let array = Array::new(DType::from_number(dtype.into())?, dims)?;
-        plan.give(fz_plan::new(Task::Compress(Encoder::new(&pipeline.0, &array, &options)?)))
+        plan.give(fz_plan::new(Task::Compress(Arc::new(Encoder::new(&pipeline.0, &array, &options)?))))
     })
 }
 
@@ -127,7 +125,7 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     ffi_guard(|| {
         // SAFETY: the caller's promise.
         let (encoder, decoder) = unsafe { (handle(encoder, "encoder")?, out(decoder, "decoder")?) };
-        decoder.give(fz_plan::new(Task::Restore(encoder.encoder()?.decoder()?)))
+        decoder.give(fz_plan::new(Task::Restore(Arc::new(encoder.encoder()?.decoder()?))))
     })
 }
 
@@ -173,7 +171,7 @@ pub unsafe extern "C" fn fz_plan_open(
         let container = region(container, container_bytes, "container")?;
         // SAFETY: the caller's promise.
         let opened = unsafe { Decoder::open_at(container, &options) }?;
-        decoder.give(fz_plan::new(Task::Restore(opened)))
+        decoder.give(fz_plan::new(Task::Restore(Arc::new(opened))))
     })
 }
 

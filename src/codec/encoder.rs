@@ -126,6 +126,11 @@ impl Encoder {
             .map_or(own, |stored| own.min(stored.header_bound() + self.array().bytes()))
     }
 
+    /// The longest header of a container.
+    pub(super) fn header_bound(&self) -> u64 {
+        self.template.header_bound()
+    }
+
     /// Bytes of a workspace: of device memory with a device of CUDA, else of host memory.
     pub fn workspace_bytes(&self) -> u64 {
         self.workspace_bytes

@@ -1,5 +1,6 @@
 //! Compress and decompress: plans, workspaces and containers put together.
 
+mod batch;
 mod decoder;
 mod device;
 mod encoder;
@@ -18,10 +19,11 @@ pub use crate::format::Container;
 use crate::ir::stage::{Generation, Rules};
 use crate::pipeline::Pipeline;
 use crate::plan::{CompileOptions, Target};
+pub use batch::{Batch, BatchItem, BatchWorkspace};
 pub use decoder::Decoder;
 pub use device::{
-    CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host, decompress_preview_at,
-    decompress_region_at, device_of, info_at, on_device, pipeline_at,
+    BatchAddresses, CallResult, Device, DeviceBuffer, DeviceSlice, ResultBuffer, copy_to_host,
+    decompress_preview_at, decompress_region_at, device_of, info_at, on_device, pipeline_at,
 };
 pub use encoder::Encoder;
 pub(crate) use preview::restore_preview;

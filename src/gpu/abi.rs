@@ -67,9 +67,45 @@ pub(crate) struct LaunchArgs {
 
 const _: () = assert!(size_of::<LaunchArgs>() == 704);
 
+/// Tags of addresses in a batched launch: an offset in the array, or in the container, of the block.
+pub const IN_ARRAY: u64 = 0x4000_0000_0000_0000;
+pub const IN_CONTAINER: u64 = 0x8000_0000_0000_0000;
+
+/// The one argument of batched device functions, which have a grid row for each array of a batch.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct BatchArgs {
+    /// For the first array. Addresses in its workspace are moved by a multiple of `stride`.
+    pub args: LaunchArgs,
+    /// The start of the workspace of the first array, and its bytes.
+    pub workspace: u64,
+    pub stride: u64,
+    /// Tables of the caller's, with an entry for each array of the batch: addresses of the arrays and of
+    /// the containers, and their capacities. 0: the arrays have the length of the plan.
+    pub arrays: u64,
+    pub array_capacities: u64,
+    pub containers: u64,
+    pub container_capacities: u64,
+    /// The results of the arrays.
+    pub results: u64,
+    /// The numbers of the arrays, of 32 bits; 0: consecutive numbers.
+    pub numbers: u64,
+    /// Bytes of an array.
+    pub array_bytes: u64,
+    /// The number of the first array, or its place among `numbers`.
+    pub first: u32,
+    /// 1: the parameters are [`ContainerArgs`].
+    pub container: u32,
+    /// 1: the function is the last one of the call.
+    pub last: u32,
+    pub pad: u32,
+}
+const _: () = assert!(size_of::<BatchArgs>() == 792);
+
 /// Numbers of `fz_status` that device functions report.
 pub const OK: i32 = 0;
 pub const INVALID_ARGUMENT: i32 = 10;
+pub const NULL_POINTER: i32 = 11;
 pub const PLAN_MISMATCH: i32 = 12;
 pub const CORRUPT: i32 = 30;
 pub const CHECKSUM: i32 = 31;
@@ -79,6 +115,7 @@ pub const OUTLIER_CAPACITY: i32 = 41;
 const _: () = assert!(
     OK == Status::Ok as i32
         && INVALID_ARGUMENT == Status::InvalidArgument as i32
+        && NULL_POINTER == Status::NullPointer as i32
         && PLAN_MISMATCH == Status::PlanMismatch as i32
         && CORRUPT == Status::Corrupt as i32
         && CHECKSUM == Status::Checksum as i32

@@ -66,7 +66,7 @@ absent! {
     load(&'static [u8]) -> Result<Handle>;
     function(Handle, &CStr) -> Result<Handle>;
     made_for(Handle) -> Result<c_int>;
-    launch[A](Handle, u32, u32, Handle, LaunchAttrs, &A) -> Result<()>;
+    launch[A](Handle, (u32, u32), u32, Handle, LaunchAttrs, &A) -> Result<()>;
     allocate(u64) -> Result<Handle>;
     free(Handle) -> ();
     allocate_host(u64) -> Result<*mut u8>;

@@ -5,7 +5,6 @@ use super::driver::Handle;
 use super::images;
 use super::stream::Stream;
 use crate::base::error::{Error, Result};
-use crate::gpu::abi::LaunchArgs;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -29,21 +28,26 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Launches it on a stream of the context.
-    pub(crate) fn launch(
+    /// Launches it on a stream of the context, with `rows` times `grid` blocks.
+    pub(crate) fn launch<A>(
         self,
         context: &Context,
-        grid: u64,
+        (grid, rows): (u64, u32),
         block: u32,
         stream: Stream,
         way: LaunchAttrs,
-        args: &LaunchArgs,
+        args: &A,
     ) -> Result<()> {
         let grid = u32::try_from(grid).ok().filter(|g| *g <= i32::MAX as u32);
         let grid = grid.ok_or(Error::Internal("a launch has more blocks than a grid can have"))?;
         let way = LaunchAttrs { follows: way.follows && self.waits, ..way };
-        context.driver().launch(self.handle, grid, block, stream.0, way, args)
+        context.driver().launch(self.handle, (grid, rows), block, stream.0, way, args)
     }
+}
+
+/// The batched version of a function; `None`: it has none.
+pub(crate) fn batched(name: &str) -> Option<&'static str> {
+    images::name_of(&format!("{name}_batch"))
 }
 
 /// The function of that name, in that context. The first call per name and context is no stream operation.

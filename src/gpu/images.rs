@@ -24,6 +24,12 @@ pub(super) fn image_of(function: &str) -> Option<usize> {
     Some(FUNCTIONS[place].1)
 }
 
+/// The name of a device function, if there is one.
+pub(super) fn name_of(function: &str) -> Option<&'static str> {
+    let place = FUNCTIONS.binary_search_by_key(&function, |(name, _)| name).ok()?;
+    Some(FUNCTIONS[place].0)
+}
+
 /// Names of all device functions, in order.
 pub(super) fn functions() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)

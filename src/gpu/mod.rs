@@ -21,7 +21,7 @@ mod pointer;
 mod stream;
 
 pub(crate) use context::Context;
-pub(crate) use functions::{LaunchAttrs, function};
+pub(crate) use functions::{LaunchAttrs, batched, function};
 pub(crate) use memory::{DeviceMemory, Pinned, download, upload};
 pub(crate) use pinned_staging::PinnedStaging;
 pub(crate) use pointer::home;

@@ -6,14 +6,19 @@
 //! last function of a compression leaves zeros for the next call, and the first function of a decompression,
 //! which has little work, writes its own.
 
+mod batch;
+
+pub(crate) use batch::{BatchTables, Rows};
+
 use crate::base::arena::ALIGN;
 use crate::base::error::{Error, Result};
 use crate::gpu::abi::{CONTAINER_BLOCK, ContainerArgs, LaunchArgs, Operand, STATUS_AT, WORDS_AT};
-use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, function};
+use crate::gpu::{Context, DeviceMemory, LaunchAttrs, Stream, batched, function};
 use crate::ir::device::{MAX_FUSED, MAX_OPERANDS, PARAM_BYTES};
 use crate::ir::step::Step;
 use crate::ir::value::{Place, Val};
 use crate::plan::{Direction, Plan};
+use batch::NOT_BATCHED;
 use std::cell::Cell;
 
 /// Where the parts of a workspace lie.
@@ -60,6 +65,13 @@ impl WorkspaceLayout {
         self.image..self.arena
     }
 
+    /// For the workspaces of a batch of `rows` arrays, in sequence: their tables follow them.
+    pub(crate) fn batched(self, plan: &Plan, rows: u32) -> WorkspaceLayout {
+        let arena = self.control;
+        let bytes = (arena + plan.arena_bytes).next_multiple_of(ALIGN);
+        WorkspaceLayout { image: bytes * u64::from(rows), arena, bytes, ..self }
+    }
+
     /// Where a byte of the arena lies.
     pub(crate) fn in_arena(&self, offset: u64) -> u64 {
         self.arena + offset
@@ -86,6 +98,8 @@ pub(crate) struct Run<'a> {
     pub(crate) header: u64,
     /// True if a part of the call is on the stream.
     pub(crate) begun: Cell<bool>,
+    /// The arrays of a batch; None for one array.
+    pub(crate) batch: Option<Rows>,
 }
 
 /// Positions of launches in a call. After a failure at one position, launches at later positions return at
@@ -113,7 +127,7 @@ impl Run<'_> {
     }
 
     fn at(&self, offset: u64) -> u64 {
-        self.memory.address() + offset
+        self.memory.address() + self.batch.map_or(0, |rows| rows.origin) + offset
     }
 
     fn args(&self, step: &Step, place: u32) -> Result<LaunchArgs> {
@@ -217,19 +231,45 @@ impl Run<'_> {
         args.operands[2] = at(self.at(self.layout.image), self.layout.staged);
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
-        self.launch(entry, grid, CONTAINER_BLOCK, &args)
+        let ends = place >= CLOSE && params.more == 0;
+        self.launch_as((entry, grid, CONTAINER_BLOCK), &args, (true, ends))
     }
 
-    /// The first launch of a call waits for all earlier work on the stream; the others may start early.
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
+        self.launch_as((entry, grid, block), args, (false, false))
+    }
+
+    /// Launches a function, or its batched version; a container kernel may be the last one of the call.
+    ///
+    /// The first launch of a call waits for all earlier work on the stream; the others may start early.
+    fn launch_as(
+        &self,
+        (entry, grid, block): (&'static str, u64, u32),
+        args: &LaunchArgs,
+        (container, last): (bool, bool),
+    ) -> Result<()> {
         /// Arrays of at most this number of bytes take microseconds.
         const SHORT: u64 = 4 << 20;
         let follows = self.begun.replace(true);
         // The last kernels of a compression have more shared memory than the first ones, and run best with
         // the default division.
         let suits = self.plan.direction == Direction::Decode || !follows;
-        let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
-        function(self.context, entry)?.launch(self.context, grid, block, self.stream, way, args)
+        let Some(rows) = self.batch else {
+            let way = LaunchAttrs { follows, short: suits && self.array.bytes <= SHORT };
+            let function = function(self.context, entry)?;
+            return function.launch(self.context, (grid, 1), block, self.stream, way, args);
+        };
+        let entry = batched(entry).ok_or(NOT_BATCHED)?;
+        let args = rows.argument(self, args, (container, last));
+        let way = LaunchAttrs { follows, short: false };
+        function(self.context, entry)?.launch(
+            self.context,
+            (grid, rows.count),
+            block,
+            self.stream,
+            way,
+            &args,
+        )
     }
 
     /// The start of a decompression: reads the header, clears the memory that must be zero, and copies
@@ -300,12 +340,25 @@ impl Run<'_> {
     }
 }
 
-/// Looks up every function that a run of the plan launches, so that none is loaded during a call.
-pub(crate) fn preload(context: &Context, plan: &Plan) -> Result<()> {
-    let steps = plan.steps.iter().flat_map(|s| &s.device.launches).map(|p| p.entry);
+/// Device functions that a run of the plan launches, besides those that read and write containers.
+fn steps_of(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    plan.steps.iter().flat_map(|s| &s.device.launches).map(|p| p.entry)
+}
+
+/// Looks up every function that a run of the plan launches, so that none is loaded during a call; for a batch
+/// the batched versions.
+pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()> {
     let container_kernels = match plan.direction {
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
-    steps.chain(container_kernels.iter().copied()).try_for_each(|name| function(context, name).map(|_| ()))
+    steps_of(plan).chain(container_kernels.iter().copied()).try_for_each(|name| {
+        let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
+        function(context, name).map(|_| ())
+    })
+}
+
+/// The first device function of a run of the plan that has no batched version.
+pub(crate) fn not_batched(plan: &Plan) -> Option<&'static str> {
+    steps_of(plan).find(|name| batched(name).is_none())
 }

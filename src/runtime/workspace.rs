@@ -1,6 +1,6 @@
 //! The only thing that changes while a plan runs.
 
-use crate::base::arena::Arena;
+use crate::base::arena::{ALIGN, Arena};
 use crate::base::error::{Error, Result};
 use crate::base::thread_pool::ThreadPool;
 use crate::gpu::{DeviceMemory, Pinned, PinnedStaging};
@@ -33,17 +33,51 @@ pub(crate) struct GpuMemory {
     pub(crate) result: Option<Pinned>,
 }
 
-impl Workspace {
-    /// Memory for `plan`. If `threads` is 0, all cores are used; if it is 1, no thread is started.
-    pub(crate) fn new(plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
-        Workspace::around(Arena::new(plan.arena_bytes)?, plan, header_bytes, threads)
+/// The host memory of calls on the CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    arena: u64,
+    values: usize,
+    header: u64,
+}
+
+impl Room {
+    /// For a plan, and headers of at most this number of bytes.
+    pub(crate) fn of(plan: &Plan, header: u64) -> Room {
+        Room { arena: plan.arena_bytes, values: plan.bound.graph.values.len(), header }
     }
 
-    fn around(arena: Arena, plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
+    /// For calls that fit one or the other.
+    pub(crate) fn max(self, other: Room) -> Room {
+        Room {
+            arena: self.arena.max(other.arena),
+            values: self.values.max(other.values),
+            header: self.header.max(other.header),
+        }
+    }
+
+    /// Its number of bytes.
+    pub(crate) fn bytes(self) -> u64 {
+        self.arena + ALIGN + 8 * self.values as u64 + self.header
+    }
+}
+
+impl Workspace {
+    /// Memory of this size, with no other thread than the calling one.
+    pub(crate) fn with_room(room: Room) -> Result<Workspace> {
+        Workspace::around(Arena::new(room.arena)?, room, 1)
+    }
+
+    /// Memory for `plan`. If `threads` is 0, all cores are used; if it is 1, no thread is started.
+    pub(crate) fn new(plan: &Plan, header_bytes: u64, threads: u32) -> Result<Workspace> {
+        Workspace::around(Arena::new(plan.arena_bytes)?, Room::of(plan, header_bytes), threads)
+    }
+
+    fn around(arena: Arena, room: Room, threads: u32) -> Result<Workspace> {
         Ok(Workspace {
             arena,
-            words: vec![0; plan.bound.graph.values.len()],
-            header: Vec::with_capacity(header_bytes as usize),
+            words: vec![0; room.values],
+            header: Vec::with_capacity(room.header as usize),
             threads: ThreadPool::new(threads)?,
             gpu: None,
         })
@@ -64,7 +98,7 @@ impl Workspace {
         }
         let arena = Arena::within(memory, plan.arena_bytes);
         let arena = arena.ok_or(Error::Internal("a workspace needs more than its stated size"))?;
-        Workspace::around(arena, plan, header_bytes, threads)
+        Workspace::around(arena, Room::of(plan, header_bytes), threads)
     }
 
     /// Threads for the child of a fork, which has none of its parent's; the memory stays.

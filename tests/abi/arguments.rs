@@ -86,7 +86,7 @@ fn struct_bytes(ctype: &str) -> u32 {
 #[test]
 fn a_handle_that_was_freed_is_known() {
     let fixture = Fixture::new();
-    let [pipeline, plan, space] = fixture.freed();
+    let [pipeline, plan, space, ..] = fixture.freed();
     let mut bytes = UNTOUCHED;
     let status = unsafe { fz_max_compressed_bytes(plan as usize as *const fz_plan, &mut bytes) };
     assert_eq!((status, bytes), (fz_status::FZ_INVALID_ARGUMENT as i32, UNTOUCHED));

@@ -60,22 +60,29 @@ pub(crate) fn attacks(
 
 fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec<Attack> {
     let ctype = parameter.ctype.as_str();
-    let freeing = matches!(is, Is::FreshPipeline | Is::FreshPlan | Is::FreshSpace);
+    let freeing = format!("{is:?}").starts_with("Fresh");
     let optional = freeing || format!("{is:?}").starts_with("May");
     let mut all = vec![Attack::new("NULL", 0, if optional { Want::Anything } else { NULL })];
     if !ctype.contains("void") && !ctype.contains("char") {
         all.push(Attack::new("misaligned", good.0 + 1, REFUSED));
     }
     // Handles: a debug build detects their kind.
-    let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *"];
+    let kinds = ["fz_pipeline *", "fz_plan *", "fz_workspace *", "fz_batch_plan *", "fz_batch_workspace *"];
     if let Some(kind) = kinds.iter().position(|k| ctype.ends_with(k)).filter(|_| cfg!(debug_assertions)) {
-        let live = [fixture.pipeline as u64, fixture.encoder as u64, fixture.spaces[0] as u64];
-        for other in (0..3).filter(|k| *k != kind) {
+        let live = fixture.live();
+        for other in (0..live.len()).filter(|k| *k != kind) {
             all.push(Attack::new("a handle of another kind", live[other], REFUSED));
         }
         all.push(Attack::new("no handle at all", (&raw const *fixture.described) as u64, REFUSED));
         all.push(Attack { freed: Some(kind), ..Attack::new("freed", good.0, REFUSED) });
     }
+    all.extend(other_handles(fixture, parameter, is));
+    all
+}
+
+/// Live handles of the right kind in the wrong place.
+fn other_handles(fixture: &Fixture, parameter: &Parameter, is: Is) -> Vec<Attack> {
+    let mut all = vec![];
     match is {
         // A call that takes any plan calls it plan.
         Is::Encoder if parameter.name != "plan" => {
@@ -84,6 +91,18 @@ fn pointers(fixture: &Fixture, parameter: &Parameter, is: Is, good: Word) -> Vec
         Is::Decoder | Is::MayDecoder => all.push(Attack::new("an encoder", fixture.encoder as u64, REFUSED)),
         Is::EncoderSpace | Is::MayEncoderSpace => {
             all.push(Attack::new("of another plan", fixture.spaces[1] as u64, Want::Failure));
+        }
+        Is::EncoderBatchSpace => {
+            all.push(Attack::new("of another batch", fixture.batches.spaces[1] as u64, Want::Failure));
+        }
+        Is::DecoderBatchSpace => {
+            all.push(Attack::new("of another batch", fixture.batches.spaces[0] as u64, Want::Failure));
+        }
+        Is::DecoderBatch => {
+            all.push(Attack::new("a batch of encoders", fixture.batches.plans[0] as u64, REFUSED));
+        }
+        Is::EncoderBatch if parameter.ctype.contains("const") => {
+            all.push(Attack::new("a batch of decoders", fixture.batches.plans[1] as u64, Want::Anything));
         }
         Is::DecoderSpace | Is::MayDecoderSpace => {
             all.push(Attack::new("of another plan", fixture.spaces[0] as u64, Want::Failure));
@@ -103,6 +122,7 @@ fn values(ctype: &str, is: Is) -> Vec<Attack> {
             Attack::new("an empty text", c"".as_ptr() as u64, Want::Failure),
             Attack::new("a long text", long_text(), Want::Failure),
         ],
+        "uint64_t" if is == Is::ArrayCount => whole(&[i64::MIN, -1], Want::Failure),
         "uint64_t" if is == Is::Step => whole(&[0, 3, -1], REFUSED),
         "uint64_t" => {
             // A text without room requests its length, and an array may have no elements.

@@ -1,5 +1,6 @@
 //! Good arguments for every function, by their meaning.
 
+use crate::batches::Batches;
 use fzgm::capi::*;
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -82,6 +83,23 @@ pub(crate) enum Is {
     Buffer,
     BufferBytes,
     Needed,
+    Encoders,
+    ArrayCount,
+    NewBatch,
+    NewBatchSpace,
+    FreshBatch,
+    FreshBatchSpace,
+    EncoderBatch,
+    DecoderBatch,
+    EncoderBatchSpace,
+    DecoderBatchSpace,
+    Arrays,
+    ArraysBytes,
+    Containers,
+    ContainersBytes,
+    Sinks,
+    SinksBytes,
+    Results,
     NewPath,
     OldPath,
     ChunkedPath,
@@ -119,6 +137,7 @@ pub(crate) struct Fixture {
     buffer: Vec<u8>,
     /// Written on one failure too.
     needed: Box<u64>,
+    pub(crate) batches: Batches,
     paths: [CString; 3],
 }
 
@@ -237,6 +256,7 @@ impl Fixture {
             wrong_wishes: wrong_wishes(),
             buffer: vec![0; 1_000_000],
             needed: Box::new(0),
+            batches: Batches::default(),
             paths: ["new", "old", "chunked"].map(|name| {
                 let name = format!("fzgm-abi-{}-{name}.fzm", std::process::id());
                 CString::new(std::env::temp_dir().join(name).to_str().unwrap()).unwrap()
@@ -263,15 +283,27 @@ impl Fixture {
         std::fs::write(fixture.paths[1].to_str().unwrap(), &container).unwrap();
         std::fs::write(fixture.paths[2].to_str().unwrap(), &fixture.chunked).unwrap();
         fixture.container = container;
+        let (array, container) = (&fixture.array, &fixture.container);
+        fixture.batches = Batches::new(fixture.encoder, fixture.decoder, array, container);
         fixture
     }
 
     /// A handle of each kind that has just been freed: its address may be taken again soon.
-    pub(crate) fn freed(&self) -> [u64; 3] {
+    pub(crate) fn freed(&self) -> [u64; 5] {
         let (p, plan) = (pipeline(), self.plan());
         let space = self.space(plan);
+        let batch = self.batches.plan();
+        let batch_space = self.batches.space(batch);
         unsafe { (fz_pipeline_free(p), fz_workspace_free(space), fz_plan_free(plan)) };
-        [p as u64, plan as u64, space as u64]
+        unsafe { (fz_batch_workspace_free(batch_space), fz_batch_plan_free(batch)) };
+        [p as u64, plan as u64, space as u64, batch as u64, batch_space as u64]
+    }
+
+    /// A handle of each kind, in the order of [`Fixture::freed`].
+    pub(crate) fn live(&self) -> [u64; 5] {
+        let Batches { plans, spaces, .. } = &self.batches;
+        let (pipeline, plan, space) = (self.pipeline as u64, self.encoder as u64, self.spaces[0] as u64);
+        [pipeline, plan, space, plans[0] as u64, spaces[0] as u64]
     }
 
     fn plan(&self) -> *mut fz_plan {
@@ -301,7 +333,14 @@ impl Fixture {
             Is::FreshPipeline => unconnected().cast_const().into(),
             Is::FreshPlan => self.plan().cast_const().into(),
             Is::FreshSpace => self.space(self.encoder).cast_const().into(),
-            Is::NewPipeline | Is::NewPlan | Is::NewSpace | Is::Length | Is::Count | Is::MayCount => {
+            Is::NewBatch
+            | Is::NewBatchSpace
+            | Is::NewPipeline
+            | Is::NewPlan
+            | Is::NewSpace
+            | Is::Length
+            | Is::Count
+            | Is::MayCount => {
                 *self.slot = UNTOUCHED;
                 (&raw const *self.slot).into()
             }
@@ -347,6 +386,7 @@ impl Fixture {
             Is::OldPath => self.paths[1].as_ptr().into(),
             Is::ChunkedPath => self.paths[2].as_ptr().into(),
             Is::MayResult => (&raw const *self.result).into(),
+            of_a_batch => self.batches.good(of_a_batch),
         }
     }
 
@@ -357,6 +397,8 @@ impl Fixture {
             Is::NewPipeline => unsafe { fz_pipeline_free(made as *mut fz_pipeline) },
             Is::NewPlan => unsafe { fz_plan_free(made as *mut fz_plan) },
             Is::NewSpace => unsafe { fz_workspace_free(made as *mut fz_workspace) },
+            Is::NewBatch => unsafe { fz_batch_plan_free(made as *mut fz_batch_plan) },
+            Is::NewBatchSpace => unsafe { fz_batch_workspace_free(made as *mut fz_batch_workspace) },
             _ => {}
         }
     }
@@ -368,6 +410,7 @@ impl Drop for Fixture {
             let _ = std::fs::remove_file(path.to_str().unwrap());
         }
         unsafe {
+            self.batches.free();
             self.spaces.iter().for_each(|space| fz_workspace_free(*space));
             fz_plan_free(self.decoder);
             fz_plan_free(self.encoder);

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod attack;
+mod batches;
 mod fixture;
 mod frozen;
 mod header;

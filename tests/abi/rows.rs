@@ -141,6 +141,16 @@ pub(crate) const ROWS: &[Row] = rows! {
     fz_plan_preload(Encoder, EncoderSpace, Stream) gpu;
     fz_compress_async(Encoder, EncoderSpace, Array, ArrayBytes, Sink, SinkBytes, MayResult, Stream) gpu;
     fz_decompress_async(Decoder, DecoderSpace, Container, ContainerBytes, Sink, SinkBytes, MayResult, Stream) gpu;
+    fz_batch_plan_new(Encoders, ArrayCount, One, NewBatch);
+    fz_batch_plan_free(FreshBatch);
+    fz_batch_workspace_bytes(EncoderBatch, Length);
+    fz_batch_workspace_new(EncoderBatch, NewBatchSpace);
+    fz_batch_workspace_free(FreshBatchSpace);
+    fz_compress_batch(EncoderBatch, EncoderBatchSpace, Arrays, ArraysBytes, Sinks, SinksBytes, Results);
+    fz_decompress_batch(DecoderBatch, DecoderBatchSpace, Containers, ContainersBytes, Sinks, SinksBytes, Results);
+    fz_batch_preload(EncoderBatch, EncoderBatchSpace, Stream) gpu;
+    fz_compress_batch_async(EncoderBatch, EncoderBatchSpace, Arrays, Sinks, SinksBytes, Results, Stream) gpu;
+    fz_decompress_batch_async(DecoderBatch, DecoderBatchSpace, Containers, ContainersBytes, Sinks, SinksBytes, Results, Stream) gpu;
     fz_container_info(Container, ContainerBytes, Described);
     fz_container_shape(Container, ContainerBytes, Lengths, Count);
     fz_container_info_partial(Container, ContainerBytes, Described, Needed);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// In the order of the header.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "status",
     "about",
     "pipeline",
@@ -21,6 +21,8 @@ const SOURCES: [&str; 14] = [
     "simple",
     "choose",
     "device",
+    "batch",
+    "batch_async",
     "info",
     "file",
 ];

@@ -1,8 +1,8 @@
 // Ends a compression with checksums.
 #include "common/container/checksum.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) fz_sum(FZ_ARGS) {
-  using namespace fz;
+namespace fz {
+FZ_DEV void sum_container(const Args& a) {
   const Frame f(a);
   const bool failed = cancelled(a);
   if (!failed) checksums(f, false);
@@ -11,3 +11,6 @@ extern "C" __global__ void __launch_bounds__(256) fz_sum(FZ_ARGS) {
   __syncthreads();
   Frame::clear(f.control, params<ContainerArgs>(a).words_end, threadIdx.x, blockDim.x);  // seed: sum-words
 }
+}  // namespace fz
+
+FZ_BOTH(fz_sum, fz::sum_container, 256)

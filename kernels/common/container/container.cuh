@@ -1,6 +1,7 @@
 // Container headers on the device: src/format/template.rs on the host, from tables that the host
 // builds from the same templates.
 #pragma once
+#include "common/batch.cuh"
 #include "common/copy.cuh"
 #include "common/units.cuh"
 
@@ -14,9 +15,6 @@ struct Call {
 };
 static_assert(CALL_AT + sizeof(Call) <= WORDS_AT, "the words follow");
 static_assert(STATUS_AT + sizeof(Status) <= CALL_AT, "the state of the call follows");
-// The caller's result, `fz_result` in C.
-struct Result { uint64_t bytes, needed; int32_t status; uint32_t stage; };
-static_assert(sizeof(Result) == 24, "as in C");
 
 // Tables and words in shared memory.
 static_assert(STAGED_WORDS == 16 * CONTAINER_BLOCK && STAGED_HEADER == 16 * CONTAINER_BLOCK, "a piece for each thread");
@@ -173,8 +171,7 @@ FZ_DEV bool last_block(unsigned int* ticket, bool wrote) {
   return __syncthreads_or(last) != 0;
 }
 
-// Writes the result of the call, by one thread. It is read after the stream has completed the call,
-// so its parts need no order.
+// Writes the result of the call, by one thread.
 FZ_DEV void report(const Args& a, uint64_t bytes, bool failed) {
   const uint64_t to = params<ContainerArgs>(a).result;
   if (!to) return;
@@ -183,8 +180,7 @@ FZ_DEV void report(const Args& a, uint64_t bytes, bool failed) {
     const volatile Status* s = status_of(a);
     r = {0, s->needed, (int32_t)(uint32_t)s->failed, s->stage};
   }
-  volatile Result* out = reinterpret_cast<volatile Result*>(to);
-  out->bytes = r.bytes; out->needed = r.needed; out->stage = r.stage; out->status = r.status;
+  write_result(to, r);
 }
 FZ_DEV bool has_failed(const Args& a) { return *reinterpret_cast<const volatile unsigned long long*>(&status_of(a)->failed) != 0; }
 }  // namespace fz

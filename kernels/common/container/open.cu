@@ -144,12 +144,10 @@ FZ_DEV bool open_fixed(const Args& a, const Frame& f, const uint8_t* c, Staged& 
   if (__syncthreads_or(wrong) && threadIdx.x == 0) fail(a, bad ? status : CORRUPT);
   return true;
 }
-}  // namespace fz
 
 // The first block reads the header and sets all words. All blocks clear the zeroed memory of the
 // steps.
-extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 2) fz_open(FZ_ARGS) {
-  using namespace fz;
+FZ_DEV void open_container(const Args& a) {
   __shared__ Staged staged;
   __shared__ uint4 first[STAGED_HEADER / 16];
   __shared__ Opened o;
@@ -265,8 +263,7 @@ extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 2) fz_open(FZ_
 }
 
 // Copies segments that a step changes in place, or that another value shares, out of the container.
-extern "C" __global__ void __launch_bounds__(256) fz_load(FZ_ARGS) {
-  using namespace fz;
+FZ_DEV void load_container(const Args& a) {
   if (cancelled(a)) return;
   const Frame f(a);
   const HeaderRow& h = f.form(0);
@@ -277,8 +274,7 @@ extern "C" __global__ void __launch_bounds__(256) fz_load(FZ_ARGS) {
 
 // Ends a decompression: copies a stored array, compares the checksums, and writes the result. A
 // wrong checksum takes precedence over all other failures. No decoder relies on the checksums.
-extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
-  using namespace fz;
+FZ_DEV void close_container(const Args& a) {
   const Frame f(a);
   wait_prerequisites();
   const ContainerArgs& p = params<ContainerArgs>(a);
@@ -303,3 +299,8 @@ extern "C" __global__ void __launch_bounds__(256) fz_close(FZ_ARGS) {
   if (verdict == WRONG) *status = {(unsigned long long)(a.step + 1) << 32 | CHECKSUM, 0, 0, 0};
   report(a, p.array_bytes, verdict == WRONG || (failed != 0 && !stored));  // seed: close-verdict
 }
+}  // namespace fz
+
+FZ_BOTH(fz_open, fz::open_container, fz::CONTAINER_BLOCK, 2)
+FZ_BOTH(fz_load, fz::load_container, 256)
+FZ_BOTH(fz_close, fz::close_container, 256)

@@ -95,10 +95,8 @@ struct FixedSeal {
     return true;
   }
 };
-}  // namespace fz
 
-extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 2) fz_seal(FZ_ARGS) {
-  using namespace fz;
+FZ_DEV void seal_container(const Args& a) {
   __shared__ Staged staged;
   Frame f(a);
   const ContainerArgs& p = params<ContainerArgs>(a);
@@ -155,3 +153,6 @@ extern "C" __global__ void __launch_bounds__(fz::CONTAINER_BLOCK, 2) fz_seal(FZ_
   __syncthreads();
   Frame::clear(f.control, p.words_end, threadIdx.x, blockDim.x);  // seed: seal-words
 }
+}  // namespace fz
+
+FZ_BOTH(fz_seal, fz::seal_container, fz::CONTAINER_BLOCK, 2)

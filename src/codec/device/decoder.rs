@@ -79,15 +79,31 @@ impl GpuDecoder {
         stream: Stream,
         args: ContainerArgs,
     ) -> Result<()> {
-        if !self.reads_headers {
-            let what = "the header of the opened container is not in the form that fzgm writes, and only the host can read it; use the blocking call";
-            return Err(Error::Unsupported { stage: "decompress_async", what: what.into() });
-        }
+        self.expect_readable()?;
         self.prepared.ready(context, ws)?;
         let memory = prepared::memory(&ws.gpu)?;
         let run =
             self.prepared.run(context, &memory.block, stream, (dst.span(), container.span()), self.header);
-        let args = ContainerArgs { array_bytes: dst.bytes, ..args };
+        GpuDecoder::launch(&run, args)
+    }
+
+    /// Rejects a decoder whose containers only the host can read.
+    pub(super) fn expect_readable(&self) -> Result<()> {
+        if self.reads_headers {
+            return Ok(());
+        }
+        let what = "the header of the opened container is not in the form that fzgm writes, and only the host can read it; use the blocking call";
+        Err(Error::Unsupported { stage: "decompress_async", what: what.into() })
+    }
+
+    /// Bytes of the header of most containers, or 0 where headers have several lengths.
+    pub(super) fn header_bytes(&self) -> u64 {
+        self.header
+    }
+
+    /// Puts the launches of a run on its stream.
+    pub(super) fn launch(run: &Run<'_>, args: ContainerArgs) -> Result<()> {
+        let args = ContainerArgs { array_bytes: run.array.bytes, ..args };
         run.open(&args)?;
         run.run()?;
         run.seal(&args)

@@ -11,6 +11,7 @@ use crate::gpu::abi::ContainerArgs;
 use crate::gpu::{Context, OwnStream, PinnedStaging, Stream};
 use crate::ir::value::Val;
 use crate::plan::{BoundPipeline, Direction, Plan};
+use crate::runtime::cuda::Run;
 use crate::runtime::workspace::Workspace;
 use std::sync::{Arc, OnceLock};
 
@@ -122,16 +123,27 @@ impl GpuEncoder {
         checksum: bool,
     ) -> Result<()> {
         let memory = prepared::memory(&ws.gpu)?;
-        let (own, stored_row) = self.forms.rows_of(checksum);
-        let header = self.forms.own(checksum).header_bytes().unwrap_or(0);
+        let header = self.header_bytes(checksum);
         let run = self.prepared.run(context, &memory.block, stream, (src.span(), dst.span()), header);
+        self.launch(&run, result, checksum)
+    }
+
+    /// Bytes of the header of a container, or 0 if they depend on the contents.
+    pub(super) fn header_bytes(&self, checksum: bool) -> u64 {
+        self.forms.own(checksum).header_bytes().unwrap_or(0)
+    }
+
+    /// Puts the launches of a run on its stream.
+    pub(super) fn launch(&self, run: &Run<'_>, result: u64, checksum: bool) -> Result<()> {
+        let (own, stored_row) = self.forms.rows_of(checksum);
+        let bytes = run.array.bytes;
         run.run()?;
         run.seal(&ContainerArgs {
             result,
-            stored_limit: self.forms.stored(checksum).map_or(u64::MAX, |t| t.header_bound() + src.bytes),
+            stored_limit: self.forms.stored(checksum).map_or(u64::MAX, |t| t.header_bound() + bytes),
             own,
             stored: stored_row.unwrap_or(0),
-            array_bytes: src.bytes,
+            array_bytes: bytes,
             verify: checksum.into(),
             ..ContainerArgs::default()
         })

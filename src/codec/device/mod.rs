@@ -1,6 +1,7 @@
 //! Calls that run on a GPU: on the caller's stream without waiting, or on one of our own until it is done.
 
 mod access;
+mod batch;
 mod buffer;
 mod calls;
 mod decoder;
@@ -9,6 +10,8 @@ mod part;
 mod prepared;
 
 pub use access::copy_to_host;
+pub use batch::BatchAddresses;
+pub(super) use batch::BatchMemory;
 pub use buffer::{DeviceBuffer, ResultBuffer, device_of, on_device};
 pub use calls::{info_at, pipeline_at};
 pub(super) use decoder::GpuDecoder;

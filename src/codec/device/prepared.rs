@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(in crate::codec) struct Prepared {
     pub(in crate::codec) plan: Plan,
     pub(super) layout: WorkspaceLayout,
-    tables: Tables,
+    pub(super) tables: Tables,
     /// Unique id of the plan.
     id: u64,
 }
@@ -38,7 +38,7 @@ impl Prepared {
         if ws.gpu.as_ref().is_some_and(|m| m.plan == self.id && m.block.belongs(context)) {
             return Ok(());
         }
-        preload(context, &self.plan)?;
+        preload(context, &self.plan, false)?;
         // Calls of another plan may still use this memory: freeing it waits for them, and the writes below do
         // not. Copies of the caller's memory belong to blocking calls, which have ended.
         let kept = ws.gpu.take().filter(|m| m.block.belongs(context));
@@ -90,6 +90,7 @@ impl Prepared {
             container,
             header,
             begun,
+            batch: None,
         }
     }
 }

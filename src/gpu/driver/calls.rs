@@ -113,7 +113,7 @@ impl Driver {
     pub(in crate::gpu) fn launch<A>(
         &self,
         function: Handle,
-        grid: u32,
+        (grid, rows): (u32, u32),
         block: u32,
         stream: Handle,
         way: LaunchAttrs,
@@ -142,7 +142,7 @@ impl Driver {
         }
         let config = CUlaunchConfig {
             gridDimX: grid,
-            gridDimY: 1,
+            gridDimY: rows,
             gridDimZ: 1,
             blockDimX: block,
             blockDimY: 1,

@@ -7,6 +7,7 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 mod asynchrony;
+mod batches;
 mod bit_flips;
 mod buffers;
 mod container_plans;
