@@ -90,6 +90,14 @@ pub(super) fn write(
     Ok(total)
 }
 
+/// The words of a section that is not in a stream, of an array of so many bytes.
+pub(super) fn alone(section: &Planned, bytes: u64, form: Form, threads: Parallel<'_>) -> Vec<u16> {
+    let least = (bytes_of(section.cost).max(1), bytes);
+    let runs = (runs(least.0, least.1) / 4).max(1) as usize;
+    let (per_run, code) = steps_of_run(section.steps.div_ceil(runs));
+    section.write(threads, per_run, code, form)
+}
+
 /// The part of a stream before the sections.
 pub(super) struct Head {
     /// Bytes of each section.
