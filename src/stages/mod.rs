@@ -19,6 +19,7 @@ pub mod ans;
 pub mod bitpack;
 pub mod bitshuffle;
 pub mod difference;
+pub mod exact;
 pub mod fast;
 pub mod ginterp;
 pub mod huffman;
@@ -76,6 +77,7 @@ stages! {
     merge::Merge,
     stored::Stored,
     lattice::Lattice,
+    exact::Exact,
     fast::Fast,
     multilevel::Multilevel,
     ginterp::GINTERP;

@@ -25,6 +25,7 @@ mod dimensions;
 mod docs;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod environment;
+mod exact;
 mod exhaustive;
 mod fast;
 mod fields;

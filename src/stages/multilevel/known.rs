@@ -11,7 +11,7 @@ use crate::stages::wide::interleave;
 const TASK: usize = 1 << 14;
 
 /// Returns `n` zeros, or a fault if the allocation fails, which must not end the process.
-pub(super) fn room<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>, Fault> {
+pub(in crate::stages) fn room<T: bytemuck::Zeroable>(n: usize) -> Result<Vec<T>, Fault> {
     let bytes = n.saturating_mul(size_of::<T>()) as u64;
     bytemuck::allocation::try_zeroed_vec(n).map_err(|()| Fault::OutOfMemory(bytes))
 }

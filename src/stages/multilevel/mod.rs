@@ -4,6 +4,7 @@
 mod bind;
 mod bits;
 mod choose;
+pub(super) mod classed;
 mod code;
 mod config;
 mod decode;

@@ -402,7 +402,7 @@ class Multilevel:
         lengths = [stream.unsigned(8 if self.wide else 4, "Multilevel") for _ in range(sections)]
         require(head >> 24 & 7 <= 4, "Multilevel: too many patterns")
         self.patterns = [stream.unsigned(self.width, "Multilevel") for _ in range(head >> 24 & 7)]
-        parts = [Words16(to_words(stream.take(2 * n, "Multilevel"), 2, "Multilevel")) for n in lengths]
+        parts = [self.words_of(stream.take(2 * n, "Multilevel")) for n in lengths]
         require(stream.at == len(outputs[0]), "Multilevel: bytes behind the stream")
         values = self.summed(parts[0]) if self.differences else self.interpolated(parts, passes)
         require(not any(len(part.words) for part in parts), "Multilevel: words behind a section")
@@ -465,6 +465,10 @@ class Multilevel:
 
     def section(self, part, batches, context, classes=False):
         """The codes of the points of a section that are in its runs."""
+        return self.classed(part, batches, context, classes)[0]
+
+    def classed(self, part, batches, context=lambda _, mask: mask, classes=True):
+        """The same, and the masks or classes of the batches."""
         busy, masks, runs, per_run, tables = self.open(part, [len(b) for b in batches], classes)
         found = {}
         for k, run in enumerate(runs):
@@ -472,7 +476,11 @@ class Multilevel:
                 step = batches[batch][j]
                 found.update(zip(step, self.codes(run, tables, [context(place, masks[batch]) for place in step])))
             run.end()
-        return found
+        return found, masks
+
+    @staticmethod
+    def words_of(data):
+        return Words16(to_words(data, 2, "Multilevel"))
 
     def summed(self, part):
         steps = self.cut(range(self.n))

@@ -95,6 +95,13 @@ pub(super) fn write(
     Ok(total)
 }
 
+/// Writes the words of a section that is not in a stream. The array has `bytes` bytes.
+pub(super) fn alone(section: &Planned, bytes: u64, form: Form, threads: Parallel<'_>) -> Vec<u16> {
+    let runs = (runs(bytes_of(section.cost).max(1), bytes) / 4).max(1) as usize;
+    let (per_run, code) = steps_of_run(section.steps.div_ceil(runs));
+    section.write(threads, per_run, code, form)
+}
+
 /// The header of a stream: the part before the sections.
 pub(super) struct Head {
     /// Bytes of each section.

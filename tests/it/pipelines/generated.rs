@@ -42,7 +42,11 @@ fn settings(p: &mut Pipeline, node: usize, ports: usize, rng: &mut Rng) {
             }
             _ if rng.below(2) == 0 => {}
             // The shape is that of the array; most modes, radii and types go with few others.
-            ("lorenzo_quant" | "fast" | "ginterp" | "multilevel", "dim_x" | "dim_y" | "dim_z", _) => {}
+            (
+                "lorenzo_quant" | "fast" | "ginterp" | "multilevel" | "exact",
+                "dim_x" | "dim_y" | "dim_z",
+                _,
+            ) => {}
             (
                 "lorenzo_quant" | "fast" | "ginterp" | "multilevel",
                 "mode" | "quant_radius" | "code_type",

@@ -1,0 +1,93 @@
+//! The distinct values of an array, and ranks in place of values.
+
+use super::params::TABLE;
+use super::word::Word;
+use crate::base::error::Fault;
+use crate::stages::multilevel::classed::room;
+
+/// Distinct values in ascending order, and the rank of each element.
+pub(super) struct Table<W> {
+    pub(super) values: Vec<W>,
+    pub(super) ranks: Vec<W>,
+}
+
+/// Slots of the search are a power of two, and twice the values at least.
+struct Search<W> {
+    /// One more than the number of a value; 0: none.
+    slots: Vec<u32>,
+    values: Vec<W>,
+}
+
+impl<W: Word> Search<W> {
+    fn slot(&self, value: W) -> usize {
+        let bits = self.slots.len().ilog2();
+        let mut slot = (value.wide().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize;
+        while let Some(number) = self.slots[slot].checked_sub(1) {
+            if self.values[number as usize] == value {
+                break;
+            }
+            slot = (slot + 1) % self.slots.len();
+        }
+        slot
+    }
+
+    /// The number of a value, which is new or not.
+    fn number(&mut self, value: W) -> Result<u32, Fault> {
+        let slot = self.slot(value);
+        if let Some(number) = self.slots[slot].checked_sub(1) {
+            return Ok(number);
+        }
+        let number = self.values.len() as u32;
+        self.values.push(value);
+        self.slots[slot] = number + 1;
+        if 2 * self.values.len() > self.slots.len() {
+            self.slots = room(2 * self.slots.len())?;
+            for i in 0..self.values.len() {
+                let slot = self.slot(self.values[i]);
+                self.slots[slot] = i as u32 + 1;
+            }
+        }
+        Ok(number)
+    }
+}
+
+/// The most values of a table of `n` elements.
+fn most(n: usize) -> usize {
+    (n / 4).min(TABLE as usize)
+}
+
+/// The table of an array, unless it has too many distinct values.
+pub(super) fn find<W: Word>(o: &[W], kind: u32) -> Result<Option<Table<W>>, Fault> {
+    let most = most(o.len());
+    let mut search = Search { slots: room(1 << 12)?, values: vec![] };
+    let mut numbers = room::<u32>(o.len())?;
+    let mut last = None;
+    for (number, &value) in numbers.iter_mut().zip(o) {
+        *number = match last {
+            Some((same, number)) if same == value => number,
+            _ => search.number(value)?,
+        };
+        last = Some((value, *number));
+        if search.values.len() > most {
+            return Ok(None);
+        }
+    }
+    let mut order: Vec<u32> = (0..search.values.len() as u32).collect();
+    order.sort_unstable_by_key(|&i| search.values[i as usize].rank_key(kind));
+    let mut rank_of = room::<W>(order.len())?;
+    for (rank, &i) in order.iter().enumerate() {
+        rank_of[i as usize] = W::cut(rank as u64);
+    }
+    let mut ranks = room::<W>(o.len())?;
+    ranks.iter_mut().zip(&numbers).for_each(|(rank, &i)| *rank = rank_of[i as usize]);
+    let values = order.iter().map(|&i| search.values[i as usize]).collect();
+    Ok(Some(Table { values, ranks }))
+}
+
+impl<W: Word> Table<W> {
+    /// Estimated quarters of bits of the values.
+    pub(super) fn cost(&self) -> u64 {
+        let of = |w: &[W]| 4 * u64::from(w[1].sub(w[0]).length() + 1);
+        self.values.windows(2).map(of).sum()
+    }
+}
