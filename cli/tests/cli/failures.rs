@@ -193,8 +193,8 @@ fn unsupported_requests_are_exit_5() {
     let fixture = Fixture::new();
     fixture.compressed();
     fixture.fails("decompress a.fzm -o x --max-memory 1000000", 5, &["--max-memory", "1000000"]);
-    fixture.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["fast", "bits"]);
-    fixture.fails("compress egm96.f32 -o x --dtype i32 --mode rel --eb 0.1", 5, &["pfpl", "bits"]);
+    fixture.fails("compress egm96.f32 -o x --dtype i32 --eb 1", 5, &["i32", "--lossless"]);
+    fixture.fails("compress egm96.f32 -o x --dtype i32 --mode rel --eb 0.1", 5, &["i32", "--lossless"]);
     fixture.fails(
         "compress egm96.f32 -o x --dtype f32 --eb 1 --generation 2026-05 --container compact",
         5,

@@ -222,7 +222,7 @@ fn several_files_in_one_command() {
         // Invalid arguments are reported before an existing OUT.
         ("compress a.f32 --dtype f32 --eb 1e-3 --dims 7", 2, "28"),
         ("compress a.f32 --dtype f32 --eb 1e-3 --mode exact", 2, "exact"),
-        ("compress a.f32 --dtype i32 --eb 1e-3", 5, "fast"),
+        ("compress a.f32 --dtype i32 --eb 1e-3", 5, "--lossless"),
     ] {
         fixture.fails(line, code, &[says]);
     }
