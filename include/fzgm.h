@@ -152,10 +152,11 @@
  *   - fz_options::device selects the processor. Managed memory does not select a device: with
  *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Regions and previews
  *     are always decoded on the CPU.
- *   - A call on a GPU runs on an internal stream of the current context of the thread. If that
- *     context does not belong to the GPU, the stream belongs to the primary context. The stream waits
- *     for the NULL stream of its context, and for no other stream. Work on any other stream that uses
- *     the arrays or containers of the call must be complete before the call.
+ *   - A call on a GPU runs on an internal stream of the current context of the thread. If the
+ *     thread has no current context, or if that context belongs to another GPU, the stream belongs
+ *     to the primary context of the GPU. The stream waits for the NULL stream of its context, and
+ *     for no other stream. Work on any other stream that uses the arrays or containers of the call
+ *     must be complete before the call.
  *
  *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
  *   enqueue work on a CUDA stream and return before this work completes.
@@ -212,7 +213,8 @@
 
 /**
  * Initializes a structure that begins with struct_bytes: `fz_info info; FZ_INIT(info);`. Sets
- * struct_bytes, and all other fields to 0. For fz_options use fz_options_init() instead.
+ * struct_bytes to the size of the structure, and all other fields to 0. For fz_options use
+ * fz_options_init() instead.
  */
 #define FZ_INIT(structure) \
   ((void)memset(&(structure), 0, sizeof(structure)), (void)((structure).struct_bytes = (uint32_t)sizeof(structure)))
@@ -388,8 +390,8 @@ typedef enum {
 /** Values of options->device that are not the number of a GPU. */
 typedef enum {
   /**
-   * Blocking calls run on the device of their memory, asynchronous calls on the GPU of their
-   * stream.
+   * A blocking call with device memory runs on the device of that memory. Any other blocking call
+   * runs on the CPU. An asynchronous call runs on the GPU of its stream.
    */
   FZ_DEVICE_AUTO = -1,
   /** All calls run on the CPU. */
@@ -507,8 +509,8 @@ typedef struct {
   /** Set to sizeof(fz_port) before the call; any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * Index of the stage that an input port of a pipeline reads, or FZ_NO_STAGE if the port reads
-   * the array. FZ_NO_STAGE for output ports and for ports of the library.
+   * For an input port of a stage in a pipeline: index of the stage that the port reads, or
+   * FZ_NO_STAGE if the port reads the array. For all other ports: FZ_NO_STAGE.
    */
   uint32_t producer;
   /** Index of the output port of `producer`; 0 if `producer` is FZ_NO_STAGE. */
@@ -576,9 +578,9 @@ typedef struct {
    * be exceeded.
    *
    * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
-   * the bytes of the reference implementation. Such a file records only the length of the array
-   * with padding. Every decoder restores one dimension of this length. `dst` must hold
-   * fz_info::original_bytes, which includes the padding.
+   * the bytes of the reference implementation. Such a file does not record the shape. It records
+   * only one length, which includes padding. Every decoder restores a one-dimensional array of this
+   * length. `dst` must hold fz_info::original_bytes, which includes the padding.
    */
   int32_t strict;
   /**
@@ -618,13 +620,13 @@ typedef struct {
   int32_t device;
   /**
    * Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
-   * on the CPU, to the memory that calls allocate in addition. The creation of a decoder that
-   * requires more fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
+   * on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
+   * its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
    * memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
    * fz_plan_decoder(), no limit.
    *
-   * With FZ_DEVICE_AUTO, the device memory is compared with the limit when a function first
-   * prepares the decoder for a GPU.
+   * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If this memory
+   * exceeds the limit, every call that uses the decoder on a GPU fails with FZ_MEMORY_LIMIT.
    */
   uint64_t max_memory_bytes;
 } fz_options;
@@ -633,7 +635,10 @@ typedef struct {
 typedef struct {
   /** Set to sizeof(fz_fill) before the call; any other value is rejected. */
   uint32_t struct_bytes;
-  /** Number of suspected fill values; 0: none, and all other fields are 0. */
+  /**
+   * Number of groups of suspected fill values, at most 8. Values near each other form a group. 0:
+   * none, and all other fields are 0.
+   */
   uint32_t found;
   /** The suspected fill value with the largest magnitude. */
   double value;
@@ -734,8 +739,8 @@ typedef struct {
   /**
    * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
    * of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
-   * FZ_INVALID_ARGUMENT: value of the element that exceeds the limit most, as an unsigned integer;
-   * see fz_pipeline_finalize(). Otherwise 0.
+   * FZ_INVALID_ARGUMENT: the element that is farthest above the limit of stage huffman or bitpack,
+   * as an unsigned integer; see fz_pipeline_finalize(). Otherwise 0.
    */
   uint64_t needed;
   /**
@@ -1128,10 +1133,11 @@ int32_t fz_options_init(fz_options *options);
  *                        required: this status takes precedence over FZ_NO_DEVICE.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects all defects of a pipeline and of its fit to the array. Two limits depend on
- * the values. The parameters of stages huffman and bitpack limit the elements of their input; a
- * larger element fails the compression with FZ_INVALID_ARGUMENT. The other limit is the capacity
- * of outlier lists; see fz_compress().
+ * The function detects all defects of a pipeline and of its fit to the array. Exception: two limits
+ * depend on the values of the array, and the compression checks them:
+ * - the parameters of stages huffman and bitpack limit the elements of their input. If an element
+ *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT;
+ * - outlier lists have a capacity; see fz_compress().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -1158,8 +1164,8 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * Creates a decoder from the header of a container. Checksums are not compared.
  *
  * Parameters:
- *   `container`        In: the container; of a container in device memory, only the header is
- *                      copied.
+ *   `container`        In: the container. If it is in device memory, the call copies only its
+ *                      header to the host.
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `options`          In: may be NULL for the defaults. Only checksum, threads, device, and
  *                      max_memory_bytes are used.
@@ -1172,12 +1178,15 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * - containers of the same form that store an array of the same element type and shape
  *   uncompressed.
  *
- * Other containers result in FZ_PLAN_MISMATCH. For all containers of an encoder, use
+ * Value ranges and tuned parameters, which an encoder computes from the array, may differ. For any
+ * other container, fz_decompress() and fz_decompress_async() result in FZ_PLAN_MISMATCH. Exception:
+ * if only the form differs, fz_decompress() restores the container. If the form differs,
+ * fz_decompress_async() reports FZ_NOT_A_CONTAINER. For all containers of an encoder, use
  * fz_plan_decoder().
  *
- * fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
- * container of another form. Exception: if the header of this container is not in the form that
- * fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+ * fz_decompress_async() reads only headers encoded exactly as fzgm encodes them. If the header of
+ * the opened container is encoded differently, as in some files of other programs,
+ * fz_decompress_async() returns FZ_UNSUPPORTED.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
@@ -1191,7 +1200,7 @@ int32_t fz_plan_open(const void *container,
                      fz_plan **decoder);
 
 /**
- * Frees a plan. NULL is permitted. No function may be using the plan.
+ * Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
  *
  * Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
  * still use them. Workspaces may be freed before or after the plan.
@@ -1244,7 +1253,8 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
  * than the lists can store results in FZ_OUTLIER_CAPACITY.
  *
- * For every array, a call on the CPU with a workspace of either kind allocates only:
+ * A call on the CPU, with a workspace of fz_workspace_new() or of this function, allocates at most
+ * the sum of:
  * - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
  * - tables: less than 1/500 of the array size;
  * - stage quantizer with outlier lists: 2 MiB;
@@ -1256,7 +1266,8 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  *   values;
  * - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
  *   full;
- * - fz_compress_file() and fz_decompress_file(): the container.
+ * - fz_compress_file(): fz_max_compressed_bytes();
+ * - fz_decompress_file(): the length of the file.
  *
  * With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
  *
@@ -1299,8 +1310,8 @@ void fz_workspace_free(fz_workspace *workspace);
  *                         Nothing is written beyond it.
  *   `compressed_bytes`    Out: length of the container in bytes.
  *
- * The container depends only on the array, the pipeline, and the options. It does not depend on
- * threads, device, machine, or time.
+ * The container depends only on the array, the pipeline, and the options other than `threads` and
+ * `device`. It does not depend on machine or time.
  *
  * If the pipeline does not make an array smaller, the container stores the array uncompressed.
  * Exception: the exact form of the reference, see fz_options::strict.
@@ -1351,10 +1362,11 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * A container in device memory is decoded by the device. With a plan, the call does not copy it to
- * the host. Without a plan, the call copies the header. In both cases, if the device reports a
- * failure, or if the header is not in the form that fzgm writes, the call copies the whole
- * container: the host then reads the header and compares the checksums.
+ * A container in device memory is decoded by the device. With a plan, the call does not copy the
+ * container to the host. Without a plan, the call copies the header. Exception: if the device
+ * reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
+ * the whole container. The host then reads the header and compares the checksums, and the device
+ * decodes.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1517,7 +1529,7 @@ int32_t fz_compress_simple(const char *preset,
  *
  * In the modes "noa" and "prel", such a value makes the bound so large that all other values are
  * lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
- * specifies the rule.
+ * defines when a value is suspected.
  *
  * Parameters:
  *   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.
@@ -1563,15 +1575,18 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   read `src`.
  * - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
  *   returns the best variant.
- * - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
- *   these three presets.
+ * - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
+ *   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
+ *   variants of "fast", "fz", and "cusz".
  *
- * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether all values are evenly spaced levels (a
- * lattice), as rounded numbers and integers times a scale are. A lossless pipeline that codes the
- * levels is then one of the variants. For a lossless request, it is compared with preset "bits".
+ * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
+ * spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
+ * a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
+ * compared with preset "bits".
  *
  * With a target, the call compresses the whole array up to three times on the CPU. If the array
- * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.
+ * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
+ * returns the closest pipeline that it finds.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
@@ -1736,9 +1751,10 @@ int32_t fz_compress_async(const fz_plan *plan,
  * `dst`, and `*result`.
  *
  * If options->checksum is not 0, the device compares the checksums of the container. Without
- * checksums it does not detect changed values: a changed code, exact value, or error bound leads
- * to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
- * options->checksum 2; changed values then result in FZ_CHECKSUM.
+ * checksums, it detects only impossible values. A code, an exact value, or an error bound changed
+ * to another possible value leads to wrong values, with status FZ_OK. If bytes may change in
+ * storage or in transit, compress with options->checksum 2; changed values then result in
+ * FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.
@@ -1748,7 +1764,7 @@ int32_t fz_compress_async(const fz_plan *plan,
  *   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
  *                        belongs to another GPU than options->device.
  *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
- *                        header of its container is not in the form that fzgm writes;
+ *                        header of its container is not encoded exactly as fzgm encodes it;
  *                        fz_decompress() restores such a container.
  *   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
  *
@@ -1760,11 +1776,11 @@ int32_t fz_compress_async(const fz_plan *plan,
  *   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
  *                       (fz_container).
  *   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
- *                       `container_capacity_bytes`, or a field of the header is damaged that is no
- *                       length, offset, or bound.
- *   FZ_CORRUPT          The payload is damaged or ends after `container_capacity_bytes`, or a
- *                       length, an offset, or a bound in the header is damaged. A damaged length
- *                       may also result in FZ_PLAN_MISMATCH.
+ *                       `container_capacity_bytes`, or a header field that the plan determines,
+ *                       such as a parameter, has another value.
+ *   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
+ *                       for example, the payload ends after `container_capacity_bytes`. An
+ *                       impossible length may also result in FZ_PLAN_MISMATCH.
  *   FZ_CHECKSUM         A checksum does not match.
  */
 FZ_NODISCARD

@@ -91,15 +91,18 @@ pub struct fz_choice {
 ///   read `src`.
 /// - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
 ///   returns the best variant.
-/// - FZ_GOAL_RATIO does the same with variants of preset "high" and, below 32,768 elements, also of
-///   these three presets.
+/// - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
+///   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
+///   variants of "fast", "fz", and "cusz".
 ///
-/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether all values are evenly spaced levels (a
-/// lattice), as rounded numbers and integers times a scale are. A lossless pipeline that codes the
-/// levels is then one of the variants. For a lossless request, it is compared with preset "bits".
+/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
+/// spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
+/// a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
+/// compared with preset "bits".
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU. If the array
-/// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB.
+/// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
+/// returns the closest pipeline that it finds.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one

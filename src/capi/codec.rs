@@ -23,8 +23,8 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 ///                         Nothing is written beyond it.
 ///   `compressed_bytes`    Out: length of the container in bytes.
 ///
-/// The container depends only on the array, the pipeline, and the options. It does not depend on
-/// threads, device, machine, or time.
+/// The container depends only on the array, the pipeline, and the options other than `threads` and
+/// `device`. It does not depend on machine or time.
 ///
 /// If the pipeline does not make an array smaller, the container stores the array uncompressed.
 /// Exception: the exact form of the reference, see fz_options::strict.
@@ -90,10 +90,11 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// A container in device memory is decoded by the device. With a plan, the call does not copy it to
-/// the host. Without a plan, the call copies the header. In both cases, if the device reports a
-/// failure, or if the header is not in the form that fzgm writes, the call copies the whole
-/// container: the host then reads the header and compares the checksums.
+/// A container in device memory is decoded by the device. With a plan, the call does not copy the
+/// container to the host. Without a plan, the call copies the header. Exception: if the device
+/// reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
+/// the whole container. The host then reads the header and compares the checksums, and the device
+/// decodes.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

@@ -33,8 +33,8 @@ pub struct fz_result {
     pub bytes: u64,
     /// FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
     /// of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
-    /// FZ_INVALID_ARGUMENT: value of the element that exceeds the limit most, as an unsigned integer;
-    /// see fz_pipeline_finalize(). Otherwise 0.
+    /// FZ_INVALID_ARGUMENT: the element that is farthest above the limit of stage huffman or bitpack,
+    /// as an unsigned integer; see fz_pipeline_finalize(). Otherwise 0.
     pub needed: u64,
     /// An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
     /// over failures of stages.
@@ -266,9 +266,10 @@ pub unsafe extern "C" fn fz_compress_async(
 /// `dst`, and `*result`.
 ///
 /// If options->checksum is not 0, the device compares the checksums of the container. Without
-/// checksums it does not detect changed values: a changed code, exact value, or error bound leads
-/// to wrong values, with status FZ_OK. If bytes may change in storage or in transit, compress with
-/// options->checksum 2; changed values then result in FZ_CHECKSUM.
+/// checksums, it detects only impossible values. A code, an exact value, or an error bound changed
+/// to another possible value leads to wrong values, with status FZ_OK. If bytes may change in
+/// storage or in transit, compress with options->checksum 2; changed values then result in
+/// FZ_CHECKSUM.
 ///
 /// If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
 /// a GPU. For a damaged container, the two functions may report different failures.
@@ -278,7 +279,7 @@ pub unsafe extern "C" fn fz_compress_async(
 ///   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
 ///                        belongs to another GPU than options->device.
 ///   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
-///                        header of its container is not in the form that fzgm writes;
+///                        header of its container is not encoded exactly as fzgm encodes it;
 ///                        fz_decompress() restores such a container.
 ///   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
 ///
@@ -290,11 +291,11 @@ pub unsafe extern "C" fn fz_compress_async(
 ///   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
 ///                       (fz_container).
 ///   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
-///                       `container_capacity_bytes`, or a field of the header is damaged that is no
-///                       length, offset, or bound.
-///   FZ_CORRUPT          The payload is damaged or ends after `container_capacity_bytes`, or a
-///                       length, an offset, or a bound in the header is damaged. A damaged length
-///                       may also result in FZ_PLAN_MISMATCH.
+///                       `container_capacity_bytes`, or a header field that the plan determines,
+///                       such as a parameter, has another value.
+///   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
+///                       for example, the payload ends after `container_capacity_bytes`. An
+///                       impossible length may also result in FZ_PLAN_MISMATCH.
 ///   FZ_CHECKSUM         A checksum does not match.
 #[must_use]
 #[unsafe(no_mangle)]

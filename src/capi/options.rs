@@ -19,9 +19,9 @@ pub struct fz_options {
     /// be exceeded.
     ///
     /// strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
-    /// the bytes of the reference implementation. Such a file records only the length of the array
-    /// with padding. Every decoder restores one dimension of this length. `dst` must hold
-    /// fz_info::original_bytes, which includes the padding.
+    /// the bytes of the reference implementation. Such a file does not record the shape. It records
+    /// only one length, which includes padding. Every decoder restores a one-dimensional array of this
+    /// length. `dst` must hold fz_info::original_bytes, which includes the padding.
     pub strict: i32,
     /// Generation of FZM files, an fz_generation. Default: FZ_GENERATION_2026_08.
     ///
@@ -51,13 +51,13 @@ pub struct fz_options {
     ///   FZ_INVALID_ARGUMENT. If there is no GPU n, no plan is created; see fz_pipeline_finalize().
     pub device: i32,
     /// Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
-    /// on the CPU, to the memory that calls allocate in addition. The creation of a decoder that
-    /// requires more fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
+    /// on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
+    /// its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
     /// memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
     /// fz_plan_decoder(), no limit.
     ///
-    /// With FZ_DEVICE_AUTO, the device memory is compared with the limit when a function first
-    /// prepares the decoder for a GPU.
+    /// With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If this memory
+    /// exceeds the limit, every call that uses the decoder on a GPU fails with FZ_MEMORY_LIMIT.
     pub max_memory_bytes: u64,
 }
 

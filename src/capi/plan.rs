@@ -86,10 +86,11 @@ impl fz_plan {
 ///                        required: this status takes precedence over FZ_NO_DEVICE.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// The function detects all defects of a pipeline and of its fit to the array. Two limits depend on
-/// the values. The parameters of stages huffman and bitpack limit the elements of their input; a
-/// larger element fails the compression with FZ_INVALID_ARGUMENT. The other limit is the capacity
-/// of outlier lists; see fz_compress().
+/// The function detects all defects of a pipeline and of its fit to the array. Exception: two limits
+/// depend on the values of the array, and the compression checks them:
+/// - the parameters of stages huffman and bitpack limit the elements of their input. If an element
+///   is above the limit, the compression fails with FZ_INVALID_ARGUMENT;
+/// - outlier lists have a capacity; see fz_compress().
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fz_pipeline_finalize(
@@ -132,8 +133,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// Creates a decoder from the header of a container. Checksums are not compared.
 ///
 /// Parameters:
-///   `container`        In: the container; of a container in device memory, only the header is
-///                      copied.
+///   `container`        In: the container. If it is in device memory, the call copies only its
+///                      header to the host.
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `options`          In: may be NULL for the defaults. Only checksum, threads, device, and
 ///                      max_memory_bytes are used.
@@ -146,12 +147,15 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// - containers of the same form that store an array of the same element type and shape
 ///   uncompressed.
 ///
-/// Other containers result in FZ_PLAN_MISMATCH. For all containers of an encoder, use
+/// Value ranges and tuned parameters, which an encoder computes from the array, may differ. For any
+/// other container, fz_decompress() and fz_decompress_async() result in FZ_PLAN_MISMATCH. Exception:
+/// if only the form differs, fz_decompress() restores the container. If the form differs,
+/// fz_decompress_async() reports FZ_NOT_A_CONTAINER. For all containers of an encoder, use
 /// fz_plan_decoder().
 ///
-/// fz_decompress_async() restores the same containers. It reports FZ_NOT_A_CONTAINER for a
-/// container of another form. Exception: if the header of this container is not in the form that
-/// fzgm writes, as in some files of other programs, fz_decompress_async() returns FZ_UNSUPPORTED.
+/// fz_decompress_async() reads only headers encoded exactly as fzgm encodes them. If the header of
+/// the opened container is encoded differently, as in some files of other programs,
+/// fz_decompress_async() returns FZ_UNSUPPORTED.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
@@ -175,7 +179,7 @@ pub unsafe extern "C" fn fz_plan_open(
     })
 }
 
-/// Frees a plan. NULL is permitted. No function may be using the plan.
+/// Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
 ///
 /// Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
 /// still use them. Workspaces may be freed before or after the plan.

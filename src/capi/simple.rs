@@ -96,7 +96,8 @@ pub(super) fn word(mode: i32) -> crate::Result<&'static str> {
 pub struct fz_fill {
     /// Set to sizeof(fz_fill) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// Number of suspected fill values; 0: none, and all other fields are 0.
+    /// Number of groups of suspected fill values, at most 8. Values near each other form a group. 0:
+    /// none, and all other fields are 0.
     pub found: u32,
     /// The suspected fill value with the largest magnitude.
     pub value: f64,
@@ -115,7 +116,7 @@ pub struct fz_fill {
 ///
 /// In the modes "noa" and "prel", such a value makes the bound so large that all other values are
 /// lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
-/// specifies the rule.
+/// defines when a value is suspected.
 ///
 /// Parameters:
 ///   `dtype`              In: element type, an fz_dtype. For integers, fill->found is 0.

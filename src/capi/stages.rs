@@ -38,8 +38,8 @@ pub struct fz_stage {
 pub struct fz_port {
     /// Set to sizeof(fz_port) before the call; any other value is rejected.
     pub struct_bytes: u32,
-    /// Index of the stage that an input port of a pipeline reads, or FZ_NO_STAGE if the port reads
-    /// the array. FZ_NO_STAGE for output ports and for ports of the library.
+    /// For an input port of a stage in a pipeline: index of the stage that the port reads, or
+    /// FZ_NO_STAGE if the port reads the array. For all other ports: FZ_NO_STAGE.
     pub producer: u32,
     /// Index of the output port of `producer`; 0 if `producer` is FZ_NO_STAGE.
     pub producer_port: u32,

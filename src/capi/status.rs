@@ -168,8 +168,8 @@ pub enum fz_generation {
 /// Values of options->device that are not the number of a GPU.
 #[repr(C)]
 pub enum fz_device_choice {
-    /// Blocking calls run on the device of their memory, asynchronous calls on the GPU of their
-    /// stream.
+    /// A blocking call with device memory runs on the device of that memory. Any other blocking call
+    /// runs on the CPU. An asynchronous call runs on the GPU of its stream.
     FZ_DEVICE_AUTO = -1,
     /// All calls run on the CPU.
     FZ_DEVICE_CPU = -2,

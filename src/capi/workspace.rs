@@ -143,7 +143,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
 /// than the lists can store results in FZ_OUTLIER_CAPACITY.
 ///
-/// For every array, a call on the CPU with a workspace of either kind allocates only:
+/// A call on the CPU, with a workspace of fz_workspace_new() or of this function, allocates at most
+/// the sum of:
 /// - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
 /// - tables: less than 1/500 of the array size;
 /// - stage quantizer with outlier lists: 2 MiB;
@@ -155,7 +156,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 ///   values;
 /// - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
 ///   full;
-/// - fz_compress_file() and fz_decompress_file(): the container.
+/// - fz_compress_file(): fz_max_compressed_bytes();
+/// - fz_decompress_file(): the length of the file.
 ///
 /// With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
 ///

@@ -2,8 +2,8 @@
 
     zarr.create_array(store, data=x, chunks=..., serializer=fzgm.zarr.FzgmCodec(error_bound=1e-3, mode="abs"), compressors=None)
 
-Chunks keep their shape for the predictors. In mode noa the range is that of each chunk, at most that of the array, so the bound of the array holds.
-A chunk of equal values is then exact.
+Chunks keep their shape for the predictors. In mode noa the range is that of each chunk. It includes finite fill values that zarr adds to incomplete
+chunks. A chunk of equal values is exact.
 """
 
 from __future__ import annotations
