@@ -76,7 +76,10 @@ impl BoundExact {
         if n > most {
             return Err(Error::TooLarge { stage: SPEC.name, needed: bytes, limit: most * width });
         }
-        Ok(BoundExact { element, dims: shape::of(SPEC.name, args, n)?, n })
+        // An input that is padded, or is not the array, has another length than the shape of the array. It is one row, so that no
+        // element is lost.
+        let dims = shape::of(SPEC.name, args, n).ok().filter(|dims| shape::product(*dims) == u128::from(n));
+        Ok(BoundExact { element, dims: dims.unwrap_or([n, 1, 1]), n })
     }
 
     /// Bytes of the values of the shape.
@@ -104,11 +107,11 @@ impl Stage for Exact {
         Ok(PORTS)
     }
 
-    fn accepts_short_array(&self) -> bool {
-        true
-    }
-
     fn fit_shape(&self, args: &mut Args, array: &Array) -> Result<()> {
+        // A row of any length: the pipeline of a container may have one for an input that is not the array.
+        if args.int("dim_x")? > 0 && args.int("dim_y")?.max(args.int("dim_z")?) <= 1 {
+            return Ok(());
+        }
         shape::fit(SPEC.name, args, array, MOST_ELEMENTS as u64)
     }
 
@@ -133,6 +136,9 @@ impl Stage for Exact {
             .map_err(|_| corrupt(format!("type {element} does not exist")))?;
         let bytes =
             n.checked_mul(element.bytes()).ok_or_else(|| corrupt(format!("{n} elements are too many")))?;
+        if shape::product(dims) != u128::from(n) {
+            return Err(corrupt(format!("a shape of {dims:?} has not {n} elements")));
+        }
         let mut args = Args::new(SPEC.name, SPEC.params);
         args.set_text("input_type", element.name())?;
         for (name, length) in ["dim_x", "dim_y", "dim_z"].into_iter().zip(dims) {

@@ -14,7 +14,7 @@ class Exact:
         require(form == 1 and not any(config[2:8]), f"Exact: form {form} is not supported")
         require(self.dtype <= F64, f"Exact: type {self.dtype}")
         self.count, *dims = struct.unpack_from("<4Q", config, 8)
-        require(max(dims) <= 1 << 40 and math.prod(dims) <= self.count, f"Exact: {dims} of {self.count} elements")
+        require(max(dims) <= 1 << 40 and math.prod(dims) == self.count, f"Exact: {dims} of {self.count} elements")
         self.dims = ([d for d in dims if d != 1] + [1, 1, 1])[:3]
         self.n = math.prod(self.dims)
         self.width = DTYPE_BYTES[self.dtype]
