@@ -2,12 +2,12 @@
 
 use super::{ALL, With, array, pipeline};
 use crate::common::agreement::{bare, holds};
-use crate::common::corpus::Case;
+use crate::common::corpus::{Case, chain};
 use crate::common::rng::Rng;
 use crate::common::run::both_containers;
 use crate::common::samples::Sample;
 use crate::reference_reader::read_by_reference;
-use fzgm::{Container, DType, compress, info};
+use fzgm::{Container, DType, Status, compress, info};
 
 /// Shapes around the ends of steps, batches, tasks, and axes.
 const SHAPES: [&[u64]; 14] = [
@@ -40,6 +40,24 @@ fn every_bit_is_restored() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn edges_with_other_lengths_than_the_array_are_rows() {
+    let sample = array(DType::I16, &[90, 31], With::Background, &mut Rng(6));
+    for kind in ["auto", "i8", "u8"] {
+        let p = chain(&[("bitshuffle", &[]), ("exact", &[("input_type", kind)])]);
+        for container in both_containers() {
+            let (_, restored) = holds(&p, &sample, &bare(container));
+            assert!(restored == sample.bytes, "{kind} {container:?}");
+        }
+    }
+    for (first, kind) in [("bitshuffle", "u16"), ("rze", "auto")] {
+        let p = chain(&[(first, &[]), ("exact", &[("input_type", kind)])]);
+        let e = compress(&p, &sample.array, &bare(Container::Compact), &sample.bytes).unwrap_err();
+        assert_eq!(e.status(), Status::TypeMismatch, "{e}");
+        assert!(e.to_string().contains("exact"), "{e}");
     }
 }
 
