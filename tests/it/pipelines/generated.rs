@@ -165,7 +165,7 @@ fn grown_graphs_of_all_stages_keep_the_contract() {
     let cases = match (super::long(), gpu::device().is_some()) {
         (true, false) => 20_000,
         (true, true) => 1500,
-        (false, false) => 600,
+        (false, false) => 800,
         // The emulator of a GPU takes its time.
         (false, true) => 100,
     };
