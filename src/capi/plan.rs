@@ -115,6 +115,9 @@ pub unsafe extern "C" fn fz_pipeline_finalize(
 /// `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
 /// with this decoder, the work is done once.
 ///
+/// Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
+/// lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file.
+///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
 ///   FZ_UNSUPPORTED       options->device is the number of a GPU, and a stage has no device code

@@ -146,15 +146,9 @@ fn parts(template: &Template, named: &dyn Fn(Val) -> Val) -> Parts {
     for piece in &template.pieces {
         let at = p.blank.len();
         let width = match piece {
-            Piece::Bytes(bytes) => {
+            Piece::Bytes(bytes) | Piece::Informational(bytes) => {
                 p.blank.extend_from_slice(bytes);
                 p.mask.resize(p.blank.len(), 0xff);
-                continue;
-            }
-            // A call that waits may have enlarged the lists, so containers of one plan differ here.
-            Piece::Informational(bytes) => {
-                p.blank.extend_from_slice(bytes);
-                p.mask.resize(p.blank.len(), 0);
                 continue;
             }
             Piece::Fixed(f, width) => {

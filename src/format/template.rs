@@ -238,6 +238,20 @@ impl Template {
         }
         Ok(own == header) // seed: one-form
     }
+
+    /// Copies the informational fields of `header`, so that comparing with it succeeds.
+    pub(crate) fn adopt_informational(&mut self, header: &[u8]) {
+        let said = self.places(header).into_iter().map(|(at, piece)| match piece {
+            Piece::Informational(_) => header.get(at).map(<[u8]>::to_vec),
+            _ => None,
+        });
+        let said: Vec<_> = said.collect();
+        for (piece, said) in self.pieces.iter_mut().zip(said) {
+            if let Some(bytes) = said {
+                *piece = Piece::Informational(bytes);
+            }
+        }
+    }
 }
 
 const SHORT: Error = Error::Internal("a container is longer than was reckoned");

@@ -50,7 +50,8 @@ impl GpuDecoder {
         let BoundPipeline { array, rules: Rules { strict, generation }, .. } = origin.bound;
         let options = Options { strict, generation, container: origin.container, ..options.clone() };
         let stored = (!options.is_literal()).then(|| bind_stored(&array, &options)).transpose()?;
-        let forms = Forms::new(&origin.bound, stored.as_ref(), options.container)?;
+        let mut forms = Forms::new(&origin.bound, stored.as_ref(), options.container)?;
+        forms.adopt_informational(&header.bytes);
         let image = image(&plan, &forms.rows(), &|v| v, Status::PlanMismatch);
         let header = forms.fixed_header_bytes();
         Ok(GpuDecoder { prepared: Prepared::new(plan, image), reads_headers: true, header })

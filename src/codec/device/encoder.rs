@@ -52,6 +52,12 @@ impl Forms {
         Ok(Forms { own: form(own, false)?, own_checked: form(own, true)?, stored })
     }
 
+    /// Copies the informational fields of `header`, which may differ from those of an encoder.
+    pub(super) fn adopt_informational(&mut self, header: &[u8]) {
+        self.own.adopt_informational(header);
+        self.own_checked.adopt_informational(header);
+    }
+
     /// Index of the encoder's own form among the rows, and that of a stored array.
     fn rows_of(&self, checksum: bool) -> (u32, Option<u32>) {
         let own = u32::from(checksum);

@@ -210,26 +210,3 @@ fn headers_in_other_forms_are_read_on_the_host() {
     assert_eq!(unsafe { opened.decompress_at(&mut ws, f, t) }, Ok(restored.len()));
     assert!(to.get() == restored);
 }
-
-#[test]
-fn enlarged_outlier_lists_are_restored_by_the_decoder_of_the_encoder() {
-    need_gpu!();
-    for container in [Container::Fzm, Container::Compact] {
-        let mut p = lossy("fz", DType::F32);
-        for (key, value) in [("outlier_capacity", 0.01), ("error_bound", 1e-3)] {
-            p.set_everywhere(key, |args| args.set_real(key, value)).unwrap();
-        }
-        p.set_everywhere("mode", |args| args.set_text("mode", "abs")).unwrap();
-        p.set_everywhere("quant_radius", |args| args.set_int("quant_radius", 2)).unwrap();
-        let array = Array::new(DType::F32, &[20_000]).unwrap();
-        let mut fixture = Fixture::new(&p, &array, &Options { container, ..options() });
-        let values = (0..20_000).map(|i| if i % 50 == 0 { (i % 977) as f32 } else { 0.25 });
-        let src: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
-        fixture.src.put(0, &src);
-        assert_eq!(fixture.both().0.status, Status::OutlierCapacity as i32);
-        let options = Options { device: Device::Cpu, ..fixture.encoder.options().clone() };
-        let enlarged = fzgm::compress(&p, &array, &options, &src).unwrap();
-        assert_eq!(fixture.verdict(&enlarged).status, Status::Ok as i32, "{container:?}");
-        assert_eq!(fixture.restored.get(), fzgm::decompress(&enlarged, &options).unwrap().1);
-    }
-}

@@ -154,6 +154,8 @@ fn blocking_calls_report_the_errors_of_the_cpu() {
             let on_gpu = decompress(&bytes, &options());
             match (on_cpu, on_gpu) {
                 (Ok(a), Ok(b)) => assert!(a == b, "{} {what}: other values", cases[k].name),
+                // Stage exact has no device code; the header alone is read then.
+                (_, Err(fzgm::Error::Unsupported { stage: "exact", .. })) => {}
                 (Err(a), Err(b)) => assert_eq!(a.status(), b.status(), "{} {what}: {a} / {b}", cases[k].name),
                 (a, b) => panic!(
                     "{} {what}: {:?} on the CPU, {:?} on the device",
