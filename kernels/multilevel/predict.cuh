@@ -102,9 +102,6 @@ template <class T> struct Predictor {
     r.p = finish(r.p);
     return r;
   }
-  template <int STENCIL> FZ_DEV Predicted<T> predict(T t0, T a5, T a, T b, T c, T d, T d5, T t7) const {
-    return resolve(inside<STENCIL>(t0, a5, a, b, c, d, d5, t7), b, c, true);
-  }
   FZ_DEV Predicted<T> predict_any(uint32_t stencil, uint32_t left, uint32_t right, const T (&t)[8]) const {
     return resolve(anywhere(stencil, left, right, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], step), t[3], t[4], right > 0);
   }

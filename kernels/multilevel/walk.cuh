@@ -55,31 +55,8 @@ template <class T> struct Line {
     }
     element += x * 2 * spacing;
   }
-  FZ_DEV T tap(int i, uint32_t count) const { return even[(uint64_t)max(0, min(i, (int)count - 1)) * apart]; }
 };
 
-// An iterator over the steps of a pass over x.
-template <class T> struct RowStep {
-  uint32_t strip, y, z, number;
-  FZ_DEV RowStep(const Section& s, uint32_t step) {
-    number = step / s.strips;
-    strip = step - number * s.strips;
-    z = number / s.points[1];
-    y = number - z * s.points[1];
-  }
-  FZ_DEV void next(const Section& s) {
-    strip++;
-    if (strip < s.strips) return;
-    strip = 0;
-    number++;
-    y++;
-    if (y < s.points[1]) return;
-    y = 0;
-    z++;
-  }
-  // The point of this lane in its row.
-  FZ_DEV uint32_t i() const { return strip * STEP + (threadIdx.x & 31); }
-};
 // Writes a known point and the point after it; if `pairs`, in one store.
 template <class T> FZ_DEV void put_pair(T* to, bool pairs, T even, T odd) {
   typedef typename Num<T>::Pair Pair;
@@ -93,50 +70,6 @@ template <class T> FZ_DEV void put_pair(T* to, bool pairs, T even, T odd) {
     to[1] = odd;
   }
 }
-// The places of rows in an array.
-struct RowMap {
-  uint32_t per_y, per_z;
-  template <class T> FZ_DEV uint32_t at(const RowStep<T>& step) const { return step.y * per_y + step.z * per_z; }
-};
-
-// The known values of a step of a pass over x. In `beside`, lanes 0 to 3 have the values after the step, and lanes 29 to 31 those
-// before it.
-template <class T> struct RowTaps {
-  T own, beside;
-  FZ_DEV void load(const T* row, uint32_t point, uint32_t known) {
-    const uint32_t lane = threadIdx.x & 31;
-    const int last = (int)known - 1, i = (int)point;
-    own = row[min(i, last)];
-    const int other = lane < 4 ? i + 32 : i - 32;
-    beside = own;
-    if (lane < 4 || lane >= 29) beside = row[max(0, min(other, last))];
-  }
-  // The value `BY` points after that of the lane. All lanes must call the function.
-  template <int BY> FZ_DEV T at() const {
-    const uint32_t lane = threadIdx.x & 31;
-    const bool other = BY > 0 ? lane < (uint32_t)(BY > 0 ? BY : 0) : lane >= (uint32_t)(BY > 0 ? 32 : 32 + BY);
-    return __shfl_sync(ALL, other ? beside : own, (int)lane + BY);
-  }
-  template <int STENCIL> FZ_DEV Predicted<T> predict(const Predictor<T>& of, uint32_t i, uint32_t known) const {
-    const T a = at<-1>(), c = at<1>(), d = at<2>();
-    T t0 = own, a5 = own, d5 = own, t7 = own;
-    if constexpr (STENCIL >= 6) {
-      a5 = at<-2>();
-      d5 = at<3>();
-    }
-    if constexpr (STENCIL == 8) {
-      t0 = at<-3>();
-      t7 = at<4>();
-    }
-    Guess<T> g = inside<STENCIL>(t0, a5, a, own, c, d, d5, t7);
-    const bool end = i < 3 || i + 5 > known;
-    if (end) {
-      const uint32_t left = i + 1, right = known > left ? known - left : 0;
-      g = anywhere(STENCIL, left, right, t0, a5, a, own, c, d, d5, t7, of.step);
-    }
-    return of.resolve(g, own, c, i + 1 < known);
-  }
-};
 
 // In a level without points of the pass over x, copies the known points, which are those of the next level too.
 template <class T> FZ_DEV void copy_known(const Shape& shape, const Known<T>& from, const Known<T>& to, uint32_t planes) {
