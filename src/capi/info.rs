@@ -164,14 +164,16 @@ pub unsafe extern "C" fn fz_container_info_partial(
 ///   `container_bytes`  In: length of the whole container in bytes.
 ///   `pipeline`         Out: the pipeline.
 ///
-/// With the same options, this pipeline writes the same container for the same array, as far as the
-/// header records its parameters. The header does not record:
+/// With the same options, this pipeline writes the same container for the same array, if the
+/// original pipeline has the defaults of the parameters that the header does not record. The header
+/// of an FZM file does not record:
 /// - outlier_capacity;
-/// - the number of partitions of huffman;
-/// - the origin of value_base: set or computed;
-/// - fixed_step;
-/// - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
-///   lorenzo_quant.
+/// - encode_mode of stage huffman;
+/// - fixed_step of stages fast, quantizer, and lorenzo_quant;
+/// - value_base: the pipeline computes the value from the array.
+///
+/// In addition, the header of a compact frame does not record the digits of the error bound after
+/// the seventh, and outlier_threshold of stage lorenzo_quant.
 ///
 /// If the container stores the array uncompressed, the pipeline consists of stage "stored".
 ///
