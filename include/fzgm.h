@@ -818,13 +818,15 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
-   * float in a compact frame and in the exact form of the reference (fz_options::strict).
+   * Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
+   * and of a float in a compact frame and in the exact form of the reference
+   * (fz_options::strict).
    */
   double bound;
   /**
-   * Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
-   * precision of `bound`.
+   * Values of this magnitude or above were stored exactly; infinity: no threshold. The threshold
+   * has the precision of `bound`. Exception: a compact frame of stage lorenzo_quant does not
+   * record the threshold; this field is then infinity.
    */
   double outlier_threshold;
 } fz_info;
@@ -1016,8 +1018,8 @@ FZ_NODISCARD int32_t fz_pipeline_from_text(const char *chain, fz_pipeline **pipe
  * Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
  *
  * Parameters:
- *   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
- *                          function only determines the length.
+ *   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
+ *                          may be NULL, and the function only determines the length.
  *   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
  *                          beyond it.
  *   `toml_bytes`           Out: length of the text in bytes, including the zero.
@@ -1571,8 +1573,8 @@ int32_t fz_compress_simple(const char *preset,
 /**
  * Searches an array for undeclared fill values, such as 1e20 among values near 1.
  *
- * In the modes "noa" and "prel", such a value makes the bound so large that all other values are
- * lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
+ * If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
+ * "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
  * defines when a value is suspected.
  *
  * Parameters:
@@ -1615,19 +1617,19 @@ int32_t fz_find_fill_value(int32_t dtype,
  * lossless pipeline is lossless for every array.
  *
  * The request and the goal determine the pipeline:
- * - Mode FZ_MODE_REL: every goal returns preset "pfpl".
+ * - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
  * - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits".
  * - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
  *   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
  *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * A goal that tries pipelines compresses the sample with each of them, and returns the pipeline
- * with the shortest result. A slower pipeline is returned only if its result is at least 2 %
- * shorter. For a lossless request and for a bound, these goals also test whether every value is on
- * a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
- * every value is on a lattice, they also try a lossless pipeline that codes the levels.
- * FZ_GOAL_SPEED without a target does not read `src`, nor does any goal in mode FZ_MODE_REL.
+ * A call that tries pipelines compresses the sample with each of them, and returns the pipeline
+ * with the shortest result. A slower pipeline is returned only if its result is more than 2 %
+ * shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
+ * levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
+ * call also tries a lossless pipeline that codes the levels. A call without a target that tries no
+ * pipelines does not read `src`.
  *
  * With a target, the call compresses the whole array up to three times on the CPU. The ratio is
  * met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.

@@ -87,19 +87,19 @@ pub struct fz_choice {
 /// lossless pipeline is lossless for every array.
 ///
 /// The request and the goal determine the pipeline:
-/// - Mode FZ_MODE_REL: every goal returns preset "pfpl".
+/// - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
 /// - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits".
 /// - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
 ///   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
 ///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// A goal that tries pipelines compresses the sample with each of them, and returns the pipeline
-/// with the shortest result. A slower pipeline is returned only if its result is at least 2 %
-/// shorter. For a lossless request and for a bound, these goals also test whether every value is on
-/// a lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
-/// every value is on a lattice, they also try a lossless pipeline that codes the levels.
-/// FZ_GOAL_SPEED without a target does not read `src`, nor does any goal in mode FZ_MODE_REL.
+/// A call that tries pipelines compresses the sample with each of them, and returns the pipeline
+/// with the shortest result. A slower pipeline is returned only if its result is more than 2 %
+/// shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
+/// levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
+/// call also tries a lossless pipeline that codes the levels. A call without a target that tries no
+/// pipelines does not read `src`.
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU. The ratio is
 /// met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.
