@@ -35,16 +35,17 @@
  *   stage          one step of a compression, such as a quantizer or a coder. Its ports are its
  *                  inputs and outputs
  *   pipeline       connected stages with parameters; a preset is a pipeline with a name
- *   plan           a pipeline prepared for one element type and shape: an encoder compresses, and a
- *                  decoder restores
+ *   plan           a pipeline prepared for one element type and shape. A plan is an encoder, which
+ *                  compresses, or a decoder, which restores
  *   workspace      memory that a call uses while it runs
  *   bounded value  a value that the error bound applies to: finite, and below outlier_threshold in
  *                  magnitude
  *   code           an integer that represents a value within the error bound
  *   exact value    a value that is stored bit for bit: each value that is not bounded, and each
  *                  bounded value without a code
- *   outlier        an element that the codes of a stage cannot represent. Some stages store outliers
- *                  in outlier lists; the plan determines the capacity of these lists
+ *   outlier        an exact value, or a code that is too large to be stored with the other codes of
+ *                  a stage. Some stages store outliers in outlier lists; the plan determines the
+ *                  capacity of these lists
  *   FZM            the file format of FZGPUModules, which is the reference implementation
  *   GPU n          the device with number n in CUDA; see fz_device_count()
  *
@@ -67,8 +68,8 @@
  * Rules for all functions
  *
  *   Status. A function that can fail returns an fz_status as int32_t. After a failure,
- *   fz_last_error() returns a text with names and values. Every function may return the following
- *   statuses. The lists under "Returns" contain them only to add a cause:
+ *   fz_last_error() returns a text with names and values. Every function that can fail may return
+ *   the following statuses, even if its list under "Returns" does not contain them:
  *
  *     FZ_OK                success
  *     FZ_NULL_POINTER      a required pointer is NULL
@@ -81,20 +82,25 @@
  *   FZ_DEVICE.
  *
  *   Output parameters, including structures, are unchanged on failure. Exceptions are the memory at
- *   `dst`, `*needed_bytes`, and, after FZ_DEVICE, `*result`; their descriptions state the contents.
+ *   `dst`, `*needed_bytes`, `results` of a batch, and, after FZ_DEVICE, `*result`. The descriptions
+ *   of the functions state the contents of these exceptions.
  *
  *   Pointers. A pointer must not be NULL unless its description permits NULL. An array or a container
  *   of length or capacity 0 may be NULL. If the capacity of `dst` is 0, fz_compress() returns
  *   FZ_DST_TOO_SMALL. Pointers to numbers, structures, and handles must be aligned for their type.
- *   Arrays, containers, and buffers may have any alignment. Memory that a function writes must not
- *   overlap other memory that it uses; an overlap of arrays, containers, buffers, and output
- *   parameters fails with FZ_INVALID_ARGUMENT. Memory behind a const pointer is not modified.
+ *   Arrays, containers, and buffers may have any alignment. Memory behind a const pointer is not
+ *   modified.
+ *
+ *   Overlap. Memory that a function writes must not overlap other memory that the function uses. An
+ *   overlap of arrays, containers, buffers, and output parameters fails with FZ_INVALID_ARGUMENT.
+ *   Exception: asynchronous batches do not detect an overlap; the behavior is then undefined.
  *
  *   Lifetimes. The memory behind the arguments of a function must remain valid until the function
- *   returns. Only asynchronous calls and fz_workspace_from_buffer() use it longer.
+ *   returns. Exceptions are asynchronous calls and fz_workspace_from_buffer(): their descriptions
+ *   state how long the memory must remain valid.
  *
- *   Lengths in bytes are uint64_t, and their names end in _bytes; only struct_bytes is uint32_t.
- *   Lengths of dimensions are in elements. Enumerations are passed as int32_t.
+ *   Lengths in bytes are uint64_t, and their names end in _bytes. Exception: struct_bytes is
+ *   uint32_t. Lengths of dimensions are in elements. Enumerations are passed as int32_t.
  *
  *   Texts are UTF-8 and end with a zero. Text arguments have at most 65,536 bytes without the zero;
  *   a longer text fails with FZ_INVALID_ARGUMENT.
@@ -102,20 +108,28 @@
  *   Structures. If a structure begins with struct_bytes, set struct_bytes before the call, with
  *   FZ_INIT or fz_options_init(). A wrong value fails with FZ_INVALID_ARGUMENT.
  *
- *   Handles are pointers to fz_pipeline, fz_plan, and fz_workspace. Functions with an `fz_... **`
- *   parameter create a handle; fz_pipeline_free(), fz_plan_free(), and fz_workspace_free() free it.
- *   A debug build of the library rejects a freed handle, or a handle of another type, with
- *   FZ_INVALID_ARGUMENT. In a release build the behavior is undefined.
+ *   Handles are pointers to fz_pipeline, fz_plan, fz_workspace, fz_batch_plan, and
+ *   fz_batch_workspace. A function with a parameter of type `fz_... **` creates a handle. The
+ *   function with the name of the type and the ending _free, such as fz_plan_free(), frees the
+ *   handle.
+ *
+ *   If a function receives a freed handle or a handle of another type, the behavior is undefined. A
+ *   debug build of the library rejects the handle with FZ_INVALID_ARGUMENT instead. Exception: a
+ *   debug build does not detect a freed handle if a newer handle of the same type has the same
+ *   address.
  *
  *   Memory. Host memory of plans and workspaces is allocated with malloc().
  *   fz_workspace_from_buffer() places a workspace in memory of the caller instead.
  *
  * Threads, signals, fork
  *
- *   Any function may be called from any thread. Any number of threads may use a plan at the same
- *   time. Two threads must not use the same pipeline or the same workspace at the same time. The
- *   library keeps no state between calls except the text of fz_last_error(), which is thread-local,
- *   and, after the first use of a GPU, the opened CUDA driver with the loaded device code.
+ *   Any function may be called from any thread. Any number of threads may use a plan or a batch
+ *   plan at the same time. Two threads must not use the same pipeline, the same workspace, or the
+ *   same batch workspace at the same time.
+ *
+ *   Between calls, the library keeps the text of fz_last_error() for each thread. After the first
+ *   use of a GPU, the library also keeps the opened CUDA driver, the loaded device code, and the
+ *   primary contexts that calls have used. The library keeps no other state between calls.
  *
  *   No function may be called from a signal handler.
  *
@@ -123,8 +137,8 @@
  *   during the fork. CUDA does not survive a fork: if the parent had started CUDA, GPU calls in the
  *   child return FZ_NO_DEVICE. Do not pass device pointers in the child: the behavior is undefined.
  *
- *   A call requires at most 128 KiB of stack on the calling thread. This applies to release builds;
- *   GPU calls add the stack that the CUDA driver requires.
+ *   In a release build, a call requires at most 128 KiB of stack on the calling thread. A call on a
+ *   GPU requires the stack of the CUDA driver in addition.
  *
  *   Calls with several threads leave small blocks that valgrind reports as leaks;
  *   tests/c/valgrind.supp of the sources suppresses these reports.
@@ -140,23 +154,24 @@
  *
  *   With the same pipeline and options, every GPU and every CPU writes the same containers and
  *   restores the same values. Exception: by default, asynchronous calls omit the checksums; see
- *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required; without libcuda.so.1,
- *   all CPU functions work. The current CUDA context of the calling thread is the same before and
- *   after every call.
+ *   fz_options::checksum. libcuda.so.1 is opened when a GPU is first required. Without
+ *   libcuda.so.1, all CPU functions work. The current CUDA context of the calling thread is the
+ *   same before and after every call.
  *
- *   Blocking calls. All functions except those with names that end with _async are blocking: all
- *   work is complete when they return.
+ *   Blocking calls. A function is asynchronous if its name ends with _async. All other functions
+ *   are blocking: when a blocking function returns, its work is complete.
  *
  *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
  *     each independently of the others. Pinned memory counts as host memory.
  *   - fz_options::device selects the processor. Managed memory does not select a device: with
- *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Regions and previews
- *     are always decoded on the CPU.
+ *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Exception: regions
+ *     and previews are always decoded on the CPU.
  *   - A call on a GPU runs on an internal stream of the current context of the thread. If the
- *     thread has no current context, or if that context belongs to another GPU, the stream belongs
- *     to the primary context of the GPU. The stream waits for the NULL stream of its context, and
- *     for no other stream. Work on any other stream that uses the arrays or containers of the call
- *     must be complete before the call.
+ *     thread has no current context, or if the current context belongs to another GPU, the stream
+ *     belongs to the primary context of the GPU.
+ *   - The work of a call on a GPU starts after the earlier work on the NULL stream of that context.
+ *     The call may also wait for other work on the device, but this is not guaranteed. Work on any
+ *     other stream that uses the arrays or containers of the call must be complete before the call.
  *
  *   Asynchronous calls. fz_compress_async(), fz_decompress_async(), and their forms for batches
  *   enqueue work on a CUDA stream and return before this work completes.
@@ -164,22 +179,24 @@
  *   - Ordering. The work starts after all work that was enqueued on the stream before the call. An
  *     earlier kernel on the same stream may therefore write the input.
  *   - Lifetimes. The input, `dst`, `*result`, and the workspace must remain valid until the work
- *     completes on the stream. Until then, neither the host nor other streams may modify them. You
- *     may free the plan when the function returns.
+ *     completes on the stream. Until then, neither the host nor other streams may modify this
+ *     memory. You may free the plan when the function returns.
  *   - Result. `*result` is valid after the work completes, for example after
  *     cudaStreamSynchronize().
  *   - Workspace. The work of two calls must not use the same workspace at the same time. On one
- *     stream, you may enqueue the next call with the workspace without waiting. Before you use it
- *     on another stream, make that stream wait for the earlier work (cudaStreamWaitEvent()). After
- *     any status in `*result`, you may use the workspace again.
- *   - Graphs. After fz_plan_preload(), calls can be captured into a graph, on every stream except
- *     the legacy stream. Each launch compresses the contents that `src` has when the work executes
- *     on the device. The input, `dst`, `*result`, and the workspace must remain valid until the last
- *     launch completes. A launch uses the workspace as a call does, and does not use the plan. After
- *     any status in `*result`, you may launch the graph again. docs/cuda.md of the sources has all
- *     rules of graphs.
- *   - Failures that the host detects are returned; then no work is enqueued (exception: FZ_DEVICE).
- *     Failures that depend on the data are reported in `*result`.
+ *     stream, you may enqueue the next call with the workspace without waiting. Before you use the
+ *     workspace on another stream, make that stream wait for the earlier work
+ *     (cudaStreamWaitEvent()). After any status in `*result`, you may use the workspace again.
+ *   - Graphs. After fz_plan_preload() or fz_batch_preload(), calls can be captured into a graph, on
+ *     every stream except the legacy stream. Each launch compresses the contents that `src` has
+ *     when the work executes on the device. The input, `dst`, `*result`, and the workspace must
+ *     remain valid until the last launch completes. Two launches, or a launch and a call, must not
+ *     use the workspace at the same time. A launch does not use the plan. After any status in
+ *     `*result`, you may launch the graph again. docs/cuda.md of the sources has all rules of
+ *     graphs.
+ *   - Failures. If the function returns a failure other than FZ_DEVICE, no work is enqueued. If the
+ *     function returns FZ_DEVICE, a part of the work may be enqueued. Failures that depend on the
+ *     data are reported in `*result`.
  */
 
 
@@ -361,12 +378,14 @@ typedef enum {
 
 /**
  * Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
- * requires no other information.
+ * requires no other information. Exception: the exact form of the reference does not record the
+ * shape; see fz_options::strict.
  */
 typedef enum {
   /**
-   * FZM 3.1, the file format. Its header has about 2 KiB. Every program that reads FZM can read
-   * it.
+   * FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
+   * program for FZM 3.1 that supports the stages and the generation of the file; see
+   * fz_generation.
    */
   FZ_CONTAINER_FZM = 0,
   /**
@@ -377,22 +396,19 @@ typedef enum {
 } fz_container;
 
 /**
- * Generations of FZM files, passed as int32_t. They differ in the form of the stage parameters in
- * the header. fzgm reads all generations.
+ * Generations of FZM files, passed as int32_t. Generations differ in the stage parameters in the
+ * header, and in the outputs that some stages store. fzgm reads all generations.
  */
 typedef enum {
   /** Current generation. */
   FZ_GENERATION_2026_08 = 0,
-  /** Previous generation, for older readers. */
+  /** Previous generation, for programs that do not read the current generation. */
   FZ_GENERATION_2026_05 = 1,
 } fz_generation;
 
 /** Values of options->device that are not the number of a GPU. */
 typedef enum {
-  /**
-   * A blocking call with device memory runs on the device of that memory. Any other blocking call
-   * runs on the CPU. An asynchronous call runs on the GPU of its stream.
-   */
+  /** The memory or the stream of a call selects the processor; see fz_options::device. */
   FZ_DEVICE_AUTO = -1,
   /** All calls run on the CPU. */
   FZ_DEVICE_CPU = -2,
@@ -410,8 +426,9 @@ typedef enum {
   FZ_PARAMETER_WORD = 3,
   /**
    * Names separated by +, each consisting of letters, digits, _, -, and .; set with
-   * fz_pipeline_set_string(). `low` and `high` limit the number of names, `value` is their
-   * number, and `value_text` may be truncated.
+   * fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
+   * number of names, and `value` is the number of names in the pipeline. `value_text` may be
+   * truncated.
    */
   FZ_PARAMETER_NAMES = 4,
 } fz_parameter_kind;
@@ -435,16 +452,17 @@ typedef enum {
 } fz_goal;
 
 /**
- * The plans of one call for many arrays, one for each array: encoders, or decoders. Immutable; any
- * number of threads may use a batch plan at the same time. Create it with fz_batch_plan_new(); free
- * it with fz_batch_plan_free() when no function call uses it.
+ * The plans of one call for many arrays: a plan for each array, all encoders or all decoders.
+ * Batch plans are immutable; any number of threads may use a batch plan at the same time. Create a
+ * batch plan with fz_batch_plan_new(). Free it with fz_batch_plan_free() when no function is using
+ * it. Enqueued work and captured graphs do not use the batch plan.
  */
 typedef struct fz_batch_plan fz_batch_plan;
 
 /**
- * Working memory of a call for a batch, created for one batch plan. It serves one call at a time
- * and may be reused. Create it with fz_batch_workspace_new(); free it with
- * fz_batch_workspace_free().
+ * Memory that calls for a batch use while they run, created for one batch plan. Calls may use a
+ * batch workspace one after another, but not at the same time. Create it with
+ * fz_batch_workspace_new(); free it with fz_batch_workspace_free().
  */
 typedef struct fz_batch_workspace fz_batch_workspace;
 
@@ -467,17 +485,17 @@ typedef struct fz_plan fz_plan;
 
 /**
  * Memory that calls use while they run, created for one plan. Calls may use a workspace one after
- * another, but not at the same time. Create it with fz_workspace_new() or
+ * another, but not at the same time. Create a workspace with fz_workspace_new() or
  * fz_workspace_from_buffer(); free it with fz_workspace_free(). The description of
  * fz_workspace_from_buffer() lists the memory that calls allocate in addition.
  *
- * If options->device is the number of a GPU, the workspace is device memory. Otherwise it is host
- * memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(), adds device memory.
- * A blocking call on a GPU adds device memory for copies of arrays and containers in host memory;
- * the workspace keeps it.
+ * If options->device is the number of a GPU, the workspace is device memory. Otherwise the
+ * workspace is host memory. With FZ_DEVICE_AUTO, the first call on a GPU, or fz_plan_preload(),
+ * adds device memory. If a blocking call on a GPU has arrays or containers in host memory, the
+ * call adds device memory for copies of them. The workspace keeps all added memory.
  *
  * Device memory belongs to one CUDA context. A call in another context waits for earlier work,
- * frees this memory, and allocates memory in the other context.
+ * frees the device memory of the workspace, and allocates memory in the other context.
  */
 typedef struct fz_workspace fz_workspace;
 
@@ -573,14 +591,16 @@ typedef struct {
   /** sizeof(fz_options), set by fz_options_init(); any other value is rejected. */
   uint32_t struct_bytes;
   /**
-   * 1 (default): the error bound is guaranteed for every bounded value; bounded values without a
-   * code are stored exactly. 0: the arithmetic of the reference implementation; the error bound may
-   * be exceeded.
+   * 1 (default): the error bound is guaranteed for every bounded value. Bounded values without a
+   * code are stored exactly. 0: the arithmetic of the reference implementation. The error bound
+   * may be exceeded.
    *
-   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: files have
-   * the bytes of the reference implementation. Such a file does not record the shape. It records
-   * only one length, which includes padding. Every decoder restores a one-dimensional array of this
-   * length. `dst` must hold fz_info::original_bytes, which includes the padding.
+   * strict 0 together with FZ_GENERATION_2026_05 writes the exact form of the reference: the
+   * file has the bytes of a file from the reference implementation. Such a file does not record
+   * the shape. It records one length, which includes padding: zeros after the last element.
+   * Every decoder, also one from fz_plan_decoder(), restores a one-dimensional array of this
+   * length: the elements in order, followed by the padding. fz_info::original_bytes is this
+   * length in bytes, and the smallest capacity of `dst`.
    */
   int32_t strict;
   /**
@@ -598,8 +618,10 @@ typedef struct {
    * - 2: asynchronous calls write checksums too, which requires one more pass over the container.
    * - 0: checksums are neither written nor compared.
    *
-   * Without checksums, decoders check every length, offset, and index, and do not detect changed
-   * values. fz_decompress_region() and fz_decompress_preview() have their own rules.
+   * Decoders check every length, offset, and index, also without checksums. Without checksums,
+   * they do not detect a value that changed to another possible value. fz_decompress_region()
+   * and fz_decompress_preview() do not use this option; their descriptions state when they
+   * compare checksums.
    */
   int32_t checksum;
   /**
@@ -610,8 +632,8 @@ typedef struct {
   /**
    * Processor of the calls. The container does not depend on this option.
    * - FZ_DEVICE_AUTO (default): a blocking call with device memory runs on the device of that
-   *   memory, any other blocking call on the CPU. An asynchronous call runs on the GPU of its
-   *   stream.
+   *   memory. Any other blocking call runs on the CPU. An asynchronous call runs on the GPU of
+   *   its stream. Blocking calls with memory of two GPUs fail with FZ_INVALID_ARGUMENT.
    * - FZ_DEVICE_CPU: the CPU. Device memory and asynchronous calls fail with FZ_INVALID_ARGUMENT.
    * - n >= 0: GPU n. Blocking calls copy host memory to the device and back. Blocking calls with
    *   memory of another GPU, and asynchronous calls on a stream of another GPU, fail with
@@ -619,14 +641,17 @@ typedef struct {
    */
   int32_t device;
   /**
-   * Limit of the memory of a decoder in bytes. It applies to the workspace and, for preset "high"
-   * on the CPU, to the memory that calls allocate in addition. If a decoder requires more memory,
-   * its creation fails with FZ_MEMORY_LIMIT. The limit guards against containers made to exhaust
-   * memory. 0 (default): for fz_plan_open(), 64 MiB plus 8 times the array size; for
-   * fz_plan_decoder(), no limit.
+   * Limit of the memory of a decoder in bytes. The limit guards against containers made to
+   * exhaust memory. If a decoder requires more memory, its creation fails with FZ_MEMORY_LIMIT.
+   * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
+   * fz_plan_decoder() then have no limit.
    *
-   * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If this memory
-   * exceeds the limit, every call that uses the decoder on a GPU fails with FZ_MEMORY_LIMIT.
+   * The limit applies to the workspace. For stages multilevel (preset "high") and exact on the
+   * CPU, it also applies to the memory that calls allocate in addition.
+   *
+   * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
+   * device memory exceeds the limit, every call that uses the decoder on a GPU fails with
+   * FZ_MEMORY_LIMIT.
    */
   uint64_t max_memory_bytes;
 } fz_options;
@@ -727,8 +752,9 @@ typedef struct {
 } fz_device;
 
 /**
- * Outcome of the work of an asynchronous call. The stream writes it, as the last part of the work,
- * on success and on failure.
+ * Outcome of an asynchronous call, or of one array of a batch. On success and on failure, the
+ * stream writes the fz_result of an asynchronous call as the last part of the work. A blocking
+ * call for a batch writes the results before it returns.
  */
 typedef struct {
   /**
@@ -737,10 +763,13 @@ typedef struct {
    */
   uint64_t bytes;
   /**
-   * FZ_DST_TOO_SMALL: required capacity of `dst` in bytes. FZ_OUTLIER_CAPACITY: number of outliers
-   * of the stage; set outlier_capacity to slightly more than `needed` / number of elements.
-   * FZ_INVALID_ARGUMENT: the element that is farthest above the limit of stage huffman or bitpack,
-   * as an unsigned integer; see fz_pipeline_finalize(). Otherwise 0.
+   * - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
+   * - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
+   *   more than `needed` / number of elements.
+   * - FZ_INVALID_ARGUMENT: value of the element that exceeds the limit of stage huffman or
+   *   bitpack most, as an unsigned integer; see fz_pipeline_finalize(). In a result of
+   *   fz_compress_batch(): 0.
+   * - All other statuses: 0.
    */
   uint64_t needed;
   /**
@@ -749,9 +778,10 @@ typedef struct {
    */
   int32_t status;
   /**
-   * Index in the pipeline of the stage that failed. If one kernel executes several stages, it may
-   * be the index of any of them. 0 also means that no stage failed: on success, and for failures
-   * such as FZ_DST_TOO_SMALL, FZ_CHECKSUM, and defects of the header.
+   * Index in the pipeline of the stage that failed. If one kernel executes several stages,
+   * `stage` may be the index of any of these stages. `stage` is 0 on success, for failures that
+   * belong to no stage (FZ_DST_TOO_SMALL, FZ_CHECKSUM, FZ_NULL_POINTER, defects of the header),
+   * and in results of blocking calls.
    */
   uint32_t stage;
 } fz_result;
@@ -788,13 +818,15 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Requested error bound; 0 if lossless. It has the precision of a double in FZM files, and of a
-   * float in a compact frame and in the exact form of the reference (fz_options::strict).
+   * Requested error bound; 0 if lossless. The bound has the precision of a double in FZM files,
+   * and of a float in a compact frame and in the exact form of the reference
+   * (fz_options::strict).
    */
   double bound;
   /**
-   * Values of this magnitude or above were stored exactly; infinity: no threshold. It has the
-   * precision of `bound`.
+   * Values of this magnitude or above were stored exactly; infinity: no threshold. The threshold
+   * has the precision of `bound`. Exception: a compact frame of stage lorenzo_quant does not
+   * record the threshold; this field is then infinity.
    */
   double outlier_threshold;
 } fz_info;
@@ -986,8 +1018,8 @@ FZ_NODISCARD int32_t fz_pipeline_from_text(const char *chain, fz_pipeline **pipe
  * Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
  *
  * Parameters:
- *   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
- *                          function only determines the length.
+ *   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
+ *                          may be NULL, and the function only determines the length.
  *   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
  *                          beyond it.
  *   `toml_bytes`           Out: length of the text in bytes, including the zero.
@@ -1127,17 +1159,17 @@ int32_t fz_options_init(fz_options *options);
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
+ *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
+ *                        number of a GPU and a stage has no device code; this check requires no
+ *                        GPU and precedes that for FZ_NO_DEVICE.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
- *   FZ_UNSUPPORTED       A stage does not support a parameter, or options->device is the number of
- *                        a GPU and a stage has no device code. In the second case, no GPU is
- *                        required: this status takes precedence over FZ_NO_DEVICE.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects all defects of a pipeline and of its fit to the array. Exception: two limits
- * depend on the values of the array, and the compression checks them:
- * - the parameters of stages huffman and bitpack limit the elements of their input. If an element
- *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT;
- * - outlier lists have a capacity; see fz_compress().
+ * The function detects all defects of a pipeline and of its fit to the type and shape of the
+ * array. Exceptions are two limits on values, which the compression checks:
+ * - The parameters of stages huffman and bitpack limit the elements of their input. If an element
+ *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
+ * - Outlier lists have a capacity; see fz_compress().
  */
 FZ_NODISCARD
 int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
@@ -1148,12 +1180,9 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
                              fz_plan **plan);
 
 /**
- * Creates a decoder for the containers of `encoder`. The decoder restores every container of
- * `encoder` and has its options. fz_decompress() without a plan creates a decoder in each call;
- * with this decoder, the work is done once.
- *
- * Exception: an FZM file records the capacity of its outlier lists. If fz_compress() enlarged the
- * lists, fz_decompress_async() reports FZ_PLAN_MISMATCH. fz_decompress() restores such a file.
+ * Creates a decoder for the containers of `encoder`, with the options of `encoder`.
+ * fz_decompress() and fz_decompress_async() with this decoder restore every container of
+ * `encoder`. fz_decompress() without a plan creates a decoder in each call.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `encoder` is a decoder.
@@ -1174,26 +1203,31 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *                      max_memory_bytes are used.
  *   `decoder`          Out: the plan.
  *
- * The decoder has enough memory for this container. It is guaranteed to restore:
+ * The decoder has enough memory for this container. For all containers of an encoder, use
+ * fz_plan_decoder() instead. The decoder is guaranteed to restore:
  * - this container;
  * - containers with the same pipeline, parameters, element type, shape, and form (fz_container),
- *   if no output of a stage, such as its codes or outlier lists, is longer than in this container;
+ *   if no output of a stage, such as its codes or outlier lists, is longer than in this container.
+ *   Value ranges and tuned parameters, which an encoder computes from the array, may differ;
  * - containers of the same form that store an array of the same element type and shape
  *   uncompressed.
  *
- * Value ranges and tuned parameters, which an encoder computes from the array, may differ. For any
- * other container, fz_decompress() and fz_decompress_async() result in FZ_PLAN_MISMATCH. Exception:
- * if only the form differs, fz_decompress() restores the container. If the form differs,
- * fz_decompress_async() reports FZ_NOT_A_CONTAINER. For all containers of an encoder, use
- * fz_plan_decoder().
+ * With any other container, fz_decompress() returns FZ_PLAN_MISMATCH, and fz_decompress_async()
+ * reports FZ_PLAN_MISMATCH. Exceptions apply if the form differs:
+ * - fz_decompress_async() reports FZ_NOT_A_CONTAINER.
+ * - fz_decompress() restores the container if only the form differs and the FZM file has no
+ *   padding, which is zeros after the last element.
  *
- * fz_decompress_async() reads only headers encoded exactly as fzgm encodes them. If the header of
- * the opened container is encoded differently, as in some files of other programs,
- * fz_decompress_async() returns FZ_UNSUPPORTED.
+ * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
+ * other programs. Only the host reads foreign headers. If the opened container has a foreign
+ * header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If only another container
+ * has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH for this container.
+ * fz_decompress() restores containers with foreign headers.
  *
  * Returns:
- *   FZ_INVALID_ARGUMENT  An option is out of range, no GPU has the number options->device, or
- *                        fz_options::device does not permit the memory of the container.
+ *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
+ *                        if `container` is in device memory, and options->device is FZ_DEVICE_CPU
+ *                        or another GPU.
  *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_MEMORY_LIMIT.
  */
 FZ_NODISCARD
@@ -1206,7 +1240,7 @@ int32_t fz_plan_open(const void *container,
  * Frees a plan. NULL is permitted. Do not free a plan while a function is using it.
  *
  * Afterwards, new calls must not use workspaces of the plan. Enqueued work and captured graphs may
- * still use them. Workspaces may be freed before or after the plan.
+ * still use these workspaces. Workspaces may be freed before or after the plan.
  */
 void fz_plan_free(fz_plan *plan);
 
@@ -1232,8 +1266,9 @@ FZ_NODISCARD int32_t fz_workspace_bytes(const fz_plan *plan, uint64_t *bytes);
  * Creates a workspace for calls with this plan.
  *
  * If options->device is the number of a GPU, the function also prepares the workspace, as
- * fz_plan_preload() does. It uses the current context of the thread if that context belongs to the
- * GPU. Otherwise it uses the primary context, which is the context of the CUDA runtime.
+ * fz_plan_preload() does. The function uses the current context of the thread if that context
+ * belongs to the GPU. Otherwise the function uses the primary context, which is the context of the
+ * CUDA runtime.
  *
  * Returns:
  *   FZ_NO_THREADS.
@@ -1244,35 +1279,39 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * Creates a workspace for calls with this plan, in host memory of the caller.
  *
  * Parameters:
- *   `buffer`        In: host memory of any alignment and contents. It must remain valid until
- *                   fz_workspace_free(). Until then, only the workspace may use it.
- *                   fz_workspace_free() does not free it.
+ *   `buffer`        In: host memory of any alignment and contents. The buffer must remain valid
+ *                   until fz_workspace_free(). Until then, only the workspace may use the buffer.
+ *                   fz_workspace_free() does not free the buffer.
  *   `buffer_bytes`  In: size of the buffer in bytes, at least fz_workspace_bytes().
  *   `workspace`     Out: the workspace.
  *
  * If an array, a container, or an output parameter of a call overlaps the buffer, the call fails
  * with FZ_INVALID_ARGUMENT. The function does not detect that another workspace uses the buffer.
  *
- * Blocking calls with this workspace do not enlarge outlier lists: an array with more outliers
- * than the lists can store results in FZ_OUTLIER_CAPACITY.
+ * Blocking calls with this workspace do not enlarge outlier lists. If an array has more outliers
+ * than the lists can store, the call returns FZ_OUTLIER_CAPACITY.
  *
- * A call on the CPU, with a workspace of fz_workspace_new() or of this function, allocates at most
- * the sum of:
+ * A call on the CPU, with a workspace from fz_workspace_new() or from this function, also
+ * allocates memory outside the workspace. The amount is at most the sum of:
  * - headers and small buffers: less than 128 KiB, and less than 64 KiB for each additional thread;
  * - tables: less than 1/500 of the array size;
  * - stage quantizer with outlier lists: 2 MiB;
  * - stage ginterp: 1 MiB per thread;
  * - stage huffman: 20 bytes per entry of the code book (`bklen`), and 4 bytes per entry and
  *   thread;
- * - stage lorenzo_quant: up to four times the size of the outlier lists, while it sorts outliers;
- * - stage multilevel (preset "high"): up to about 7 times the array size, for codes and restored
- *   values;
- * - with a workspace of fz_workspace_new(): larger outlier lists, if the lists of the plan are
- *   full;
+ * - stage lorenzo_quant: four times the size of the outlier lists, while it sorts outliers;
  * - fz_compress_file(): fz_max_compressed_bytes();
  * - fz_decompress_file(): the length of the file.
  *
- * With FZ_DEVICE_AUTO, calls on a GPU may use the workspace too; they add device memory to it.
+ * Exceptions, which have no fixed limit and are added to this sum:
+ * - Stage multilevel (preset "high") allocates about 7 times the array size, and stage exact
+ *   several times the array size.
+ * - If the lists of a workspace from fz_workspace_new() are full, the call allocates another
+ *   workspace with larger lists. Each stage with outlier lists may require another workspace. The
+ *   size of such a workspace is at most fz_workspace_bytes() of a plan with outlier_capacity 1.
+ *
+ * With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
+ * workspace.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  The buffer is too small, or options->device of the plan is the number of
@@ -1289,11 +1328,12 @@ int32_t fz_workspace_from_buffer(const fz_plan *plan,
 /**
  * Frees a workspace. NULL is permitted.
  *
- * All enqueued work that uses the workspace must have completed before. Graphs that contain a call
- * with the workspace must not be launched afterwards. If the workspace has device memory, the
- * function may wait for earlier work on the device. If the CUDA context of the workspace no longer
- * exists, for example after cudaDeviceReset() or at the end of the process, the function frees
- * only the host memory.
+ * All enqueued work that uses the workspace must be complete before the call. Graphs that contain
+ * a call with the workspace must not be launched afterwards. If the workspace has device memory,
+ * the function may wait for earlier work on the device.
+ *
+ * If the CUDA context of the workspace no longer exists, for example after cudaDeviceReset() or at
+ * the end of the process, the function frees only the host memory.
  */
 void fz_workspace_free(fz_workspace *workspace);
 
@@ -1320,19 +1360,21 @@ void fz_workspace_free(fz_workspace *workspace);
  * Exception: the exact form of the reference, see fz_options::strict.
  *
  * If the array has more outliers than the outlier lists of the plan can store, the call compresses
- * again with larger lists, in memory that it allocates. Exception: a workspace from
- * fz_workspace_from_buffer(), with which the call fails.
+ * again with larger lists, in memory that it allocates. Exception: with a workspace from
+ * fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
  *
- * On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
- * and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
- * between the end of the container and the capacity may change in device and managed memory.
+ * On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
+ * Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
+ * `dst` are undefined after every failure. On success, in device and managed memory, bytes between
+ * the end of the container and the capacity may change.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
  *                        to another plan.
- *   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
- *                        and `dst` belong to two GPUs, or an element is out of range; see
- *                        fz_pipeline_finalize().
+ *   FZ_INVALID_ARGUMENT  `plan` is a decoder, or an element is out of range; see
+ *                        fz_pipeline_finalize(). Also if `src` or `dst` is in device memory, and
+ *                        options->device is FZ_DEVICE_CPU or another GPU. Also if `src` and `dst`
+ *                        belong to two GPUs.
  *   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
  *   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
  *   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
@@ -1365,18 +1407,19 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * A container in device memory is decoded by the device. With a plan, the call does not copy the
- * container to the host. Without a plan, the call copies the header. Exception: if the device
- * reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
- * the whole container. The host then reads the header and compares the checksums, and the device
- * decodes.
+ * The device decodes a container in device memory. With a plan, the call does not copy the
+ * container to the host. Without a plan, the call copies only the header. Two cases are
+ * exceptions: a foreign header (see fz_plan_open()), and a failure on the device. The call then
+ * copies the whole container. The host reads the header and compares the checksums; if the host
+ * finds no failure, the device decodes again.
  *
  * On failure the contents of `dst` are undefined.
  *
  * Returns:
  *   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
- *   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
- *                        `container` and `dst` belong to two GPUs.
+ *   FZ_INVALID_ARGUMENT  `plan` is an encoder. Also if `container` or `dst` is in device memory,
+ *                        and options->device is FZ_DEVICE_CPU or another GPU. Also if `container`
+ *                        and `dst` belong to two GPUs.
  *   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
  *                        and a stage has no device code.
  *   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.
@@ -1530,8 +1573,8 @@ int32_t fz_compress_simple(const char *preset,
 /**
  * Searches an array for undeclared fill values, such as 1e20 among values near 1.
  *
- * In the modes "noa" and "prel", such a value makes the bound so large that all other values are
- * lost, unless outlier_threshold is at most its magnitude. docs/fill-values.md of the sources
+ * If outlier_threshold is above the magnitude of such a value, the value makes the bound of modes
+ * "noa" and "prel" so large that all other values are lost. docs/fill-values.md of the sources
  * defines when a value is suspected.
  *
  * Parameters:
@@ -1573,23 +1616,24 @@ int32_t fz_find_fill_value(int32_t dtype,
  * the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
  * lossless pipeline is lossless for every array.
  *
- * In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
- * - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
- *   read `src`.
- * - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
- *   returns the best variant.
- * - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
- *   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
- *   variants of "fast", "fz", and "cusz".
+ * The request and the goal determine the pipeline:
+ * - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
+ * - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits".
+ * - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
+ *   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
+ *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
+ * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
- * spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
- * a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
- * compared with preset "bits".
+ * A call that tries pipelines compresses the sample with each of them, and returns the pipeline
+ * with the shortest result. A slower pipeline is returned only if its result is more than 2 %
+ * shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
+ * levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
+ * call also tries a lossless pipeline that codes the levels. A call without a target that tries no
+ * pipelines does not read `src`.
  *
- * With a target, the call compresses the whole array up to three times on the CPU. If the array
- * permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
- * returns the closest pipeline that it finds.
+ * With a target, the call compresses the whole array up to three times on the CPU. The ratio is
+ * met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.
+ * Otherwise, the call returns the closest pipeline that it finds.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
@@ -1641,7 +1685,9 @@ FZ_NODISCARD int32_t fz_device_info(uint32_t index, fz_device *device);
  * Parameters:
  *   `plan`       In: encoder or decoder.
  *   `workspace`  In/out: created for `plan`.
- *   `stream`     In: any stream of the context, as for fz_compress_async(). Must not be capturing.
+ *   `stream`     In: any stream of the CUDA context in which you will use the workspace. NULL and
+ *                the special streams denote the same contexts as for fz_compress_async(). Must not
+ *                be capturing.
  *
  * The preparation applies to one workspace, and to all streams of the context of `stream`. If the
  * workspace is already prepared in this context, the function does nothing.
@@ -1689,11 +1735,11 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *                         streams of the primary context of GPU options->device, or of GPU 0 with
  *                         FZ_DEVICE_AUTO.
  *
- * fz_compress() with the same plan writes the same container, except that this function writes
+ * fz_compress() with the same plan writes the same container. Exception: this function writes
  * checksums only if options->checksum is 2.
  *
- * The work does not enlarge outlier lists: if the array has more outliers than the lists can
- * store, it fails with FZ_OUTLIER_CAPACITY.
+ * The work does not enlarge outlier lists. If the array has more outliers than the lists can
+ * store, the work fails with FZ_OUTLIER_CAPACITY.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `plan` is a decoder, options->device is FZ_DEVICE_CPU, or `stream`
@@ -1704,10 +1750,11 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *   FZ_OUT_OF_MEMORY     Also if the workspace is not prepared, and too little device memory is
  *                        free.
  *   FZ_DEVICE            The driver rejected a request. A part of the work may be enqueued, and
- *                        the contents of `*result` are undefined. Synchronize `stream` before you
- *                        free or reuse the memory of the call. The workspace may be unprepared:
- *                        before a new capture, call fz_plan_preload() again. Do not launch graphs
- *                        that use the workspace.
+ *                        the contents of `*result` are undefined. If `stream` is not capturing,
+ *                        synchronize `stream` before you free or reuse the memory of the call. If
+ *                        `stream` is capturing, end the capture and destroy the graph instead. In
+ *                        both cases, the workspace may be unprepared: before a new capture, call
+ *                        fz_plan_preload() again. Do not launch graphs that use the workspace.
  *
  * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
@@ -1754,10 +1801,10 @@ int32_t fz_compress_async(const fz_plan *plan,
  * `dst`, and `*result`.
  *
  * If options->checksum is not 0, the device compares the checksums of the container. Without
- * checksums, it detects only impossible values. A code, an exact value, or an error bound changed
- * to another possible value leads to wrong values, with status FZ_OK. If bytes may change in
- * storage or in transit, compress with options->checksum 2; changed values then result in
- * FZ_CHECKSUM.
+ * checksums, the device detects only impossible values. If a code, an exact value, or an error
+ * bound has changed to another possible value, the status is FZ_OK and the restored values are
+ * wrong. If bytes may change in storage or in transit, compress with options->checksum 2; changed
+ * values then result in FZ_CHECKSUM.
  *
  * If the status in `*result` is FZ_OK, fz_decompress() restores the same values, on the CPU and on
  * a GPU. For a damaged container, the two functions may report different failures.
@@ -1766,24 +1813,24 @@ int32_t fz_compress_async(const fz_plan *plan,
  *   FZ_DST_TOO_SMALL     `dst_capacity_bytes` is less than the length of the array.
  *   FZ_INVALID_ARGUMENT  `plan` is an encoder, options->device is FZ_DEVICE_CPU, or `stream`
  *                        belongs to another GPU than options->device.
- *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and the
- *                        header of its container is not encoded exactly as fzgm encodes it;
- *                        fz_decompress() restores such a container.
+ *   FZ_UNSUPPORTED       A stage has no device code, or `plan` is from fz_plan_open() and its
+ *                        container has a foreign header; see fz_plan_open().
  *   FZ_MEMORY_LIMIT      The device memory of the decoder exceeds options->max_memory_bytes.
  *
  * Also returns FZ_PLAN_MISMATCH, FZ_OUT_OF_MEMORY, and FZ_DEVICE, as fz_compress_async() does.
- * After a failure with a status other than FZ_DEVICE, nothing is enqueued, and `*result` is not
+ * After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `*result` is not
  * written.
  *
  * Reported in `*result`; the contents of `dst` are then undefined:
  *   FZ_NOT_A_CONTAINER  The first 4 bytes are missing or are not those of the plan's form
  *                       (fz_container).
- *   FZ_PLAN_MISMATCH    `plan` does not restore this container, the header is longer than
- *                       `container_capacity_bytes`, or a header field that the plan determines,
- *                       such as a parameter, has another value.
+ *   FZ_PLAN_MISMATCH    `plan` does not restore this container, a header field has changed to a
+ *                       value that `plan` does not accept, or the header is longer than
+ *                       `container_capacity_bytes`.
  *   FZ_CORRUPT          A length, an offset, an index, a table, or an error bound is impossible;
- *                       for example, the payload ends after `container_capacity_bytes`. An
- *                       impossible length may also result in FZ_PLAN_MISMATCH.
+ *                       for example, the payload ends after `container_capacity_bytes`. Exception:
+ *                       with a decoder from fz_plan_open(), an output that is longer than in the
+ *                       opened container results in FZ_PLAN_MISMATCH.
  *   FZ_CHECKSUM         A checksum does not match.
  */
 FZ_NODISCARD
@@ -1799,19 +1846,20 @@ int32_t fz_decompress_async(const fz_plan *plan,
 /* ---- Batches --------------------------------------------------------------------------------- */
 
 /**
- * Creates the plan of one call for many arrays. Array i of a call has the plan `plans[i]`.
+ * Creates a batch plan. Array i of a call has the plan `plans[i]`.
  *
  * Parameters:
  *   `plans`    In: `count` plans, all encoders or all decoders. Types, shapes, pipelines, and
- *              options may differ. A plan may occur many times. The plans may be freed afterwards.
- *   `count`    In: number of arrays. 0 is permitted; calls then do nothing.
- *   `threads`  In: threads of a call: 0 for all cores, 1 for the calling thread alone. Each thread
- *              processes one array at a time. The option `threads` of the plans has no effect.
- *   `batch`    Out: the batch plan; unchanged on failure.
+ *              options may differ. A plan may occur many times. You may free the plans when the
+ *              function returns.
+ *   `count`    In: number of arrays. If it is 0, calls do nothing.
+ *   `threads`  In: threads of a blocking call: 0 for all cores, 1 for the calling thread alone.
+ *              Each thread processes one array at a time. The option `threads` of the plans has no
+ *              effect.
+ *   `batch`    Out: the batch plan.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  Encoders and decoders are mixed, or `threads` is more than 1024.
- *   FZ_NULL_POINTER.
  */
 FZ_NODISCARD
 int32_t fz_batch_plan_new(const fz_plan *const *plans,
@@ -1820,15 +1868,20 @@ int32_t fz_batch_plan_new(const fz_plan *const *plans,
                           fz_batch_plan **batch);
 
 /**
- * Frees a batch plan. NULL is permitted. Its workspaces must not be used afterwards; they may be
- * freed before or after the batch plan.
+ * Frees a batch plan. NULL is permitted. Do not free a batch plan while a function is using it.
+ *
+ * Afterwards, new calls must not use workspaces of the batch plan. Enqueued work and captured
+ * graphs may still use these workspaces. Workspaces may be freed before or after the batch plan.
  */
 void fz_batch_plan_free(fz_batch_plan *batch);
 
 /**
- * Returns the host memory of a workspace for this batch, in bytes, in `*bytes`: the memory of a
- * call with the largest plan, once for each thread. For plans whose options->device is a GPU, a
- * call allocates device memory in addition.
+ * Returns in `*bytes` the host memory of a workspace for this batch plan: the number of threads
+ * times the memory for the largest plan. Plans with the number of a GPU in options->device require
+ * no host memory.
+ *
+ * Device memory is not included. Blocking calls on a GPU, fz_batch_preload(), and asynchronous
+ * calls allocate device memory in addition.
  */
 FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64_t *bytes);
 
@@ -1840,7 +1893,10 @@ FZ_NODISCARD int32_t fz_batch_workspace_bytes(const fz_batch_plan *batch, uint64
  */
 FZ_NODISCARD int32_t fz_batch_workspace_new(const fz_batch_plan *batch, fz_batch_workspace **workspace);
 
-/** Frees a workspace of a batch, and ends its threads. NULL is permitted. */
+/**
+ * Frees a batch workspace, and ends its threads. NULL is permitted. The rules of
+ * fz_workspace_free() apply.
+ */
 void fz_batch_workspace_free(fz_batch_workspace *workspace);
 
 /**
@@ -1856,25 +1912,29 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *                         is always sufficient. Nothing is written beyond it.
  *   `results`             Out: the result of each array.
  *
- * All parameters but `batch` and `workspace` have an entry for each array, in the order of the
- * plans, in host memory. The arrays and containers themselves are memory of any kind. No container
- * may overlap other memory of the call; the same holds for `results`.
+ * `src`, `src_bytes`, `dst`, `dst_capacity_bytes`, and `results` point to host memory, with an
+ * entry for each array in the order of the plans. The arrays and containers may be host, pinned,
+ * managed, or device memory. A container or `results` must not overlap other memory of the call.
  *
- * Each container has the bytes of fz_compress() with the plan of its array. The failure of an array
- * does not affect the others: `results[i].status` is the status of fz_compress() for array i, and
- * `results[i].bytes` is the length of the container, or 0 after a failure. If `src[i]` or `dst[i]` is
- * NULL and the array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ * Each container has the bytes of fz_compress() with the plan of its array. `results[i].status` is
+ * the status of fz_compress() for array i, and `results[i].bytes` is the length of the container,
+ * or 0 after a failure. The failure of an array does not affect other arrays. If `src[i]` or
+ * `dst[i]` is NULL and the array has elements, the call skips array i, and its status is
+ * FZ_NULL_POINTER.
  *
  * Returns:
  *   FZ_OK                All arrays are compressed.
  *   FZ_INVALID_ARGUMENT  `batch` contains decoders, or memory overlaps.
  *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
- *   FZ_NULL_POINTER, FZ_OUT_OF_MEMORY, FZ_NO_THREADS.
+ *   FZ_NO_THREADS.
  *
- * If the call is rejected with one of these statuses, `results` is unchanged. If arrays fail, all
- * results are written, the function returns the status of the first array that failed, and the text
- * of fz_last_error() begins with its index. To tell the two cases apart, set `results[i].status` to
- * -1 before the call.
+ * The call detects these failures before the first array is compressed. `results` is then
+ * unchanged.
+ *
+ * If arrays fail, all results are written. The function then returns the status of the first array
+ * that failed, and the text of fz_last_error() begins with the index of that array. To distinguish
+ * a failure of the call from failures of arrays, set `results[0].status` to -1 before the call: a
+ * failure of the call leaves it unchanged.
  */
 FZ_NODISCARD
 int32_t fz_compress_batch(const fz_batch_plan *batch,
@@ -1899,9 +1959,13 @@ int32_t fz_compress_batch(const fz_batch_plan *batch,
  *   `results`             Out: the result of each array, with the statuses of fz_decompress().
  *
  * The rules of fz_compress_batch() apply. A container may come from an untrusted source: for any
- * bytes of a container, its array has a status, and the other arrays are restored.
+ * bytes of the container, `results` contains a status for its array, and the call restores the
+ * other arrays.
  *
- * Returns: as fz_compress_batch().
+ * Returns:
+ *   FZ_OK                All arrays are restored.
+ *   FZ_INVALID_ARGUMENT  `batch` contains encoders, or memory overlaps.
+ *   FZ_PLAN_MISMATCH, FZ_NO_THREADS, and failures of arrays as for fz_compress_batch().
  */
 FZ_NODISCARD
 int32_t fz_decompress_batch(const fz_batch_plan *batch,
@@ -1915,23 +1979,34 @@ int32_t fz_decompress_batch(const fz_batch_plan *batch,
 /* ---- Asynchronous batches -------------------------------------------------------------------- */
 
 /**
- * Prepares a batch plan and a workspace for asynchronous calls on a stream: loads device code,
- * allocates device memory, and waits for its own copies. Without this function, the first call does
- * this work.
+ * Prepares a batch workspace for asynchronous calls: allocates its device memory, copies the
+ * tables of the plans to it, loads device code, and waits until this work is complete.
  *
  * Parameters:
  *   `batch`      In: encoders, or decoders.
  *   `workspace`  In/out: created for `batch`.
- *   `stream`     In: see fz_compress_async(). Must not be capturing.
+ *   `stream`     In: as for fz_plan_preload(). Must not be capturing.
  *
- * Afterwards fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
- * enqueue kernels, and can be captured. This applies to the context of `stream`.
+ * The preparation applies to one workspace, and to all streams of the context of `stream`. If the
+ * workspace is already prepared in this context, the function does nothing.
+ *
+ * Afterwards, fz_compress_batch_async() and fz_decompress_batch_async() with this workspace only
+ * enqueue kernels. They allocate no memory, never wait, and can be captured. Without
+ * fz_batch_preload(), the first asynchronous call prepares the workspace itself; this is not
+ * supported in a capture.
+ *
+ * The function may wait for earlier work on the device. Call it before you begin a capture. While
+ * another thread captures in global mode, the function may return FZ_DEVICE and invalidate the
+ * capture.
  *
  * Returns:
- *   FZ_UNSUPPORTED    The device code of a plan has no version for batches; see
- *                     fz_compress_batch_async().
- *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
- *   FZ_NO_DEVICE, FZ_OUT_OF_MEMORY, FZ_DEVICE.
+ *   FZ_INVALID_ARGUMENT  options->device of a plan is FZ_DEVICE_CPU or the number of another GPU
+ *                        than that of `stream`.
+ *   FZ_UNSUPPORTED       The device code of a plan has no version for batches, or
+ *                        fz_decompress_async() does not support a plan. See
+ *                        fz_compress_batch_async() and fz_plan_open().
+ *   FZ_PLAN_MISMATCH     `workspace` belongs to another batch plan.
+ *   FZ_MEMORY_LIMIT      The device memory of a decoder exceeds options->max_memory_bytes.
  */
 FZ_NODISCARD
 int32_t fz_batch_preload(const fz_batch_plan *batch,
@@ -1939,38 +2014,48 @@ int32_t fz_batch_preload(const fz_batch_plan *batch,
                          fz_cuda_stream stream);
 
 /**
- * Enqueues the compression of many arrays on a stream, and returns before the work completes. One
- * sequence of kernels compresses all arrays of one plan, for any number of arrays.
+ * Enqueues the compression of many arrays on a stream, and returns before the work completes. The
+ * number of arrays is at most 2^32. The arrays of one plan share their kernel launches: the call
+ * enqueues one sequence of kernels for up to 65,535 arrays of a plan.
  *
  * Parameters:
- *   `batch`               In: encoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `batch`               In: encoders, from fz_batch_plan_new(). options->device of each plan
+ *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
  *   `src`                 In: the address of each array. Its length is that of its plan.
  *   `dst`                 Out: the address of each container. A container must not overlap other
  *                         memory of the call.
  *   `dst_capacity_bytes`  In: the capacity of each container. Nothing is written beyond it.
- *   `results`             Out: the result of each array, as for fz_compress_async(); not NULL.
- *   `stream`              In: see fz_compress_async().
+ *   `results`             Out: the result of each array, with the statuses in `*result` of
+ *                         fz_compress_async().
+ *   `stream`              In: as for fz_compress_async().
  *
- * `src`, `dst`, `dst_capacity_bytes`, and `results` are arrays in device memory, aligned to 8
- * bytes, with an entry for each array of the batch. The work on the stream reads the entries, so a
- * captured graph compresses the arrays that they refer to when it is launched. They, and the memory
- * that they refer to, must remain valid and unmodified until the call completes on `stream`.
+ * `src`, `dst`, `dst_capacity_bytes`, and `results` are tables in device memory, aligned to 8
+ * bytes, with an entry for each array of the batch. The work reads the entries when it executes on
+ * the device. A launch of a captured graph therefore compresses the arrays whose addresses are in
+ * `src` at that time.
  *
- * Each container has the bytes of fz_compress_async() with the plan of its array, and each array
- * has its own result: a failure does not affect the others. If `src[i]` or `dst[i]` is NULL and the
- * array has elements, array i is skipped, with the status FZ_NULL_POINTER.
+ * The four tables, and the memory at the addresses in `src` and `dst`, must remain valid until the
+ * work completes on `stream`. Until then, neither the host nor other streams may modify this
+ * memory. For a graph, this rule applies to each launch. Between two launches you may change the
+ * entries; the tables must remain valid until the last launch completes.
+ *
+ * Each container has the bytes of fz_compress_async() with the plan of its array. Each array has
+ * its own result, and the failure of an array does not affect other arrays. If `src[i]` or
+ * `dst[i]` is NULL and the array has elements, the work skips array i, and its status is
+ * FZ_NULL_POINTER.
  *
  * Device code for batches exists for preset "fast" with arrays of up to 256 chunks, and for preset
  * "pfpl" with arrays of f32 of up to 8 MiB. A chunk of preset "fast" has 8192 elements in 1
  * dimension, 32 x 256 in 2, and 32 x 32 x 8 in 3.
  *
  * Returns:
- *   FZ_UNSUPPORTED  The device code of a plan has no version for batches.
- *   FZ_INVALID_ARGUMENT, FZ_NULL_POINTER, FZ_PLAN_MISMATCH, FZ_NO_DEVICE, FZ_OUT_OF_MEMORY,
- *   FZ_DEVICE.
+ *   FZ_PLAN_MISMATCH  `workspace` belongs to another batch plan.
+ *   FZ_DEVICE         As for fz_compress_async(); the contents of `results` are undefined.
+ *   FZ_INVALID_ARGUMENT, FZ_UNSUPPORTED, FZ_OUT_OF_MEMORY as for fz_batch_preload().
  *
- * If the function returns one of these statuses other than FZ_DEVICE, no work was enqueued.
+ * After a failure with any other status than FZ_DEVICE, nothing is enqueued, and `results` is not
+ * written.
  */
 FZ_NODISCARD
 int32_t fz_compress_batch_async(const fz_batch_plan *batch,
@@ -1985,21 +2070,29 @@ int32_t fz_compress_batch_async(const fz_batch_plan *batch,
  * Enqueues the decompression of many arrays on a stream, and returns before the work completes.
  *
  * Parameters:
- *   `batch`               In: decoders, from fz_batch_plan_new(), of the device of the stream.
+ *   `batch`               In: decoders, from fz_batch_plan_new(). options->device of each plan
+ *                         must be FZ_DEVICE_AUTO or the number of the GPU of `stream`.
  *   `workspace`           In/out: created for `batch`; not NULL.
  *   `containers`          In: the address of each container.
  *   `container_capacity_bytes`  In: at least the length of each container, as for
  *                         fz_decompress_async().
  *   `dst`                 Out: the address of each array. An array must not overlap other memory of
  *                         the call.
- *   `dst_capacity_bytes`  In: the capacity of each array. If it is less than the length of the
- *                         array, the array is skipped, with the status FZ_DST_TOO_SMALL.
- *   `results`, `stream`   As for fz_compress_batch_async().
+ *   `dst_capacity_bytes`  In: the capacity of each array. If the capacity is less than the length
+ *                         of the array, the work skips the array, and its status is
+ *                         FZ_DST_TOO_SMALL.
+ *   `results`             Out: the result of each array, with the statuses in `*result` of
+ *                         fz_decompress_async().
+ *   `stream`              In: as for fz_compress_async().
  *
- * The rules of fz_compress_batch_async() apply to the arrays in device memory, and those of
- * fz_decompress_async() to each container, which may come from an untrusted source.
+ * `containers`, `container_capacity_bytes`, `dst`, `dst_capacity_bytes`, and `results` are tables
+ * in device memory; the rules of fz_compress_batch_async() for tables apply. Each container may
+ * come from an untrusted source; the rules of fz_decompress_async() for containers apply. If
+ * `containers[i]` or `dst[i]` is NULL and the array has elements, the work skips array i, and its
+ * status is FZ_NULL_POINTER.
  *
- * Returns: as fz_compress_batch_async().
+ * Returns the statuses of fz_compress_batch_async(), and FZ_MEMORY_LIMIT as fz_batch_preload()
+ * does.
  */
 FZ_NODISCARD
 int32_t fz_decompress_batch_async(const fz_batch_plan *batch,
@@ -2079,14 +2172,16 @@ int32_t fz_container_info_partial(const void *beginning,
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `pipeline`         Out: the pipeline.
  *
- * With the same options, this pipeline writes the same container for the same array, as far as the
- * header records its parameters. The header does not record:
+ * With the same options, this pipeline writes the same container for the same array, if the
+ * original pipeline has the defaults of the parameters that the header does not record. The header
+ * of an FZM file does not record:
  * - outlier_capacity;
- * - the number of partitions of huffman;
- * - the origin of value_base: set or computed;
- * - fixed_step;
- * - in a compact frame, the digits of the error bound after the seventh, and outlier_threshold of
- *   lorenzo_quant.
+ * - encode_mode of stage huffman;
+ * - fixed_step of stages fast, quantizer, and lorenzo_quant;
+ * - value_base: the pipeline computes the value from the array.
+ *
+ * In addition, the header of a compact frame does not record the digits of the error bound after
+ * the seventh, and outlier_threshold of stage lorenzo_quant.
  *
  * If the container stores the array uncompressed, the pipeline consists of stage "stored".
  *

@@ -544,7 +544,7 @@ inline result<std::uint64_t> decompress_preview(const_bytes container, std::uint
   return decompress_region(container, origin, extent, dst);
 }
 
-/** Working memory of a call for a batch, see fz_batch_workspace. */
+/** Memory that calls for a batch use while they run, see fz_batch_workspace. */
 class batch_workspace : public detail::owner<fz_batch_workspace, fz_batch_workspace_free> {
 public:
   using owner::owner;
@@ -626,7 +626,7 @@ inline result<void> decompress_batch(const batch_plan &batch, batch_workspace &w
 }
 
 /**
- * Enqueues the compression of many arrays on `stream` and returns before the work completes. All pointers are arrays in device
+ * Enqueues the compression of many arrays on `stream` and returns before the work completes. All pointers are tables in device
  * memory, with an entry for each array of the batch; see fz_compress_batch_async().
  */
 inline result<void> compress_batch_async(const batch_plan &batch, batch_workspace &ws, const void *const *src, void *const *dst,

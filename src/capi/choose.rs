@@ -86,23 +86,24 @@ pub struct fz_choice {
 /// the time. A pipeline with a bound keeps the bound for every array, such as the next time step. A
 /// lossless pipeline is lossless for every array.
 ///
-/// In mode FZ_MODE_REL, every goal returns preset "pfpl". In other modes, without a target:
-/// - FZ_GOAL_SPEED returns preset "fast" or, if the request is lossless, "bits". The call does not
-///   read `src`.
-/// - FZ_GOAL_BALANCED compresses the sample with variants of presets "fast", "fz", and "cusz", and
-///   returns the best variant.
-/// - FZ_GOAL_RATIO compresses the sample with variants of preset "high", and returns the best
-///   variant. If the array has fewer than 32,768 elements, it also compresses the sample with
-///   variants of "fast", "fz", and "cusz".
+/// The request and the goal determine the pipeline:
+/// - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
+/// - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits".
+/// - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
+///   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
+///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
+/// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// FZ_GOAL_BALANCED and FZ_GOAL_RATIO also test whether every value is on a lattice, a set of evenly
-/// spaced levels. Examples are rounded numbers and scaled integers. If every value is on a lattice,
-/// a lossless pipeline that codes the levels is one of the variants. For a lossless request, it is
-/// compared with preset "bits".
+/// A call that tries pipelines compresses the sample with each of them, and returns the pipeline
+/// with the shortest result. A slower pipeline is returned only if its result is more than 2 %
+/// shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
+/// levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
+/// call also tries a lossless pipeline that codes the levels. A call without a target that tries no
+/// pipelines does not read `src`.
 ///
-/// With a target, the call compresses the whole array up to three times on the CPU. If the array
-/// permits it, the ratio is met to 5 % and the signal-to-noise ratio to 1 dB. Otherwise, the call
-/// returns the closest pipeline that it finds.
+/// With a target, the call compresses the whole array up to three times on the CPU. The ratio is
+/// met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.
+/// Otherwise, the call returns the closest pipeline that it finds.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one

@@ -30,19 +30,21 @@ use crate::{Decoder, DeviceSlice, Options, Workspace};
 /// Exception: the exact form of the reference, see fz_options::strict.
 ///
 /// If the array has more outliers than the outlier lists of the plan can store, the call compresses
-/// again with larger lists, in memory that it allocates. Exception: a workspace from
-/// fz_workspace_from_buffer(), with which the call fails.
+/// again with larger lists, in memory that it allocates. Exception: with a workspace from
+/// fz_workspace_from_buffer(), the call returns FZ_OUTLIER_CAPACITY.
 ///
-/// On failure the contents of `dst` are unchanged in host memory, also if it is pinned. In device
-/// and managed memory, and after FZ_DEVICE in any memory, they are undefined. On success, bytes
-/// between the end of the container and the capacity may change in device and managed memory.
+/// On failure, the contents of `dst` are unchanged if `dst` is host memory, pinned memory included.
+/// Exception: after FZ_DEVICE, they are undefined. In device and managed memory, the contents of
+/// `dst` are undefined after every failure. On success, in device and managed memory, bytes between
+/// the end of the container and the capacity may change.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     `src_bytes` is not the length of the plan's array, or `workspace` belongs
 ///                        to another plan.
-///   FZ_INVALID_ARGUMENT  `plan` is a decoder, fz_options::device does not permit the memory, `src`
-///                        and `dst` belong to two GPUs, or an element is out of range; see
-///                        fz_pipeline_finalize().
+///   FZ_INVALID_ARGUMENT  `plan` is a decoder, or an element is out of range; see
+///                        fz_pipeline_finalize(). Also if `src` or `dst` is in device memory, and
+///                        options->device is FZ_DEVICE_CPU or another GPU. Also if `src` and `dst`
+///                        belong to two GPUs.
 ///   FZ_UNSUPPORTED       The call runs on a GPU, and a stage has no device code.
 ///   FZ_OUTLIER_CAPACITY  Only with a workspace from fz_workspace_from_buffer().
 ///   FZ_DST_TOO_SMALL, FZ_NO_THREADS.
@@ -90,18 +92,19 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// A container in device memory is decoded by the device. With a plan, the call does not copy the
-/// container to the host. Without a plan, the call copies the header. Exception: if the device
-/// reports a failure, or if the header is not encoded exactly as fzgm encodes it, the call copies
-/// the whole container. The host then reads the header and compares the checksums, and the device
-/// decodes.
+/// The device decodes a container in device memory. With a plan, the call does not copy the
+/// container to the host. Without a plan, the call copies only the header. Two cases are
+/// exceptions: a foreign header (see fz_plan_open()), and a failure on the device. The call then
+/// copies the whole container. The host reads the header and compares the checksums; if the host
+/// finds no failure, the device decodes again.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
 /// Returns:
 ///   FZ_PLAN_MISMATCH     Plan, workspace, and container do not belong together.
-///   FZ_INVALID_ARGUMENT  `plan` is an encoder, fz_options::device does not permit the memory, or
-///                        `container` and `dst` belong to two GPUs.
+///   FZ_INVALID_ARGUMENT  `plan` is an encoder. Also if `container` or `dst` is in device memory,
+///                        and options->device is FZ_DEVICE_CPU or another GPU. Also if `container`
+///                        and `dst` belong to two GPUs.
 ///   FZ_UNSUPPORTED       The container requires another version of fzgm, or the call runs on a GPU
 ///                        and a stage has no device code.
 ///   FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_CHECKSUM, FZ_DST_TOO_SMALL, FZ_MEMORY_LIMIT, FZ_NO_THREADS.

@@ -55,8 +55,8 @@ pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *
 /// Writes a pipeline as TOML. fz_pipeline_from_toml() creates the same pipeline from it.
 ///
 /// Parameters:
-///   `toml`                 Out: the text with its terminating zero. NULL with a capacity of 0: the
-///                          function only determines the length.
+///   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
+///                          may be NULL, and the function only determines the length.
 ///   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
 ///                          beyond it.
 ///   `toml_bytes`           Out: length of the text in bytes, including the zero.
