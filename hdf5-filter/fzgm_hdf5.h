@@ -1,5 +1,5 @@
 /* fzgm for HDF5 programs in C and C++: the number of the filter, and calls that put it into a dataset creation property list. A header
- * and nothing else: it needs hdf5.h, and the plugin when chunks are written or read. docs/hdf5.md has the cd_values. */
+ * and nothing else: it needs hdf5.h, and the plugin when chunks are written or read. docs/hdf5-format.md specifies the cd_values. */
 #ifndef FZGM_HDF5_H
 #define FZGM_HDF5_H
 

@@ -358,6 +358,23 @@ class Rewriting(Base):
         self.assertGreater(largest(1, 1 << 20, slots=1), 2)
 
 
+class Pages(unittest.TestCase):
+    def test_the_pages_quote_the_examples(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        for page, first, example in (
+            ("hdf5.md", "import fzgm_hdf5", "hdf5.py"),
+            ("hdf5.md", "#include <fzgm_hdf5.h>", "hdf5.c"),
+            ("hdf5-advanced.md", "  fzgm_chunks chunks;", "hdf5_cuda.c"),
+        ):
+            with open(os.path.join(root, "docs", page)) as f:
+                quoted = [block for block in f.read().split("\n```text\n")[1:] if block.startswith(first)]
+            self.assertEqual(len(quoted), 1, (page, first))
+            with open(os.path.join(root, "examples", example)) as f:
+                rest = iter(f.read().splitlines())
+            for line in quoted[0].split("\n```")[0].splitlines():
+                self.assertIn(line, rest, example)  # from the line before on
+
+
 class Refusals(Base):
     def refused(self, text, data=None, chunks=(16,), **opts):
         data = field((64,)) if data is None else data
