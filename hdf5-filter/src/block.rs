@@ -13,7 +13,8 @@ pub(crate) struct Block {
 impl Block {
     /// A block of zeros.
     pub(crate) fn new(bytes: u64) -> Answer<Block> {
-        let refused = || format!("there is no memory for {bytes} bytes");
+        let refused =
+            || format!("the system has no {bytes} bytes of memory; free some, or choose smaller chunks");
         let len = usize::try_from(bytes).map_err(|_| refused())?;
         // SAFETY: any size may be asked for; one of zero bytes would give a null pointer or none.
         let start = unsafe { libc::calloc(len.max(1), 1) }.cast::<u8>();

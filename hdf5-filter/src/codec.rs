@@ -31,7 +31,7 @@ fn text(error: Error) -> String {
     match error {
         Error::TooLarge { stage, needed, limit } => {
             format!(
-                "{stage} can hold {limit} bytes, a chunk of this dataset needs {needed}; choose smaller chunks"
+                "a chunk of this dataset requires {needed} bytes in stage {stage}, whose limit is {limit}; choose smaller chunks"
             )
         }
         e => e.to_string(),
@@ -165,7 +165,7 @@ impl Plan {
             || dst.len() as u64 != decoder.array().bytes()
         {
             return Err(format!(
-                "a chunk cannot be restored: it holds {}, a chunk of this dataset has {}; write it with the type and shape of the dataset's \
+                "a chunk cannot be restored: it contains {}, but a chunk of this dataset has {}; write chunks with the type and shape of the dataset's \
                  chunks, or in one dimension",
                 described(decoder.array()),
                 described(self.decoder.array())

@@ -82,7 +82,7 @@ unsafe extern "C" fn run(
 ) -> usize {
     let done = wall(c"filter", || {
         if size.is_null() || buffer.is_null() {
-            return Err("there is no chunk".into());
+            return Err("the chunk that HDF5 passes is null; pass a buffer and its size".into());
         }
         // SAFETY: of the caller, see above.
         let cd = if values.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(values, count) } };

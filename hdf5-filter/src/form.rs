@@ -50,9 +50,10 @@ impl Head {
 
     /// Header, frame, and the values after it, of a chunk that begins with the magic.
     fn split(chunk: &[u8]) -> Answer<(Head, &[u8], &[u8])> {
-        let damaged = |what: &str| format!("a chunk cannot be restored: {what}");
-        let (head, rest) =
-            chunk.split_first_chunk::<HEAD>().ok_or_else(|| damaged("its header is cut off"))?;
+        let damaged = |what: &str| format!("a chunk cannot be restored: {what}; the file is damaged");
+        let (head, rest) = chunk
+            .split_first_chunk::<HEAD>()
+            .ok_or_else(|| damaged(&format!("its header has {} bytes, expected {HEAD}", chunk.len())))?;
         let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let dtype = DType::from_number(i64::from(head[9])).ok().filter(|d| d.is_float());
         let exact = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
@@ -60,14 +61,22 @@ impl Head {
         let sound = match head[8] {
             BINS => step > 0.0 && step.is_finite(),
             VALUES => step.to_bits() == 0,
-            form => return Err(damaged(&format!("its form {form} needs a newer plugin"))),
+            form => {
+                return Err(format!(
+                    "a chunk cannot be restored: its form is {form}; this plugin supports 0 and 1; install a newer plugin"
+                ));
+            }
         };
-        let dtype = dtype.filter(|_| sound).ok_or_else(|| damaged("its header is damaged"))?;
+        let dtype = dtype
+            .filter(|_| sound)
+            .ok_or_else(|| damaged(&format!("its header has element type {} and step {step:?}", head[9])))?;
         let behind = u64::from(exact) * dtype.bytes();
-        let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| damaged("its end is cut off"))?;
+        let at = (rest.len() as u64).checked_sub(behind).ok_or_else(|| {
+            damaged(&format!("{} bytes follow its header, but its exact values require {behind}", rest.len()))
+        })?;
         let (frame, behind) = rest.split_at(at as usize);
         if checksum(head, behind).to_le_bytes() != head[4..8] {
-            return Err(damaged("the checksum of its header is wrong"));
+            return Err(damaged("the checksum of its header does not match"));
         }
         let head = Head { step, dtype, fill_mark: head[10], exact_mark: head[11], exact, fill: eight(24) };
         Ok((head, frame, behind))
@@ -111,7 +120,8 @@ fn compress_as<T: Real>(stored: &Stored, chunk: &[u8]) -> Answer<Block> {
     let fill = stored.fill.map_or(mark(fill_mark), |f| T::of(f).bits());
     let mut held = Vec::new();
     let mut exact = Vec::new();
-    let missing = |_| format!("the system has no {} bytes of memory", chunk.len());
+    let missing =
+        |_| format!("the system has no {} bytes of memory; free some, or choose smaller chunks", chunk.len());
     held.try_reserve_exact(chunk.len()).map_err(missing)?;
     for bytes in chunk.chunks_exact(T::BYTES) {
         let bits = T::read(bytes);
@@ -171,8 +181,10 @@ pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<(
     }
     let (head, frame, exact) = Head::split(chunk)?;
     if head.dtype != stored.element.dtype {
-        let text = "a chunk cannot be restored: it has elements of type";
-        return Err(format!("{text} {}, the dataset of type {}", head.dtype, stored.element.dtype));
+        let (is, expected) = (head.dtype, stored.element.dtype);
+        return Err(format!(
+            "a chunk cannot be restored: its element type is {is}; expected {expected}, that of the dataset"
+        ));
     }
     with_plan(&frames.words(), &frames, |plan| plan.decode(frame, dst))?;
     let done = match head.dtype {
@@ -180,7 +192,7 @@ pub(crate) fn restore(stored: &Stored, chunk: &[u8], dst: &mut [u8]) -> Answer<(
         _ => replace::<f64>(&head, exact, dst),
     };
     done.then_some(())
-        .ok_or_else(|| "a chunk cannot be restored: its exact values are not those of its frame".into())
+        .ok_or_else(|| "a chunk cannot be restored: it has more or fewer exact values than exact marks; the file is damaged".into())
 }
 
 /// Puts values in the places of bins and marks; false if there are more or fewer exact values than marks of them.
@@ -242,7 +254,7 @@ mod tests {
         chunk[8] = 2;
         assert_eq!(
             Head::split(&chunk).map(|_| ()),
-            Err("a chunk cannot be restored: its form 2 needs a newer plugin".into())
+            Err("a chunk cannot be restored: its form is 2; this plugin supports 0 and 1; install a newer plugin".into())
         );
     }
 

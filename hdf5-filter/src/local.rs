@@ -17,13 +17,15 @@ use fzgm::DType;
 /// Completes the cd_values in the list of a dataset.
 pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> Answer<()> {
     let (flags, cd) = hdf5.filter(list, ID, MAX_WORDS).ok_or_else(|| {
-        format!("H5Pget_filter_by_id2 does not give cd_values, of which there are at most {MAX_WORDS}")
+        format!("H5Pget_filter_by_id2 failed, or returned more than {MAX_WORDS} cd_values; pass only mode, bound, and preset")
     })?;
     let user = User::read(&cd)?;
     let element = element(hdf5, kind)?;
     let lossy = element.dtype.is_float() && user.mode != Mode::Lossless;
     order(hdf5, list, lossy)?;
-    let dims = hdf5.dims(space).ok_or("the dataspace of the chunk has no dimensions")?;
+    let dims = hdf5.dims(space).ok_or(
+        "the dimensions of the chunk cannot be read; expected a simple dataspace of at most 32 dimensions",
+    )?;
     let fill = if lossy { fill(hdf5, list, kind, element) } else { None };
     let resolved = resolve(user, element, fill);
     let Resolved { bound, threshold, fill: kept } = resolved;
@@ -33,19 +35,22 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
-            format!("{e}, for the fill value {fill:e}, which must be restored bit for bit")
+            format!("{e}; the fill value is {fill:e}, which must be restored bit for bit; choose another fill value or preset")
         }
         _ => e,
     })?;
     if hdf5.set_filter(list, ID, flags, &stored.words()) {
         return Ok(());
     }
-    Err("H5Pmodify_filter does not take the cd_values".into())
+    Err(format!("H5Pmodify_filter failed for the {} cd_values of the dataset", stored.words().len()))
 }
 
 fn element(hdf5: &Hdf5, kind: hid_t) -> Answer<Element> {
     let class = hdf5.class(kind);
-    let bytes = u32::try_from(hdf5.size(kind)).ok().filter(|b| *b > 0).ok_or("the type has no size")?;
+    let bytes = u32::try_from(hdf5.size(kind))
+        .ok()
+        .filter(|b| *b > 0)
+        .ok_or("the element size is 0, or 4 GiB or more; choose another element type")?;
     let signed = match bytes {
         1 => DType::I8,
         2 => DType::I16,
@@ -73,9 +78,9 @@ fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     let parts: Vec<&[H5Z_filter_t]> = ids.split(|id| *id == ID).collect();
     let [before, after] = parts[..] else {
         return Err(match parts.len().saturating_sub(1) {
-            0 => "the pipeline does not have the filter".into(),
+            0 => "the filter pipeline does not contain fzgm; set filter 32770".into(),
             n => format!(
-                "fzgm is in the pipeline {n} times; set it once, and change its cd_values with H5Pmodify_filter"
+                "the filter pipeline contains fzgm {n} times; set fzgm once, and change its cd_values with H5Pmodify_filter"
             ),
         });
     };
@@ -83,17 +88,17 @@ fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     if let Some(id) = before.iter().find(|id| lossy || **id != H5Z_FILTER_SHUFFLE) {
         return Err(if lossy {
             format!(
-                "filter {id} is before a mode with an error bound, which must be the first filter: it would lose bytes and not values; leave out shuffle and the like, fzgm has its own"
+                "filter {id} precedes fzgm, which must be the first filter in modes abs and rel, because other filters change the bytes of the values; remove filter {id}"
             )
         } else {
             format!(
-                "filter {id} is before fzgm and may change the length of chunks; put fzgm first, or leave that filter out"
+                "filter {id} precedes fzgm and may change the length of chunks; set fzgm first, or remove filter {id}"
             )
         });
     }
     if let Some((id, name)) = OF_ELEMENTS.iter().find(|(id, _)| after.contains(id)) {
         return Err(format!(
-            "filter {id} ({name}) follows fzgm, but it processes elements of the dataset and would damage compressed chunks; remove {name}, only gzip (1), shuffle (2), and fletcher32 (3) of HDF5 may follow fzgm"
+            "filter {id} ({name}) follows fzgm, but it processes elements of the dataset and would damage compressed chunks; remove {name}: of the filters of HDF5, only gzip (1), shuffle (2), and fletcher32 (3) may follow fzgm"
         ));
     }
     Ok(())

@@ -69,16 +69,16 @@ impl Preset {
             let known: Vec<String> =
                 Preset::ALL.iter().map(|p| format!("{} ({})", *p as u32, p.name())).collect();
             return Err(format!(
-                "the preset is {number}{reserved}; this plugin has {}; other numbers need a newer plugin",
+                "the preset is {number}{reserved}; this plugin supports {}; for other presets, install a newer plugin",
                 known.join(", ")
             ));
         };
         let advice = match (preset, mode) {
             (Preset::Auto, _) | (_, Mode::Abs(_)) | (Preset::Pfpl, Mode::Rel(_)) => return Ok(preset),
-            (Preset::Pfpl, _) => "give mode 1 (abs) or 2 (rel), or leave the preset out",
-            _ => "give mode 1 (abs), or leave the preset out",
+            (Preset::Pfpl, _) => "pass mode 1 (abs) or 2 (rel), or omit the preset",
+            _ => "pass mode 1 (abs), or omit the preset",
         };
         let mode = if matches!(mode, Mode::Rel(_)) { "2 (rel)" } else { "0 (lossless)" };
-        Err(format!("preset {number} ({}) has no mode {mode}; {advice}", preset.name()))
+        Err(format!("preset {number} ({}) does not support mode {mode}; {advice}", preset.name()))
     }
 }
