@@ -1,4 +1,4 @@
-//! Filters a chunk. No function here calls HDF5, so that every program can read the files.
+//! Compresses and restores chunks. No function here calls HDF5, so programs that hide its functions can read files too.
 
 use crate::Answer;
 use crate::block::Block;
@@ -35,7 +35,7 @@ fn turned(stored: &Stored, chunk: &[u8]) -> Answer<Vec<u8>> {
     Ok(turned)
 }
 
-/// The chunk of a dataset as it is read. Its length is that of the cd_values: HDF5 up to 1.14 reads past the end of a shorter one.
+/// The chunk of a dataset as it is read. Its length is that of the cd_values, because HDF5 up to 1.14 reads past the end of shorter chunks.
 pub(crate) fn restore(cd: &[u32], frame: &[u8]) -> Answer<Block> {
     let stored = Stored::read(cd)?;
     let mut block = Block::new(stored.chunk_bytes()? as u64)?;

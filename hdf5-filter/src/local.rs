@@ -1,8 +1,7 @@
-//! The creation of a dataset: the words of the user become the stored ones, or the dataset is rejected.
+//! The creation of a dataset: completes the cd_values, or rejects the dataset.
 //!
-//! Datasets must be rejected here, not later. h5py and netCDF set filters as optional, so a chunk that
-//! `filter` rejects is stored without compression and without a message, and parallel HDF5 1.10 then writes a
-//! file that cannot be read.
+//! Datasets must be rejected here, not later. h5py and netCDF set filters as optional. If `filter` then rejects a
+//! chunk, HDF5 stores the chunk uncompressed without a message, and parallel HDF5 1.10 writes a file that cannot be read.
 
 use crate::Answer;
 use crate::bound::{Resolved, resolve};
@@ -31,7 +30,7 @@ pub(crate) fn complete(hdf5: &Hdf5, list: hid_t, kind: hid_t, space: hid_t) -> A
     let Resolved { bound, threshold, fill: kept } = resolved;
     let stored = Stored { user, element, bound, threshold, fill: kept, dims };
     stored.chunk_bytes()?;
-    // An error of the plan is reported now.
+    // Reports errors of the plan now, before the first chunk.
     let frames = if form::applies(&stored) { form::frames(&stored) } else { stored.clone() };
     Plan::new(&frames).map_err(|e| match fill {
         Some(fill) if stored.threshold.is_finite() => {
@@ -67,12 +66,12 @@ fn element(hdf5: &Hdf5, kind: hid_t) -> Answer<Element> {
     Ok(number.map_or(Element::opaque(bytes), |(dtype, swapped)| Element::number(dtype, swapped)))
 }
 
-/// Filters that read chunks as elements of the dataset. scale-offset and nbit read as many elements as the uncompressed chunk has,
-/// beyond the end of compressed bytes. szip does not restore an incomplete last element.
+/// Filters that read chunks as elements of the dataset. scale-offset and nbit read the number of elements of the uncompressed chunk,
+/// beyond the end of the compressed bytes. szip does not restore an incomplete last element.
 const OF_ELEMENTS: [(H5Z_filter_t, &str); 3] = [(4, "szip"), (5, "nbit"), (6, "scale-offset")];
 
-/// Rejects other filters in places where they damage chunks, and a second fzgm. HDF5 returns the cd_values of the first fzgm only, so
-/// the other one would keep incomplete cd_values and fail with the first chunk.
+/// Rejects other filters at places where they would damage chunks, and a second fzgm. HDF5 returns the cd_values of only the first fzgm,
+/// so the second fzgm would keep incomplete cd_values and fail with the first chunk.
 fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     let ids: Vec<H5Z_filter_t> = (0..hdf5.filters(list)).map(|index| hdf5.filter_id(list, index)).collect();
     let parts: Vec<&[H5Z_filter_t]> = ids.split(|id| *id == ID).collect();
@@ -84,7 +83,7 @@ fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
             ),
         });
     };
-    // Shuffle is the one filter that changes no length.
+    // Shuffle is the only filter that never changes the length of a chunk.
     if let Some(id) = before.iter().find(|id| lossy || **id != H5Z_FILTER_SHUFFLE) {
         return Err(if lossy {
             format!(
@@ -104,7 +103,7 @@ fn order(hdf5: &Hdf5, list: hid_t, lossy: bool) -> Answer<()> {
     Ok(())
 }
 
-/// The fill value of the dataset, as stored in chunks.
+/// The fill value of the dataset, in its element type.
 fn fill(hdf5: &Hdf5, list: hid_t, kind: hid_t, element: Element) -> Option<f64> {
     let mut bytes = [0; 8];
     let value = bytes.get_mut(..element.bytes as usize)?;

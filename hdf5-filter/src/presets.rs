@@ -6,15 +6,15 @@ use super::words::Mode;
 /// The pipeline of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preset {
-    /// pfpl, or bits without a bound.
+    /// pfpl with a bound, otherwise bits.
     Auto = 0,
     /// Bins, differences, bit planes.
     Pfpl = 1,
     /// Differences in as many dimensions as the chunk has.
     Fz = 2,
-    /// The same in one stage, for speed.
+    /// Bins, differences in all dimensions, and bit planes in one stage, for speed.
     Fast = 3,
-    /// Interpolation from a coarse grid on, of bins, for ratio.
+    /// Interpolation of bin numbers from coarse to fine grids, for ratio.
     High = 4,
     /// Differences and a Huffman code.
     Cusz = 6,
@@ -62,7 +62,7 @@ impl Preset {
         matches!(self, Preset::High | Preset::HighOnce)
     }
 
-    /// The preset of a number, if it has the mode.
+    /// The preset of a number, if the preset supports the mode.
     pub(crate) fn of(number: u32, mode: Mode) -> Answer<Preset> {
         let Some(preset) = Preset::ALL.into_iter().find(|p| *p as u32 == number) else {
             let reserved = if number == EXACT { ", reserved for preset exact" } else { "" };

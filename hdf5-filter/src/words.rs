@@ -27,19 +27,19 @@ pub(crate) struct User {
 /// The number of the filter, from the header for programs.
 pub(crate) const ID: i32 = number_after(include_str!("../fzgm_hdf5.h"), "#define H5Z_FILTER_FZGM ");
 const USER_WORDS: usize = 4;
-/// "FZ", and the version of the stored form in the lower half.
+/// The upper half of word 4, "FZ". The lower half is the version.
 const MAGIC: u32 = 0x465a_0000;
-/// All other presets: words 9 and 10 are the threshold.
+/// Version for presets without a form of their own: words 9 and 10 are the threshold.
 const VERSION: u32 = 1;
-/// Presets whose chunks have the form of `form`: words 9 and 10 are the fill value.
+/// Version for presets whose chunks have the form of `form`: words 9 and 10 are the fill value.
 const FORM_VERSION: u32 = 2;
 /// Words before the dimensions.
 const FIXED_WORDS: usize = 12;
 /// Dimensions that HDF5 permits.
 pub(crate) const MAX_RANK: usize = 32;
-/// Words that a stored form has at most.
+/// Largest number of words of a dataset.
 pub(crate) const MAX_WORDS: usize = FIXED_WORDS + 2 * MAX_RANK;
-/// Bounds for which restored values keep their bins, see the page of the stage quantizer.
+/// Bounds of mode rel with which a restored value keeps its bin, see the page of stage quantizer.
 const REL: std::ops::RangeInclusive<f64> = 1.0 / 131_072.0..=0.25;
 
 /// The decimal number that follows `name` in a text. A text without it does not compile.
@@ -75,14 +75,14 @@ fn halves(x: u64) -> [u32; 2] {
 }
 
 impl User {
-    /// The request in the words of a dataset that is created: those of a user, or the stored ones of another
-    /// dataset, which tools pass on.
+    /// The request in the words at the creation of a dataset: words of a user, or the words of another dataset,
+    /// which tools copy.
     pub(crate) fn read(cd: &[u32]) -> Answer<User> {
         let stored = cd.get(USER_WORDS).is_some_and(|w| w & 0xffff_0000 == MAGIC);
         match (cd, stored) {
             (_, true) => {
-                // Their dimensions are not read: h5py up to 3.15 passes on sixteen words, with arbitrary
-                // memory after the actual ones.
+                // Dimensions are not read: h5py up to 3.15 copies only 16 words, and passes arbitrary memory in
+                // place of the others.
                 let ones =
                     cd.iter().enumerate().map(|(i, w)| if i < FIXED_WORDS { *w } else { 1 - i as u32 % 2 });
                 Stored::read(&ones.collect::<Vec<_>>()).map(|s| s.user)
@@ -122,7 +122,7 @@ impl User {
         Ok(User { mode, preset })
     }
 
-    /// The words of a user.
+    /// The request as words 0 to 3.
     pub(crate) fn words(self) -> [u32; USER_WORDS] {
         let (mode, bound) = match self.mode {
             Mode::Lossless => (0, 0.0),
@@ -134,17 +134,17 @@ impl User {
     }
 }
 
-/// All that a chunk takes to be compressed and restored. The words of the user are its beginning.
+/// The settings of a dataset: everything that compressing and restoring a chunk requires.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) user: User,
     pub(crate) element: Element,
-    /// The bound that values are compressed with, not above that of the user; 0 where nothing is lost.
+    /// The bound that values are compressed with, at most that of the user; 0 if the dataset is lossless.
     pub(crate) bound: f64,
-    /// Values of this magnitude and above are stored exactly: a fill value that no bin of the bound holds.
-    /// Else infinity.
+    /// Values of this magnitude and above are stored exactly. It is the magnitude of a fill value that no bin equals,
+    /// otherwise infinity.
     pub(crate) threshold: f64,
-    /// The fill value, if the preset has chunks with a form of their own.
+    /// The fill value, if chunks have the form of `form`.
     pub(crate) fill: Option<f64>,
     /// Elements of a chunk, the slowest dimension first.
     pub(crate) dims: Vec<u64>,
@@ -166,7 +166,7 @@ impl Stored {
         words
     }
 
-    /// The words of a dataset, every one of them checked.
+    /// The settings in the words of a dataset. Every word is checked.
     pub(crate) fn read(cd: &[u32]) -> Answer<Stored> {
         let damaged = |what: String| {
             format!("the cd_values of the dataset are damaged: {what}; restore the file from a copy")
@@ -212,7 +212,7 @@ impl Stored {
             Mode::Abs(bound) | Mode::Rel(bound) if element.dtype.is_float() => bound,
             _ => 0.0,
         };
-        // Comparisons that a NaN fails. Every mode but lossless has a bound.
+        // A NaN fails these comparisons. Every dataset that is not lossless has a bound.
         let bounded = bound >= 0.0 && bound <= most && (bound > 0.0) == (most > 0.0);
         if !bounded {
             let range = if most > 0.0 { "above 0 and at most" } else { "exactly" };
