@@ -163,9 +163,9 @@
  *
  *   - Unless stated otherwise, arrays and containers may be host, pinned, managed, or device memory,
  *     each independently of the others. Pinned memory counts as host memory.
- *   - fz_options::device selects the processor. Managed memory does not select a device: with
- *     FZ_DEVICE_AUTO, a call with only host and managed memory runs on the CPU. Exception: regions
- *     and previews are always decoded on the CPU.
+ *   - fz_options::device selects the processor. Exception: regions and previews are always decoded
+ *     on the CPU. Managed memory does not select a device: with FZ_DEVICE_AUTO, a call with only
+ *     host and managed memory runs on the CPU.
  *   - A call on a GPU runs on an internal stream of the current context of the thread. If the
  *     thread has no current context, or if the current context belongs to another GPU, the stream
  *     belongs to the primary context of the GPU.
@@ -378,8 +378,8 @@ typedef enum {
 
 /**
  * Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
- * requires no other information. Exception: the exact form of the reference does not record the
- * shape; see fz_options::strict.
+ * requires no other information. Exception: an FZM file with the bytes of the reference
+ * implementation does not record the shape; see fz_options::strict.
  */
 typedef enum {
   /**
@@ -427,8 +427,8 @@ typedef enum {
   /**
    * Names separated by +, each consisting of letters, digits, _, -, and .; set with
    * fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
-   * number of names, and `value` is the number of names in the pipeline. `value_text` may be
-   * truncated.
+   * number of names that the parameter accepts, and `value` is the number of its names in the
+   * pipeline. `value_text` may be truncated.
    */
   FZ_PARAMETER_NAMES = 4,
 } fz_parameter_kind;
@@ -646,8 +646,9 @@ typedef struct {
    * 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
    * fz_plan_decoder() then have no limit.
    *
-   * The limit applies to the workspace. For stages multilevel (preset "high") and exact on the
-   * CPU, it also applies to the memory that calls allocate in addition.
+   * The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
+   * "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
+   * workspace and this memory.
    *
    * With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
    * device memory exceeds the limit, every call that uses the decoder on a GPU fails with
@@ -722,8 +723,8 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Ratio of array size to container size that the sample predicts; 0 if the call compressed
-   * nothing.
+   * Ratio of array size to container size that fz_pipeline_choose() expects from the data that it
+   * compressed; 0 if it compressed nothing.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
@@ -766,9 +767,8 @@ typedef struct {
    * - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
    * - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
    *   more than `needed` / number of elements.
-   * - FZ_INVALID_ARGUMENT: value of the element that exceeds the limit of stage huffman or
-   *   bitpack most, as an unsigned integer; see fz_pipeline_finalize(). In a result of
-   *   fz_compress_batch(): 0.
+   * - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
+   *   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
    * - All other statuses: 0.
    */
   uint64_t needed;
@@ -1019,7 +1019,7 @@ FZ_NODISCARD int32_t fz_pipeline_from_text(const char *chain, fz_pipeline **pipe
  *
  * Parameters:
  *   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
- *                          may be NULL, and the function only determines the length.
+ *                          may be NULL: the function writes `*toml_bytes` and returns FZ_OK.
  *   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
  *                          beyond it.
  *   `toml_bytes`           Out: length of the text in bytes, including the zero.
@@ -1212,11 +1212,11 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  * - containers of the same form that store an array of the same element type and shape
  *   uncompressed.
  *
- * With any other container, fz_decompress() returns FZ_PLAN_MISMATCH, and fz_decompress_async()
- * reports FZ_PLAN_MISMATCH. Exceptions apply if the form differs:
- * - fz_decompress_async() reports FZ_NOT_A_CONTAINER.
- * - fz_decompress() restores the container if only the form differs and the FZM file has no
- *   padding, which is zeros after the last element.
+ * For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
+ * containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
+ * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If other
+ * properties differ too, fz_decompress() returns FZ_PLAN_MISMATCH; with longer stage outputs, it may
+ * also restore the container.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers. If the opened container has a foreign
@@ -1303,12 +1303,13 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * - fz_compress_file(): fz_max_compressed_bytes();
  * - fz_decompress_file(): the length of the file.
  *
- * Exceptions, which have no fixed limit and are added to this sum:
- * - Stage multilevel (preset "high") allocates about 7 times the array size, and stage exact
- *   several times the array size.
- * - If the lists of a workspace from fz_workspace_new() are full, the call allocates another
- *   workspace with larger lists. Each stage with outlier lists may require another workspace. The
- *   size of such a workspace is at most fz_workspace_bytes() of a plan with outlier_capacity 1.
+ * Two cases require more memory, in addition to this sum:
+ * - Stage "multilevel" (preset "high") allocates about 7 times the array size, and stage "exact"
+ *   several times the array size. This memory has no fixed limit.
+ * - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
+ *   workspace with larger lists. If lists of another stage are then full, the call allocates a
+ *   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
+ *   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
  *
  * With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
  * workspace.
@@ -1407,11 +1408,12 @@ int32_t fz_compress(const fz_plan *plan,
  *
  * The container may come from an untrusted source: for any bytes, the call returns a status.
  *
- * The device decodes a container in device memory. With a plan, the call does not copy the
- * container to the host. Without a plan, the call copies only the header. Two cases are
- * exceptions: a foreign header (see fz_plan_open()), and a failure on the device. The call then
- * copies the whole container. The host reads the header and compares the checksums; if the host
- * finds no failure, the device decodes again.
+ * A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
+ * a container in device memory stays there; without a plan, the call copies its header to the host.
+ * Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
+ * failure, the call copies the whole container to the host. The host checks the header and the
+ * checksums. If the host finds no failure, the device decodes with the values that the host has
+ * read.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1624,12 +1626,12 @@ int32_t fz_find_fill_value(int32_t dtype,
  *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
- * A call that tries pipelines compresses the sample with each of them, and returns the pipeline
- * with the shortest result. A slower pipeline is returned only if its result is more than 2 %
- * shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
- * levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
- * call also tries a lossless pipeline that codes the levels. A call without a target that tries no
- * pipelines does not read `src`.
+ * A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
+ * A pipeline replaces the best one before it if its result is more than 2 % shorter. Such a call
+ * also tests whether every value is on a lattice, a set of evenly spaced levels. Examples are
+ * rounded numbers and scaled integers. If every value is on a lattice, the call also tries a
+ * lossless pipeline that codes the levels. If the request has no target, and the goal alone
+ * determines the preset, the call does not read `src`.
  *
  * With a target, the call compresses the whole array up to three times on the CPU. The ratio is
  * met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.
@@ -1754,7 +1756,8 @@ FZ_NODISCARD int32_t fz_plan_preload(const fz_plan *plan, fz_workspace *workspac
  *                        synchronize `stream` before you free or reuse the memory of the call. If
  *                        `stream` is capturing, end the capture and destroy the graph instead. In
  *                        both cases, the workspace may be unprepared: before a new capture, call
- *                        fz_plan_preload() again. Do not launch graphs that use the workspace.
+ *                        fz_plan_preload() again. You must not launch graphs that were captured
+ *                        with the workspace before the failure.
  *
  * After a failure with any other status, nothing is enqueued, and `*result` is not written.
  *
@@ -2172,9 +2175,9 @@ int32_t fz_container_info_partial(const void *beginning,
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `pipeline`         Out: the pipeline.
  *
- * With the same options, this pipeline writes the same container for the same array, if the
- * original pipeline has the defaults of the parameters that the header does not record. The header
- * of an FZM file does not record:
+ * The header does not record all parameters. If the original pipeline has the defaults of the
+ * other parameters, this pipeline writes the same container for the same array and options. The
+ * header of an FZM file does not record:
  * - outlier_capacity;
  * - encode_mode of stage huffman;
  * - fixed_step of stages fast, quantizer, and lorenzo_quant;

@@ -58,8 +58,8 @@ pub struct fz_choice {
     pub mode: i32,
     /// Error bound in `mode`; 0 if the pipeline is lossless.
     pub bound: f64,
-    /// Ratio of array size to container size that the sample predicts; 0 if the call compressed
-    /// nothing.
+    /// Ratio of array size to container size that fz_pipeline_choose() expects from the data that it
+    /// compressed; 0 if it compressed nothing.
     pub expected_ratio: f64,
     /// Name of the preset that the pipeline is based on, with a terminating zero.
     pub preset: [c_char; 32],
@@ -94,12 +94,12 @@ pub struct fz_choice {
 ///   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
 /// - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
 ///
-/// A call that tries pipelines compresses the sample with each of them, and returns the pipeline
-/// with the shortest result. A slower pipeline is returned only if its result is more than 2 %
-/// shorter. Such a call also tests whether every value is on a lattice, a set of evenly spaced
-/// levels. Examples are rounded numbers and scaled integers. If every value is on a lattice, the
-/// call also tries a lossless pipeline that codes the levels. A call without a target that tries no
-/// pipelines does not read `src`.
+/// A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
+/// A pipeline replaces the best one before it if its result is more than 2 % shorter. Such a call
+/// also tests whether every value is on a lattice, a set of evenly spaced levels. Examples are
+/// rounded numbers and scaled integers. If every value is on a lattice, the call also tries a
+/// lossless pipeline that codes the levels. If the request has no target, and the goal alone
+/// determines the preset, the call does not read `src`.
 ///
 /// With a target, the call compresses the whole array up to three times on the CPU. The ratio is
 /// met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.

@@ -92,11 +92,12 @@ pub unsafe extern "C" fn fz_compress(
 ///
 /// The container may come from an untrusted source: for any bytes, the call returns a status.
 ///
-/// The device decodes a container in device memory. With a plan, the call does not copy the
-/// container to the host. Without a plan, the call copies only the header. Two cases are
-/// exceptions: a foreign header (see fz_plan_open()), and a failure on the device. The call then
-/// copies the whole container. The host reads the header and compares the checksums; if the host
-/// finds no failure, the device decodes again.
+/// A call on a GPU reads the header, compares the checksums, and decodes on the device. With a plan,
+/// a container in device memory stays there; without a plan, the call copies its header to the host.
+/// Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
+/// failure, the call copies the whole container to the host. The host checks the header and the
+/// checksums. If the host finds no failure, the device decodes with the values that the host has
+/// read.
 ///
 /// On failure the contents of `dst` are undefined.
 ///

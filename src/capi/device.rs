@@ -35,9 +35,8 @@ pub struct fz_result {
     /// - FZ_DST_TOO_SMALL: required capacity of `dst` in bytes.
     /// - FZ_OUTLIER_CAPACITY: number of outliers of the stage. Set outlier_capacity to slightly
     ///   more than `needed` / number of elements.
-    /// - FZ_INVALID_ARGUMENT: value of the element that exceeds the limit of stage huffman or
-    ///   bitpack most, as an unsigned integer; see fz_pipeline_finalize(). In a result of
-    ///   fz_compress_batch(): 0.
+    /// - FZ_INVALID_ARGUMENT: largest element in the input of stage huffman or bitpack, as an
+    ///   unsigned integer; see fz_pipeline_finalize(). In a result of fz_compress_batch(): 0.
     /// - All other statuses: 0.
     pub needed: u64,
     /// An fz_status: FZ_OK, or the first failure of the work. Exception: FZ_CHECKSUM takes precedence
@@ -213,7 +212,8 @@ pub unsafe extern "C" fn fz_plan_preload(
 ///                        synchronize `stream` before you free or reuse the memory of the call. If
 ///                        `stream` is capturing, end the capture and destroy the graph instead. In
 ///                        both cases, the workspace may be unprepared: before a new capture, call
-///                        fz_plan_preload() again. Do not launch graphs that use the workspace.
+///                        fz_plan_preload() again. You must not launch graphs that were captured
+///                        with the workspace before the failure.
 ///
 /// After a failure with any other status, nothing is enqueued, and `*result` is not written.
 ///

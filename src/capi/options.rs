@@ -59,8 +59,9 @@ pub struct fz_options {
     /// 0 (default): the limit is 64 MiB plus 8 times the array size. Exception: decoders from
     /// fz_plan_decoder() then have no limit.
     ///
-    /// The limit applies to the workspace. For stages multilevel (preset "high") and exact on the
-    /// CPU, it also applies to the memory that calls allocate in addition.
+    /// The limit applies to the workspace. On the CPU, stage "multilevel" (preset "high") and stage
+    /// "exact" allocate memory in calls; for these stages, the limit applies to the sum of the
+    /// workspace and this memory.
     ///
     /// With FZ_DEVICE_AUTO, the creation of a decoder does not check its device memory. If the
     /// device memory exceeds the limit, every call that uses the decoder on a GPU fails with

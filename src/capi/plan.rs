@@ -149,11 +149,11 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 /// - containers of the same form that store an array of the same element type and shape
 ///   uncompressed.
 ///
-/// With any other container, fz_decompress() returns FZ_PLAN_MISMATCH, and fz_decompress_async()
-/// reports FZ_PLAN_MISMATCH. Exceptions apply if the form differs:
-/// - fz_decompress_async() reports FZ_NOT_A_CONTAINER.
-/// - fz_decompress() restores the container if only the form differs and the FZM file has no
-///   padding, which is zeros after the last element.
+/// For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
+/// containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
+/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If other
+/// properties differ too, fz_decompress() returns FZ_PLAN_MISMATCH; with longer stage outputs, it may
+/// also restore the container.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers. If the opened container has a foreign

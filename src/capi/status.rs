@@ -144,8 +144,8 @@ impl fz_mode {
 }
 
 /// Forms of compressed bytes, passed as int32_t. Both forms are self-describing: decompression
-/// requires no other information. Exception: the exact form of the reference does not record the
-/// shape; see fz_options::strict.
+/// requires no other information. Exception: an FZM file with the bytes of the reference
+/// implementation does not record the shape; see fz_options::strict.
 #[repr(C)]
 pub enum fz_container {
     /// FZM 3.1, the file format. Its header has about 2 KiB. fzgm reads it, and so does every
@@ -189,8 +189,8 @@ pub enum fz_parameter_kind {
     FZ_PARAMETER_WORD = 3,
     /// Names separated by +, each consisting of letters, digits, _, -, and .; set with
     /// fz_pipeline_set_string(). In fz_parameter, `low` and `high` are the smallest and the largest
-    /// number of names, and `value` is the number of names in the pipeline. `value_text` may be
-    /// truncated.
+    /// number of names that the parameter accepts, and `value` is the number of its names in the
+    /// pipeline. `value_text` may be truncated.
     FZ_PARAMETER_NAMES = 4,
 }
 

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn fz_pipeline_from_text(chain: *const c_char, pipeline: *
 ///
 /// Parameters:
 ///   `toml`                 Out: the text with its terminating zero. If the capacity is 0, `toml`
-///                          may be NULL, and the function only determines the length.
+///                          may be NULL: the function writes `*toml_bytes` and returns FZ_OK.
 ///   `toml_capacity_bytes`  In: capacity of `toml` in bytes, including the zero. Nothing is written
 ///                          beyond it.
 ///   `toml_bytes`           Out: length of the text in bytes, including the zero.

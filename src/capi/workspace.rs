@@ -156,12 +156,13 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// - fz_compress_file(): fz_max_compressed_bytes();
 /// - fz_decompress_file(): the length of the file.
 ///
-/// Exceptions, which have no fixed limit and are added to this sum:
-/// - Stage multilevel (preset "high") allocates about 7 times the array size, and stage exact
-///   several times the array size.
-/// - If the lists of a workspace from fz_workspace_new() are full, the call allocates another
-///   workspace with larger lists. Each stage with outlier lists may require another workspace. The
-///   size of such a workspace is at most fz_workspace_bytes() of a plan with outlier_capacity 1.
+/// Two cases require more memory, in addition to this sum:
+/// - Stage "multilevel" (preset "high") allocates about 7 times the array size, and stage "exact"
+///   several times the array size. This memory has no fixed limit.
+/// - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
+///   workspace with larger lists. If lists of another stage are then full, the call allocates a
+///   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
+///   of them has at most the fz_workspace_bytes() of a plan with outlier_capacity 1.
 ///
 /// With FZ_DEVICE_AUTO, calls on a GPU may also use the workspace; they add device memory to the
 /// workspace.
