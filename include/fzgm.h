@@ -53,10 +53,11 @@
  *
  *   error_bound        double  largest error of a bounded value, in the unit that `mode` defines;
  *                              default 1e-3
- *   mode               string  unit of error_bound. "abs": 1. "noa": max - min of the bounded values.
- *                              "prel": max |x| of the bounded values. "rel" (only stage quantizer
- *                              and preset pfpl): |x| of each value. Default: "noa" in lossy presets,
- *                              "abs" in stages
+ *   mode               string  "abs": error_bound is the largest error. In other modes, the largest
+ *                              error is error_bound times a reference. "noa": max - min of the
+ *                              bounded values. "prel": max |x| of the bounded values. "rel" (only
+ *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa"
+ *                              in lossy presets, "abs" in stages
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
  *                              not part of max and min; default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
@@ -312,7 +313,8 @@ typedef enum {
   FZ_NO_THREADS = 44,
   /**
    * No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
-   * library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
+   * library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of a fork() whose
+   * parent had started CUDA.
    */
   FZ_NO_DEVICE = 50,
   /**
@@ -698,18 +700,18 @@ typedef struct {
   /** Error bound; 0 in mode FZ_MODE_LOSSLESS and with a target. */
   double bound;
   /**
-   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode "noa".
-   * 0 (default): no target.
+   * Ratio of array size to container size, from 1 to 1e6. The call finds the bound, in mode
+   * "noa". 0 (default): no target.
    */
   double target_ratio;
   /**
-   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the bound,
-   * in mode "noa". 0 (default): no target.
+   * Peak signal-to-noise ratio of the restored array in dB, at most 300. The call finds the
+   * bound, in mode "noa". 0 (default): no target.
    */
   double target_psnr;
   /**
-   * Values of this magnitude or above, such as fill values, are stored exactly and are not part of
-   * the value range. 0 (default): no threshold.
+   * Values of this magnitude or above, such as fill values, are stored exactly and are not part
+   * of the value range. 0 (default): no threshold.
    */
   double outlier_threshold;
 } fz_wish;
@@ -723,8 +725,8 @@ typedef struct {
   /** Error bound in `mode`; 0 if the pipeline is lossless. */
   double bound;
   /**
-   * Ratio of array size to container size that fz_pipeline_choose() expects from the data that it
-   * compressed; 0 if it compressed nothing.
+   * Expected ratio of array size to container size, from the data that fz_pipeline_choose()
+   * compressed: the sample or, with a target, the array. 0 if it compressed no data.
    */
   double expected_ratio;
   /** Name of the preset that the pipeline is based on, with a terminating zero. */
@@ -1160,13 +1162,14 @@ int32_t fz_options_init(fz_options *options);
  *   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
  *                        has the number options->device.
  *   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
- *                        number of a GPU and a stage has no device code; this check requires no
- *                        GPU and precedes that for FZ_NO_DEVICE.
+ *                        number of a GPU, and a stage has no device code. This status does not
+ *                        require a GPU.
  *   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
  *   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
  *
- * The function detects all defects of a pipeline and of its fit to the type and shape of the
- * array. Exceptions are two limits on values, which the compression checks:
+ * The function detects every defect of the pipeline. It also detects that the pipeline cannot
+ * process arrays of this type and shape. Exceptions are two limits on values, which the compression
+ * checks:
  * - The parameters of stages huffman and bitpack limit the elements of their input. If an element
  *   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
  * - Outlier lists have a capacity; see fz_compress().
@@ -1193,7 +1196,8 @@ int32_t fz_pipeline_finalize(const fz_pipeline *pipeline,
 FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
 
 /**
- * Creates a decoder from the header of a container. Checksums are not compared.
+ * Creates a decoder from the header of a container. This call does not compare checksums; calls
+ * with the decoder compare them if options->checksum is not 0.
  *
  * Parameters:
  *   `container`        In: the container. If it is in device memory, the call copies only its
@@ -1214,15 +1218,16 @@ FZ_NODISCARD int32_t fz_plan_decoder(const fz_plan *encoder, fz_plan **decoder);
  *
  * For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
  * containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
- * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If other
- * properties differ too, fz_decompress() returns FZ_PLAN_MISMATCH; with longer stage outputs, it may
- * also restore the container.
+ * FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
+ * form differs and stage outputs are longer, it either restores the container or returns
+ * FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
  *
  * A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
  * other programs. Only the host reads foreign headers. If the opened container has a foreign
- * header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If only another container
- * has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH for this container.
- * fz_decompress() restores containers with foreign headers.
+ * header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
+ * has no foreign header, and a later container has one, fz_decompress_async() reports
+ * FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
+ * headers.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also
@@ -1304,8 +1309,8 @@ FZ_NODISCARD int32_t fz_workspace_new(const fz_plan *plan, fz_workspace **worksp
  * - fz_decompress_file(): the length of the file.
  *
  * Two cases require more memory, in addition to this sum:
- * - Stage "multilevel" (preset "high") allocates about 7 times the array size, and stage "exact"
- *   several times the array size. This memory has no fixed limit.
+ * - Stage "multilevel" (preset "high") usually allocates about 7 times the array size, and stage
+ *   "exact" several times the array size. These are estimates: no upper limit is guaranteed.
  * - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
  *   workspace with larger lists. If lists of another stage are then full, the call allocates a
  *   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
@@ -1412,8 +1417,8 @@ int32_t fz_compress(const fz_plan *plan,
  * a container in device memory stays there; without a plan, the call copies its header to the host.
  * Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
  * failure, the call copies the whole container to the host. The host checks the header and the
- * checksums. If the host finds no failure, the device decodes with the values that the host has
- * read.
+ * checksums. If the host finds no failure, the device decodes with the header fields that the host
+ * has read.
  *
  * On failure the contents of `dst` are undefined.
  *
@@ -1504,8 +1509,8 @@ int32_t fz_decompress_region(const void *container,
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  `step` is not a power of two.
- *   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
- *                        number.
+ *   FZ_TRUNCATED         More bytes of the container are required. The error text contains the
+ *                        required number of bytes from the start of the container.
  *   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
  *   FZ_MEMORY_LIMIT.
  */
@@ -1620,22 +1625,24 @@ int32_t fz_find_fill_value(int32_t dtype,
  *
  * The request and the goal determine the pipeline:
  * - A bound in mode FZ_MODE_REL: every goal returns preset "pfpl".
- * - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits".
+ * - A lossless request: FZ_GOAL_SPEED returns preset "bits". The other goals try preset "bits" and
+ *   the lattice pipeline that is described below.
  * - A bound in another mode: FZ_GOAL_SPEED returns preset "fast". FZ_GOAL_BALANCED tries variants
  *   of presets "fast", "fz", and "cusz". FZ_GOAL_RATIO tries preset "high" and, if the array has
  *   fewer than 32,768 elements, the variants for FZ_GOAL_BALANCED.
  * - A target: FZ_GOAL_RATIO returns preset "high". The other goals return preset "fast".
  *
  * A call that tries pipelines compresses the sample with each of them, the fastest pipeline first.
- * A pipeline replaces the best one before it if its result is more than 2 % shorter. Such a call
- * also tests whether every value is on a lattice, a set of evenly spaced levels. Examples are
- * rounded numbers and scaled integers. If every value is on a lattice, the call also tries a
- * lossless pipeline that codes the levels. If the request has no target, and the goal alone
- * determines the preset, the call does not read `src`.
+ * The call returns the first pipeline, unless the result of a later pipeline is more than 2 %
+ * shorter than the shortest result before. Such a call also tests whether every value is on a
+ * lattice, a set of evenly spaced levels. Examples are rounded numbers and scaled integers. If
+ * every value is on a lattice, the call also tries a lossless pipeline that codes the levels. The
+ * call does not read `src` if the request has no target, and if the call returns a preset by the
+ * list above without trying it.
  *
- * With a target, the call compresses the whole array up to three times on the CPU. The ratio is
- * met to 5 % and the signal-to-noise ratio to 1 dB, if the call finds a bound with this result.
- * Otherwise, the call returns the closest pipeline that it finds.
+ * With a target, the call compresses the whole array up to three times on the CPU. It searches for
+ * a bound with which the ratio is within 5 %, or the signal-to-noise ratio within 1 dB, of the
+ * target. If it does not find such a bound, it returns the closest pipeline that it finds.
  *
  * Returns:
  *   FZ_INVALID_ARGUMENT  A goal, mode, bound, target, or threshold is out of range, more than one
@@ -1909,7 +1916,8 @@ void fz_batch_workspace_free(fz_batch_workspace *workspace);
  *   `batch`               In: encoders, from fz_batch_plan_new().
  *   `workspace`           In/out: created for `batch`.
  *   `src`                 In: the address of each array.
- *   `src_bytes`           In: the length of each array in bytes, that of its plan.
+ *   `src_bytes`           In: the length of each array in bytes. It must be the length of the array
+ *                         of its plan.
  *   `dst`                 Out: the address of each container.
  *   `dst_capacity_bytes`  In: the capacity of each container; fz_max_compressed_bytes() of its plan
  *                         is always sufficient. Nothing is written beyond it.
@@ -2175,9 +2183,9 @@ int32_t fz_container_info_partial(const void *beginning,
  *   `container_bytes`  In: length of the whole container in bytes.
  *   `pipeline`         Out: the pipeline.
  *
- * The header does not record all parameters. If the original pipeline has the defaults of the
- * other parameters, this pipeline writes the same container for the same array and options. The
- * header of an FZM file does not record:
+ * The header does not record all parameters. If the original pipeline has the defaults of all
+ * unrecorded parameters, this pipeline writes the same container for the same array and options.
+ * The header of an FZM file does not record:
  * - outlier_capacity;
  * - encode_mode of stage huffman;
  * - fixed_step of stages fast, quantizer, and lorenzo_quant;
@@ -2249,9 +2257,10 @@ int32_t fz_decompress_file(const fz_plan *plan,
  * Parameters:
  *   `path`  In: a file that is one container.
  *
- * Containers of preset "fast": the call reads the header and the parts of the file that the region
- * requires. If `dst` is host memory, the call allocates little more than 1 MiB, for files and
- * regions of any size. Containers of other pipelines: the call reads the whole file.
+ * Containers of preset "fast", and arrays stored uncompressed: the call reads the header and the
+ * parts of the file that the region requires. If `dst` is host memory, the call allocates little
+ * more than 1 MiB, for files and regions of any size. Containers of other pipelines: the call reads
+ * the whole file.
  *
  * Returns:
  *   FZ_FILE     The error text contains the path and the reason given by the system.

@@ -191,7 +191,8 @@ pub unsafe extern "C" fn fz_batch_workspace_free(workspace: *mut fz_batch_worksp
 ///   `batch`               In: encoders, from fz_batch_plan_new().
 ///   `workspace`           In/out: created for `batch`.
 ///   `src`                 In: the address of each array.
-///   `src_bytes`           In: the length of each array in bytes, that of its plan.
+///   `src_bytes`           In: the length of each array in bytes. It must be the length of the array
+///                         of its plan.
 ///   `dst`                 Out: the address of each container.
 ///   `dst_capacity_bytes`  In: the capacity of each container; fz_max_compressed_bytes() of its plan
 ///                         is always sufficient. Nothing is written beyond it.

@@ -96,8 +96,8 @@ pub unsafe extern "C" fn fz_compress(
 /// a container in device memory stays there; without a plan, the call copies its header to the host.
 /// Exception: if the header is a foreign header (see fz_plan_open()), or if the device finds a
 /// failure, the call copies the whole container to the host. The host checks the header and the
-/// checksums. If the host finds no failure, the device decodes with the values that the host has
-/// read.
+/// checksums. If the host finds no failure, the device decodes with the header fields that the host
+/// has read.
 ///
 /// On failure the contents of `dst` are undefined.
 ///
@@ -218,8 +218,8 @@ pub unsafe extern "C" fn fz_decompress_region(
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  `step` is not a power of two.
-///   FZ_TRUNCATED         More bytes of the container are required; the error text contains their
-///                        number.
+///   FZ_TRUNCATED         More bytes of the container are required. The error text contains the
+///                        required number of bytes from the start of the container.
 ///   FZ_DST_TOO_SMALL, FZ_NOT_A_CONTAINER, FZ_CORRUPT, FZ_UNSUPPORTED, FZ_CHECKSUM,
 ///   FZ_MEMORY_LIMIT.
 #[must_use]
@@ -272,11 +272,12 @@ pub unsafe extern "C" fn fz_decompress_box(
     }
 }
 
-/// The origin and the extent of a region. Rejects an overlap with `dst` and `result`, which the call writes.
+/// The origin and the extent of a region. Rejects an overlap with `dst` and `result`, which the call
+/// writes.
 ///
 /// # Safety
-/// Each pointer must be null or point to `ndim` numbers. Except for writes to `dst` and `result`, no code may change the numbers
-/// while the slices exist.
+/// Each pointer must be null or point to `ndim` numbers. Except for writes to `dst` and `result`, no
+/// code may change the numbers while the slices exist.
 pub(super) unsafe fn region_of<'a>(
     (origin, extent, ndim): (*const u64, *const u64, u32),
     dst: DeviceSlice,
@@ -305,7 +306,8 @@ pub(super) unsafe fn region_of<'a>(
 /// Restores a container, with a plan or without.
 ///
 /// # Safety
-/// Both regions must be memory of their lengths and must not overlap. No other code may use them during the call.
+/// Both regions must be memory of their lengths and must not overlap. No other code may use them
+/// during the call.
 pub(super) unsafe fn restore(
     plan: Option<&fz_plan>,
     workspace: Option<&mut fz_workspace>,

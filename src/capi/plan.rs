@@ -81,13 +81,14 @@ impl fz_plan {
 ///   FZ_INVALID_ARGUMENT  An option is out of range, the array has more than 2^56 bytes, or no GPU
 ///                        has the number options->device.
 ///   FZ_UNSUPPORTED       A stage does not support a parameter. Also if options->device is the
-///                        number of a GPU and a stage has no device code; this check requires no
-///                        GPU and precedes that for FZ_NO_DEVICE.
+///                        number of a GPU, and a stage has no device code. This status does not
+///                        require a GPU.
 ///   FZ_NO_DEVICE         options->device is the number of a GPU, and no GPU can be used.
 ///   FZ_INVALID_PIPELINE, FZ_TYPE_MISMATCH, FZ_TOO_LARGE.
 ///
-/// The function detects all defects of a pipeline and of its fit to the type and shape of the
-/// array. Exceptions are two limits on values, which the compression checks:
+/// The function detects every defect of the pipeline. It also detects that the pipeline cannot
+/// process arrays of this type and shape. Exceptions are two limits on values, which the compression
+/// checks:
 /// - The parameters of stages huffman and bitpack limit the elements of their input. If an element
 ///   is above the limit, the compression fails with FZ_INVALID_ARGUMENT.
 /// - Outlier lists have a capacity; see fz_compress().
@@ -130,7 +131,8 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
     })
 }
 
-/// Creates a decoder from the header of a container. Checksums are not compared.
+/// Creates a decoder from the header of a container. This call does not compare checksums; calls
+/// with the decoder compare them if options->checksum is not 0.
 ///
 /// Parameters:
 ///   `container`        In: the container. If it is in device memory, the call copies only its
@@ -151,15 +153,16 @@ pub unsafe extern "C" fn fz_plan_decoder(encoder: *const fz_plan, decoder: *mut 
 ///
 /// For a container of the other form, fz_decompress_async() reports FZ_NOT_A_CONTAINER. For other
 /// containers of the same form, it reports FZ_PLAN_MISMATCH, and fz_decompress() returns
-/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If other
-/// properties differ too, fz_decompress() returns FZ_PLAN_MISMATCH; with longer stage outputs, it may
-/// also restore the container.
+/// FZ_PLAN_MISMATCH. If only the form differs, fz_decompress() restores the container. If the
+/// form differs and stage outputs are longer, it either restores the container or returns
+/// FZ_PLAN_MISMATCH. If anything else differs, it returns FZ_PLAN_MISMATCH.
 ///
 /// A foreign header is a header that is not encoded exactly as fzgm encodes it, as in some files of
 /// other programs. Only the host reads foreign headers. If the opened container has a foreign
-/// header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If only another container
-/// has a foreign header, fz_decompress_async() reports FZ_PLAN_MISMATCH for this container.
-/// fz_decompress() restores containers with foreign headers.
+/// header, fz_decompress_async() with the decoder returns FZ_UNSUPPORTED. If the opened container
+/// has no foreign header, and a later container has one, fz_decompress_async() reports
+/// FZ_PLAN_MISMATCH for the later container. fz_decompress() restores containers with foreign
+/// headers.
 ///
 /// Returns:
 ///   FZ_INVALID_ARGUMENT  An option is out of range, or no GPU has the number options->device. Also

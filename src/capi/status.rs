@@ -11,7 +11,8 @@ pub const FZ_ABI_VERSION: u32 = 0;
 /// Largest number of dimensions of an array.
 pub const FZ_MAX_DIMS: u32 = 8;
 
-/// In place of the index of a stage: every stage that has the parameter. The header writes it as UINT32_MAX.
+/// In place of the index of a stage: every stage that has the parameter. The header writes it as
+/// UINT32_MAX.
 ///
 /// cbindgen:ignore
 pub const FZ_EVERY_STAGE: u32 = u32::MAX;
@@ -67,7 +68,8 @@ pub enum fz_status {
     /// processes (ulimit -u).
     FZ_NO_THREADS = 44,
     /// No GPU can be used: no driver, a driver that is too old, no GPU, a GPU that is too old, a
-    /// library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of fork().
+    /// library without kernels, FZGM_DISABLE_CUDA=1 in the environment, or a child of a fork() whose
+    /// parent had started CUDA.
     FZ_NO_DEVICE = 50,
     /// A CUDA driver call failed; the error text contains its name and number. CUDA reports failures
     /// of kernels late: the failed kernel may be one of your own.

@@ -60,7 +60,8 @@ impl fz_workspace {
         Ok(fz_workspace { inner, plan: plan.identity.clone(), process: process::id(), buffer })
     }
 
-    /// The memory for a call with `plan` that reads and writes `touched`, each with the name of its parameter.
+    /// The memory for a call with `plan` that reads and writes `touched`, each with the name of its
+    /// parameter.
     pub(super) fn serve(
         &mut self,
         plan: &fz_plan,
@@ -157,8 +158,8 @@ pub unsafe extern "C" fn fz_workspace_new(plan: *const fz_plan, workspace: *mut 
 /// - fz_decompress_file(): the length of the file.
 ///
 /// Two cases require more memory, in addition to this sum:
-/// - Stage "multilevel" (preset "high") allocates about 7 times the array size, and stage "exact"
-///   several times the array size. This memory has no fixed limit.
+/// - Stage "multilevel" (preset "high") usually allocates about 7 times the array size, and stage
+///   "exact" several times the array size. These are estimates: no upper limit is guaranteed.
 /// - If the lists of a workspace from fz_workspace_new() are full, the call allocates a second
 ///   workspace with larger lists. If lists of another stage are then full, the call allocates a
 ///   third one, and so on for each stage with outlier lists. All exist until the call returns. Each
