@@ -551,7 +551,10 @@ typedef struct {
   double high;
   /** Default value; for a word, its index in the choices. */
   double default_value;
-  /** Value in the pipeline; for a stage of the library, the default. */
+  /**
+   * Value in the pipeline; for a stage of the library, the default. -1 for mode "rel" of a
+   * stage that rejects this mode.
+   */
   double value;
   /** 1: the value must be greater than `low`. 0: `low` is permitted. */
   uint32_t low_excluded;
