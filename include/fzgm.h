@@ -49,7 +49,7 @@
  *   FZM            the file format of FZGPUModules, which is the reference implementation
  *   GPU n          the device with number n in CUDA; see fz_device_count()
  *
- * Common parameters (`fzgm stages` lists the parameters of all stages with ranges and defaults)
+ * Common parameters (`fzgm stages` and fz_stage_parameter() list the parameters of all stages)
  *
  *   error_bound        double  largest error of a bounded value, in the unit that `mode` defines;
  *                              default 1e-3
@@ -57,7 +57,8 @@
  *                              error is error_bound times a reference. "noa": max - min of the
  *                              bounded values. "prel": max |x| of the bounded values. "rel" (only
  *                              stage quantizer and preset pfpl): |x| of each value. Default: "noa"
- *                              in lossy presets, "abs" in stages
+ *                              in lossy presets, "abs" in stages. Exception: "rel" for stage
+ *                              quantizer in TOML
  *   outlier_threshold  double  values of this magnitude or above, such as fill values, are exact and
  *                              not part of max and min; default: infinity
  *   value_base         double  max - min (mode "noa") or max |x| (mode "prel"), if known in
@@ -910,6 +911,9 @@ void fz_pipeline_free(fz_pipeline *pipeline);
  * Adds a stage with default parameters. A stage without a connected input reads the array. The
  * container stores each output that no stage reads.
  *
+ * Presets set other parameters than the defaults: for the parameters of a preset, call
+ * fz_pipeline_from_preset() and fz_pipeline_to_text().
+ *
  * Parameters:
  *   `stage_name`  In: name of the stage; fz_stage_info() returns all names.
  *   `stage`       Out: index of the stage, 0 for the first. May be NULL.
@@ -925,7 +929,8 @@ FZ_NODISCARD int32_t fz_pipeline_add_stage(fz_pipeline *pipeline, const char *st
  * `consumer`.
  *
  * An output may be connected to several stages. fz_pipeline_stage_port() returns the names of
- * ports, such as "codes". fz_pipeline_finalize() checks that the connections have no cycle.
+ * ports. The first output port is "codes" for the stages quantizer, lorenzo_quant, and ginterp, and
+ * "output" for most others. fz_pipeline_finalize() checks that the connections have no cycle.
  *
  * Returns:
  *   FZ_UNKNOWN_NAME      The producer has no such port. The error text lists the ports of the
@@ -983,8 +988,25 @@ int32_t fz_pipeline_set_string(fz_pipeline *pipeline,
 /* ---- Pipelines as text ----------------------------------------------------------------------- */
 
 /**
- * Creates a pipeline from TOML text. The schema is that of FZGPUModules, which docs/pipelines.md
- * of the sources describes. fz_pipeline_to_toml() writes any pipeline in this form.
+ * Creates a pipeline from TOML text. The schema is that of FZGPUModules; docs/pipelines.md of the
+ * sources describes it. fz_pipeline_to_toml() writes any pipeline in this form. Example:
+ *
+ * ```toml
+ * [[stage]]
+ * name = "q"
+ * type = "Quantizer"
+ * mode = "abs"
+ * error_bound = 1e-3
+ *
+ * [[stage]]
+ * name = "d"
+ * type = "Difference"
+ * inputs = [{ from = "q", port = "codes" }]
+ * ```
+ *
+ * The order of the stages does not connect them. An omitted port is "output". Omitted parameters
+ * have the defaults of the schema. The following defaults differ from those of stages: `mode` of
+ * stage quantizer is "rel", and `zigzag_codes` of stage lorenzo_quant is false.
  *
  * Parameters:
  *   `toml`      In: the TOML text.
