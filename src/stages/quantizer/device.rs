@@ -4,7 +4,7 @@ use super::params::{
     ABS, BOUND_COUNTS_BYTES, IN_PLACE, QuantizerParams, QuantizerRelParams, RANGE, RANGE_BYTES, STRICT,
 };
 use super::step;
-use crate::ir::device::{DeviceLaunch, LaunchShape, tiles};
+use crate::ir::device::{DeviceLaunch, LaunchShape, TILE, tiles};
 use crate::ir::kernel::read_params;
 use crate::stages::params::{TILE_COUNTS_BYTES, UNIT_THREADS as THREADS};
 
@@ -15,6 +15,9 @@ const SAMPLERS: u64 = 256;
 /// Groups of it that are worth a block, two to a warp: as many as are on their way before the first is looked at cost more
 /// time than further blocks do.
 const GROUPS: u64 = 16;
+
+/// Bytes of the largest array for which one block does all work in a batch.
+const WHOLE: u64 = 1 << 20;
 
 /// The last block of the range scan resolves the bound; the last one of the sample chooses the step. A base that is given
 /// is resolved where the step is chosen.
@@ -32,7 +35,13 @@ pub(super) fn bound(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
     };
     let samplers = (step::sample(bytes as usize / 4).0 as u64).div_ceil(GROUPS).clamp(1, SAMPLERS);
     let all = if steps { scan.then("quantizer_bound_step", samplers, THREADS) } else { scan };
-    Some(all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks))
+    let all = all.with(BOUND_COUNTS_BYTES, RANGE_BYTES * blocks);
+    // A batch has a block for each of its arrays, which then waits for no other block.
+    Some(if bytes <= WHOLE && p.switches & RANGE == 0 {
+        all.batched("quantizer_bound_whole", 1, if bytes <= u64::from(TILE) { 256 } else { 512 })
+    } else {
+        all
+    })
 }
 
 pub(super) fn encode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
