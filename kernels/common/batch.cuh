@@ -8,6 +8,12 @@
 #include "common/container/result.cuh"
 #include "common/launch.cuh"
 
+// A function that takes no registers from its callers.
+#ifdef FZ_EMULATED
+#define FZ_APART static
+#else
+#define FZ_APART __device__ __noinline__
+#endif
 #define FZ_BATCH_ARGS const __grid_constant__ fz::BatchArgs batch
 #define FZ_BATCH_BEGIN                                                                           \
   __shared__ fz::Args a;                                                                         \
@@ -33,9 +39,10 @@ static_assert(PASSED_AT + 4 == PAYLOAD_AT && PAYLOAD_AT + 1 == PAYLOAD_BYTES_AT,
 // The array of a block.
 struct BatchItem {
   uint64_t array, container, array_capacity, capacity, result;
+  uint32_t row;
 
-  FZ_DEV explicit BatchItem(const BatchArgs& b) {
-    const uint32_t at = b.first + blockIdx.y, i = b.numbers ? reinterpret_cast<const uint32_t*>(b.numbers)[at] : at;
+  FZ_DEV BatchItem(const BatchArgs& b, uint32_t number) : row(number) {
+    const uint32_t at = b.first + row, i = b.numbers ? reinterpret_cast<const uint32_t*>(b.numbers)[at] : at;
     array = reinterpret_cast<const uint64_t*>(b.arrays)[i];
     container = reinterpret_cast<const uint64_t*>(b.containers)[i];
     capacity = reinterpret_cast<const uint64_t*>(b.container_capacities)[i];
@@ -50,7 +57,7 @@ struct BatchItem {
   FZ_DEV uint64_t moved(const BatchArgs& b, uint64_t x) const {
     if (x & IN_CONTAINER) return container + (x & ~IN_CONTAINER);
     if (x & IN_ARRAY) return array + (x & ~IN_ARRAY);
-    return x - b.workspace < b.stride ? x + blockIdx.y * b.stride : x;
+    return x - b.workspace < b.stride ? x + row * b.stride : x;
   }
   // Bytes of the container from an offset on.
   FZ_DEV uint64_t behind(uint64_t x) const {
@@ -69,20 +76,26 @@ struct BatchItem {
     const bool placed = (words[at - 3] & IN_CONTAINER) && !words[at - 2];
     return placed ? min(x, behind(words[at - 3])) : x;
   }
+  // Fills in the argument block, by `threads` threads of which this one is `me`.
+  FZ_DEV void fill(const BatchArgs& b, Args& a, uint32_t me, uint32_t threads) const {
+    const uint64_t* from = reinterpret_cast<const uint64_t*>(&b.args);
+    for (uint32_t i = me; i < ARGS_WORDS; i += threads) reinterpret_cast<uint64_t*>(&a)[i] = word(b, from, i);
+  }
+  // Writes the result of an array without memory, by one thread.
+  FZ_DEV void report(const BatchArgs& b, int32_t status) const { write_result(result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0}); }
 };
 
 // Fills in the argument block of the array of this block. False in all threads if the array has no
 // memory; the last function of the call then writes its result.
 FZ_DEV bool begin_batched(const BatchArgs& b, Args& a) {
-  const BatchItem item(b);
+  const BatchItem item(b, blockIdx.y);
   const int32_t status = item.status(b);
   if (status != OK) {
     wait_prerequisites();
-    if (b.last && blockIdx.x == 0 && threadIdx.x == 0) write_result(item.result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0});
+    if (b.last && blockIdx.x == 0 && threadIdx.x == 0) item.report(b, status);
     return false;
   }
-  const uint64_t* from = reinterpret_cast<const uint64_t*>(&b.args);
-  for (uint32_t i = threadIdx.x; i < ARGS_WORDS; i += blockDim.x) reinterpret_cast<uint64_t*>(&a)[i] = item.word(b, from, i);
+  item.fill(b, a, threadIdx.x, blockDim.x);
   __syncthreads();
   return true;
 }

@@ -232,11 +232,13 @@ impl Run<'_> {
         args.operands[3] = at(self.at(0), self.layout.control);
         args.operands[4] = at(self.at(self.layout.in_arena(0)), self.plan.arena_bytes);
         let ends = place >= CLOSE && params.more == 0;
-        self.launch_as((entry, grid, CONTAINER_BLOCK), &args, (true, ends))
+        let (entry, rows) = batch::container_rows(self.batch.as_ref(), (entry, grid), &mut args);
+        self.launch_as((entry, grid, CONTAINER_BLOCK), rows, &args, (true, ends))
     }
 
     fn launch(&self, entry: &'static str, grid: u64, block: u32, args: &LaunchArgs) -> Result<()> {
-        self.launch_as((entry, grid, block), args, (false, false))
+        let rows = self.batch.map_or(1, |rows| rows.count);
+        self.launch_as((entry, grid, block), rows, args, (false, false))
     }
 
     /// Launches a function, or its batched version; a container kernel may be the last one of the call.
@@ -245,6 +247,7 @@ impl Run<'_> {
     fn launch_as(
         &self,
         (entry, grid, block): (&'static str, u64, u32),
+        count: u32,
         args: &LaunchArgs,
         (container, last): (bool, bool),
     ) -> Result<()> {
@@ -264,7 +267,7 @@ impl Run<'_> {
         let way = LaunchAttrs { follows, short: false };
         function(self.context, entry)?.launch(
             self.context,
-            (grid, rows.count),
+            (grid, count),
             block,
             self.stream,
             way,
@@ -352,7 +355,9 @@ pub(crate) fn preload(context: &Context, plan: &Plan, batch: bool) -> Result<()>
         Direction::Encode => &["fz_seal", "fz_sum"][..],
         Direction::Decode => &["fz_open", "fz_load", "fz_close"][..],
     };
-    steps_of(plan, batch).chain(container_kernels.iter().copied()).try_for_each(|name| {
+    let of_rows = container_kernels.iter().filter_map(|name| batch::of_rows(name)).filter(|_| batch);
+    let container_kernels = container_kernels.iter().copied().chain(of_rows);
+    steps_of(plan, batch).chain(container_kernels).try_for_each(|name| {
         let name = if batch { batched(name).ok_or(NOT_BATCHED)? } else { name };
         function(context, name).map(|_| ())
     })
