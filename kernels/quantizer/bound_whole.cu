@@ -146,11 +146,13 @@ FZ_DEV float cheapest(const QuantizerParams& p, const BoundMetadata& metadata, c
   return best;
 }
 
-template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, WholeShared& s) {
+// `failed` does not delay the loads of the array.
+template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, unsigned long long failed, WholeShared& s) {
   const uint8_t* src = address(input(a, 0));
   const uint64_t bytes = length(input(a, 0)), whole = bytes / sizeof(T) * sizeof(T);
   const bool strict = p.switches & STRICT, measured = p.mode != ABS && p.value_base == 0.0;
   const Range range = measured ? measure<T>(p, src, whole, s) : no_range();
+  if (cancelled(a, failed)) return;
   if (threadIdx.x == 0) s.metadata = strict ? strict_metadata<T>(p, measured, range) : literal_metadata<T>(p, measured, range);
   __syncthreads();
   BoundMetadata metadata = s.metadata;
@@ -166,10 +168,11 @@ template <class T> FZ_DEV void find(const Args& a, const QuantizerParams& p, Who
 
 FZ_DEV void find_whole(const Args& a) {
   __shared__ WholeShared s;
-  if (cancelled(a)) return;
+  const unsigned long long failed = failure(a);
+  if (!a.fresh && cancelled(a, failed)) return;
   const QuantizerParams& p = params<QuantizerParams>(a);
-  if (p.value == 4) find<float>(a, p, s);
-  else find<double>(a, p, s);
+  if (p.value == 4) find<float>(a, p, failed, s);
+  else find<double>(a, p, failed, s);
 }
 }  // namespace quantizer
 }  // namespace fz
