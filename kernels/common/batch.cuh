@@ -36,7 +36,21 @@ constexpr uint32_t ARGS_WORDS = sizeof(Args) / 8, OPERANDS_AT = offsetof(Args, o
 static_assert(sizeof(Args) % 8 == 0 && sizeof(Operand) == 32 && offsetof(Operand, max) == 24, "operands of four words");
 static_assert(PASSED_AT + 4 == PAYLOAD_AT && PAYLOAD_AT + 1 == PAYLOAD_BYTES_AT, "words in this order");
 
-// The array of a block.
+FZ_DEV uint64_t* words_of(Args& a) { return reinterpret_cast<uint64_t*>(&a); }
+// Copies an argument block to shared memory, by the first four warps of a block. Constant memory is
+// slow if the lanes of a warp read different words, so each word is read by one thread, at an
+// address that the compiler knows.
+FZ_DEV void copy_args(const Args& from, Args& to) {
+  constexpr uint32_t WARPS = 4;
+#pragma unroll
+  for (uint32_t warp = 0; warp < WARPS; warp++) {
+    if (threadIdx.x != 32 * warp) continue;
+#pragma unroll
+    for (uint32_t i = warp; i < ARGS_WORDS; i += WARPS) words_of(to)[i] = reinterpret_cast<const uint64_t*>(&from)[i];
+  }
+}
+
+// The array of a block, or of a warp.
 struct BatchItem {
   uint64_t array, container, array_capacity, capacity, result;
   uint32_t row;
@@ -76,17 +90,12 @@ struct BatchItem {
     const bool placed = (words[at - 3] & IN_CONTAINER) && !words[at - 2];
     return placed ? min(x, behind(words[at - 3])) : x;
   }
-  // Fills in the argument block, by `threads` threads of which this one is `me`.
-  FZ_DEV void fill(const BatchArgs& b, Args& a, uint32_t me, uint32_t threads) const {
-    const uint64_t* from = reinterpret_cast<const uint64_t*>(&b.args);
-    for (uint32_t i = me; i < ARGS_WORDS; i += threads) reinterpret_cast<uint64_t*>(&a)[i] = word(b, from, i);
-  }
   // Writes the result of an array without memory, by one thread.
   FZ_DEV void report(const BatchArgs& b, int32_t status) const { write_result(result, {0, status == DST_TOO_SMALL ? b.array_bytes : 0, status, 0}); }
 };
 
-// Fills in the argument block of the array of this block. False in all threads if the array has no
-// memory; the last function of the call then writes its result.
+// Fills in the argument block of the array of this block, which has at least four warps. False in
+// all threads if the array has no memory; the last function of the call then writes its result.
 FZ_DEV bool begin_batched(const BatchArgs& b, Args& a) {
   const BatchItem item(b, blockIdx.y);
   const int32_t status = item.status(b);
@@ -95,7 +104,13 @@ FZ_DEV bool begin_batched(const BatchArgs& b, Args& a) {
     if (b.last && blockIdx.x == 0 && threadIdx.x == 0) item.report(b, status);
     return false;
   }
-  item.fill(b, a, threadIdx.x, blockDim.x);
+  copy_args(b.args, a);
+  __syncthreads();
+  // A word of each thread depends on words of others.
+  const bool mine = threadIdx.x < ARGS_WORDS;
+  const uint64_t x = mine ? item.word(b, words_of(a), threadIdx.x) : 0;
+  __syncthreads();
+  if (mine) words_of(a)[threadIdx.x] = x;
   __syncthreads();
   return true;
 }

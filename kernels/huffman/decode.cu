@@ -160,8 +160,6 @@ template <class T> FZ_DEV void put_rows(const DecodeShared<T>& s, uint8_t* dst, 
     }
 }
 
-// Blocks have DECODE_THREADS threads, or fewer where partitions are few: rows of a block are accessed
-// one after the other, and more multiprocessors share them.
 template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>& s) {
   if (cancelled(a)) return;
   constexpr uint32_t ROW = DecodeShared<T>::ROW;
@@ -174,17 +172,17 @@ template <class T> FZ_DEV void decode_partitions(const Args& a, DecodeShared<T>&
   const uint64_t room = least(n, out.max / sizeof(T));
   const uint32_t tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   if (o.sole) {
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + tid; i < room; i += (uint64_t)gridDim.x * blockDim.x) store<T>(dst + i * sizeof(T), (T)o.symbol);
+    for (uint64_t i = (uint64_t)blockIdx.x * DECODE_THREADS + tid; i < room; i += (uint64_t)gridDim.x * DECODE_THREADS) store<T>(dst + i * sizeof(T), (T)o.symbol);
     return;
   }
   const HuffmanForm f = huffman_form(p, n, o.sublen, (uint32_t)((n + o.sublen - 1) / o.sublen));
-  if ((uint64_t)blockIdx.x * blockDim.x >= f.parts) return;
-  for (uint32_t i = tid; i < TABLE / 4; i += blockDim.x) s.table[i] = o.table[i];
+  if ((uint64_t)blockIdx.x * DECODE_THREADS >= f.parts) return;
+  for (uint32_t i = tid; i < TABLE / 4; i += DECODE_THREADS) s.table[i] = o.table[i];
   __syncthreads();
   const uint8_t* src = address(input(a, 0));
   const HuffmanTables tables = {reinterpret_cast<const uint32_t*>(s.table), o.shift[0], o.shift[1], &o, {src + SYMBOLS_AT, p.width}};
   bool bad = false;
-  for (uint64_t group = ((uint64_t)blockIdx.x * blockDim.x) + warp * 32; group < f.parts; group += (uint64_t)gridDim.x * blockDim.x) {
+  for (uint64_t group = ((uint64_t)blockIdx.x * DECODE_THREADS) + warp * 32; group < f.parts; group += (uint64_t)gridDim.x * DECODE_THREADS) {
     const uint64_t part = group + lane, row0 = group * f.sublen;
     HuffmanBits bits;
     uint32_t mine = 0, total = 0, words = 0;

@@ -9,7 +9,7 @@ constexpr uint32_t BLOCK_ROWS = CONTAINER_BLOCK / 32;
 // The longest header of the usual case: a piece for each lane.
 constexpr uint32_t ROW_HEADER = 512;
 struct RowsShared {
-  Args args[BLOCK_ROWS];
+  Args common, args[BLOCK_ROWS];
   uint4 headers[BLOCK_ROWS][ROW_HEADER / 16];
   uint32_t rest;
 };
@@ -23,10 +23,13 @@ template <class Usual, class Rest> FZ_DEV void over_rows(const BatchArgs& b, Row
   const BatchItem item(b, exists ? row : 0);
   const int32_t status = item.status(b);
   if (threadIdx.x == 0) s.rest = 0;
-  if (exists && status == OK) item.fill(b, a, lane, 32);
+  copy_args(b.args, s.common);
   Frame tables(b.args);
   tables.stage_tables(b.args, staged);
   __syncthreads();
+  if (exists && status == OK)
+    for (uint32_t i = lane; i < ARGS_WORDS; i += 32) words_of(a)[i] = item.word(b, words_of(s.common), i);
+  __syncwarp();
   wait_prerequisites();
   if (exists && status != OK) {
     if (b.last && lane == 0) item.report(b, status);

@@ -15,11 +15,8 @@ use crate::stages::params::{CODER_THREADS, CODER_TILE};
 const COUNTERS: u64 = 528;
 /// Bytes that a block counts at the least.
 const COUNTED: u64 = 1 << 15;
-/// Threads of a block that decodes a partition in each: of few partitions, and of many.
-const FEW_THREADS: u32 = 32;
+/// Threads of a block that decodes a partition in each.
 const DECODE_THREADS: u32 = 256;
-/// Blocks of few threads that every device runs at a time.
-const FEW_BLOCKS: u64 = 256;
 
 /// Length of the codebook, if symbols have `width` bytes and a block has memory for a count of each symbol.
 fn near_symbols(params: &[u8; PARAM_BYTES], width: u32) -> Option<u32> {
@@ -85,8 +82,6 @@ pub(super) fn decode(shape: &LaunchShape<'_>) -> Option<DeviceLaunch> {
         2 => "huffman_decode_u16",
         _ => "huffman_decode_u32",
     };
-    let blocks = |threads: u32| symbols.div_ceil(u64::from(MIN_PARTITION) * u64::from(threads));
-    let threads = if blocks(FEW_THREADS) <= FEW_BLOCKS { FEW_THREADS } else { DECODE_THREADS };
-    let open = DeviceLaunch::one("huffman_open", 1, 1024);
-    Some(open.then(entry, blocks(threads), threads).with(0, OPENED_BYTES))
+    let blocks = symbols.div_ceil(u64::from(MIN_PARTITION) * u64::from(DECODE_THREADS));
+    Some(DeviceLaunch::one("huffman_open", 1, 1024).then(entry, blocks, DECODE_THREADS).with(0, OPENED_BYTES))
 }
