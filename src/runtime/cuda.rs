@@ -265,14 +265,7 @@ impl Run<'_> {
         let entry = batched(entry).ok_or(NOT_BATCHED)?;
         let args = rows.argument(self, args, (container, last));
         let way = LaunchAttrs { follows, short: false };
-        function(self.context, entry)?.launch(
-            self.context,
-            (grid, count),
-            block,
-            self.stream,
-            way,
-            &args,
-        )
+        function(self.context, entry)?.launch(self.context, (grid, count), block, self.stream, way, &args)
     }
 
     /// The start of a decompression: reads the header, clears the memory that must be zero, and copies

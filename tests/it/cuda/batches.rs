@@ -174,8 +174,7 @@ fn every_array_has_the_bytes_of_a_single_call() {
     }
 }
 
-/// Edges in groups of four values and without, a bound too fine for codes of f16, an array of many blocks, and addresses
-/// that are no multiples of 16.
+/// Edges in groups of four values or fewer, a bound too fine for f16, an array of many blocks, unaligned addresses.
 #[test]
 fn patches_of_any_shape_and_address() {
     need_gpu!();
